@@ -1,0 +1,71 @@
+"""``python -m lit_video``: what needs no torch is answered at once, the rest goes to the Lightning command line."""
+
+from __future__ import annotations
+
+import sys
+
+from lit_video import __version__
+from lit_video.errors import UserError
+from lit_video.quiet import quiet
+
+HELP = """\
+lit_video: train, compare and reproduce video transformers.
+
+usage: python -m lit_video COMMAND ...
+
+  fit --config TABLE.yaml              train and test every row of a table, then print it
+      --config experiments/scale/X.yaml     at another scale
+      --row NAME|INDEX                      one row only (a Slurm array's task id works)
+      --seeds 0,1,2                         each row once per seed
+      --runs DIR                            where runs live (default: runs)
+      --model.X, --data.X, --trainer.X      any other setting, see fit --help
+  table --config TABLE.yaml            print a table as it stands
+      [--format text|json|markdown|latex] [--seeds 0,1,2] [--runs DIR]
+  validate, test, predict              --config CONFIG.yaml --ckpt_path FILE.ckpt
+  COMMAND --help                       all options of a command
+
+A finished row is skipped, an interrupted one goes on where it stopped: the same command again is always right.
+"""
+
+
+def main(argv: list[str]) -> int:
+    """Run a command; returns the exit status."""
+    if not argv or argv[0] in {"-h", "--help", "help"}:
+        print(HELP, end="")
+        return 0
+    if argv[0] == "--version":
+        print(__version__)
+        return 0
+    try:
+        return _dispatch(argv)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        return 141
+
+
+def _dispatch(argv: list[str]) -> int:
+    if argv[0] == "table":
+        from lit_video.commands import print_table
+
+        return print_table(argv[1:])
+    if argv[0] == "fit":
+        from lit_video.commands import fit
+
+        return fit(argv[1:])
+    if argv[0] in {"validate", "test", "predict"}:
+        from lit_video.cli import evaluate
+
+        return evaluate(argv)
+    raise UserError(f"no command {argv[0]!r}; commands: fit, table, validate, test, predict (see --help)")
+
+
+def run() -> None:
+    """Entry point of the installed command."""
+    quiet()
+    sys.exit(main(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    run()

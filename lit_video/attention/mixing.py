@@ -1,0 +1,171 @@
+"""X-ViT's space-time mixing attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from einops import rearrange, reduce, repeat
+from torch import Tensor
+
+from lit_video.attention.heads import Grid, Heads, Scheme
+
+Target = Literal["x", "key", "value", "query"]
+Scope = Literal["per_head", "full"]
+
+
+@dataclass(frozen=True)
+class MixingPlan:
+    """What moves between frames.
+
+    Args:
+        window: ``t_w``; frames up to this distance lend channels. 0 is spatial-only attention.
+        boundary: only the two frames at distance ``window`` lend ("Bo." in Table 1).
+        ratio: ``rho`` in [0, 1], the share of channels that comes from other frames.
+        mixed: the tensors whose channels move: any of ``x`` (the normed input), ``key``, ``value``, ``query``.
+        scope: ``per_head`` splits the channels of each head (Eq. 9); ``full`` splits the concatenated heads,
+            so that whole heads move (the released code).
+        summary: keys and values also hold one summary token per frame of the clip (section 3).
+        segment: frames of a group; channels move inside a group only. ``None``: the whole clip.
+    """
+
+    window: int = 1
+    boundary: bool = False
+    ratio: float = 0.5
+    mixed: tuple[Target, ...] = field(default=("key", "value"))
+    scope: Scope = "per_head"
+    summary: bool = False
+    segment: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.window < 0:
+            raise ValueError(f"window is {self.window}, expected 0, 1, 2, ...")
+        if not 0 <= self.ratio <= 1:
+            raise ValueError(f"ratio is {self.ratio}, expected a number from 0 to 1")
+        unknown = set(self.mixed) - {"x", "key", "value", "query"}
+        if unknown:
+            raise ValueError(f"mixed names {', '.join(sorted(unknown))}, expected x, key, value or query")
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """Frame distances in the order of their channels: +1, -1, +2, -2, ... (the release's order, continued)."""
+        if self.window == 0 or self.ratio == 0:
+            return ()
+        first = self.window if self.boundary else 1
+        return tuple(sign * k for k in range(first, self.window + 1) for sign in (1, -1))
+
+    def fold(self, channels: int) -> int:
+        """Channels that each offset gets out of ``channels``: floor(ratio * channels / offsets)."""
+        if not self.offsets:
+            return 0
+        fold = math.floor(self.ratio * channels / len(self.offsets) + 1e-6)
+        if fold == 0:
+            raise ValueError(
+                f"window {self.window} at ratio {self.ratio} leaves no channel per offset: "
+                f"{channels} channels for {len(self.offsets)} neighbouring frames"
+            )
+        return fold
+
+
+class _Borrow(torch.autograd.Function):
+    """Channel ranges of the last axis read from neighbouring frames (axis 1), zeros beyond the ends.
+
+    The map is linear and its transpose is the same map with negated offsets, so the backward pass is one call;
+    recorded as slice assignments, autograd would copy the whole gradient once per slice (8 times slower).
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, offsets: tuple[int, ...], fold: int) -> Tensor:
+        ctx.offsets, ctx.fold = offsets, fold
+        out = torch.empty_like(x)
+        t = x.shape[1]
+        for i, k in enumerate(offsets):
+            lent = slice(i * fold, (i + 1) * fold)
+            start, stop = min(max(-k, 0), t), max(t - max(k, 0), 0)
+            out[:, :start, ..., lent] = 0
+            out[:, stop:, ..., lent] = 0
+            if start < stop:
+                out[:, start:stop, ..., lent] = x[:, start + k : stop + k, ..., lent]
+        own = slice(len(offsets) * fold, None)
+        out[..., own] = x[..., own]
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        moved: Tensor = _Borrow.apply(grads[0], tuple(-k for k in ctx.offsets), ctx.fold)  # type: ignore[no-untyped-call]
+        return moved, None, None
+
+
+def borrow(x: Tensor, offsets: Iterable[int], fold: int) -> Tensor:
+    """Read ``fold`` channels of ``x (b, t, ..., c)`` per offset ``k`` from frame ``t + k``; no copy without offsets."""
+    offsets = tuple(offsets)
+    if not offsets:
+        return x
+    out: Tensor = _Borrow.apply(x, offsets, fold)  # type: ignore[no-untyped-call]
+    return out
+
+
+class Mixing(Scheme):
+    """Space-time mixing attention: joint attention over a local window at the cost of spatial attention.
+
+    k~_{s,t} = [k_{s,t-w}(c_{-w}), ..., k_{s,t+w}(c_w)],  v~ likewise                (Eq. 9)
+    y_{s,t}  = sum_{s'} softmax(q_{s,t} . k~_{s',t} / sqrt(c)) v~_{s',t}             (Eq. 10)
+
+    where the channel ranges c_k partition the channels of a head. Frames beyond the clip's ends are zeros.
+    With ``summary`` the keys and values of all frames' summary tokens, the mean over each frame's patch tokens
+    after the layer norm, are appended unmixed to those of every frame.
+
+    Shape: ``(b, t * m, d) -> (b, t * m, d)``; each frame carries its own class token, mixed like any other.
+    Source: X-ViT, arXiv:2106.05968, section 3.
+    Unlike the released code: ``window`` above 1, ``boundary``, ``per_head`` and ``summary`` exist.
+
+    Raises:
+        ValueError: a head is too narrow for the window, or ``width`` is not a multiple of ``heads``.
+    """
+
+    def __init__(self, width: int, heads: int, plan: MixingPlan) -> None:
+        super().__init__()
+        self.attn = Heads(width, heads)
+        self.plan = plan
+        self.offsets = plan.offsets
+        self.groups = 1 if plan.scope == "full" else heads
+        self.fold = plan.fold(width // self.groups)
+        self.mix_input = "x" in plan.mixed
+        self.mixed_parts = tuple(i for i, name in enumerate(("query", "key", "value")) if name in plan.mixed)
+
+    def borrow(self, x: Tensor, t: int) -> Tensor:
+        """Move channels of ``x (b, t * m, d)`` between the frames of each segment."""
+        x = rearrange(x, "b (g t m) (a c) -> (b g) t m a c", t=self.plan.segment or t, g=self._segments(t), a=self.groups)
+        return rearrange(borrow(x, self.offsets, self.fold), "(b g) t m a c -> b (g t m) (a c)", g=self._segments(t))
+
+    def forward(self, x: Tensor, grid: Grid) -> Tensor:
+        """Attend within frames, over keys and values that hold channels of the neighbouring frames."""
+        z = self.attn.norm(x)
+        if self.mix_input and self.offsets:
+            z = self.borrow(z, grid.t)
+        parts = list(self.attn.qkv(z).chunk(3, dim=-1))
+        summary = [self._summarise(y, grid.t) for y in parts[1:]] if self.plan.summary else []
+        if self.offsets:
+            for i in self.mixed_parts:
+                parts[i] = self.borrow(parts[i], grid.t)
+        q, k, v = (rearrange(y, "b (t m) (a c) -> (b t) m a c", t=grid.t, a=self.attn.heads) for y in parts)
+        if summary:
+            k, v = (torch.cat((y, extra), dim=1) for y, extra in zip((k, v), summary, strict=True))
+        return x + rearrange(self.attn.attend(q, k, v), "(b t) m d -> b (t m) d", t=grid.t)
+
+    def _summarise(self, y: Tensor, t: int) -> Tensor:
+        """Mean key or value of each frame's patches, given to every frame: ``(b, t * m, d) -> (b * t, t, a, c)``.
+
+        The projection is affine, so the mean of the keys is the key of the mean token.
+        """
+        patches = rearrange(y, "b (t m) (a c) -> b t m a c", t=t, a=self.attn.heads)[:, :, 1:]
+        return repeat(reduce(patches, "b t s a c -> b t a c", "mean"), "b j a c -> (b t) j a c", t=t)
+
+    def _segments(self, t: int) -> int:
+        size = self.plan.segment or t
+        if t % size:
+            raise ValueError(f"{t} frames are not divisible into segments of {size}")
+        return t // size

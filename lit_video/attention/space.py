@@ -1,0 +1,27 @@
+"""Spatial-only attention: the baseline of all three papers."""
+
+from __future__ import annotations
+
+from einops import rearrange
+from torch import Tensor
+
+from lit_video.attention.heads import Grid, Heads, Scheme
+
+
+class Space(Scheme):
+    """Every token attends the tokens of its own frame.
+
+    z'_t = z_t + MSA(LN(z_t)),   t = 1..T
+
+    Shape: ``(b, t * m, d) -> (b, t * m, d)``; each frame carries its own class token.
+    Source: X-ViT, arXiv:2106.05968, Eq. 5; TimeSformer, arXiv:2102.05095, scheme S.
+    """
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.attn = Heads(width, heads)
+
+    def forward(self, x: Tensor, grid: Grid) -> Tensor:
+        """Attend within frames."""
+        frames = rearrange(x, "b (t m) d -> (b t) m d", t=grid.t)
+        return x + rearrange(self.attn(frames), "(b t) m d -> b (t m) d", t=grid.t)

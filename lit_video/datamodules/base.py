@@ -1,0 +1,147 @@
+"""What all data sets share: loaders, views, augmentation on the device, exact resumption."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from lightning import LightningDataModule
+from torch.utils.data import DataLoader
+
+from lit_video.datamodules.batch import Batch, RawBatch, evaluation_batch, training_batch
+from lit_video.datamodules.dataset import ClipDataset, EpochSampler, Sample, VideoRecord
+from lit_video.datamodules.sampling import Sampling
+from lit_video.datamodules.transforms import Augmentation, EvaluationViews, TrainingView
+
+Split = Literal["train", "val", "test"]
+
+
+class VideoDataModule(LightningDataModule):
+    """Base of all video data sets; a data set says what its classes and its records are.
+
+    Training draws one random clip per video and epoch. Validation takes the centre clip and crop. Test takes
+    ``test_clips`` x ``test_crops`` views of every video; :class:`~lit_video.modules.metrics.VideoAccuracy` combines
+    them. A sample is a function of (seed, epoch, index), whatever the workers, processes and restarts.
+
+    Args:
+        frames: frames of a clip.
+        image_size: side of a clip in pixels.
+        batch_size: videos per batch and process.
+        num_workers: processes that decode; one per core is right.
+        sampling: how clips are cut from a video.
+        augmentation: of training clips; ``None`` for random crops only.
+        test_clips: temporal views of a test video.
+        test_crops: spatial views of each of them.
+        mean: of the pixels, 0 to 1, for all channels (0.5 is that of the ImageNet-21k ViTs).
+        std: of the pixels likewise.
+        seed: of the order of videos and of all augmentation.
+    """
+
+    def __init__(
+        self,
+        frames: int = 8,
+        image_size: int = 224,
+        batch_size: int = 8,
+        num_workers: int = 2,
+        sampling: Sampling | None = None,
+        augmentation: Augmentation | None = None,
+        test_clips: int = 1,
+        test_crops: int = 3,
+        mean: float = 0.5,
+        std: float = 0.5,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        for name, value in (("frames", frames), ("image_size", image_size), ("batch_size", batch_size)):
+            if value < 1:
+                raise ValueError(f"{name} is {value}, expected at least 1")
+        self.frames = frames
+        self.image_size = image_size
+        self.batch_size = batch_size
+        self.num_workers = num_workers
+        self.sampling = sampling or Sampling()
+        self.augmentation = augmentation or Augmentation(policy="none", erasing=0, smoothing=0)
+        self.test_clips = test_clips
+        self.test_crops = test_crops
+        self.mean = mean
+        self.std = std
+        self.seed = seed
+        self._resume = (0, 0)
+
+    @property
+    def class_names(self) -> list[str]:
+        """Names of the classes, by class number; known before any video is read."""
+        raise NotImplementedError
+
+    def records(self, split: Split) -> list[VideoRecord]:
+        """Videos of a split, in a fixed order."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Look whether the data is there, before anything is trained.
+
+        Raises:
+            UserError: it is not; the message says what is wrong and what to do.
+        """
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes."""
+        return len(self.class_names)
+
+    def train_dataloader(self) -> DataLoader[Sample]:
+        """One random clip of every video, shuffled; without a last incomplete batch."""
+        view = TrainingView(self.augmentation, self.image_size)
+        dataset = ClipDataset(self.records("train"), self.sampling, self.frames, view, self.seed)
+        epoch, batches = self._resume
+        sampler = EpochSampler(len(dataset), self.seed, shuffle=True, ranks=self._ranks(), drop_last=True)
+        sampler.resume = (epoch, batches * self.batch_size)
+        return self._loader(dataset, sampler, drop_last=True)
+
+    def val_dataloader(self) -> DataLoader[Sample]:
+        """The centre view of every video."""
+        return self._views("val", clips=1, crops=1)
+
+    def test_dataloader(self) -> DataLoader[Sample]:
+        """All views of every video."""
+        return self._views("test", self.test_clips, self.test_crops)
+
+    def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Batch | Any:
+        """Normalise and augment on the device."""
+        raw: RawBatch = batch
+        if self.trainer is not None and self.trainer.training:
+            return training_batch(raw, self.mean, self.std, self.augmentation, self.num_classes, self.seed)
+        return evaluation_batch(raw, self.mean, self.std)
+
+    def state_dict(self) -> dict[str, int]:
+        """Where training stands in its epoch, for the checkpoint."""
+        assert self.trainer is not None
+        progress = self.trainer.fit_loop.epoch_loop.batch_progress.current
+        return {"epoch": self.trainer.current_epoch, "batches": progress.processed}
+
+    def load_state_dict(self, state_dict: dict[str, int]) -> None:
+        """Let the next training loader leave out what the checkpoint has seen of its epoch."""
+        self._resume = (state_dict["epoch"], state_dict["batches"])
+
+    def _views(self, split: Split, clips: int, crops: int) -> DataLoader[Sample]:
+        view = EvaluationViews(crops, self.image_size)
+        dataset = ClipDataset(self.records(split), self.sampling, self.frames, view, self.seed, clips)
+        # ranks get equal numbers of items, the last ones twice: metrics count by video and view, so once
+        sampler = EpochSampler(len(dataset), self.seed, shuffle=False, ranks=self._ranks(), drop_last=False)
+        return self._loader(dataset, sampler, drop_last=False)
+
+    def _loader(self, dataset: ClipDataset, sampler: EpochSampler, drop_last: bool) -> DataLoader[Sample]:
+        return DataLoader(
+            dataset,
+            batch_size=self.batch_size,
+            sampler=sampler,
+            num_workers=self.num_workers,
+            drop_last=drop_last,
+            persistent_workers=self.num_workers > 0,
+            pin_memory=torch.cuda.is_available(),
+        )
+
+    def _ranks(self) -> tuple[int, int]:
+        if self.trainer is None:
+            return 1, 0
+        return self.trainer.world_size, self.trainer.global_rank

@@ -1,0 +1,107 @@
+"""What happens to a batch on its device: to float, erased, mixed, labels made soft."""
+
+from __future__ import annotations
+
+import math
+from typing import TypedDict
+
+import torch
+import torch.nn.functional as F
+from einops import rearrange, repeat
+from torch import Tensor
+
+from lit_video.datamodules.sampling import digest
+from lit_video.datamodules.transforms import Augmentation
+
+
+class Batch(TypedDict):
+    """A batch as models see it.
+
+    ``clip``: float, normalised, ``(b, 3, t, side, side)``; ``target``: ``(b,)`` class numbers, or ``(b, classes)``
+    probabilities in training; ``video`` and ``view``: ``(b,)``, which view of which video a clip is.
+    """
+
+    clip: Tensor
+    target: Tensor
+    video: Tensor
+    view: Tensor
+
+
+class RawBatch(TypedDict):
+    """A batch as the loader collates it: :class:`~lit_video.datamodules.dataset.Sample` with a leading axis."""
+
+    clip: Tensor
+    label: Tensor
+    video: Tensor
+    first_view: Tensor
+    key: Tensor
+
+
+def evaluation_batch(raw: RawBatch, mean: float, std: float) -> Batch:
+    """Every view becomes a clip of its own."""
+    views = raw["clip"].shape[1]
+    view = raw["first_view"][:, None] + torch.arange(views, device=raw["clip"].device)
+    return Batch(
+        clip=normalise(raw["clip"], mean, std),
+        target=repeat(raw["label"], "b -> (b v)", v=views),
+        video=repeat(raw["video"], "b -> (b v)", v=views),
+        view=rearrange(view, "b v -> (b v)"),
+    )
+
+
+def training_batch(
+    raw: RawBatch, mean: float, std: float, augmentation: Augmentation, classes: int, seed: int
+) -> Batch:
+    """Erase a box per clip, smooth the labels, mix clips and labels.
+
+    All draws are a function of the seed and of which samples the batch holds, on whatever device and with whatever
+    number of workers.
+    """
+    generator = torch.Generator().manual_seed(digest(seed, raw["key"].tolist()))
+    batch = evaluation_batch(raw, mean, std)
+    clip = erase(batch["clip"], augmentation.erasing, generator)
+    target = smooth(batch["target"], classes, augmentation.smoothing)
+    if augmentation.mixup:
+        clip, target = mixup(clip, target, augmentation.mixup, generator)
+    return Batch(clip=clip, target=target, video=batch["video"], view=batch["view"])
+
+
+def normalise(clip: Tensor, mean: float, std: float) -> Tensor:
+    """uint8 ``(b, v, t, 3, side, side)`` -> float ``(b * v, 3, t, side, side)`` with (x / 255 - mean) / std."""
+    x = rearrange(clip, "b v t c height width -> (b v) c t height width")
+    return x.float().sub_(255 * mean).div_(255 * std)
+
+
+def smooth(labels: Tensor, classes: int, smoothing: float) -> Tensor:
+    """Class numbers ``(b,)`` -> probabilities ``(b, classes)``: 1 - smoothing for the class, the rest spread evenly."""
+    return F.one_hot(labels, classes).float() * (1 - smoothing) + smoothing / classes
+
+
+def mixup(clip: Tensor, target: Tensor, alpha: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Each clip mixed with its neighbour in the batch by one weight drawn from Beta(alpha, alpha), labels alike."""
+    # a Beta draw as a ratio of Gamma draws, which torch can draw from a generator
+    gammas = torch._standard_gamma(torch.full((2,), alpha, dtype=torch.float64), generator=generator)
+    weight = float(gammas[0] / gammas.sum())
+    return clip.lerp(clip.roll(1, 0), 1 - weight), target.lerp(target.roll(1, 0), 1 - weight)
+
+
+def erase(clip: Tensor, probability: float, generator: torch.Generator) -> Tensor:
+    """Set one box per clip to zero, the mean colour, in all its frames, with the given probability.
+
+    Area 0.02-1/3 of the image, aspect 0.3-1/0.3 (log-uniform); a box that does not fit is drawn again, ten times.
+    Source: arXiv:1708.04896, with X-ViT's numbers (arXiv:2106.05968, section 4.1).
+    """
+    height, width = clip.shape[-2:]
+    for one in clip:
+        if torch.rand((), generator=generator) >= probability:
+            continue
+        for _ in range(10):
+            u = torch.rand(4, generator=generator).tolist()
+            area = height * width * (0.02 + u[0] * (1 / 3 - 0.02))
+            aspect = math.exp((2 * u[1] - 1) * math.log(1 / 0.3))
+            h, w = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
+            if 0 < h < height and 0 < w < width:
+                top, left = int(u[2] * (height - h + 1)), int(u[3] * (width - w + 1))
+                one[..., top : top + h, left : left + w] = 0
+                break
+    return clip

@@ -1,0 +1,77 @@
+"""Your own videos: one folder per split, in it one folder per class."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from lit_video.datamodules.base import Split, VideoDataModule
+from lit_video.datamodules.dataset import VideoRecord
+from lit_video.errors import UserError
+
+EXTENSIONS = {".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v"}
+
+
+def class_folders(root: Path) -> list[str]:
+    """Names of the classes under ``root/train``, sorted.
+
+    Raises:
+        UserError: there are fewer than two.
+    """
+    if not root.is_dir():
+        raise UserError(f"data.root: the folder {root} does not exist; give the folder that holds train/, val/ and test/")
+    train = root / "train"
+    names = sorted(p.name for p in train.iterdir() if p.is_dir()) if train.is_dir() else []
+    if not names:
+        raise UserError(f"data.root: {train} holds no class folder; expected {train}/CLASS/VIDEO.mp4")
+    if len(names) == 1:
+        raise UserError(f"data.root: {train} holds one class ({names[0]}); a classifier needs two or more")
+    return names
+
+
+def folder_records(root: Path, split: Split, class_names: list[str]) -> list[VideoRecord]:
+    """Videos of ``root/split/CLASS/``, by class, then by name.
+
+    Raises:
+        UserError: the split holds no video, or a class that training does not have.
+    """
+    folder = root / split
+    unknown = sorted({p.name for p in folder.glob("*/")} - set(class_names)) if folder.is_dir() else []
+    if unknown:
+        raise UserError(f"data.root: {folder} holds classes that {root / 'train'} has not: {', '.join(unknown)}")
+    records = [
+        VideoRecord(path, label)
+        for label, name in enumerate(class_names)
+        for path in sorted((folder / name).glob("*"))
+        if path.suffix.lower() in EXTENSIONS
+    ]
+    if not records:
+        raise UserError(f"data.root: {folder} holds no video; expected {folder}/CLASS/VIDEO.mp4")
+    return records
+
+
+class VideoFolder(VideoDataModule):
+    """Videos as ``root/{train,val,test}/CLASS/VIDEO.{mp4,webm,mkv,avi,mov,m4v}``.
+
+    Args:
+        root: the folder.
+        **kwargs: see :class:`VideoDataModule`.
+    """
+
+    def __init__(self, root: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.root = Path(root).expanduser()
+
+    @property
+    def class_names(self) -> list[str]:
+        """Names of the class folders."""
+        return class_folders(self.root)
+
+    def records(self, split: Split) -> list[VideoRecord]:
+        """Videos of a split."""
+        return folder_records(self.root, split, self.class_names)
+
+    def check(self) -> None:
+        """All three splits hold videos."""
+        for split in ("train", "val", "test"):
+            self.records(split)  # type: ignore[arg-type]

@@ -1,0 +1,117 @@
+"""The embedded data set: small H.264 videos whose classes only time can tell apart."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+from rich.progress import track
+
+from lit_video.datamodules.base import Split, VideoDataModule
+from lit_video.datamodules.dataset import VideoRecord
+from lit_video.datamodules.folder import folder_records
+from lit_video.datamodules.rendering import MOTIONS, SHAPES, Scene, draw_scene, encode, render
+from lit_video.datamodules.sampling import digest
+from lit_video.errors import UserError
+
+VERSION = 1  # of the pictures: a change of what is drawn for a seed raises it
+
+
+class MovingShapes(VideoDataModule):
+    """Shapes that drift left or right over a torus: class = shape x motion, 4 x 2 = 8 classes.
+
+    **Why no single frame and no sum over frames can tell the motion.** Videos come in pairs: the second is the first
+    played backwards, with the other motion as its label. Every frame is coded on its own (intra only, constant
+    quantiser), so the codec carries nothing over from frame to frame, and both files of a pair decode to the same
+    pictures in opposite order. Clips are cut symmetrically in time: the evenly spaced clips of one member show the
+    frames of the other's in reverse, and random clips do so in distribution. Hence whatever is a sum over frames of
+    anything computed from single frames, or any other function of the set of frames, has the same value for both
+    members of a pair; on the test split it gets exactly one of two right at best. The ceiling of such models, spatial
+    attention with temporal averaging among them, is 50 % (the shape, and a guess of the motion); chance is 12.5 %.
+    ``tests/datamodules/test_moving_shapes.py`` checks every link of this argument.
+
+    Nuisance, drawn per pair: start (uniform over the torus), speed, slope of the path, size, colours, background
+    gradient and texture, noise, duration and frame rate.
+
+    The files are written on first use to ``root/v{VERSION}-...``, each complete or absent; a run that was interrupted
+    is completed by the next. They are read back by the path of all other data sets.
+
+    Args:
+        root: folder of the videos; ``None`` for ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``.
+        difficulty: 0 to 1; raises noise and texture, lowers contrast and size (see ``rendering.draw_scene``).
+        pairs: pairs of videos per shape in train, val and test.
+        **kwargs: see :class:`VideoDataModule`. Flips must stay off: they swap the motions.
+    """
+
+    def __init__(
+        self,
+        root: str | None = None,
+        difficulty: float = 0.5,
+        pairs: tuple[int, int, int] = (128, 8, 64),
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if not 0 <= difficulty <= 1:
+            raise ValueError(f"difficulty is {difficulty}, expected a number from 0 to 1")
+        if min(pairs) < 1:
+            raise ValueError(f"pairs is {list(pairs)}, expected at least 1 for each split")
+        if self.augmentation.flip:
+            raise ValueError("augmentation.flip must be 0: a flip turns one class into another")
+        base = Path(root or os.environ.get("LIT_VIDEO_DATA") or "~/.cache/lit_video").expanduser()
+        self.difficulty = difficulty
+        self.pairs = dict(zip(("train", "val", "test"), pairs, strict=True))
+        self.root = base / f"moving_shapes-v{VERSION}-d{difficulty:g}-{'-'.join(map(str, pairs))}"
+
+    @property
+    def class_names(self) -> list[str]:
+        """``disk moving left``, ``disk moving right``, ..."""
+        return [f"{shape} moving {motion}" for shape in SHAPES for motion in MOTIONS]
+
+    def records(self, split: Split) -> list[VideoRecord]:
+        """Videos of a split, read from the folder like anybody's."""
+        return folder_records(self.root, split, self.class_names)
+
+    def check(self) -> None:
+        """The folder can be written."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"data.root: cannot write {self.root} ({error.strerror}); set data.root") from None
+
+    def prepare_data(self) -> None:
+        """Write the videos that are not there yet."""
+        self.check()
+        if (self.root / "complete").exists():
+            return
+        with FileLock(self.root / "lock"):
+            todo = [job for job in self._jobs() if not all(path.exists() for path in job[1])]
+            for seed, paths in track(todo, f"Writing {2 * len(todo)} videos to {self.root}"):
+                self._write(seed, *paths)
+            (self.root / "complete").touch()
+
+    def scene(self, seed: int, shape: str) -> Scene:
+        """What a pair of videos shows, a function of the seed."""
+        return draw_scene(seed, shape, self.difficulty)
+
+    def _jobs(self) -> list[tuple[tuple[int, str], tuple[Path, Path]]]:
+        """Seed and shape of every pair, with its two files."""
+        jobs = []
+        for split, count in self.pairs.items():
+            for shape in SHAPES:
+                for i in range(count):
+                    left, right = (self.root / split / f"{shape} moving {m}" / f"{i:05}.mp4" for m in MOTIONS)
+                    jobs.append(((digest(VERSION, split, shape, i), shape), (left, right)))
+        return jobs
+
+    def _write(self, what: tuple[int, str], left: Path, right: Path) -> None:
+        """Render once, encode forwards and backwards."""
+        scene = self.scene(*what)
+        frames = render(scene)
+        for path, film in ((right, frames), (left, frames[::-1])):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part = path.with_suffix(f".part{os.getpid()}.mp4")
+            encode(part, film, scene.fps, comment=str(asdict(scene)))
+            part.replace(path)

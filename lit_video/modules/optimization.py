@@ -1,0 +1,71 @@
+"""Optimizer, parameter groups and the learning rate's course."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import nn
+
+
+@dataclass(frozen=True)
+class Optimization:
+    """How a model is optimised; the defaults are X-ViT's for SSv2 (arXiv:2106.05968, section 4.1).
+
+    Args:
+        optimizer: ``sgd`` with momentum, or ``adamw``.
+        lr: base learning rate, for the batch in use; it is not rescaled.
+        momentum: of SGD; AdamW's betas are 0.9 and 0.999.
+        nesterov: of SGD.
+        weight_decay: of the decayed group.
+        decay_all: decay norms, biases, tokens and positions too, as X-ViT's release does.
+        warmup: share of training in which the rate rises linearly to the cosine's own value.
+        warmup_start: first rate, as a share of ``lr``.
+    """
+
+    optimizer: Literal["sgd", "adamw"] = "sgd"
+    lr: float = 0.05
+    momentum: float = 0.9
+    nesterov: bool = False
+    weight_decay: float = 1e-4
+    decay_all: bool = False
+    warmup: float = 5 / 35
+    warmup_start: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.lr <= 0:
+            raise ValueError(f"lr is {self.lr}, expected more than 0")
+        if not 0 <= self.warmup < 1:
+            raise ValueError(f"warmup is {self.warmup}, a share of training, expected 0 to 1")
+
+
+def make_optimizer(recipe: Optimization, module: nn.Module) -> torch.optim.Optimizer:
+    """Optimizer over two groups: decayed weights, and norms, biases, tokens and positions without decay."""
+    groups = decay_groups(recipe, module)
+    if recipe.optimizer == "adamw":
+        return torch.optim.AdamW(groups, lr=recipe.lr)
+    return torch.optim.SGD(groups, lr=recipe.lr, momentum=recipe.momentum, nesterov=recipe.nesterov)
+
+
+def decay_groups(recipe: Optimization, module: nn.Module) -> list[dict[str, object]]:
+    """Parameter groups of a module; weights are what has two or more axes and is no token and no position."""
+    decayed, exempt = [], []
+    for name, parameter in module.named_parameters():
+        weight = parameter.ndim > 1 and not name.endswith(("_token", "_embed"))
+        (decayed if weight or recipe.decay_all else exempt).append(parameter)
+    groups = [(decayed, recipe.weight_decay), (exempt, 0.0)]
+    return [{"params": parameters, "weight_decay": decay} for parameters, decay in groups if parameters]
+
+
+def rate(recipe: Optimization, progress: float) -> float:
+    """Learning rate over its base at ``progress`` (0 to 1) of training: half a cosine, after a linear warm-up."""
+    if progress < recipe.warmup:
+        return recipe.warmup_start + (cosine(recipe.warmup) - recipe.warmup_start) * progress / recipe.warmup
+    return cosine(progress)
+
+
+def cosine(progress: float) -> float:
+    """Half a cosine from 1 to 0."""
+    return (1 + math.cos(math.pi * min(progress, 1.0))) / 2

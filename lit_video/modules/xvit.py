@@ -1,0 +1,90 @@
+"""X-ViT as a LightningModule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from lit_video.attention import MixingPlan
+from lit_video.attention.mixing import Scope, Target
+from lit_video.modules.classifier import VideoClassifier
+from lit_video.network.embedding import PositionKind
+from lit_video.network.vit import SIZES, SizeName, ViTSize
+from lit_video.network.weights import load_image_vit, read_weights
+from lit_video.network.xvit import LayerChoice, aggregation, xvit
+
+
+class XViT(VideoClassifier):
+    """X-ViT: space-time mixing attention, then temporal averaging or temporal attention (arXiv:2106.05968).
+
+    Args:
+        num_classes: classes of the data set; the command line takes it from there.
+        frames: frames of a clip, likewise.
+        image_size: side of a clip in pixels, likewise.
+        size: ``Ti``, ``S``, ``B``, ``L``, or width, depth and heads.
+        patch: side of a patch in pixels.
+        window: frames on either side that lend channels, t_w (Table 1); 0 is spatial-only attention.
+        boundary: only the two frames at distance ``window`` lend (Table 1, "Bo.").
+        ratio: share of channels that is lent, 0 to 1 (Table 2d).
+        mixed: what is mixed, out of ``x``, ``key``, ``value``, ``query`` (Table 2c).
+        layers: the layers that mix (Table 2a): ``all``, ``first_half``, ``second_half``, ``odd`` or indices from 0.
+        scope: ``per_head`` mixes within each head (Eq. 9), ``full`` moves whole heads (released code).
+        summary: add the summary tokens of all frames to keys and values (Table 4).
+        segments: frames per group that mix with each other, with temporal positions that repeat for each group;
+            ``None`` for the whole clip, 8 in the released Kinetics recipe with 16 frames.
+        ta_layers: layers of temporal attention (Table 2b); 0 is temporal averaging.
+        positions: ``none``, ``space`` or ``space-time``.
+        dropout: of the frame tokens and in the classifier (0.5 in the released code).
+        drop_path: stochastic depth of the last layer.
+        image_weights: file with a timm ViT's weights (.pth, .safetensors) to start from; temporal positions start at
+            zero.
+        **kwargs: see :class:`VideoClassifier`.
+
+    Raises:
+        ValueError: values that do not fit together; the message names them.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        frames: int = 8,
+        image_size: int = 224,
+        size: SizeName | ViTSize = "B",
+        patch: int = 16,
+        window: int = 1,
+        boundary: bool = False,
+        ratio: float = 0.5,
+        mixed: tuple[Target, ...] = ("key", "value"),
+        layers: LayerChoice | list[int] = "all",
+        scope: Scope = "per_head",
+        summary: bool = False,
+        segments: int | None = None,
+        ta_layers: int = 1,
+        positions: PositionKind = "space-time",
+        dropout: float = 0.5,
+        drop_path: float = 0.0,
+        image_weights: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        size = size if isinstance(size, ViTSize) else SIZES[size]
+        if segments and frames % segments:
+            raise ValueError(f"frames {frames} is no multiple of segments {segments}, the temporal positions' length")
+        network = xvit(
+            size,
+            num_classes,
+            (image_size, image_size),
+            patch,
+            frames=segments or frames,
+            plan=MixingPlan(window, boundary, ratio, tuple(mixed), scope, summary, segments),
+            layers=layers,
+            aggregate=aggregation(size, num_classes, ta_layers, dropout=dropout),
+            positions=positions,
+            drop_path=drop_path,
+        )
+        super().__init__(network, **kwargs)
+        self.image_weights = image_weights
+
+    def setup(self, stage: str) -> None:
+        """Start training from image weights, where given; a checkpoint is loaded over them."""
+        if stage == "fit" and self.image_weights:
+            load_image_vit(self.network, read_weights(Path(self.image_weights)))

@@ -1,0 +1,1 @@
+"""Video transformers in pure PyTorch: embed -> blocks -> aggregate."""

@@ -1,0 +1,129 @@
+"""A table printed: row, params, GMACs, seconds, paper, ours, difference, seeds. Imports no torch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any, Literal
+
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from lit_video.tables import Row, Table, results
+
+Format = Literal["text", "json", "markdown", "latex"]
+NOT_RUN = "not run"
+
+
+def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, Any]:
+    """What a table says, as plain data: the paper's numbers, and ours from the ``result.json`` files alone."""
+    rows = [_row_summary(row, results(table, runs, row, seeds)) for row in table.rows]
+    return {
+        "table": table.name,
+        "scale": table.scale,
+        "title": table.title,
+        "source": table.source,
+        "metric": table.metric,
+        "rows": rows,
+    }
+
+
+def _row_summary(row: Row, found: list[dict[str, Any]]) -> dict[str, Any]:
+    metrics = sorted({key for result in found for key in result["metrics"]} | row.paper.keys())
+    return {
+        "name": row.name,
+        "label": row.label,
+        "params": found[0]["params"] if found else None,
+        "gmacs": found[0]["gmacs"] if found else None,
+        "views": found[0]["views"] if found else None,
+        "seconds": mean(result["seconds"] for result in found) if found else None,
+        "seeds": [result["seed"] for result in found],
+        "commits": sorted({result["commit"] for result in found}),
+        "metrics": {key: _compare(row.paper.get(key), [r["metrics"][key] for r in found]) for key in metrics},
+    }
+
+
+def _compare(paper: float | None, ours: list[float]) -> dict[str, float | None]:
+    average = mean(ours) if ours else None
+    return {
+        "paper": paper,
+        "ours": average,
+        "std": stdev(ours) if len(ours) > 1 else None,
+        "difference": average - paper if average is not None and paper is not None else None,
+    }
+
+
+def render(data: dict[str, Any], form: Format) -> str:
+    """A summary as text, JSON, Markdown or LaTeX."""
+    if form == "json":
+        return json.dumps(data, indent=2)
+    shown = [data["metric"]] + sorted({k for row in data["rows"] for k, v in row["metrics"].items() if v["paper"]})
+    shown = list(dict.fromkeys(shown))
+    header = ["row", "params", "GMACs", "seconds"]
+    for key in shown:
+        name = key.rpartition("_")[2]
+        header += [f"{name} paper", f"{name} ours", "diff."]
+    header.append("seeds")
+    body = [_cells(row, shown) for row in data["rows"]]
+    title = f"{data['title']} - {data['source']}; ours: scale {data['scale']}"
+    return {"text": _text, "markdown": _markdown, "latex": _latex}[form](title, header, body)
+
+
+def _cells(row: dict[str, Any], shown: list[str]) -> list[str]:
+    cells = [row["label"]]
+    if row["seeds"]:
+        cells += [f"{row['params'] / 1e6:.3g}M", f"{row['gmacs']:.3g} x {row['views']}", f"{row['seconds']:.0f}"]
+    else:
+        cells += ["", "", ""]
+    for key in shown:
+        values = row["metrics"].get(key, _compare(None, []))
+        spread = "" if values["std"] is None else f" ± {values['std']:.1f}"
+        cells += [
+            "" if values["paper"] is None else f"{values['paper']:.1f}",
+            NOT_RUN if values["ours"] is None else f"{values['ours']:.1f}{spread}",
+            "" if values["difference"] is None else f"{values['difference']:+.1f}",
+        ]
+    return [*cells, ", ".join(map(str, row["seeds"]))]
+
+
+def _text(title: str, header: list[str], body: list[list[str]]) -> str:
+    table = RichTable(title=title, title_justify="left")
+    for i, name in enumerate(header):
+        table.add_column(name, justify="right" if i else "left", no_wrap=True)
+    for cells in body:
+        table.add_row(*cells)
+    console = Console(width=max(100, 13 * len(header)))
+    with console.capture() as capture:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in capture.get().rstrip().splitlines())
+
+
+def _markdown(title: str, header: list[str], body: list[list[str]]) -> str:
+    rule = ["---"] + ["---:"] * (len(header) - 1)
+    lines = ["| " + " | ".join(cells) + " |" for cells in [header, rule, *body]]
+    return "\n".join([f"**{title}**", "", *lines])
+
+
+def _latex(title: str, header: list[str], body: list[list[str]]) -> str:
+    def line(cells: list[str]) -> str:
+        return " & ".join(_escape(cell) for cell in cells) + r" \\"
+
+    rows = "\n".join(line(cells) for cells in body)
+    columns = "l" + "r" * (len(header) - 1)
+    return "\n".join(
+        [
+            rf"\begin{{table}}\caption{{{_escape(title)}}}",
+            rf"\begin{{tabular}}{{{columns}}}\toprule",
+            line(header) + r"\midrule",
+            rows,
+            r"\bottomrule\end{tabular}\end{table}",
+        ]
+    )
+
+
+def _escape(text: str) -> str:
+    for plain, escaped in (("_", r"\_"), ("%", r"\%"), ("±", r"$\pm$"), ("&", r"\&")):
+        text = text.replace(plain, escaped)
+    return text

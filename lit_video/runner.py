@@ -1,0 +1,162 @@
+"""One run of one row: training, test, ``result.json``."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import sys
+from datetime import datetime, timedelta
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+from lightning import Trainer
+from lightning.pytorch.callbacks import LearningRateMonitor, ModelCheckpoint, Timer
+from lightning.pytorch.utilities.rank_zero import rank_zero_only
+
+from lit_video.cli import CheckCLI, VideoCLI, refuse_linked, user_errors
+from lit_video.commands import Request
+from lit_video.costs import count
+from lit_video.progress import progress_callback
+from lit_video.rundir import disk_errors, locked, same_settings, usable_checkpoint, writable, write_atomically
+from lit_video.tables import Row, read_result
+from lit_video.tracking import RowLogger, TrackRow
+
+
+class RunCLI(VideoCLI):
+    """Data set, model and trainer of one run, the trainer with the run's folder, checkpoint, progress and logger."""
+
+    def __init__(self, args: list[str], facts: dict[str, Any], row: Row, run_dir: Path) -> None:
+        self.facts = facts
+        self.row = row
+        self.run_dir = run_dir
+        self.timer = Timer()
+        self.logger: RowLogger | None = None
+        super().__init__(args)
+
+    def instantiate_trainer(self, **kwargs: Any) -> Trainer:
+        """The configured trainer, completed by what every run has; a logger of the user's own replaces ours."""
+        params, macs = count(self.model, self.datamodule.frames, self.datamodule.image_size)
+        views = self.datamodule.test_clips * self.datamodule.test_crops
+        self.facts |= {"params": params, "gmacs": macs / 1e9, "views": views}
+        settings = self.config_init.trainer
+        checkpoint = ModelCheckpoint(
+            dirpath=self.run_dir,
+            filename="last",
+            train_time_interval=timedelta(seconds=self.config.checkpoint_every),
+            enable_version_counter=False,
+        )
+        progress = progress_callback(f"{self.row.name} seed {self.facts['seed']}")
+        kwargs["callbacks"] = [*(settings.callbacks or []), checkpoint, progress, self.timer]
+        kwargs["default_root_dir"] = str(self.run_dir)
+        kwargs["enable_progress_bar"] = settings.enable_progress_bar is not False and sys.stdout.isatty()
+        if settings.logger in (None, True) and not settings.fast_dev_run:
+            self.logger = RowLogger(self.run_dir, self.facts, self.resolved(), self.row)
+            kwargs["logger"] = self.logger
+            kwargs["callbacks"] += [TrackRow(self.logger, self.datamodule.class_names), LearningRateMonitor("step")]
+        return super().instantiate_trainer(**kwargs)
+
+
+def check_rows(request: Request) -> None:
+    """Find every mistake that can be found without training, in all rows and seeds.
+
+    Raises:
+        UserError: the first one, with file, row and key.
+    """
+    for row in request.rows:
+        for seed in request.seeds:
+            _check(request, row, seed)
+
+
+def run_row(request: Request, row: Row, seed: int) -> int:
+    """Train and test a row with a seed, from its last checkpoint if there is one; returns the exit status."""
+    run_dir = request.table.run_dir(request.runs, row, seed)
+    if rank_zero_only.rank:  # a process that Lightning, torchrun or Slurm started beside the first
+        return _train_and_test(request, row, seed, run_dir)
+    _check(request, row, seed)
+    with locked(run_dir, f"{request.table.name} {row.name} seed {seed}"), disk_errors(run_dir):
+        if read_result(run_dir):
+            print(f"{row.name} seed {seed}: finished, skipped (see {run_dir / 'result.json'})")
+            return 0
+        return _train_and_test(request, row, seed, run_dir)
+
+
+def _check(request: Request, row: Row, seed: int) -> None:
+    """Settings, data and folder of a run."""
+    where, run_dir = _where(request, row), request.table.run_dir(request.runs, row, seed)
+    args = request.row_args(row, seed)
+    refuse_linked(args, where)
+    with user_errors(where):
+        cli = CheckCLI(args)
+    writable(run_dir)
+    same_settings(run_dir, cli.resolved(), where)
+
+
+def _train_and_test(request: Request, row: Row, seed: int, run_dir: Path) -> int:
+    facts = {"table": request.table.name, "row": row.name, "scale": request.table.scale, "seed": seed}
+    with user_errors(_where(request, row)):
+        cli = RunCLI(request.row_args(row, seed), facts | {"commit": commit()}, row, run_dir)
+    trainer = cli.trainer
+    if trainer.is_global_zero:
+        write_atomically(run_dir / "config.yaml", yaml.safe_dump(cli.resolved(), sort_keys=False))
+    trainer.fit(cli.model, cli.datamodule, ckpt_path=usable_checkpoint(run_dir), weights_only=False)
+    if trainer.interrupted:
+        print(f"{row.name}: interrupted; the same command again goes on from the last checkpoint")
+        return 130
+    seconds = cli.timer.time_elapsed("train")
+    trainer.test(cli.model, cli.datamodule, verbose=False)
+    if trainer.is_global_zero and not trainer.fast_dev_run:
+        _write_result(cli, seconds)
+    return 0
+
+
+def _write_result(cli: RunCLI, seconds: float) -> None:
+    """Close the W&B run, then write ``result.json``: the last thing a run does."""
+    metrics = {key: float(value) for key, value in cli.trainer.callback_metrics.items() if key.startswith("test/")}
+    videos = int(metrics.pop("test/videos"))
+    if cli.logger:
+        cli.logger.finish(metrics)
+    result = cli.facts | {
+        "metrics": metrics,
+        "test_videos": videos,
+        "steps": cli.trainer.global_step,
+        "seconds": seconds,
+        "device": device_name(),
+        "versions": versions(),
+        "command": " ".join(["python -m lit_video", *sys.argv[1:]]),
+        "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
+    }
+    write_atomically(cli.run_dir / "result.json", json.dumps(result, indent=2) + "\n")
+    scores = ", ".join(f"{key} {value:.1f}" for key, value in metrics.items())
+    print(f"{cli.row.name} seed {cli.facts['seed']}: {scores} on {videos} videos, {seconds:.0f} s", flush=True)
+
+
+def _where(request: Request, row: Row) -> str:
+    return f"{request.table.path}: row {row.name}" if len(request.table.rows) > 1 else str(request.table.path)
+
+
+def commit() -> str:
+    """Commit of the code that runs, ``+changes`` if the working tree differs; ``unknown`` outside a checkout."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--abbrev=12", "--dirty=+changes"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def device_name() -> str:
+    """The GPU's name, or the processor's."""
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    names = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
+    return f"{names[0]}, {torch.get_num_threads()} threads" if names else platform.processor()
+
+
+def versions() -> dict[str, str]:
+    """Versions of what a result depends on."""
+    names = ("lit_video", "torch", "torchvision", "lightning", "timm", "av", "pytorchvideo")
+    return {"python": platform.python_version()} | {name: version(name) for name in names}
