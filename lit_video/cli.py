@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import re
-import sys
-import traceback
-import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 
-import lit_video.datamodules
-import lit_video.modules  # importing both lets YAML say XViT for lit_video.modules.XViT
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
+from lit_video.explain import explain
 from lit_video.modules import VideoClassifier
+from lit_video.quiet import quiet_loggers
+from lit_video.yamlfile import read_yaml
+
+quiet_loggers()
 
 # the data set decides, the model follows
 LINKS = ("num_classes", "frames", "image_size")
@@ -69,8 +69,6 @@ class VideoCLI(LightningCLI):
 
     def resolved(self) -> dict[str, Any]:
         """The whole configuration as plain data, without what the data set decides."""
-        import yaml
-
         text = self.parser.dump(self.config, skip_none=False, skip_link_targets=True, format="yaml")
         config: dict[str, Any] = yaml.safe_load(text)
         return {key: value for key, value in config.items() if key not in {"config", "table"}}
@@ -88,34 +86,17 @@ class CheckCLI(VideoCLI):
 
 
 @contextmanager
-def user_errors(where: str) -> Iterator[None]:
-    """Tell what configuration errors mean in one line, beginning with ``where`` (a file, a row)."""
+def user_errors(where: Callable[[str], str]) -> Iterator[None]:
+    """Tell what configuration errors mean in one line; ``where`` tells of a key in which file, row or flag it is."""
     try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "LightningCLI's args parameter")
-            warnings.filterwarnings("ignore", ".*treespec, LeafSpec.*")
-            yield
-    except (argparse.ArgumentError, SystemExit, TypeError) as error:
-        raise UserError(f"{where}: {_parse_message(str(error))}") from error
-    except ValueError as error:
-        raise UserError(f"{where}: {_owner(error)}{error}") from error
-
-
-def _parse_message(text: str) -> str:
-    """The innermost reason of a parser's nested message, with its key."""
-    lines = [line.strip(" -") for line in text.splitlines() if line.strip()]
-    key = re.search(r"'?(?:key|argument) \"?'?(?:--)?([\w.]+)", text)
-    return f"{key[1]}: {lines[-1]}" if key and key[1] not in lines[-1] else lines[-1]
-
-
-def _owner(error: ValueError) -> str:
-    """``model.`` or ``data.``, whose constructor raised; their messages begin with the argument."""
-    files = [Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
-    package = Path(lit_video.datamodules.__file__).parent.parent
-    inside = [file.relative_to(package).parts[0] for file in files if file.is_relative_to(package)]
-    if "datamodules" in inside:
-        return "data."
-    return "model." if {"modules", "network", "attention"} & set(inside) else ""
+        yield
+    except UserError as error:  # of the data set, beginning with its key
+        raise UserError(f"{where(str(error).split(':')[0])}: {error}") from error
+    except (argparse.ArgumentError, ValueError, TypeError) as error:
+        if isinstance(error, TypeError) and "lit_video" not in str(error):
+            raise
+        key, reason = explain(str(error))
+        raise UserError(f"{where(key)}: {key}{':' if key else ''} {reason}".replace(":  ", ": ")) from error
 
 
 def refuse_linked(args: list[str], where: str) -> None:
@@ -124,15 +105,15 @@ def refuse_linked(args: list[str], where: str) -> None:
     Raises:
         UserError: a flag or a file sets it.
     """
-    from lit_video.yamlfile import read_yaml
-
     for flag, value in zip(args, [*args[1:], ""], strict=True):
         name = flag.removeprefix("--model.").removeprefix("init_args.").split("=")[0]
         if flag.startswith("--model.") and name in LINKS:
             raise UserError(f"{where}: model.{name}: is taken from the data set; set data.{name} instead")
         if flag == "--config":
             model = read_yaml(Path(value)).get("model")
-            model = read_yaml(Path(value).parent / model) if isinstance(model, str) and model.endswith("yaml") else model
+            model = (
+                read_yaml(Path(value).parent / model) if isinstance(model, str) and model.endswith("yaml") else model
+            )
             given = set(model.get("init_args") or {}) & set(LINKS) if isinstance(model, dict) else set()
             for name in given:
                 raise UserError(f"{value}: model.{name}: is taken from the data set; set data.{name} instead")
@@ -143,7 +124,7 @@ def evaluate(argv: list[str]) -> int:
     if {"-h", "--help"} & set(argv):
         return show(argv)
     refuse_linked(argv, argv[0])
-    with user_errors(argv[0]):
+    with user_errors(lambda key: argv[0]):
         VideoCLI(argv, execute=True, logger=False)
     return 0
 
@@ -155,6 +136,5 @@ def show(argv: list[str]) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     except argparse.ArgumentError as error:
-        print(f"error: {_parse_message(str(error))}", file=sys.stderr)
-        return 2
+        raise UserError(": ".join(explain(str(error)))) from error
     return 0

@@ -35,6 +35,14 @@ class Request:
         settings = [f"--{key}={_flag_value(value)}" for key, value in row.settings.items()]
         return [*files, *settings, *self.flags, f"--seed_everything={seed}"]
 
+    def place(self, row: Row, key: str) -> str:
+        """Where a setting was made, for messages: the user's flag, the row, or the files."""
+        short = key.replace(".init_args", "")
+        flags = [flag for flag in self.flags if flag.replace(".init_args", "").split("=")[0] == f"--{short}"]
+        if key and flags:
+            return "command line"
+        return f"{', '.join(map(str, self.configs))}: row {row.name}"
+
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:

@@ -39,7 +39,9 @@ class ProgressLines(Callback):
             rate = (step - self._first_step) / (now - self._start)
             left = (total - step) / rate
             clips = rate * len(batch["clip"]) * trainer.world_size
-            scores = " ".join(f"{k} {float(trainer.callback_metrics[k]):.4g}" for k in SHOWN if k in trainer.callback_metrics)
+            scores = " ".join(
+                f"{k} {float(trainer.callback_metrics[k]):.4g}" for k in SHOWN if k in trainer.callback_metrics
+            )
             print(f"{self.name}: step {step}/{total}, {scores}, {clips:.0f} clips/s, {left:.0f} s left", flush=True)
 
 

@@ -1,11 +1,12 @@
 """Silence for messages of other packages that tell a user of ours nothing; each with its reason. Imports no torch."""
 
 import logging
+import os
 import warnings
 
 
 def quiet() -> None:
-    """Filter known noise, in this process."""
+    """Filter known noise, in this process; called before the packages that make it are imported."""
     # Lightning's own use of torch's pytree, fixed by nobody outside Lightning
     warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\).*")
     # one folder per run is our design: a run that resumes finds its folder full
@@ -16,13 +17,13 @@ def quiet() -> None:
     warnings.filterwarnings("ignore", message="The number of training batches .* is smaller than the logging interval")
     # workers are chosen in the YAML: one per core
     warnings.filterwarnings("ignore", message=".*does not have many workers.*")
-    # our samplers do what Lightning advises here
+    # the repeats of a padded last batch are counted once by our metric
     warnings.filterwarnings("ignore", message="Using `DistributedSampler` with the dataloaders")
-    # the advertisement and device lines that Lightning prints for every trainer
-    logging.getLogger("lightning.pytorch.utilities.rank_zero").addFilter(_no_advice)
-    logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
-    logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
+    # W&B's banner, and its complaint about an argument that Lightning passes; what matters of it we say ourselves
+    os.environ.setdefault("WANDB_SILENT", "true")
 
 
-def _no_advice(record: logging.LogRecord) -> bool:
-    return record.levelno > logging.INFO
+def quiet_loggers() -> None:
+    """Drop Lightning's advertisements and device lines; called after its import, which sets the levels."""
+    for name in ("lightning.pytorch", "lightning.fabric"):
+        logging.getLogger(name).setLevel(logging.WARNING)

@@ -59,7 +59,7 @@ def render(data: dict[str, Any], form: Format) -> str:
     """A summary as text, JSON, Markdown or LaTeX."""
     if form == "json":
         return json.dumps(data, indent=2)
-    shown = [data["metric"]] + sorted({k for row in data["rows"] for k, v in row["metrics"].items() if v["paper"]})
+    shown = [data["metric"], *sorted({k for row in data["rows"] for k, v in row["metrics"].items() if v["paper"]})]
     shown = list(dict.fromkeys(shown))
     header = ["row", "params", "GMACs", "seconds"]
     for key in shown:

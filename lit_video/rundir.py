@@ -71,7 +71,9 @@ def locked(run_dir: Path, name: str) -> Iterator[None]:
         with FileLock(run_dir / "lock", timeout=0):
             yield
     except Timeout:
-        raise UserError(f"{name}: another process is running it (it holds {run_dir / 'lock'}); wait or stop it") from None
+        raise UserError(
+            f"{name}: another process is running it (it holds {run_dir / 'lock'}); wait or stop it"
+        ) from None
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import subprocess
 import sys
 from datetime import datetime, timedelta
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,6 @@ import torch
 import yaml
 from lightning import Trainer
 from lightning.pytorch.callbacks import LearningRateMonitor, ModelCheckpoint, Timer
-from lightning.pytorch.utilities.rank_zero import rank_zero_only
 
 from lit_video.cli import CheckCLI, VideoCLI, refuse_linked, user_errors
 from lit_video.commands import Request
@@ -61,7 +62,7 @@ class RunCLI(VideoCLI):
 
 
 def check_rows(request: Request) -> None:
-    """Find every mistake that can be found without training, in all rows and seeds.
+    """Find every mistake that can be found without training, in all rows and seeds, before anything is written.
 
     Raises:
         UserError: the first one, with file, row and key.
@@ -69,14 +70,18 @@ def check_rows(request: Request) -> None:
     for row in request.rows:
         for seed in request.seeds:
             _check(request, row, seed)
+    for row in request.rows:
+        for seed in request.seeds:
+            writable(request.table.run_dir(request.runs, row, seed))
 
 
 def run_row(request: Request, row: Row, seed: int) -> int:
     """Train and test a row with a seed, from its last checkpoint if there is one; returns the exit status."""
     run_dir = request.table.run_dir(request.runs, row, seed)
-    if rank_zero_only.rank:  # a process that Lightning, torchrun or Slurm started beside the first
+    if not first_process():  # a process that Lightning, torchrun or Slurm started beside the first
         return _train_and_test(request, row, seed, run_dir)
     _check(request, row, seed)
+    writable(run_dir)
     with locked(run_dir, f"{request.table.name} {row.name} seed {seed}"), disk_errors(run_dir):
         if read_result(run_dir):
             print(f"{row.name} seed {seed}: finished, skipped (see {run_dir / 'result.json'})")
@@ -85,19 +90,17 @@ def run_row(request: Request, row: Row, seed: int) -> int:
 
 
 def _check(request: Request, row: Row, seed: int) -> None:
-    """Settings, data and folder of a run."""
-    where, run_dir = _where(request, row), request.table.run_dir(request.runs, row, seed)
-    args = request.row_args(row, seed)
-    refuse_linked(args, where)
+    """Settings, data, and what the run's folder already holds."""
+    args, where = request.row_args(row, seed), partial(request.place, row)
+    refuse_linked(args, where(""))
     with user_errors(where):
         cli = CheckCLI(args)
-    writable(run_dir)
-    same_settings(run_dir, cli.resolved(), where)
+    same_settings(request.table.run_dir(request.runs, row, seed), cli.resolved(), where(""))
 
 
 def _train_and_test(request: Request, row: Row, seed: int, run_dir: Path) -> int:
     facts = {"table": request.table.name, "row": row.name, "scale": request.table.scale, "seed": seed}
-    with user_errors(_where(request, row)):
+    with user_errors(partial(request.place, row)):
         cli = RunCLI(request.row_args(row, seed), facts | {"commit": commit()}, row, run_dir)
     trainer = cli.trainer
     if trainer.is_global_zero:
@@ -108,7 +111,7 @@ def _train_and_test(request: Request, row: Row, seed: int, run_dir: Path) -> int
         return 130
     seconds = cli.timer.time_elapsed("train")
     trainer.test(cli.model, cli.datamodule, verbose=False)
-    if trainer.is_global_zero and not trainer.fast_dev_run:
+    if trainer.is_global_zero and not cli.config.trainer.fast_dev_run:
         _write_result(cli, seconds)
     return 0
 
@@ -134,8 +137,9 @@ def _write_result(cli: RunCLI, seconds: float) -> None:
     print(f"{cli.row.name} seed {cli.facts['seed']}: {scores} on {videos} videos, {seconds:.0f} s", flush=True)
 
 
-def _where(request: Request, row: Row) -> str:
-    return f"{request.table.path}: row {row.name}" if len(request.table.rows) > 1 else str(request.table.path)
+def first_process() -> bool:
+    """Whether this is the only process of a run, or the one that owns its folder."""
+    return all(os.environ.get(name, "0") == "0" for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID"))
 
 
 def commit() -> str:

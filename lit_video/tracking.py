@@ -32,7 +32,6 @@ class RowLogger(WandbLogger):
         # records reach the disk within a second, so a killed run keeps them; tables stay inside the run's folder
         os.environ.setdefault("WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL", "1")
         os.environ.setdefault("WANDB_DATA_DIR", str(run_dir / "wandb"))
-        os.environ.setdefault("WANDB_SILENT", "true")
         name = f"{facts['row']}-seed{facts['seed']}"
         super().__init__(
             name=name,
@@ -56,7 +55,8 @@ class RowLogger(WandbLogger):
         run.config.update(self.facts | {"cli": self.config}, allow_val_change=True)
         run.summary.update(self.paper)
         if self._offline:
-            print(f"W&B: no API key, recording offline; look: wandb leet {self.save_dir}/wandb; upload: wandb sync", flush=True)
+            folder = f"{self.save_dir}/wandb"
+            print(f"W&B: no API key, recording offline; look: wandb leet {folder}; upload: wandb sync", flush=True)
 
     def finish(self, metrics: dict[str, float]) -> None:
         """Record the comparison with the paper as a table, and close the run."""

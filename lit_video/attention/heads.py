@@ -55,8 +55,7 @@ class Heads(nn.Module):
         """Softmax attention of ``q (b, m, a, c)`` over ``k, v (b, j, a, c)``, merged and projected to ``(b, m, d)``."""
         q, k, v = (rearrange(y, "b m a c -> b a m c") for y in (q, k, v))
         y = F.scaled_dot_product_attention(q, k, v)
-        out: Tensor = self.proj(rearrange(y, "b a m c -> b m (a c)"))
-        return out
+        return self.proj(rearrange(y, "b a m c -> b m (a c)"))
 
     def forward(self, x: Tensor) -> Tensor:
         """Self-attention branch without residual: ``(b, m, d) -> (b, m, d)``."""

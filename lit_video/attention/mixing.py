@@ -95,8 +95,7 @@ class _Borrow(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        moved: Tensor = _Borrow.apply(grads[0], tuple(-k for k in ctx.offsets), ctx.fold)  # type: ignore[no-untyped-call]
-        return moved, None, None
+        return _Borrow.apply(grads[0], tuple(-k for k in ctx.offsets), ctx.fold), None, None
 
 
 def borrow(x: Tensor, offsets: Iterable[int], fold: int) -> Tensor:
@@ -104,8 +103,7 @@ def borrow(x: Tensor, offsets: Iterable[int], fold: int) -> Tensor:
     offsets = tuple(offsets)
     if not offsets:
         return x
-    out: Tensor = _Borrow.apply(x, offsets, fold)  # type: ignore[no-untyped-call]
-    return out
+    return _Borrow.apply(x, offsets, fold)
 
 
 class Mixing(Scheme):
@@ -138,7 +136,9 @@ class Mixing(Scheme):
 
     def borrow(self, x: Tensor, t: int) -> Tensor:
         """Move channels of ``x (b, t * m, d)`` between the frames of each segment."""
-        x = rearrange(x, "b (g t m) (a c) -> (b g) t m a c", t=self.plan.segment or t, g=self._segments(t), a=self.groups)
+        x = rearrange(
+            x, "b (g t m) (a c) -> (b g) t m a c", t=self.plan.segment or t, g=self._segments(t), a=self.groups
+        )
         return rearrange(borrow(x, self.offsets, self.fold), "(b g) t m a c -> b (g t m) (a c)", g=self._segments(t))
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:

@@ -116,8 +116,8 @@ class VideoDataModule(LightningDataModule):
     def state_dict(self) -> dict[str, int]:
         """Where training stands in its epoch, for the checkpoint."""
         assert self.trainer is not None
-        progress = self.trainer.fit_loop.epoch_loop.batch_progress.current
-        return {"epoch": self.trainer.current_epoch, "batches": progress.processed}
+        batches = self.trainer.fit_loop.epoch_loop.batch_progress.current.ready
+        return {"epoch": self.trainer.current_epoch, "batches": batches}
 
     def load_state_dict(self, state_dict: dict[str, int]) -> None:
         """Let the next training loader leave out what the checkpoint has seen of its epoch."""

@@ -72,9 +72,7 @@ class ClipDataset(Dataset[Sample]):
             span = clip_spans(self.sampling, table.seconds, self.clips)[clip]
             numbers = frame_numbers(table, span, bin_shifts(self.sampling, self.frames, clip, self.clips))
             views = self.view(decode(record.path, numbers))
-        return Sample(
-            clip=views, label=record.label, video=video, first_view=clip * len(views), key=torch.tensor(key)
-        )
+        return Sample(clip=views, label=record.label, video=video, first_view=clip * len(views), key=torch.tensor(key))
 
 
 class EpochSampler(DistributedSampler[Sample]):
@@ -102,7 +100,7 @@ class EpochSampler(DistributedSampler[Sample]):
         self.resume: tuple[int, int] = (0, 0)
 
     def __iter__(self) -> Iterator[Key]:  # type: ignore[override]
-        """The rest of the epoch: in the epoch of ``resume`` the items that a checkpoint has already seen are left out."""
+        """The epoch's order; in the epoch of ``resume``, what a checkpoint has seen of it is left out."""
         epoch, seen = self.resume
         order = list(super().__iter__())
         yield from ((self.epoch, int(i)) for i in order[seen if epoch == self.epoch else 0 :])  # type: ignore[call-overload]

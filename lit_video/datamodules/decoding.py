@@ -153,7 +153,7 @@ def _video(streams: Sequence[VideoStream], path: Path) -> VideoStream:
 
 def _rgb(frame: VideoFrame, converter: VideoReformatter) -> Frames:
     # one converter for all frames of a clip: making one costs more than converting a small frame
-    image = converter.reformat(frame, format="rgb24").to_ndarray()
+    image: Frames = converter.reformat(frame, format="rgb24").to_ndarray().astype(np.uint8, copy=False)
     # PyAV counts rotation counter-clockwise, as rot90 does
     return np.rot90(image, frame.rotation // 90) if frame.rotation else image
 

@@ -19,7 +19,9 @@ def class_folders(root: Path) -> list[str]:
         UserError: there are fewer than two.
     """
     if not root.is_dir():
-        raise UserError(f"data.root: the folder {root} does not exist; give the folder that holds train/, val/ and test/")
+        raise UserError(
+            f"data.root: the folder {root} does not exist; give the folder that holds train/, val/ and test/"
+        )
     train = root / "train"
     names = sorted(p.name for p in train.iterdir() if p.is_dir()) if train.is_dir() else []
     if not names:
@@ -74,4 +76,4 @@ class VideoFolder(VideoDataModule):
     def check(self) -> None:
         """All three splits hold videos."""
         for split in ("train", "val", "test"):
-            self.records(split)  # type: ignore[arg-type]
+            self.records(split)

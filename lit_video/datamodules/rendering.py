@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 HEIGHT, WIDTH = 36, 48
-SHAPES = ("disk", "ring", "square", "cross")
+SHAPES = ("disk", "ring", "bars", "cross")
 MOTIONS = ("left", "right")
 Colour = tuple[float, float, float]
 Floats = NDArray[np.float64]
@@ -40,11 +40,10 @@ def draw_scene(seed: int, shape: str, difficulty: float) -> Scene:
     """Draw a scene; ``difficulty`` 0 to 1 raises noise and texture and lowers contrast and size, linearly."""
     rng = np.random.default_rng(seed)
     fps = int(rng.choice([12, 15, 20, 25, 30]))
-    background = rng.uniform(0, 1, 3)
-    # the shape differs from the background by at least this much in every channel
+    # the shape is brighter than the background, by at least the contrast in every channel
     contrast = 0.5 - 0.2 * difficulty
-    side = np.where(background < contrast, 1, np.where(background > 1 - contrast, -1, rng.choice([-1, 1], 3)))
-    foreground = background + side * rng.uniform(contrast, np.where(side > 0, 1 - background, background))
+    background = rng.uniform(0, 0.9 - contrast, 3)
+    foreground = rng.uniform(background + contrast, 1)
     return Scene(
         seed=seed,
         shape=shape,
@@ -75,7 +74,7 @@ def render(scene: Scene) -> NDArray[np.uint8]:
     cover = np.clip(0.5 - _distance(scene.shape, dx, dy, scene.radius), 0, 1)[..., None]
     film = still * (1 - cover) + np.array(scene.foreground) * cover
     film += scene.noise * rng.standard_normal(film.shape)
-    return (film.clip(0, 1) * 255).round().astype(np.uint8)
+    return np.asarray((film.clip(0, 1) * 255).round(), dtype=np.uint8)
 
 
 def encode(path: Path, film: NDArray[np.uint8], fps: int, comment: str = "") -> None:
@@ -104,7 +103,7 @@ def _distance(shape: str, dx: Floats, dy: Floats, radius: float) -> Floats:
         return np.asarray(far - radius)
     if shape == "ring":
         return np.asarray(np.abs(far - 0.8 * radius) - 0.25 * radius)
-    if shape == "square":
-        return np.asarray(np.maximum(np.abs(dx), np.abs(dy)) - 0.9 * radius)
+    if shape == "bars":  # two, one above the other
+        return np.asarray(np.maximum(np.abs(dx) - radius, np.abs(np.abs(dy) - 0.6 * radius) - 0.25 * radius))
     bars = [np.maximum(np.abs(a) - radius, np.abs(b) - 0.3 * radius) for a, b in ((dx, dy), (dy, dx))]
     return np.asarray(np.minimum(*bars))

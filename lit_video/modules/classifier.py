@@ -38,8 +38,7 @@ class VideoClassifier(LightningModule):
 
     def forward(self, clip: Tensor) -> Tensor:
         """Logits of normalised clips."""
-        out: Tensor = self.network(clip)
-        return out
+        return self.network(clip)
 
     def on_fit_start(self) -> None:
         """Remember the run's seed before training draws from its stream."""

@@ -51,7 +51,8 @@ def make_optimizer(recipe: Optimization, module: nn.Module) -> torch.optim.Optim
 
 def decay_groups(recipe: Optimization, module: nn.Module) -> list[dict[str, object]]:
     """Parameter groups of a module; weights are what has two or more axes and is no token and no position."""
-    decayed, exempt = [], []
+    decayed: list[nn.Parameter] = []
+    exempt: list[nn.Parameter] = []
     for name, parameter in module.named_parameters():
         weight = parameter.ndim > 1 and not name.endswith(("_token", "_embed"))
         (decayed if weight or recipe.decay_all else exempt).append(parameter)

@@ -9,6 +9,7 @@ from lit_video.attention import MixingPlan
 from lit_video.attention.mixing import Scope, Target
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.embedding import PositionKind
+from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, SizeName, ViTSize
 from lit_video.network.weights import load_image_vit, read_weights
 from lit_video.network.xvit import LayerChoice, aggregation, xvit
@@ -82,6 +83,7 @@ class XViT(VideoClassifier):
             drop_path=drop_path,
         )
         super().__init__(network, **kwargs)
+        self.network: VideoTransformer = network
         self.image_weights = image_weights
 
     def setup(self, stage: str) -> None:

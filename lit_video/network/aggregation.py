@@ -26,8 +26,7 @@ class TemporalMean(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Classify the mean frame token."""
-        out: Tensor = self.head(self.drop(x)).mean(1)
-        return out
+        return self.head(self.drop(x)).mean(1)
 
 
 class TemporalLayer(nn.Module):
@@ -41,8 +40,7 @@ class TemporalLayer(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """``(b, 1 + t, d) -> (b, 1 + t, d)``."""
         x = x + self.attn(x)
-        out: Tensor = x + self.mlp(x)
-        return out
+        return x + self.mlp(x)
 
 
 class TemporalAttention(nn.Module):
@@ -76,5 +74,4 @@ class TemporalAttention(nn.Module):
         x = torch.cat((self.cls_token.expand(x.shape[0], -1, -1), self.drop(x)), dim=1)
         for layer in self.layers:
             x = layer(x)
-        out: Tensor = self.head(x[:, 0])
-        return out
+        return self.head(x[:, 0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from timm.layers import DropPath
+from timm.layers.drop import DropPath
 from torch import Tensor, nn
 
 from lit_video.attention import Grid, Scheme
@@ -22,8 +22,7 @@ class MLP(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """The branch without its residual."""
-        out: Tensor = self.drop(self.fc2(self.drop(self.act(self.fc1(self.norm(x))))))
-        return out
+        return self.drop(self.fc2(self.drop(self.act(self.fc1(self.norm(x))))))
 
 
 class Block(nn.Module):
@@ -41,8 +40,7 @@ class Block(nn.Module):
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """One encoder layer."""
         x = x + self.drop_path(self.scheme(x, grid) - x) if self._drops else self.scheme(x, grid)
-        out: Tensor = x + self.drop_path(self.mlp(x))
-        return out
+        return x + self.drop_path(self.mlp(x))
 
     @property
     def _drops(self) -> bool:

@@ -78,7 +78,7 @@ class FrameEmbedding(nn.Module):
 
     def _patches(self, height: int, width: int) -> tuple[int, int]:
         if height % self.patch or width % self.patch:
-            raise ValueError(f"image size {height}x{width} is not divisible by the patch {self.patch}")
+            raise ValueError(f"image_size {height}x{width} is not divisible by the patch {self.patch}")
         return height // self.patch, width // self.patch
 
     def _time(self, table: Tensor, t: int) -> Tensor:

@@ -29,10 +29,8 @@ class VideoTransformer(nn.Module):
         x, grid = self.embed(clip)
         for block in self.blocks:
             x = block(x, grid)
-        out: Tensor = self.norm(rearrange(x, "b (t m) d -> b t m d", t=grid.t)[:, :, 0])
-        return out
+        return self.norm(rearrange(x, "b (t m) d -> b t m d", t=grid.t)[:, :, 0])
 
     def forward(self, clip: Tensor) -> Tensor:
         """Logits of a clip."""
-        out: Tensor = self.aggregate(self.features(clip))
-        return out
+        return self.aggregate(self.features(clip))

@@ -33,8 +33,12 @@ SIZES: dict[SizeName, ViTSize] = {
 
 
 def init_backbone(module: nn.Module) -> None:
-    """Truncated normal (0.02) weights and zero biases for a linear layer, as in timm's ViT; for ``Module.apply``."""
+    """Xavier-uniform weights and zero biases for a linear layer, for ``Module.apply``.
+
+    The original ViT's initialisation. It scales with the width: timm's fixed 0.02, close to it at 768, is too small for
+    the narrow models of the embedded scale to learn from scratch.
+    """
     if isinstance(module, nn.Linear):
-        nn.init.trunc_normal_(module.weight, std=0.02)
+        nn.init.xavier_uniform_(module.weight)
         if module.bias is not None:
             nn.init.zeros_(module.bias)

@@ -1,0 +1,42 @@
+# Every target makes what it needs: on a fresh machine with Python 3.11, `make demo` or `make test` is the first command.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+TABLE ?= experiments/ablation_tw.yaml
+SEEDS ?= 0
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow lint format types clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+setup: $(VENV)/ready  ## virtual environment in .venv with the versions of constraints.txt
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]" -c constraints.txt
+	touch $@
+
+demo: setup  ## X-ViT's Table 1 on the embedded data set: train, test, print (minutes; SEEDS=0,1,2 for three seeds)
+	$(BIN)/python -m lit_video fit --config $(TABLE) --seeds $(SEEDS)
+
+test: lint types  ## lint, types and all tests that are not slow
+	$(BIN)/python -m pytest
+
+test-slow: setup  ## the tests that take minutes
+	$(BIN)/python -m pytest -m slow
+
+lint: setup  ## ruff, without changing anything
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: setup  ## let ruff mend and format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: setup  ## strict type check
+	$(BIN)/mypy
+
+clean:  ## remove the environment and caches; runs/ stays
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache *.egg-info build
