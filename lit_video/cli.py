@@ -80,7 +80,7 @@ class CheckCLI(VideoCLI):
     def instantiate_classes(self) -> None:
         """Build data set and model on the meta device; no trainer."""
         with torch.device("meta"):
-            built = self.parser.instantiate_classes(self.config)
+            built = self.parser.instantiate(self.config)
         self.datamodule, self.model = built.data, built.model
         self.datamodule.check()
 

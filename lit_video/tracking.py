@@ -44,6 +44,8 @@ class RowLogger(WandbLogger):
             tags=[str(facts[key]) for key in ("table", "scale", "row")],
             resume="allow",
         )
+        # W&B warns of this argument, which Lightning passes whatever its value
+        self._wandb_init.pop("anonymous", None)
         scheme = config["model"]["class_path"].rpartition(".")[2]
         self.facts = facts | {"scheme": scheme} | _settings(config)
         self.config = config

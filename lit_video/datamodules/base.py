@@ -96,6 +96,7 @@ class VideoDataModule(LightningDataModule):
         epoch, batches = self._resume
         sampler = EpochSampler(len(dataset), self.seed, shuffle=True, ranks=self._ranks(), drop_last=True)
         sampler.resume = (epoch, batches * self.batch_size)
+        sampler.set_epoch(epoch)  # workers fetch ahead before Lightning sets it
         return self._loader(dataset, sampler, drop_last=True)
 
     def val_dataloader(self) -> DataLoader[Sample]:
@@ -116,8 +117,10 @@ class VideoDataModule(LightningDataModule):
     def state_dict(self) -> dict[str, int]:
         """Where training stands in its epoch, for the checkpoint."""
         assert self.trainer is not None
-        batches = self.trainer.fit_loop.epoch_loop.batch_progress.current.ready
-        return {"epoch": self.trainer.current_epoch, "batches": batches}
+        epoch, batches = self.trainer.current_epoch, self.trainer.fit_loop.epoch_loop.batch_progress.current.ready
+        if batches == self.trainer.num_training_batches:
+            epoch, batches = epoch + 1, 0
+        return {"epoch": epoch, "batches": batches}
 
     def load_state_dict(self, state_dict: dict[str, int]) -> None:
         """Let the next training loader leave out what the checkpoint has seen of its epoch."""

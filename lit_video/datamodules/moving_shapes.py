@@ -60,7 +60,7 @@ class MovingShapes(VideoDataModule):
         if min(pairs) < 1:
             raise ValueError(f"pairs is {list(pairs)}, expected at least 1 for each split")
         if self.augmentation.flip:
-            raise ValueError("augmentation.flip must be 0: a flip turns one class into another")
+            raise ValueError("augmentation has a flip, which must be 0: it turns one class into another")
         base = Path(root or os.environ.get("LIT_VIDEO_DATA") or "~/.cache/lit_video").expanduser()
         self.difficulty = difficulty
         self.pairs = dict(zip(("train", "val", "test"), pairs, strict=True))

@@ -1,0 +1,71 @@
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from lit_video.quiet import quiet
+
+ROOT = Path(__file__).parent.parent
+quiet()
+torch.set_num_threads(1)
+# inside an allocation Lightning would take the tests for a Slurm job
+for name in [name for name in os.environ if name.startswith(("SLURM_", "WANDB_"))]:
+    if name != "WANDB_SILENT":
+        del os.environ[name]
+
+# a model and a data set small enough for a run of seconds
+TINY = [
+    "--data.pairs=[2,1,1]",
+    "--data.frames=4",
+    "--data.image_size=16",
+    "--data.batch_size=4",
+    "--data.num_workers=0",
+    "--model.size.width=16",
+    "--model.size.depth=2",
+    "--model.size.heads=2",
+    "--trainer.max_epochs=2",
+    "--trainer.check_val_every_n_epoch=1",
+]
+
+
+@pytest.fixture(scope="session")
+def data_root(tmp_path_factory):
+    """Folder of embedded data that all tests share."""
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture
+def tiny(data_root, monkeypatch):
+    """Flags of a tiny run; the working directory is the repository's root."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("LIT_VIDEO_DATA", str(data_root))
+    monkeypatch.setenv("HOME", str(data_root))  # no W&B key of the developer's
+    return list(TINY)
+
+
+@pytest.fixture
+def table(tmp_path):
+    """An experiment of two rows, which tests may change: path, and a function that rewrites it."""
+    path = tmp_path / "two.yaml"
+    parts = ROOT / "experiments" / "parts"
+    text = f"""\
+trainer: {parts}/trainer_embedded.yaml
+data: {parts}/data_embedded.yaml
+model: {parts}/xvit_embedded.yaml
+table:
+  title: Two rows
+  source: a test
+  set: {{model.ta_layers: 0}}
+  rows:
+    first: {{set: {{model.window: 0}}, paper: {{test/video_top1: 45.2}}}}
+    second: {{label: 2nd, set: {{model.window: 1}}, paper: {{test/video_top1: 62.5, test/video_top5: 87.8}}}}
+"""
+    path.write_text(text)
+
+    def rewrite(old, new):
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new))
+        return path
+
+    return path, rewrite

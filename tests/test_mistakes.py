@@ -1,0 +1,127 @@
+"""Every mistake of a user: one line that names file and key, exit status 2, nothing written, nothing trained."""
+
+import subprocess
+import sys
+
+import pytest
+from filelock import FileLock
+
+from lit_video.__main__ import main
+
+
+def fit(*args):
+    return main(["fit", *map(str, args)])
+
+
+def one_line(capsys):
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("{model.windw: 1}", "row second: model.windw: no such setting"),
+        ("{model.window: one}", "row second: model.window: expected int, got one"),
+        ("{model.ratio: 1.5}", "row second: model.ratio: is 1.5, expected a number from 0 to 1"),
+        ("{model.window: 9}", "row second: model.window: 9 at ratio 0.5 leaves no channel per offset"),
+        ("{model.size.heads: 3}", "row second: model.width: 16 is not divisible by heads 3"),
+        ("{model.patch: 5}", "row second: model.image_size: 16x16 is not divisible by the patch 5"),
+        ("{model.segments: 3}", "row second: model.frames: 4 is no multiple of segments 3, the temporal positions'"),
+        ("{model.layers: [7]}", "row second: model.layers: lists [7], the network has layers 0 to 1"),
+        ("{model.frames: 3}", "model.frames: is taken from the data set; set data.frames instead"),
+        ("{model.scope: half}", "row second: model.scope: expected Literal['per_head', 'full'], got half"),
+        ("{data.frames: 0}", "row second: data.frames: is 0, expected at least 1"),
+        ("{data.augmentation.flip: 0.5}", "row second: data.augmentation: has a flip, which must be 0"),
+        ("{trainer.max_epochs: two}", "row second: trainer.max_epochs: expected int, got two"),
+    ],
+)
+def test_a_wrong_setting_in_a_later_row_stops_everything(setting, message, table, tiny, tmp_path, capsys):
+    path, rewrite = table
+    rewrite("{model.window: 1}", setting)
+    flags = [flag for flag in tiny if setting.split(":")[0].strip("{") not in flag]  # flags win over rows
+    assert fit("--config", path, "--runs", tmp_path / "runs", *flags) == 2
+    line = one_line(capsys)
+    assert message in line
+    assert "two.yaml" in line
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--row", "third"], "no row 'third'; rows: first, second"),
+        (["--seeds", "a"], "--seeds a: expected numbers with commas"),
+        (["--model.windw=1"], "command line: model.windw: no such setting"),
+        (["--modle.window=1"], "unrecognized arguments: --modle.window=1"),
+        (["--data=VideoFolder", "--data.root=/nowhere"], "data.root: the folder /nowhere does not exist"),
+    ],
+)
+def test_a_wrong_flag_is_told(flags, message, table, tiny, tmp_path, capsys):
+    assert fit("--config", table[0], "--runs", tmp_path / "runs", *tiny, *flags) == 2
+    assert message in one_line(capsys)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_commands_and_options_that_do_not_exist_are_told(capsys):
+    assert main(["train"]) == 2
+    assert "no command 'train'; commands: fit, table" in one_line(capsys)
+    assert main(["fit"]) == 2
+    assert "--config" in one_line(capsys)
+
+
+@pytest.mark.parametrize(
+    ("folders", "message"),
+    [([], "holds no class folder"), (["train/a"], "holds one class (a)"), (["train/a", "train/b"], "holds no video")],
+)
+def test_a_data_folder_without_data_is_told(folders, message, table, tiny, tmp_path, capsys):
+    root = tmp_path / "videos"
+    root.mkdir()
+    for folder in folders:
+        (root / folder).mkdir(parents=True)
+    flags = ["--data=VideoFolder", f"--data.root={root}", "--data.batch_size=2"]
+    assert fit("--config", table[0], "--runs", tmp_path / "runs", *flags) == 2
+    assert message in one_line(capsys)
+
+
+def test_an_output_folder_that_cannot_be_written_is_told(table, tiny, tmp_path, capsys):
+    (tmp_path / "file").write_text("in the way")
+    assert fit("--config", table[0], "--runs", tmp_path / "file", *tiny) == 2
+    assert "--runs: cannot write" in one_line(capsys)
+
+
+def test_a_full_output_folder_is_told(table, tiny, tmp_path, capsys):
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", small], capture_output=True)
+    if mount.returncode:
+        pytest.skip("mounting a small file system needs root")
+    try:
+        assert fit("--config", table[0], "--runs", small, *tiny) == 2
+        assert "No space left on device" in one_line(capsys)
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
+def test_a_row_that_runs_elsewhere_is_left_alone(table, tiny, tmp_path, capsys):
+    run_dir = tmp_path / "runs/two/default/first/seed0"
+    run_dir.mkdir(parents=True)
+    with FileLock(run_dir / "lock"):
+        assert fit("--config", table[0], "--row", "first", "--runs", tmp_path / "runs", *tiny) == 2
+    assert "two first seed 0: another process is running it" in one_line(capsys)
+    assert not (run_dir / "config.yaml").exists()
+
+
+def test_a_failed_row_is_reported_and_the_others_go_on(table, tiny, tmp_path):
+    path, _ = table
+    blocked = tmp_path / "runs/two/default/first/seed0"
+    blocked.mkdir(parents=True)
+    with FileLock(blocked / "lock"):
+        command = [sys.executable, "-m", "lit_video", "fit", "--config", path, "--runs", tmp_path / "runs", *tiny]
+        done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "two first seed 0: FAILED" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "runs/two/default/second/seed0/result.json").exists()
+    assert "not run" in done.stdout
