@@ -75,14 +75,13 @@ class VideoCLI(LightningCLI):
 
 
 class CheckCLI(VideoCLI):
-    """Builds the model without memory and looks at the data, so that mistakes show before anything is trained."""
+    """Builds data set and model without memory, so that mistakes show before anything is trained."""
 
     def instantiate_classes(self) -> None:
         """Build data set and model on the meta device; no trainer."""
         with torch.device("meta"):
             built = self.parser.instantiate(self.config)
         self.datamodule, self.model = built.data, built.model
-        self.datamodule.check()
 
 
 @contextmanager

@@ -86,9 +86,10 @@ def write_atomically(path: Path, text: str) -> None:
     part.replace(path)
 
 
-def usable_checkpoint(run_dir: Path) -> Path | None:
-    """``last.ckpt`` if it is there and whole; a damaged one is set aside.
+def usable_checkpoint(run_dir: Path, owner: bool) -> Path | None:
+    """``last.ckpt`` if it is there and whole; a damaged one is set aside by the process that owns the folder.
 
+    Processes beside the owner come to the same answer, whether they look before or after it is set aside.
     The checkpoint is the run's own, written by Lightning.
     """
     path = run_dir / "last.ckpt"
@@ -97,12 +98,15 @@ def usable_checkpoint(run_dir: Path) -> Path | None:
     try:
         torch.load(path, map_location="cpu", weights_only=False)["state_dict"]
     except Exception as error:  # a damaged pickle can raise anything
+        if not owner:
+            return None
         aside = path.with_name("last.damaged.ckpt")
         path.replace(aside)
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         print(f"{path}: damaged ({reason[:80]}); set aside as {aside.name}, training starts over", flush=True)
         return None
-    print(f"going on from {path}", flush=True)
+    if owner:
+        print(f"going on from {path}", flush=True)
     return path
 
 

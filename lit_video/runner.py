@@ -78,8 +78,8 @@ def check_rows(request: Request) -> None:
 def run_row(request: Request, row: Row, seed: int) -> int:
     """Train and test a row with a seed, from its last checkpoint if there is one; returns the exit status."""
     run_dir = request.table.run_dir(request.runs, row, seed)
-    if not first_process():  # a process that Lightning, torchrun or Slurm started beside the first
-        return _train_and_test(request, row, seed, run_dir)
+    if not first_process():  # started beside the first by Lightning, torchrun or Slurm
+        return 0 if read_result(run_dir) else _train_and_test(request, row, seed, run_dir)
     _check(request, row, seed)
     writable(run_dir)
     with locked(run_dir, f"{request.table.name} {row.name} seed {seed}"), disk_errors(run_dir):
@@ -95,6 +95,7 @@ def _check(request: Request, row: Row, seed: int) -> None:
     refuse_linked(args, where(""))
     with user_errors(where):
         cli = CheckCLI(args)
+        cli.datamodule.check()
     same_settings(request.table.run_dir(request.runs, row, seed), cli.resolved(), where(""))
 
 
@@ -105,7 +106,8 @@ def _train_and_test(request: Request, row: Row, seed: int, run_dir: Path) -> int
     trainer = cli.trainer
     if trainer.is_global_zero:
         write_atomically(run_dir / "config.yaml", yaml.safe_dump(cli.resolved(), sort_keys=False))
-    trainer.fit(cli.model, cli.datamodule, ckpt_path=usable_checkpoint(run_dir), weights_only=False)
+    checkpoint = usable_checkpoint(run_dir, owner=trainer.is_global_zero)
+    trainer.fit(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=False)
     if trainer.interrupted:
         print(f"{row.name}: interrupted; the same command again goes on from the last checkpoint")
         return 130

@@ -32,16 +32,16 @@ class RowLogger(WandbLogger):
         # records reach the disk within a second, so a killed run keeps them; tables stay inside the run's folder
         os.environ.setdefault("WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL", "1")
         os.environ.setdefault("WANDB_DATA_DIR", str(run_dir / "wandb"))
-        name = f"{facts['row']}-seed{facts['seed']}"
+        name = f"{facts['table']}-{facts['scale']}-{facts['row']}-seed{facts['seed']}"
         super().__init__(
-            name=name,
+            name=str(facts["row"]),
             save_dir=str(run_dir),
             project=os.environ.get("WANDB_PROJECT", "lit_video"),
             offline=offline(),
-            id=f"{facts['table']}-{facts['scale']}-{name}-{digest(str(config)) % 16**6:06x}",
+            id=f"{name}-{digest(str(config)) % 16**6:06x}",
             group=str(facts["table"]),
             job_type="fit",
-            tags=[str(facts[key]) for key in ("table", "scale", "row")],
+            tags=[str(facts[key]) for key in ("table", "scale", "row")] + [f"seed{facts['seed']}"],
             resume="allow",
         )
         # W&B warns of this argument, which Lightning passes whatever its value

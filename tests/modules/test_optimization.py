@@ -1,0 +1,148 @@
+"""The learning rate follows the release's schedule; every parameter is in one optimizer group, the right one."""
+
+import json
+import math
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from lit_video.modules import XViT
+from lit_video.modules.optimization import Optimization, cosine, decay_groups, make_optimizer, rate
+from lit_video.network.vit import ViTSize
+
+RELEASED = Path(__file__).resolve().parents[3] / "shared" / "parity" / "xvit_sampling_crops_lr.json"
+STEPS = [i / 1000 for i in range(1001)]
+
+
+def tiny(**options):
+    return XViT(num_classes=5, frames=4, image_size=16, size=ViTSize(16, 2, 2), patch=8, **options)
+
+
+def released_schedules():
+    if not RELEASED.is_file():
+        pytest.skip("the release's learning rates are not in this checkout: no xvit_sampling_crops_lr.json")
+    return json.loads(RELEASED.read_text())["lr"]
+
+
+def test_rates_are_those_of_the_release():
+    schedules = released_schedules()
+    assert len(schedules) == 3
+    for recipe in schedules.values():
+        base, epochs = recipe["base_lr"], recipe["max_epoch"]
+        ours = Optimization(
+            lr=base, warmup=recipe["warmup_epochs"] / epochs, warmup_start=recipe["warmup_start_lr"] / base
+        )
+        for epoch, expected in recipe["lr"]:
+            assert base * rate(ours, epoch / epochs) == pytest.approx(expected, abs=1e-12)
+
+
+def test_defaults_are_the_course_of_the_ssv2_recipe():
+    recipe = next(value for key, value in released_schedules().items() if key.startswith("SSv2"))
+    for epoch, expected in recipe["lr"]:
+        assert rate(Optimization(), epoch / recipe["max_epoch"]) == pytest.approx(expected / recipe["base_lr"])
+
+
+@pytest.mark.parametrize("warmup", [0.1, 5 / 35, 0.5])
+@pytest.mark.parametrize("start", [0.0, 0.1])
+def test_rate_rises_on_a_line_and_then_falls_as_a_cosine_to_zero(warmup, start):
+    recipe = Optimization(warmup=warmup, warmup_start=start)
+    peak = (1 + math.cos(math.pi * warmup)) / 2
+    rates = [rate(recipe, step) for step in STEPS]
+    expected = [
+        start + (peak - start) * step / warmup if step < warmup else (1 + math.cos(math.pi * step)) / 2
+        for step in STEPS
+    ]
+    assert rates == pytest.approx(expected)
+    top = rates.index(max(rates))
+    assert STEPS[top] == pytest.approx(warmup, abs=1e-3)
+    assert all(a < b for a, b in pairwise(rates[: top + 1]))
+    assert all(a > b for a, b in pairwise(rates[top:]))
+    assert (rates[0], rates[-1]) == pytest.approx((start, 0))
+
+
+def test_without_warmup_the_rate_is_the_cosine():
+    assert [rate(Optimization(warmup=0), step) for step in STEPS] == [cosine(step) for step in STEPS]
+    assert cosine(0) == 1
+    assert cosine(0.5) == pytest.approx(0.5)
+
+
+def test_past_the_end_the_rate_stays_zero():
+    assert rate(Optimization(), 1.5) == pytest.approx(0, abs=1e-12)
+
+
+def decayed_by_type(model):
+    """The weights of linear and convolutional layers."""
+    return {id(module.weight) for module in model.modules() if isinstance(module, nn.Linear | nn.Conv2d)}
+
+
+@pytest.mark.parametrize("options", [{}, dict(ta_layers=0), dict(ta_layers=2, summary=True), dict(positions="none")])
+def test_only_weights_decay_and_every_parameter_is_in_one_group(options):
+    model = tiny(**options)
+    decayed, exempt = decay_groups(Optimization(weight_decay=0.3), model)
+    assert (decayed["weight_decay"], exempt["weight_decay"]) == (0.3, 0)
+    assert {id(p) for p in decayed["params"]} == decayed_by_type(model)
+    together = [id(p) for group in (decayed, exempt) for p in group["params"]]
+    assert sorted(together) == sorted(id(p) for p in model.parameters())
+
+
+def test_tokens_and_positions_do_not_decay_though_they_have_several_axes():
+    model = tiny()
+    _, exempt = decay_groups(Optimization(), model)
+    found = {id(p) for p in exempt["params"]}
+    network = model.network
+    tokens = [network.embed.cls_token, network.embed.pos_embed, network.embed.temp_embed, network.aggregate.cls_token]
+    assert all(id(token) in found for token in tokens)
+
+
+def test_decay_all_is_one_group_of_everything():
+    model = tiny()
+    (group,) = decay_groups(Optimization(weight_decay=0.3, decay_all=True), model)
+    assert group["weight_decay"] == 0.3
+    assert [id(p) for p in group["params"]] == [id(p) for p in model.parameters()]
+
+
+@pytest.mark.parametrize("nesterov", [False, True])
+def test_sgd_is_made_as_asked(nesterov):
+    recipe = Optimization(lr=0.2, momentum=0.7, nesterov=nesterov, weight_decay=0.3)
+    optimizer = make_optimizer(recipe, tiny())
+    assert type(optimizer) is torch.optim.SGD
+    for group, decay in zip(optimizer.param_groups, (0.3, 0), strict=True):
+        asked = dict(lr=0.2, momentum=0.7, nesterov=nesterov, weight_decay=decay, dampening=0)
+        assert {key: group[key] for key in asked} == asked
+
+
+def test_adamw_is_made_as_asked():
+    optimizer = make_optimizer(Optimization(optimizer="adamw", lr=0.2, weight_decay=0.3, momentum=0.7), tiny())
+    assert type(optimizer) is torch.optim.AdamW
+    for group, decay in zip(optimizer.param_groups, (0.3, 0), strict=True):
+        assert (group["lr"], group["betas"], group["weight_decay"]) == (0.2, (0.9, 0.999), decay)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adamw"])
+def test_a_step_without_gradients_shrinks_only_what_decays(optimizer):
+    model = tiny()
+    for parameter in model.parameters():
+        nn.init.ones_(parameter)
+        parameter.grad = torch.zeros_like(parameter)
+    make_optimizer(Optimization(optimizer=optimizer, lr=0.1, weight_decay=0.5), model).step()
+    decayed = decayed_by_type(model)
+    for parameter in model.parameters():
+        expected = 0.95 if id(parameter) in decayed else 1.0
+        torch.testing.assert_close(parameter.detach(), torch.full_like(parameter, expected))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (dict(lr=0), "lr is 0"),
+        (dict(lr=-1.0), "lr is -1"),
+        (dict(warmup=1.0), "warmup is 1"),
+        (dict(warmup=-0.1), "-0.1"),
+    ],
+)
+def test_a_recipe_that_cannot_be_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        Optimization(**options)

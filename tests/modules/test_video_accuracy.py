@@ -1,0 +1,179 @@
+"""Video accuracy counts every view of every video once, in whatever order, batches and number of processes."""
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+from lit_video.modules.metrics import VideoAccuracy
+
+VIDEOS, VIEWS, CLASSES = 17, 3, 12
+
+
+def views(seed=0, videos=VIDEOS, count=VIEWS, classes=CLASSES):
+    """One row per view; video numbers have gaps, and views disagree about the class."""
+    generator = torch.Generator().manual_seed(seed)
+    video = (torch.arange(videos) * 3 + 5).repeat_interleave(count)
+    target = torch.randint(classes, (videos,), generator=generator).repeat_interleave(count)
+    logits = torch.randn(videos * count, classes, generator=generator)
+    logits[torch.arange(len(target)), target] += 0.5
+    return logits, target, video, torch.arange(count).repeat(videos)
+
+
+def rows(data, index):
+    return tuple(column[index] for column in data)
+
+
+def measured(data, batch=7):
+    metric = VideoAccuracy()
+    for start in range(0, len(data[0]), batch):
+        metric.update(*rows(data, slice(start, start + batch)))
+    return metric.compute()
+
+
+def by_hand(data, top):
+    """Percent of videos whose target is among the top classes of their views' mean logits."""
+    found = {}
+    for logits, target, video, view in zip(*(column.tolist() for column in data), strict=True):
+        found.setdefault(video, (target, {}))[1].setdefault(view, logits)
+    hits = 0
+    for target, seen in found.values():
+        mean = [sum(column) / len(seen) for column in zip(*seen.values(), strict=True)]
+        hits += target in sorted(range(len(mean)), key=lambda c: -mean[c])[:top]
+    return 100 * hits / len(found)
+
+
+@pytest.mark.parametrize("batch", [1, 7, 1000])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_accuracies_equal_those_counted_by_hand(seed, batch):
+    data = views(seed)
+    result = measured(data, batch)
+    assert result["top1"].item() == pytest.approx(by_hand(data, 1))
+    assert result["top5"].item() == pytest.approx(by_hand(data, 5))
+    assert result["videos"] == VIDEOS
+    assert result["top1"] < result["top5"] < 100
+
+
+def test_any_k_can_be_asked_for():
+    data = views()
+    metric = VideoAccuracy(top=(2, 3))
+    metric.update(*data)
+    assert metric.compute().keys() == {"top2", "top3", "videos"}
+    assert metric.compute()["top3"].item() == pytest.approx(by_hand(data, 3))
+
+
+def test_views_are_averaged_before_the_class_is_chosen():
+    # two of three views vote for class 1, the mean is for class 0
+    logits = torch.tensor([[9.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    metric = VideoAccuracy()
+    metric.update(logits, torch.zeros(3, dtype=torch.long), torch.full((3,), 4), torch.arange(3))
+    mean, target = metric.per_video()
+    torch.testing.assert_close(mean, torch.tensor([[3.0, 2 / 3]]))
+    assert target.tolist() == [0]
+    assert metric.compute()["top1"] == 100
+
+
+def test_videos_with_fewer_views_weigh_as_much_as_others():
+    data = views()
+    kept = torch.tensor([i for i in range(len(data[0])) if not (data[2][i] < 20 and data[3][i] > 0)])
+    result = measured(rows(data, kept))
+    assert result["top1"].item() == pytest.approx(by_hand(rows(data, kept), 1))
+    assert result["videos"] == VIDEOS
+
+
+def test_per_video_follows_the_video_numbers():
+    data = views()
+    metric = VideoAccuracy()
+    metric.update(*rows(data, torch.randperm(len(data[0]), generator=torch.Generator().manual_seed(3))))
+    mean, target = metric.per_video()
+    torch.testing.assert_close(mean, data[0].unflatten(0, (VIDEOS, VIEWS)).mean(1))
+    assert torch.equal(target, data[1][::VIEWS])
+
+
+@pytest.mark.parametrize("repeated", [[0], [0, 0, 0, 1], [50, 4, 4], list(range(51))])
+def test_a_view_seen_again_counts_once(repeated):
+    data = views()
+    again = rows(data, torch.tensor([*range(len(data[0])), *repeated]))
+    once, twice = VideoAccuracy(), VideoAccuracy()
+    once.update(*data)
+    twice.update(*again)
+    assert torch.equal(once.per_video()[0], twice.per_video()[0])
+    assert once.compute() == twice.compute()
+
+
+def test_the_same_view_number_of_other_videos_is_another_view():
+    data = views(count=1)
+    assert (data[3] == 0).all()
+    assert measured(data)["videos"] == VIDEOS
+    assert measured(data)["top1"].item() == pytest.approx(by_hand(data, 1))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_of_views_changes_nothing_at_all(seed):
+    data = views()
+    order = torch.randperm(len(data[0]), generator=torch.Generator().manual_seed(seed))
+    a, b = VideoAccuracy(), VideoAccuracy()
+    a.update(*data)
+    b.update(*rows(data, order))
+    assert all(torch.equal(x, y) for x, y in zip(a.per_video(), b.per_video(), strict=True))
+    assert a.compute() == b.compute()
+
+
+@pytest.mark.parametrize("classes", [1, 2, 3, 5])
+def test_top5_of_fewer_than_six_classes_is_everything(classes):
+    result = measured(views(classes=classes))
+    assert result["top5"] == 100
+    assert classes == 1 or result["top1"] < 100
+
+
+def test_reset_forgets_everything():
+    metric = VideoAccuracy()
+    metric.update(*views(0))
+    metric.compute()
+    metric.reset()
+    metric.update(*views(1, videos=3))
+    assert metric.compute()["videos"] == 3
+    assert metric.compute() == measured(views(1, videos=3))
+
+
+def test_low_precision_logits_are_averaged_in_single_precision():
+    # 256 + 1 is no bfloat16 number
+    logits = torch.tensor([[256.0, 256.0], [0.0, 1.0]], dtype=torch.bfloat16)
+    metric = VideoAccuracy()
+    metric.update(logits, torch.tensor([1, 1]), torch.tensor([0, 0]), torch.tensor([0, 1]))
+    assert metric.per_video()[0].tolist() == [[128.0, 128.5]]
+    assert metric.compute()["top1"] == 100
+
+
+def padded_share(rank, processes):
+    """What a distributed sampler gives to a process: every n-th view, the first ones again to fill up."""
+    data = views()
+    count = len(data[0])
+    index = [*range(count), *range(-count % processes)]
+    return rows(data, torch.tensor(index[rank::processes]))
+
+
+def measure_in_process(rank, processes, path):
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{path}/store", rank=rank, world_size=processes)
+    metric = VideoAccuracy()
+    share = padded_share(rank, processes)
+    for start in range(0, len(share[0]), 4):
+        metric.update(*rows(share, slice(start, start + 4)))
+    result = metric.compute()
+    metric.sync()
+    torch.save({"result": result, "views": len(metric.video), "mean": metric.per_video()[0]}, path / f"{rank}")
+    dist.destroy_process_group()
+
+
+def test_two_processes_with_a_padded_last_batch_give_the_result_of_one(tmp_path):
+    count = VIDEOS * VIEWS
+    assert count % 2
+    mp.spawn(measure_in_process, args=(2, tmp_path), nprocs=2)
+    one = VideoAccuracy()
+    one.update(*views())
+    for rank in range(2):
+        found = torch.load(tmp_path / str(rank), weights_only=True)
+        assert found["views"] == count + 1
+        assert found["result"] == one.compute()
+        assert torch.equal(found["mean"], one.per_video()[0])

@@ -1,0 +1,197 @@
+"""A network started from an image ViT must compute what the image ViT computes, frame by frame."""
+
+import math
+import os
+import pickle
+
+import pytest
+import torch
+from einops import rearrange
+from safetensors.torch import save_file
+from timm.models.vision_transformer import VisionTransformer
+
+from lit_video.attention import MixingPlan
+from lit_video.errors import UserError
+from lit_video.network.embedding import resize_positions
+from lit_video.network.vit import ViTSize
+from lit_video.network.weights import load_image_vit, read_weights
+from lit_video.network.xvit import xvit
+
+
+def image_vit(**changes):
+    torch.manual_seed(0)
+    options = dict(img_size=32, patch_size=8, embed_dim=32, depth=2, num_heads=4, num_classes=7)
+    model = VisionTransformer(**options | changes).eval()
+    for parameter in model.parameters():
+        # timm starts biases at zero and norms at one, which hides those that are not loaded
+        torch.nn.init.normal_(parameter, std=0.2)
+    return model
+
+
+def video_vit(width=32, depth=2, image_size=(32, 32), frames=1, **changes):
+    torch.manual_seed(1)
+    size = ViTSize(width, depth, 4)
+    options = dict(plan=MixingPlan(window=0)) | changes
+    return xvit(size, 5, image_size, patch=8, frames=frames, **options).eval()
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+def test_features_of_a_frame_are_those_of_the_image(frames):
+    image, network = image_vit(), video_vit(frames=frames)
+    load_image_vit(network, image.state_dict())
+    clip = torch.randn(2, 3, frames, 32, 32)
+    with torch.no_grad():
+        expected = image.forward_features(rearrange(clip, "b c t h w -> (b t) c h w"))[:, 0]
+        found = network.features(clip).flatten(0, 1)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_one_frame_through_mixing_differs_by_the_zeros_around_the_clip():
+    image, network = image_vit(), video_vit(plan=MixingPlan(window=1))
+    load_image_vit(network, image.state_dict())
+    clip = torch.randn(2, 3, 1, 32, 32)
+    with torch.no_grad():
+        assert (network.features(clip)[:, 0] - image.forward_features(clip[:, :, 0])[:, 0]).abs().max() > 1e-2
+
+
+def test_classifier_and_temporal_positions_stay_as_they_are():
+    network = video_vit(frames=4)
+    before = {key: value.clone() for key, value in network.state_dict().items()}
+    load_image_vit(network, image_vit().state_dict())
+    changed = {key for key, value in network.state_dict().items() if not torch.equal(value, before[key])}
+    assert changed == {key for key in before if not key.startswith("aggregate.") and key != "embed.temp_embed"}
+    assert torch.equal(network.embed.temp_embed, torch.zeros(1, 4, 1, 32))
+
+
+def test_unused_keys_are_those_of_the_head():
+    assert load_image_vit(video_vit(), image_vit().state_dict()) == ["head.weight", "head.bias"]
+
+
+def cubic_convolution(source, target):
+    """Matrix ``(target, source)`` of Keys' kernel with a = -0.75, cells beyond the edge repeating the edge."""
+    a, matrix = -0.75, torch.zeros(target, source, dtype=torch.float64)
+    for i in range(target):
+        centre = (i + 0.5) * source / target - 0.5
+        for j in range(math.floor(centre) - 1, math.floor(centre) + 3):
+            x = abs(centre - j)
+            near = (a + 2) * x**3 - (a + 3) * x**2 + 1
+            matrix[i, min(max(j, 0), source - 1)] += near if x <= 1 else a * (x**3 - 5 * x**2 + 8 * x - 4)
+    return matrix
+
+
+def resized_by_hand(table, source, target):
+    rows, columns = (cubic_convolution(s, t) for s, t in zip(source, target, strict=True))
+    cells = torch.einsum("y h, x w, h w d -> y x d", rows, columns, table[0, 1:].unflatten(0, source).double())
+    return torch.cat((table[:, :1].double(), cells.flatten(0, 1)[None]), dim=1)
+
+
+@pytest.mark.parametrize("target", [(3, 4), (6, 6), (2, 5), (4, 3)])
+@pytest.mark.parametrize("source", [(4, 4), (2, 6), (4, 3)])
+def test_positions_are_resized_by_cubic_convolution(source, target):
+    torch.manual_seed(0)
+    table = torch.randn(1, 1 + source[0] * source[1], 5, dtype=torch.float64)
+    torch.testing.assert_close(resize_positions(table, source, target), resized_by_hand(table, source, target))
+
+
+@pytest.mark.parametrize("image_size", [(48, 48), (48, 32), (16, 64)])
+def test_another_image_size_resizes_the_positions(image_size):
+    network, weights = video_vit(image_size=image_size), image_vit().state_dict()
+    load_image_vit(network, weights)
+    expected = resized_by_hand(weights["pos_embed"], (4, 4), (image_size[0] // 8, image_size[1] // 8)).float()
+    torch.testing.assert_close(network.embed.pos_embed.detach(), expected, atol=1e-6, rtol=1e-5)
+
+
+def test_the_same_image_size_takes_the_positions_as_they_are():
+    network, weights = video_vit(), image_vit().state_dict()
+    load_image_vit(network, weights)
+    assert torch.equal(network.embed.pos_embed, weights["pos_embed"])
+
+
+def test_a_network_without_positions_drops_them():
+    network = video_vit(positions="none")
+    assert load_image_vit(network, image_vit().state_dict()) == ["head.weight", "head.bias"]
+    assert network.embed.pos_embed is None
+
+
+@pytest.mark.parametrize("change", [dict(width=16), dict(width=64)])
+def test_another_width_is_refused(change):
+    with pytest.raises(ValueError, match=r"is \(.*\) here, \(.*\) in the image weights"):
+        load_image_vit(video_vit(**change), image_vit().state_dict())
+
+
+def test_a_deeper_network_than_the_image_model_is_refused():
+    with pytest.raises(ValueError, match=r"no parameter for blocks\.2\."):
+        load_image_vit(video_vit(depth=3), image_vit().state_dict())
+
+
+@pytest.mark.parametrize("key", ["cls_token", "blocks.1.attn.qkv.bias", "norm.weight", "patch_embed.proj.weight"])
+def test_a_missing_parameter_is_refused(key):
+    weights = image_vit().state_dict()
+    del weights[key]
+    with pytest.raises(ValueError, match="no parameter for .*" + key.split(".", 2)[-1].replace(".", r"\.")):
+        load_image_vit(video_vit(), weights)
+
+
+def weights_of(suffix, path):
+    weights = image_vit().state_dict()
+    file = path / f"image{suffix}"
+    (save_file if suffix == ".safetensors" else torch.save)(weights, file)
+    return weights, file
+
+
+@pytest.mark.parametrize("suffix", [".safetensors", ".pth", ".pt", ".bin"])
+def test_weights_files_round_trip(suffix, tmp_path):
+    weights, file = weights_of(suffix, tmp_path)
+    found = read_weights(file)
+    assert found.keys() == weights.keys()
+    assert all(torch.equal(found[key], weights[key]) for key in weights)
+
+
+class RunsCode:
+    """Writes a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+def test_code_in_a_file_is_refused_and_not_run(tmp_path):
+    trace = tmp_path / "trace"
+    for name, save in (("torch.pth", torch.save), ("plain.pth", lambda x, f: f.write_bytes(pickle.dumps(x)))):
+        save({"head.weight": RunsCode(str(trace))}, tmp_path / name)
+        with pytest.raises(UserError, match=f"{name} cannot be read as weights"):
+            read_weights(tmp_path / name)
+        assert not trace.exists()
+
+
+@pytest.mark.parametrize("content", [[torch.zeros(2)], {"model": {"a": torch.zeros(2)}}, {"epoch": 3}, torch.zeros(2)])
+def test_a_file_without_a_state_dict_is_refused(content, tmp_path):
+    torch.save(content, tmp_path / "other.pth")
+    with pytest.raises(UserError, match=r"other\.pth holds no state dict"):
+        read_weights(tmp_path / "other.pth")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        pytest.param(
+            "weights.pth",
+            b"",
+            marks=pytest.mark.xfail(raises=IndexError, strict=True, reason="torch's EOFError comes without a message"),
+        ),
+        ("weights.pth", b"not weights at all"),
+        ("weights.safetensors", b""),
+        ("weights.safetensors", b"not weights at all"),
+    ],
+)
+def test_a_damaged_file_is_refused(name, content, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=f"{name} cannot be read as weights"):
+        read_weights(tmp_path / name)
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"nowhere\.pth does not exist"):
+        read_weights(tmp_path / "nowhere.pth")

@@ -1,0 +1,318 @@
+"""Every option of X-ViT builds a network that classifies clips, and does what its name says."""
+
+import pytest
+import torch
+from einops import rearrange
+
+from lit_video.attention import Grid, Mixing, MixingPlan, Space
+from lit_video.costs import count
+from lit_video.modules import XViT
+from lit_video.network.block import MLP, Block
+from lit_video.network.embedding import FrameEmbedding
+from lit_video.network.vit import ViTSize
+from lit_video.network.xvit import aggregation, chosen_layers, xvit
+
+TINY = ViTSize(16, 3, 2)
+OPTIONS = {
+    "defaults": {},
+    "window_0": dict(window=0),
+    "window_2": dict(window=2),
+    "boundary": dict(window=2, boundary=True),
+    "ratio_0": dict(ratio=0.0),
+    "ratio_quarter": dict(ratio=0.25),
+    "ratio_1": dict(ratio=1.0),
+    "mixed_x": dict(mixed=("x",)),
+    "mixed_key": dict(mixed=("key",)),
+    "mixed_value": dict(mixed=("value",)),
+    "mixed_query": dict(mixed=("query",)),
+    "mixed_all_four": dict(mixed=("x", "query", "key", "value")),
+    "mixed_list": dict(mixed=["value", "key"]),
+    "layers_first_half": dict(layers="first_half"),
+    "layers_second_half": dict(layers="second_half"),
+    "layers_odd": dict(layers="odd"),
+    "layers_listed": dict(layers=[0, 2]),
+    "layers_none": dict(layers=[]),
+    "scope_full": dict(scope="full"),
+    "summary": dict(summary=True),
+    "segments_2": dict(segments=2),
+    "segments_4": dict(segments=4),
+    "ta_0": dict(ta_layers=0),
+    "ta_2": dict(ta_layers=2),
+    "ta_3": dict(ta_layers=3),
+    "positions_none": dict(positions="none"),
+    "positions_space": dict(positions="space"),
+    "drop_path": dict(drop_path=0.5),
+    "dropout_0": dict(dropout=0.0),
+    "rest": dict(window=2, scope="full", summary=True, segments=2, layers="odd", ta_layers=0, positions="space"),
+}
+
+
+def tiny(**options):
+    torch.manual_seed(0)
+    model = XViT(**dict(num_classes=5, frames=4, image_size=16, size=TINY, patch=8) | options).double().eval()
+    for name, parameter in model.named_parameters():
+        # what starts at zero (temporal positions, biases) would hide what it does
+        torch.nn.init.normal_(parameter, mean=float(name.endswith("norm.weight")), std=0.4)
+    return model
+
+
+def clips(count=3, frames=4, height=16, width=16):
+    torch.manual_seed(1)
+    return torch.randn(count, 3, frames, height, width, dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("choice", "depth", "layers"),
+    [
+        ("all", 4, {0, 1, 2, 3}),
+        ("first_half", 4, {0, 1}),
+        ("second_half", 4, {2, 3}),
+        ("odd", 4, {1, 3}),
+        ("all", 5, {0, 1, 2, 3, 4}),
+        ("first_half", 5, {0, 1}),
+        ("second_half", 5, {2, 3, 4}),
+        ("odd", 5, {1, 3}),
+        ("first_half", 1, set()),
+        ([3, 0], 4, {0, 3}),
+        ([], 4, set()),
+    ],
+)
+def test_chosen_layers_are_counted_from_zero(choice, depth, layers):
+    assert chosen_layers(choice, depth) == layers
+
+
+@pytest.mark.parametrize("wrong", [4, -1])
+def test_a_layer_beyond_the_depth_is_named(wrong):
+    with pytest.raises(ValueError, match=rf"layers lists \[{wrong}\], the network has layers 0 to 3"):
+        chosen_layers([0, wrong, 3], 4)
+
+
+@pytest.mark.parametrize(("choice", "kinds"), [("odd", [Space, Mixing, Space]), ([0, 2], [Mixing, Space, Mixing])])
+def test_layers_that_do_not_mix_are_spatial(choice, kinds):
+    assert [type(block.scheme) for block in tiny(layers=choice).network.blocks] == kinds
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_every_option_gives_logits(name):
+    for training in (False, True):
+        logits = tiny(**OPTIONS[name]).train(training)(clips())
+        assert logits.shape == (3, 5)
+        assert logits.isfinite().all()
+        assert not torch.isclose(logits[0], logits[1]).all()
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_logits_of_a_clip_do_not_depend_on_the_others_in_the_batch(name):
+    model, batch = tiny(**OPTIONS[name]), clips()
+    with torch.no_grad():
+        alone = torch.cat([model(clip[None]) for clip in batch])
+        torch.testing.assert_close(model(batch), alone, atol=1e-12, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_every_parameter_gets_a_gradient(name):
+    model = tiny(**OPTIONS[name])
+    logits = model(clips())
+    (logits * torch.randn_like(logits)).sum().backward()
+    dead = [key for key, parameter in model.named_parameters() if parameter.grad is None or not parameter.grad.any()]
+    assert dead == []
+
+
+NEUTRAL = {"defaults", "drop_path", "dropout_0", "segments_4", "mixed_list", "ta_2", "ta_3", "ta_0"}
+
+
+@pytest.mark.parametrize("name", sorted(OPTIONS.keys() - NEUTRAL))
+def test_every_option_of_the_backbone_changes_the_features(name):
+    plain, changed = tiny(), tiny(**OPTIONS[name])
+    for key, value in changed.network.state_dict().items():
+        if not key.startswith("aggregate."):
+            theirs = plain.network.state_dict()[key]
+            value.copy_(theirs[:, :2] if key == "embed.temp_embed" and OPTIONS[name].get("segments") == 2 else theirs)
+    with torch.no_grad():
+        assert (plain.network.features(clips()) - changed.network.features(clips())).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("name", ["mixed_list", "segments_4", "drop_path", "dropout_0"])
+def test_options_that_mean_the_same_in_evaluation_give_the_same_logits(name):
+    with torch.no_grad():
+        assert torch.equal(tiny()(clips()), tiny(**OPTIONS[name])(clips()))
+
+
+def test_every_setting_of_the_mixing_reaches_the_layers():
+    asked = dict(window=2, boundary=True, ratio=0.75, mixed=("key",), scope="full", summary=True)
+    plans = {block.scheme.plan for block in tiny(**asked, segments=2).network.blocks}
+    assert plans == {MixingPlan(**asked, segment=2)}
+
+
+@pytest.mark.parametrize(("ta_layers", "places"), [(0, 1), (1, 2)])
+def test_dropout_is_that_of_the_frame_tokens_and_the_classifier(ta_layers, places):
+    modules = tiny(dropout=0.3, ta_layers=ta_layers).network.modules()
+    assert [m.p for m in modules if isinstance(m, torch.nn.Dropout) and m.p] == [0.3] * places
+
+
+def test_by_default_one_layer_of_temporal_attention_reads_the_frames_out():
+    network, asked = xvit(TINY, 5, (16, 16), patch=8), aggregation(TINY, 5, ta_layers=1)
+    assert network.aggregate.state_dict().keys() == asked.state_dict().keys()
+    assert network.aggregate.layers[0].attn.heads == TINY.heads
+
+
+@pytest.mark.parametrize("ta_layers", [0, 1, 2, 3])
+def test_ta_layers_is_the_depth_of_the_temporal_transformer(ta_layers):
+    found = aggregation(TINY, 5, ta_layers)
+    assert (len(found.layers) if ta_layers else found.head.out_features) == (ta_layers or 5)
+
+
+def test_without_temporal_attention_logits_are_the_mean_of_the_frames_logits():
+    model = tiny(ta_layers=0)
+    with torch.no_grad():
+        frames = model.network.aggregate.head(model.network.features(clips()))
+        torch.testing.assert_close(model(clips()), frames.mean(1))
+
+
+@pytest.mark.parametrize("ta_layers", [0, 1])
+@pytest.mark.parametrize(("positions", "sees"), [("none", False), ("space", False), ("space-time", True)])
+def test_only_temporal_positions_show_the_order_of_frames_to_a_spatial_network(positions, sees, ta_layers):
+    model, clip = tiny(window=0, positions=positions, ta_layers=ta_layers), clips()
+    with torch.no_grad():
+        difference = (model(clip) - model(clip.flip(2))).abs().max()
+    assert difference > 1e-3 if sees else difference < 1e-11
+
+
+@pytest.mark.parametrize("positions", ["none", "space"])
+def test_mixing_shows_the_order_of_frames_without_temporal_positions(positions):
+    model, clip = tiny(positions=positions), clips()
+    with torch.no_grad():
+        assert (model(clip) - model(clip.flip(2))).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize(("positions", "sees"), [("none", False), ("space", True)])
+def test_only_positions_show_where_a_patch_is(positions, sees):
+    model, clip = tiny(positions=positions), clips()
+    swapped = torch.cat((clip[..., 8:, :], clip[..., :8, :]), dim=-2)
+    with torch.no_grad():
+        difference = (model(clip) - model(swapped)).abs().max()
+    assert difference > 1e-3 if sees else difference < 1e-11
+
+
+def test_segments_repeat_the_temporal_positions_and_keep_frames_apart():
+    model = tiny(segments=2)
+    assert model.network.embed.temp_embed.shape == (1, 2, 1, 16)
+    clip = clips(1)
+    repeated = torch.cat((clip[:, :, :2], clip[:, :, :2]), dim=2)
+    with torch.no_grad():
+        features = model.network.features(repeated)
+    torch.testing.assert_close(features[:, :2], features[:, 2:])
+    assert not torch.isclose(features[:, 0], features[:, 1]).all()
+
+
+def test_stochastic_depth_rises_linearly_from_zero():
+    rates = [block.drop_path.drop_prob for block in tiny(drop_path=0.3).network.blocks]
+    assert rates == pytest.approx([0, 0.15, 0.3])
+
+
+def test_stochastic_depth_drops_whole_branches_of_whole_clips_and_scales_the_rest():
+    torch.manual_seed(0)
+    block, grid = Block(Mixing(16, 2, MixingPlan()), MLP(16), 0.5), Grid(4, 2, 2)
+    x = torch.randn(1, 20, 16).expand(64, -1, -1)
+    scheme = {False: x[:1], True: x[:1] + 2 * (block.scheme(x[:1], grid) - x[:1])}
+    ends = {(a, b): z + 2 * b * block.mlp(z) for a, z in scheme.items() for b in (False, True)}
+    found = [[key for key, end in ends.items() if torch.allclose(y, end[0], atol=1e-5)] for y in block(x, grid)]
+    assert all(len(keys) == 1 for keys in found)
+    assert {keys[0] for keys in found} == set(ends)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (dict(image_size=20), "image_size 20x20 is not divisible by the patch 8"),
+        (dict(frames=6, segments=4), "frames 6 is no multiple of segments 4"),
+        (dict(frames=0), "frames is 0"),
+        (dict(ta_layers=-1), "ta_layers is -1"),
+        (dict(layers=[3]), r"layers lists \[3\]"),
+        (dict(window=5), "window 5 at ratio 0.5 leaves no channel"),
+        (dict(ratio=1.5), r"ratio is 1\.5"),
+        (dict(window=-1), "window is -1"),
+        (dict(mixed=("keys",)), "mixed names keys"),
+    ],
+)
+def test_options_that_do_not_fit_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        tiny(**options)
+
+
+def test_a_width_that_heads_do_not_divide_is_named():
+    with pytest.raises(ValueError, match="width 18 is not divisible by heads 4"):
+        ViTSize(18, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("clip", "message"),
+    [
+        (clips(1, frames=3), "the temporal positions serve multiples of 4 frames, the clip has 3"),
+        (clips(1, width=20), "image_size 16x20 is not divisible by the patch 8"),
+    ],
+)
+def test_a_clip_that_does_not_fit_is_named(clip, message):
+    with pytest.raises(ValueError, match=message):
+        tiny()(clip)
+
+
+@pytest.mark.parametrize(("height", "width"), [(16, 32), (32, 16), (8, 24)])
+def test_rectangular_clips_are_embedded_patch_by_patch(height, width):
+    torch.manual_seed(0)
+    embed, clip = FrameEmbedding(6, 8, (height, width), frames=2).double(), clips(2, 4, height, width)
+    torch.nn.init.normal_(embed.temp_embed)
+    tokens, grid = embed(clip)
+    assert grid == (4, height // 8, width // 8)
+    found = tokens.detach().unflatten(1, (4, -1))
+    for t in range(4):
+        time = embed.temp_embed[0, t % 2, 0]
+        torch.testing.assert_close(
+            found[:, t, 0], (embed.cls_token + embed.pos_embed[:, :1])[:, 0].expand(2, -1) + time
+        )
+        for row in range(grid.h):
+            for column in range(grid.w):
+                s = 1 + row * grid.w + column
+                patch = clip[:, :, t, row * 8 : row * 8 + 8, column * 8 : column * 8 + 8]
+                value = torch.einsum("b c y x, d c y x -> b d", patch, embed.proj.weight) + embed.proj.bias
+                torch.testing.assert_close(found[:, t, s], value + embed.pos_embed[0, s] + time)
+
+
+def test_a_clip_of_the_same_number_of_patches_turned_on_its_side_gets_resized_positions():
+    torch.manual_seed(0)
+    embed = FrameEmbedding(4, 8, (16, 32), frames=1).double()
+    torch.nn.init.zeros_(embed.proj.weight)
+    with torch.no_grad():
+        embed.pos_embed[0, 1:] = torch.tensor([0.0, 1.0]).double().repeat_interleave(4)[:, None]
+    cells = rearrange(embed(clips(1, 1, 32, 16))[0][:, 1:] - embed.proj.bias, "1 (h w) d -> h w d", h=4, w=2).detach()
+    torch.testing.assert_close(cells, cells[:, :1, :1].expand_as(cells))
+    assert (cells.diff(dim=0) > 0).any()
+
+
+@pytest.fixture(scope="module")
+def real():
+    with torch.device("meta"):
+        return XViT(num_classes=400, frames=8, image_size=224, scope="full")
+
+
+def test_parameters_of_the_real_model(real):
+    # the release counts 94,098,464 with its image classifier, which temporal attention leaves unused
+    assert sum(p.numel() for p in real.parameters()) == 94_098_464 - 307_600
+
+
+def test_multiply_adds_of_the_real_model(real):
+    parameters, multiply_adds = count(real.network, 8, 224)
+    assert parameters == 93_790_864
+    assert multiply_adds / 1e9 == pytest.approx(140.57, abs=0.1)
+
+
+def test_count_is_that_of_a_layer_counted_by_hand():
+    model = tiny(layers=[], ta_layers=0)
+    patches, width, frames, heads_sum = 4, 16, 4, 16
+    tokens = 1 + patches
+    per_layer = tokens * width * 3 * width + 2 * tokens * tokens * heads_sum + tokens * width * width * (1 + 4 + 4)
+    expected = frames * (patches * 3 * 8 * 8 * width + 3 * per_layer + width * 5)
+    parameters, multiply_adds = count(model.network.float(), frames, 16)
+    assert multiply_adds == expected
+    assert parameters == sum(p.numel() for p in model.parameters())
+    assert all(p.device.type == "cpu" for p in model.parameters())
