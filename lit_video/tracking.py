@@ -83,7 +83,8 @@ class TrackRow(Callback):
         """Accuracy of every class."""
         accuracy = pl_module.test_accuracy
         assert isinstance(accuracy, VideoAccuracy)
-        logits, target = accuracy.per_video()
+        with accuracy.sync_context():  # every process's share, on every process
+            logits, target = accuracy.per_video()
         hits = logits.argmax(1) == target
         rows = [
             [name, 100 * float(hits[target == i].float().mean()), int((target == i).sum())]

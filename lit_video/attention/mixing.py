@@ -46,13 +46,17 @@ class MixingPlan:
         if not 0 <= self.ratio <= 1:
             raise ValueError(f"ratio is {self.ratio}, expected a number from 0 to 1")
         unknown = set(self.mixed) - {"x", "key", "value", "query"}
+        if self.scope not in ("per_head", "full"):
+            raise ValueError(f"scope is {self.scope!r}, expected per_head or full")
+        if self.segment is not None and self.segment < 1:
+            raise ValueError(f"segment is {self.segment}, expected at least 1 frame")
         if unknown:
             raise ValueError(f"mixed names {', '.join(sorted(unknown))}, expected x, key, value or query")
 
     @property
     def offsets(self) -> tuple[int, ...]:
         """Frame distances in the order of their channels: +1, -1, +2, -2, ... (the release's order, continued)."""
-        if self.window == 0 or self.ratio == 0:
+        if self.window == 0 or self.ratio == 0 or not self.mixed:
             return ()
         first = self.window if self.boundary else 1
         return tuple(sign * k for k in range(first, self.window + 1) for sign in (1, -1))
@@ -114,7 +118,7 @@ class Mixing(Scheme):
 
     where the channel ranges c_k partition the channels of a head. Frames beyond the clip's ends are zeros.
     With ``summary`` the keys and values of all frames' summary tokens, the mean over each frame's patch tokens
-    after the layer norm, are appended unmixed to those of every frame.
+    after the layer norm and before anything is mixed, are appended to those of every frame.
 
     Shape: ``(b, t * m, d) -> (b, t * m, d)``; each frame carries its own class token, mixed like any other.
     Source: X-ViT, arXiv:2106.05968, section 3.
@@ -144,10 +148,10 @@ class Mixing(Scheme):
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend within frames, over keys and values that hold channels of the neighbouring frames."""
         z = self.attn.norm(x)
+        summary = self._summary(z, grid.t) if self.plan.summary else ()
         if self.mix_input and self.offsets:
             z = self.borrow(z, grid.t)
         parts = list(self.attn.qkv(z).chunk(3, dim=-1))
-        summary = [self._summarise(y, grid.t) for y in parts[1:]] if self.plan.summary else []
         if self.offsets:
             for i in self.mixed_parts:
                 parts[i] = self.borrow(parts[i], grid.t)
@@ -156,13 +160,11 @@ class Mixing(Scheme):
             k, v = (torch.cat((y, extra), dim=1) for y, extra in zip((k, v), summary, strict=True))
         return x + rearrange(self.attn.attend(q, k, v), "(b t) m d -> b (t m) d", t=grid.t)
 
-    def _summarise(self, y: Tensor, t: int) -> Tensor:
-        """Mean key or value of each frame's patches, given to every frame: ``(b, t * m, d) -> (b * t, t, a, c)``.
-
-        The projection is affine, so the mean of the keys is the key of the mean token.
-        """
-        patches = rearrange(y, "b (t m) (a c) -> b t m a c", t=t, a=self.attn.heads)[:, :, 1:]
-        return repeat(reduce(patches, "b t s a c -> b t a c", "mean"), "b j a c -> (b t) j a c", t=t)
+    def _summary(self, z: Tensor, t: int) -> tuple[Tensor, ...]:
+        """Key and value of each frame's mean patch, for every frame: ``(b, t * m, d) -> 2 x (b * t, t, a, c)``."""
+        patches = rearrange(z, "b (t m) d -> b t m d", t=t)[:, :, 1:]
+        _, k, v = self.attn.project(reduce(patches, "b t s d -> b t d", "mean")).unbind(-3)
+        return tuple(repeat(y, "b j a c -> (b t) j a c", t=t) for y in (k, v))
 
     def _segments(self, t: int) -> int:
         size = self.plan.segment or t

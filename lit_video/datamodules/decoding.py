@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -58,18 +59,21 @@ def frame_table(path: Path) -> FrameTable:
         with av.open(str(path)) as container:
             stream = _video(container.streams.video, path)
             packets = [p for p in container.demux(stream) if p.size]
+            shown = [p for p in packets if not p.is_discard]  # an edit list hides frames that others refer to
             rate = stream.average_rate or Fraction(25)
-            timed = all(p.pts is not None for p in packets) and stream.time_base is not None
-            pts = tuple(sorted(p.pts for p in packets if p.pts is not None)) if timed else ()
-            keys = tuple(sorted(p.pts for p in packets if p.is_keyframe and p.pts is not None)) if timed else ()
+            times = {p.pts for p in shown if p.pts is not None}
+            # AVI has no display times, and equal times tell no frames apart: such frames are counted
+            timed = len(times) == len(shown) and stream.time_base is not None and container.format.name != "avi"
+            pts = tuple(sorted(times)) if timed else ()
+            keys = tuple(sorted(p.pts for p in packets if p.is_keyframe and p.pts is not None)) if pts else ()
             base = Fraction(stream.time_base or 1)
-            seconds = _seconds(pts, base, rate) if pts else len(packets) / Fraction(rate)
+            seconds = _seconds(pts, base, rate) if pts else len(shown) / Fraction(rate)
             height, width = stream.codec_context.height, stream.codec_context.width
     except (av.FFmpegError, OSError) as error:
         raise DecodeError(f"{path}: {_reason(error)}") from error
-    if not packets:
+    if not shown:
         raise DecodeError(f"{path}: the video stream is empty")
-    return FrameTable(pts, base, keys, len(packets), seconds, height, width)
+    return FrameTable(pts, base, keys, len(shown), seconds, height, width)
 
 
 def decode(path: Path, numbers: Sequence[int]) -> Frames:
@@ -99,9 +103,11 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
             stream = _video(container.streams.video, path)
             # threads gain nothing with one worker per core, and leaving early from frame threads can hang PyAV
             stream.codec_context.thread_type = "NONE"
-            found = _by_time(container, stream, table, wanted) if table.pts else {}
+            found = {}
+            with suppress(av.FFmpegError):  # a container that cannot seek is read from its start
+                found = _by_time(container, stream, table, wanted) if table.pts else {}
         if len(found) < len(wanted):
-            found = _by_count(path, wanted)
+            found = _from_start(path, table, wanted)
     except (av.FFmpegError, OSError) as error:
         raise DecodeError(f"{path}: {_reason(error)}") from error
     if len(found) < len(wanted):
@@ -117,30 +123,38 @@ def _by_time(
     converter = VideoReformatter()
     for gop, members in groupby(wanted, key=lambda i: bisect_right(table.keyframes, table.pts[i])):
         number_of = {table.pts[i]: i for i in members}
-        container.seek(table.keyframes[max(gop - 1, 0)], stream=stream)
+        start = table.keyframes[max(gop - 1, 0)]
+        container.seek(start, stream=stream)
+        exact = False
         for packet in container.demux(stream):
             # a non-reference frame is used by no other frame, so leaving it undecoded changes none
             stream.codec_context.skip_frame = "DEFAULT" if packet.pts in number_of else "NONREF"
             for frame in packet.decode():
-                if isinstance(frame, VideoFrame) and frame.pts in number_of:
+                if not isinstance(frame, VideoFrame) or frame.pts is None:
+                    continue
+                # a first frame after the key frame: the seek landed late, or the key frame is no full picture
+                exact = exact or frame.pts <= max(start, table.pts[0])
+                if exact and frame.pts in number_of:
                     found[number_of.pop(frame.pts)] = _rgb(frame, converter)
             if not number_of:
                 break
     return found
 
 
-def _by_count(path: Path, wanted: list[int]) -> dict[int, Frames]:
-    """Decode from the start and count: for streams whose packets carry no usable times."""
+def _from_start(path: Path, table: FrameTable, wanted: list[int]) -> dict[int, Frames]:
+    """Decode from the start: for streams without usable times, which are counted, or that cannot seek exactly."""
+    number_of = {pts: i for i, pts in enumerate(table.pts)}
     last, keep = max(wanted), set(wanted)
     converter = VideoReformatter()
     with av.open(str(path)) as container:
         stream = _video(container.streams.video, path)
         stream.codec_context.thread_type = "NONE"
         found = {}
-        for i, frame in enumerate(container.decode(stream)):
+        for count, frame in enumerate(container.decode(stream)):
+            i = count if not table.pts else -1 if frame.pts is None else number_of.get(frame.pts, -1)
             if i in keep:
                 found[i] = _rgb(frame, converter)
-            if i == last:
+            if i >= last:
                 break
     return found
 

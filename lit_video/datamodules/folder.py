@@ -23,7 +23,9 @@ def class_folders(root: Path) -> list[str]:
             f"data.root: the folder {root} does not exist; give the folder that holds train/, val/ and test/"
         )
     train = root / "train"
-    names = sorted(p.name for p in train.iterdir() if p.is_dir()) if train.is_dir() else []
+    names = (
+        sorted(p.name for p in train.iterdir() if p.is_dir() and not p.name.startswith(".")) if train.is_dir() else []
+    )
     if not names:
         raise UserError(f"data.root: {train} holds no class folder; expected {train}/CLASS/VIDEO.mp4")
     if len(names) == 1:
@@ -38,7 +40,7 @@ def folder_records(root: Path, split: Split, class_names: list[str]) -> list[Vid
         UserError: the split holds no video, or a class that training does not have.
     """
     folder = root / split
-    unknown = sorted({p.name for p in folder.glob("*/")} - set(class_names)) if folder.is_dir() else []
+    unknown = sorted({p.name for p in folder.glob("[!.]*/")} - set(class_names)) if folder.is_dir() else []
     if unknown:
         raise UserError(f"data.root: {folder} holds classes that {root / 'train'} has not: {', '.join(unknown)}")
     records = [

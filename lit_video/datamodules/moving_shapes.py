@@ -13,8 +13,8 @@ from rich.progress import track
 from lit_video.datamodules.base import Split, VideoDataModule
 from lit_video.datamodules.dataset import VideoRecord
 from lit_video.datamodules.folder import folder_records
-from lit_video.datamodules.rendering import MOTIONS, SHAPES, Scene, draw_scene, encode, render
-from lit_video.datamodules.sampling import digest
+from lit_video.datamodules.rendering import MOTIONS, SHAPES, SHORTEST, Scene, draw_scene, encode, render
+from lit_video.datamodules.sampling import Sampling, digest
 from lit_video.errors import UserError
 
 VERSION = 1  # of the pictures: a change of what is drawn for a seed raises it
@@ -26,11 +26,12 @@ class MovingShapes(VideoDataModule):
     **Why no single frame and no sum over frames can tell the motion.** Videos come in pairs: the second is the first
     played backwards, with the other motion as its label. Every frame is coded on its own (intra only, constant
     quantiser), so the codec carries nothing over from frame to frame, and both files of a pair decode to the same
-    pictures in opposite order. Clips are cut symmetrically in time: the evenly spaced clips of one member show the
-    frames of the other's in reverse, and random clips do so in distribution. Hence whatever is a sum over frames of
-    anything computed from single frames, or any other function of the set of frames, has the same value for both
-    members of a pair; on the test split it gets at most one of two right. The ceiling of such models, spatial
-    attention with temporal averaging among them, is 50 % (the shape, and a guess of the motion); chance is 12.5 %.
+    pictures in opposite order. Clips are cut symmetrically in time: the evenly spaced clips of one member, of an even
+    number of frames, show the frames of the other's in reverse, and random clips do so in distribution. Hence whatever
+    is a sum over frames of anything computed from single frames, or any other function of the set of frames, has the
+    same value for both members of a pair; on the test split it gets at most one of two right. The ceiling of such
+    models, spatial attention with temporal averaging among them, is 50 % (the shape, and a guess of the motion); chance
+    is 12.5 %.
     It binds models that do not know a frame's place in time: the embedded experiments leave temporal positions out.
     ``tests/datamodules/test_moving_shapes.py`` checks every link of this argument.
 
@@ -44,7 +45,12 @@ class MovingShapes(VideoDataModule):
         root: folder of the videos; ``None`` for ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``.
         difficulty: 0 to 1; raises noise and texture, lowers contrast and size (see ``rendering.draw_scene``).
         pairs: pairs of videos per shape in train, val and test.
+        sampling: how clips are cut; ``None`` for 1 second.
         **kwargs: see :class:`VideoDataModule`. Flips must stay off: they swap the motions.
+
+    Raises:
+        ValueError: a value out of its range, a flip, or dense clips longer than the shortest video, whose repeated
+            last frame would tell the members of a pair apart.
     """
 
     def __init__(
@@ -52,15 +58,18 @@ class MovingShapes(VideoDataModule):
         root: str | None = None,
         difficulty: float = 0.25,
         pairs: tuple[int, int, int] = (128, 8, 64),
+        sampling: Sampling | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(sampling=sampling or Sampling(seconds=1.0), **kwargs)
         if not 0 <= difficulty <= 1:
             raise ValueError(f"difficulty is {difficulty}, expected a number from 0 to 1")
         if min(pairs) < 1:
             raise ValueError(f"pairs is {list(pairs)}, expected at least 1 for each split")
         if self.augmentation.flip:
             raise ValueError("augmentation has a flip, which must be 0: it turns one class into another")
+        if self.sampling.kind == "dense" and self.sampling.seconds > SHORTEST:
+            raise ValueError(f"sampling.seconds is {self.sampling.seconds}, the shortest video lasts {SHORTEST:.3f}")
         base = Path(root or os.environ.get("LIT_VIDEO_DATA") or "~/.cache/lit_video").expanduser()
         self.difficulty = difficulty
         self.pairs = dict(zip(("train", "val", "test"), pairs, strict=True))
@@ -116,6 +125,6 @@ class MovingShapes(VideoDataModule):
         frames = render(scene)
         for path, film in ((right, frames), (left, frames[::-1])):
             path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_suffix(f".part{os.getpid()}.mp4")
+            part = path.with_suffix(f".part{os.getpid()}")
             encode(part, film, scene.fps, comment=str(asdict(scene)))
             part.replace(path)

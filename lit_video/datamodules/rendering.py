@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 HEIGHT, WIDTH = 36, 48
 SHAPES = ("disk", "ring", "bars", "cross")
 MOTIONS = ("left", "right")
+SHORTEST = 14 / 12  # seconds: the fewest frames at the lowest rate
 Colour = tuple[float, float, float]
 Floats = NDArray[np.float64]
 
@@ -79,7 +80,7 @@ def render(scene: Scene) -> NDArray[np.uint8]:
 
 def encode(path: Path, film: NDArray[np.uint8], fps: int, comment: str = "") -> None:
     """Write H.264: every frame on its own (intra only), constant quantiser, so that order leaves no trace."""
-    with av.open(str(path), "w") as container:
+    with av.open(str(path), "w", format="mp4") as container:
         container.metadata["comment"] = comment
         stream = container.add_stream("libx264", rate=fps)
         stream.width, stream.height, stream.pix_fmt = film.shape[2], film.shape[1], "yuv420p"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import random
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import blake2b
+from math import ceil, floor
 from typing import Any, Literal
 
 import torch
@@ -110,9 +111,18 @@ def frame_numbers(table: FrameTable, span: Span, shifts: Sequence[float]) -> lis
     """
     step = (span[1] - span[0]) / len(shifts)
     moments = [span[0] + (i + Fraction(shift)) * step for i, shift in enumerate(shifts)]
+    # between two frames the one nearer to the middle of the video, then of the span: so the choice mirrors
+    half, middle = table.seconds / 2, (span[0] + span[1]) / 2
+    return [_on_show(table, m, (m - half, m - middle) <= (Fraction(0), Fraction(0))) for m in moments]
+
+
+def _on_show(table: FrameTable, moment: Fraction, later: bool) -> int:
+    """Number of the frame at a moment; exactly between two frames the later or the earlier one."""
     if not table.pts:
-        return [min(int(moment * table.count / table.seconds), table.count - 1) for moment in moments]
-    return [bisect_right(table.pts, table.pts[0] + moment / table.time_base) - 1 for moment in moments]
+        place = moment * table.count / table.seconds
+        return min(floor(place) if later else ceil(place) - 1, table.count - 1)
+    place = table.pts[0] + moment / table.time_base
+    return (bisect_right(table.pts, place) if later else bisect_left(table.pts, place)) - 1
 
 
 def digest(*key: object) -> int:

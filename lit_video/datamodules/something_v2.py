@@ -36,7 +36,7 @@ class SomethingV2(VideoDataModule):
 
     @property
     def class_names(self) -> list[str]:
-        """Templates such as "Pushing [something] from left to right", by class number."""
+        """Templates such as "Pushing something from left to right", by class number."""
         numbers = self._read("labels.json")
         return sorted(numbers, key=lambda name: int(numbers[name]))
 
@@ -46,10 +46,17 @@ class SomethingV2(VideoDataModule):
         videos = self.root / "20bn-something-something-v2"
         # templates have their placeholders in brackets, labels.json has not
         plain = str.maketrans("", "", "[]")
-        return [
-            VideoRecord(videos / f"{entry['id']}.webm", int(numbers[entry["template"].translate(plain)]))
-            for entry in self._read(_FILES[split])
-        ]
+        try:
+            records = [
+                VideoRecord(videos / f"{entry['id']}.webm", int(numbers[entry["template"].translate(plain)]))
+                for entry in self._read(_FILES[split])
+            ]
+        except (KeyError, TypeError, ValueError) as error:
+            annotations = self.root / "labels" / _FILES[split]
+            raise UserError(f"data.root: {annotations} does not fit labels.json beside it, at {error}") from error
+        if not records:
+            raise UserError(f"data.root: {self.root / 'labels' / _FILES[split]} lists no video")
+        return records
 
     def check(self) -> None:
         """The annotations are there, and the first video of every split."""

@@ -69,8 +69,8 @@ def load_xvit(
     renamed = _rename(state_dict)
     patch_weight = _take(renamed, "embed.proj.weight")
     width, patch = patch_weight.shape[0], patch_weight.shape[-1]
-    depth = 1 + max(int(match[1]) for key in renamed if (match := re.match(r"blocks\.(\d+)\.", key)))
     hidden = _take(renamed, "blocks.0.mlp.fc1.weight").shape[0]
+    depth = 1 + max(int(match[1]) for key in renamed if (match := re.match(r"blocks\.(\d+)\.", key)))
     classes = _take(renamed, "aggregate.head.4.weight" if _has_ta(state_dict) else "aggregate.head.weight").shape[0]
     if _has_ta(state_dict):
         ta_depth = len({key.split(".")[2] for key in renamed if key.startswith("aggregate.layers.")})

@@ -22,7 +22,7 @@ def chosen_layers(choice: LayerChoice | Sequence[int], depth: int) -> frozenset[
     """Indices (from 0) of the layers that mix, Table 2a of X-ViT.
 
     Raises:
-        ValueError: a listed index is no layer of a network of this depth.
+        ValueError: an unknown choice, or an index that is no layer of a network of this depth.
     """
     if isinstance(choice, str):
         ranges = {
@@ -31,6 +31,8 @@ def chosen_layers(choice: LayerChoice | Sequence[int], depth: int) -> frozenset[
             "second_half": range(depth // 2, depth),
             "odd": range(1, depth, 2),
         }
+        if choice not in ranges:
+            raise ValueError(f"layers is {choice!r}, expected {', '.join(ranges)} or a list of indices")
         return frozenset(ranges[choice])
     wrong = [i for i in choice if not 0 <= i < depth]
     if wrong:
