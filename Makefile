@@ -1,12 +1,12 @@
 # Every target makes what it needs: on a fresh machine with Python 3.11, `make demo` or `make test` is the first command.
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 TABLE ?= experiments/ablation_tw.yaml
 SEEDS ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint format types clean
+.PHONY: help setup demo test test-slow lint format types bench clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -14,6 +14,7 @@ help:  ## this list
 setup: $(VENV)/ready  ## virtual environment in .venv with the versions of constraints.txt
 
 $(VENV)/ready: pyproject.toml constraints.txt
+	@echo "Installing into $(VENV): about 5.5 GB, a few minutes"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]" -c constraints.txt
 	touch $@
@@ -37,6 +38,9 @@ format: setup  ## let ruff mend and format
 
 types: setup  ## strict type check
 	$(BIN)/mypy
+
+bench: setup  ## mixing attention against spatial attention, ratios within one run
+	$(BIN)/python benchmarks/mixing.py
 
 clean:  ## remove the environment and caches; runs/ stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache *.egg-info build

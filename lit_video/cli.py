@@ -104,18 +104,18 @@ def refuse_linked(args: list[str], where: str) -> None:
     Raises:
         UserError: a flag or a file sets it.
     """
+    message = "is taken from the data set; set it there, as data."
     for flag, value in zip(args, [*args[1:], ""], strict=True):
         name = flag.removeprefix("--model.").removeprefix("init_args.").split("=")[0]
         if flag.startswith("--model.") and name in LINKS:
-            raise UserError(f"{where}: model.{name}: is taken from the data set; set data.{name} instead")
+            raise UserError(f"{where}: model.{name}: {message}{name}")
         if flag == "--config":
             model = read_yaml(Path(value)).get("model")
-            model = (
-                read_yaml(Path(value).parent / model) if isinstance(model, str) and model.endswith("yaml") else model
-            )
+            if isinstance(model, str) and model.endswith((".yaml", ".yml")):  # an included part
+                model = read_yaml(Path(value).parent / model)
             given = set(model.get("init_args") or {}) & set(LINKS) if isinstance(model, dict) else set()
-            for name in given:
-                raise UserError(f"{value}: model.{name}: is taken from the data set; set data.{name} instead")
+            for name in sorted(given):
+                raise UserError(f"{value}: model.{name}: {message}{name}")
 
 
 def evaluate(argv: list[str]) -> int:

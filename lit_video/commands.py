@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -144,8 +145,6 @@ def _seeds(text: str | None) -> list[int] | None:
 
 
 def _flag_value(value: object) -> str:
-    import json
-
     return value if isinstance(value, str) else json.dumps(value)
 
 

@@ -7,6 +7,8 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from importlib.metadata import version
@@ -21,6 +23,8 @@ from lightning.pytorch.callbacks import LearningRateMonitor, ModelCheckpoint, Ti
 from lit_video.cli import CheckCLI, VideoCLI, refuse_linked, user_errors
 from lit_video.commands import Request
 from lit_video.costs import count
+from lit_video.datamodules.decoding import DecodeError
+from lit_video.errors import UserError
 from lit_video.progress import progress_callback
 from lit_video.rundir import disk_errors, locked, same_settings, usable_checkpoint, writable, write_atomically
 from lit_video.tables import Row, read_result
@@ -107,12 +111,14 @@ def _train_and_test(request: Request, row: Row, seed: int, run_dir: Path) -> int
     if trainer.is_global_zero:
         write_atomically(run_dir / "config.yaml", yaml.safe_dump(cli.resolved(), sort_keys=False))
     checkpoint = usable_checkpoint(run_dir, owner=trainer.is_global_zero)
-    trainer.fit(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=False)
+    with broken_videos():
+        trainer.fit(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=False)
     if trainer.interrupted:
         print(f"{row.name}: interrupted; the same command again goes on from the last checkpoint")
         return 130
     seconds = cli.timer.time_elapsed("train")
-    trainer.test(cli.model, cli.datamodule, verbose=False)
+    with broken_videos():
+        trainer.test(cli.model, cli.datamodule, verbose=False)
     if trainer.is_global_zero and not cli.config.trainer.fast_dev_run:
         _write_result(cli, seconds)
     return 0
@@ -137,6 +143,16 @@ def _write_result(cli: RunCLI, seconds: float) -> None:
     write_atomically(cli.run_dir / "result.json", json.dumps(result, indent=2) + "\n")
     scores = ", ".join(f"{key} {value:.1f}" for key, value in metrics.items())
     print(f"{cli.row.name} seed {cli.facts['seed']}: {scores} on {videos} videos, {seconds:.0f} s", flush=True)
+
+
+@contextmanager
+def broken_videos() -> Iterator[None]:
+    """Tell of a video that cannot be read in one line, from whichever process it comes."""
+    try:
+        yield
+    except DecodeError as error:  # from a worker it carries the worker's traceback, the reason in its last line
+        reason = str(error).strip().splitlines()[-1].removeprefix(f"{DecodeError.__module__}.DecodeError: ")
+        raise UserError(f"{reason}; mend the video or take it out of the data set") from error
 
 
 def first_process() -> bool:

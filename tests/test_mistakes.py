@@ -30,7 +30,7 @@ def one_line(capsys):
         ("{model.patch: 5}", "row second: model.image_size: 16x16 is not divisible by the patch 5"),
         ("{model.segments: 3}", "row second: model.frames: 4 is no multiple of segments 3, the temporal positions'"),
         ("{model.layers: [7]}", "row second: model.layers: lists [7], the network has layers 0 to 1"),
-        ("{model.frames: 3}", "model.frames: is taken from the data set; set data.frames instead"),
+        ("{model.frames: 3}", "model.frames: is taken from the data set; set it there, as data.frames"),
         ("{model.scope: half}", "row second: model.scope: expected Literal['per_head', 'full'], got half"),
         ("{data.frames: 0}", "row second: data.frames: is 0, expected at least 1"),
         ("{data.augmentation.flip: 0.5}", "row second: data.augmentation: has a flip, which must be 0"),
@@ -125,3 +125,18 @@ def test_a_failed_row_is_reported_and_the_others_go_on(table, tiny, tmp_path):
     assert "Traceback" not in done.stderr
     assert (tmp_path / "runs/two/default/second/seed0/result.json").exists()
     assert "not run" in done.stdout
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_broken_video_is_told_by_its_path(workers, table, tiny, tmp_path, capsys):
+    root = tmp_path / "videos"
+    for split in ("train", "val", "test"):
+        for name in ("a", "b"):
+            (root / split / name).mkdir(parents=True)
+            (root / split / name / "1.mp4").write_bytes(b"no video")
+    flags = ["--data=VideoFolder", f"--data.root={root}", "--data.batch_size=2", "--trainer.logger=false"]
+    args = ["--config", table[0], "--row=first", "--runs", tmp_path / "runs", *flags, f"--data.num_workers={workers}"]
+    assert fit(*args) == 2
+    line = one_line(capsys)
+    assert f"{root}/train/" in line
+    assert "1.mp4: Invalid data found when processing input; mend the video" in line

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lit_video.__main__ import main
 from lit_video.cli import CheckCLI
 from lit_video.commands import parse_request
 
@@ -28,6 +29,12 @@ def test_commands_were_found():
 @pytest.mark.parametrize("target", sorted(set(re.findall(r"make (\w[\w-]*)", README)) - {"the"}))
 def test_make_targets_exist(target):
     assert re.search(rf"^{target}:.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def test_the_table_is_what_the_command_prints(tiny, capsys):
+    command = "table --config experiments/ablation_tw.yaml --runs benchmarks/results --format markdown"
+    assert main(command.split()) == 0
+    assert capsys.readouterr().out.strip() in README
 
 
 @pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^):]+)\)", README))))

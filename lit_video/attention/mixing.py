@@ -78,7 +78,7 @@ class _Borrow(torch.autograd.Function):
     """Channel ranges of the last axis read from neighbouring frames (axis 1), zeros beyond the ends.
 
     The map is linear and its transpose is the same map with negated offsets, so the backward pass is one call;
-    recorded as slice assignments, autograd would copy the whole gradient once per slice (8 times slower).
+    recorded as slice assignments, autograd would copy the whole gradient once per slice (``benchmarks/mixing.py``).
     """
 
     @staticmethod
