@@ -21,7 +21,7 @@ usage: python -m lit_video COMMAND ...
       --model.X, --data.X, --trainer.X      any other setting, see fit --help
   table --config TABLE.yaml            print a table as it stands
       [--format text|json|markdown|latex] [--seeds 0,1,2] [--runs DIR]
-  validate, test, predict              --config CONFIG.yaml --ckpt_path FILE.ckpt
+  validate, test                       --config RUN/config.yaml --ckpt_path RUN/last.ckpt
   COMMAND --help                       all options of a command
 
 A finished row is skipped, an interrupted one goes on where it stopped: the same command again is always right.
@@ -54,11 +54,11 @@ def _dispatch(argv: list[str]) -> int:
         from lit_video.commands import fit
 
         return fit(argv[1:])
-    if argv[0] in {"validate", "test", "predict"}:
+    if argv[0] in {"validate", "test"}:
         from lit_video.cli import evaluate
 
         return evaluate(argv)
-    raise UserError(f"no command {argv[0]!r}; commands: fit, table, validate, test, predict (see --help)")
+    raise UserError(f"no command {argv[0]!r}; commands: fit, table, validate, test (see --help)")
 
 
 def run() -> None:

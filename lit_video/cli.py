@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import pickle
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,9 +39,9 @@ class VideoCLI(LightningCLI):
     model: VideoClassifier
     datamodule: VideoDataModule
 
-    def __init__(self, args: list[str], execute: bool = False, **trainer_defaults: Any) -> None:
+    def __init__(self, args: list[str], execute: bool = False) -> None:
         settings = {"exit_on_error": False}
-        names = ("fit", "validate", "test", "predict")
+        names = ("fit", "validate", "test")
         super().__init__(
             VideoClassifier,
             VideoDataModule,
@@ -48,7 +50,7 @@ class VideoCLI(LightningCLI):
             save_config_callback=None,
             seed_everything_default=0,
             auto_configure_optimizers=False,
-            trainer_defaults=TRAINER_DEFAULTS | trainer_defaults,
+            trainer_defaults=TRAINER_DEFAULTS,
             parser_kwargs={name: settings for name in names} if execute else settings,
             args=args,
             run=execute,
@@ -119,12 +121,23 @@ def refuse_linked(args: list[str], where: str) -> None:
 
 
 def evaluate(argv: list[str]) -> int:
-    """``validate``, ``test`` and ``predict`` of LightningCLI."""
+    """``validate`` and ``test`` of LightningCLI, on a run's ``config.yaml`` and checkpoint."""
     if {"-h", "--help"} & set(argv):
         return show(argv)
     refuse_linked(argv, argv[0])
-    with user_errors(lambda key: argv[0]):
-        VideoCLI(argv, execute=True, logger=False)
+    asked = argparse.ArgumentParser(add_help=False)
+    asked.add_argument("--ckpt_path", type=Path)
+    checkpoint = asked.parse_known_args(argv)[0].ckpt_path
+    if checkpoint is None or not checkpoint.is_file():
+        raise UserError(f"--ckpt_path: {checkpoint or 'give a file'}: no such file; runs keep theirs as last.ckpt")
+    try:
+        with user_errors(lambda key: argv[0]):
+            VideoCLI([*argv, "--trainer.logger=false"], execute=True)
+    except (pickle.UnpicklingError, EOFError, zipfile.BadZipFile) as error:
+        raise UserError(f"--ckpt_path: {checkpoint} is damaged, or no checkpoint") from error
+    except RuntimeError as error:  # names or shapes differ
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"--ckpt_path: {checkpoint} does not load into this model: {reason}") from error
     return 0
 
 

@@ -21,6 +21,8 @@ def quiet() -> None:
     warnings.filterwarnings("ignore", message="Using `DistributedSampler` with the dataloaders")
     # our data module is resumable: its sampler leaves out what the checkpoint has seen (tests/test_resume.py)
     warnings.filterwarnings("ignore", message="You're resuming from a checkpoint that ended before the epoch ended")
+    # a run's checkpoint names the callbacks that made it; a test needs none of them
+    warnings.filterwarnings("ignore", message="Be aware that when using `ckpt_path`")
     # W&B's banner; what matters of it we say ourselves
     os.environ.setdefault("WANDB_SILENT", "true")
 

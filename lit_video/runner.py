@@ -116,6 +116,8 @@ def _train_and_test(request: Request, row: Row, seed: int, run_dir: Path) -> int
     if trainer.interrupted:
         print(f"{row.name}: interrupted; the same command again goes on from the last checkpoint")
         return 130
+    if not cli.config.trainer.fast_dev_run:
+        trainer.save_checkpoint(run_dir / "last.ckpt")  # the weights that the result is measured with
     seconds = cli.timer.time_elapsed("train")
     with broken_videos():
         trainer.test(cli.model, cli.datamodule, verbose=False)

@@ -1,6 +1,7 @@
 """A row from YAML to result.json, in this process; resumption is exact."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -73,6 +74,35 @@ def test_a_damaged_checkpoint_is_set_aside_and_the_row_starts_over(finished, tab
     assert "last.ckpt: damaged" in capsys.readouterr().out
     assert (finished / "last.damaged.ckpt").read_bytes() == b"not a checkpoint"
     assert json.loads((finished / "result.json").read_text())["metrics"] == expected
+
+
+def test_the_kept_checkpoint_is_the_one_that_was_tested(finished, tiny, capsys):
+    expected = json.loads((finished / "result.json").read_text())["metrics"]
+    assert main(["test", "--config", str(finished / "config.yaml"), "--ckpt_path", str(finished / "last.ckpt")]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(rf"test/video_top1\W+{expected['test/video_top1']}", printed)
+    assert re.search(rf"test/video_top5\W+{expected['test/video_top5']}", printed)
+
+
+def test_a_run_killed_between_training_and_result_only_tests(finished, table, tiny, capsys):
+    expected = json.loads((finished / "result.json").read_text())
+    (finished / "result.json").unlink()
+    assert fit(table[0], finished.parents[3], tiny) == 0
+    result = json.loads((finished / "result.json").read_text())
+    assert (result["metrics"], result["steps"]) == (expected["metrics"], expected["steps"])
+    assert "step 8/8" not in capsys.readouterr().out.split("going on from")[1]
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no checkpoint"])
+def test_a_checkpoint_that_cannot_be_tested_is_told(finished, content, tiny, capsys):
+    path = finished / "other.ckpt"
+    if content is not None:
+        path.write_bytes(content)
+    capsys.readouterr()
+    assert main(["test", "--config", str(finished / "config.yaml"), "--ckpt_path", str(path)]) == 2
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len([line for line in lines if line.startswith("error: --ckpt_path: ")]) == 1
+    assert "Traceback" not in "".join(lines)
 
 
 class SaveEveryStep(Callback):

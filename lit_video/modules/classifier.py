@@ -86,10 +86,6 @@ class VideoClassifier(LightningModule):
         """Forget the last test."""
         self.test_accuracy.reset()
 
-    def predict_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """Probabilities ``(b, classes)``."""
-        return torch.softmax(self(batch["clip"]), dim=1)
-
     def configure_optimizers(self) -> Any:
         """Optimizer, and a rate that follows the step."""
         optimizer = make_optimizer(self.optimization, self.network)
