@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 import yaml
+from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 
 from lit_video.datamodules import VideoDataModule
@@ -93,6 +94,8 @@ def user_errors(where: Callable[[str], str]) -> Iterator[None]:
         yield
     except UserError as error:  # of the data set, beginning with its key
         raise UserError(f"{where(str(error).split(':')[0])}: {error}") from error
+    except MisconfigurationException as error:  # of the trainer: a GPU that is not there, say
+        raise UserError(f"{where('trainer')}: trainer: {' '.join(str(error).split())}") from error
     except (argparse.ArgumentError, ValueError, TypeError) as error:
         if isinstance(error, TypeError) and "lit_video" not in str(error):
             raise

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 from filelock import FileLock
 
 from lit_video.__main__ import main
@@ -140,3 +141,18 @@ def test_a_broken_video_is_told_by_its_path(workers, table, tiny, tmp_path, caps
     line = one_line(capsys)
     assert f"{root}/train/" in line
     assert "1.mp4: Invalid data found when processing input; mend the video" in line
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--data.batch_size=17", "data.batch_size: 17 per process is more than 16 videos fill"),
+        ("--trainer.accelerator=gpu", "trainer: "),
+    ],
+)
+@pytest.mark.skipif(torch.cuda.is_available(), reason="asks for a GPU that must not be there")
+def test_what_only_the_run_can_find_out_is_told_too(flag, message, table, tiny, tmp_path, capsys):
+    flags = [*tiny, flag, "--row=first", "--trainer.logger=false"]
+    assert fit("--config", table[0], "--runs", tmp_path / "runs", *flags) == 2
+    assert message in one_line(capsys)
+    assert not list(tmp_path.glob("runs/**/result.json"))

@@ -12,6 +12,7 @@ from lit_video.datamodules.batch import Batch, RawBatch, evaluation_batch, train
 from lit_video.datamodules.dataset import ClipDataset, EpochSampler, Sample, VideoRecord
 from lit_video.datamodules.sampling import Sampling
 from lit_video.datamodules.transforms import Augmentation, EvaluationViews, TrainingView
+from lit_video.errors import UserError
 
 Split = Literal["train", "val", "test"]
 
@@ -93,6 +94,8 @@ class VideoDataModule(LightningDataModule):
         """One random clip of every video, shuffled; without a last incomplete batch."""
         view = TrainingView(self.augmentation, self.image_size)
         dataset = ClipDataset(self.records("train"), self.sampling, self.frames, view, self.seed)
+        if len(dataset) < self.batch_size * self._ranks()[0]:
+            raise UserError(f"data.batch_size: {self.batch_size} per process is more than {len(dataset)} videos fill")
         epoch, batches = self._resume
         sampler = EpochSampler(len(dataset), self.seed, shuffle=True, ranks=self._ranks(), drop_last=True)
         sampler.resume = (epoch, batches * self.batch_size)
