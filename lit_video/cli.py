@@ -100,7 +100,7 @@ def user_errors(where: Callable[[str], str]) -> Iterator[None]:
         if isinstance(error, TypeError) and "lit_video" not in str(error):
             raise
         key, reason = explain(str(error))
-        raise UserError(f"{where(key)}: {key}{':' if key else ''} {reason}".replace(":  ", ": ")) from error
+        raise UserError(": ".join(filter(None, (where(key), key, reason)))) from error
 
 
 def refuse_linked(args: list[str], where: str) -> None:
@@ -151,5 +151,5 @@ def show(argv: list[str]) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     except argparse.ArgumentError as error:
-        raise UserError(": ".join(explain(str(error)))) from error
+        raise UserError(": ".join(filter(None, explain(str(error))))) from error
     return 0

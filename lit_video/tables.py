@@ -141,4 +141,4 @@ def results(table: Table, runs: Path, row: Row, seeds: Sequence[int] | None = No
     """Results of a row, by seed: of all seeds found, or of the given ones."""
     folders = (runs / table.name / table.scale / row.name).glob("seed*")
     found = {int(folder.name[4:]): read_result(folder) for folder in folders if folder.name[4:].isdigit()}
-    return [found[seed] or {} for seed in sorted(found) if found[seed] and (seeds is None or seed in seeds)]
+    return [result for seed, result in sorted(found.items()) if result and (seeds is None or seed in seeds)]

@@ -45,11 +45,11 @@ class MixingPlan:
             raise ValueError(f"window is {self.window}, expected 0, 1, 2, ...")
         if not 0 <= self.ratio <= 1:
             raise ValueError(f"ratio is {self.ratio}, expected a number from 0 to 1")
-        unknown = set(self.mixed) - {"x", "key", "value", "query"}
         if self.scope not in ("per_head", "full"):
             raise ValueError(f"scope is {self.scope!r}, expected per_head or full")
         if self.segment is not None and self.segment < 1:
             raise ValueError(f"segment is {self.segment}, expected at least 1 frame")
+        unknown = set(self.mixed) - {"x", "key", "value", "query"}
         if unknown:
             raise ValueError(f"mixed names {', '.join(sorted(unknown))}, expected x, key, value or query")
 
@@ -139,22 +139,24 @@ class Mixing(Scheme):
         self.mixed_parts = tuple(i for i, name in enumerate(("query", "key", "value")) if name in plan.mixed)
 
     def borrow(self, x: Tensor, t: int) -> Tensor:
-        """Move channels of ``x (b, t * m, d)`` between the frames of each segment."""
-        x = rearrange(
-            x, "b (g t m) (a c) -> (b g) t m a c", t=self.plan.segment or t, g=self._segments(t), a=self.groups
-        )
-        return rearrange(borrow(x, self.offsets, self.fold), "(b g) t m a c -> b (g t m) (a c)", g=self._segments(t))
+        """Move channels of ``x (b, t * m, d)`` between the frames of each segment; nothing to do without offsets."""
+        if not self.offsets:
+            return x
+        segment = self.plan.segment or t
+        if t % segment:
+            raise ValueError(f"{t} frames are not divisible into segments of {segment}")
+        x = rearrange(x, "b (g t m) (a c) -> (b g) t m a c", g=t // segment, t=segment, a=self.groups)
+        return rearrange(borrow(x, self.offsets, self.fold), "(b g) t m a c -> b (g t m) (a c)", g=t // segment)
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend within frames, over keys and values that hold channels of the neighbouring frames."""
         z = self.attn.norm(x)
         summary = self._summary(z, grid.t) if self.plan.summary else ()
-        if self.mix_input and self.offsets:
+        if self.mix_input:
             z = self.borrow(z, grid.t)
         parts = list(self.attn.qkv(z).chunk(3, dim=-1))
-        if self.offsets:
-            for i in self.mixed_parts:
-                parts[i] = self.borrow(parts[i], grid.t)
+        for i in self.mixed_parts:
+            parts[i] = self.borrow(parts[i], grid.t)
         q, k, v = (rearrange(y, "b (t m) (a c) -> (b t) m a c", t=grid.t, a=self.attn.heads) for y in parts)
         if summary:
             k, v = (torch.cat((y, extra), dim=1) for y, extra in zip((k, v), summary, strict=True))
@@ -165,9 +167,3 @@ class Mixing(Scheme):
         patches = rearrange(z, "b (t m) d -> b t m d", t=t)[:, :, 1:]
         _, k, v = self.attn.project(reduce(patches, "b t s d -> b t d", "mean")).unbind(-3)
         return tuple(repeat(y, "b j a c -> (b t) j a c", t=t) for y in (k, v))
-
-    def _segments(self, t: int) -> int:
-        size = self.plan.segment or t
-        if t % size:
-            raise ValueError(f"{t} frames are not divisible into segments of {size}")
-        return t // size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ class VideoFolder(VideoDataModule):
         super().__init__(**kwargs)
         self.root = Path(root).expanduser()
 
-    @property
+    @cached_property  # of a folder: the number of classes is asked for with every batch
     def class_names(self) -> list[str]:
         """Names of the class folders."""
         return class_folders(self.root)

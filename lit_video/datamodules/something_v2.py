@@ -43,6 +43,7 @@ class SomethingV2(VideoDataModule):
     def records(self, split: Split) -> list[VideoRecord]:
         """Videos of a split."""
         numbers = self._read("labels.json")
+        annotations = self.root / "labels" / _FILES[split]
         videos = self.root / "20bn-something-something-v2"
         # templates have their placeholders in brackets, labels.json has not
         plain = str.maketrans("", "", "[]")
@@ -52,10 +53,9 @@ class SomethingV2(VideoDataModule):
                 for entry in self._read(_FILES[split])
             ]
         except (KeyError, TypeError, ValueError) as error:
-            annotations = self.root / "labels" / _FILES[split]
             raise UserError(f"data.root: {annotations} does not fit labels.json beside it, at {error}") from error
         if not records:
-            raise UserError(f"data.root: {self.root / 'labels' / _FILES[split]} lists no video")
+            raise UserError(f"data.root: {annotations} lists no video")
         return records
 
     def check(self) -> None:
