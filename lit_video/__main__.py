@@ -22,10 +22,18 @@ usage: python -m lit_video COMMAND ...
   table --config TABLE.yaml            print a table as it stands
       [--format text|json|markdown|latex] [--seeds 0,1,2] [--runs DIR]
   validate, test                       --config RUN/config.yaml --ckpt_path RUN/last.ckpt
+                                       (or --model.weights FILE: a published checkpoint)
+  cost                                 parameters and multiply-adds of every scheme, beside the papers' figures
+      [--config TABLE.yaml] [--json] [--plot FILE]
+  export --to hf-timesformer|hf-vivit  --ckpt_path RUN/last.ckpt -o DIR: a folder for transformers' from_pretrained
+  benchmark model                      time and memory of every scheme on this machine, beside transformers' models
+      [--models A,B] [--frames 8] [--batch 1] [--dtype fp32|bf16|fp16] [--scaling] [--json] [--plot FILE]
   COMMAND --help                       all options of a command
 
 A finished row is skipped, an interrupted one goes on where it stopped: the same command again is always right.
 """
+
+COMMANDS = "fit, table, validate, test, cost, export, benchmark model"
 
 
 def main(argv: list[str]) -> int:
@@ -54,11 +62,25 @@ def _dispatch(argv: list[str]) -> int:
         from lit_video.commands import fit
 
         return fit(argv[1:])
+    if argv[0] == "cost":
+        from lit_video.cost_command import cost
+
+        return cost(argv[1:])
+    if argv[:2] == ["benchmark", "model"]:
+        from lit_video.benchmark.model import benchmark_model
+
+        return benchmark_model(argv[2:])
+    if argv[0] == "export":
+        from lit_video.export import export
+
+        return export(argv[1:])
     if argv[0] in {"validate", "test"}:
         from lit_video.cli import evaluate
 
         return evaluate(argv)
-    raise UserError(f"no command {argv[0]!r}; commands: fit, table, validate, test (see --help)")
+    raise UserError(
+        f"no command {argv[0]!r}; commands: fit, table, validate, test, cost, export, benchmark model (see --help)"
+    )
 
 
 def run() -> None:

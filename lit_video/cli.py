@@ -111,7 +111,7 @@ def refuse_linked(args: list[str], where: str) -> None:
     """
     message = "is taken from the data set; set it there, as data."
     for flag, value in zip(args, [*args[1:], ""], strict=True):
-        name = flag.removeprefix("--model.").removeprefix("init_args.").split("=")[0]
+        name = flag.removeprefix("--model.").removeprefix("init_args.").split("=")[0].split(".")[0]
         if flag.startswith("--model.") and name in LINKS:
             raise UserError(f"{where}: model.{name}: {message}{name}")
         if flag == "--config":
@@ -124,14 +124,15 @@ def refuse_linked(args: list[str], where: str) -> None:
 
 
 def evaluate(argv: list[str]) -> int:
-    """``validate`` and ``test`` of LightningCLI, on a run's ``config.yaml`` and checkpoint."""
+    """``validate`` and ``test`` of LightningCLI, on a run's ``config.yaml`` and checkpoint, or on published weights."""
     if {"-h", "--help"} & set(argv):
         return show(argv)
     refuse_linked(argv, argv[0])
     asked = argparse.ArgumentParser(add_help=False)
     asked.add_argument("--ckpt_path", type=Path)
     checkpoint = asked.parse_known_args(argv)[0].ckpt_path
-    if checkpoint is None or not checkpoint.is_file():
+    published = any(arg.split("=")[0].endswith(".weights") for arg in argv)
+    if (checkpoint is None and not published) or (checkpoint is not None and not checkpoint.is_file()):
         raise UserError(f"--ckpt_path: {checkpoint or 'give a file'}: no such file; runs keep theirs as last.ckpt")
     try:
         with user_errors(lambda key: argv[0]):

@@ -45,13 +45,20 @@ class Request:
         return f"{', '.join(map(str, self.configs))}: row {row.name}"
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
+    """argparse, with mistakes as :class:`UserError`."""
+
+    def __init__(self, command: str, description: str = "", add_help: bool = True) -> None:
+        name = f"python -m lit_video {command}"
+        super().__init__(prog=name, description=description, add_help=add_help, allow_abbrev=False)
+
     def error(self, message: str) -> NoReturn:
+        """Raise instead of printing the usage."""
         raise UserError(f"{message} (see python -m lit_video --help)")
 
 
-def _parser() -> _Parser:
-    parser = _Parser(add_help=False, allow_abbrev=False)
+def _parser(command: str) -> Parser:
+    parser = Parser(command, add_help=False)
     parser.add_argument("--config", "-c", action="append", type=Path, required=True)
     parser.add_argument("--seeds")
     parser.add_argument("--runs", type=Path, default=Path("runs"))
@@ -78,7 +85,7 @@ def parse_request(argv: list[str]) -> Request:
     Raises:
         UserError: a flag, a file or the table is wrong.
     """
-    parser = _parser()
+    parser = _parser("fit")
     parser.add_argument("--row")
     parser.add_argument("--seed_everything", type=int)
     known, flags = parser.parse_known_args(argv)
@@ -114,7 +121,7 @@ def run_table(request: Request, argv: list[str]) -> int:
 
 def print_table(argv: list[str]) -> int:
     """Print a table from the results that there are."""
-    parser = _parser()
+    parser = _parser("table")
     parser.add_argument("--format", choices=["text", "json", "markdown", "latex"], default="text")
     if {"-h", "--help"} & set(argv):
         print("usage: python -m lit_video table --config TABLE.yaml [--config SCALE.yaml] [--seeds 0,1,2] [--runs DIR]")

@@ -15,7 +15,7 @@ def count(module: nn.Module, frames: int, image_size: int) -> tuple[int, int]:
     The papers' "FLOPs" are multiply-adds too. Counted are matrix products and convolutions, attention included,
     by torch's flop counter (which counts a multiply-add as two), on the meta device, without computing anything.
     """
-    shadow = copy.deepcopy(module).to("meta").eval()
+    shadow = copy.deepcopy(module).to("meta").eval().requires_grad_(False)
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         shadow(torch.empty(1, 3, frames, image_size, image_size, device="meta"))
     return sum(p.numel() for p in module.parameters()), counter.get_total_flops() // 2

@@ -63,12 +63,17 @@ def render(data: dict[str, Any], form: Format) -> str:
     shown = list(dict.fromkeys(shown))
     header = ["row", "params", "GMACs", "seconds"]
     for key in shown:
-        name = key.rpartition("_")[2]
-        header += [f"{name} paper", f"{name} ours", "diff."]
+        name = key.rpartition("/")[2].removeprefix("video_").replace("_", " ")
+        header += [f"{name} paper"] if _papers_own(key) else [f"{name} paper", f"{name} ours", "diff."]
     header.append("seeds")
     body = [_cells(row, shown) for row in data["rows"]]
     title = f"{data['title']} - {data['source']}; ours: scale {data['scale']}"
-    return {"text": _text, "markdown": _markdown, "latex": _latex}[form](title, header, body)
+    return {"text": text_table, "markdown": _markdown, "latex": _latex}[form](title, header, body)
+
+
+def _papers_own(key: str) -> bool:
+    """Whether a number is of another data set of the paper's, which a run does not measure (``K400 top-1``)."""
+    return "/" not in key
 
 
 def _cells(row: dict[str, Any], shown: list[str]) -> list[str]:
@@ -80,15 +85,18 @@ def _cells(row: dict[str, Any], shown: list[str]) -> list[str]:
     for key in shown:
         values = row["metrics"].get(key, _compare(None, []))
         spread = "" if values["std"] is None else f" ± {values['std']:.1f}"
+        cells.append("" if values["paper"] is None else f"{values['paper']:.1f}")
+        if _papers_own(key):
+            continue
         cells += [
-            "" if values["paper"] is None else f"{values['paper']:.1f}",
             NOT_RUN if values["ours"] is None else f"{values['ours']:.1f}{spread}",
             "" if values["difference"] is None else f"{values['difference']:+.1f}",
         ]
     return [*cells, ", ".join(map(str, row["seeds"]))]
 
 
-def _text(title: str, header: list[str], body: list[list[str]]) -> str:
+def text_table(title: str, header: list[str], body: list[list[str]]) -> str:
+    """A table for a terminal, numbers to the right."""
     table = RichTable(title=title, title_justify="left")
     for i, name in enumerate(header):
         table.add_column(name, justify="right" if i else "left", no_wrap=True)

@@ -93,12 +93,22 @@ def run_row(request: Request, row: Row, seed: int) -> int:
         return _train_and_test(request, row, seed, run_dir)
 
 
-def _check(request: Request, row: Row, seed: int) -> None:
-    """Settings, data, and what the run's folder already holds."""
+def build_row(request: Request, row: Row, seed: int) -> CheckCLI:
+    """Data set and model of a row, on the meta device.
+
+    Raises:
+        UserError: a setting is wrong; the message names it.
+    """
     args, where = request.row_args(row, seed), partial(request.place, row)
     refuse_linked(args, where(""))
     with user_errors(where):
-        cli = CheckCLI(args)
+        return CheckCLI(args)
+
+
+def _check(request: Request, row: Row, seed: int) -> None:
+    """Settings, data, and what the run's folder already holds."""
+    cli, where = build_row(request, row, seed), partial(request.place, row)
+    with user_errors(where):
         cli.datamodule.check()
     same_settings(request.table.run_dir(request.runs, row, seed), cli.resolved(), where(""))
 

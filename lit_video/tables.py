@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,12 +17,13 @@ METRIC = "test/video_top1"
 
 @dataclass(frozen=True)
 class Row:
-    """One row: the settings that make it, and what the paper measured with them."""
+    """One row: the settings that make it, what the paper measured with them, and the cost that it prints."""
 
     name: str
     label: str
     settings: dict[str, Any]
     paper: dict[str, float]
+    published: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def read_table(configs: Sequence[Path]) -> Table:
 def _row(path: Path, name: str, content: Any, shared: dict[str, Any]) -> Row:
     where = f"table.rows.{name}"
     content = _mapping(path, where, content or {})
-    _refuse_unknown(path, where, content, {"label", "set", "paper"})
+    _refuse_unknown(path, where, content, {"label", "set", "paper", "published"})
     settings = shared | _mapping(path, f"{where}.set", content.get("set", {}))
     for key, value in settings.items():
         if key.split(".")[0] not in {"model", "data", "trainer"} or isinstance(value, dict):
@@ -106,7 +108,12 @@ def _row(path: Path, name: str, content: Any, shared: dict[str, Any]) -> Row:
     for key, value in paper.items():
         if not isinstance(value, int | float):
             raise UserError(f"{path}: {where}.paper.{key}: expected a number, got {value!r}")
-    return Row(name, str(content.get("label", name)), settings, paper)
+    printed = _mapping(path, f"{where}.published", content.get("published", {}))
+    _refuse_unknown(path, f"{where}.published", printed, {"params", "cost"})
+    for key, value in printed.items():
+        if not re.fullmatch(r"\d+(\.\d+)?[MGT]", str(value)):
+            raise UserError(f"{path}: {where}.published.{key}: expected a figure such as 85.9M or 0.59T, got {value!r}")
+    return Row(name, str(content.get("label", name)), settings, paper, printed)
 
 
 def _mapping(path: Path, where: str, value: Any) -> dict[str, Any]:

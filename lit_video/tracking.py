@@ -70,9 +70,9 @@ class RowLogger(WandbLogger):
 class TrackRow(Callback):
     """Opens the run's record when training begins and logs per-class accuracy after the test."""
 
-    def __init__(self, logger: RowLogger, class_names: list[str]) -> None:
+    def __init__(self, logger: RowLogger, class_names: list[str] | dict[str, list[str]]) -> None:
         self.logger = logger
-        self.class_names = class_names
+        self.class_names = class_names if isinstance(class_names, dict) else {"": class_names}
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Record the configuration, on one process."""
@@ -80,19 +80,20 @@ class TrackRow(Callback):
             self.logger.begin()
 
     def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Accuracy of every class."""
+        """Accuracy of every class, a table for each task."""
         accuracy = pl_module.test_accuracy
         assert isinstance(accuracy, VideoAccuracy)
         with accuracy.sync_context():  # every process's share, on every process
-            logits, target = accuracy.per_video()
-        hits = logits.argmax(1) == target
-        rows = [
-            [name, 100 * float(hits[target == i].float().mean()), int((target == i).sum())]
-            for i, name in enumerate(self.class_names)
-            if (target == i).any()
-        ]
-        if trainer.is_global_zero:
-            self.logger.log_table("test/classes", columns=["class", "top1", "videos"], data=rows)
+            tasks = accuracy.per_task()
+        for task, (logits, target) in tasks.items() if trainer.is_global_zero else ():
+            hits = logits.argmax(1) == target
+            rows = [
+                [name, 100 * float(hits[target == i].float().mean()), int((target == i).sum())]
+                for i, name in enumerate(self.class_names[task])
+                if (target == i).any()
+            ]
+            key = f"test/{task}_classes" if task else "test/classes"
+            self.logger.log_table(key, columns=["class", "top1", "videos"], data=rows)
 
 
 def offline() -> bool:

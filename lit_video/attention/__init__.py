@@ -6,18 +6,45 @@ Axis letters, the same everywhere in this package:
 
 ===  ============================================
 b    clip
-t    frame (index in time)
+t    frame (index in time), or tubelet of frames
 h w  patch row and patch column; ``s = h * w``
-m    tokens of one frame, class token included: ``m = 1 + s``
-n    tokens of a clip, frame by frame: ``n = t * m``
+m    tokens of one frame: ``m = 1 + s`` where every frame has a class token of its own
+n    tokens of a clip, frame by frame
 d    width of a token
 a    heads
 c    channels of a head; ``d = a * c``
 ===  ============================================
+
+Class tokens come in three layouts, and each scheme says which it takes: one per frame, ``n = t * (1 + s)``, each before
+its frame's patches; one per clip, ``n = 1 + t * s``, the first token; none, ``n = t * s``.
 """
 
-from lit_video.attention.heads import Grid, Heads, Scheme
+from lit_video.attention.axial import Axial
+from lit_video.attention.bottleneck import Bottleneck
+from lit_video.attention.divided import Divided
+from lit_video.attention.factorised import Factorised
+from lit_video.attention.factorised_heads import FactorisedHeads
+from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear
+from lit_video.attention.joint import Joint
+from lit_video.attention.local import LocalWindow
+from lit_video.attention.local_global import LocalGlobal
 from lit_video.attention.mixing import Mixing, MixingPlan
 from lit_video.attention.space import Space
 
-__all__ = ["Grid", "Heads", "Mixing", "MixingPlan", "Scheme", "Space"]
+__all__ = [
+    "Axial",
+    "Bottleneck",
+    "Divided",
+    "Factorised",
+    "FactorisedHeads",
+    "Grid",
+    "Heads",
+    "Joint",
+    "LocalGlobal",
+    "LocalWindow",
+    "Mixing",
+    "MixingPlan",
+    "Scheme",
+    "Space",
+    "ZeroLinear",
+]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import torch
 import torch.nn.functional as F
-from einops import rearrange
+from einops import rearrange, repeat
 from torch import Tensor, nn
 
 
@@ -25,6 +26,15 @@ class Scheme(nn.Module):
         raise NotImplementedError
 
 
+class ZeroLinear(nn.Linear):
+    """A linear layer that starts at zero: the branch that ends in it adds nothing until it has learnt something."""
+
+    def reset_parameters(self) -> None:
+        """Zero weight and bias."""
+        nn.init.zeros_(self.weight)
+        nn.init.zeros_(self.bias)
+
+
 class Heads(nn.Module):
     """Pre-norm multi-head attention, with timm's parameter names (``norm``, ``qkv``, ``proj``).
 
@@ -33,19 +43,22 @@ class Heads(nn.Module):
         heads: number of heads ``a``.
         qkv_bias: whether the projection to query, key and value has a bias.
         eps: epsilon of the layer norm.
+        proj: kind of the output projection.
 
     Raises:
         ValueError: ``width`` is not a multiple of ``heads``.
     """
 
-    def __init__(self, width: int, heads: int, qkv_bias: bool = True, eps: float = 1e-6) -> None:
+    def __init__(
+        self, width: int, heads: int, qkv_bias: bool = True, eps: float = 1e-6, proj: type[nn.Linear] = nn.Linear
+    ) -> None:
         super().__init__()
         if width % heads:
             raise ValueError(f"width {width} is not divisible by heads {heads}")
         self.heads = heads
         self.norm = nn.LayerNorm(width, eps=eps)
         self.qkv = nn.Linear(width, 3 * width, bias=qkv_bias)
-        self.proj = nn.Linear(width, width)
+        self.proj = proj(width, width)
 
     def project(self, x: Tensor) -> Tensor:
         """Normalised tokens ``(..., d)`` -> query, key and value ``(..., 3, a, c)``."""
@@ -61,3 +74,24 @@ class Heads(nn.Module):
         """Self-attention branch without residual: ``(b, m, d) -> (b, m, d)``."""
         q, k, v = self.project(self.norm(x)).unbind(-3)
         return self.attend(q, k, v)
+
+    def over(self, x: Tensor, groups: str, **axes: int) -> Tensor:
+        """The branch within groups of tokens, each group alone: ``(b, n, d) -> (b, n, d)``.
+
+        ``groups`` is an einops pattern such as ``"b (t s) d -> (b s) t d"``; ``axes`` are the sizes that undo it.
+        """
+        before, after = groups.split("->")
+        return rearrange(self(rearrange(x, groups, **axes)), f"{after} -> {before}", **axes)
+
+    def over_with_cls(self, x: Tensor, groups: str, **axes: int) -> Tensor:
+        """As :meth:`over` for tokens led by one class token, which every group gets a copy of.
+
+        The class token's branch is the mean over the groups: ``(b, 1 + n, d) -> (b, 1 + n, d)``.
+        """
+        before, after = groups.split("->")
+        grouped = rearrange(x[:, 1:], groups, **axes)
+        copies = grouped.shape[0] // x.shape[0]
+        cls = repeat(x[:, :1], "b 1 d -> (b g) 1 d", g=copies)
+        y = self(torch.cat((cls, grouped), dim=1))
+        cls = rearrange(y[:, 0], "(b g) d -> b g d", g=copies).mean(1, keepdim=True)
+        return torch.cat((cls, rearrange(y[:, 1:], f"{after} -> {before}", **axes)), dim=1)

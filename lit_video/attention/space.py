@@ -13,7 +13,7 @@ class Space(Scheme):
 
     z'_t = z_t + MSA(LN(z_t)),   t = 1..T
 
-    Shape: ``(b, t * m, d) -> (b, t * m, d)``; each frame carries its own class token.
+    Shape: ``(b, t * m, d) -> (b, t * m, d)``; a class token per frame, or none.
     Source: X-ViT, arXiv:2106.05968, Eq. 5; TimeSformer, arXiv:2102.05095, scheme S.
     """
 

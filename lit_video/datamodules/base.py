@@ -8,7 +8,7 @@ import torch
 from lightning import LightningDataModule
 from torch.utils.data import DataLoader
 
-from lit_video.datamodules.batch import Batch, RawBatch, evaluation_batch, training_batch
+from lit_video.datamodules.batch import Batch, Classes, RawBatch, evaluation_batch, training_batch
 from lit_video.datamodules.dataset import ClipDataset, EpochSampler, Sample, VideoRecord
 from lit_video.datamodules.sampling import Sampling
 from lit_video.datamodules.transforms import Augmentation, EvaluationViews, TrainingView
@@ -70,8 +70,12 @@ class VideoDataModule(LightningDataModule):
         self._resume = (0, 0)
 
     @property
-    def class_names(self) -> list[str]:
-        """Names of the classes, by class number; known before any video is read."""
+    def class_names(self) -> list[str] | dict[str, list[str]]:
+        """Names of the classes, by class number; known before any video is read.
+
+        A data set with several labels per video gives those of each task (``{"verb": [...], "noun": [...]}``), and its
+        records carry a label for each, in this order.
+        """
         raise NotImplementedError
 
     def records(self, split: Split) -> list[VideoRecord]:
@@ -86,9 +90,10 @@ class VideoDataModule(LightningDataModule):
         """
 
     @property
-    def num_classes(self) -> int:
-        """Number of classes."""
-        return len(self.class_names)
+    def num_classes(self) -> Classes:
+        """Number of classes, of each task if there are several."""
+        names = self.class_names
+        return {task: len(names[task]) for task in names} if isinstance(names, dict) else len(names)
 
     def train_dataloader(self) -> DataLoader[Sample]:
         """One random clip of every video, shuffled; without a last incomplete batch."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TypedDict
 
 import torch
@@ -13,12 +14,17 @@ from torch import Tensor
 from lit_video.datamodules.sampling import digest
 from lit_video.datamodules.transforms import Augmentation
 
+# of the one task of a data set, or of each of its tasks by name; the columns of logits keep their order
+Classes = int | dict[str, int]
+
 
 class Batch(TypedDict):
     """A batch as models see it.
 
     ``clip``: float, normalised, ``(b, 3, t, side, side)``; ``target``: ``(b,)`` class numbers, or ``(b, classes)``
     probabilities in training; ``video`` and ``view``: ``(b,)``, which view of which video a clip is.
+    With several tasks ``target`` is ``(b, tasks)``, in training ``(b, sum of classes)``, each task's probabilities side
+    by side.
     """
 
     clip: Tensor
@@ -43,14 +49,14 @@ def evaluation_batch(raw: RawBatch, mean: float, std: float) -> Batch:
     view = raw["first_view"][:, None] + torch.arange(views, device=raw["clip"].device)
     return Batch(
         clip=normalise(raw["clip"], mean, std),
-        target=repeat(raw["label"], "b -> (b v)", v=views),
+        target=repeat(raw["label"], "b ... -> (b v) ...", v=views),
         video=repeat(raw["video"], "b -> (b v)", v=views),
         view=rearrange(view, "b v -> (b v)"),
     )
 
 
 def training_batch(
-    raw: RawBatch, mean: float, std: float, augmentation: Augmentation, classes: int, seed: int
+    raw: RawBatch, mean: float, std: float, augmentation: Augmentation, classes: Classes, seed: int
 ) -> Batch:
     """Erase a box per clip, smooth the labels, mix clips and labels.
 
@@ -60,7 +66,7 @@ def training_batch(
     generator = torch.Generator().manual_seed(digest(seed, raw["key"].tolist()))
     batch = evaluation_batch(raw, mean, std)
     clip = erase(batch["clip"], augmentation.erasing, generator)
-    target = smooth(batch["target"], classes, augmentation.smoothing)
+    target = soft_labels(batch["target"], classes, augmentation.smoothing)
     if augmentation.mixup:
         clip, target = mixup(clip, target, augmentation.mixup, generator)
     return Batch(clip=clip, target=target, video=batch["video"], view=batch["view"])
@@ -70,6 +76,25 @@ def normalise(clip: Tensor, mean: float, std: float) -> Tensor:
     """uint8 ``(b, v, t, 3, side, side)`` -> float ``(b * v, 3, t, side, side)`` with (x / 255 - mean) / std."""
     x = rearrange(clip, "b v t c height width -> (b v) c t height width")
     return x.float().sub_(255 * mean).div_(255 * std)
+
+
+def outputs(classes: Classes) -> int:
+    """Logits that a classifier of these classes has; the heads of several tasks are one linear layer."""
+    return sum(classes.values()) if isinstance(classes, dict) else classes
+
+
+def per_task(x: Tensor, classes: Classes | None) -> Sequence[Tensor]:
+    """What is each task's of logits or soft labels ``(b, sum of classes)``, or of class numbers ``(b, tasks)``."""
+    if not isinstance(classes, dict):
+        return (x,)
+    return torch.split(x, list(classes.values()), dim=1) if x.is_floating_point() else x.unbind(1)
+
+
+def soft_labels(labels: Tensor, classes: Classes, smoothing: float) -> Tensor:
+    """Class numbers ``(b,)`` or ``(b, tasks)`` -> ``(b, sum of classes)``, every task smoothed over its own classes."""
+    counts = classes.values() if isinstance(classes, dict) else (classes,)
+    shares = zip(per_task(labels, classes), counts, strict=True)
+    return torch.cat([smooth(label, count, smoothing) for label, count in shares], dim=1)
 
 
 def smooth(labels: Tensor, classes: int, smoothing: float) -> Tensor:

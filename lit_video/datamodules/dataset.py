@@ -19,17 +19,20 @@ Key = tuple[int, int]  # (epoch, index): the epoch travels with the index, so pe
 
 @dataclass(frozen=True)
 class VideoRecord:
-    """One labelled video file."""
+    """One labelled video file; of several tasks, in the order of the data set's classes, one label each."""
 
     path: Path
-    label: int
+    label: int | tuple[int, ...]
 
 
 class Sample(TypedDict):
-    """One clip; ``clip`` is uint8 ``(views, t, 3, side, side)``, a view being a spatial crop."""
+    """One clip.
+
+    ``clip``: uint8 ``(views, t, 3, side, side)``, a view being a spatial crop; ``label``: ``()``, or ``(tasks,)``.
+    """
 
     clip: Tensor
-    label: int
+    label: Tensor
     video: int
     first_view: int
     key: Tensor
@@ -72,7 +75,8 @@ class ClipDataset(Dataset[Sample]):
             span = clip_spans(self.sampling, table.seconds, self.clips)[clip]
             numbers = frame_numbers(table, span, bin_shifts(self.sampling, self.frames, clip, self.clips))
             views = self.view(decode(record.path, numbers))
-        return Sample(clip=views, label=record.label, video=video, first_view=clip * len(views), key=torch.tensor(key))
+        label = torch.tensor(record.label)
+        return Sample(clip=views, label=label, video=video, first_view=clip * len(views), key=torch.tensor(key))
 
 
 class EpochSampler(DistributedSampler[Sample]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import av
@@ -37,15 +37,18 @@ class Scene:
     frames: int
 
 
-def draw_scene(seed: int, shape: str, difficulty: float) -> Scene:
-    """Draw a scene; ``difficulty`` 0 to 1 raises noise and texture and lowers contrast and size, linearly."""
+def draw_scene(seed: int, shape: str, difficulty: float, crossing: bool = False) -> Scene:
+    """Draw a scene; ``difficulty`` 0 to 1 raises noise and texture and lowers contrast and size, linearly.
+
+    With ``crossing`` the shape crosses the picture from one side to the other instead of drifting from anywhere.
+    """
     rng = np.random.default_rng(seed)
     fps = int(rng.choice([12, 15, 20, 25, 30]))
     # the shape is brighter than the background, by at least the contrast in every channel
     contrast = 0.5 - 0.2 * difficulty
     background = rng.uniform(0, 0.9 - contrast, 3)
     foreground = rng.uniform(background + contrast, 1)
-    return Scene(
+    scene = Scene(
         seed=seed,
         shape=shape,
         x=rng.uniform(0, WIDTH),
@@ -61,6 +64,14 @@ def draw_scene(seed: int, shape: str, difficulty: float) -> Scene:
         fps=fps,
         frames=round(fps * rng.uniform(1.2, 2.0)),
     )
+    return _crossing(scene, rng.uniform(-3, 3)) if crossing else scene
+
+
+def _crossing(scene: Scene, offset: float) -> Scene:
+    """The scene with a path across the picture, half to nine tenths of its width, ``offset`` pixels off its middle."""
+    path = WIDTH * 0.9 * scene.speed / 40
+    duration = scene.frames / scene.fps
+    return replace(scene, speed=path / duration, x=(WIDTH - path) / 2 + offset)
 
 
 def render(scene: Scene) -> NDArray[np.uint8]:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from lightning import LightningModule
+from lightning.pytorch.utilities import rank_zero_info
 from torch import Tensor, nn
 
-from lit_video.datamodules.batch import Batch
+from lit_video.datamodules.batch import Batch, Classes, per_task
 from lit_video.datamodules.sampling import digest
+from lit_video.errors import UserError
 from lit_video.modules.metrics import VideoAccuracy
 from lit_video.modules.optimization import Optimization, make_optimizer, rate
+from lit_video.network.block import checkpoint_blocks
+from lit_video.network.published import load_published
+from lit_video.network.weights import read_weights
 
 
 class VideoClassifier(LightningModule):
@@ -22,23 +28,57 @@ class VideoClassifier(LightningModule):
     ``test/video_top1``, ``test/video_top5`` (all views of a video averaged, every video once) and ``test/videos``.
     Accuracies are in percent.
 
+    Several tasks (Epic-Kitchens' verb and noun, as in X-ViT's section 4) are heads of one network, trained together:
+    one linear layer whose columns the tasks share out, the loss the sum of their cross entropies. The accuracies above
+    then count what is right in all tasks; ``val/TASK_top1``, ``test/TASK_top1``, ... count one task. With verb and noun
+    all is called action too (see :class:`~lit_video.modules.metrics.VideoAccuracy`).
+
     Args:
         network: clips ``(b, 3, t, height, width)`` to logits ``(b, classes)``.
         optimization: optimizer and learning rate; ``None`` for the defaults.
+        weights: file with a published checkpoint of this network (.pth, .pyth, .safetensors, .npz). In training, a
+            classifier of other classes starts anew.
+        activation_checkpointing: compute activations again in the backward pass instead of keeping them.
+        num_classes: of each task by name, in the order of the logits; one task needs none.
+
+    Raises:
+        ValueError: activation checkpointing of a network without transformer blocks; a task called video or clip.
     """
 
-    def __init__(self, network: nn.Module, optimization: Optimization | None = None) -> None:
+    def __init__(
+        self,
+        network: nn.Module,
+        optimization: Optimization | None = None,
+        weights: str | None = None,
+        activation_checkpointing: bool = False,
+        num_classes: Classes | None = None,
+    ) -> None:
         super().__init__()
         self.save_hyperparameters(ignore=["network"])
         self.network = network
+        self.weights = weights
+        if activation_checkpointing:
+            checkpoint_blocks(network)
         self.optimization = optimization or Optimization()
-        self.val_accuracy = VideoAccuracy()
-        self.test_accuracy = VideoAccuracy()
+        self.num_classes = num_classes
+        self.val_accuracy = VideoAccuracy(classes=num_classes)
+        self.test_accuracy = VideoAccuracy(classes=num_classes)
         self._seed = 0
 
     def forward(self, clip: Tensor) -> Tensor:
         """Logits of normalised clips."""
         return self.network(clip)
+
+    def setup(self, stage: str) -> None:
+        """Start from published weights, where given; a checkpoint is loaded over them."""
+        if self.weights is None:
+            return
+        try:
+            left_out = load_published(self.network, read_weights(Path(self.weights)), fresh_head=stage == "fit")
+        except ValueError as error:
+            raise UserError(f"model.weights: {self.weights}: {error}") from error
+        if left_out:
+            rank_zero_info(f"{self.weights}: the classifier is for other classes and starts anew ({left_out})")
 
     def on_fit_start(self) -> None:
         """Remember the run's seed before training draws from its stream."""
@@ -48,12 +88,20 @@ class VideoClassifier(LightningModule):
         """Make dropout a function of (seed, step, rank): a resumed run draws what an uninterrupted one draws."""
         torch.manual_seed(digest(self._seed, self.global_step, self.global_rank))
 
+    def loss(self, logits: Tensor, target: Tensor) -> Tensor:
+        """Cross entropy, summed over tasks, of soft targets or class numbers (see :class:`Batch`)."""
+        shares = zip(per_task(logits, self.num_classes), per_task(target, self.num_classes), strict=True)
+        return torch.stack([F.cross_entropy(*share) for share in shares]).sum()
+
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """Cross entropy with soft targets."""
+        """Cross entropy with soft targets; a clip is right when all its tasks are."""
         logits, target = self(batch["clip"]), batch["target"]
-        loss = F.cross_entropy(logits, target)
+        loss = self.loss(logits, target)
         size = len(logits)
-        hits = (logits.argmax(1) == target.argmax(1)).float().mean()
+        guess, likeliest = (
+            torch.stack([share.argmax(1) for share in per_task(x, self.num_classes)]) for x in (logits, target)
+        )
+        hits = (guess == likeliest).all(0).float().mean()
         self.log("train/loss", loss, prog_bar=True, batch_size=size)
         self.log("train/clip_top1", 100 * hits, batch_size=size, on_step=False, on_epoch=True, sync_dist=True)
         return loss
@@ -62,7 +110,7 @@ class VideoClassifier(LightningModule):
         """Collect the centre views."""
         logits = self(batch["clip"])
         self.val_accuracy.update(logits, batch["target"], batch["video"], batch["view"])
-        loss = F.cross_entropy(logits, batch["target"])
+        loss = self.loss(logits, batch["target"])
         self.log("val/loss", loss, batch_size=len(logits), sync_dist=True)
 
     def on_validation_epoch_end(self) -> None:
@@ -71,6 +119,7 @@ class VideoClassifier(LightningModule):
         self.val_accuracy.reset()
         self.log("val/clip_top1", result["top1"], prog_bar=True)
         self.log("val/clip_top5", result["top5"])
+        self.log_dict({f"val/{k}": v for k, v in result.items() if "_" in k})  # of single tasks
 
     def test_step(self, batch: Batch, batch_idx: int) -> None:
         """Collect all views."""
@@ -79,8 +128,10 @@ class VideoClassifier(LightningModule):
     def on_test_epoch_end(self) -> None:
         """All views per video: video accuracy. The metric keeps its state for callbacks until the next test."""
         result = self.test_accuracy.compute()
-        self.log_dict({f"test/video_{k}": v for k, v in result.items() if k != "videos"})
+        self.log("test/video_top1", result["top1"])
+        self.log("test/video_top5", result["top5"])
         self.log("test/videos", result["videos"])
+        self.log_dict({f"test/{k}": v for k, v in result.items() if "_" in k})  # of single tasks
 
     def on_test_epoch_start(self) -> None:
         """Forget the last test."""

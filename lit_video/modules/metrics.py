@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
+
 import torch
+from einops import rearrange
 from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat
+
+from lit_video.datamodules.batch import Classes, per_task
 
 
 class VideoAccuracy(Metric):
@@ -14,8 +20,17 @@ class VideoAccuracy(Metric):
     Views are told apart by number, so what a distributed sampler repeats to fill its last batch is counted once, and
     any number of processes gives the result of one.
 
+    With several tasks a video is right when all its tasks are. Top-k then is over all combinations of their classes
+    (97 x 300 pairs of verb and noun), ranked by the product of the probabilities that the mean logits give, as
+    Epic-Kitchens-100 ranks actions; combinations that no training video shows count. Whatever the tasks are, this is
+    ``top1``, ...; when they are verb and noun it is ``action_top1``, ... as well.
+
     Args:
         top: the k of each accuracy.
+        classes: of each task by name; one task needs none.
+
+    Raises:
+        ValueError: a task has a name that metrics of whole videos and clips have.
     """
 
     video: list[Tensor]
@@ -23,21 +38,24 @@ class VideoAccuracy(Metric):
     logits: list[Tensor]
     target: list[Tensor]
 
-    def __init__(self, top: tuple[int, ...] = (1, 5)) -> None:
+    def __init__(self, top: tuple[int, ...] = (1, 5), classes: Classes | None = None) -> None:
         super().__init__()
         self.top = top
+        self.tasks = classes if isinstance(classes, dict) else {}
+        if taken := self.tasks.keys() & {"video", "clip"}:
+            raise ValueError(f"num_classes names a task {min(taken)}, which is what metrics of all tasks are called")
         for name in ("video", "view", "logits", "target"):
             self.add_state(name, default=[], dist_reduce_fx="cat")
 
     def update(self, logits: Tensor, target: Tensor, video: Tensor, view: Tensor) -> None:
-        """Take a batch: logits ``(b, classes)``, the others ``(b,)``."""
+        """Take a batch: logits ``(b, classes)``, the others ``(b,)``; of several tasks, target ``(b, tasks)``."""
         self.logits.append(logits.detach().float())
         self.target.append(target)
         self.video.append(video)
         self.view.append(view)
 
     def per_video(self) -> tuple[Tensor, Tensor]:
-        """Mean logits ``(videos, classes)`` and target ``(videos,)``, in the order of the video numbers."""
+        """Mean logits ``(videos, classes)`` and target ``(videos[, tasks])``, in the order of the video numbers."""
         video, view = dim_zero_cat(self.video), dim_zero_cat(self.view)
         logits, target = dim_zero_cat(self.logits), dim_zero_cat(self.target)
         _, inverse = torch.unique(torch.stack((video, view), dim=1), dim=0, return_inverse=True)
@@ -45,14 +63,47 @@ class VideoAccuracy(Metric):
         first = first.scatter_reduce(0, inverse, torch.arange(len(video), device=video.device), "amin")
         numbers, of_video = torch.unique(video[first], return_inverse=True)
         total = torch.zeros(len(numbers), logits.shape[1], device=logits.device).index_add(0, of_video, logits[first])
-        targets = torch.zeros(len(numbers), dtype=target.dtype, device=target.device)
+        targets = target.new_zeros(len(numbers), *target.shape[1:])
         targets[of_video] = target[first]
         return total / torch.bincount(of_video)[:, None], targets
 
+    def per_task(self) -> dict[str, tuple[Tensor, Tensor]]:
+        """:meth:`per_video` of every task; one that is alone has an empty name."""
+        logits, target = (per_task(x, self.tasks or None) for x in self.per_video())
+        return dict(zip(self.tasks or [""], zip(logits, target, strict=True), strict=True))
+
     def compute(self) -> dict[str, Tensor]:
-        """``top1``, ``top5``, ... in percent, and ``videos``, the number of videos."""
-        logits, target = self.per_video()
-        rank = logits.argsort(dim=1, descending=True, stable=True)
-        hit = rank == target[:, None]
-        result = {f"top{k}": 100 * hit[:, :k].any(1).float().mean() for k in self.top}
-        return result | {"videos": torch.tensor(float(len(target)), device=target.device)}
+        """``top1``, ``top5``, ... in percent, and ``videos``, the number of videos; ``TASK_top1``, ... of several."""
+        tasks, depth = self.per_task(), max(self.top)
+        hits = {"": ranked_hits(list(tasks.values()), depth)}
+        if self.tasks:
+            hits |= {f"{name}_": ranked_hits([task], depth) for name, task in tasks.items()}
+        if self.tasks.keys() == {"verb", "noun"}:
+            hits["action_"] = hits[""]
+        result = {f"{of}top{k}": 100 * hit[:, :k].any(1).float().mean() for of, hit in hits.items() for k in self.top}
+        return result | {"videos": torch.tensor(float(len(hits[""])), device=hits[""].device)}
+
+
+def ranked_hits(tasks: Sequence[tuple[Tensor, Tensor]], depth: int) -> Tensor:
+    """Whether the n-th best combination of the tasks' classes is the target: bool ``(videos, at most depth)``.
+
+    Logits rank combinations as log probabilities do: they differ by a constant per video and task. The best
+    combinations consist of each task's best classes, so that no more than ``depth`` of either need be looked at.
+
+    Args:
+        tasks: of each, logits ``(videos, classes)`` and target ``(videos,)``.
+        depth: how many combinations are ranked.
+    """
+
+    def best(score: Tensor, hit: Tensor) -> tuple[Tensor, Tensor]:
+        order = score.argsort(dim=1, descending=True, stable=True)[:, :depth]
+        return score.gather(1, order), hit.gather(1, order)
+
+    def combined(one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        score = one[0][:, :, None] + other[0][:, None]
+        hit = one[1][:, :, None] & other[1][:, None]
+        return best(rearrange(score, "v a b -> v (a b)"), rearrange(hit, "v a b -> v (a b)"))
+
+    classes = [torch.arange(logits.shape[1], device=logits.device) for logits, _ in tasks]
+    each = [best(logits, c == target[:, None]) for (logits, target), c in zip(tasks, classes, strict=True)]
+    return reduce(combined, each)[1]

@@ -23,6 +23,8 @@ class Optimization:
         decay_all: decay norms, biases, tokens and positions too, as X-ViT's release does.
         warmup: share of training in which the rate rises linearly to the cosine's own value.
         warmup_start: first rate, as a share of ``lr``.
+        milestones: shares of training at which the rate falls to a tenth; given, they replace the cosine (TimeSformer:
+            epochs 11 and 14 of 15).
     """
 
     optimizer: Literal["sgd", "adamw"] = "sgd"
@@ -33,12 +35,15 @@ class Optimization:
     decay_all: bool = False
     warmup: float = 5 / 35
     warmup_start: float = 0.1
+    milestones: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.lr <= 0:
             raise ValueError(f"lr is {self.lr}, expected more than 0")
         if not 0 <= self.warmup < 1:
             raise ValueError(f"warmup is {self.warmup}, a share of training, expected 0 to 1")
+        if not all(0 < share < 1 for share in self.milestones):
+            raise ValueError(f"milestones are {list(self.milestones)}, shares of training, expected 0 to 1")
 
 
 def make_optimizer(recipe: Optimization, module: nn.Module) -> torch.optim.Optimizer:
@@ -54,16 +59,22 @@ def decay_groups(recipe: Optimization, module: nn.Module) -> list[dict[str, obje
     decayed: list[nn.Parameter] = []
     exempt: list[nn.Parameter] = []
     for name, parameter in module.named_parameters():
-        weight = parameter.ndim > 1 and not name.endswith(("_token", "_embed"))
+        weight = parameter.ndim > 1 and not name.endswith(("_token", "_embed", "latents"))
         (decayed if weight or recipe.decay_all else exempt).append(parameter)
     groups = [(decayed, recipe.weight_decay), (exempt, 0.0)]
     return [{"params": parameters, "weight_decay": decay} for parameters, decay in groups if parameters]
 
 
 def rate(recipe: Optimization, progress: float) -> float:
-    """Learning rate over its base at ``progress`` (0 to 1) of training: half a cosine, after a linear warm-up."""
+    """Learning rate over its base at ``progress`` (0 to 1): half a cosine or steps, after a linear warm-up."""
     if progress < recipe.warmup:
-        return recipe.warmup_start + (cosine(recipe.warmup) - recipe.warmup_start) * progress / recipe.warmup
+        return recipe.warmup_start + (_course(recipe, recipe.warmup) - recipe.warmup_start) * progress / recipe.warmup
+    return _course(recipe, progress)
+
+
+def _course(recipe: Optimization, progress: float) -> float:
+    if recipe.milestones:
+        return float(0.1 ** sum(progress >= share for share in recipe.milestones))
     return cosine(progress)
 
 

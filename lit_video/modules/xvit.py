@@ -7,8 +7,9 @@ from typing import Any
 
 from lit_video.attention import MixingPlan
 from lit_video.attention.mixing import Scope, Target
+from lit_video.datamodules.batch import Classes, outputs
 from lit_video.modules.classifier import VideoClassifier
-from lit_video.network.embedding import PositionKind
+from lit_video.network.positions import PositionKind, Resizing
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, SizeName, ViTSize
 from lit_video.network.weights import load_image_vit, read_weights
@@ -19,7 +20,7 @@ class XViT(VideoClassifier):
     """X-ViT: space-time mixing attention, then temporal averaging or temporal attention (arXiv:2106.05968).
 
     Args:
-        num_classes: classes of the data set; the command line takes it from there.
+        num_classes: classes of the data set, of each task if it has several; the command line takes it from there.
         frames: frames of a clip, likewise.
         image_size: side of a clip in pixels, likewise.
         size: ``Ti``, ``S``, ``B``, ``L``, or width, depth and heads.
@@ -31,6 +32,8 @@ class XViT(VideoClassifier):
         layers: the layers that mix (Table 2a): ``all``, ``first_half``, ``second_half``, ``odd`` or indices from 0.
         scope: ``per_head`` mixes within each head (Eq. 9), ``full`` moves whole heads (released code).
         summary: add the summary tokens of all frames to keys and values (Table 4).
+        exact: attend the window exactly (Eq. 7) where mixing approximates it; ``boundary`` to ``summary`` and
+            ``segments`` do not apply then.
         segments: frames per group that mix with each other, with temporal positions that repeat for each group;
             ``None`` for the whole clip, 8 in the released Kinetics recipe with 16 frames.
         ta_layers: layers of temporal attention (Table 2b); 0 is temporal averaging.
@@ -45,9 +48,11 @@ class XViT(VideoClassifier):
         ValueError: values that do not fit together; the message names them.
     """
 
+    network: VideoTransformer
+
     def __init__(
         self,
-        num_classes: int,
+        num_classes: Classes,
         frames: int = 8,
         image_size: int = 224,
         size: SizeName | ViTSize = "B",
@@ -59,6 +64,7 @@ class XViT(VideoClassifier):
         layers: LayerChoice | list[int] = "all",
         scope: Scope = "per_head",
         summary: bool = False,
+        exact: bool = False,
         segments: int | None = None,
         ta_layers: int = 1,
         positions: PositionKind = "space-time",
@@ -67,26 +73,31 @@ class XViT(VideoClassifier):
         image_weights: str | None = None,
         **kwargs: Any,
     ) -> None:
+        if exact and (boundary or summary or segments):
+            raise ValueError("exact attends the whole window; boundary, summary and segments do not apply to it")
         size = size if isinstance(size, ViTSize) else SIZES[size]
         if segments and frames % segments:
             raise ValueError(f"frames {frames} is no multiple of segments {segments}, the temporal positions' length")
+        classes = outputs(num_classes)
         network = xvit(
             size,
-            num_classes,
+            classes,
             (image_size, image_size),
             patch,
             frames=segments or frames,
             plan=MixingPlan(window, boundary, ratio, tuple(mixed), scope, summary, segments),
             layers=layers,
-            aggregate=aggregation(size, num_classes, ta_layers, dropout=dropout),
+            exact=exact,
+            aggregate=aggregation(size, classes, ta_layers, dropout=dropout),
             positions=positions,
+            resizing=Resizing(time="repeat" if segments else "linear"),
             drop_path=drop_path,
         )
-        super().__init__(network, **kwargs)
-        self.network: VideoTransformer = network
+        super().__init__(network, num_classes=num_classes, **kwargs)
         self.image_weights = image_weights
 
     def setup(self, stage: str) -> None:
-        """Start training from image weights, where given; a checkpoint is loaded over them."""
+        """Start training from image weights, where given."""
         if stage == "fit" and self.image_weights:
             load_image_vit(self.network, read_weights(Path(self.image_weights)))
+        super().setup(stage)

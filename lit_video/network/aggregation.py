@@ -1,12 +1,32 @@
-"""From one token per frame to logits: X-ViT's temporal averaging and temporal attention (TA)."""
+"""From features to logits: linear heads, X-ViT's temporal attention (TA), ViViT's temporal encoder."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
 
-from lit_video.attention import Heads
+from lit_video.attention import Grid, Heads, Joint
 from lit_video.network.block import MLP
+from lit_video.network.positions import resize_time
+from lit_video.network.vit import ViTSize, encoder
+
+
+class LinearHead(nn.Module):
+    """A linear classifier of one feature per clip. Shape: ``(b, d) -> (b, classes)``.
+
+    Source: TimeSformer's and ViViT's released code (TimeSformer's paper speaks of a hidden layer).
+    """
+
+    def __init__(self, width: int, classes: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.drop = nn.Dropout(dropout)
+        self.head = nn.Linear(width, classes)
+        nn.init.trunc_normal_(self.head.weight, std=0.02)
+        nn.init.zeros_(self.head.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Classify."""
+        return self.head(self.drop(x))
 
 
 class TemporalMean(nn.Module):
@@ -75,3 +95,50 @@ class TemporalAttention(nn.Module):
         for layer in self.layers:
             x = layer(x)
         return self.head(x[:, 0])
+
+
+class TemporalEncoder(nn.Module):
+    """ViViT's model 2: a second transformer, over frames. Shape: ``(b, t, d) -> (b, classes)``.
+
+    Positions of its own, ``depth`` layers of joint attention, a final norm; then the class token, or the mean.
+    Source: ViViT, arXiv:2103.15691, section 3.3, model 2; norm and positions as in the released code.
+
+    Args:
+        size: width and heads of the spatial encoder; ``depth`` is this encoder's own.
+        classes: number of classes.
+        frames: tubelets along time that the positions are laid out for; others interpolate them linearly.
+        cls: read a class token; else the mean over frames.
+        dropout: before the classifier.
+        drop_path: stochastic depth of the last layer.
+    """
+
+    def __init__(
+        self,
+        size: ViTSize,
+        classes: int,
+        frames: int,
+        cls: bool = True,
+        dropout: float = 0.0,
+        drop_path: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.cls_token = nn.Parameter(torch.zeros(1, 1, size.width)) if cls else None
+        self.pos_embed = nn.Parameter(torch.zeros(1, cls + frames, size.width))
+        nn.init.normal_(self.pos_embed, std=0.02)
+        self.layers = nn.ModuleList(encoder(size, lambda i: Joint(size.width, size.heads), drop_path, gelu="tanh"))
+        self.norm = nn.LayerNorm(size.width, eps=1e-6)
+        self.drop = nn.Dropout(dropout)
+        self.head = nn.Linear(size.width, classes)
+        nn.init.trunc_normal_(self.head.weight, std=0.02)
+        nn.init.zeros_(self.head.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Classify the sequence of frame features."""
+        t, slots = x.shape[1], 0 if self.cls_token is None else 1
+        if self.cls_token is not None:
+            x = torch.cat((self.cls_token.expand(len(x), -1, -1), x), dim=1)
+        x = x + torch.cat((self.pos_embed[:, :slots], resize_time(self.pos_embed[:, slots:], t)), dim=1)
+        for layer in self.layers:
+            x = layer(x, Grid(t, 1, 1))
+        x = self.norm(x)
+        return self.head(self.drop(x.mean(1) if self.cls_token is None else x[:, 0]))

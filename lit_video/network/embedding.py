@@ -1,97 +1,198 @@
-"""From pixels to tokens: frame patches, class tokens and positions."""
+"""From patches to tokens: class tokens and positions, one class per layout of the class token."""
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
-import torch.nn.functional as F
-from einops import rearrange, repeat
+from einops import rearrange
 from torch import Tensor, nn
 
 from lit_video.attention import Grid
+from lit_video.network.patches import Patches
+from lit_video.network.positions import PositionKind, Resizing, resize_joint, resize_space, resize_time
 
-PositionKind = Literal["none", "space", "space-time"]
+
+class Embedding(nn.Module):
+    """Base of the embeddings: patches, a class token and tables of positions.
+
+    Args:
+        patches: projection of the pixels.
+        frames: frames of the clips that the positions are laid out for; others are served by ``resizing``.
+        image_size: (height, width) in pixels, likewise.
+        resizing: how positions serve other clips.
+        dropout: probability of dropping a token's channel.
+
+    Raises:
+        ValueError: the image does not divide into patches, or the clip into tubelets.
+    """
+
+    pos_embed: nn.Parameter | None
+    temp_embed: nn.Parameter | None
+    cls_token: nn.Parameter | None
+
+    def __init__(
+        self,
+        patches: Patches,
+        frames: int,
+        image_size: tuple[int, int],
+        resizing: Resizing | None = None,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.patches = patches
+        self.grid = Grid(*patches.grid(frames, *image_size))
+        self.resizing = resizing or Resizing()
+        self.drop = nn.Dropout(dropout)
+
+    @property
+    def width(self) -> int:
+        """Channels of a token."""
+        return self.patches.proj.out_channels
+
+    @property
+    def slots(self) -> int:
+        """Class tokens in front of the patches: 0 or 1."""
+        return 0 if self.cls_token is None else 1
+
+    def lead(self, x: Tensor) -> Tensor:
+        """Put the class token, where there is one, before tokens ``(b, n, d)``."""
+        return x if self.cls_token is None else torch.cat((self.cls_token.expand(len(x), -1, -1), x), dim=1)
+
+    def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:
+        """Embed a normalised clip: tokens ``(b, n, d)``, and their grid."""
+        raise NotImplementedError
 
 
-class FrameEmbedding(nn.Module):
+class SeparateEmbedding(Embedding):
+    """Base of the embeddings with separate positions in space and time (X-ViT, TimeSformer).
+
+    Args:
+        positions: ``none``, ``space`` or ``space-time``. Spatial positions have a slot for the class token; temporal
+            positions start at zero, so that training starts from the image model.
+        cls: whether there is a class token.
+        **kwargs: see :class:`Embedding`.
+    """
+
+    def __init__(
+        self,
+        patches: Patches,
+        frames: int,
+        image_size: tuple[int, int],
+        positions: PositionKind = "space-time",
+        resizing: Resizing | None = None,
+        dropout: float = 0.0,
+        cls: bool = True,
+    ) -> None:
+        super().__init__(patches, frames, image_size, resizing, dropout)
+        if positions not in ("none", "space", "space-time"):
+            raise ValueError(f"positions is {positions!r}, expected none, space or space-time")
+        self.cls_token = nn.Parameter(torch.zeros(1, 1, self.width)) if cls else None
+        self.pos_embed = self.temp_embed = None
+        if self.cls_token is not None:
+            nn.init.trunc_normal_(self.cls_token, std=0.02)
+        if positions != "none":
+            self.pos_embed = nn.Parameter(torch.zeros(1, self.slots + self.grid.h * self.grid.w, self.width))
+            nn.init.trunc_normal_(self.pos_embed, std=0.02)
+        if positions == "space-time":
+            self.temp_embed = nn.Parameter(torch.zeros(1, self.grid.t, self.width))
+
+    def frames(self, clip: Tensor) -> tuple[Tensor, Grid]:
+        """Frames led by the class token, with spatial positions: ``(b, t, 1 + h * w, d)``."""
+        x = self.patches(clip)
+        grid = Grid(*x.shape[1:4])
+        x = self.lead(rearrange(x, "b t h w d -> (b t) (h w) d"))
+        if self.pos_embed is not None and grid[1:] == self.grid[1:]:
+            x = x + self.pos_embed
+        elif self.pos_embed is not None:
+            cls, cells = self.pos_embed[:, : self.slots], self.pos_embed[:, self.slots :]
+            cells = resize_space(cells, self.grid[1:], grid[1:], self.resizing.space)
+            x = x + torch.cat((cls, cells), dim=1)
+        return rearrange(self.drop(x), "(b t) m d -> b t m d", t=grid.t), grid
+
+    def time(self, t: int) -> Tensor | float:
+        """Temporal positions ``(1, t, 1, d)``; zero without."""
+        if self.temp_embed is None:
+            return 0.0
+        return rearrange(resize_time(self.temp_embed, t, self.resizing.time), "1 t d -> 1 t 1 d")
+
+
+class FrameEmbedding(SeparateEmbedding):
     """Patches of every frame, each frame led by its own copy of the class token, plus positions.
 
     z_{t,s} = E x_{t,s} + p_s + p_t,   z_{t,cls} = z_cls + p_cls + p_t
 
     Shape: ``(b, 3, t, height, width) -> (b, t * (1 + h * w), d)`` and the grid ``(t, h, w)``.
     Source: X-ViT, arXiv:2106.05968, Eq. 1-2; the class token gets the temporal position too, as in the released code.
-    Dropout sits between the two positions (released code).
+    Dropout sits between the two positions (released code). Without temporal positions: TimeSformer's space attention
+    and ViViT's spatial encoder.
+    """
+
+    def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:
+        """Embed a normalised clip."""
+        x, grid = self.frames(clip)
+        return rearrange(x + self.time(grid.t), "b t m d -> b (t m) d"), grid
+
+
+class ClipEmbedding(SeparateEmbedding):
+    """Patches of every frame, led by one class token for the clip, plus positions in space and time.
+
+    z_{t,s} = E x_{t,s} + p_s + p_t,   z_cls + p_cls
+
+    Shape: ``(b, 3, t, height, width) -> (b, 1 + t * h * w, d)`` and the grid ``(t, h, w)``.
+    Source: TimeSformer, arXiv:2102.05095, section 3; the class token has a spatial and no temporal position, and
+    dropout comes after each of the two, as in the released code.
+    """
+
+    def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:
+        """Embed a normalised clip."""
+        x, grid = self.frames(clip)
+        cls, z = x[:, 0, : self.slots], x[:, :, self.slots :]
+        z = z if self.temp_embed is None else self.drop(z + self.time(grid.t))
+        return torch.cat((cls, rearrange(z, "b t s d -> b (t s) d")), dim=1), grid
+
+
+class JointEmbedding(Embedding):
+    """Tubelets with one table of positions over space and time, led by a class token if asked for.
+
+    z_{t,s} = E x_{t,s} + p_{t,s},   z_cls + p_cls
+
+    Shape: ``(b, 3, t * tubelet, height, width) -> (b, [1 +] t * h * w, d)`` and the grid ``(t, h, w)``.
+    Source: ViViT, arXiv:2103.15691, Eq. 1.
 
     Args:
-        width: channels of a token.
-        patch: side of a square patch in pixels.
-        image_size: (height, width) in pixels that the spatial positions are laid out for; another size interpolates.
-        frames: length of the temporal embedding; a clip of a multiple of it repeats it (released Kinetics recipe).
-        positions: ``none``, ``space`` or ``space-time``.
-        dropout: probability of dropping a token's channel.
-
-    Raises:
-        ValueError: the image size is no multiple of the patch, or the clip no multiple of the temporal embedding.
+        cls: whether there is a class token (it starts at zero).
+        positions: whether there are positions.
+        **kwargs: see :class:`Embedding`.
     """
 
     def __init__(
         self,
-        width: int,
-        patch: int,
-        image_size: tuple[int, int],
+        patches: Patches,
         frames: int,
-        positions: PositionKind = "space-time",
+        image_size: tuple[int, int],
+        cls: bool = True,
+        positions: bool = True,
+        resizing: Resizing | None = None,
         dropout: float = 0.0,
     ) -> None:
-        super().__init__()
-        if frames < 1:
-            raise ValueError(f"frames is {frames}, expected at least 1")
-        self.patch = patch
-        self.grid = self._patches(*image_size)
-        self.proj = nn.Conv2d(3, width, kernel_size=patch, stride=patch)
-        self.cls_token = nn.Parameter(torch.zeros(1, 1, width))
-        self.pos_embed: nn.Parameter | None = None
-        self.temp_embed: nn.Parameter | None = None
-        if positions != "none":
-            self.pos_embed = nn.Parameter(torch.zeros(1, 1 + self.grid[0] * self.grid[1], width))
-            nn.init.trunc_normal_(self.pos_embed, std=0.02)
-        if positions == "space-time":
-            # zeros: training starts from the image model
-            self.temp_embed = nn.Parameter(torch.zeros(1, frames, 1, width))
-        nn.init.trunc_normal_(self.cls_token, std=0.02)
-        self.drop = nn.Dropout(dropout)
+        super().__init__(patches, frames, image_size, resizing, dropout)
+        t, h, w = self.grid
+        self.cls_token = nn.Parameter(torch.zeros(1, 1, self.width)) if cls else None
+        self.pos_embed = nn.Parameter(torch.zeros(1, cls + t * h * w, self.width)) if positions else None
+        self.temp_embed = None
+        if self.pos_embed is not None:
+            nn.init.normal_(self.pos_embed, std=0.02)
 
     def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:
         """Embed a normalised clip."""
-        b, _, t, height, width = clip.shape
-        h, w = self._patches(height, width)
-        x = self.proj(rearrange(clip, "b c t height width -> (b t) c height width"))
-        x = rearrange(x, "bt d h w -> bt (h w) d")
-        x = torch.cat((self.cls_token.expand(x.shape[0], -1, -1), x), dim=1)
+        x = self.patches(clip)
+        grid = Grid(*x.shape[1:4])
+        x = self.lead(rearrange(x, "b t h w d -> b (t h w) d"))
         if self.pos_embed is not None:
-            x = x + resize_positions(self.pos_embed, self.grid, (h, w))
-        x = rearrange(self.drop(x), "(b t) m d -> b t m d", b=b)
-        if self.temp_embed is not None:
-            x = x + self._time(self.temp_embed, t)
-        return rearrange(x, "b t m d -> b (t m) d"), Grid(t, h, w)
+            x = x + self._positions(self.pos_embed, grid)
+        return self.drop(x), grid
 
-    def _patches(self, height: int, width: int) -> tuple[int, int]:
-        if height % self.patch or width % self.patch:
-            raise ValueError(f"image_size {height}x{width} is not divisible by the patch {self.patch}")
-        return height // self.patch, width // self.patch
-
-    def _time(self, table: Tensor, t: int) -> Tensor:
-        """Temporal positions for t frames; the table repeats when t is a multiple of its length."""
-        if t % table.shape[1]:
-            raise ValueError(f"the temporal positions serve multiples of {table.shape[1]} frames, the clip has {t}")
-        return repeat(table, "1 t 1 d -> 1 (r t) 1 d", r=t // table.shape[1])
-
-
-def resize_positions(table: Tensor, source: tuple[int, int], target: tuple[int, int]) -> Tensor:
-    """Spatial positions ``(1, 1 + h * w, d)`` of grid ``source`` on grid ``target``: bicubic, the class slot kept."""
-    if source == target:
-        return table
-    cells = rearrange(table[:, 1:], "1 (h w) d -> 1 d h w", h=source[0])
-    cells = F.interpolate(cells, size=target, mode="bicubic", align_corners=False)
-    return torch.cat((table[:, :1], rearrange(cells, "1 d h w -> 1 (h w) d")), dim=1)
+    def _positions(self, table: Tensor, grid: Grid) -> Tensor:
+        if grid == self.grid:
+            return table
+        cls, cells = table[:, : self.slots], table[:, self.slots :]
+        return torch.cat((cls, resize_joint(cells, self.grid, grid, self.resizing)), dim=1)

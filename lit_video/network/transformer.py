@@ -1,35 +1,47 @@
-"""The video transformer that all models share: embed -> blocks -> norm -> frame tokens -> aggregate."""
+"""The video transformer that all models share: embed -> blocks -> read out -> aggregate."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from einops import rearrange
 from torch import Tensor, nn
 
-from lit_video.network.block import Block
-from lit_video.network.embedding import FrameEmbedding
+from lit_video.network.embedding import Embedding
+from lit_video.network.readout import Readout
 
 
 class VideoTransformer(nn.Module):
-    """Class tokens of the frames, read out by ``aggregate``.
+    """Tokens of a clip through a stack of blocks, read out and classified.
 
     Shape: clip ``(b, 3, t, height, width)``, float, already normalised -> logits ``(b, classes)``.
+
+    Args:
+        embed: clip to tokens and their grid.
+        blocks: encoder layers, each ``(tokens, grid) -> tokens``.
+        readout: what the features are, see :mod:`lit_video.network.readout`.
+        aggregate: features to logits.
     """
 
-    def __init__(self, embed: FrameEmbedding, blocks: Iterable[Block], aggregate: nn.Module, width: int) -> None:
+    def __init__(
+        self,
+        embed: Embedding,
+        blocks: Iterable[nn.Module],
+        readout: Readout,
+        aggregate: nn.Module,
+    ) -> None:
         super().__init__()
         self.embed = embed
         self.blocks = nn.ModuleList(blocks)
-        self.norm = nn.LayerNorm(width, eps=1e-6)
+        self.norm = nn.LayerNorm(embed.width, eps=1e-6)
+        self.readout = readout
         self.aggregate = aggregate
 
     def features(self, clip: Tensor) -> Tensor:
-        """Class token of every frame after the final norm: ``(b, t, d)``."""
+        """What is classified, after the final norm: ``(b, d)``, or ``(b, t, d)`` where ``aggregate`` takes frames."""
         x, grid = self.embed(clip)
         for block in self.blocks:
             x = block(x, grid)
-        return self.norm(rearrange(x, "b (t m) d -> b t m d", t=grid.t)[:, :, 0])
+        return self.readout(x, grid, self.norm)
 
     def forward(self, clip: Tensor) -> Tensor:
         """Logits of a clip."""

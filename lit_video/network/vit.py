@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+import torch
 from torch import nn
 
-SizeName = Literal["Ti", "S", "B", "L"]
+from lit_video.attention import Scheme, ZeroLinear
+from lit_video.network.block import MLP, Block, Gelu
+
+SizeName = Literal["Ti", "S", "B", "L", "H"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,24 @@ SIZES: dict[SizeName, ViTSize] = {
     "S": ViTSize(384, 12, 6),
     "B": ViTSize(768, 12, 12),
     "L": ViTSize(1024, 24, 16),
+    "H": ViTSize(1280, 32, 16),
 }
+
+
+def encoder(size: ViTSize, scheme: Callable[[int], Scheme], drop_path: float = 0.0, gelu: Gelu = "none") -> list[Block]:
+    """The encoder layers of a size, freshly initialised.
+
+    Args:
+        size: width, depth and heads.
+        scheme: makes the attention of layer i (from 0).
+        drop_path: stochastic depth of the last layer, rising linearly from 0 in the first.
+        gelu: approximation of the GELU, see :class:`~lit_video.network.block.MLP`.
+    """
+    if not 0 <= drop_path < 1:
+        raise ValueError(f"drop_path is {drop_path}, expected 0 to less than 1")
+    rates = torch.linspace(0, drop_path, size.depth, device="cpu").tolist()
+    blocks = [Block(scheme(i), MLP(size.width, size.mlp_ratio, gelu=gelu), rate) for i, rate in enumerate(rates)]
+    return [block.apply(init_backbone) for block in blocks]
 
 
 def init_backbone(module: nn.Module) -> None:
@@ -38,7 +60,7 @@ def init_backbone(module: nn.Module) -> None:
     The original ViT's initialisation. It scales with the width: timm's fixed 0.02, close to it at 768, is too small for
     the narrow models of the embedded scale to learn from scratch.
     """
-    if isinstance(module, nn.Linear):
+    if isinstance(module, nn.Linear) and not isinstance(module, ZeroLinear):
         nn.init.xavier_uniform_(module.weight)
         if module.bias is not None:
             nn.init.zeros_(module.bias)

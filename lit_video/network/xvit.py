@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-import torch
 from torch import nn
 
-from lit_video.attention import Mixing, MixingPlan, Space
+from lit_video.attention import LocalWindow, Mixing, MixingPlan, Scheme, Space
 from lit_video.network.aggregation import TemporalAttention, TemporalMean
-from lit_video.network.block import MLP, Block
-from lit_video.network.embedding import FrameEmbedding, PositionKind
+from lit_video.network.embedding import FrameEmbedding
+from lit_video.network.patches import Patches
+from lit_video.network.positions import PositionKind, Resizing
+from lit_video.network.readout import frame_tokens
 from lit_video.network.transformer import VideoTransformer
-from lit_video.network.vit import ViTSize, init_backbone
+from lit_video.network.vit import ViTSize, encoder
 
 LayerChoice = Literal["all", "first_half", "second_half", "odd"]
 
@@ -48,8 +49,10 @@ def xvit(
     frames: int = 8,
     plan: MixingPlan | None = None,
     layers: LayerChoice | Sequence[int] = "all",
+    exact: bool = False,
     aggregate: nn.Module | None = None,
     positions: PositionKind = "space-time",
+    resizing: Resizing | None = None,
     drop_path: float = 0.0,
 ) -> VideoTransformer:
     """Build an X-ViT.
@@ -59,27 +62,32 @@ def xvit(
         classes: number of classes.
         image_size: (height, width) in pixels.
         patch: side of a patch in pixels.
-        frames: length of the temporal embedding.
+        frames: length of the temporal positions.
         plan: what moves between frames; ``None`` for the paper's best setting.
         layers: the layers that mix; the others are spatial-only.
+        exact: attend the window exactly (Eq. 7) instead of mixing; only the plan's ``window`` counts then.
         aggregate: maps frame tokens ``(b, t, d)`` to logits; ``None`` for one layer of temporal attention.
-        positions: positional embedding.
+        positions: ``none``, ``space`` or ``space-time``.
+        resizing: how positions serve clips of another size or length.
         drop_path: stochastic depth of the last layer, rising linearly from 0 in the first.
     """
     plan = plan or MixingPlan()
     mixing = chosen_layers(layers, size.depth)
-    rates = torch.linspace(0, drop_path, size.depth, device="cpu").tolist()
-    blocks = [
-        Block(
-            Mixing(size.width, size.heads, plan) if i in mixing else Space(size.width, size.heads),
-            MLP(size.width, size.mlp_ratio),
-            rate,
-        ).apply(init_backbone)
-        for i, rate in enumerate(rates)
-    ]
-    embed = FrameEmbedding(size.width, patch, image_size, frames, positions)
+
+    def scheme(i: int) -> Scheme:
+        if i not in mixing:
+            return Space(size.width, size.heads)
+        return LocalWindow(size.width, size.heads, plan.window) if exact else Mixing(size.width, size.heads, plan)
+
+    embed = FrameEmbedding(
+        Patches(size.width, patch),
+        frames=frames,
+        image_size=image_size,
+        positions=positions,
+        resizing=resizing,
+    )
     aggregate = aggregate or TemporalAttention(size.width, classes, depth=1, heads=size.heads)
-    return VideoTransformer(embed, blocks, aggregate, size.width)
+    return VideoTransformer(embed, encoder(size, scheme, drop_path), frame_tokens, aggregate)
 
 
 def aggregation(

@@ -4,6 +4,7 @@ import math
 import os
 import pickle
 
+import numpy as np
 import pytest
 import torch
 from einops import rearrange
@@ -12,7 +13,7 @@ from timm.models.vision_transformer import VisionTransformer
 
 from lit_video.attention import MixingPlan
 from lit_video.errors import UserError
-from lit_video.network.embedding import resize_positions
+from lit_video.network.positions import resize_space
 from lit_video.network.vit import ViTSize
 from lit_video.network.weights import load_image_vit, read_weights
 from lit_video.network.xvit import xvit
@@ -60,7 +61,7 @@ def test_classifier_and_temporal_positions_stay_as_they_are():
     load_image_vit(network, image_vit().state_dict())
     changed = {key for key, value in network.state_dict().items() if not torch.equal(value, before[key])}
     assert changed == {key for key in before if not key.startswith("aggregate.") and key != "embed.temp_embed"}
-    assert torch.equal(network.embed.temp_embed, torch.zeros(1, 4, 1, 32))
+    assert torch.equal(network.embed.temp_embed, torch.zeros(1, 4, 32))
 
 
 @pytest.mark.parametrize("key", ["blocks.2.norm1.weight", "blocks.0.ls1.gamma", "blocks.0.attn.q_norm.weight", "extra"])
@@ -105,7 +106,8 @@ def resized_by_hand(table, source, target):
 def test_positions_are_resized_by_cubic_convolution(source, target):
     torch.manual_seed(0)
     table = torch.randn(1, 1 + source[0] * source[1], 5, dtype=torch.float64)
-    torch.testing.assert_close(resize_positions(table, source, target), resized_by_hand(table, source, target))
+    found = resize_space(table[:, 1:], source, target)
+    torch.testing.assert_close(found, resized_by_hand(table, source, target)[:, 1:])
 
 
 @pytest.mark.parametrize("image_size", [(48, 48), (48, 32), (16, 64)])
@@ -162,6 +164,25 @@ def test_weights_files_round_trip(suffix, tmp_path):
     assert all(torch.equal(found[key], weights[key]) for key in weights)
 
 
+def test_arrays_of_numpy_are_read_as_tensors(tmp_path):
+    weights = image_vit().state_dict()
+    np.savez(tmp_path / "image.npz", **{key: value.numpy() for key, value in weights.items()})
+    found = read_weights(tmp_path / "image.npz")
+    assert found.keys() == weights.keys()
+    assert all(torch.equal(found[key], weights[key]) for key in weights)
+
+
+@pytest.mark.parametrize("part", ["model_state", "state_dict", "model"])
+@pytest.mark.parametrize("suffix", [".pyth", ".pth"])
+def test_of_a_training_checkpoint_the_model_s_part_is_read(part, suffix, tmp_path):
+    weights = image_vit().state_dict()
+    content = {"epoch": 3, "optimizer_state": {"state": {}, "param_groups": []}, "cfg": "TRAIN: 1", part: weights}
+    torch.save(content, tmp_path / f"checkpoint{suffix}")
+    found = read_weights(tmp_path / f"checkpoint{suffix}")
+    assert found.keys() == weights.keys()
+    assert all(torch.equal(found[key], weights[key]) for key in weights)
+
+
 class RunsCode:
     """Writes a file when it is unpickled."""
 
@@ -181,7 +202,23 @@ def test_code_in_a_file_is_refused_and_not_run(tmp_path):
         assert not trace.exists()
 
 
-@pytest.mark.parametrize("content", [[torch.zeros(2)], {"model": {"a": torch.zeros(2)}}, {"epoch": 3}, torch.zeros(2)])
+def test_code_in_arrays_of_numpy_is_refused_and_not_run(tmp_path):
+    trace = tmp_path / "trace"
+    np.savez(tmp_path / "code.npz", weights=np.array([RunsCode(str(trace))], dtype=object))
+    with pytest.raises(UserError, match=r"code\.npz cannot be read as weights"):
+        read_weights(tmp_path / "code.npz")
+    assert not trace.exists()
+
+
+def test_code_beside_the_model_s_part_is_refused_and_not_run(tmp_path):
+    trace = tmp_path / "trace"
+    torch.save({"model_state": image_vit().state_dict(), "cfg": RunsCode(str(trace))}, tmp_path / "code.pyth")
+    with pytest.raises(UserError, match=r"code\.pyth cannot be read as weights"):
+        read_weights(tmp_path / "code.pyth")
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize("content", [[torch.zeros(2)], {"ema": {"a": torch.zeros(2)}}, {"epoch": 3}, torch.zeros(2)])
 def test_a_file_without_a_state_dict_is_refused(content, tmp_path):
     torch.save(content, tmp_path / "other.pth")
     with pytest.raises(UserError, match=r"other\.pth holds no state dict"):
@@ -195,6 +232,8 @@ def test_a_file_without_a_state_dict_is_refused(content, tmp_path):
         ("weights.pth", b"not weights at all"),
         ("weights.safetensors", b""),
         ("weights.safetensors", b"not weights at all"),
+        ("weights.npz", b""),
+        ("weights.npz", b"not weights at all"),
     ],
 )
 def test_a_damaged_file_is_refused(name, content, tmp_path):

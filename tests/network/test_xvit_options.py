@@ -9,6 +9,8 @@ from lit_video.costs import count
 from lit_video.modules import XViT
 from lit_video.network.block import MLP, Block
 from lit_video.network.embedding import FrameEmbedding
+from lit_video.network.patches import Patches
+from lit_video.network.positions import Resizing
 from lit_video.network.vit import ViTSize
 from lit_video.network.xvit import aggregation, chosen_layers, xvit
 
@@ -196,7 +198,7 @@ def test_only_positions_show_where_a_patch_is(positions, sees):
 
 def test_segments_repeat_the_temporal_positions_and_keep_frames_apart():
     model = tiny(segments=2)
-    assert model.network.embed.temp_embed.shape == (1, 2, 1, 16)
+    assert model.network.embed.temp_embed.shape == (1, 2, 16)
     clip = clips(1)
     repeated = torch.cat((clip[:, :, :2], clip[:, :, :2]), dim=2)
     with torch.no_grad():
@@ -226,7 +228,7 @@ def test_stochastic_depth_drops_whole_branches_of_whole_clips_and_scales_the_res
     [
         (dict(image_size=20), "image_size 20x20 is not divisible by the patch 8"),
         (dict(frames=6, segments=4), "frames 6 is no multiple of segments 4"),
-        (dict(frames=0), "frames is 0"),
+        (dict(frames=0), "frames (is )?0"),
         (dict(ta_layers=-1), "ta_layers is -1"),
         (dict(layers=[3]), r"layers lists \[3\]"),
         (dict(window=5), "window 5 at ratio 0.5 leaves no channel"),
@@ -246,27 +248,38 @@ def test_a_width_that_heads_do_not_divide_is_named():
 
 
 @pytest.mark.parametrize(
-    ("clip", "message"),
+    ("segments", "clip", "message"),
     [
-        (clips(1, frames=3), "the temporal positions serve multiples of 4 frames, the clip has 3"),
-        (clips(1, width=20), "image_size 16x20 is not divisible by the patch 8"),
+        (4, clips(1, frames=6), "frames 6 is no multiple of 4, the length of the temporal positions"),
+        (2, clips(1, frames=3), "frames 3 is no multiple of 2, the length of the temporal positions"),
+        (None, clips(1, width=20), "image_size 16x20 is not divisible by the patch 8"),
+        (None, clips(1, height=4), "image_size 4x16 is not divisible by the patch 8"),
     ],
 )
-def test_a_clip_that_does_not_fit_is_named(clip, message):
+def test_a_clip_that_does_not_fit_is_named(segments, clip, message):
     with pytest.raises(ValueError, match=message):
-        tiny()(clip)
+        tiny(segments=segments)(clip)
 
 
+# temporal positions of two frames, as seen by each of four
+FOUR_OF_TWO = {
+    "repeat": [[1, 0], [0, 1], [1, 0], [0, 1]],
+    "linear": [[1, 0], [0.75, 0.25], [0.25, 0.75], [0, 1]],
+}
+
+
+@pytest.mark.parametrize("rule", FOUR_OF_TWO)
 @pytest.mark.parametrize(("height", "width"), [(16, 32), (32, 16), (8, 24)])
-def test_rectangular_clips_are_embedded_patch_by_patch(height, width):
+def test_rectangular_clips_are_embedded_patch_by_patch(height, width, rule):
     torch.manual_seed(0)
-    embed, clip = FrameEmbedding(6, 8, (height, width), frames=2).double(), clips(2, 4, height, width)
+    embed = FrameEmbedding(Patches(6, 8), 2, (height, width), resizing=Resizing(time=rule)).double()
+    clip = clips(2, 4, height, width)
     torch.nn.init.normal_(embed.temp_embed)
     tokens, grid = embed(clip)
     assert grid == (4, height // 8, width // 8)
     found = tokens.detach().unflatten(1, (4, -1))
     for t in range(4):
-        time = embed.temp_embed[0, t % 2, 0]
+        time = torch.tensor(FOUR_OF_TWO[rule][t]).double() @ embed.temp_embed[0]
         torch.testing.assert_close(
             found[:, t, 0], (embed.cls_token + embed.pos_embed[:, :1])[:, 0].expand(2, -1) + time
         )
@@ -274,17 +287,21 @@ def test_rectangular_clips_are_embedded_patch_by_patch(height, width):
             for column in range(grid.w):
                 s = 1 + row * grid.w + column
                 patch = clip[:, :, t, row * 8 : row * 8 + 8, column * 8 : column * 8 + 8]
-                value = torch.einsum("b c y x, d c y x -> b d", patch, embed.proj.weight) + embed.proj.bias
+                value = (
+                    torch.einsum("b c y x, d c y x -> b d", patch, embed.patches.proj.weight) + embed.patches.proj.bias
+                )
                 torch.testing.assert_close(found[:, t, s], value + embed.pos_embed[0, s] + time)
 
 
 def test_a_clip_of_the_same_number_of_patches_turned_on_its_side_gets_resized_positions():
     torch.manual_seed(0)
-    embed = FrameEmbedding(4, 8, (16, 32), frames=1).double()
-    torch.nn.init.zeros_(embed.proj.weight)
+    embed = FrameEmbedding(Patches(4, 8), 1, (16, 32)).double()
+    torch.nn.init.zeros_(embed.patches.proj.weight)
     with torch.no_grad():
         embed.pos_embed[0, 1:] = torch.tensor([0.0, 1.0]).double().repeat_interleave(4)[:, None]
-    cells = rearrange(embed(clips(1, 1, 32, 16))[0][:, 1:] - embed.proj.bias, "1 (h w) d -> h w d", h=4, w=2).detach()
+    cells = rearrange(
+        embed(clips(1, 1, 32, 16))[0][:, 1:] - embed.patches.proj.bias, "1 (h w) d -> h w d", h=4, w=2
+    ).detach()
     torch.testing.assert_close(cells, cells[:, :1, :1].expand_as(cells))
     assert (cells.diff(dim=0) > 0).any()
 

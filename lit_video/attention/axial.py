@@ -1,0 +1,40 @@
+"""Axial attention."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear
+
+
+class Axial(Scheme):
+    """Time, then width, then height: every patch attends its own line along one axis after the other.
+
+    z'   = z   + W MSA(LN(z))      over the t patches of one place
+    z''  = z'  + W' MSA(LN(z'))    over the w patches of one row of a frame
+    z''' = z'' + MSA(LN(z''))     over the h patches of one column of a frame, and the class token
+
+    Shape: ``(b, 1 + t * h * w, d)`` -> same.
+    Source: TimeSformer, arXiv:2102.05095, scheme T+W+H, section 3.
+    No code was released. Our reading: each added step has its own norm and a zero-initialised linear layer, which the
+    published 156.8M parameters need; the class token takes part in the last step only, every column gets a copy and
+    the branch is averaged over the copies, as over frames in :class:`~lit_video.attention.Divided`.
+    """
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.time_attn = Heads(width, heads)
+        self.time_fc = ZeroLinear(width, width)
+        self.row_attn = Heads(width, heads)
+        self.row_fc = ZeroLinear(width, width)
+        self.attn = Heads(width, heads)
+
+    def forward(self, x: Tensor, grid: Grid) -> Tensor:
+        """Attend along time, rows and columns."""
+        sizes = grid._asdict()
+        cls, z = x[:, :1], x[:, 1:]
+        z = z + self.time_fc(self.time_attn.over(z, "b (t h w) d -> (b h w) t d", **sizes))
+        z = z + self.row_fc(self.row_attn.over(z, "b (t h w) d -> (b t h) w d", **sizes))
+        x = torch.cat((cls, z), dim=1)
+        return x + self.attn.over_with_cls(x, "b (t h w) d -> (b t w) h d", **sizes)

@@ -1,0 +1,39 @@
+"""Cross-attention bottleneck: the Perceiver's latents read the tokens."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from einops import rearrange
+from torch import Tensor, nn
+
+
+class Bottleneck(nn.Module):
+    """A few latents attend all tokens of the clip, at a cost linear in the tokens.
+
+    u' = u + MCA(LN(u), LN(z))   queries from the latents u, keys and values from the tokens z
+
+    Shape: latents ``(b, l, d)`` and tokens ``(b, n, d)`` -> latents ``(b, l, d)``.
+    Source: Perceiver, arXiv:2103.03206, section 3.1; survey of video transformers, arXiv:2201.05991, section 5.2.4.
+    Unlike the Perceiver: latents are as wide as the tokens, and have as many heads here as in self-attention.
+
+    Raises:
+        ValueError: ``width`` is not a multiple of ``heads``.
+    """
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"width {width} is not divisible by heads {heads}")
+        self.heads = heads
+        self.norm = nn.LayerNorm(width, eps=1e-6)
+        self.token_norm = nn.LayerNorm(width, eps=1e-6)
+        self.q = nn.Linear(width, width)
+        self.kv = nn.Linear(width, 2 * width)
+        self.proj = nn.Linear(width, width)
+
+    def forward(self, latents: Tensor, tokens: Tensor) -> Tensor:
+        """Read the tokens."""
+        q = rearrange(self.q(self.norm(latents)), "b l (a c) -> b a l c", a=self.heads)
+        k, v = rearrange(self.kv(self.token_norm(tokens)), "b n (kv a c) -> kv b a n c", kv=2, a=self.heads)
+        y = F.scaled_dot_product_attention(q, k, v)
+        return latents + self.proj(rearrange(y, "b a l c -> b l (a c)"))

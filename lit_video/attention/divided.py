@@ -1,0 +1,37 @@
+"""Divided space-time attention."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear
+
+
+class Divided(Scheme):
+    """Time, then space: every patch attends its own place in all frames, then the patches of its own frame.
+
+    z'  = z  + W MSA(LN(z))    over the t tokens of one place, patches only
+    z'' = z' + MSA(LN(z'))     over the h w tokens of one frame and the class token
+
+    The class token takes no part in time; in space every frame gets a copy, and the branch is averaged over the copies.
+    W starts at zero: training starts from the image model.
+
+    Shape: ``(b, 1 + t * h * w, d)`` -> same.
+    Source: TimeSformer, arXiv:2102.05095, scheme T+S, section 3.
+    Unlike the paper's Eq. 11, as in the released code: the class token is no key in time. Unlike the released code:
+    the time axis of the tokens is the slowest.
+    """
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.time_attn = Heads(width, heads)
+        self.time_fc = ZeroLinear(width, width)
+        self.attn = Heads(width, heads)
+
+    def forward(self, x: Tensor, grid: Grid) -> Tensor:
+        """Attend over time, then over space."""
+        cls, z = x[:, :1], x[:, 1:]
+        z = z + self.time_fc(self.time_attn.over(z, "b (t s) d -> (b s) t d", t=grid.t, s=grid.h * grid.w))
+        x = torch.cat((cls, z), dim=1)
+        return x + self.attn.over_with_cls(x, "b (t s) d -> (b t) s d", t=grid.t, s=grid.h * grid.w)

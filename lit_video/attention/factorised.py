@@ -1,0 +1,49 @@
+"""Factorised self-attention: ViViT's model 3."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from torch import Tensor
+
+from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear
+
+Order = Literal["space_time", "time_space"]
+
+
+class Factorised(Scheme):
+    """Space and time in turn, each with its own weights and residual.
+
+    y  = z + MSA_s(LN(z))   over the h w tokens of one frame      (Eq. 4)
+    z' = y + MSA_t(LN(y))   over the t tokens of one place        (Eq. 5)
+
+    ``time_space`` swaps the two. The output projection in time starts at zero: training starts from the image model.
+
+    Shape: ``(b, t * h * w, d)`` -> same; no class token.
+    Source: ViViT, arXiv:2103.15691, model 3.
+    Unlike the paper, which starts *all* temporal weights at zero: no gradient would ever reach them.
+
+    Raises:
+        ValueError: ``order`` is neither, or ``width`` is not a multiple of ``heads``.
+    """
+
+    def __init__(self, width: int, heads: int, order: Order = "space_time") -> None:
+        super().__init__()
+        if order not in ("space_time", "time_space"):
+            raise ValueError(f"order is {order!r}, expected space_time or time_space")
+        self.attn = Heads(width, heads)
+        self.time_attn = Heads(width, heads, proj=ZeroLinear)
+        self.space_first = order == "space_time"
+
+    def forward(self, x: Tensor, grid: Grid) -> Tensor:
+        """Attend along one axis, then the other."""
+        steps = (self._space, self._time) if self.space_first else (self._time, self._space)
+        for step in steps:
+            x = x + step(x, grid)
+        return x
+
+    def _space(self, x: Tensor, grid: Grid) -> Tensor:
+        return self.attn.over(x, "b (t s) d -> (b t) s d", t=grid.t, s=grid.h * grid.w)
+
+    def _time(self, x: Tensor, grid: Grid) -> Tensor:
+        return self.time_attn.over(x, "b (t s) d -> (b s) t d", t=grid.t, s=grid.h * grid.w)

@@ -1,0 +1,42 @@
+"""Factorised dot-product attention: ViViT's model 4."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from einops import rearrange
+from torch import Tensor
+
+from lit_video.attention.heads import Grid, Heads, Scheme
+
+
+class FactorisedHeads(Scheme):
+    """Half of the heads attend over time, the other half over space, at the parameters of joint attention.
+
+    y_t = Attention(Q, K_t, V_t)   over the t tokens of one place       first half of the heads
+    y_s = Attention(Q, K_s, V_s)   over the h w tokens of one frame     second half
+    z'  = z + Concat(y_t, y_s) W_o
+
+    Shape: ``(b, t * h * w, d)`` -> same; no class token.
+    Source: ViViT, arXiv:2103.15691, model 4.
+    Unlike the paper, which concatenates space first, as in the released code: time is the first half.
+
+    Raises:
+        ValueError: the number of heads is odd, or ``width`` is not a multiple of it.
+    """
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        if heads % 2:
+            raise ValueError(f"heads is {heads}, expected an even number: half for time, half for space")
+        self.attn = Heads(width, heads)
+
+    def forward(self, x: Tensor, grid: Grid) -> Tensor:
+        """Attend along both axes at once."""
+        qkv = self.attn.project(self.attn.norm(x))
+        time, space = rearrange(qkv, "b (t s) qkv a c -> b t s qkv a c", t=grid.t).chunk(2, dim=-2)
+        q, k, v = rearrange(time, "b t s qkv a c -> qkv (b s) a t c")
+        y_time = rearrange(F.scaled_dot_product_attention(q, k, v), "(b s) a t c -> b (t s) (a c)", b=len(x))
+        q, k, v = rearrange(space, "b t s qkv a c -> qkv (b t) a s c")
+        y_space = rearrange(F.scaled_dot_product_attention(q, k, v), "(b t) a s c -> b (t s) (a c)", b=len(x))
+        return x + self.attn.proj(torch.cat((y_time, y_space), dim=-1))

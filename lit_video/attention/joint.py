@@ -1,0 +1,25 @@
+"""Joint space-time attention."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from lit_video.attention.heads import Grid, Heads, Scheme
+
+
+class Joint(Scheme):
+    """Every token attends every token of the clip.
+
+    z' = z + MSA(LN(z))
+
+    Shape: ``(b, n, d) -> (b, n, d)``, with a class token, with one per frame, or without.
+    Source: TimeSformer, arXiv:2102.05095, scheme ST; ViViT, arXiv:2103.15691, model 1.
+    """
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.attn = Heads(width, heads)
+
+    def forward(self, x: Tensor, grid: Grid) -> Tensor:
+        """Attend over the whole clip."""
+        return x + self.attn(x)

@@ -1,0 +1,75 @@
+"""Interleaved timing, and peak memory, on CPU and CUDA."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+
+def seconds(action: Callable[[], object], device: torch.device) -> float:
+    """Wall-clock time of one call, the device's work included."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    start = time.perf_counter()
+    action()
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter() - start
+
+
+def interleaved(
+    actions: Mapping[str, Callable[[], object]], repeats: int, device: torch.device, mode: str
+) -> dict[str, list[float]]:
+    """Times of all actions, one of each after the other, ``repeats`` times after a round 0 that does not count.
+
+    Neighbours in time share the machine's state, so that ratios of one round are fair.
+    """
+    times: dict[str, list[float]] = {name: [] for name in actions}
+    for i in range(repeats + 1):
+        for name, action in actions.items():
+            elapsed = seconds(action, device)
+            print(f"{mode}, round {i} of {repeats}: {name} {elapsed:.3f} s", file=sys.stderr, flush=True)
+            if i:
+                times[name].append(elapsed)
+    return times
+
+
+@contextmanager
+def peak_memory(device: torch.device) -> Iterator[list[int]]:
+    """Bytes that the block needed at its peak, beyond what was held before; in a list that is empty if unknown."""
+    found: list[int] = []
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+        torch.cuda.reset_peak_memory_stats(device)
+        before = torch.cuda.memory_allocated(device)
+        yield found
+        found.append(torch.cuda.max_memory_allocated(device) - before)
+        return
+    started = _restart_peak()
+    before = _status("VmRSS") if started else 0
+    yield found
+    if started:
+        found.append(max(_status("VmHWM") - before, 0))
+
+
+def _restart_peak() -> bool:
+    """Let the kernel forget the process's peak of resident memory (Linux)."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)  # what was freed must not hide what is allocated
+        Path("/proc/self/clear_refs").write_text("5")
+    except (OSError, AttributeError):
+        return False
+    return True
+
+
+def _status(key: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(f"{key}:"))

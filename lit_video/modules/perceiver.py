@@ -1,0 +1,62 @@
+"""A Perceiver bottleneck as a LightningModule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lit_video.datamodules.batch import Classes, outputs
+from lit_video.modules.classifier import VideoClassifier
+from lit_video.network.perceiver import perceiver
+from lit_video.network.transformer import VideoTransformer
+from lit_video.network.vit import SIZES, SizeName, ViTSize
+
+
+class Perceiver(VideoClassifier):
+    """Perceiver bottleneck: latents read the clip's tokens and transform among themselves (survey 5.2.4).
+
+    Args:
+        num_classes: classes of the data set, of each task if it has several; the command line takes it from there.
+        frames: frames of a clip, likewise.
+        image_size: side of a clip in pixels, likewise.
+        size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or width, depth (layers among the latents) and heads.
+        patch: side of a patch in pixels.
+        tubelet: frames of a tubelet.
+        latents: number of latents (at most 512 in the Perceiver).
+        reads: how often the latents read the tokens, with an equal share of the layers after each.
+        dropout: before the classifier.
+        drop_path: stochastic depth of the last layer.
+        **kwargs: see :class:`VideoClassifier`.
+
+    Raises:
+        ValueError: values that do not fit together; the message names them.
+    """
+
+    network: VideoTransformer
+
+    def __init__(
+        self,
+        num_classes: Classes,
+        frames: int = 8,
+        image_size: int = 224,
+        size: SizeName | ViTSize = "B",
+        patch: int = 16,
+        tubelet: int = 1,
+        latents: int = 256,
+        reads: int = 1,
+        dropout: float = 0.0,
+        drop_path: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        network = perceiver(
+            size if isinstance(size, ViTSize) else SIZES[size],
+            outputs(num_classes),
+            (image_size, image_size),
+            patch,
+            frames,
+            tubelet,
+            latents,
+            reads,
+            dropout,
+            drop_path,
+        )
+        super().__init__(network, num_classes=num_classes, **kwargs)

@@ -1,0 +1,74 @@
+"""TimeSformer as a LightningModule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from lit_video.datamodules.batch import Classes, outputs
+from lit_video.modules.classifier import VideoClassifier
+from lit_video.network.positions import PositionKind
+from lit_video.network.timesformer import Attention, timesformer
+from lit_video.network.transformer import VideoTransformer
+from lit_video.network.vit import SIZES, SizeName, ViTSize
+from lit_video.network.weights import load_image_vit, read_weights
+
+
+class TimeSformer(VideoClassifier):
+    """TimeSformer: five ways to attend over space and time (arXiv:2102.05095).
+
+    The variants are sizes of clips: the base model 8 x 224, HR 16 x 448, L 96 x 224.
+
+    Args:
+        num_classes: classes of the data set, of each task if it has several; the command line takes it from there.
+        frames: frames of a clip, likewise.
+        image_size: side of a clip in pixels, likewise.
+        size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or width, depth and heads.
+        patch: side of a patch in pixels.
+        attention: ``space`` (S), ``joint`` (ST), ``divided`` (T+S), ``local_global`` (L+G), ``axial`` (T+W+H); Table 1.
+        positions: ``none``, ``space`` or ``space-time`` (Table 4).
+        dropout: before the classifier.
+        drop_path: stochastic depth of the last layer (0.1 in the released code).
+        image_weights: file with a timm ViT's weights (.pth, .safetensors) to start from; attention over time starts
+            from the image's, and adds nothing at first.
+        **kwargs: see :class:`VideoClassifier`.
+
+    Raises:
+        ValueError: values that do not fit together; the message names them.
+    """
+
+    network: VideoTransformer
+
+    def __init__(
+        self,
+        num_classes: Classes,
+        frames: int = 8,
+        image_size: int = 224,
+        size: SizeName | ViTSize = "B",
+        patch: int = 16,
+        attention: Attention = "divided",
+        positions: PositionKind = "space-time",
+        dropout: float = 0.0,
+        drop_path: float = 0.0,
+        image_weights: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        network = timesformer(
+            size if isinstance(size, ViTSize) else SIZES[size],
+            outputs(num_classes),
+            (image_size, image_size),
+            patch,
+            frames,
+            attention,
+            positions,
+            dropout=dropout,
+            drop_path=drop_path,
+        )
+        super().__init__(network, num_classes=num_classes, **kwargs)
+        self.image_weights = image_weights
+
+    def setup(self, stage: str) -> None:
+        """Start training from image weights, where given."""
+        if stage == "fit" and self.image_weights:
+            load_image_vit(self.network, read_weights(Path(self.image_weights)))
+        super().setup(stage)

@@ -1,0 +1,90 @@
+"""ViViT as a LightningModule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from lit_video.attention.factorised import Order
+from lit_video.datamodules.batch import Classes, outputs
+from lit_video.modules.classifier import VideoClassifier
+from lit_video.network.transformer import VideoTransformer
+from lit_video.network.vit import SIZES, SizeName, ViTSize
+from lit_video.network.vivit import Pool, Temporal, vivit
+from lit_video.network.weights import TubeletInit, load_image_vit, read_weights
+
+
+class ViViT(VideoClassifier):
+    """ViViT: tubelets, and four ways to factorise space and time (arXiv:2103.15691).
+
+    Args:
+        num_classes: classes of the data set, of each task if it has several; the command line takes it from there.
+        frames: frames of a clip, likewise.
+        image_size: side of a clip in pixels, likewise.
+        size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or width, depth and heads.
+        patch: side of a tubelet in pixels.
+        tubelet: frames of a tubelet ("16x2" is patch 16, tubelet 2).
+        sampled_frames: uniform frame sampling (section 3.2): use this many of the clip's frames, with ``tubelet`` 1.
+        variant: the paper's model: 1 joint attention, 2 factorised encoder, 3 factorised self-attention, 4 factorised
+            dot-product attention (Table 2).
+        pool: ``token`` or ``mean``; ``None`` for the paper's: a class token in 1 and 2, the mean in 3 and 4.
+        order: ``space_time`` or ``time_space``, of variant 3.
+        temporal: of variant 2: ``encoder``, or ``mean`` over frames, the spatial-only baseline.
+        temporal_depth: layers of variant 2's temporal encoder, L_t.
+        dropout: before the classifier.
+        drop_path: stochastic depth of the last layer.
+        image_weights: file with a timm ViT's weights (.pth, .safetensors) to start from.
+        tubelet_init: how tubelets start from an image's patches: ``central`` frame, or ``average`` (Table 1).
+        **kwargs: see :class:`VideoClassifier`.
+
+    Raises:
+        ValueError: values that do not fit together; the message names them.
+    """
+
+    network: VideoTransformer
+
+    def __init__(
+        self,
+        num_classes: Classes,
+        frames: int = 32,
+        image_size: int = 224,
+        size: SizeName | ViTSize = "B",
+        patch: int = 16,
+        tubelet: int = 2,
+        sampled_frames: int | None = None,
+        variant: Literal[1, 2, 3, 4] = 1,
+        pool: Pool | None = None,
+        order: Order = "space_time",
+        temporal: Temporal = "encoder",
+        temporal_depth: int = 4,
+        dropout: float = 0.0,
+        drop_path: float = 0.0,
+        image_weights: str | None = None,
+        tubelet_init: TubeletInit = "central",
+        **kwargs: Any,
+    ) -> None:
+        network = vivit(
+            size if isinstance(size, ViTSize) else SIZES[size],
+            outputs(num_classes),
+            (image_size, image_size),
+            patch,
+            frames,
+            variant,
+            tubelet,
+            sampled_frames,
+            pool,
+            order,
+            temporal,
+            temporal_depth,
+            dropout,
+            drop_path,
+        )
+        super().__init__(network, num_classes=num_classes, **kwargs)
+        self.image_weights = image_weights
+        self.tubelet_init: TubeletInit = tubelet_init
+
+    def setup(self, stage: str) -> None:
+        """Start training from image weights, where given."""
+        if stage == "fit" and self.image_weights:
+            load_image_vit(self.network, read_weights(Path(self.image_weights)), self.tubelet_init)
+        super().setup(stage)

@@ -1,0 +1,80 @@
+"""A Perceiver assembled: latents read the clip's tokens, then transform among themselves."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from lit_video.attention import Bottleneck, Grid, Joint
+from lit_video.network.aggregation import LinearHead
+from lit_video.network.block import MLP
+from lit_video.network.embedding import JointEmbedding
+from lit_video.network.patches import Patches
+from lit_video.network.readout import mean_token
+from lit_video.network.transformer import VideoTransformer
+from lit_video.network.vit import ViTSize, encoder, init_backbone
+
+
+class Latents(nn.Module):
+    """Latents read the tokens ``reads`` times, each time followed by an equal share of the self-attention layers.
+
+    Shape: tokens ``(b, n, d) -> (b, latents, d)``.
+    Source: Perceiver, arXiv:2103.03206, section 3.1 (weights are not shared between reads).
+
+    Raises:
+        ValueError: the depth is no multiple of ``reads``.
+    """
+
+    def __init__(self, size: ViTSize, latents: int, reads: int = 1, drop_path: float = 0.0) -> None:
+        super().__init__()
+        if reads < 1 or size.depth % reads:
+            raise ValueError(f"reads is {reads}, expected a divisor of the depth {size.depth}")
+        if latents < 1:
+            raise ValueError(f"latents is {latents}, expected at least 1")
+        self.latents = nn.Parameter(torch.empty(1, latents, size.width))
+        nn.init.trunc_normal_(self.latents, std=0.02)
+        self.reads = nn.ModuleList(Bottleneck(size.width, size.heads).apply(init_backbone) for _ in range(reads))
+        self.mlps = nn.ModuleList(MLP(size.width, size.mlp_ratio).apply(init_backbone) for _ in range(reads))
+        self.layers = nn.ModuleList(encoder(size, lambda i: Joint(size.width, size.heads), drop_path))
+
+    def forward(self, x: Tensor, grid: Grid) -> Tensor:
+        """From tokens to latents."""
+        u = self.latents.expand(len(x), -1, -1)
+        share = len(self.layers) // len(self.reads)
+        for i, (read, mlp) in enumerate(zip(self.reads, self.mlps, strict=True)):
+            u = read(u, x)
+            u = u + mlp(u)
+            for layer in self.layers[i * share : (i + 1) * share]:
+                u = layer(u, Grid(u.shape[1], 1, 1))
+        return u
+
+
+def perceiver(
+    size: ViTSize,
+    classes: int,
+    image_size: tuple[int, int] = (224, 224),
+    patch: int = 16,
+    frames: int = 8,
+    tubelet: int = 1,
+    latents: int = 256,
+    reads: int = 1,
+    dropout: float = 0.0,
+    drop_path: float = 0.0,
+) -> VideoTransformer:
+    """Build a video transformer with a Perceiver bottleneck.
+
+    Args:
+        size: width, depth (layers among the latents) and heads.
+        classes: number of classes.
+        image_size: (height, width) in pixels.
+        patch: side of a patch in pixels.
+        frames: frames of a clip.
+        tubelet: frames of a tubelet.
+        latents: number of latents.
+        reads: how often the latents read the tokens.
+        dropout: before the classifier.
+        drop_path: stochastic depth of the last layer.
+    """
+    embed = JointEmbedding(Patches(size.width, patch, tubelet), frames, image_size, cls=False)
+    blocks = [Latents(size, latents, reads, drop_path)]
+    return VideoTransformer(embed, blocks, mean_token, LinearHead(size.width, classes, dropout))

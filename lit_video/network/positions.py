@@ -1,0 +1,63 @@
+"""Learned position tables, and their resizing to another grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch.nn.functional as F
+from einops import rearrange, repeat
+from torch import Tensor
+
+from lit_video.attention import Grid
+
+PositionKind = Literal["none", "space", "space-time"]
+
+
+@dataclass(frozen=True)
+class Resizing:
+    """How positions serve a clip of another size or length than they were made for.
+
+    Args:
+        space: ``bicubic``, or ``nearest`` (TimeSformer's release).
+        time: ``linear``, ``nearest`` (TimeSformer's release), or ``repeat``, for clips of a multiple of the table's
+            length (X-ViT's release).
+    """
+
+    space: Literal["bicubic", "nearest"] = "bicubic"
+    time: Literal["linear", "nearest", "repeat"] = "linear"
+
+
+def resize_space(table: Tensor, source: tuple[int, int], target: tuple[int, int], mode: str = "bicubic") -> Tensor:
+    """Positions ``(..., h * w, d)`` of the grid ``source`` on the grid ``target``: ``(..., h' * w', d)``."""
+    if source == target:
+        return table
+    cells = rearrange(table, "r (h w) d -> r d h w", h=source[0])
+    cells = F.interpolate(cells, size=target, mode=mode, align_corners=False if mode == "bicubic" else None)
+    return rearrange(cells, "r d h w -> r (h w) d")
+
+
+def resize_time(table: Tensor, frames: int, mode: str = "linear") -> Tensor:
+    """Positions ``(r, t, d)`` for a clip of ``frames``: ``(r, frames, d)``.
+
+    Raises:
+        ValueError: ``repeat``, and the clip is no multiple of the table.
+    """
+    stored = table.shape[1]
+    if frames == stored:
+        return table
+    if mode == "repeat":
+        if frames % stored:
+            raise ValueError(f"frames {frames} is no multiple of {stored}, the length of the temporal positions")
+        return repeat(table, "r t d -> r (k t) d", k=frames // stored)
+    cells = rearrange(table, "r t d -> r d t")
+    cells = F.interpolate(cells, size=frames, mode=mode, align_corners=False if mode == "linear" else None)
+    return rearrange(cells, "r d t -> r t d")
+
+
+def resize_joint(table: Tensor, source: Grid, target: Grid, resizing: Resizing) -> Tensor:
+    """Positions ``(1, t * h * w, d)`` of one table over space and time, for another grid."""
+    table = rearrange(table, "1 (t s) d -> t s d", t=source.t)
+    table = resize_space(table, source[1:], target[1:], resizing.space)
+    table = resize_time(rearrange(table, "t s d -> s t d"), target.t, resizing.time)
+    return rearrange(table, "s t d -> 1 (t s) d")

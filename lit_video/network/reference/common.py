@@ -1,0 +1,175 @@
+"""What the loaders share: renaming, sizes that shapes tell, and strict filling."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+import torch
+from torch import Tensor
+
+from lit_video.attention import Grid
+from lit_video.network.transformer import VideoTransformer
+from lit_video.network.vit import ViTSize
+
+# timm's names -> ours; {} stands for a layer's number
+TIMM = {
+    "cls_token": "embed.cls_token",
+    "pos_embed": "embed.pos_embed",
+    "patch_embed.proj": "embed.patches.proj",
+    "blocks.{}.norm1": "blocks.{}.scheme.attn.norm",
+    "blocks.{}.attn.qkv": "blocks.{}.scheme.attn.qkv",
+    "blocks.{}.attn.proj": "blocks.{}.scheme.attn.proj",
+    "blocks.{}.norm2": "blocks.{}.mlp.norm",
+    "blocks.{}.mlp.fc1": "blocks.{}.mlp.fc1",
+    "blocks.{}.mlp.fc2": "blocks.{}.mlp.fc2",
+    "norm": "norm",
+    "head": "aggregate.head",
+}
+
+
+def new_name(key: str, names: Mapping[str, str]) -> str | None:
+    """A parameter's name under other names; ``names`` maps layers and lone parameters. ``None``: it has none."""
+    stem, _, leaf = key.rpartition(".")
+    number = re.search(r"\.(\d+)\.", key)
+    for name, suffix in ((key, ""), (stem, f".{leaf}")):
+        if name in names:
+            return names[name] + suffix
+        pattern = re.sub(r"\.\d+(?=\.|$)", ".{}", name, count=1)
+        if number and pattern in names:
+            return names[pattern].format(number[1]) + suffix
+    return None
+
+
+def rename(state_dict: Mapping[str, Tensor], names: Mapping[str, str]) -> dict[str, Tensor]:
+    """The state dict under our names.
+
+    Raises:
+        ValueError: a key has no place; all of them are named.
+    """
+    renamed = {key: new_name(key, names) for key in state_dict}
+    refuse_unknown(key for key, name in renamed.items() if name is None)
+    return {name: state_dict[key] for key, name in renamed.items() if name is not None}
+
+
+def refuse_unknown(keys: Iterable[str]) -> None:
+    """Raise if there are any keys left over."""
+    unknown = sorted(keys)
+    if unknown:
+        raise ValueError(f"unknown keys in the state dict: {', '.join(unknown)}")
+
+
+def take(renamed: Mapping[str, Tensor], key: str, axes: int) -> Tensor:
+    """A tensor that sizes are read from.
+
+    Raises:
+        ValueError: it is missing, or has another number of axes.
+    """
+    if key not in renamed:
+        raise ValueError(f"the state dict lacks what becomes {key}")
+    if renamed[key].ndim != axes:
+        raise ValueError(f"shapes that do not fit: {key} has {renamed[key].ndim} axes, expected {axes}")
+    return renamed[key]
+
+
+def fuse(renamed: dict[str, Tensor], names: tuple[str, str, str]) -> None:
+    """Join the projections to query, key and value, called ``names``, to ``qkv``, in place.
+
+    Raises:
+        ValueError: one of the three is missing, or of another shape.
+    """
+    for first in [key for key in renamed if f".{names[0]}." in key]:
+        keys = [first.replace(f".{names[0]}.", f".{name}.") for name in names]
+        parts = [take(renamed, key, renamed[first].ndim) for key in keys]
+        if len({part.shape for part in parts}) > 1:
+            raise ValueError(f"shapes that do not fit: {', '.join(keys)}")
+        renamed[first.replace(f".{names[0]}.", ".qkv.")] = torch.cat(parts)
+        for key in keys:
+            del renamed[key]
+
+
+def without_prefix(state_dict: Mapping[str, Tensor], *prefixes: str) -> dict[str, Tensor]:
+    """Names without prefixes that all of them share."""
+    for prefix in prefixes:
+        if state_dict and all(key.startswith(prefix) for key in state_dict):
+            state_dict = {key.removeprefix(prefix): value for key, value in state_dict.items()}
+    return dict(state_dict)
+
+
+def size_of(renamed: Mapping[str, Tensor], heads: int) -> ViTSize:
+    """Width, depth and hidden width of the encoder."""
+    width = take(renamed, "blocks.0.mlp.norm.weight", 1).shape[0]
+    hidden = take(renamed, "blocks.0.mlp.fc1.weight", 2).shape[0]
+    depth = 1 + max(int(match[1]) for key in renamed if (match := re.match(r"blocks\.(\d+)\.", key)))
+    return ViTSize(width, depth, heads, hidden / width)
+
+
+def patch_of(renamed: Mapping[str, Tensor]) -> int:
+    """Side of a patch in pixels."""
+    return take(renamed, "embed.patches.proj.weight", 4).shape[-1]
+
+
+def classes_of(renamed: Mapping[str, Tensor], head: str = "aggregate.head") -> int:
+    """Outputs of the classifier."""
+    return take(renamed, f"{head}.weight", 2).shape[0]
+
+
+def asked_grid(image_size: tuple[int, int], patch: int) -> tuple[int, int]:
+    """Grid (rows, columns) of the image size asked for.
+
+    Raises:
+        ValueError: the patch does not divide it.
+    """
+    if min(image_size) < 1 or image_size[0] % patch or image_size[1] % patch:
+        raise ValueError(f"image_size {image_size[0]}x{image_size[1]} is not divisible by the patch {patch}")
+    return image_size[0] // patch, image_size[1] // patch
+
+
+def stored_grid(cells: int, image_size: tuple[int, int], patch: int) -> tuple[int, int]:
+    """Grid (rows, columns) that spatial positions are laid out on: the one asked for, else the square of their number.
+
+    Raises:
+        ValueError: they are neither.
+    """
+    rows, columns = asked_grid(image_size, patch)
+    if rows * columns == cells:
+        return rows, columns
+    side = round(cells**0.5)
+    if side**2 != cells:
+        raise ValueError(f"image_size: {cells} stored positions are neither those of {image_size} pixels nor a square")
+    return side, side
+
+
+def stored_joint_grid(cells: int, image_size: tuple[int, int], patch: int, tubelets: int | None) -> Grid:
+    """Grid that positions over space and time are laid out on.
+
+    Given the tubelets along time, rows and columns are those of ``image_size``, else a square; without, time is what
+    ``image_size`` leaves.
+
+    Raises:
+        ValueError: the number of positions does not allow it.
+    """
+    rows, columns = asked_grid(image_size, patch)
+    t = tubelets or cells // (rows * columns)
+    if t < 1 or cells % t or (tubelets is None and cells % (rows * columns)):
+        raise ValueError(
+            f"image_size {image_size}: {cells} stored positions are not {tubelets or 't'} x {rows} x {columns}"
+        )
+    return Grid(t, *stored_grid(cells // t, image_size, patch))
+
+
+def fill(network: VideoTransformer, renamed: Mapping[str, Tensor]) -> VideoTransformer:
+    """Load strictly; the network in eval mode and in the weights' dtype.
+
+    Raises:
+        ValueError: keys are missing, left over, or of another shape.
+    """
+    expected = network.state_dict()
+    missing, extra = sorted(expected.keys() - renamed.keys()), sorted(renamed.keys() - expected.keys())
+    if missing or extra:
+        raise ValueError(f"the state dict lacks {missing or 'nothing'}, and has no place for {extra or 'nothing'}")
+    wrong = [key for key in expected if expected[key].shape != renamed[key].shape]
+    if wrong:
+        raise ValueError(f"shapes that do not fit: {', '.join(wrong)}")
+    network.to(next(iter(renamed.values())).dtype).load_state_dict(dict(renamed))
+    return network.eval()

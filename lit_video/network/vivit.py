@@ -1,0 +1,88 @@
+"""ViViT assembled: tubelets, and one of four ways to factorise space and time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from torch import nn
+
+from lit_video.attention import Factorised, FactorisedHeads, Joint, Scheme, Space
+from lit_video.attention.factorised import Order
+from lit_video.network.aggregation import LinearHead, TemporalEncoder, TemporalMean
+from lit_video.network.embedding import FrameEmbedding, JointEmbedding
+from lit_video.network.patches import Patches
+from lit_video.network.readout import clip_token, frame_means, frame_tokens, mean_token
+from lit_video.network.transformer import VideoTransformer
+from lit_video.network.vit import ViTSize, encoder
+
+# of models 1, 2 and 4; model 3 also takes an order
+SCHEMES: dict[int, type[Scheme]] = {1: Joint, 2: Space, 4: FactorisedHeads}
+Pool = Literal["token", "mean"]
+Temporal = Literal["encoder", "mean"]
+
+
+def vivit(
+    size: ViTSize,
+    classes: int,
+    image_size: tuple[int, int] = (224, 224),
+    patch: int = 16,
+    frames: int = 32,
+    variant: int = 1,
+    tubelet: int = 2,
+    sampled_frames: int | None = None,
+    pool: Pool | None = None,
+    order: Order = "space_time",
+    temporal: Temporal = "encoder",
+    temporal_depth: int = 4,
+    dropout: float = 0.0,
+    drop_path: float = 0.0,
+) -> VideoTransformer:
+    """Build a ViViT (arXiv:2103.15691), GELU and norms as in the released code.
+
+    Args:
+        size: width, depth and heads.
+        classes: number of classes.
+        image_size: (height, width) in pixels.
+        patch: side of a tubelet in pixels.
+        frames: frames of a clip.
+        variant: 1 joint, 2 factorised encoder, 3 factorised self-attention, 4 factorised dot-product attention.
+        tubelet: frames of a tubelet.
+        sampled_frames: uniform frame sampling: use this many frames of the clip only.
+        pool: ``token`` reads a class token, ``mean`` averages tokens; ``None`` for ``token`` in models 1 and 2, and
+            ``mean`` in 3 and 4, which have no class token.
+        order: which comes first in model 3.
+        temporal: in model 2, a temporal ``encoder``, or the ``mean`` over frames (the spatial-only baseline).
+        temporal_depth: layers of model 2's temporal encoder, L_t.
+        dropout: before the classifier.
+        drop_path: stochastic depth of the last layer.
+
+    Raises:
+        ValueError: values that do not fit together.
+    """
+    if variant not in (1, 2, 3, 4):
+        raise ValueError(f"variant is {variant}, expected 1, 2, 3 or 4")
+    pool = pool or ("token" if variant in (1, 2) else "mean")
+    if temporal not in ("encoder", "mean"):
+        raise ValueError(f"temporal is {temporal!r}, expected encoder or mean")
+    if pool == "token" and variant in (3, 4):
+        raise ValueError(f"pool is token, but variant {variant} has no class token")
+    cls = pool == "token"
+    patches = Patches(size.width, patch, tubelet, sampled_frames)
+
+    def scheme(i: int) -> Scheme:
+        if variant == 3:
+            return Factorised(size.width, size.heads, order)
+        return SCHEMES[variant](size.width, size.heads)
+
+    blocks = encoder(size, scheme, drop_path, gelu="tanh")
+    if variant != 2:
+        head = LinearHead(size.width, classes, dropout)
+        joint = JointEmbedding(patches, frames, image_size, cls)
+        return VideoTransformer(joint, blocks, clip_token if cls else mean_token, head)
+    embed = FrameEmbedding(patches, frames, image_size, "space", cls=cls)
+    aggregate: nn.Module = TemporalMean(size.width, classes, dropout)
+    if temporal == "encoder":
+        deep = replace(size, depth=temporal_depth)
+        aggregate = TemporalEncoder(deep, classes, embed.grid.t, cls, dropout, drop_path)
+    return VideoTransformer(embed, blocks, frame_tokens if cls else frame_means, aggregate)

@@ -1,0 +1,208 @@
+"""All attention schemes as the tests see them; a new scheme is one line of ``CASES``.
+
+What a step of a scheme attends is written as index sets over places of the grid, in the words of its paper. A token may
+have several sets: its branch is the mean over them (a class token that every group gets a copy of); a token without one
+takes no part in the step.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from itertools import chain, product
+from typing import NamedTuple
+
+import torch
+
+from lit_video.attention import (
+    Axial,
+    Bottleneck,
+    Divided,
+    Factorised,
+    FactorisedHeads,
+    Grid,
+    Joint,
+    LocalGlobal,
+    LocalWindow,
+    Mixing,
+    MixingPlan,
+    Scheme,
+    Space,
+)
+
+WIDTH, HEADS, LATENTS = 12, 4, 3
+
+
+class Token(NamedTuple):
+    """Place of a token; a class token has no row and column, that of a clip and a latent no frame either."""
+
+    t: int | None = None
+    h: int | None = None
+    w: int | None = None
+
+    @property
+    def is_patch(self):
+        return self.h is not None
+
+
+Sets = Callable[[Token, list[Token], Grid], list[list[int]]]
+
+
+class Step(NamedTuple):
+    """One attention with its residual: the names of its weights, and what each token attends in it."""
+
+    attn: str
+    sets: Sets
+    fc: str | None = None
+    second_half: Sets | None = None  # of the heads, where they attend something else
+
+
+class Case(NamedTuple):
+    """A scheme, its tokens, its steps in order, and the axes whose order it tells."""
+
+    factory: Callable[[int, int], Scheme]
+    layout: str
+    steps: tuple[Step, ...]
+    order_matters: tuple[str, ...] = ()
+    even: bool = False
+
+    def layer(self, seed=0, heads=HEADS, width=WIDTH):
+        """In float64, every parameter random."""
+        return randomised(self.factory(width, heads), seed)
+
+    def tokens(self, grid, clips=2, width=WIDTH):
+        torch.manual_seed(1)
+        return torch.randn(clips, len(self.places(grid)), width, dtype=torch.float64)
+
+    def places(self, grid):
+        """Places of a clip's tokens, in the order of the tokens."""
+        frames = [[Token(t, h, w) for h, w in product(range(grid.h), range(grid.w))] for t in range(grid.t)]
+        if self.layout == "frame":
+            return [place for t, frame in enumerate(frames) for place in (Token(t), *frame)]
+        return [Token()] * {"clip": 1, "none": 0, "latents": LATENTS}[self.layout] + list(chain(*frames))
+
+    @property
+    def grids(self):
+        return EVEN_GRIDS if self.even else GRIDS
+
+    @property
+    def grid(self):
+        """Small, and with company for every token along every axis."""
+        return Grid(4, 2, 4) if self.even else Grid(3, 2, 3)
+
+
+class Reading(Scheme):
+    """The bottleneck in a scheme's clothes: the first tokens are the latents; the others are read, and stay."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.read = Bottleneck(width, heads)
+
+    def forward(self, x, grid):
+        latents, tokens = x[:, :LATENTS], x[:, LATENTS:]
+        return torch.cat((self.read(latents, tokens), tokens), dim=1)
+
+
+def randomised(layer, seed=0):
+    torch.manual_seed(seed)
+    for parameter in layer.double().parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    return layer
+
+
+def everything(i, j, grid):
+    return True
+
+
+def same_frame(i, j, grid):
+    return i.t == j.t
+
+
+def same_place(i, j, grid):
+    return (i.h, i.w) == (j.h, j.w)
+
+
+def same_row(i, j, grid):
+    return (i.t, i.h) == (j.t, j.h)
+
+
+def same_column(i, j, grid):
+    return (i.t, i.w) == (j.t, j.w)
+
+
+def same_quadrant(i, j, grid):
+    return (2 * i.h < grid.h) == (2 * j.h < grid.h) and (2 * i.w < grid.w) == (2 * j.w < grid.w)
+
+
+def even_distance(i, j, grid):
+    return all((a - b) % 2 == 0 for a, b in zip(i, j, strict=True))
+
+
+def frames_apart(window):
+    return lambda i, j, grid: abs(i.t - j.t) <= window
+
+
+def alike(sees):
+    """Every token attends the tokens it sees; a class token is a token like any other."""
+    return lambda i, places, grid: [[n for n, j in enumerate(places) if sees(i, j, grid)]]
+
+
+def patches_only(sees):
+    """Class tokens neither attend nor are attended."""
+
+    def sets(i, places, grid):
+        return [[n for n, j in enumerate(places) if j.is_patch and sees(i, j, grid)]] if i.is_patch else []
+
+    return sets
+
+
+def class_copies(sees):
+    """Each group of patches that see each other has the class token too, which averages over the groups."""
+    patches = patches_only(sees)
+
+    def sets(i, places, grid):
+        cls = [n for n, j in enumerate(places) if not j.is_patch]
+        members = [i] if i.is_patch else [j for j in places if j.is_patch]
+        groups = {tuple(group) for member in members for group in patches(member, places, grid)}
+        return [[*cls, *group] for group in sorted(groups)]
+
+    return sets
+
+
+def latents_read(i, places, grid):
+    return [] if i.is_patch else [[n for n, j in enumerate(places) if j.is_patch]]
+
+
+GRIDS = [Grid(3, 2, 5), Grid(1, 1, 1), Grid(5, 1, 3), Grid(1, 3, 2), Grid(4, 2, 2)]
+EVEN_GRIDS = [Grid(2, 4, 6), Grid(2, 2, 2), Grid(6, 2, 4), Grid(4, 6, 2)]
+
+IN_TIME, IN_SPACE = Step("time_attn", alike(same_place)), Step("attn", alike(same_frame))
+IN_CLIP = Step("attn", alike(everything))
+DIVIDED = (Step("time_attn", patches_only(same_place), "time_fc"), Step("attn", class_copies(same_frame)))
+AXIAL = (DIVIDED[0], Step("row_attn", patches_only(same_row), "row_fc"), Step("attn", class_copies(same_column)))
+LOCAL_GLOBAL = (
+    Step("local_attn", patches_only(same_quadrant), "local_fc"),
+    Step("attn", class_copies(even_distance)),
+)
+
+# fmt: off
+CASES = {
+    "space": Case(Space, "frame", (IN_SPACE,)),
+    "space_no_cls": Case(Space, "none", (IN_SPACE,)),
+    "joint": Case(Joint, "clip", (IN_CLIP,)),
+    "joint_no_cls": Case(Joint, "none", (IN_CLIP,)),
+    "local_1": Case(LocalWindow, "frame", (Step("attn", alike(frames_apart(1))),), ("frames",)),
+    "local_2": Case(partial(LocalWindow, window=2), "none", (Step("attn", alike(frames_apart(2))),), ("frames",)),
+    "divided": Case(Divided, "clip", DIVIDED),
+    "local_global": Case(LocalGlobal, "clip", LOCAL_GLOBAL, ("frames", "patches"), even=True),
+    "axial": Case(Axial, "clip", AXIAL, ("patches",)),
+    "factorised": Case(Factorised, "none", (IN_SPACE, IN_TIME)),
+    "factorised_time_first": Case(partial(Factorised, order="time_space"), "none", (IN_TIME, IN_SPACE)),
+    "factorised_heads": Case(FactorisedHeads, "none", (Step("attn", alike(same_place), None, alike(same_frame)),)),
+    "bottleneck": Case(Reading, "latents", (Step("read", latents_read),)),
+    "mixing": Case(partial(Mixing, plan=MixingPlan(ratio=1.0)), "frame", (), ("frames",)),  # equations: test_mixing.py
+}
+# fmt: on
+WITH_STEPS = [name for name, case in CASES.items() if case.steps]
+
+
+def close(a, b, tolerance=1e-12):
+    torch.testing.assert_close(a, b, atol=tolerance, rtol=tolerance)

@@ -1,0 +1,167 @@
+"""What gradients tell of the schemes: who sees whom, that no weight is dead, that layers that start at zero learn."""
+
+import pytest
+import torch
+from scheme_cases import (
+    CASES,
+    HEADS,
+    WIDTH,
+    WITH_STEPS,
+    close,
+    even_distance,
+    everything,
+    frames_apart,
+    same_column,
+    same_frame,
+    same_place,
+    same_quadrant,
+)
+from torch.func import functional_call
+
+from lit_video.attention import Grid, ZeroLinear
+
+
+def seen(case, layers, grid):
+    """For each output token, the set of input tokens with a gradient."""
+    x = case.tokens(grid, clips=1).requires_grad_()
+    y = x
+    for layer in layers:
+        y = layer(y, grid)
+    outputs = (y * torch.randn_like(y)).sum((0, 2))
+    (gradients,) = torch.autograd.grad(outputs, x, torch.eye(len(outputs)).to(y), is_grads_batched=True)
+    return [set(row.nonzero().flatten().tolist()) for row in gradients[:, 0].abs().amax(-1) > 1e-12]
+
+
+def reachable(case, grid, layers):
+    """The same from the index sets, step after step; residuals keep every token in its own view."""
+    places = case.places(grid)
+    found = [{n} for n in range(len(places))]
+    for step in case.steps * layers:
+        halves = [sets for sets in (step.sets, step.second_half) if sets]
+        attended = [{j for sets in halves for group in sets(i, places, grid) for j in group} for i in places]
+        found = [set().union(found[n], *(found[j] for j in attended[n])) for n in range(len(places))]
+    return found
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("name", WITH_STEPS)
+def test_every_token_sees_what_the_index_sets_lead_to(name, layers):
+    case = CASES[name]
+    grid = Grid(2, 2, 2) if case.even else Grid(4, 2, 2)
+    assert seen(case, [case.layer(seed) for seed in range(layers)], grid) == reachable(case, grid, layers)
+
+
+def cross(i, j, grid):
+    return same_frame(i, j, grid) or same_place(i, j, grid)
+
+
+@pytest.mark.parametrize(
+    ("name", "grid", "one_layer", "two_layers"),
+    [
+        ("space", Grid(3, 2, 2), same_frame, same_frame),
+        ("joint", Grid(3, 2, 2), everything, everything),
+        ("local_1", Grid(6, 1, 2), frames_apart(1), frames_apart(2)),
+        ("local_2", Grid(7, 1, 2), frames_apart(2), frames_apart(4)),
+        ("divided", Grid(3, 2, 2), everything, everything),
+        ("axial", Grid(3, 2, 3), everything, everything),
+        ("factorised", Grid(3, 2, 2), everything, everything),
+        ("factorised_time_first", Grid(3, 2, 2), everything, everything),
+        ("factorised_heads", Grid(3, 2, 2), cross, everything),
+        ("local_global", Grid(2, 4, 4), everything, everything),
+        # so small a quadrant has one kind of row and column, and the class token leads out of it in the second layer
+        ("local_global", Grid(4, 2, 2), same_quadrant, everything),
+    ],
+)
+def test_patches_see_what_the_paper_promises(name, grid, one_layer, two_layers):
+    check_patches(CASES[name], grid, CASES[name].layer, one_layer, two_layers)
+
+
+@pytest.mark.parametrize(
+    ("name", "one_layer", "two_layers"),
+    [
+        ("divided", same_frame, everything),
+        ("axial", same_column, everything),
+        ("local_global", even_distance, everything),
+        ("factorised", same_frame, same_frame),
+        ("factorised_time_first", same_frame, same_frame),
+    ],
+)
+def test_at_first_frames_meet_in_the_class_token_or_not_at_all(name, one_layer, two_layers):
+    def fresh(seed):
+        layer = CASES[name].layer(seed)
+        for module in layer.modules():
+            if isinstance(module, ZeroLinear):
+                module.reset_parameters()
+        return layer
+
+    check_patches(CASES[name], Grid(4, 2, 2), fresh, one_layer, two_layers)
+
+
+def check_patches(case, grid, build, *promises):
+    places = case.places(grid)
+    patches = [n for n, place in enumerate(places) if place.is_patch]
+    for layers, sees in enumerate(promises, start=1):
+        views = seen(case, [build(seed) for seed in range(layers)], grid)
+        for n in patches:
+            assert views[n] & set(patches) == {j for j in patches if sees(places[n], places[j], grid)}
+
+
+def without_key_bias(name, tensor):
+    """A constant added to all keys cancels in the softmax: the bias of the keys has no gradient."""
+    if name.endswith("qkv.bias"):
+        query, _, value = tensor.chunk(3)
+        return torch.cat((query, value))
+    return tensor.chunk(2)[1] if name.endswith("kv.bias") else tensor
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_parameter_is_dead(name):
+    case = CASES[name]
+    layer, x = case.layer(), case.tokens(case.grid)
+    y = layer(x, case.grid)
+    (y * torch.randn_like(y)).sum().backward()
+    gradients = {key: without_key_bias(key, parameter.grad) for key, parameter in layer.named_parameters()}
+    assert [key for key, gradient in gradients.items() if gradient.abs().min() < 1e-9] == []
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_new_layer_learns_with_all_it_has(name):
+    """The second step moves what lies before a layer that starts at zero."""
+    case = CASES[name]
+    torch.manual_seed(0)
+    layer, x = case.factory(WIDTH, HEADS).double(), case.tokens(case.grid)
+    start = {key: parameter.detach().clone() for key, parameter in layer.named_parameters()}
+    target = torch.randn_like(x)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    losses = []
+    for _ in range(4):
+        loss = (layer(x, case.grid) - target).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses == sorted(losses, reverse=True)
+    change = {key: without_key_bias(key, parameter - start[key]) for key, parameter in layer.named_parameters()}
+    assert [key for key, moved in change.items() if moved.abs().max() < 1e-8] == []
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_of_tokens_and_of_every_parameter(name):
+    case, grid = CASES[name], Grid(2, 2, 2)
+    layer, x = case.layer(heads=2, width=4), case.tokens(grid, clips=1, width=4).requires_grad_()
+    names, parameters = zip(*layer.named_parameters(), strict=True)
+
+    def call(tokens, *values):
+        return functional_call(layer, dict(zip(names, values, strict=True)), (tokens, grid))
+
+    assert torch.autograd.gradcheck(call, (x, *parameters))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_clips_know_nothing_of_each_other(name):
+    case = CASES[name]
+    layer, x = case.layer(), case.tokens(case.grid, clips=3).requires_grad_()
+    y = layer(x, case.grid)
+    close(y, torch.cat([layer(clip, case.grid) for clip in x.split(1)]))
+    (gradient,) = torch.autograd.grad((y[1] * torch.randn_like(y[1])).sum(), x)
+    assert gradient.abs().amax((1, 2)).gt(0).tolist() == [False, True, False]

@@ -1,0 +1,120 @@
+"""Each scheme must be what its paper says: index sets in words, loops over tokens and heads, softmax written out."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scheme_cases import CASES, WITH_STEPS, close
+
+from lit_video.attention import Factorised, FactorisedHeads, Grid, LocalWindow
+
+
+def norm(x, weights, name):
+    z = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-6)
+    return z * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+
+
+def linear(x, weights, name):
+    return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
+
+
+def projected(x, weights):
+    """Query, key and value ``(n, d)`` of all tokens."""
+    if "qkv.weight" in weights:
+        return np.split(linear(norm(x, weights, "norm"), weights, "qkv"), 3, axis=1)
+    return linear(norm(x, weights, "norm"), weights, "q"), *np.split(
+        linear(norm(x, weights, "token_norm"), weights, "kv"), 2, axis=1
+    )
+
+
+def attention(query, keys, values):
+    """One head of one token: the mean of the values under the softmax of the scores."""
+    scores = [math.exp(sum(query * key) / math.sqrt(len(query))) for key in keys]
+    return sum(score * value for score, value in zip(scores, values, strict=True)) / sum(scores)
+
+
+def step_by_loops(layer, step, x, places, grid, heads):
+    """One step of one clip ``(n, d)``, residual included."""
+    attn = layer.get_submodule(step.attn)
+    weights = {name: parameter.detach().numpy() for name, parameter in attn.named_parameters()}
+    q, k, v = projected(x, weights)
+    c = x.shape[1] // heads
+    out = x.copy()
+    for n, place in enumerate(places):
+        merged = np.zeros(x.shape[1])
+        for a in range(heads):
+            head = slice(a * c, (a + 1) * c)
+            sets = step.second_half if step.second_half and a >= heads // 2 else step.sets
+            copies = sets(place, places, grid)
+            for seen in copies:
+                merged[head] += attention(q[n, head], k[seen, head], v[seen, head]) / len(copies)
+        if not copies:
+            continue
+        branch = linear(merged, weights, "proj")
+        if step.fc:
+            fc = layer.get_submodule(step.fc)
+            branch = fc.weight.detach().numpy() @ branch + fc.bias.detach().numpy()
+        out[n] += branch
+    return out
+
+
+def by_loops(case, layer, x, grid, heads):
+    clips = []
+    for clip in x.numpy():
+        for step in case.steps:
+            clip = step_by_loops(layer, step, clip, case.places(grid), grid, heads)
+        clips.append(clip)
+    return torch.from_numpy(np.stack(clips))
+
+
+@pytest.mark.parametrize(
+    ("name", "grid"),
+    [
+        pytest.param(name, grid, id=f"{name}-{'x'.join(map(str, grid))}")
+        for name in WITH_STEPS
+        for grid in CASES[name].grids
+    ],
+)
+def test_equals_its_index_sets_written_as_loops(name, grid):
+    case = CASES[name]
+    layer, x = case.layer(), case.tokens(grid)
+    with torch.no_grad():
+        close(layer(x, grid), by_loops(case, layer, x, grid, 4))
+
+
+@pytest.mark.parametrize("heads", [2, 6])
+@pytest.mark.parametrize("name", WITH_STEPS)
+def test_equals_the_loops_for_other_numbers_of_heads(name, heads):
+    case = CASES[name]
+    grid, layer = Grid(2, 2, 2), case.layer(heads=heads)
+    x = case.tokens(grid, clips=1)
+    with torch.no_grad():
+        close(layer(x, grid), by_loops(case, layer, x, grid, heads))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_width_that_heads_do_not_divide_is_refused(name):
+    with pytest.raises(ValueError, match="width 10 is not divisible by heads 4"):
+        CASES[name].factory(10, 4)
+
+
+@pytest.mark.parametrize("grid", [Grid(1, 2, 2), Grid(2, 3, 2), Grid(2, 2, 5), Grid(3, 1, 1)], ids=str)
+def test_local_global_refuses_an_odd_axis(grid):
+    case = CASES["local_global"]
+    message = f"local_global needs a grid of even numbers, this one is {grid.t} x {grid.h} x {grid.w}"
+    with pytest.raises(ValueError, match=message):
+        case.layer()(case.tokens(grid), grid)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: LocalWindow(8, 2, window=-1), "window is -1"),
+        (lambda: Factorised(8, 2, order="space"), "order is 'space', expected space_time or time_space"),
+        (lambda: FactorisedHeads(9, 3), "heads is 3, expected an even number"),
+    ],
+)
+def test_a_scheme_that_cannot_be_is_refused(build, message):
+    with pytest.raises(ValueError, match=message):
+        build()

@@ -1,0 +1,192 @@
+"""Every network learns with all its parameters, on any grid, checkpointed, compiled, exported and in low precision."""
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from lit_video.attention import MixingPlan
+from lit_video.network.block import Block, checkpoint_blocks
+from lit_video.network.perceiver import perceiver
+from lit_video.network.timesformer import SCHEMES, timesformer
+from lit_video.network.vit import ViTSize
+from lit_video.network.vivit import vivit
+from lit_video.network.xvit import aggregation, xvit
+
+SIZE, CLASSES, PATCH = ViTSize(16, 2, 2), 5, 4
+COMMON = dict(size=SIZE, classes=CLASSES, patch=PATCH)
+MEAN = dict(aggregate=aggregation(SIZE, CLASSES, 0))
+NETWORKS = {
+    "xvit": (xvit, {}),
+    "xvit_mean": (xvit, MEAN),
+    "xvit_summary": (xvit, dict(plan=MixingPlan(summary=True))),
+    "xvit_exact": (xvit, dict(exact=True)),
+    **{f"timesformer_{attention}": (timesformer, dict(attention=attention)) for attention in SCHEMES},
+    "vivit_1": (vivit, dict(variant=1)),
+    "vivit_1_mean": (vivit, dict(variant=1, pool="mean")),
+    "vivit_1_sampled": (vivit, dict(variant=1, sampled_frames=2, tubelet=1)),
+    "vivit_2": (vivit, dict(variant=2, temporal_depth=1)),
+    "vivit_2_mean": (vivit, dict(variant=2, pool="mean", temporal_depth=1)),
+    "vivit_2_baseline": (vivit, dict(variant=2, temporal="mean")),
+    "vivit_3": (vivit, dict(variant=3)),
+    "vivit_3_time_space": (vivit, dict(variant=3, order="time_space")),
+    "vivit_4": (vivit, dict(variant=4)),
+    "perceiver": (perceiver, dict(latents=3)),
+    "perceiver_twice": (perceiver, dict(latents=3, reads=2, tubelet=2)),
+}
+
+
+def build(name, frames=4, image_size=(8, 8), **changes):
+    """Randomised, because what starts at zero hides what lies before it."""
+    torch.manual_seed(0)
+    builder, options = NETWORKS[name]
+    network = builder(**COMMON | copy.deepcopy(options) | changes, frames=frames, image_size=image_size)
+    for key, parameter in network.named_parameters():
+        nn.init.normal_(parameter, mean=float("norm" in key and key.endswith("weight")), std=0.3)
+    return network.eval()
+
+
+def clip_of(frames=4, height=8, width=8, count=2, dtype=torch.float32):
+    return torch.randn(count, 3, frames, height, width, generator=torch.Generator().manual_seed(1), dtype=dtype)
+
+
+def gradients(network, seed=0):
+    """Loss and gradients of a training step."""
+    torch.manual_seed(seed)
+    network.zero_grad()
+    loss = F.cross_entropy(network(clip_of()), torch.tensor([1, 3]))
+    loss.backward()
+    return {"loss": loss.detach(), **{key: parameter.grad.clone() for key, parameter in network.named_parameters()}}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_parameter_gets_a_gradient(name):
+    network = build(name).double()
+    logits = network(clip_of(dtype=torch.float64))
+    (logits * torch.randn_like(logits)).sum().backward()
+    dead = [
+        key for key, parameter in network.named_parameters() if parameter.grad is None or parameter.grad.norm() < 1e-9
+    ]
+    assert dead == []
+
+
+# frames, height, width; grids of even numbers, which every scheme can serve, and of others
+EVEN = [(2, 8, 8), (4, 8, 24), (8, 16, 8)]
+ODD = [(2, 4, 4), (6, 12, 8), (10, 4, 20)]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_any_number_of_frames_and_any_image_size_is_classified(name):
+    network, shapes = build(name).double(), EVEN if name == "timesformer_local_global" else EVEN + ODD
+    for shape in shapes:
+        clips = clip_of(*shape, count=3, dtype=torch.float64)
+        with torch.no_grad():
+            logits, alone = network(clips), torch.cat([network(clip[None]) for clip in clips])
+        assert logits.shape == (3, CLASSES)
+        torch.testing.assert_close(logits, alone, atol=1e-11, rtol=1e-11)
+        assert (logits[0] - logits[1]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize(("shape", "message"), [((4, 8, 10), "8x10"), ((4, 6, 8), "6x8"), ((4, 2, 8), "2x8")])
+def test_an_image_that_the_patch_does_not_divide_is_named(name, shape, message):
+    message = f"image_size {message} is not divisible by the patch 4"
+    with pytest.raises(ValueError, match=message):
+        build(name)(clip_of(*shape))
+    with pytest.raises(ValueError, match=message):
+        build(name, shape[0], shape[1:])
+
+
+TUBELETS = [name for name in NETWORKS if name.startswith(("vivit", "perceiver_")) and "sampled" not in name]
+
+
+@pytest.mark.parametrize("name", TUBELETS)
+def test_a_clip_that_tubelets_do_not_divide_is_named(name):
+    for frames in (1, 5):
+        message = f"frames {frames} is not divisible into tubelets of 2"
+        with pytest.raises(ValueError, match=message):
+            build(name)(clip_of(frames))
+        with pytest.raises(ValueError, match=message):
+            build(name, frames)
+
+
+@pytest.mark.parametrize("shape", [(3, 8, 8), (4, 12, 8), (4, 8, 4)])
+def test_local_global_attention_names_a_grid_of_odd_numbers(shape):
+    with pytest.raises(ValueError, match="local_global needs a grid of even numbers"):
+        build("timesformer_local_global")(clip_of(*shape))
+    with pytest.raises(ValueError, match="local_global needs a grid of even numbers"):
+        build("timesformer_local_global", shape[0], shape[1:])
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_activation_checkpointing_changes_neither_loss_nor_gradients(name):
+    plain = build(name, drop_path=0.4).train()
+    saving = copy.deepcopy(plain)
+    checkpoint_blocks(saving)
+    runs = []
+    blocks = [module for module in saving.modules() if isinstance(module, Block)]
+    for block in blocks:
+        block.mlp.register_forward_pre_hook(lambda *_: runs.append(1))
+    expected, found = gradients(plain), gradients(saving)
+    assert len(runs) == 2 * len(blocks)
+    assert all(torch.equal(found[key], value) for key, value in expected.items())
+    runs.clear()
+    with torch.no_grad():
+        assert torch.equal(saving.eval()(clip_of()), plain.eval()(clip_of()))
+    assert len(runs) == len(blocks)
+
+
+def test_checkpointing_needs_blocks():
+    with pytest.raises(ValueError, match="the network has no transformer blocks"):
+        checkpoint_blocks(nn.Linear(2, 2))
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_stochastic_depth_drops_in_training_only(name):
+    network, without = build(name, drop_path=0.8).train(), build(name)
+    found = [gradients(network, seed) for seed in range(4)]
+    assert all(value.isfinite().all() for run in found for value in run.values())
+    assert len({run["loss"].item() for run in found}) > 1
+    assert torch.equal(network.eval()(clip_of()), without(clip_of()))
+
+
+SHALLOW = dict(size=ViTSize(16, 1, 2))
+VARIANTS = {"xvit_mean", "vivit_1_mean", "vivit_2_mean", "vivit_3_time_space", "perceiver_twice"}
+
+
+def check_compiled(network):
+    expected = gradients(network)
+    torch.compiler.reset()
+    found = gradients(torch.compile(network, fullgraph=True, backend="eager"))
+    for value, theirs in zip(expected.values(), found.values(), strict=True):
+        torch.testing.assert_close(theirs, value, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", sorted(NETWORKS.keys() - VARIANTS))
+def test_whole_networks_compile_into_one_graph(name):
+    check_compiled(build(name, **SHALLOW).train())
+
+
+def test_stochastic_depth_compiles_into_one_graph():
+    check_compiled(build("vivit_1", drop_path=0.4).train())
+
+
+@pytest.mark.parametrize("name", sorted(NETWORKS.keys() - VARIANTS))
+def test_networks_can_be_exported(name):
+    network, clip = build(name, **SHALLOW), clip_of()
+    exported = torch.export.export(network, (clip,)).module()
+    with torch.no_grad():
+        torch.testing.assert_close(exported(clip), network(clip), atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_low_precision_is_close(name):
+    network, clip = build(name), clip_of(count=8)
+    with torch.no_grad():
+        expected = network(clip)
+        with torch.autocast("cpu", torch.bfloat16):
+            found = network(clip)
+    assert found.isfinite().all()
+    assert (found.float() - expected).norm() < 0.05 * expected.norm()

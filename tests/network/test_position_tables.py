@@ -1,0 +1,164 @@
+"""Positions of another grid: each rule against the sum that defines it, and in every embedding."""
+
+import math
+
+import pytest
+import torch
+
+from lit_video.attention import Grid
+from lit_video.network.embedding import ClipEmbedding, FrameEmbedding, JointEmbedding
+from lit_video.network.patches import Patches
+from lit_video.network.positions import Resizing, resize_joint, resize_space, resize_time
+
+PAIRS = [(1, 1), (1, 4), (2, 3), (4, 8), (8, 3), (5, 7), (6, 1)]
+
+
+def linear(source, target):
+    """Matrix ``(target, source)`` of linear interpolation between cells' centres, the ends held."""
+    matrix = torch.zeros(target, source, dtype=torch.float64)
+    for i in range(target):
+        place = min(max((i + 0.5) * source / target - 0.5, 0), source - 1)
+        left = min(int(place), source - 1)
+        matrix[i, left] += 1 - (place - left)
+        matrix[i, min(left + 1, source - 1)] += place - left
+    return matrix
+
+
+def cubic(source, target):
+    """The same of Keys' kernel with a = -0.75, cells beyond the edge repeating the edge."""
+    a, matrix = -0.75, torch.zeros(target, source, dtype=torch.float64)
+    for i in range(target):
+        centre = (i + 0.5) * source / target - 0.5
+        for j in range(math.floor(centre) - 1, math.floor(centre) + 3):
+            x = abs(centre - j)
+            near = (a + 2) * x**3 - (a + 3) * x**2 + 1
+            matrix[i, min(max(j, 0), source - 1)] += near if x <= 1 else a * (x**3 - 5 * x**2 + 8 * x - 4)
+    return matrix
+
+
+def nearest(source, target):
+    """The same of the cell that the left edge falls in, in integers."""
+    matrix = torch.zeros(target, source, dtype=torch.float64)
+    for i in range(target):
+        matrix[i, i * source // target] = 1
+    return matrix
+
+
+def table(rows, slots=0, width=3):
+    return torch.randn(1, slots + rows, width, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+@pytest.mark.parametrize(("mode", "matrix"), [("linear", linear), ("nearest", nearest)])
+def test_time_is_resized_as_by_hand(mode, matrix, source, target):
+    stored = table(source)
+    expected = (matrix(source, target) @ stored[0])[None]
+    torch.testing.assert_close(resize_time(stored, target, mode), expected, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize(("source", "target"), [((3, 3), (2, 5)), ((2, 4), (4, 2)), ((1, 3), (3, 1)), ((4, 4), (8, 6))])
+@pytest.mark.parametrize(("mode", "matrix"), [("bicubic", cubic), ("nearest", nearest)])
+def test_space_is_resized_as_by_hand(mode, matrix, source, target):
+    stored = table(source[0] * source[1])
+    rows, columns = (matrix(s, t) for s, t in zip(source, target, strict=True))
+    expected = torch.einsum("y h, x w, h w d -> y x d", rows, columns, stored[0].unflatten(0, source)).flatten(0, 1)
+    torch.testing.assert_close(resize_space(stored, source, target, mode), expected[None], atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("frames", [2, 4, 6])
+def test_repeated_positions_start_again_for_every_group(frames):
+    stored = table(2)
+    assert torch.equal(resize_time(stored, frames, "repeat"), torch.cat([stored] * (frames // 2), dim=1))
+
+
+@pytest.mark.parametrize("frames", [1, 3, 5])
+def test_repeated_positions_serve_whole_groups_only(frames):
+    with pytest.raises(ValueError, match=f"frames {frames} is no multiple of 2, the length of the temporal positions"):
+        resize_time(table(2), frames, "repeat")
+
+
+@pytest.mark.parametrize("mode", ["linear", "nearest", "repeat"])
+def test_the_same_length_and_size_are_the_table_itself(mode):
+    stored = table(6)
+    assert resize_time(stored, 6, mode) is stored
+    assert resize_space(stored, (2, 3), (2, 3)) is stored
+
+
+@pytest.mark.parametrize(
+    ("resizing", "space", "time"),
+    [(Resizing(), cubic, linear), (Resizing("nearest", "nearest"), nearest, nearest)],
+    ids=["bicubic_linear", "nearest"],
+)
+@pytest.mark.parametrize("target", [Grid(3, 4, 2), Grid(2, 4, 6), Grid(5, 2, 3), Grid(1, 1, 1)])
+def test_a_table_over_space_and_time_is_resized_along_each(target, resizing, space, time):
+    source, stored = Grid(2, 2, 3), table(12)
+    cells = stored[0].unflatten(0, source)
+    matrices = [make(s, t) for make, s, t in zip((time, space, space), source, target, strict=True)]
+    expected = torch.einsum("o t, y h, x w, t h w d -> o y x d", *matrices, cells).flatten(0, 2)
+    torch.testing.assert_close(resize_joint(stored, source, target, resizing), expected[None], atol=1e-12, rtol=0)
+
+
+EMBEDDINGS = {
+    "frame": (FrameEmbedding, {}, 1),
+    "frame_without_cls": (FrameEmbedding, dict(cls=False, positions="space"), 1),
+    "clip": (ClipEmbedding, {}, 1),
+    "clip_space": (ClipEmbedding, dict(positions="space"), 1),
+    "joint": (JointEmbedding, {}, 2),
+    "joint_without_cls": (JointEmbedding, dict(cls=False), 2),
+}
+RULES = {
+    "bicubic_linear": (None, cubic, linear),
+    "nearest": (Resizing("nearest", "nearest"), nearest, nearest),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("target", [Grid(2, 2, 3), Grid(3, 4, 2), Grid(1, 2, 3), Grid(2, 3, 2)])
+@pytest.mark.parametrize("name", EMBEDDINGS)
+def test_every_embedding_adds_the_positions_of_the_clip_s_own_grid(name, target, rule):
+    """Of clips of zeros: the bias, the class token and the positions are all there is."""
+    kind, options, tubelet = EMBEDDINGS[name]
+    resizing, space, time = RULES[rule]
+    source = Grid(2, 2, 3)
+    embed = kind(Patches(5, 4, tubelet), 2 * tubelet, (8, 12), resizing=resizing, **options).double()
+    for parameter in embed.parameters():
+        torch.nn.init.normal_(parameter)
+    slots, bias = embed.slots, embed.patches.proj.bias
+    matrices = [make(s, t) for make, s, t in zip((time, space, space), source, target, strict=True)]
+    cells = embed.pos_embed[0, slots:]
+    if kind is JointEmbedding:
+        cells = torch.einsum("o t, y h, x w, t h w d -> o y x d", *matrices, cells.unflatten(0, source))
+    else:
+        cells = torch.einsum("y h, x w, h w d -> y x d", *matrices[1:], cells.unflatten(0, source[1:]))
+        cells = cells.expand(target.t, *cells.shape)
+    times = torch.zeros(target.t, 5).double() if embed.temp_embed is None else matrices[0] @ embed.temp_embed[0]
+    expected = (bias + cells + times[:, None, None]).flatten(1, 2)
+    if slots:
+        cls = (embed.cls_token + embed.pos_embed[:, :1])[0]
+        if kind is FrameEmbedding:
+            expected = torch.cat((cls + times[:, None], expected), dim=1)
+        else:
+            expected = torch.cat((cls, expected.flatten(0, 1)), dim=0)
+    clip = torch.zeros(2, 3, target.t * tubelet, target.h * 4, target.w * 4, dtype=torch.float64)
+    with torch.no_grad():
+        tokens, grid = embed(clip)
+    assert grid == target
+    expected = expected.reshape(1, -1, 5).expand(2, -1, -1)
+    torch.testing.assert_close(tokens, expected.detach(), atol=1e-12, rtol=0)
+
+
+def test_no_positions_are_no_parameters_and_the_class_token_is_left():
+    for kind, options in ((FrameEmbedding, {}), (ClipEmbedding, {})):
+        embed = kind(Patches(5, 4), 2, (8, 12), "none", **options)
+        assert {name for name, _ in embed.named_parameters()} == {
+            "cls_token",
+            "patches.proj.weight",
+            "patches.proj.bias",
+        }
+    embed = JointEmbedding(Patches(5, 4), 2, (8, 12), cls=False, positions=False)
+    assert {name for name, _ in embed.named_parameters()} == {"patches.proj.weight", "patches.proj.bias"}
+
+
+def test_unknown_positions_are_named():
+    with pytest.raises(ValueError, match="positions is 'time', expected none, space or space-time"):
+        ClipEmbedding(Patches(5, 4), 2, (8, 12), "time")

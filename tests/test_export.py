@@ -1,0 +1,61 @@
+"""A trained model opens in transformers, with equal logits."""
+
+import pytest
+import torch
+
+from lit_video.__main__ import main
+from lit_video.modules import TimeSformer, ViViT
+
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+
+FAMILIES = {
+    "divided": ("timesformer_schemes", "divided", "hf-timesformer", TimeSformer, "TimesformerForVideoClassification"),
+    "joint": ("timesformer_schemes", "joint", "hf-timesformer", TimeSformer, "TimesformerForVideoClassification"),
+    "vivit": ("vivit_models", "model1", "hf-vivit", ViViT, "VivitForVideoClassification"),
+}
+
+
+def trained(table, row, tiny, folder):
+    flags = [*tiny, "--data.image_size=32", "--trainer.max_epochs=1", "--trainer.logger=false"]
+    assert main(["fit", "--config", f"experiments/{table}.yaml", "--row", row, "--runs", str(folder), *flags]) == 0
+    return folder / table / "embedded" / row / "seed0" / "last.ckpt"
+
+
+@pytest.mark.parametrize("case", FAMILIES)
+def test_transformers_opens_it_with_equal_logits(case, tiny, tmp_path):
+    table, row, target, family, name = FAMILIES[case]
+    checkpoint = trained(table, row, tiny, tmp_path)
+    assert main(["export", "--to", target, "--ckpt_path", str(checkpoint), "-o", str(tmp_path / "out")]) == 0
+    theirs, loading = getattr(transformers, name).from_pretrained(tmp_path / "out", output_loading_info=True)
+    assert not loading["missing_keys"]
+    assert not loading["unexpected_keys"]
+    ours = family.load_from_checkpoint(checkpoint, map_location="cpu").eval()
+    clip = torch.randn(2, 3, 4, 32, 32)
+    with torch.no_grad():
+        torch.testing.assert_close(theirs.eval()(clip.transpose(1, 2)).logits, ours(clip), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("table", "row", "target", "message"),
+    [
+        ("timesformer_schemes", "axial", "hf-timesformer", "has no place for blocks.0.scheme.row_attn"),
+        ("vivit_models", "model2", "hf-vivit", "VivitForVideoClassification has no place for aggregate."),
+        ("vivit_models", "model1", "hf-timesformer", "is no checkpoint of a TimeSformer"),
+    ],
+)
+def test_what_has_no_place_there_is_told_in_one_line(table, row, target, message, tiny, tmp_path, capsys):
+    checkpoint = trained(table, row, tiny, tmp_path)
+    capsys.readouterr()
+    assert main(["export", "--to", target, "--ckpt_path", str(checkpoint), "-o", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_or_damaged_checkpoint_is_told(tmp_path, capsys):
+    damaged = tmp_path / "last.ckpt"
+    damaged.write_bytes(b"nothing")
+    for path, message in ((tmp_path / "no.ckpt", "no such file"), (damaged, "is no checkpoint of a ViViT")):
+        assert main(["export", "--to", "hf-vivit", "--ckpt_path", str(path), "-o", str(tmp_path / "out")]) == 2
+        assert message in capsys.readouterr().err
