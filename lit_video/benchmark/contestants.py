@@ -15,7 +15,7 @@ from lit_video.attention import MixingPlan
 from lit_video.errors import UserError
 from lit_video.network.perceiver import perceiver
 from lit_video.network.reference.hugging_face import export_hf_timesformer, export_hf_vivit
-from lit_video.network.timesformer import Attention, timesformer
+from lit_video.network.timesformer import timesformer
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
@@ -68,7 +68,7 @@ def schemes(size: ViTSize, clip: Clip) -> dict[str, Callable[[], Contestant]]:
     def ours(name: str, network: Callable[[], VideoTransformer], against: str, frames: int = t) -> None:
         builders[name] = lambda: Contestant(name, network(), frames, against)
 
-    def ts(attention: Attention) -> Callable[[], VideoTransformer]:
+    def ts(attention: str) -> Callable[[], VideoTransformer]:
         return lambda: timesformer(size, CLASSES, image, patch, t, attention)
 
     def vv(variant: int) -> Callable[[], VideoTransformer]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from filelock import FileLock
 from rich.progress import track
@@ -13,7 +13,7 @@ from rich.progress import track
 from lit_video.datamodules.base import Split, VideoDataModule
 from lit_video.datamodules.dataset import VideoRecord
 from lit_video.datamodules.folder import folder_records
-from lit_video.datamodules.rendering import MOTIONS, SHAPES, SHORTEST, Scene, draw_scene, encode, render
+from lit_video.datamodules.rendering import MOTIONS, SHAPES, SHORTEST, ZOOMS, Scene, draw_scene, encode, render
 from lit_video.datamodules.sampling import Sampling, digest
 from lit_video.errors import UserError
 
@@ -21,7 +21,7 @@ VERSION = 1  # of the pictures: a change of what is drawn for a seed raises it
 
 
 class MovingShapes(VideoDataModule):
-    """Shapes that drift left or right over a torus: class = shape x motion, 4 x 2 = 8 classes.
+    """Shapes that drift left or right over a torus, or grow or shrink: class = shape x motion, 4 x 2 = 8 classes.
 
     **Why no single frame and no sum over frames can tell the motion.** Videos come in pairs: the second is the first
     played backwards, with the other motion as its label. Every frame is coded on its own (intra only, constant
@@ -45,9 +45,8 @@ class MovingShapes(VideoDataModule):
         root: folder of the videos; ``None`` for ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``.
         difficulty: 0 to 1; raises noise and texture, lowers contrast and size (see ``rendering.draw_scene``).
         pairs: pairs of videos per shape in train, val and test.
-        crossing: the shape crosses the picture from side to side instead of drifting from anywhere: where it is then
-            tells the motion to a model that knows a frame's place in time, from the positions alone. Models with
-            temporal positions, and none but those, learn this in minutes; the argument above holds unchanged.
+        motion: ``drift`` left or right; or ``zoom``: the shape stays in its place and grows or shrinks, which asks less
+            of a model: what one place shows, and when. The argument above holds for both.
         sampling: how clips are cut; ``None`` for 1 second.
         **kwargs: see :class:`VideoDataModule`. Flips must stay off: they swap the motions.
 
@@ -61,7 +60,7 @@ class MovingShapes(VideoDataModule):
         root: str | None = None,
         difficulty: float = 0.25,
         pairs: tuple[int, int, int] = (128, 8, 64),
-        crossing: bool = False,
+        motion: Literal["drift", "zoom"] = "drift",
         sampling: Sampling | None = None,
         **kwargs: Any,
     ) -> None:
@@ -76,15 +75,20 @@ class MovingShapes(VideoDataModule):
             raise ValueError(f"sampling.seconds is {self.sampling.seconds}, the shortest video lasts {SHORTEST:.3f}")
         base = Path(root or os.environ.get("LIT_VIDEO_DATA") or "~/.cache/lit_video").expanduser()
         self.difficulty = difficulty
-        self.crossing = crossing
+        self.motion = motion
         self.pairs = dict(zip(("train", "val", "test"), pairs, strict=True))
-        kind = f"v{VERSION}-d{difficulty:g}{'-crossing' if crossing else ''}"
+        kind = f"v{VERSION}-d{difficulty:g}{'-zoom' if motion == 'zoom' else ''}"
         self.root = base / f"moving_shapes-{kind}-{'-'.join(map(str, pairs))}"
 
     @property
     def class_names(self) -> list[str]:
-        """``disk moving left``, ``disk moving right``, ..."""
-        return [f"{shape} moving {motion}" for shape in SHAPES for motion in MOTIONS]
+        """``disk moving left``, ``disk moving right``, ..., or ``disk shrinking``, ``disk growing``, ..."""
+        return [f"{shape} {motion}" for shape in SHAPES for motion in self._motions]
+
+    @property
+    def _motions(self) -> tuple[str, ...]:
+        """The motion played backwards, and the one that is rendered."""
+        return ZOOMS if self.motion == "zoom" else tuple(f"moving {motion}" for motion in MOTIONS)
 
     def records(self, split: Split) -> list[VideoRecord]:
         """Videos of a split, read from the folder like anybody's."""
@@ -113,7 +117,7 @@ class MovingShapes(VideoDataModule):
 
     def scene(self, seed: int, shape: str) -> Scene:
         """What a pair of videos shows, a function of the seed."""
-        return draw_scene(seed, shape, self.difficulty, self.crossing)
+        return draw_scene(seed, shape, self.difficulty, self.motion == "zoom")
 
     def _jobs(self) -> list[tuple[tuple[int, str], tuple[Path, Path]]]:
         """Seed and shape of every pair, with its two files."""
@@ -121,15 +125,15 @@ class MovingShapes(VideoDataModule):
         for split, count in self.pairs.items():
             for shape in SHAPES:
                 for i in range(count):
-                    left, right = (self.root / split / f"{shape} moving {m}" / f"{i:05}.mp4" for m in MOTIONS)
-                    jobs.append(((digest(VERSION, split, shape, i), shape), (left, right)))
+                    backward, forward = (self.root / split / f"{shape} {m}" / f"{i:05}.mp4" for m in self._motions)
+                    jobs.append(((digest(VERSION, split, shape, i), shape), (backward, forward)))
         return jobs
 
-    def _write(self, what: tuple[int, str], left: Path, right: Path) -> None:
+    def _write(self, what: tuple[int, str], backward: Path, forward: Path) -> None:
         """Render once, encode forwards and backwards."""
         scene = self.scene(*what)
         frames = render(scene)
-        for path, film in ((right, frames), (left, frames[::-1])):
+        for path, film in ((forward, frames), (backward, frames[::-1])):
             path.parent.mkdir(parents=True, exist_ok=True)
             part = path.with_suffix(f".part{os.getpid()}")
             encode(part, film, scene.fps, comment=str(asdict(scene)))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 HEIGHT, WIDTH = 36, 48
 SHAPES = ("disk", "ring", "bars", "cross")
 MOTIONS = ("left", "right")
+ZOOMS = ("shrinking", "growing")
 SHORTEST = 14 / 12  # seconds: the fewest frames at the lowest rate
 Colour = tuple[float, float, float]
 Floats = NDArray[np.float64]
@@ -35,12 +36,13 @@ class Scene:
     noise: float
     fps: int
     frames: int
+    growth: float = 0.0
 
 
-def draw_scene(seed: int, shape: str, difficulty: float, crossing: bool = False) -> Scene:
+def draw_scene(seed: int, shape: str, difficulty: float, zoom: bool = False) -> Scene:
     """Draw a scene; ``difficulty`` 0 to 1 raises noise and texture and lowers contrast and size, linearly.
 
-    With ``crossing`` the shape crosses the picture from one side to the other instead of drifting from anywhere.
+    With ``zoom`` the shape stays in its place and grows, by a ``growth`` of its radius on either side of the middle.
     """
     rng = np.random.default_rng(seed)
     fps = int(rng.choice([12, 15, 20, 25, 30]))
@@ -64,18 +66,11 @@ def draw_scene(seed: int, shape: str, difficulty: float, crossing: bool = False)
         fps=fps,
         frames=round(fps * rng.uniform(1.2, 2.0)),
     )
-    return _crossing(scene, rng.uniform(-3, 3)) if crossing else scene
-
-
-def _crossing(scene: Scene, offset: float) -> Scene:
-    """The scene with a path across the picture, half to nine tenths of its width, ``offset`` pixels off its middle."""
-    path = WIDTH * 0.9 * scene.speed / 40
-    duration = scene.frames / scene.fps
-    return replace(scene, speed=path / duration, x=(WIDTH - path) / 2 + offset)
+    return replace(scene, speed=0.0, growth=rng.uniform(0.4, 0.6)) if zoom else scene
 
 
 def render(scene: Scene) -> NDArray[np.uint8]:
-    """Frames of a scene moving right: ``(frames, height, width, 3)``."""
+    """Frames of a scene, moving right or growing: ``(frames, height, width, 3)``."""
     rng = np.random.default_rng(scene.seed + 1)
     rows, columns = np.mgrid[0:HEIGHT, 0:WIDTH].astype(float)
     ramp = scene.gradient[0] * (rows / HEIGHT - 0.5) + scene.gradient[1] * (columns / WIDTH - 0.5)
@@ -83,7 +78,8 @@ def render(scene: Scene) -> NDArray[np.uint8]:
     time = np.arange(scene.frames)[:, None, None] / scene.fps
     dx = _around(columns - scene.x - scene.speed * time, WIDTH)
     dy = _around(rows - scene.y - scene.speed * scene.slope * time, HEIGHT)
-    cover = np.clip(0.5 - _distance(scene.shape, dx, dy, scene.radius), 0, 1)[..., None]
+    radius = scene.radius * (1 + scene.growth * np.linspace(-1, 1, scene.frames)[:, None, None])
+    cover = np.clip(0.5 - _distance(scene.shape, dx, dy, radius), 0, 1)[..., None]
     film = still * (1 - cover) + np.array(scene.foreground) * cover
     film += scene.noise * rng.standard_normal(film.shape)
     return np.asarray((film.clip(0, 1) * 255).round(), dtype=np.uint8)
@@ -108,7 +104,7 @@ def _around(offset: Floats, size: int) -> Floats:
     return np.asarray((offset + size / 2) % size - size / 2)
 
 
-def _distance(shape: str, dx: Floats, dy: Floats, radius: float) -> Floats:
+def _distance(shape: str, dx: Floats, dy: Floats, radius: Floats) -> Floats:
     """Signed distance to the shape's outline, negative inside."""
     far = np.hypot(dx, dy)
     if shape == "disk":

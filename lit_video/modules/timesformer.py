@@ -8,7 +8,7 @@ from typing import Any
 from lit_video.datamodules.batch import Classes, outputs
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.positions import PositionKind
-from lit_video.network.timesformer import Attention, timesformer
+from lit_video.network.timesformer import timesformer
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, SizeName, ViTSize
 from lit_video.network.weights import load_image_vit, read_weights
@@ -29,6 +29,7 @@ class TimeSformer(VideoClassifier):
         positions: ``none``, ``space`` or ``space-time`` (Table 4).
         dropout: before the classifier.
         drop_path: stochastic depth of the last layer (0.1 in the released code).
+        position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time (released code).
         image_weights: file with a timm ViT's weights (.pth, .safetensors) to start from; attention over time starts
             from the image's, and adds nothing at first.
         **kwargs: see :class:`VideoClassifier`.
@@ -46,10 +47,11 @@ class TimeSformer(VideoClassifier):
         image_size: int = 224,
         size: SizeName | ViTSize = "B",
         patch: int = 16,
-        attention: Attention = "divided",
+        attention: str = "divided",
         positions: PositionKind = "space-time",
         dropout: float = 0.0,
         drop_path: float = 0.0,
+        position_std: float | None = None,
         image_weights: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -63,6 +65,7 @@ class TimeSformer(VideoClassifier):
             positions,
             dropout=dropout,
             drop_path=drop_path,
+            position_std=position_std,
         )
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.image_weights = image_weights

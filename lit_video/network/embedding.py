@@ -66,8 +66,10 @@ class SeparateEmbedding(Embedding):
     """Base of the embeddings with separate positions in space and time (X-ViT, TimeSformer).
 
     Args:
-        positions: ``none``, ``space`` or ``space-time``. Spatial positions have a slot for the class token; temporal
-            positions start at zero, so that training starts from the image model.
+        positions: ``none``, ``space`` or ``space-time``. Spatial positions have a slot for the class token.
+        position_std: spread of the initial positions in space and time. ``None``: 0.02 in space and zeros in time, so
+            that training starts from an image model; from scratch, on little data, such small positions are hardly
+            found.
         cls: whether there is a class token.
         **kwargs: see :class:`Embedding`.
     """
@@ -81,6 +83,7 @@ class SeparateEmbedding(Embedding):
         resizing: Resizing | None = None,
         dropout: float = 0.0,
         cls: bool = True,
+        position_std: float | None = None,
     ) -> None:
         super().__init__(patches, frames, image_size, resizing, dropout)
         if positions not in ("none", "space", "space-time"):
@@ -91,9 +94,10 @@ class SeparateEmbedding(Embedding):
             nn.init.trunc_normal_(self.cls_token, std=0.02)
         if positions != "none":
             self.pos_embed = nn.Parameter(torch.zeros(1, self.slots + self.grid.h * self.grid.w, self.width))
-            nn.init.trunc_normal_(self.pos_embed, std=0.02)
+            nn.init.trunc_normal_(self.pos_embed, std=position_std or 0.02)
         if positions == "space-time":
             self.temp_embed = nn.Parameter(torch.zeros(1, self.grid.t, self.width))
+            nn.init.normal_(self.temp_embed, std=position_std or 0.0)
 
     def frames(self, clip: Tensor) -> tuple[Tensor, Grid]:
         """Frames led by the class token, with spatial positions: ``(b, t, 1 + h * w, d)``."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from lit_video.attention import Axial, Divided, Joint, LocalGlobal, Scheme, Space
 from lit_video.network.aggregation import LinearHead
 from lit_video.network.embedding import ClipEmbedding, FrameEmbedding
@@ -13,9 +11,8 @@ from lit_video.network.readout import clip_token, mean_frame_token
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import ViTSize, encoder
 
-Attention = Literal["space", "joint", "divided", "local_global", "axial"]
-# Table 1: S, ST, T+S, L+G, T+W+H
-SCHEMES: dict[Attention, type[Scheme]] = {
+# Table 1: S, ST, T+S, L+G, T+W+H; a name added here is a scheme of the family
+SCHEMES: dict[str, type[Scheme]] = {
     "space": Space,
     "joint": Joint,
     "divided": Divided,
@@ -30,11 +27,12 @@ def timesformer(
     image_size: tuple[int, int] = (224, 224),
     patch: int = 16,
     frames: int = 8,
-    attention: Attention = "divided",
+    attention: str = "divided",
     positions: PositionKind = "space-time",
     resizing: Resizing | None = None,
     dropout: float = 0.0,
     drop_path: float = 0.0,
+    position_std: float | None = None,
 ) -> VideoTransformer:
     """Build a TimeSformer (arXiv:2102.05095).
 
@@ -51,6 +49,7 @@ def timesformer(
         resizing: how positions serve clips of another size or length.
         dropout: before the classifier.
         drop_path: stochastic depth of the last layer.
+        position_std: spread of the initial positions, see :class:`~lit_video.network.embedding.SeparateEmbedding`.
 
     Raises:
         ValueError: an unknown attention, or one that cannot serve this grid.
@@ -62,9 +61,9 @@ def timesformer(
     blocks = encoder(size, lambda i: SCHEMES[attention](size.width, size.heads), drop_path)
     if attention == "space":
         spatial: PositionKind = "none" if positions == "none" else "space"
-        embed = FrameEmbedding(patches, frames, image_size, spatial, resizing)
+        embed = FrameEmbedding(patches, frames, image_size, spatial, resizing, position_std=position_std)
         return VideoTransformer(embed, blocks, mean_frame_token, head)
-    clip_embed = ClipEmbedding(patches, frames, image_size, positions, resizing)
+    clip_embed = ClipEmbedding(patches, frames, image_size, positions, resizing, position_std=position_std)
     if attention == "local_global":
         LocalGlobal.check(clip_embed.grid)
     return VideoTransformer(clip_embed, blocks, clip_token, head)

@@ -23,7 +23,6 @@ from lit_video.network.reference.common import (
     take,
 )
 from lit_video.network.reference.timesformer import build
-from lit_video.network.timesformer import Attention
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vivit import vivit
 
@@ -77,7 +76,7 @@ def load_hf_timesformer(
     *,
     heads: int,
     image_size: tuple[int, int],
-    attention: Attention | None = None,
+    attention: str | None = None,
 ) -> VideoTransformer:
     """``TimesformerForVideoClassification``; resizing and the ``space`` model's averaging are the authors'.
 

@@ -18,7 +18,7 @@ from lit_video.network.reference.common import (
     take,
     without_prefix,
 )
-from lit_video.network.timesformer import Attention, timesformer
+from lit_video.network.timesformer import timesformer
 from lit_video.network.transformer import VideoTransformer
 
 TIMESFORMER = TIMM | {
@@ -35,7 +35,7 @@ def load_timesformer(
     *,
     heads: int,
     image_size: tuple[int, int],
-    attention: Attention | None = None,
+    attention: str | None = None,
 ) -> VideoTransformer:
     """TimeSformer, released ``.pyth`` names; a clip of another size or length gets the nearest positions, as there.
 
@@ -49,7 +49,7 @@ def load_timesformer(
 
 
 def build(
-    renamed: dict[str, Tensor], heads: int, image_size: tuple[int, int], attention: Attention | None
+    renamed: dict[str, Tensor], heads: int, image_size: tuple[int, int], attention: str | None
 ) -> VideoTransformer:
     """The network of a state dict that has our names already."""
     size = size_of(renamed, heads)
@@ -71,7 +71,7 @@ def build(
     return fill(network, renamed)
 
 
-def _attention(renamed: Mapping[str, Tensor]) -> Attention:
+def _attention(renamed: Mapping[str, Tensor]) -> str:
     if any(".time_attn." in key for key in renamed):
         return "divided"
     return "joint" if "embed.temp_embed" in renamed else "space"
