@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -84,9 +85,8 @@ def _source(network: VideoTransformer, state_dict: Mapping[str, Tensor]) -> Vide
 
 
 def _is_classifier(key: str) -> bool:
-    """The last linear layer: ``aggregate.head``, or the last of X-ViT's hidden head; the projection of a CNN's head."""
-    stem = key.rpartition(".")[0]
-    return stem in ("aggregate.head", "aggregate.head.4") or (stem.endswith(".proj") and not key.startswith("blocks.0"))
+    """The last linear layer: ``aggregate.head``, X-ViT's after a hidden one, PyTorchVideo's ``blocks.5.proj``."""
+    return re.fullmatch(r"(aggregate\.head(\.4)?|blocks\.\d+\.proj)\.(weight|bias)", key) is not None
 
 
 def _some(keys: list[str]) -> str:

@@ -1,0 +1,51 @@
+"""The papers' CNN baselines as a LightningModule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lit_video.datamodules.batch import Classes, outputs
+from lit_video.modules.classifier import VideoClassifier
+from lit_video.network.convnets import Architecture, convnet, slow_frames
+
+
+class ConvNet(VideoClassifier):
+    """CNNs of PyTorchVideo: the baselines of the papers' tables.
+
+    ``weights`` takes PyTorchVideo's released checkpoints (``model_state`` with names ``blocks.*``).
+
+    Args:
+        num_classes: classes of the data set; the command line takes it from there.
+        frames: frames of a clip, likewise; of SlowFast's fast pathway.
+        image_size: side of a clip in pixels, likewise.
+        architecture: ``c2d``, ``i3d``, ``slow``, ``slowfast``, ``slowfast_50_50``, ``r2plus1d``, ``csn`` or ``x3d``.
+        depth: 50, 101 or 152 layers, of the ResNets.
+        width: channels of the stem; ``None`` for the published.
+        alpha: frames of SlowFast's fast pathway per frame of the slow one.
+        x3d_width: X3D's width factor: 2.0 for S, M and L, 2.9 for XL.
+        x3d_depth: X3D's depth factor: 2.2 for S and M, 5.0 for L and XL.
+        dropout: before the classifier.
+        **kwargs: see :class:`VideoClassifier`.
+
+    Raises:
+        ValueError: values that do not fit together; the message names them.
+    """
+
+    def __init__(
+        self,
+        num_classes: Classes,
+        frames: int = 8,
+        image_size: int = 224,
+        architecture: Architecture = "i3d",
+        depth: int = 50,
+        width: int | None = None,
+        alpha: int = 4,
+        x3d_width: float = 2.0,
+        x3d_depth: float = 2.2,
+        dropout: float = 0.5,
+        **kwargs: Any,
+    ) -> None:
+        if architecture.startswith("slowfast"):
+            slow_frames(frames, alpha)
+        network = convnet(architecture, outputs(num_classes), depth, width, alpha, x3d_width, x3d_depth, dropout)
+        super().__init__(network, num_classes=num_classes, **kwargs)

@@ -1,0 +1,129 @@
+"""The papers' CNN baselines, built by PyTorchVideo, on clips and logits like every other network here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import torch
+from pytorchvideo.models import create_csn, create_resnet, create_slowfast
+from pytorchvideo.models.r2plus1d import create_r2plus1d
+from pytorchvideo.models.x3d import create_x3d
+from torch import Tensor, nn
+
+Architecture = Literal["c2d", "i3d", "slow", "slowfast", "slowfast_50_50", "r2plus1d", "csn", "x3d"]
+# kernels over time of the four stages' first convolutions; I3D inflates every second block
+_I3D = (((3, 1, 1),), ((3, 1, 1), (1, 1, 1)), ((3, 1, 1), (1, 1, 1)), ((1, 1, 1), (3, 1, 1)))
+_STILL = ((1, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1))
+# R101 of the SlowFast paper's counts: 6 of the 23 blocks of the fourth stage look at time
+_HALF = (
+    ((1, 1, 1), (1, 1, 1), ((3, 1, 1),) * 6 + ((1, 1, 1),) * 17, (3, 1, 1)),
+    ((3, 1, 1), (3, 1, 1), ((3, 1, 1),) * 6 + ((1, 1, 1),) * 17, (3, 1, 1)),
+)
+
+
+class TwoPathways(nn.Module):
+    """SlowFast's input: all frames for the fast pathway, every ``alpha``-th for the slow one.
+
+    The indices are PyTorchVideo's and PySlowFast's: ``t // alpha`` points from the first frame to the last, cut to
+    integers.
+
+    Shape: ``(b, 3, t, height, width)`` -> logits ``(b, classes)``; t a multiple of ``alpha``.
+    Source: SlowFast, arXiv:1812.03982, section 3.
+    """
+
+    def __init__(self, blocks: nn.ModuleList, alpha: int) -> None:
+        super().__init__()
+        self.blocks = blocks  # under this name in PyTorchVideo, too
+        self.alpha = alpha
+
+    def forward(self, clip: Tensor) -> Tensor:
+        """Logits of a clip."""
+        x: Any = [clip[:, :, slow_frames(clip.shape[2], self.alpha)], clip]
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+def slow_frames(frames: int, alpha: int) -> list[int]:
+    """Frames of the slow pathway.
+
+    Raises:
+        ValueError: ``frames`` is no multiple of ``alpha``.
+    """
+    if alpha < 1 or frames % alpha:
+        raise ValueError(f"frames {frames} is not divisible by alpha {alpha}, the fast pathway's frames per slow one")
+    return torch.linspace(0, frames - 1, frames // alpha, device="cpu").long().tolist()
+
+
+def convnet(
+    architecture: Architecture,
+    classes: int,
+    depth: int = 50,
+    width: int | None = None,
+    alpha: int = 4,
+    x3d_width: float = 2.0,
+    x3d_depth: float = 2.2,
+    dropout: float = 0.5,
+) -> nn.Module:
+    """Build a CNN; it pools over all that is left of time and space, so that it takes any clip, and gives logits.
+
+    PyTorchVideo pools over a fixed window, which is the same for a model's own clip, and puts a softmax after R(2+1)D
+    and X3D; cross entropy wants logits.
+
+    Args:
+        architecture: ``c2d``, ``i3d``, ``slow`` (ResNets), ``slowfast``, ``slowfast_50_50`` (depth 101; fewer kernels
+            over time), ``r2plus1d``, ``csn`` (depthwise, interaction-reduced) or ``x3d``.
+        classes: number of classes.
+        depth: 50, 101 or 152 layers, of the ResNets; X3D has its own.
+        width: channels of the stem; ``None`` for the published 64 (X3D: 12, times ``x3d_width``).
+        alpha: frames of SlowFast's fast pathway per frame of the slow one.
+        x3d_width: X3D's width factor: 2.0 for S, M and L, 2.9 for XL.
+        x3d_depth: X3D's depth factor: 2.2 for S and M, 5.0 for L and XL.
+        dropout: before the classifier.
+
+    Raises:
+        ValueError: an unknown architecture or depth.
+    """
+    if depth not in (50, 101, 152):
+        raise ValueError(f"depth is {depth}, expected 50, 101 or 152")
+    stem = width or 64
+    shared = {"model_num_class": classes, "dropout_rate": dropout}
+    resnet = shared | {
+        "model_depth": depth,
+        "stem_dim_out": stem,
+        "head_pool": nn.AdaptiveAvgPool3d,
+        "head_activation": None,
+    }
+
+    def slowfast(**kernels: object) -> nn.Module:
+        network = create_slowfast(
+            **shared, model_depth=depth, stem_dim_outs=(stem, stem // 8), head_pool=nn.AdaptiveAvgPool3d, **kernels
+        )
+        return TwoPathways(network.blocks, alpha)
+
+    def x3d() -> nn.Module:
+        network = create_x3d(
+            **shared, width_factor=x3d_width, depth_factor=x3d_depth, stem_dim_in=width or 12, head_activation=None
+        )
+        network.blocks[-1].pool.pool = nn.AdaptiveAvgPool3d(1)
+        return network
+
+    i3d = {"stem_conv_kernel_size": (5, 7, 7), "stage1_pool": nn.MaxPool3d, "stage_conv_a_kernel_size": _I3D}
+    still = {"stem_conv_kernel_size": (1, 7, 7), "stage1_pool": nn.MaxPool3d, "stage_conv_a_kernel_size": _STILL}
+    wide, narrow = {"slowfast_fusion_conv_kernel_size": (7, 1, 1)}, {"slowfast_fusion_conv_kernel_size": (5, 1, 1)}
+    builders: dict[str, Callable[[], nn.Module]] = {
+        "c2d": lambda: create_resnet(**resnet, **still),
+        "i3d": lambda: create_resnet(**resnet, **i3d),
+        "slow": lambda: create_resnet(**resnet, stem_conv_kernel_size=(1, 7, 7)),
+        "slowfast": lambda: slowfast(**(wide if depth == 50 else narrow)),
+        "slowfast_50_50": lambda: slowfast(**narrow, stage_conv_a_kernel_sizes=_HALF),
+        "r2plus1d": lambda: create_r2plus1d(**resnet),
+        "csn": lambda: create_csn(**resnet, stem_pool=nn.MaxPool3d),
+        "x3d": x3d,
+    }
+    if architecture == "slowfast_50_50" and depth != 101:
+        raise ValueError(f"depth is {depth}, but slowfast_50_50 has 101 layers")
+    if architecture not in builders:
+        raise ValueError(f"architecture is {architecture!r}, expected {', '.join(builders)}")
+    return builders[architecture]()
