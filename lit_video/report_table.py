@@ -41,8 +41,13 @@ def _row_summary(row: Row, found: list[dict[str, Any]]) -> dict[str, Any]:
         "seconds": mean(result["seconds"] for result in found) if found else None,
         "seeds": [result["seed"] for result in found],
         "commits": sorted({result["commit"] for result in found}),
-        "metrics": {key: _compare(row.paper.get(key), [r["metrics"][key] for r in found]) for key in metrics},
+        "metrics": {key: _compare(row.paper.get(key), _values(found, key)) for key in metrics},
     }
+
+
+def _values(found: list[dict[str, Any]], key: str) -> list[float]:
+    """What the runs measured; nothing for a number that only the paper has."""
+    return [] if _papers_own(key) else [result["metrics"][key] for result in found]
 
 
 def _compare(paper: float | None, ours: list[float]) -> dict[str, float | None]:

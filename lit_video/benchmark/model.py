@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -20,7 +19,7 @@ from lit_video.costs import count
 from lit_video.network.vit import SIZES
 from lit_video.pictures import check_picture
 from lit_video.report_table import text_table
-from lit_video.runner import commit
+from lit_video.runner import commit, device_name, versions
 
 MATMUL = "matrix product"
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -76,13 +75,11 @@ class Bench:
 
     def facts(self, command: str) -> dict[str, Any]:
         """Where and how: device, versions, commit, command, and the rate of matrix products."""
-        cuda = self.device.type == "cuda"
         return {
             "command": f"python -m lit_video benchmark model {command}".strip(),
             "commit": commit(),
-            "device": torch.cuda.get_device_name(self.device) if cuda else f"{platform.machine()} CPU",
-            "threads": torch.get_num_threads(),
-            "torch": torch.__version__,
+            "device": device_name(),
+            "versions": versions(),
             "dtype": str(self.dtype).removeprefix("torch."),
             "batch": self.batch,
             "repeats": self.repeats,
@@ -187,7 +184,7 @@ def render(result: dict[str, Any]) -> str:
     body = [_cells(row) for row in result["rows"]]
     title = (
         f"ViT-{result['size']}/16, {result['image_size']} px, batch {result['batch']}, {result['dtype']}, "
-        f"{result['device']}, {result['threads']} threads, medians of {result['repeats']}"
+        f"{result['device']}, medians of {result['repeats']}"
     )
     legend = (
         "x: throughput over that of the model under 'against', median of the rounds; memory: peak of a training step"

@@ -75,7 +75,7 @@ def test_a_released_classifier_of_other_classes_starts_anew_and_no_other_layer_d
     released = small("i3d").state_dict()
     network = convnet("i3d", 7, width=8)
     assert load_published(network, released, fresh_head=True) == "blocks.6.proj.bias, blocks.6.proj.weight"
-    with pytest.raises(ValueError, match=r"blocks\.6\.proj\.bias is \(7,\) here, \(5,\) in the file"):
+    with pytest.raises(ValueError, match=r"blocks\.6\.proj\.weight is \(7, 256\) here, \(5, 256\) in the file"):
         load_published(network, released)
     with pytest.raises(ValueError, match=r"blocks\.0\.conv\.weight is "):
         load_published(convnet("i3d", 5, width=16), released, fresh_head=True)

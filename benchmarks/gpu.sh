@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Everything that waits for a GPU, in one call; results, with device, versions and commit, in $OUT.
+#
+#   OUT=benchmarks/results/gpu benchmarks/gpu.sh
+#   DEVICE=cpu SMALL=1 OUT=/tmp/gpu benchmarks/gpu.sh      # a rehearsal without a GPU, in minutes
+set -euo pipefail
+cd "$(dirname "$0")/.."
+OUT=${OUT:-benchmarks/results/gpu}
+DEVICE=${DEVICE:-cuda}
+PYTHON=${PYTHON:-python}
+mkdir -p "$OUT"
+if [ "${SMALL:-}" ]; then
+    SIZES=(--size S --image-size 64 --repeats 1 --batch 1) ROWS=(--row divided) SEEDS=0
+    TRAINER=(--trainer.max_epochs=1)
+else
+    SIZES=(--size B --image-size 224 --repeats 10 --batch 8) ROWS=() SEEDS=0,1,2
+    TRAINER=(--trainer.accelerator=gpu --trainer.precision=bf16-mixed)
+fi
+[ "$DEVICE" = cuda ] && nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv | tee "$OUT/device.csv"
+
+$PYTHON benchmarks/parity.py --device "$DEVICE" --json "$OUT/parity.json"
+for dtype in fp32 bf16; do
+    $PYTHON -m lit_video benchmark model --device "$DEVICE" --dtype $dtype "${SIZES[@]}" --json \
+        --plot "$OUT/model_$dtype.png" > "$OUT/model_$dtype.json"
+    $PYTHON -m lit_video benchmark model --device "$DEVICE" --dtype $dtype "${SIZES[@]}" --scaling --json \
+        > "$OUT/scaling_$dtype.json"
+done
+$PYTHON -m lit_video fit --config experiments/timesformer_schemes.yaml --runs "$OUT/runs" --seeds $SEEDS \
+    ${ROWS[@]+"${ROWS[@]}"} "${TRAINER[@]}"
+$PYTHON -m lit_video table --config experiments/timesformer_schemes.yaml --runs "$OUT/runs" --format markdown \
+    | tee "$OUT/timesformer_schemes.md"
