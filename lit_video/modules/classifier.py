@@ -8,7 +8,6 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from lightning import LightningModule
-from lightning.pytorch.utilities import rank_zero_info
 from torch import Tensor, nn
 
 from lit_video.datamodules.batch import Batch, Classes, per_task
@@ -77,8 +76,8 @@ class VideoClassifier(LightningModule):
             left_out = load_published(self.network, read_weights(Path(self.weights)), fresh_head=stage == "fit")
         except ValueError as error:
             raise UserError(f"model.weights: {self.weights}: {error}") from error
-        if left_out:
-            rank_zero_info(f"{self.weights}: the classifier is for other classes and starts anew ({left_out})")
+        if left_out and self.trainer.is_global_zero:
+            print(f"{self.weights}: the classifier is for other classes and starts anew ({left_out})", flush=True)
 
     def on_fit_start(self) -> None:
         """Remember the run's seed before training draws from its stream."""

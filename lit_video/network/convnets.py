@@ -6,9 +6,6 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import torch
-from pytorchvideo.models import create_csn, create_resnet, create_slowfast
-from pytorchvideo.models.r2plus1d import create_r2plus1d
-from pytorchvideo.models.x3d import create_x3d
 from torch import Tensor, nn
 
 Architecture = Literal["c2d", "i3d", "slow", "slowfast", "slowfast_50_50", "r2plus1d", "csn", "x3d"]
@@ -85,6 +82,11 @@ def convnet(
     Raises:
         ValueError: an unknown architecture or depth.
     """
+    # here, because the import takes a second, and warns
+    from pytorchvideo.models import create_csn, create_resnet, create_slowfast
+    from pytorchvideo.models.r2plus1d import create_r2plus1d
+    from pytorchvideo.models.x3d import create_x3d
+
     if depth not in (50, 101, 152):
         raise ValueError(f"depth is {depth}, expected 50, 101 or 152")
     stem = width or 64

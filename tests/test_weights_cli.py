@@ -1,0 +1,75 @@
+"""``--model.weights``: published checkpoints from the command line."""
+
+import json
+import pickle
+import re
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from lit_video.__main__ import main
+
+TABLE = ["--config", "experiments/timesformer_schemes.yaml", "--row", "divided"]
+
+
+@pytest.fixture
+def flags(tiny):
+    return [*tiny, "--data.image_size=32", "--trainer.max_epochs=1", "--trainer.logger=false"]
+
+
+@pytest.fixture
+def published(flags, tmp_path):
+    """A trained row's folder, and its weights under Hugging Face's names."""
+    assert main(["fit", *TABLE, "--runs", str(tmp_path), *flags]) == 0
+    run = tmp_path / "timesformer_schemes" / "embedded" / "divided" / "seed0"
+    assert main(["export", "--to", "hf-timesformer", "--ckpt_path", str(run / "last.ckpt"), "-o", str(tmp_path)]) == 0
+    return run, tmp_path / "model.safetensors"
+
+
+def test_published_weights_are_tested_like_the_checkpoint_that_they_come_from(published, flags, capfd):
+    run, weights = published
+    expected = json.loads((run / "result.json").read_text())["metrics"]["test/video_top1"]
+    assert main(["test", "--config", str(run / "config.yaml"), "--model.weights", str(weights)]) == 0
+    printed = capfd.readouterr().out
+    assert float(re.search(r"test/video_top1\D*([\d.]+)", printed)[1]) == pytest.approx(expected, abs=1e-3)
+
+
+def test_training_starts_from_them_and_a_classifier_of_other_classes_anew(published, flags, tmp_path, capfd):
+    _, weights = published
+    tensors = load_file(weights)
+    for leaf in ("weight", "bias"):
+        tensors[f"classifier.{leaf}"] = torch.zeros_like(torch.cat([tensors[f"classifier.{leaf}"]] * 2))
+    save_file(tensors, tmp_path / "sixteen.safetensors")
+    start = [*flags, "--trainer.fast_dev_run=true", f"--model.weights={tmp_path / 'sixteen.safetensors'}"]
+    assert main(["fit", *TABLE, "--runs", str(tmp_path / "again"), *start]) == 0
+    assert "the classifier is for other classes and starts anew" in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("none.pyth", "does not exist"),
+        ("code.pth", "cannot be read as weights"),
+        ("other.pth", "the names are none of"),
+        ("short.pth", "lacks"),
+        ("classes.pth", "aggregate.head.weight is (8, 16) here, (9, 16) in the file"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_told_in_one_line(name, message, published, tmp_path, capfd):
+    run, weights = published
+    tensors = load_file(weights)
+    short = dict(list(tensors.items())[1:])
+    nine = tensors | {
+        f"classifier.{leaf}": tensors[f"classifier.{leaf}"][[0, *range(8)]] for leaf in ("weight", "bias")
+    }
+    torch.save({"a.b": torch.zeros(2)}, tmp_path / "other.pth")
+    torch.save(short, tmp_path / "short.pth")
+    torch.save(nine, tmp_path / "classes.pth")
+    (tmp_path / "code.pth").write_bytes(pickle.dumps(print))
+    capfd.readouterr()
+    assert main(["test", "--config", str(run / "config.yaml"), "--model.weights", str(tmp_path / name)]) == 2
+    error = capfd.readouterr().err
+    assert message in error
+    assert [line for line in error.splitlines() if line.startswith("error: ")] == error.splitlines()[-1:]
+    assert "Traceback" not in error
