@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from lit_video.__main__ import main
+from lit_video.modules import TimeSformer
 
 TABLE = ["--config", "experiments/timesformer_schemes.yaml", "--row", "divided"]
 
@@ -41,9 +42,24 @@ def test_training_starts_from_them_and_a_classifier_of_other_classes_anew(publis
     for leaf in ("weight", "bias"):
         tensors[f"classifier.{leaf}"] = torch.zeros_like(torch.cat([tensors[f"classifier.{leaf}"]] * 2))
     save_file(tensors, tmp_path / "sixteen.safetensors")
-    start = [*flags, "--trainer.fast_dev_run=true", f"--model.weights={tmp_path / 'sixteen.safetensors'}"]
+    start = [*flags, f"--model.weights={tmp_path / 'sixteen.safetensors'}"]
     assert main(["fit", *TABLE, "--runs", str(tmp_path / "again"), *start]) == 0
-    assert "the classifier is for other classes and starts anew" in "".join(capfd.readouterr())
+    assert "".join(capfd.readouterr()).count("the classifier is for other classes and starts anew") == 1
+    again = tmp_path / "again" / "timesformer_schemes" / "embedded" / "divided" / "seed0"
+    trained = torch.load(again / "last.ckpt", weights_only=False)["state_dict"]
+    assert not torch.equal(trained["network.norm.weight"], tensors["timesformer.layernorm.weight"])
+
+
+def test_testing_after_training_does_not_load_them_again(published, flags, tmp_path, monkeypatch):
+    _, weights = published
+    tested = []
+    monkeypatch.setattr(TimeSformer, "on_test_start", lambda self: tested.append(self.network.norm.weight.clone()))
+    start = [*flags, "--trainer.max_epochs=3", f"--model.weights={weights}"]
+    assert main(["fit", *TABLE, "--runs", str(tmp_path / "again"), *start]) == 0
+    again = tmp_path / "again" / "timesformer_schemes" / "embedded" / "divided" / "seed0"
+    trained = torch.load(again / "last.ckpt", weights_only=False)["state_dict"]["network.norm.weight"]
+    assert not torch.equal(trained, load_file(weights)["timesformer.layernorm.weight"])
+    assert torch.equal(tested[0].cpu(), trained)
 
 
 @pytest.mark.parametrize(

@@ -63,15 +63,17 @@ class VideoClassifier(LightningModule):
         self.val_accuracy = VideoAccuracy(classes=num_classes)
         self.test_accuracy = VideoAccuracy(classes=num_classes)
         self._seed = 0
+        self._started = False
 
     def forward(self, clip: Tensor) -> Tensor:
         """Logits of normalised clips."""
         return self.network(clip)
 
     def setup(self, stage: str) -> None:
-        """Start from published weights, where given; a checkpoint is loaded over them."""
-        if self.weights is None:
+        """Start from published weights, where given, once: not again when a trained model is tested."""
+        if self.weights is None or self._started:
             return
+        self._started = True
         try:
             left_out = load_published(self.network, read_weights(Path(self.weights)), fresh_head=stage == "fit")
         except ValueError as error:
