@@ -39,7 +39,8 @@ format: setup  ## let ruff mend and format
 types: setup  ## strict type check
 	$(BIN)/mypy
 
-bench: setup  ## mixing attention against spatial attention, ratios within one run
+bench: setup  ## time and memory of every scheme beside transformers' models, then of the mixing layer alone
+	$(BIN)/python -m lit_video benchmark model
 	$(BIN)/python benchmarks/mixing.py
 
 clean:  ## remove the environment and caches; runs/ stays

@@ -42,7 +42,9 @@ def test_prints_every_scheme_and_draws_it(capsys, tmp_path):
 
 def test_scaling_measures_the_same_model_at_more_frames(capsys):
     assert main(["benchmark", "model", "--scaling", *SMALL, "--repeats", "1", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
+    result = json.loads(capsys.readouterr().out)
+    rows = result["rows"]
+    assert result["fit"]["macs"] == pytest.approx(1, abs=1e-6)
     assert [row["frames"] for row in rows] == [2, 4, 8]
     assert rows[2]["macs"] - rows[1]["macs"] == pytest.approx(2 * (rows[1]["macs"] - rows[0]["macs"]), rel=1e-3)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
+from statistics import correlation, median
 from typing import Any
 
 import torch
@@ -56,6 +56,8 @@ def benchmark_model(argv: list[str]) -> int:
     else:
         contestants = build(SIZES[known.size], Clip(known.frames, known.image_size), names)
     result["rows"] = bench.run(contestants, known.image_size)
+    if known.scaling:
+        result["fit"] = line_fit(result["rows"])
     print(json.dumps(result, indent=2) if known.json else render(result))
     if known.plot:
         from lit_video.benchmark.plot import draw
@@ -177,6 +179,13 @@ class Bench:
         return found[0] + weights if found else None
 
 
+def line_fit(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """How well cost, times and memory against frames fit a line: the squared correlation, 1 for a line."""
+    frames = [row["frames"] for row in rows]
+    keys = [key for key in ("macs", "forward_seconds", "train_seconds", "train_memory") if rows[0][key] is not None]
+    return {key: correlation(frames, [row[key] for row in rows]) ** 2 for key in keys}
+
+
 def render(result: dict[str, Any]) -> str:
     """The result as a table."""
     header = ["model", "frames", "forward s", "clips/s", "GMAC/s", "of matmul", "train s", "clips/s", "memory"]
@@ -189,7 +198,9 @@ def render(result: dict[str, Any]) -> str:
     legend = (
         "x: throughput over that of the model under 'against', median of the rounds; memory: peak of a training step"
     )
-    return text_table(title, header, body) + "\n" + legend
+    fit = [f"{key} {value:.4f}" for key, value in result.get("fit", {}).items()]
+    lines = f"\nsquared correlation with the frames, 1 for a line: {', '.join(fit)}" if fit else ""
+    return text_table(title, header, body) + "\n" + legend + lines
 
 
 def _cells(row: dict[str, Any]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from lightning import LightningModule
+from lightning.pytorch.utilities import rank_zero_only
 from torch import Tensor, nn
 
 from lit_video.datamodules.batch import Batch, Classes, per_task
@@ -73,13 +74,14 @@ class VideoClassifier(LightningModule):
         """Start from published weights, where given, once: not again when a trained model is tested."""
         if self.weights is None or self._started:
             return
-        self._started = True
         try:
             left_out = load_published(self.network, read_weights(Path(self.weights)), fresh_head=stage == "fit")
         except ValueError as error:
             raise UserError(f"model.weights: {self.weights}: {error}") from error
-        if left_out and self.trainer.is_global_zero:
-            print(f"{self.weights}: the classifier is for other classes and starts anew ({left_out})", flush=True)
+        self._started = True
+        if left_out:
+            tell = rank_zero_only(print)
+            tell(f"{self.weights}: the classifier is for other classes and starts anew ({left_out})", flush=True)
 
     def on_fit_start(self) -> None:
         """Remember the run's seed before training draws from its stream."""

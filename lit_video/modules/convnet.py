@@ -22,6 +22,7 @@ class ConvNet(VideoClassifier):
         depth: 50, 101 or 152 layers, of the ResNets.
         width: channels of the stem; ``None`` for the published.
         alpha: frames of SlowFast's fast pathway per frame of the slow one.
+        beta_inv: channels of SlowFast's slow pathway per channel of the fast one.
         x3d_width: X3D's width factor: 2.0 for S, M and L, 2.9 for XL.
         x3d_depth: X3D's depth factor: 2.2 for S and M, 5.0 for L and XL.
         dropout: before the classifier.
@@ -40,6 +41,7 @@ class ConvNet(VideoClassifier):
         depth: int = 50,
         width: int | None = None,
         alpha: int = 4,
+        beta_inv: int = 8,
         x3d_width: float = 2.0,
         x3d_depth: float = 2.2,
         dropout: float = 0.5,
@@ -47,5 +49,7 @@ class ConvNet(VideoClassifier):
     ) -> None:
         if architecture.startswith("slowfast"):
             slow_frames(frames, alpha)
-        network = convnet(architecture, outputs(num_classes), depth, width, alpha, x3d_width, x3d_depth, dropout)
+        network = convnet(
+            architecture, outputs(num_classes), depth, width, alpha, beta_inv, x3d_width, x3d_depth, dropout
+        )
         super().__init__(network, num_classes=num_classes, **kwargs)

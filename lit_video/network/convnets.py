@@ -36,21 +36,22 @@ class TwoPathways(nn.Module):
 
     def forward(self, clip: Tensor) -> Tensor:
         """Logits of a clip."""
-        x: Any = [clip[:, :, slow_frames(clip.shape[2], self.alpha)], clip]
+        slow = slow_frames(clip.shape[2], self.alpha).to(clip.device)
+        x: Any = [clip.index_select(2, slow), clip]
         for block in self.blocks:
             x = block(x)
         return x
 
 
-def slow_frames(frames: int, alpha: int) -> list[int]:
-    """Frames of the slow pathway.
+def slow_frames(frames: int, alpha: int) -> Tensor:
+    """Frames of the slow pathway, ``(frames // alpha,)``; a tensor all along, so that the network can be exported.
 
     Raises:
         ValueError: ``frames`` is no multiple of ``alpha``.
     """
     if alpha < 1 or frames % alpha:
         raise ValueError(f"frames {frames} is not divisible by alpha {alpha}, the fast pathway's frames per slow one")
-    return torch.linspace(0, frames - 1, frames // alpha, device="cpu").long().tolist()
+    return torch.linspace(0, frames - 1, frames // alpha, device="cpu").long()
 
 
 def convnet(
@@ -59,14 +60,15 @@ def convnet(
     depth: int = 50,
     width: int | None = None,
     alpha: int = 4,
+    beta_inv: int = 8,
     x3d_width: float = 2.0,
     x3d_depth: float = 2.2,
     dropout: float = 0.5,
 ) -> nn.Module:
     """Build a CNN; it pools over all that is left of time and space, so that it takes any clip, and gives logits.
 
-    PyTorchVideo pools over a fixed window, which is the same for a model's own clip, and puts a softmax after R(2+1)D
-    and X3D; cross entropy wants logits.
+    PyTorchVideo pools over a fixed window, which is the same for a model's own clip, and averages the windows of a
+    larger one; it puts a softmax after R(2+1)D and X3D, but cross entropy wants logits.
 
     Args:
         architecture: ``c2d``, ``i3d``, ``slow`` (ResNets), ``slowfast``, ``slowfast_50_50`` (depth 101; fewer kernels
@@ -75,12 +77,13 @@ def convnet(
         depth: 50, 101 or 152 layers, of the ResNets; X3D has its own.
         width: channels of the stem; ``None`` for the published 64 (X3D: 12, times ``x3d_width``).
         alpha: frames of SlowFast's fast pathway per frame of the slow one.
+        beta_inv: channels of SlowFast's slow pathway per channel of the fast one.
         x3d_width: X3D's width factor: 2.0 for S, M and L, 2.9 for XL.
         x3d_depth: X3D's depth factor: 2.2 for S and M, 5.0 for L and XL.
         dropout: before the classifier.
 
     Raises:
-        ValueError: an unknown architecture or depth.
+        ValueError: an unknown architecture or depth, or a width that the architecture cannot have.
     """
     # here, because the import takes a second, and warns
     from pytorchvideo.models import create_csn, create_resnet, create_slowfast
@@ -89,6 +92,8 @@ def convnet(
 
     if depth not in (50, 101, 152):
         raise ValueError(f"depth is {depth}, expected 50, 101 or 152")
+    if width is not None and width < 1:
+        raise ValueError(f"width is {width}, expected at least 1")
     stem = width or 64
     shared = {"model_num_class": classes, "dropout_rate": dropout}
     resnet = shared | {
@@ -99,14 +104,27 @@ def convnet(
     }
 
     def slowfast(**kernels: object) -> nn.Module:
+        if beta_inv < 1 or stem % beta_inv:
+            raise ValueError(f"width {stem} is not divisible by beta_inv {beta_inv}, the slow channels per fast one")
         network = create_slowfast(
-            **shared, model_depth=depth, stem_dim_outs=(stem, stem // 8), head_pool=nn.AdaptiveAvgPool3d, **kernels
+            **shared,
+            model_depth=depth,
+            stem_dim_outs=(stem, stem // beta_inv),
+            slowfast_channel_reduction_ratio=beta_inv,
+            slowfast_fusion_conv_stride=(alpha, 1, 1),
+            head_pool=nn.AdaptiveAvgPool3d,
+            **kernels,
         )
         return TwoPathways(network.blocks, alpha)
 
     def x3d() -> nn.Module:
         network = create_x3d(
-            **shared, width_factor=x3d_width, depth_factor=x3d_depth, stem_dim_in=width or 12, head_activation=None
+            **shared,
+            width_factor=x3d_width,
+            depth_factor=x3d_depth,
+            stem_dim_in=width or 12,
+            inner_act=nn.SiLU,  # PyTorchVideo's own of the same values breaks torch.compile
+            head_activation=None,
         )
         network.blocks[-1].pool.pool = nn.AdaptiveAvgPool3d(1)
         return network

@@ -12,36 +12,54 @@ from lit_video.network.positions import PositionKind, Resizing, resize_joint, re
 
 
 class Embedding(nn.Module):
-    """Base of the embeddings: patches, a class token and tables of positions.
+    """Base of the embeddings: patches, a class token, and learned positions, separate in space and time.
 
     Args:
         patches: projection of the pixels.
         frames: frames of the clips that the positions are laid out for; others are served by ``resizing``.
         image_size: (height, width) in pixels, likewise.
+        positions: ``none``, ``space`` or ``space-time``. Spatial positions have a slot for the class token.
         resizing: how positions serve other clips.
         dropout: probability of dropping a token's channel.
+        cls: whether there is a class token.
+        position_std: spread of the initial positions in space and time. ``None``: 0.02 in space and zeros in time, so
+            that training starts from an image model; from scratch, on little data, such small positions are hardly
+            found.
 
     Raises:
         ValueError: the image does not divide into patches, or the clip into tubelets.
     """
-
-    pos_embed: nn.Parameter | None
-    temp_embed: nn.Parameter | None
-    cls_token: nn.Parameter | None
 
     def __init__(
         self,
         patches: Patches,
         frames: int,
         image_size: tuple[int, int],
+        positions: PositionKind = "space-time",
         resizing: Resizing | None = None,
         dropout: float = 0.0,
+        cls: bool = True,
+        position_std: float | None = None,
     ) -> None:
         super().__init__()
+        if positions not in ("none", "space", "space-time"):
+            raise ValueError(f"positions is {positions!r}, expected none, space or space-time")
         self.patches = patches
         self.grid = Grid(*patches.grid(frames, *image_size))
         self.resizing = resizing or Resizing()
         self.drop = nn.Dropout(dropout)
+        self.cls_token: nn.Parameter | None = None
+        self.pos_embed: nn.Parameter | None = None
+        self.temp_embed: nn.Parameter | None = None
+        if cls:
+            self.cls_token = nn.Parameter(torch.zeros(1, 1, self.width))
+            nn.init.trunc_normal_(self.cls_token, std=0.02)
+        if positions != "none":
+            self.pos_embed = nn.Parameter(torch.zeros(1, self.slots + self.grid.h * self.grid.w, self.width))
+            nn.init.trunc_normal_(self.pos_embed, std=position_std or 0.02)
+        if positions == "space-time":
+            self.temp_embed = nn.Parameter(torch.zeros(1, self.grid.t, self.width))
+            nn.init.normal_(self.temp_embed, std=position_std or 0.0)
 
     @property
     def width(self) -> int:
@@ -60,44 +78,6 @@ class Embedding(nn.Module):
     def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:
         """Embed a normalised clip: tokens ``(b, n, d)``, and their grid."""
         raise NotImplementedError
-
-
-class SeparateEmbedding(Embedding):
-    """Base of the embeddings with separate positions in space and time (X-ViT, TimeSformer).
-
-    Args:
-        positions: ``none``, ``space`` or ``space-time``. Spatial positions have a slot for the class token.
-        position_std: spread of the initial positions in space and time. ``None``: 0.02 in space and zeros in time, so
-            that training starts from an image model; from scratch, on little data, such small positions are hardly
-            found.
-        cls: whether there is a class token.
-        **kwargs: see :class:`Embedding`.
-    """
-
-    def __init__(
-        self,
-        patches: Patches,
-        frames: int,
-        image_size: tuple[int, int],
-        positions: PositionKind = "space-time",
-        resizing: Resizing | None = None,
-        dropout: float = 0.0,
-        cls: bool = True,
-        position_std: float | None = None,
-    ) -> None:
-        super().__init__(patches, frames, image_size, resizing, dropout)
-        if positions not in ("none", "space", "space-time"):
-            raise ValueError(f"positions is {positions!r}, expected none, space or space-time")
-        self.cls_token = nn.Parameter(torch.zeros(1, 1, self.width)) if cls else None
-        self.pos_embed = self.temp_embed = None
-        if self.cls_token is not None:
-            nn.init.trunc_normal_(self.cls_token, std=0.02)
-        if positions != "none":
-            self.pos_embed = nn.Parameter(torch.zeros(1, self.slots + self.grid.h * self.grid.w, self.width))
-            nn.init.trunc_normal_(self.pos_embed, std=position_std or 0.02)
-        if positions == "space-time":
-            self.temp_embed = nn.Parameter(torch.zeros(1, self.grid.t, self.width))
-            nn.init.normal_(self.temp_embed, std=position_std or 0.0)
 
     def frames(self, clip: Tensor) -> tuple[Tensor, Grid]:
         """Frames led by the class token, with spatial positions: ``(b, t, 1 + h * w, d)``."""
@@ -119,7 +99,7 @@ class SeparateEmbedding(Embedding):
         return rearrange(resize_time(self.temp_embed, t, self.resizing.time), "1 t d -> 1 t 1 d")
 
 
-class FrameEmbedding(SeparateEmbedding):
+class FrameEmbedding(Embedding):
     """Patches of every frame, each frame led by its own copy of the class token, plus positions.
 
     z_{t,s} = E x_{t,s} + p_s + p_t,   z_{t,cls} = z_cls + p_cls + p_t
@@ -136,7 +116,7 @@ class FrameEmbedding(SeparateEmbedding):
         return rearrange(x + self.time(grid.t), "b t m d -> b (t m) d"), grid
 
 
-class ClipEmbedding(SeparateEmbedding):
+class ClipEmbedding(Embedding):
     """Patches of every frame, led by one class token for the clip, plus positions in space and time.
 
     z_{t,s} = E x_{t,s} + p_s + p_t,   z_cls + p_cls
@@ -178,12 +158,12 @@ class JointEmbedding(Embedding):
         resizing: Resizing | None = None,
         dropout: float = 0.0,
     ) -> None:
-        super().__init__(patches, frames, image_size, resizing, dropout)
-        t, h, w = self.grid
-        self.cls_token = nn.Parameter(torch.zeros(1, 1, self.width)) if cls else None
-        self.pos_embed = nn.Parameter(torch.zeros(1, cls + t * h * w, self.width)) if positions else None
-        self.temp_embed = None
-        if self.pos_embed is not None:
+        super().__init__(patches, frames, image_size, "none", resizing, dropout, cls)
+        if self.cls_token is not None:
+            nn.init.zeros_(self.cls_token)
+        if positions:
+            t, h, w = self.grid
+            self.pos_embed = nn.Parameter(torch.zeros(1, self.slots + t * h * w, self.width))
             nn.init.normal_(self.pos_embed, std=0.02)
 
     def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:

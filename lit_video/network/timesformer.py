@@ -49,7 +49,7 @@ def timesformer(
         resizing: how positions serve clips of another size or length.
         dropout: before the classifier.
         drop_path: stochastic depth of the last layer.
-        position_std: spread of the initial positions, see :class:`~lit_video.network.embedding.SeparateEmbedding`.
+        position_std: spread of the initial positions, see :class:`~lit_video.network.embedding.Embedding`.
 
     Raises:
         ValueError: an unknown attention, or one that cannot serve this grid.
