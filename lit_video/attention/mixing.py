@@ -15,6 +15,7 @@ from lit_video.attention.heads import Grid, Heads, Scheme
 
 Target = Literal["x", "key", "value", "query"]
 Scope = Literal["per_head", "full"]
+Summary = bool | Literal["own"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class MixingPlan:
         mixed: the tensors whose channels move: any of ``x`` (the normed input), ``key``, ``value``, ``query``.
         scope: ``per_head`` splits the channels of each head (Eq. 9); ``full`` splits the concatenated heads,
             so that whole heads move (the released code).
-        summary: keys and values also hold one summary token per frame of the clip (section 3).
+        summary: keys and values also hold the summary tokens of all frames (section 3), or with ``own`` that of the
+            frame itself only: the text says all, the complexity that it gives fits one.
         segment: frames of a group; channels move inside a group only. ``None``: the whole clip.
     """
 
@@ -37,7 +39,7 @@ class MixingPlan:
     ratio: float = 0.5
     mixed: tuple[Target, ...] = field(default=("key", "value"))
     scope: Scope = "per_head"
-    summary: bool = False
+    summary: Summary = False
     segment: int | None = None
 
     def __post_init__(self) -> None:
@@ -47,6 +49,8 @@ class MixingPlan:
             raise ValueError(f"ratio is {self.ratio}, expected a number from 0 to 1")
         if self.scope not in ("per_head", "full"):
             raise ValueError(f"scope is {self.scope!r}, expected per_head or full")
+        if self.summary not in (True, False, "own"):
+            raise ValueError(f"summary is {self.summary!r}, expected true, false or own")
         if self.segment is not None and self.segment < 1:
             raise ValueError(f"segment is {self.segment}, expected at least 1 frame")
         unknown = set(self.mixed) - {"x", "key", "value", "query"}
@@ -135,6 +139,7 @@ class Mixing(Scheme):
         self.offsets = plan.offsets
         self.groups = 1 if plan.scope == "full" else heads
         self.fold = plan.fold(width // self.groups)
+        self.own_summary = plan.summary == "own"
         self.mix_input = "x" in plan.mixed
         self.mixed_parts = tuple(i for i, name in enumerate(("query", "key", "value")) if name in plan.mixed)
 
@@ -163,7 +168,9 @@ class Mixing(Scheme):
         return x + rearrange(self.attn.attend(q, k, v), "(b t) m d -> b (t m) d", t=grid.t)
 
     def _summary(self, z: Tensor, t: int) -> tuple[Tensor, ...]:
-        """Key and value of each frame's mean patch, for every frame: ``(b, t * m, d) -> 2 x (b * t, t, a, c)``."""
+        """Key and value of each frame's mean patch, for every frame: ``(b, t * m, d) -> 2 x (b * t, t or 1, a, c)``."""
         patches = rearrange(z, "b (t m) d -> b t m d", t=t)[:, :, 1:]
         _, k, v = self.attn.project(reduce(patches, "b t s d -> b t d", "mean")).unbind(-3)
+        if self.own_summary:
+            return tuple(rearrange(y, "b t a c -> (b t) 1 a c") for y in (k, v))
         return tuple(repeat(y, "b j a c -> (b t) j a c", t=t) for y in (k, v))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.attention import MixingPlan
-from lit_video.attention.mixing import Scope, Target
+from lit_video.attention.mixing import Scope, Summary, Target
 from lit_video.datamodules.batch import Classes, outputs
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.positions import PositionKind, Resizing
@@ -31,7 +31,7 @@ class XViT(VideoClassifier):
         mixed: what is mixed, out of ``x``, ``key``, ``value``, ``query`` (Table 2c).
         layers: the layers that mix (Table 2a): ``all``, ``first_half``, ``second_half``, ``odd`` or indices from 0.
         scope: ``per_head`` mixes within each head (Eq. 9), ``full`` moves whole heads (released code).
-        summary: add the summary tokens of all frames to keys and values (Table 4).
+        summary: add the summary tokens of all frames to keys and values (Table 4), or each frame's ``own`` only.
         exact: attend the window exactly (Eq. 7) where mixing approximates it; ``boundary`` to ``summary`` and
             ``segments`` do not apply then.
         segments: frames per group that mix with each other, with temporal positions that repeat for each group;
@@ -63,7 +63,7 @@ class XViT(VideoClassifier):
         mixed: tuple[Target, ...] = ("key", "value"),
         layers: LayerChoice | list[int] = "all",
         scope: Scope = "per_head",
-        summary: bool = False,
+        summary: Summary = False,
         exact: bool = False,
         segments: int | None = None,
         ta_layers: int = 1,

@@ -33,6 +33,7 @@ PLANS = {
     "summary": MixingPlan(summary=True),
     "summary_window_2_full": MixingPlan(window=2, summary=True, scope="full"),
     "summary_only": MixingPlan(window=0, summary=True),
+    "summary_own": MixingPlan(summary="own"),
 }
 
 
@@ -92,7 +93,8 @@ def clip_by_loops(layer, x, heads, plan):
     out = np.zeros_like(x)
     for t, s, a in product(range(frames), range(per_frame), range(heads)):
         head = slice(a * c, (a + 1) * c)
-        keys, values = ([*parts[name][t], *(summaries[name] if plan.summary else [])] for name in ("key", "value"))
+        frames_summed = {True: range(frames), False: [], "own": [t]}[plan.summary]
+        keys, values = ([*parts[name][t], *(summaries[name][j] for j in frames_summed)] for name in ("key", "value"))
         scores = [math.exp(sum(parts["query"][t, s, head] * key[head]) / math.sqrt(c)) for key in keys]
         for score, value in zip(scores, values, strict=True):
             out[t, s, head] += score / sum(scores) * value[head]
@@ -194,6 +196,11 @@ def test_segments_hide_the_frames_of_other_segments(scope):
     assert seen([mixing(plan)] * 2, grid) == [{0, 1, 2}] * 3 + [{3, 4, 5}] * 3
 
 
+def test_a_summary_of_its_own_shows_a_frame_no_other():
+    grid = Grid(4, 1, 2)
+    assert seen([mixing(MixingPlan(window=0, summary="own"))] * 2, grid) == [{t} for t in range(4)]
+
+
 def test_summary_tokens_show_every_frame_across_segments():
     plan, grid = MixingPlan(summary=True, segment=2), Grid(6, 1, 2)
     assert seen([mixing(plan)], grid) == [set(range(6))] * 6
@@ -256,6 +263,7 @@ def test_no_parameter_is_dead(name):
         (dict(ratio=-0.1), r"ratio is -0\.1"),
         (dict(ratio=math.nan), "ratio is nan"),
         (dict(window=-1), "window is -1"),
+        (dict(summary="mine"), "summary is 'mine', expected true, false or own"),
         (dict(mixed=("key", "keys")), "mixed names keys, expected x, key, value or query"),
     ],
 )
