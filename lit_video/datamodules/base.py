@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from lightning import LightningDataModule
 from torch.utils.data import DataLoader
 
 from lit_video.datamodules.batch import Batch, Classes, RawBatch, evaluation_batch, training_batch
-from lit_video.datamodules.dataset import ClipDataset, EpochSampler, Sample, VideoRecord
+from lit_video.datamodules.dataset import ClipDataset, EpochSampler, Order, Sample, VideoRecord
 from lit_video.datamodules.sampling import Sampling
 from lit_video.datamodules.transforms import Augmentation, EvaluationViews, TrainingView
 from lit_video.errors import UserError
@@ -36,6 +36,12 @@ class VideoDataModule(LightningDataModule):
         mean: of the pixels, 0 to 1, for all channels (0.5 is that of the ImageNet-21k ViTs).
         std: of the pixels likewise.
         seed: of the order of videos and of all augmentation.
+        order: of the frames of a clip in validation and test: ``reversed``, ``shuffled`` and ``static`` (the middle
+            frame, repeated) tell what a model makes of time.
+        broken: what a video that cannot be read does: ``fail`` stops there; ``skip`` goes on without it, as long as no
+            more than ``broken_percent`` of a split are broken; ``report`` goes on in any case. No other video takes its
+            place: it counts for nothing in losses and metrics, and the run's folder lists it in ``broken.csv``.
+        broken_percent: see there.
     """
 
     def __init__(
@@ -51,6 +57,9 @@ class VideoDataModule(LightningDataModule):
         mean: float = 0.5,
         std: float = 0.5,
         seed: int = 0,
+        order: Order = "forward",
+        broken: Literal["fail", "skip", "report"] = "fail",
+        broken_percent: float = 1.0,
     ) -> None:
         super().__init__()
         for name, value in (("frames", frames), ("image_size", image_size), ("batch_size", batch_size)):
@@ -67,6 +76,10 @@ class VideoDataModule(LightningDataModule):
         self.mean = mean
         self.std = std
         self.seed = seed
+        self.order = order
+        self.broken = broken
+        self.broken_percent = broken_percent
+        self.found_broken: dict[str, dict[str, None]] = {"train": {}, "val": {}, "test": {}}
         self._resume = (0, 0)
 
     @property
@@ -98,7 +111,9 @@ class VideoDataModule(LightningDataModule):
     def train_dataloader(self) -> DataLoader[Sample]:
         """One random clip of every video, shuffled; without a last incomplete batch."""
         view = TrainingView(self.augmentation, self.image_size)
-        dataset = ClipDataset(self.records("train"), self.sampling, self.frames, view, self.seed)
+        dataset = ClipDataset(
+            self.records("train"), self.sampling, self.frames, view, self.seed, fail=self.broken == "fail"
+        )
         if len(dataset) < self.batch_size * self._ranks()[0]:
             raise UserError(f"data.batch_size: {self.batch_size} per process is more than {len(dataset)} videos fill")
         epoch, batches = self._resume
@@ -118,6 +133,7 @@ class VideoDataModule(LightningDataModule):
     def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Batch | Any:
         """Normalise and augment on the device."""
         raw: RawBatch = batch
+        self._count_broken(raw["broken"])
         if self.trainer is not None and self.trainer.training:
             return training_batch(raw, self.mean, self.std, self.augmentation, self.num_classes, self.seed)
         return evaluation_batch(raw, self.mean, self.std)
@@ -134,9 +150,26 @@ class VideoDataModule(LightningDataModule):
         """Let the next training loader leave out what the checkpoint has seen of its epoch."""
         self._resume = (state_dict["epoch"], state_dict["batches"])
 
+    def _count_broken(self, reasons: list[str]) -> None:
+        """Remember the videos that could not be read; too many of them end the run."""
+        new = [reason for reason in reasons if reason]
+        if not new or self.trainer is None:
+            return
+        split = "train" if self.trainer.training else "test" if self.trainer.testing else "val"
+        found = self.found_broken[split]
+        found.update(dict.fromkeys(new))
+        share = 100 * len(found) * self._ranks()[0] / len(self.records(cast(Split, split)))
+        if self.broken == "skip" and share > self.broken_percent:
+            raise UserError(
+                f"data.broken_percent: {share:.1f} % of the {split} videos cannot be read, more than "
+                f"{self.broken_percent:g} %; the last: {new[-1]}"
+            )
+
     def _views(self, split: Split, clips: int, crops: int) -> DataLoader[Sample]:
         view = EvaluationViews(crops, self.image_size)
-        dataset = ClipDataset(self.records(split), self.sampling, self.frames, view, self.seed, clips)
+        dataset = ClipDataset(
+            self.records(split), self.sampling, self.frames, view, self.seed, clips, self.order, self.broken == "fail"
+        )
         # ranks get equal numbers of items, the last ones twice: metrics count by video and view, so once
         sampler = EpochSampler(len(dataset), self.seed, shuffle=False, ranks=self._ranks(), drop_last=False)
         return self._loader(dataset, sampler, drop_last=False)

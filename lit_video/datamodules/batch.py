@@ -25,6 +25,8 @@ class Batch(TypedDict):
     probabilities in training; ``video`` and ``view``: ``(b,)``, which view of which video a clip is.
     With several tasks ``target`` is ``(b, tasks)``, in training ``(b, sum of classes)``, each task's probabilities side
     by side.
+    Where a video could not be read the clip is grey, ``video`` is -1, and ``target`` is -100 (``IGNORED``), in training
+    no probabilities at all: losses and metrics pass over it.
     """
 
     clip: Tensor
@@ -41,16 +43,24 @@ class RawBatch(TypedDict):
     video: Tensor
     first_view: Tensor
     key: Tensor
+    broken: list[str]
+
+
+IGNORED = -100  # F.cross_entropy's own
 
 
 def evaluation_batch(raw: RawBatch, mean: float, std: float) -> Batch:
     """Every view becomes a clip of its own."""
     views = raw["clip"].shape[1]
     view = raw["first_view"][:, None] + torch.arange(views, device=raw["clip"].device)
+    broken = [i for i, reason in enumerate(raw["broken"]) if reason]
+    clip, label, video = normalise(raw["clip"], mean, std), raw["label"].clone(), raw["video"].clone()
+    label[broken], video[broken] = IGNORED, -1
+    rearrange(clip, "(b v) ... -> b v ...", v=views)[broken] = 0
     return Batch(
-        clip=normalise(raw["clip"], mean, std),
-        target=repeat(raw["label"], "b ... -> (b v) ...", v=views),
-        video=repeat(raw["video"], "b -> (b v)", v=views),
+        clip=clip,
+        target=repeat(label, "b ... -> (b v) ...", v=views),
+        video=repeat(video, "b -> (b v)", v=views),
         view=rearrange(view, "b v -> (b v)"),
     )
 
@@ -98,8 +108,12 @@ def soft_labels(labels: Tensor, classes: Classes, smoothing: float) -> Tensor:
 
 
 def smooth(labels: Tensor, classes: int, smoothing: float) -> Tensor:
-    """Class numbers ``(b,)`` -> probabilities ``(b, classes)``: 1 - smoothing for the class, the rest spread evenly."""
-    return F.one_hot(labels, classes).float() * (1 - smoothing) + smoothing / classes
+    """Class numbers ``(b,)`` -> probabilities ``(b, classes)``: 1 - smoothing for the class, the rest spread evenly.
+
+    All zero where the label is ``IGNORED``: no loss comes of it.
+    """
+    valid = (labels != IGNORED)[:, None]
+    return (F.one_hot(labels.clamp(min=0), classes) * (1 - smoothing) + smoothing / classes) * valid
 
 
 def mixup(clip: Tensor, target: Tensor, alpha: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:

@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import random
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset, DistributedSampler
 
-from lit_video.datamodules.decoding import Frames, decode, frame_table
+from lit_video.datamodules.decoding import DecodeError, decode, segment
 from lit_video.datamodules.sampling import Sampling, bin_shifts, clip_spans, frame_numbers, seeded
+from lit_video.datamodules.transforms import EvaluationViews, TrainingView
 
 Key = tuple[int, int]  # (epoch, index): the epoch travels with the index, so persistent workers cannot go stale
+Order = Literal["forward", "reversed", "shuffled", "static"]
 
 
 @dataclass(frozen=True)
 class VideoRecord:
-    """One labelled video file; of several tasks, in the order of the data set's classes, one label each."""
+    """One labelled video, or a segment of one.
+
+    Args:
+        path: the file.
+        label: class number; of several tasks, in the order of the data set's classes, one each.
+        start: of the segment, in seconds from the video's first frame; ``None`` for the beginning.
+        end: of the segment likewise; ``None`` for the end.
+    """
 
     path: Path
     label: int | tuple[int, ...]
+    start: float | None = None
+    end: float | None = None
 
 
 class Sample(TypedDict):
     """One clip.
 
-    ``clip``: uint8 ``(views, t, 3, side, side)``, a view being a spatial crop; ``label``: ``()``, or ``(tasks,)``.
+    ``clip``: uint8 ``(views, t, 3, side, side)``, a view being a spatial crop; ``label``: ``()``, or ``(tasks,)``;
+    ``broken``: why the video could not be read, with its path, and empty where it could; its clip then is black, and
+    its place in the batch counts for nothing.
     """
 
     clip: Tensor
@@ -36,6 +50,7 @@ class Sample(TypedDict):
     video: int
     first_view: int
     key: Tensor
+    broken: str
 
 
 class ClipDataset(Dataset[Sample]):
@@ -50,9 +65,11 @@ class ClipDataset(Dataset[Sample]):
         records: Sequence[VideoRecord],
         sampling: Sampling,
         frames: int,
-        view: Callable[[Frames], Tensor],
+        view: TrainingView | EvaluationViews,
         seed: int,
         clips: int | None = None,
+        order: Order = "forward",
+        fail: bool = True,
     ) -> None:
         self.records = records
         self.sampling = sampling
@@ -60,23 +77,56 @@ class ClipDataset(Dataset[Sample]):
         self.view = view
         self.seed = seed
         self.clips = clips
+        self.order = order
+        self.fail = fail
 
     def __len__(self) -> int:
         """Items per epoch."""
         return len(self.records) * (self.clips or 1)
 
     def __getitem__(self, key: Key) -> Sample:
-        """Decode one clip."""
+        """Decode one clip.
+
+        Raises:
+            DecodeError: the video cannot be read, if that is to fail.
+        """
         epoch, index = key
         video, clip = divmod(index, self.clips or 1)
-        record = self.records[video]
-        table = frame_table(record.path)
-        with seeded(self.seed, epoch, index):
-            span = clip_spans(self.sampling, table.seconds, self.clips)[clip]
-            numbers = frame_numbers(table, span, bin_shifts(self.sampling, self.frames, clip, self.clips))
-            views = self.view(decode(record.path, numbers))
-        label = torch.tensor(record.label)
-        return Sample(clip=views, label=label, video=video, first_view=clip * len(views), key=torch.tensor(key))
+        record, broken = self.records[video], ""
+        try:
+            with seeded(self.seed, epoch, index):
+                views = self.view(decode(record.path, self.numbers(record, clip)))
+        except DecodeError as error:
+            if self.fail:
+                raise
+            side, broken = self.view.side, str(error)
+            views = torch.zeros(self.view.crops, self.frames, 3, side, side, dtype=torch.uint8)
+        return Sample(
+            clip=views,
+            label=torch.tensor(record.label),
+            video=video,
+            first_view=clip * len(views),
+            key=torch.tensor(key),
+            broken=broken,
+        )
+
+    def numbers(self, record: VideoRecord, clip: int) -> list[int]:
+        """Frame numbers of one clip of a video, in the order in which the model sees them."""
+        first, table = segment(record.path, record.start, record.end)
+        span = clip_spans(self.sampling, table.seconds, self.clips)[clip]
+        shifts = bin_shifts(self.sampling, self.frames, clip, self.clips)
+        return reordered([first + i for i in frame_numbers(table, span, shifts)], self.order)
+
+
+def reordered(numbers: list[int], order: Order) -> list[int]:
+    """Frames as they are, backwards, in a random order, or the middle one only: what a model makes of time."""
+    if order == "reversed":
+        return numbers[::-1]
+    if order == "shuffled":
+        return random.sample(numbers, len(numbers))
+    if order == "static":
+        return [numbers[len(numbers) // 2]] * len(numbers)
+    return numbers
 
 
 class EpochSampler(DistributedSampler[Sample]):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import groupby
+from math import ceil
 from pathlib import Path
 
 import av
@@ -74,6 +75,32 @@ def frame_table(path: Path) -> FrameTable:
     if not shown:
         raise DecodeError(f"{path}: the video stream is empty")
     return FrameTable(pts, base, keys, len(shown), seconds, height, width)
+
+
+def segment(path: Path, start: float | None, end: float | None) -> tuple[int, FrameTable]:
+    """The part of a video from ``start`` to ``end``, in seconds from its first frame, as if it were a whole one.
+
+    Returns:
+        The number of its first frame, and its own table, at least one frame long.
+
+    Raises:
+        DecodeError: the video cannot be opened, or the segment lies outside it.
+    """
+    table = frame_table(path)
+    if start is None and end is None:
+        return 0, table
+    begin, stop = Fraction(start or 0), table.seconds if end is None else min(Fraction(end), table.seconds)
+    if not 0 <= begin < stop:
+        asked = f"{start or 0:g} to {'its end' if end is None else f'{end:g} s'}"
+        raise DecodeError(f"{path}: no segment from {asked} in a video of {float(table.seconds):.2f} s")
+    if table.pts:
+        first, last = (bisect_left(table.pts, table.pts[0] + t / table.time_base) for t in (begin, stop))
+    else:
+        first, last = (ceil(t * table.count / table.seconds) for t in (begin, stop))
+    first = min(first, table.count - 1)
+    last = max(last, first + 1)
+    part = replace(table, pts=table.pts[first:last], count=last - first, seconds=stop - begin)
+    return first, part
 
 
 def decode(path: Path, numbers: Sequence[int]) -> Frames:

@@ -51,6 +51,8 @@ class Augmentation:
 class TrainingView:
     """Random scale and crop in one resize, flip, policy: ``(t, height, width, 3)`` -> ``(1, t, 3, side, side)``."""
 
+    crops = 1
+
     def __init__(self, augmentation: Augmentation, side: int) -> None:
         self.augmentation = augmentation
         self.side = side

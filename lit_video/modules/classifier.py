@@ -92,9 +92,12 @@ class VideoClassifier(LightningModule):
         torch.manual_seed(digest(self._seed, self.global_step, self.global_rank))
 
     def loss(self, logits: Tensor, target: Tensor) -> Tensor:
-        """Cross entropy, summed over tasks, of soft targets or class numbers (see :class:`Batch`)."""
+        """Cross entropy, summed over tasks, of soft targets or class numbers (see :class:`Batch`).
+
+        The mean is over all clips of the batch; of one that could not be read there is nothing to add.
+        """
         shares = zip(per_task(logits, self.num_classes), per_task(target, self.num_classes), strict=True)
-        return torch.stack([F.cross_entropy(*share) for share in shares]).sum()
+        return torch.stack([F.cross_entropy(*share, reduction="sum") for share in shares]).sum() / len(logits)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Cross entropy with soft targets; a clip is right when all its tasks are."""

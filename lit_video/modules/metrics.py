@@ -48,11 +48,15 @@ class VideoAccuracy(Metric):
             self.add_state(name, default=[], dist_reduce_fx="cat")
 
     def update(self, logits: Tensor, target: Tensor, video: Tensor, view: Tensor) -> None:
-        """Take a batch: logits ``(b, classes)``, the others ``(b,)``; of several tasks, target ``(b, tasks)``."""
-        self.logits.append(logits.detach().float())
-        self.target.append(target)
-        self.video.append(video)
-        self.view.append(view)
+        """Take a batch: logits ``(b, classes)``, the others ``(b,)``; of several tasks, target ``(b, tasks)``.
+
+        A negative ``video`` could not be read, and is left out.
+        """
+        read = video >= 0
+        self.logits.append(logits.detach().float()[read])
+        self.target.append(target[read])
+        self.video.append(video[read])
+        self.view.append(view[read])
 
     def per_video(self) -> tuple[Tensor, Tensor]:
         """Mean logits ``(videos, classes)`` and target ``(videos[, tasks])``, in the order of the video numbers."""

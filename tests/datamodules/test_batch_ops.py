@@ -17,6 +17,7 @@ def raw_batch(items=4, views=1, frames=3, side=8, classes=5, first_view=None, ep
         label=torch.arange(items) % classes,
         video=torch.arange(items) + 100,
         first_view=torch.tensor(first_view or [0] * items),
+        broken=[""] * items,
         key=torch.tensor([[epoch, i] for i in range(items)]),
     )
 
