@@ -1,8 +1,30 @@
 """Video data sets as LightningDataModules."""
 
+from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.base import VideoDataModule
+from lit_video.datamodules.diving48 import Diving48
+from lit_video.datamodules.epic_kitchens import EpicKitchens100
 from lit_video.datamodules.folder import VideoFolder
+from lit_video.datamodules.hmdb51 import HMDB51
+from lit_video.datamodules.howto100m import HowTo100MTasks
+from lit_video.datamodules.kinetics import Kinetics400, Kinetics600
 from lit_video.datamodules.moving_shapes import MovingShapes
 from lit_video.datamodules.something_v2 import SomethingV2
+from lit_video.datamodules.ucf101 import UCF101
+from lit_video.datamodules.video_csv import VideoCSV
 
-__all__ = ["MovingShapes", "SomethingV2", "VideoDataModule", "VideoFolder"]
+__all__ = [
+    "HMDB51",
+    "UCF101",
+    "AnnotatedVideos",
+    "Diving48",
+    "EpicKitchens100",
+    "HowTo100MTasks",
+    "Kinetics400",
+    "Kinetics600",
+    "MovingShapes",
+    "SomethingV2",
+    "VideoCSV",
+    "VideoDataModule",
+    "VideoFolder",
+]

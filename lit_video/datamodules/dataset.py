@@ -29,12 +29,14 @@ class VideoRecord:
         label: class number; of several tasks, in the order of the data set's classes, one each.
         start: of the segment, in seconds from the video's first frame; ``None`` for the beginning.
         end: of the segment likewise; ``None`` for the end.
+        fps: frames per second of a folder of frames, which does not say so itself.
     """
 
     path: Path
     label: int | tuple[int, ...]
     start: float | None = None
     end: float | None = None
+    fps: float | None = None
 
 
 class Sample(TypedDict):

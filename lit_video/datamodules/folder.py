@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,17 @@ from lit_video.datamodules.dataset import VideoRecord
 from lit_video.errors import UserError
 
 EXTENSIONS = {".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v"}
+
+
+def check_fps(fps: float | None) -> None:
+    """Refuse a rate at which no time passes."""
+    if fps is not None and not 0 < fps < inf:
+        raise ValueError(f"fps is {fps:g}, expected more than 0")
+
+
+def frame_rate(path: Path, fps: float | None) -> float | None:
+    """The rate of a folder of frames; a video file says its own."""
+    return None if path.suffix.lower() in EXTENSIONS else fps
 
 
 def class_folders(root: Path) -> list[str]:
@@ -34,8 +46,8 @@ def class_folders(root: Path) -> list[str]:
     return names
 
 
-def folder_records(root: Path, split: Split, class_names: list[str]) -> list[VideoRecord]:
-    """Videos of ``root/split/CLASS/``, by class, then by name.
+def folder_records(root: Path, split: Split, class_names: list[str], fps: float | None = None) -> list[VideoRecord]:
+    """Videos of ``root/split/CLASS/``, by class, then by name; folders of frames too if their ``fps`` is given.
 
     Raises:
         UserError: the split holds no video, or a class that training does not have.
@@ -45,10 +57,10 @@ def folder_records(root: Path, split: Split, class_names: list[str]) -> list[Vid
     if unknown:
         raise UserError(f"data.root: {folder} holds classes that {root / 'train'} has not: {', '.join(unknown)}")
     records = [
-        VideoRecord(path, label)
+        VideoRecord(path, label, fps=frame_rate(path, fps))
         for label, name in enumerate(class_names)
         for path in sorted((folder / name).glob("*"))
-        if path.suffix.lower() in EXTENSIONS
+        if path.suffix.lower() in EXTENSIONS or (fps is not None and path.is_dir())
     ]
     if not records:
         raise UserError(f"data.root: {folder} holds no video; expected {folder}/CLASS/VIDEO.mp4")
@@ -60,11 +72,15 @@ class VideoFolder(VideoDataModule):
 
     Args:
         root: the folder.
+        fps: frames per second of videos that are folders of frames, ``root/train/CLASS/VIDEO/``; if it is not given
+            there are none.
         **kwargs: see :class:`VideoDataModule`.
     """
 
-    def __init__(self, root: str, **kwargs: Any) -> None:
+    def __init__(self, root: str, fps: float | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        check_fps(fps)
+        self.fps = fps
         self.root = Path(root).expanduser()
 
     @cached_property  # of a folder: the number of classes is asked for with every batch
@@ -74,7 +90,7 @@ class VideoFolder(VideoDataModule):
 
     def records(self, split: Split) -> list[VideoRecord]:
         """Videos of a split."""
-        return folder_records(self.root, split, self.class_names)
+        return folder_records(self.root, split, self.class_names, self.fps)
 
     def check(self) -> None:
         """All three splits hold videos."""

@@ -1,0 +1,139 @@
+"""Data sets whose videos are listed by annotation files: what these list against what is published and on the disk."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from lightning.pytorch.utilities import rank_zero_only
+
+from lit_video.datamodules.base import Split, VideoDataModule
+from lit_video.datamodules.dataset import VideoRecord
+from lit_video.datamodules.folder import EXTENSIONS
+from lit_video.errors import UserError
+
+_SHOWN = 3  # paths that a message names
+
+
+class AnnotatedVideos(VideoDataModule):
+    """Base of data sets that annotation files list; a data set says what its classes are and what the files list.
+
+    Args:
+        root: the folder that holds annotations and videos.
+        missing: what happens if videos are not on the disk, or if the annotation files list fewer than are published:
+            ``fail`` stops before the training, ``skip`` goes on with the videos that are there. The counts are printed
+            and in ``video_counts`` in any case.
+        **kwargs: see :class:`VideoDataModule`.
+    """
+
+    #: least and most videos that released annotation files list, by split
+    published: Mapping[Split, tuple[int, int]] = {}
+    #: splits with annotations of their own; papers test on the validation videos where there is no third
+    splits: tuple[Split, ...] = ("train", "val")
+
+    def __init__(self, root: str, missing: Literal["fail", "skip"] = "fail", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.root = Path(root).expanduser()
+        self.missing = missing
+        self.folders = Folders()
+        self.video_counts: dict[str, dict[str, int]] = {}
+        self._listed: dict[Split, list[VideoRecord]] = {}
+        self._records: dict[Split, list[VideoRecord]] = {}
+
+    def annotated(self, split: Split) -> list[VideoRecord]:
+        """All videos that the annotation file of a split lists, whether on the disk or not."""
+        raise NotImplementedError
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Class number by name, of a data set with one task."""
+        names = self.class_names
+        assert isinstance(names, list)
+        return {name: number for number, name in enumerate(names)}
+
+    def records(self, split: Split) -> list[VideoRecord]:
+        """Videos of a split; without those that are not there, if these are to be skipped."""
+        split = split if split in self.splits else "val"
+        if split not in self._records:
+            self._records[split] = self._found(split)
+        return self._records[split]
+
+    def check(self) -> None:
+        """Annotations and videos are complete; otherwise what is missing is told, or fails."""
+        for split in self.splits:
+            used, listed = self.records(split), self._listed[split]
+            if self.missing == "fail":
+                absent = self._absent(listed)
+                if absent:
+                    raise UserError(f"data.root: {_told(absent, listed, split)}; add them, or set data.missing: skip")
+            least, most = self.published.get(split, (0, len(listed)))
+            what = f"the {split} annotations list {len(listed):,} videos, published are {_range(least, most)}"
+            if len(listed) > most or (len(listed) < least and self.missing == "fail"):
+                raise UserError(f"data.root: {what}; use the released files, or set data.missing: skip for a part")
+            if len(listed) < least:
+                tell(f"{type(self).__name__}: {what}; trained and tested on {len(used):,}")
+
+    def _found(self, split: Split) -> list[VideoRecord]:
+        listed = self._listed[split] = self.annotated(split)
+        absent = set(self._absent(listed)) if self.missing == "skip" else set()
+        if absent:
+            tell(f"{type(self).__name__}: {_told(list(absent), listed, split)} and left out")
+        used = [record for record in listed if record.path not in absent]
+        if not used:
+            raise UserError(f"data.root: {_told(list(absent), listed, split)}; nothing is left")
+        self.video_counts[split] = {"listed": len(listed), "used": len(used)}
+        return used
+
+    def _absent(self, listed: list[VideoRecord]) -> list[Path]:
+        return list(dict.fromkeys(record.path for record in listed if not self.folders.hold(record.path)))
+
+
+class Folders:
+    """What folders hold, each listed once: a look per video takes minutes for 240,000 of them on a network disk."""
+
+    def __init__(self) -> None:
+        self._names: dict[Path, set[str]] = {}
+        self._videos: dict[Path, dict[str, str]] = {}
+
+    def names(self, folder: Path) -> set[str]:
+        """Names of all files and folders in a folder; empty if it is absent."""
+        if folder not in self._names:
+            try:
+                self._names[folder] = set(os.listdir(folder))
+            except FileNotFoundError:
+                self._names[folder] = set()
+            except OSError as error:
+                raise UserError(f"data.root: {folder} cannot be read: {error.strerror}") from None
+        return self._names[folder]
+
+    def hold(self, path: Path) -> bool:
+        """Whether a video or a folder of frames is there."""
+        return path.name in self.names(path.parent)
+
+    def find(self, folder: Path, name: str) -> Path:
+        """Video of a name without extension: what is there, or else ``NAME.mp4``."""
+        if folder not in self._videos:
+            parts = [os.path.splitext(file) for file in sorted(self.names(folder), reverse=True)]
+            self._videos[folder] = {stem: stem + ending for stem, ending in parts if ending.lower() in EXTENSIONS}
+        return folder / self._videos[folder].get(name, f"{name}.mp4")
+
+
+@rank_zero_only
+@cache
+def tell(line: str) -> None:
+    """One line on the error stream, once per process: settings are checked before they are used."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def _told(absent: list[Path], listed: list[VideoRecord], split: str) -> str:
+    first = ", ".join(map(str, sorted(absent)[:_SHOWN])) + (", ..." if len(absent) > _SHOWN else "")
+    videos = len({record.path for record in listed})
+    return f"{len(absent):,} of {videos:,} {split} videos are missing ({first})"
+
+
+def _range(least: int, most: int) -> str:
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"

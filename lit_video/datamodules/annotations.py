@@ -1,0 +1,229 @@
+"""Annotation tables (csv, JSON) read row by row; what is wrong is told with file, line and column."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lit_video.errors import UserError
+
+_CLOCK = re.compile(r"(\d+:)?\d+:\d+(\.\d+)?")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a table.
+
+    Args:
+        place: setting, file and line, for messages.
+        cells: text by column, without space at its ends.
+    """
+
+    place: str
+    cells: Mapping[str, str]
+
+    def error(self, column: str, what: str) -> UserError:
+        """What is wrong with a cell, and where it is."""
+        return UserError(f"{self.place}, column {column}: {what}")
+
+    def text(self, column: str) -> str:
+        """A cell that must not be empty."""
+        if not self.cells[column]:
+            raise self.error(column, "is empty; fill it in, or delete the row")
+        return self.cells[column]
+
+    def whole(self, column: str, below: int | None = None) -> int:
+        """A number from 0, and below a limit if there is one."""
+        text = self.text(column)
+        if not text.isdecimal() or (below is not None and int(text) >= below):
+            top = "" if below is None else f" to {below - 1}"
+            raise self.error(column, f"is {text!r}, expected a whole number from 0{top}")
+        return int(text)
+
+    def positive(self, column: str) -> float:
+        """A number above 0, such as frames per second."""
+        text = self.text(column)
+        try:
+            value = float(text)
+        except ValueError:
+            value = 0.0
+        if not 0 < value < math.inf:
+            raise self.error(column, f"is {text!r}, expected a number above 0")
+        return value
+
+    def member(self, column: str, numbers: Mapping[str, int], name: str | None = None) -> int:
+        """Class number of a cell, or of a name made from it."""
+        name = self.text(column) if name is None else name
+        if name not in numbers:
+            known = ", ".join(list(numbers)[:3])
+            raise self.error(column, f"{name!r} is none of the {len(numbers)} classes ({known}, ...); correct it")
+        return numbers[name]
+
+    def seconds(self, column: str) -> float | None:
+        """A time in seconds or as ``[HH:]MM:SS.s``; ``None`` if the cell is empty or the column is absent."""
+        text = self.cells.get(column, "")
+        if not text:
+            return None
+        try:
+            parts = [float(part) for part in text.split(":")] if _CLOCK.fullmatch(text) else [float(text)]
+        except ValueError:
+            raise self.error(column, f"is {text!r}, expected seconds or HH:MM:SS") from None
+        time = sum(part * 60**i for i, part in enumerate(reversed(parts)))
+        if not (math.isfinite(time) and time >= 0):
+            raise self.error(column, f"is {text}, expected a time of 0 s or more")
+        return time
+
+    def segment(self, start: str, end: str) -> tuple[float | None, float | None]:
+        """Start and end, the end after the start."""
+        first, last = self.seconds(start), self.seconds(end)
+        if last is not None and last <= (first or 0):
+            raise self.error(end, f"ends at {last:g} s, not after its start at {first or 0:g} s; correct one of them")
+        return first, last
+
+    def inside(self, column: str, root: Path) -> Path:
+        """A path beneath a folder, given absolutely or from there."""
+        text = self.text(column)
+        path = os.path.normpath(os.path.join(root, text))
+        if not path.startswith(os.path.join(os.path.normpath(root), "")):
+            raise self.error(column, f"{text} lies outside {root}; give a root that holds all videos")
+        return Path(path)
+
+
+def read_text(key: str, path: Path) -> str:
+    """A text file, with or without a byte order mark; ``key`` is the setting that a message names."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise UserError(f"{key}: {path} does not exist; put the annotations there") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{key}: {path} is no UTF-8 text at byte {error.start}; save it as UTF-8") from None
+    except OSError as error:
+        raise UserError(f"{key}: {path} cannot be read: {error.strerror}") from None
+
+
+def read_json(key: str, path: Path) -> Any:
+    """Content of a JSON file."""
+    try:
+        return json.loads(read_text(key, path))
+    except json.JSONDecodeError as error:
+        raise UserError(f"{key}: {path} is no JSON, line {error.lineno}: {error.msg}") from None
+
+
+def read_entries(key: str, path: Path, columns: Sequence[str]) -> list[Row]:
+    """Rows of a JSON file that lists objects with at least these keys."""
+    entries = read_json(key, path)
+    if not isinstance(entries, list) or not entries:
+        raise UserError(f"{key}: {path} lists no video; put the released file there")
+    for number, entry in enumerate(entries, 1):
+        absent = [name for name in columns if not isinstance(entry, dict) or name not in entry]
+        if absent:
+            raise UserError(f"{key}: {path}, entry {number} has no {absent[0]!r}; is it another data set's file?")
+    return [
+        Row(f"{key}: {path}, entry {number}", {name: str(entry[name]).strip() for name in columns})
+        for number, entry in enumerate(entries, 1)
+    ]
+
+
+def read_table(
+    key: str,
+    path: Path,
+    columns: Sequence[str],
+    headless: Sequence[str] | None = None,
+    delimiter: str | None = None,
+) -> list[Row]:
+    """Rows of a table separated by commas, tabs, semicolons or spaces.
+
+    Args:
+        key: the setting that messages name.
+        path: the file.
+        columns: names that the header must hold.
+        headless: names of the columns of a file without header, the first ``len(columns)`` of which must be there; a
+            header then is a first line that holds any of ``columns``. ``None`` if the file must have one.
+        delimiter: instead of the one that the first line holds.
+
+    Raises:
+        UserError: the file is absent, no text, has no rows or lacks a column, or a row has the wrong number of fields.
+    """
+    lines = _lines(key, path, delimiter)
+    if not lines:
+        raise UserError(f"{key}: {path} is empty; put the annotations there")
+    first = lines[0][1]
+    if headless is not None and not set(columns) & set(first):
+        header, least = list(headless), len(columns)
+    else:
+        header, least, lines = first, len(first), lines[1:]
+        _check_header(f"{key}: {path}, line 1", header, columns)
+    if not lines:
+        raise UserError(f"{key}: {path} holds a header only; add a row per video")
+    return [_row(f"{key}: {path}, line {number}", header, least, cells) for number, cells in lines]
+
+
+def refuse_repeats(rows: Iterable[Row], identity: Callable[[Row], object], column: str) -> None:
+    """No two rows are the same thing.
+
+    Raises:
+        UserError: two are; both are named.
+    """
+    seen: dict[object, Row] = {}
+    for row in rows:
+        other = seen.setdefault(identity(row), row)
+        if other is not row:
+            raise row.error(column, f"{row.cells[column]} is there already, at {_short(other.place)}; delete one")
+
+
+def exactly(count: int, names: Collection[str], path: Path) -> list[str]:
+    """The names of a data set's classes, as read from a file or folder.
+
+    Raises:
+        UserError: there are not as many as expected.
+    """
+    if len(names) != count:
+        raise UserError(f"data.root: {path} has {len(names)} classes, expected {count}; is it another data set's?")
+    return list(names)
+
+
+def _lines(key: str, path: Path, delimiter: str | None) -> list[tuple[int, list[str]]]:
+    """Line number and cells of every line that is not blank."""
+    text = read_text(key, path)
+    start = text.lstrip().split("\n", 1)[0]
+    reader = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=delimiter or next((mark for mark in "\t,;" if mark in start), " "),
+        skipinitialspace=True,
+        strict=True,
+    )
+    try:
+        rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
+    except csv.Error as error:
+        raise UserError(f"{key}: {path}, line {reader.line_num}: {error}; correct the quotes") from None
+    return [(number, cells) for number, cells in rows if any(cells)]
+
+
+def _check_header(place: str, header: list[str], columns: Sequence[str]) -> None:
+    absent = [name for name in columns if name not in header]
+    if absent:
+        raise UserError(f"{place}: no column {absent[0]!r}, only {', '.join(header)[:200]}; is it the right file?")
+    twice = [name for name in header if name and header.count(name) > 1]
+    if twice:
+        raise UserError(f"{place}: column {twice[0]!r} is there twice; rename one")
+
+
+def _row(place: str, header: list[str], least: int, cells: list[str]) -> Row:
+    while len(cells) > len(header) and not cells[-1]:
+        cells = cells[:-1]
+    if not least <= len(cells) <= len(header):
+        expected = str(least) if least == len(header) else f"{least} to {len(header)}"
+        raise UserError(f"{place}: {len(cells)} fields, expected {expected}; quote text that holds the separator")
+    return Row(place, dict(zip(header, cells, strict=False)))
+
+
+def _short(place: str) -> str:
+    return place.rpartition(", ")[2]

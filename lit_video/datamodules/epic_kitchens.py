@@ -1,0 +1,75 @@
+"""Epic-Kitchens-100 action recognition, as released."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+
+from lit_video.datamodules.annotated import AnnotatedVideos
+from lit_video.datamodules.annotations import Row, exactly, read_table, refuse_repeats
+from lit_video.datamodules.base import Split
+from lit_video.datamodules.dataset import VideoRecord
+
+CLASSES = {"verb": 97, "noun": 300}
+
+
+class EpicKitchens100(AnnotatedVideos):
+    """Epic-Kitchens-100 (arXiv:2006.13256): segments of long videos, each with a verb and a noun.
+
+    Reads ``EPIC_100_{train,validation}.csv`` and ``EPIC_100_{verb,noun}_classes.csv``
+    (github.com/epic-kitchens/epic-kitchens-100-annotations) in ``root/annotations``, and either the frames in
+    ``root/rgb_frames/P01/P01_01/`` or ``root/P01/rgb_frames/P01_01/``, with ``EPIC_100_video_info.csv`` for their rate,
+    or else the videos ``root/P01/videos/P01_01.MP4``. 67,217 segments are for training and 9,668
+    for validation; the test split has no labels, so results are those of validation.
+    """
+
+    published: Mapping[Split, tuple[int, int]] = {"train": (67_217, 67_217), "val": (9_668, 9_668)}
+
+    @property
+    def num_classes(self) -> dict[str, int]:
+        """97 verbs and 300 nouns, known without the data."""
+        return dict(CLASSES)
+
+    @cached_property
+    def class_names(self) -> dict[str, list[str]]:
+        """Keys such as "take" and "tap", by class number."""
+        return {task: self._names(task) for task in CLASSES}
+
+    def annotated(self, split: Split) -> list[VideoRecord]:
+        """Segments that the csv of a split lists."""
+        columns = ("narration_id", "participant_id", "video_id", "start_timestamp", "stop_timestamp")
+        rows = self._rows("train" if split == "train" else "validation", (*columns, "verb_class", "noun_class"))
+        refuse_repeats(rows, lambda row: row.cells["narration_id"], "narration_id")
+        return [self._record(row) for row in rows]
+
+    def _record(self, row: Row) -> VideoRecord:
+        label = tuple(row.whole(f"{task}_class", below=count) for task, count in CLASSES.items())
+        for column in ("start_timestamp", "stop_timestamp"):
+            row.text(column)
+        start, end = row.segment("start_timestamp", "stop_timestamp")
+        person, video = row.text("participant_id"), row.text("video_id")
+        for frames in (self.root / "rgb_frames" / person, self.root / person / "rgb_frames"):
+            if video in self.folders.names(frames):
+                return VideoRecord(frames / video, label, start, end, self._rate(video, row))
+        return VideoRecord(self.folders.find(self.root / person / "videos", video), label, start, end)
+
+    def _rate(self, video: str, row: Row) -> float:
+        if video not in self._rates:
+            raise row.error("video_id", f"{video} is not in EPIC_100_video_info.csv, which gives the frames' rate")
+        return self._rates[video]
+
+    @cached_property
+    def _rates(self) -> dict[str, float]:
+        return {row.text("video_id"): row.positive("fps") for row in self._rows("video_info", ("video_id", "fps"))}
+
+    def _names(self, task: str) -> list[str]:
+        rows = sorted(self._rows(f"{task}_classes", ("id", "key")), key=lambda row: row.whole("id", CLASSES[task]))
+        refuse_repeats(rows, lambda row: row.cells["id"], "id")
+        return exactly(CLASSES[task], [row.text("key") for row in rows], self._csv(f"{task}_classes"))
+
+    def _csv(self, name: str) -> Path:
+        return self.root / "annotations" / f"EPIC_100_{name}.csv"
+
+    def _rows(self, name: str, columns: tuple[str, ...]) -> list[Row]:
+        return read_table("data.root", self._csv(name), columns, delimiter=",")

@@ -1,0 +1,86 @@
+"""Kinetics-400 and Kinetics-600, as released."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+
+from lit_video.datamodules.annotated import AnnotatedVideos
+from lit_video.datamodules.annotations import Row, exactly, read_table, refuse_repeats
+from lit_video.datamodules.base import Split
+from lit_video.datamodules.dataset import VideoRecord
+
+_COLUMNS = ("label", "youtube_id", "time_start", "time_end", "split")
+_SPLITS = {"train": {"train"}, "val": {"val", "validate", "validation"}}
+
+
+class Kinetics(AnnotatedVideos):
+    """What the Kinetics releases share.
+
+    Reads ``root/annotations/{train,val}.csv`` (or ``validate.csv``; ``label,youtube_id,time_start,time_end,split``,
+    github.com/cvdfoundation/kinetics-dataset) and ``root/{train,val}/[LABEL/]ID_SSSSSS_EEEEEE.mp4``, start and end in
+    seconds, six digits; other video formats do as well. Classes are numbered by the alphabet, as in papers. Results are
+    reported on the validation split. Many videos are gone from YouTube: ``missing: skip`` goes on without them.
+    """
+
+    classes: ClassVar[int]
+
+    @property
+    def num_classes(self) -> int:
+        """Known without the data."""
+        return self.classes
+
+    @cached_property
+    def class_names(self) -> list[str]:
+        """Labels such as "abseiling", sorted."""
+        labels = sorted({row.text("label") for row in self._rows("train")})
+        return exactly(self.classes, labels, self._csv("train"))
+
+    def annotated(self, split: Split) -> list[VideoRecord]:
+        """Videos that the csv of a split lists."""
+        rows = self._rows(split)
+        for row in rows:
+            if row.text("split") not in _SPLITS[split]:
+                raise row.error("split", f"is {row.text('split')}, expected {split}; put the released file there")
+        refuse_repeats(rows, lambda row: (row.cells["youtube_id"], row.cells["time_start"]), "youtube_id")
+        return [VideoRecord(self._path(split, row), row.member("label", self.numbers)) for row in rows]
+
+    def _csv(self, split: Split) -> Path:
+        folder = self.root / "annotations"
+        names = {"train": "train.csv", "val": "val.csv"}
+        if split == "val" and (folder / "validate.csv").exists():
+            return folder / "validate.csv"
+        return folder / names[split]
+
+    def _rows(self, split: Split) -> list[Row]:
+        return read_table("data.root", self._csv(split), _COLUMNS)
+
+    def _path(self, split: Split, row: Row) -> Path:
+        folder, label = self.root / split, row.text("label")
+        # downloaders put the videos into one folder, or into folders by label
+        by_label = [name for name in (label, label.replace(" ", "_")) if name in self.folders.names(folder)]
+        folder = folder.joinpath(*by_label[:1])
+        name = f"{row.text('youtube_id')}_{row.whole('time_start'):06d}_{row.whole('time_end'):06d}"
+        return self.folders.find(folder, name)
+
+
+class Kinetics400(Kinetics):
+    """Kinetics-400 (arXiv:1705.06950): 246,534 training and 19,906 validation videos; see :class:`Kinetics`.
+
+    CVDF's copy lists some 240,000 and 19,800.
+    """
+
+    classes = 400
+    published: Mapping[Split, tuple[int, int]] = {"train": (239_000, 246_534), "val": (19_700, 19_906)}
+
+
+class Kinetics600(Kinetics):
+    """Kinetics-600 (arXiv:1808.01340): 392,622 training and 30,001 validation videos; see :class:`Kinetics`.
+
+    CVDF's copy lists up to 427,549 for training.
+    """
+
+    classes = 600
+    published: Mapping[Split, tuple[int, int]] = {"train": (366_000, 427_549), "val": (27_900, 30_001)}

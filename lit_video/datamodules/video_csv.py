@@ -1,0 +1,153 @@
+"""Your own videos, listed by tables of path and label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from lit_video.datamodules.annotated import AnnotatedVideos, tell
+from lit_video.datamodules.annotations import Row, read_table, refuse_repeats
+from lit_video.datamodules.base import Split
+from lit_video.datamodules.dataset import VideoRecord
+from lit_video.datamodules.folder import check_fps, frame_rate
+from lit_video.errors import UserError
+
+Values = list[str | int]
+
+
+class VideoCSV(AnnotatedVideos):
+    """Videos and segments of videos as tables list them: ``path label [start end]``.
+
+    Columns are separated by commas, tabs, semicolons or spaces; a first line that holds the names of the path and the
+    label column is a header, and without one the columns are path, label, start, end. Start and end are seconds from
+    the video's first frame, or ``HH:MM:SS``; where they are empty or absent the whole video is meant. A path is
+    relative to ``root`` and may be a folder of frames if ``fps`` says how fast they were taken. A label is a name or a
+    number; classes are the labels of the training table, sorted, numbers by size.
+
+    Each split has a table of its own, or one table holds all, divided by a column::
+
+        train: labels.csv
+        split_column: repetition
+        train_values: [1]
+        val_values: [2]
+
+    Args:
+        train: table of the training videos, from ``root``.
+        val: likewise; ``val.csv`` if not given, or the training table where ``split_column`` divides it.
+        test: likewise; the validation videos if neither this nor ``test_values`` is given.
+        path_column: name of the column that holds the path.
+        label_column: name of the column that holds the label.
+        split_column: name of the column that divides a table, by the values that follow.
+        train_values: of the training videos in this column.
+        val_values: of the validation videos.
+        test_values: of the test videos.
+        classes: names of the classes by number, where it is not the labels of the training table that tell. A label
+            is one of them, or else its number.
+        fps: frames per second of videos that are folders of frames.
+        **kwargs: see :class:`AnnotatedVideos`.
+    """
+
+    def __init__(
+        self,
+        train: str = "train.csv",
+        val: str | None = None,
+        test: str | None = None,
+        path_column: str = "path",
+        label_column: str = "label",
+        split_column: str | None = None,
+        train_values: Values | None = None,
+        val_values: Values | None = None,
+        test_values: Values | None = None,
+        classes: list[str] | None = None,
+        fps: float | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        check_fps(fps)
+        if classes is not None and len(set(classes)) != max(len(classes), 2):
+            raise ValueError(f"classes is {classes}, expected two or more names, no two the same")
+        values: dict[Split, Values | None] = {"train": train_values, "val": val_values, "test": test_values}
+        for split, given in values.items():
+            if given and split_column is None:
+                raise ValueError(f"{split}_values is {given}, but split_column is not set")
+            if split_column is not None and not given and split != "test":
+                raise ValueError(f"{split}_values is empty, expected values of the column {split_column}")
+        val = val or (train if split_column else "val.csv")
+        self.tables: dict[Split, Path] = {
+            "train": self.root / train,
+            "val": self.root / val,
+            "test": self.root / (test or val),
+        }
+        self.splits = ("train", "val", "test") if test or test_values else ("train", "val")
+        self.values = {split: [str(value) for value in given or ()] for split, given in values.items()}
+        self.columns = (path_column, label_column)
+        self.split_column = split_column
+        self.given_classes = classes
+        self.fps = fps
+
+    @cached_property
+    def class_names(self) -> list[str]:
+        """Names of the classes, or their numbers as text."""
+        if self.given_classes is not None:
+            return self.given_classes
+        names = {row.text(self.columns[1]) for row in self._rows("train")}
+        if len(names) == 1:
+            raise UserError(f"data.train: {self.tables['train']} holds one class ({names.pop()}); add another")
+        numeric = {name for name in names if name.isdecimal()}
+        if numeric and numeric != names:
+            both = f"numbers ({min(numeric)}) and names ({min(names - numeric)})"
+            raise UserError(f"data.train: {self.tables['train']} has {both} as labels; use either, or set data.classes")
+        return sorted(names, key=lambda name: (len(name), name)) if numeric else sorted(names)
+
+    def annotated(self, split: Split) -> list[VideoRecord]:
+        """Videos that a split's rows list."""
+        path, label = self.columns
+        rows = self._rows(split)
+        segments = {row.place: (row.inside(path, self.root), *row.segment("start", "end")) for row in rows}
+        refuse_repeats(rows, lambda row: segments[row.place], path)
+        return [
+            VideoRecord(file, row.member(label, self.numbers), start, end, frame_rate(file, self.fps))
+            for row, (file, start, end) in zip(rows, segments.values(), strict=True)
+        ]
+
+    def check(self) -> None:
+        """Beside what the base checks: no video is both trained and tested on, and every class is tested."""
+        super().check()
+        trained = {(record.path, record.start, record.end) for record in self.records("train")}
+        for split in self.splits[1:]:
+            records = self.records(split)
+            both = [record.path for record in records if (record.path, record.start, record.end) in trained]
+            if both:
+                raise UserError(f"data.{split}: {both[0]} is a training video as well ({len(both)} are); divide them")
+            absent = sorted({*range(len(self.class_names))} - {int(str(record.label)) for record in records})
+            if absent:
+                classes = f"{len(absent)} of {len(self.class_names)} classes ({self.class_names[absent[0]]} first)"
+                tell(f"{self.tables[split]}: {classes} have no {split} video")
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Class number by name; by number too, if the classes are given."""
+        by_number = {str(number): number for number in range(len(self.given_classes or ()))}
+        return by_number | {name: number for number, name in enumerate(self.class_names)}
+
+    def _rows(self, split: Split) -> list[Row]:
+        key, table, values = f"data.{split}", self.tables[split], self.values[split]
+        rows = read_table(key, table, self._required, None if self.split_column else (*self.columns, "start", "end"))
+        if self.split_column is None or not values:
+            return rows
+        chosen = [row for row in rows if row.cells[self.split_column] in values]
+        _refuse_absent(f"data.{split}_values", table, self.split_column, values, rows)
+        return chosen
+
+    @property
+    def _required(self) -> tuple[str, ...]:
+        return self.columns if self.split_column is None else (*self.columns, self.split_column)
+
+
+def _refuse_absent(key: str, table: Path, column: str, values: Sequence[str], rows: Sequence[Row]) -> None:
+    held = sorted({row.cells[column] for row in rows})
+    absent = [value for value in values if value not in held]
+    if absent:
+        raise UserError(f"{key}: {table} has no {column} {absent[0]!r}; it has {', '.join(held)[:200]}")
