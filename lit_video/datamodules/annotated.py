@@ -65,17 +65,22 @@ class AnnotatedVideos(VideoDataModule):
     def check(self) -> None:
         """Annotations and videos are complete; otherwise what is missing is told, or fails."""
         for split in self.splits:
-            used, listed = self.records(split), self._listed[split]
-            if self.missing == "fail":
-                absent = self._absent(listed)
-                if absent:
-                    raise UserError(f"data.root: {_told(absent, listed, split)}; add them, or set data.missing: skip")
-            least, most = self.published.get(split, (0, len(listed)))
-            what = f"the {split} annotations list {len(listed):,} videos, published are {_range(least, most)}"
-            if len(listed) > most or (len(listed) < least and self.missing == "fail"):
-                raise UserError(f"data.root: {what}; use the released files, or set data.missing: skip for a part")
-            if len(listed) < least:
-                tell(f"{type(self).__name__}: {what}; trained and tested on {len(used):,}")
+            self.records(split)
+            absent = self._absent(self._listed[split])
+            if absent and self.missing == "fail":
+                told = _told(absent, self._listed[split], split)
+                raise UserError(f"data.root: {told}; add them, or set data.missing: skip")
+        for split in self.splits:
+            self._check_size(split)
+
+    def _check_size(self, split: Split) -> None:
+        count = len(self._listed[split])
+        least, most = self.published.get(split, (count, count))
+        what = f"the {split} annotations in {self.root} list {count:,} videos, published are {_range(least, most)}"
+        if count > most or (count < least and self.missing == "fail"):
+            raise UserError(f"data.root: {what}; use the released files, or set data.missing: skip for a part")
+        if count < least:
+            tell(f"{type(self).__name__}: {what}; {len(self.records(split)):,} are used")
 
     def _found(self, split: Split) -> list[VideoRecord]:
         listed = self._listed[split] = self.annotated(split)

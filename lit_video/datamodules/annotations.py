@@ -15,6 +15,7 @@ from typing import Any
 
 from lit_video.errors import UserError
 
+_QUOTED = re.compile('"[^"]*"')
 _CLOCK = re.compile(r"(\d+:)?\d+:\d+(\.\d+)?")
 
 
@@ -193,7 +194,7 @@ def exactly(count: int, names: Collection[str], path: Path) -> list[str]:
 def _lines(key: str, path: Path, delimiter: str | None) -> list[tuple[int, list[str]]]:
     """Line number and cells of every line that is not blank."""
     text = read_text(key, path)
-    start = text.lstrip().split("\n", 1)[0]
+    start = _QUOTED.sub("", text.lstrip().split("\n", 1)[0])
     reader = csv.reader(
         io.StringIO(text, newline=""),
         delimiter=delimiter or next((mark for mark in "\t,;" if mark in start), " "),

@@ -103,12 +103,12 @@ class VideoCSV(AnnotatedVideos):
 
     def annotated(self, split: Split) -> list[VideoRecord]:
         """Videos that a split's rows list."""
-        path, label = self.columns
+        path = self.columns[0]
         rows = self._rows(split)
         segments = {row.place: (row.inside(path, self.root), *row.segment("start", "end")) for row in rows}
         refuse_repeats(rows, lambda row: segments[row.place], path)
         return [
-            VideoRecord(file, row.member(label, self.numbers), start, end, frame_rate(file, self.fps))
+            VideoRecord(file, self._class(row), start, end, frame_rate(file, self.fps))
             for row, (file, start, end) in zip(rows, segments.values(), strict=True)
         ]
 
@@ -126,11 +126,11 @@ class VideoCSV(AnnotatedVideos):
                 classes = f"{len(absent)} of {len(self.class_names)} classes ({self.class_names[absent[0]]} first)"
                 tell(f"{self.tables[split]}: {classes} have no {split} video")
 
-    @cached_property
-    def numbers(self) -> dict[str, int]:
-        """Class number by name; by number too, if the classes are given."""
-        by_number = {str(number): number for number in range(len(self.given_classes or ()))}
-        return by_number | {name: number for number, name in enumerate(self.class_names)}
+    def _class(self, row: Row) -> int:
+        text = row.text(self.columns[1])
+        if self.given_classes and text not in self.numbers and text.isdecimal():
+            return row.whole(self.columns[1], below=len(self.given_classes))
+        return row.member(self.columns[1], self.numbers)
 
     def _rows(self, split: Split) -> list[Row]:
         key, table, values = f"data.{split}", self.tables[split], self.values[split]

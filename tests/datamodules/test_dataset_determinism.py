@@ -1,13 +1,12 @@
 """A sample is a function of (seed, epoch, index), whatever the workers, ranks and restarts."""
 
-import json
 from itertools import chain
 from types import SimpleNamespace
 
 import pytest
 import torch
 
-from lit_video.datamodules import MovingShapes, SomethingV2, VideoFolder
+from lit_video.datamodules import MovingShapes, VideoFolder
 from lit_video.datamodules.batch import evaluation_batch, training_batch
 from lit_video.datamodules.dataset import ClipDataset, EpochSampler, VideoRecord
 from lit_video.datamodules.decoding import DecodeError
@@ -327,76 +326,3 @@ def test_video_folder_names_a_missing_folder(tmp_path):
     for look in (data.check, lambda: data.num_classes, data.train_dataloader):
         with pytest.raises(UserError, match="absent does not exist"):
             look()
-
-
-# Something-Something v2
-
-LABELS = {
-    "Pushing something from left to right": "2",
-    "Holding something next to something": "0",
-    "Pretending to put something on a surface": "1",
-}
-TRAIN = [
-    {
-        "id": "78687",
-        "label": "holding potato next to vicks vaporub bottle",
-        "template": "Holding [something] next to [something]",
-        "placeholders": ["potato", "vicks vaporub bottle"],
-    },
-    {"id": "42326", "label": "pushing cup from left to right", "template": "Pushing [something] from left to right"},
-]
-VALIDATION = [
-    {
-        "id": "74225",
-        "label": "pretending to put pen on a surface",
-        "template": "Pretending to put [something] on a surface",
-    }
-]
-
-
-def something(root, labels=LABELS, train=TRAIN, validation=VALIDATION, videos=("78687", "42326", "74225")):
-    (root / "labels").mkdir()
-    for name, content in (("labels", labels), ("train", train), ("validation", validation)):
-        if content is not None:
-            text = content if isinstance(content, str) else json.dumps(content)
-            (root / "labels" / f"{name}.json").write_text(text)
-    (root / "20bn-something-something-v2").mkdir()
-    for video in videos:
-        (root / "20bn-something-something-v2" / f"{video}.webm").touch()
-    return SomethingV2(root=str(root))
-
-
-def test_something_v2_reads_the_released_layout(tmp_path):
-    data = something(tmp_path)
-    data.check()
-    videos = tmp_path / "20bn-something-something-v2"
-    assert data.records("train") == [VideoRecord(videos / "78687.webm", 0), VideoRecord(videos / "42326.webm", 2)]
-    assert data.records("val") == [VideoRecord(videos / "74225.webm", 1)]
-    assert data.class_names == sorted(LABELS, key=LABELS.get)
-
-
-def test_something_v2_reports_on_the_validation_split_as_papers_do(tmp_path):
-    data = something(tmp_path)
-    assert data.records("test") == data.records("val")
-
-
-def test_something_v2_knows_its_174_classes_without_the_data(tmp_path):
-    assert SomethingV2(root=str(tmp_path / "absent")).num_classes == 174
-
-
-WRONG_RELEASES = {
-    "no labels": (dict(labels=None), "labels.json does not exist"),
-    "no train": (dict(train=None), "train.json does not exist"),
-    "no validation": (dict(validation=None), "validation.json does not exist"),
-    "broken json": (dict(train='[{"id": "1"},\n {"id"'), "train.json is no JSON, line 2"),
-    "no train video": (dict(videos=("74225",)), "78687.webm does not exist"),
-    "no validation video": (dict(videos=("78687", "42326")), "74225.webm does not exist"),
-}
-
-
-@pytest.mark.parametrize("what", WRONG_RELEASES)
-def test_something_v2_says_what_is_missing_and_where(tmp_path, what):
-    changes, message = WRONG_RELEASES[what]
-    with pytest.raises(UserError, match=message) as error:
-        something(tmp_path, **changes).check()
-    assert str(tmp_path) in str(error.value)

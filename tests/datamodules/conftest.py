@@ -1,0 +1,69 @@
+"""Small real videos in the places where the released data sets have them."""
+
+import shutil
+
+import av
+import numpy as np
+import pytest
+import torch
+
+from lit_video.datamodules.annotated import tell
+from lit_video.datamodules.sampling import Sampling
+
+CODECS = {".mp4": "libx264", ".MP4": "libx264", ".mkv": "libx264", ".avi": "mpeg4", ".webm": "libvpx"}
+
+
+def encode(path, frames=20, fps=10, side=32):
+    """A film that gets brighter frame by frame."""
+    with av.open(str(path), "w", format=path.suffix.lower()[1:].replace("mkv", "matroska")) as container:
+        stream = container.add_stream(CODECS[path.suffix], rate=fps)
+        stream.width, stream.height, stream.pix_fmt = side, side, "yuv420p"
+        stream.codec_context.thread_type = "NONE"
+        for i in range(frames):
+            image = np.full((side, side, 3), 10 + 10 * i, np.uint8)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(image, "rgb24")))
+        container.mux(stream.encode())
+
+
+@pytest.fixture(autouse=True)
+def told_anew():
+    """What one test was told is told to the next one too."""
+    tell.__wrapped__.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def video(tmp_path_factory):
+    """Function that puts a video of 20 frames, 2 s, at a path."""
+    folder = tmp_path_factory.mktemp("originals")
+
+    def put(path):
+        original = folder / f"film{path.suffix}"
+        if not original.exists():
+            encode(original)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(original, path)
+        return path
+
+    return put
+
+
+@pytest.fixture(scope="session")
+def small():
+    """Settings of a data set that decodes in no time."""
+    return dict(frames=4, image_size=16, batch_size=2, num_workers=0, sampling=Sampling(seconds=0.5), test_crops=1)
+
+
+@pytest.fixture(scope="session")
+def load():
+    """Function that gives one batch of the training loader and one of the test loader, looked at for sense."""
+
+    def batches(data):
+        found = [next(iter(data.train_dataloader())), next(iter(data.test_dataloader()))]
+        for batch in found:
+            assert batch["clip"].shape == (2, 1, 4, 3, 16, 16)
+            assert batch["clip"].dtype == torch.uint8
+            assert batch["broken"] == ["", ""]
+            assert batch["clip"].float().std() > 0
+        return found
+
+    return batches
