@@ -84,12 +84,12 @@ class AnnotatedVideos(VideoDataModule):
 
     def _found(self, split: Split) -> list[VideoRecord]:
         listed = self._listed[split] = self.annotated(split)
-        absent = set(self._absent(listed)) if self.missing == "skip" else set()
+        absent = self._absent(listed) if self.missing == "skip" else []
         if absent:
-            tell(f"{type(self).__name__}: {_told(list(absent), listed, split)} and left out")
-        used = [record for record in listed if record.path not in absent]
+            tell(f"{type(self).__name__}: {_told(absent, listed, split)} and left out")
+        used = [record for record in listed if self.folders.hold(record.path)] if absent else listed
         if not used:
-            raise UserError(f"data.root: {_told(list(absent), listed, split)}; nothing is left")
+            raise UserError(f"data.root: {_told(absent, listed, split)}; nothing is left")
         self.video_counts[split] = {"listed": len(listed), "used": len(used)}
         return used
 
@@ -101,11 +101,13 @@ class Folders:
     """What folders hold, each listed once: a look per video takes minutes for 240,000 of them on a network disk."""
 
     def __init__(self) -> None:
-        self._names: dict[Path, set[str]] = {}
-        self._videos: dict[Path, dict[str, str]] = {}
+        # by text: a Path takes longer to hash than all else that is done with it here
+        self._names: dict[str, set[str]] = {}
+        self._videos: dict[str, dict[str, str]] = {}
 
-    def names(self, folder: Path) -> set[str]:
+    def names(self, folder: str | Path) -> set[str]:
         """Names of all files and folders in a folder; empty if it is absent."""
+        folder = str(folder)
         if folder not in self._names:
             try:
                 self._names[folder] = set(os.listdir(folder))
@@ -117,14 +119,16 @@ class Folders:
 
     def hold(self, path: Path) -> bool:
         """Whether a video or a folder of frames is there."""
-        return path.name in self.names(path.parent)
+        folder, name = os.path.split(path)
+        return name in self.names(folder)
 
     def find(self, folder: Path, name: str) -> Path:
         """Video of a name without extension: what is there, or else ``NAME.mp4``."""
-        if folder not in self._videos:
-            parts = [os.path.splitext(file) for file in sorted(self.names(folder), reverse=True)]
-            self._videos[folder] = {stem: stem + ending for stem, ending in parts if ending.lower() in EXTENSIONS}
-        return folder / self._videos[folder].get(name, f"{name}.mp4")
+        place = str(folder)
+        if place not in self._videos:
+            parts = [os.path.splitext(file) for file in sorted(self.names(place), reverse=True)]
+            self._videos[place] = {stem: stem + ending for stem, ending in parts if ending.lower() in EXTENSIONS}
+        return folder / self._videos[place].get(name, f"{name}.mp4")
 
 
 @rank_zero_only

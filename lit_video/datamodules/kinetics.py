@@ -45,7 +45,12 @@ class Kinetics(AnnotatedVideos):
             if row.text("split") not in _SPLITS[split]:
                 raise row.error("split", f"is {row.text('split')}, expected {split}; put the released file there")
         refuse_repeats(rows, lambda row: (row.cells["youtube_id"], row.cells["time_start"]), "youtube_id")
-        return [VideoRecord(self._path(split, row), row.member("label", self.numbers)) for row in rows]
+        labels = [row.member("label", self.numbers) for row in rows]
+        folders = self._by_label(split)
+        return [
+            VideoRecord(self._path(row, folders[row.cells["label"]]), label)
+            for row, label in zip(rows, labels, strict=True)
+        ]
 
     def _csv(self, split: Split) -> Path:
         folder = self.root / "annotations"
@@ -57,13 +62,17 @@ class Kinetics(AnnotatedVideos):
     def _rows(self, split: Split) -> list[Row]:
         return read_table("data.root", self._csv(split), _COLUMNS)
 
-    def _path(self, split: Split, row: Row) -> Path:
-        folder, label = self.root / split, row.text("label")
-        # downloaders put the videos into one folder, or into folders by label
-        by_label = [name for name in (label, label.replace(" ", "_")) if name in self.folders.names(folder)]
-        folder = folder.joinpath(*by_label[:1])
+    def _path(self, row: Row, folder: Path) -> Path:
         name = f"{row.text('youtube_id')}_{row.whole('time_start'):06d}_{row.whole('time_end'):06d}"
         return self.folders.find(folder, name)
+
+    def _by_label(self, split: Split) -> dict[str, Path]:
+        """Folder of the videos of each label; downloaders put them into one folder, or into folders by label."""
+        folder = self.root / split
+        names = self.folders.names(folder)
+        spellings = {label: (label, label.replace(" ", "_")) for label in self.class_names}
+        found = {label: [name for name in spellings[label] if name in names] for label in spellings}
+        return {label: folder / found[label][0] if found[label] else folder for label in found}
 
 
 class Kinetics400(Kinetics):

@@ -140,7 +140,7 @@ def test_every_folder_is_listed_once_however_many_videos_it_holds(tmp_path, vide
     monkeypatch.setattr("os.listdir", lambda folder: listed.append(folder) or real(folder))
     monkeypatch.setattr("os.stat", lambda path, **_: pytest.fail(f"a look at {path} alone"))
     assert len(data.records("train")) == 2
-    assert listed == [tmp_path / "train"]
+    assert listed == [str(tmp_path / "train")]
 
 
 def test_classes_are_in_the_order_of_the_alphabet(tmp_path, video, small):
