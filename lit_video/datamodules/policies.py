@@ -61,7 +61,7 @@ def for_clip(op: ImageOp, frames: Frames) -> Frames:
 
 
 def clip_policy(policy: Policy) -> Callable[[Tensor], Tensor]:
-    """What a policy makes of a cropped clip, uint8 ``(t, 3, side, side)`` -> same; ``timm-v0`` comes before the crop."""
+    """What a policy makes of a cropped clip, uint8 ``(t, 3, side, side)`` -> same; ``timm-v0`` comes before a crop."""
     if policy == "auto":
         return v2.AutoAugment(interpolation=InterpolationMode.BILINEAR, fill=GREY)
     if policy == "rand":

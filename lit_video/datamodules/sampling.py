@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
+from math import floor
 
 from pytorchvideo.data.clip_sampling import ClipSampler, RandomClipSampler, UniformClipSampler
 
@@ -65,7 +66,7 @@ class Dense(Sampling):
 class DenseStride(Sampling):
     """The papers' "frames x rate" (8x8, 16x4, 96x4): every ``stride``-th frame of a clip of ``frames * stride`` frames.
 
-    Frames are the middle ones of each ``stride``; random and evenly spaced clips are those of :class:`Dense`.
+    A clip begins with half a ``stride``; random and evenly spaced clips are those of :class:`Dense`.
 
     Args:
         stride: frames from one to the next.
@@ -84,8 +85,10 @@ class DenseStride(Sampling):
         if self.fps is not None:
             seconds = Fraction(frames * self.stride) / Fraction(self.fps).limit_denominator(10**6)
             return _dense(table, seconds, frames, clip, clips)
-        counted = replace(table, pts=(), seconds=Fraction(table.count))  # every frame lasts 1
-        return _dense(counted, Fraction(frames * self.stride), frames, clip, clips)
+        # PyTorchVideo's sampler counts frames for seconds
+        start, _ = _span(Fraction(frames * self.stride), Fraction(table.count), clip, clips)
+        first = floor(start) + self.stride // 2
+        return [min(first + i * self.stride, table.count - 1) for i in range(frames)]
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ class Segments(Sampling):
 
 @dataclass(frozen=True)
 class Uniform(Sampling):
-    """ViViT's uniform frame sampling: ``frames`` spread evenly inside a dense clip of ``pool`` frames, without its ends.
+    """ViViT's uniform frame sampling: ``frames`` spread evenly inside a dense clip of ``pool`` ones, without its ends.
 
     These are the frames that a model with ``sampled_frames: frames`` keeps of a clip of ``pool`` frames
     (:func:`~lit_video.network.patches.uniform_frames`: number ``round(k * pool / (frames + 1))`` for k = 1, 2, ...);
@@ -166,8 +169,12 @@ class WholeVideo(Sampling):
 
 def _dense(table: FrameTable, length: Fraction, frames: int, clip: int, clips: int | None) -> list[int]:
     """The middles of equal parts of a random clip, or of one of evenly spaced clips."""
+    return frame_numbers(table, _span(length, table.seconds, clip, clips), [0.5] * frames)
+
+
+def _span(length: Fraction, seconds: Fraction, clip: int, clips: int | None) -> Span:
     sampler: ClipSampler = RandomClipSampler(length) if clips is None else EvenClips(length, clips)
-    return frame_numbers(table, spans(sampler, table.seconds)[clip], [0.5] * frames)
+    return spans(sampler, seconds)[clip]
 
 
 def positive(name: str, value: float | None) -> None:

@@ -11,7 +11,7 @@ from lit_video.datamodules import MovingShapes, SomethingV2, VideoFolder
 from lit_video.datamodules.batch import evaluation_batch, training_batch
 from lit_video.datamodules.dataset import ClipDataset, EpochSampler, VideoRecord
 from lit_video.datamodules.decoding import DecodeError
-from lit_video.datamodules.sampling import Sampling
+from lit_video.datamodules.sampling import Dense
 from lit_video.datamodules.transforms import Augmentation, EvaluationViews
 from lit_video.errors import UserError
 
@@ -33,7 +33,7 @@ def shapes(root, **changes):
         image_size=16,
         batch_size=4,
         num_workers=0,
-        sampling=Sampling(seconds=0.5),
+        sampling=Dense(seconds=0.5),
         augmentation=Augmentation(policy="rand", erasing=0.5, mixup=0.4, smoothing=0.1),
     )
     return MovingShapes(root=str(root), **(settings | changes))
@@ -180,7 +180,7 @@ def test_validation_takes_the_centre_clip_and_crop_of_every_video(root):
 
 def test_an_item_is_one_clip_of_one_video(root):
     records = shapes(root).records("test")
-    dataset = ClipDataset(records, Sampling(seconds=0.5), 4, EvaluationViews(2, 16), 0, clips=3)
+    dataset = ClipDataset(records, Dense(seconds=0.5), 4, EvaluationViews(2, 16), 0, clips=3)
     assert len(dataset) == 3 * len(records)
     sample = dataset[(7, 3 * 5 + 2)]
     assert sample["clip"].shape == (2, 4, 3, 16, 16)
@@ -194,7 +194,7 @@ def test_an_item_is_one_clip_of_one_video(root):
 def test_a_broken_video_is_an_error_with_its_path_in_any_worker(root, tmp_path):
     broken = tmp_path / "broken.mp4"
     broken.write_text("no video")
-    dataset = ClipDataset([VideoRecord(broken, 0)], Sampling(), 4, EvaluationViews(1, 16), 0, clips=1)
+    dataset = ClipDataset([VideoRecord(broken, 0)], Dense(), 4, EvaluationViews(1, 16), 0, clips=1)
     for workers in (0, 1):
         sampler = EpochSampler(1, 0, shuffle=False, ranks=(1, 0), drop_last=False)
         items = iter(torch.utils.data.DataLoader(dataset, sampler=sampler, num_workers=workers))

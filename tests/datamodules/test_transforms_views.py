@@ -7,8 +7,9 @@ import pytest
 import torch
 from torchvision.transforms.v2 import functional as F
 
-from lit_video.datamodules.sampling import seeded
-from lit_video.datamodules.transforms import CROP_SHARE, Augmentation, EvaluationViews, TrainingView
+from lit_video.datamodules.crops import CROP_SHARE
+from lit_video.datamodules.seeding import seeded
+from lit_video.datamodules.transforms import Augmentation, EvaluationViews, TrainingView
 
 PLAIN = dict(policy="none", erasing=0, smoothing=0)
 SIZES = {"wide": (180, 240), "tall": (240, 180), "square": (200, 200)}
