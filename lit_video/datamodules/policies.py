@@ -28,8 +28,16 @@ VIVIT_CUTOUT = 40 * VIVIT_MAGNITUDE // 10  # half the side of the box, in pixels
 
 def timm_v0() -> ImageOp:
     """Timm's AutoAugment ``v0`` with translations of up to 100 pixels, as X-ViT's release has it."""
-    op: ImageOp = auto_augment_transform("v0", {"translate_const": 100, "img_mean": (GREY,) * 3})
-    return op
+    auto = auto_augment_transform("v0", {"translate_const": 100, "img_mean": (GREY,) * 3})
+    for op in (op for pair in auto.policy for op in pair if op.name == "Posterize"):
+        op.aug_fn = posterize
+    augment: ImageOp = auto
+    return augment
+
+
+def posterize(image: Image.Image, bits: int, **_: object) -> Image.Image:
+    """Keep the upper bits of every colour. The policy asks for none, black, which newer versions of Pillow refuse."""
+    return image.point([value >> (8 - bits) << (8 - bits) for value in range(256)] * 3)
 
 
 def vivit_rand() -> ImageOp:
@@ -40,7 +48,7 @@ def vivit_rand() -> ImageOp:
     """
     hparams = {"magnitude_max": VIVIT_MAGNITUDE, "img_mean": (GREY,) * 3}
     ops: list[ImageOp] = [AugmentOp(name, 1.0, VIVIT_MAGNITUDE, hparams) for name in VIVIT_OPS]  # type: ignore[no-untyped-call]
-    ops += [_cutout, lambda image: image]
+    ops += [cutout, lambda image: image]
 
     def layers(image: Image.Image) -> Image.Image:
         for op in random.choices(ops, k=VIVIT_LAYERS):
@@ -72,7 +80,7 @@ def clip_policy(policy: Policy) -> Callable[[Tensor], Tensor]:
     return v2.Identity()
 
 
-def _cutout(image: Image.Image) -> Image.Image:
+def cutout(image: Image.Image) -> Image.Image:
     """A black square around a random pixel, cut off at the edges (arXiv:1708.04552)."""
     edges = []
     for length in image.size:

@@ -6,13 +6,13 @@ from typing import get_args
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from PIL import Image, ImageOps
 from timm.data.auto_augment import auto_augment_transform
 
 from lit_video.cli import VideoCLI
 from lit_video.datamodules import Augmentation, MovingShapes, VideoFolder, recipe
 from lit_video.datamodules.batch import cutmix, mix, smooth, soft_labels
-from lit_video.datamodules.policies import VIVIT_CUTOUT, for_clip, timm_v0, vivit_rand
+from lit_video.datamodules.policies import VIVIT_CUTOUT, cutout, for_clip, posterize, timm_v0, vivit_rand
 from lit_video.datamodules.recipes import RECIPES, Recipe
 from lit_video.datamodules.seeding import seeded
 from lit_video.datamodules.transforms import TrainingView
@@ -90,7 +90,7 @@ def test_a_data_module_takes_a_name_or_all_settings(tmp_path):
 
 @pytest.mark.parametrize("name", ["xvit-paper-k400", "xvit-released-k400", "vivit-k400"])
 def test_recipes_that_flip_are_refused_where_direction_is_the_class(tmp_path, name):
-    with pytest.raises(ValueError, match="^augmentation has a flip"):
+    with pytest.raises(ValueError, match=r"^augmentation has a flip"):
         MovingShapes(root=str(tmp_path), augmentation=name)
 
 
@@ -122,16 +122,28 @@ data:
 
 def test_the_released_policy_is_timms_own_on_every_frame():
     reference = auto_augment_transform("v0", {"translate_const": 100, "img_mean": (128, 128, 128)})
-    frames, changed = film(3), 0
+    frames, changed, refused = film(3), 0, 0
     for seed in range(150):
         with seeded(seed):
             ours = for_clip(timm_v0(), frames)
-        for i in range(3):
-            with seeded(seed):
-                expected = np.asarray(reference(Image.fromarray(frames[i])))
-            assert np.array_equal(ours[i], expected), (seed, i)
+        try:
+            for i in range(3):
+                with seeded(seed):
+                    expected = np.asarray(reference(Image.fromarray(frames[i])))
+                assert np.array_equal(ours[i], expected), (seed, i)
+        except ValueError:  # Pillow from 13 on refuses to keep 0 bits
+            assert len(np.unique(ours)) <= 2
+            refused += 1
         changed += int(not np.array_equal(ours, frames))
     assert changed > 75
+    assert refused < 15
+
+
+@pytest.mark.parametrize("bits", range(1, 9))
+def test_posterizing_is_pillows_and_no_bits_are_black(bits):
+    image = Image.fromarray(film(1)[0])
+    assert np.array_equal(posterize(image, bits), ImageOps.posterize(image, bits))
+    assert not np.asarray(posterize(image, 0)).any()
 
 
 def test_the_released_policy_comes_before_the_crop():
@@ -155,35 +167,30 @@ def test_a_clip_draws_from_the_stream_as_often_as_one_frame():
 
 def test_vivits_operations_are_equally_likely():
     # of twelve, on even grey: inverting, brightening, adding and cutting out can be seen, the other eight can not
-    grey = Image.new("RGB", (400, 400), (100, 100, 100))
+    grey = Image.new("RGB", (40, 40), (100, 100, 100))
     op = vivit_rand()
     with seeded("ops"):
-        unchanged = sum(np.asarray(op(grey)).tolist() == np.asarray(grey).tolist() for _ in range(600))
+        unchanged = sum(np.array_equal(op(grey), grey) for _ in range(600))
     # two layers; inverting twice is no change either. Of 600: standard deviation 12
     assert unchanged == pytest.approx(600 * ((8 / 12) ** 2 + (1 / 12) ** 2), abs=60)
 
 
 def test_vivits_cutout_is_a_black_square_around_a_uniform_centre():
-    op, white, centres = vivit_rand(), Image.new("RGB", (500, 400), (255, 255, 255)), []
+    white, draws = Image.new("RGB", (500, 400), (255, 255, 255)), 1500
+    covered = np.zeros((400, 500))
     with seeded("cutout"):
-        for _ in range(2500):
-            black = (np.asarray(op(white)) == 0).all(2)
-            rows, columns = np.flatnonzero(black.any(1)), np.flatnonzero(black.any(0))
-            if 0 < black.sum() == len(rows) * len(columns) < 400 * 500:
-                # whole boxes only: those tell their centre
-                if len(rows) == len(columns) == 2 * VIVIT_CUTOUT:
-                    centres.append((rows[0] + VIVIT_CUTOUT, columns[0] + VIVIT_CUTOUT))
-                assert len(rows) <= 2 * VIVIT_CUTOUT
-                assert len(columns) <= 2 * VIVIT_CUTOUT
-    assert len(centres) > 80
-    for axis, length in ((0, 400), (1, 500)):
-        low, high = VIVIT_CUTOUT, length - VIVIT_CUTOUT
-        places = np.array(centres)[:, axis]
-        assert places.min() >= low
-        assert places.max() <= high
-        counts = np.histogram(places, bins=4, range=(low, high))[0]
-        expected = len(centres) / 4
-        assert ((counts - expected) ** 2 / expected).sum() < 16.3  # 99.9 % of a chi-square with 3 degrees of freedom
+        for _ in range(draws):
+            black = np.asarray(cutout(white))[..., 0] == 0
+            rows, columns = black.any(1), black.any(0)
+            assert (black == rows[:, None] & columns).all()
+            assert VIVIT_CUTOUT <= rows.sum() <= 2 * VIVIT_CUTOUT
+            assert VIVIT_CUTOUT <= columns.sum() <= 2 * VIVIT_CUTOUT
+            covered += black
+    # a pixel is covered by centres up to half a side away, 160 of 400 rows and of 500 columns; a corner by a quarter
+    share = (2 * VIVIT_CUTOUT) ** 2 / (400 * 500)
+    assert covered[200, 250] / draws == pytest.approx(share, abs=5 * (share / draws) ** 0.5)
+    for corner in (covered[0, 0], covered[0, -1], covered[-1, 0], covered[-1, -1]):
+        assert corner / draws == pytest.approx(share / 4, abs=5 * (share / 4 / draws) ** 0.5)
 
 
 # mixing
