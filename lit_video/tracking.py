@@ -11,7 +11,7 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import WandbLogger
 
-from lit_video.datamodules.sampling import digest
+from lit_video.datamodules.seeding import digest
 from lit_video.modules.metrics import VideoAccuracy
 from lit_video.tables import Row
 

@@ -42,6 +42,7 @@ def test_video_accuracy_of_two_processes_is_that_of_one(seven_videos):
 def test_a_row_trains_in_two_processes(table, tiny, tmp_path):
     # Lightning starts the second process with this one's command line: the row must expand there too
     flags = [*tiny, "--trainer.devices=2", "--trainer.strategy=ddp", "--trainer.accelerator=cpu", "--row=second"]
+    flags += [f"--data.augmentation.{one}" for one in ("policy=timm-v0", "crop=multiscale", "mixup=0.4", "cutmix=1.0")]
     command = ["-m", "lit_video", "fit", "--config", table[0], "--runs", tmp_path / "runs", *flags]
     done = subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]

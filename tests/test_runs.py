@@ -127,11 +127,16 @@ def train(table, runs, flags, save_to=None, resume=None):
     return cli.model.network.state_dict(), cli.trainer.global_step
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_training_resumed_at_any_step_ends_with_the_same_weights(table, tiny, tmp_path, workers):
-    # dropout, stochastic depth, erasing and mixup: everything that draws random numbers
+PLAIN = ["--data.augmentation.policy=rand"]
+RELEASED = ["--data.augmentation.policy=timm-v0", "--data.augmentation.crop=multiscale"]
+RELEASED += ["--data.augmentation.cutmix=1.0", "--data.sampling=Segments"]
+
+
+@pytest.mark.parametrize(("workers", "recipe"), [(0, PLAIN), (2, RELEASED)], ids=["0", "2"])
+def test_training_resumed_at_any_step_ends_with_the_same_weights(table, tiny, tmp_path, workers, recipe):
+    # dropout, stochastic depth, erasing, mixup and cutmix: everything that draws random numbers
     flags = [*tiny, "--trainer.logger=false", f"--data.num_workers={workers}", "--model.drop_path=0.2"]
-    flags += ["--data.augmentation.mixup=0.4", "--data.augmentation.erasing=0.5", "--data.augmentation.policy=rand"]
+    flags += ["--data.augmentation.mixup=0.4", "--data.augmentation.erasing=0.5", *recipe]
     expected, steps = train(table[0], tmp_path / "a", flags, save_to=tmp_path)
     assert steps == 8
     for step in range(1, steps):

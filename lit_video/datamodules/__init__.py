@@ -1,4 +1,4 @@
-"""Video data sets as LightningDataModules."""
+"""Video data sets as LightningDataModules, and what they are set up with."""
 
 from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.base import VideoDataModule
@@ -9,7 +9,11 @@ from lit_video.datamodules.hmdb51 import HMDB51
 from lit_video.datamodules.howto100m import HowTo100MTasks
 from lit_video.datamodules.kinetics import Kinetics400, Kinetics600
 from lit_video.datamodules.moving_shapes import MovingShapes
+from lit_video.datamodules.recipes import recipe
+from lit_video.datamodules.released_sampling import ReleasedDense, ReleasedSegments
+from lit_video.datamodules.sampling import Dense, DenseStride, Sampling, Segments, Uniform, WholeVideo
 from lit_video.datamodules.something_v2 import SomethingV2
+from lit_video.datamodules.transforms import Augmentation
 from lit_video.datamodules.ucf101 import UCF101
 from lit_video.datamodules.video_csv import VideoCSV
 
@@ -17,14 +21,24 @@ __all__ = [
     "HMDB51",
     "UCF101",
     "AnnotatedVideos",
+    "Augmentation",
+    "Dense",
+    "DenseStride",
     "Diving48",
     "EpicKitchens100",
     "HowTo100MTasks",
     "Kinetics400",
     "Kinetics600",
     "MovingShapes",
+    "ReleasedDense",
+    "ReleasedSegments",
+    "Sampling",
+    "Segments",
     "SomethingV2",
+    "Uniform",
     "VideoCSV",
     "VideoDataModule",
     "VideoFolder",
+    "WholeVideo",
+    "recipe",
 ]

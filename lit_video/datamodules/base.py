@@ -10,8 +10,9 @@ from torch.utils.data import DataLoader
 
 from lit_video.datamodules.batch import Batch, Classes, RawBatch, evaluation_batch, training_batch
 from lit_video.datamodules.dataset import ClipDataset, EpochSampler, Order, Sample, VideoRecord
-from lit_video.datamodules.sampling import Sampling
-from lit_video.datamodules.transforms import Augmentation, EvaluationViews, TrainingView
+from lit_video.datamodules.recipes import Recipe, recipe
+from lit_video.datamodules.sampling import Dense, Sampling
+from lit_video.datamodules.transforms import Augmentation, EvaluationViews, ReleasedViews, TrainingView
 from lit_video.errors import UserError
 
 Split = Literal["train", "val", "test"]
@@ -29,10 +30,12 @@ class VideoDataModule(LightningDataModule):
         image_size: side of a clip in pixels.
         batch_size: videos per batch and process.
         num_workers: processes that decode; one per core is right.
-        sampling: how clips are cut from a video.
-        augmentation: of training clips; ``None`` for random crops only.
+        sampling: how clips are cut from a video; ``None`` for ``Dense`` ones of 2 seconds.
+        augmentation: of training clips: a recipe's name (:mod:`~lit_video.datamodules.recipes`), or all settings;
+            ``None`` for random crops only.
         test_clips: temporal views of a test video.
         test_crops: spatial views of each of them.
+        views: ``even`` crops along the longer side, or those of X-ViT's release, which differ by rounding.
         mean: of the pixels, 0 to 1, for all channels (0.5 is that of the ImageNet-21k ViTs).
         std: of the pixels likewise.
         seed: of the order of videos and of all augmentation.
@@ -51,9 +54,10 @@ class VideoDataModule(LightningDataModule):
         batch_size: int = 8,
         num_workers: int = 2,
         sampling: Sampling | None = None,
-        augmentation: Augmentation | None = None,
+        augmentation: Recipe | Augmentation | None = None,
         test_clips: int = 1,
         test_crops: int = 3,
+        views: Literal["even", "released"] = "even",
         mean: float = 0.5,
         std: float = 0.5,
         seed: int = 0,
@@ -69,10 +73,13 @@ class VideoDataModule(LightningDataModule):
         self.image_size = image_size
         self.batch_size = batch_size
         self.num_workers = num_workers
-        self.sampling = sampling or Sampling()
-        self.augmentation = augmentation or Augmentation(policy="none", erasing=0, smoothing=0)
+        self.sampling = sampling or Dense()
+        self.sampling.check(frames, test_clips)
+        self.augmentation = recipe(augmentation)
         self.test_clips = test_clips
         self.test_crops = test_crops
+        self.view_type = ReleasedViews if views == "released" else EvaluationViews
+        self.view_type(test_crops, image_size)  # refuses a number of crops that it does not have
         self.mean = mean
         self.std = std
         self.seed = seed
@@ -166,7 +173,7 @@ class VideoDataModule(LightningDataModule):
             )
 
     def _views(self, split: Split, clips: int, crops: int) -> DataLoader[Sample]:
-        view = EvaluationViews(crops, self.image_size)
+        view = self.view_type(crops, self.image_size)
         dataset = ClipDataset(
             self.records(split), self.sampling, self.frames, view, self.seed, clips, self.order, self.broken == "fail"
         )

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from einops import rearrange, repeat
 from torch import Tensor
 
-from lit_video.datamodules.sampling import digest
+from lit_video.datamodules.seeding import digest
 from lit_video.datamodules.transforms import Augmentation
 
 # of the one task of a data set, or of each of its tasks by name; the columns of logits keep their order
@@ -77,8 +77,7 @@ def training_batch(
     batch = evaluation_batch(raw, mean, std)
     clip = erase(batch["clip"], augmentation.erasing, generator)
     target = soft_labels(batch["target"], classes, augmentation.smoothing)
-    if augmentation.mixup:
-        clip, target = mixup(clip, target, augmentation.mixup, generator)
+    clip, target = mix(clip, target, augmentation, generator)
     return Batch(clip=clip, target=target, video=batch["video"], view=batch["view"])
 
 
@@ -116,12 +115,58 @@ def smooth(labels: Tensor, classes: int, smoothing: float) -> Tensor:
     return (F.one_hot(labels.clamp(min=0), classes) * (1 - smoothing) + smoothing / classes) * valid
 
 
+def mix(clip: Tensor, target: Tensor, augmentation: Augmentation, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Mixup or cutmix, whichever is asked for; one of them by an even draw, if both are."""
+    both = augmentation.mixup and augmentation.cutmix
+    if augmentation.cutmix and not (both and torch.rand((), generator=generator) < 0.5):
+        return cutmix(clip, target, augmentation.cutmix, generator)
+    if augmentation.mixup:
+        return mixup(clip, target, augmentation.mixup, generator)
+    return clip, target
+
+
 def mixup(clip: Tensor, target: Tensor, alpha: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Each clip mixed with its neighbour in the batch by one weight drawn from Beta(alpha, alpha), labels alike."""
-    # a Beta draw as a ratio of Gamma draws, which torch can draw from a generator
-    gammas = torch._standard_gamma(torch.full((2,), alpha, dtype=torch.float64), generator=generator)
-    weight = float(gammas[0] / gammas.sum())
+    """Each clip mixed with its neighbour in the batch by one weight drawn from Beta(alpha, alpha), labels alike.
+
+    Source: arXiv:1710.09412.
+    """
+    weight = _beta(alpha, generator)
     return clip.lerp(clip.roll(1, 0), 1 - weight), target.lerp(target.roll(1, 0), 1 - weight)
+
+
+def cutmix(clip: Tensor, target: Tensor, alpha: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """A box of each clip, the same in all frames, is its neighbour's in the batch; labels by the share of pixels.
+
+    The box has the image's aspect, 1 - Beta(alpha, alpha) of its area and a uniform centre; what lies outside the image
+    is cut off, which the labels know of. Source: arXiv:1905.04899, section 3.1.
+
+    Args:
+        clip: ``(b, 3, t, height, width)``.
+        target: ``(b, classes)``.
+        alpha: of the Beta distribution.
+        generator: of all draws.
+    """
+    cut = math.sqrt(1 - _beta(alpha, generator))
+    centre = torch.rand(2, generator=generator).tolist()
+    height, width = clip.shape[-2:]
+    (top, bottom), (left, right) = (_interval(n, cut, u) for n, u in zip((height, width), centre, strict=True))
+    mixed = clip.clone()
+    mixed[..., top:bottom, left:right] = clip.roll(1, 0)[..., top:bottom, left:right]
+    share = (bottom - top) * (right - left) / (height * width)
+    return mixed, target.lerp(target.roll(1, 0), share)
+
+
+def _interval(length: int, share: float, centre: float) -> tuple[int, int]:
+    """Pixels of an interval of a share of the length around a centre (0 to 1), as far as they exist."""
+    size = int(length * share)
+    start = int(centre * length) - size // 2
+    return max(start, 0), min(start + size, length)
+
+
+def _beta(alpha: float, generator: torch.Generator) -> float:
+    """A draw from Beta(alpha, alpha), as a ratio of Gamma draws, which torch can draw from a generator."""
+    gammas = torch._standard_gamma(torch.full((2,), alpha, dtype=torch.float64), generator=generator)
+    return float(gammas[0] / gammas.sum())
 
 
 def erase(clip: Tensor, probability: float, generator: torch.Generator) -> Tensor:

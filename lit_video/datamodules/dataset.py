@@ -13,7 +13,8 @@ from torch import Tensor
 from torch.utils.data import Dataset, DistributedSampler
 
 from lit_video.datamodules.decoding import DecodeError, decode, segment
-from lit_video.datamodules.sampling import Sampling, bin_shifts, clip_spans, frame_numbers, seeded
+from lit_video.datamodules.sampling import Sampling
+from lit_video.datamodules.seeding import seeded
 from lit_video.datamodules.transforms import EvaluationViews, TrainingView
 
 Key = tuple[int, int]  # (epoch, index): the epoch travels with the index, so persistent workers cannot go stale
@@ -115,9 +116,8 @@ class ClipDataset(Dataset[Sample]):
     def numbers(self, record: VideoRecord, clip: int) -> list[int]:
         """Frame numbers of one clip of a video, in the order in which the model sees them."""
         first, table = segment(record.path, record.start, record.end)
-        span = clip_spans(self.sampling, table.seconds, self.clips)[clip]
-        shifts = bin_shifts(self.sampling, self.frames, clip, self.clips)
-        return reordered([first + i for i in frame_numbers(table, span, shifts)], self.order)
+        numbers = self.sampling.numbers(table, self.frames, clip, self.clips)
+        return reordered([first + i for i in numbers], self.order)
 
 
 def reordered(numbers: list[int], order: Order) -> list[int]:

@@ -14,7 +14,8 @@ from lit_video.datamodules.base import Split, VideoDataModule
 from lit_video.datamodules.dataset import VideoRecord
 from lit_video.datamodules.folder import folder_records
 from lit_video.datamodules.rendering import MOTIONS, SHAPES, SHORTEST, ZOOMS, Scene, draw_scene, encode, render
-from lit_video.datamodules.sampling import Sampling, digest
+from lit_video.datamodules.sampling import Dense, Sampling, Segments
+from lit_video.datamodules.seeding import digest
 from lit_video.errors import UserError
 
 VERSION = 1  # of the pictures: a change of what is drawn for a seed raises it
@@ -47,12 +48,12 @@ class MovingShapes(VideoDataModule):
         pairs: pairs of videos per shape in train, val and test.
         motion: ``drift`` left or right; or ``zoom``: the shape stays in its place and grows or shrinks, which asks less
             of a model: what one place shows, and when. The argument above holds for both.
-        sampling: how clips are cut; ``None`` for 1 second.
+        sampling: how clips are cut, ``Dense`` or ``Segments``; ``None`` for 1 second.
         **kwargs: see :class:`VideoDataModule`. Flips must stay off: they swap the motions.
 
     Raises:
-        ValueError: a value out of its range, a flip, or dense clips longer than the shortest video, whose repeated
-            last frame would tell the members of a pair apart.
+        ValueError: a value out of its range, a flip, a sampling that cuts no symmetric clips, or dense clips longer
+            than the shortest video, whose repeated last frame would tell the members of a pair apart.
     """
 
     def __init__(
@@ -64,14 +65,16 @@ class MovingShapes(VideoDataModule):
         sampling: Sampling | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(sampling=sampling or Sampling(seconds=1.0), **kwargs)
+        super().__init__(sampling=sampling or Dense(seconds=1.0), **kwargs)
         if not 0 <= difficulty <= 1:
             raise ValueError(f"difficulty is {difficulty}, expected a number from 0 to 1")
         if min(pairs) < 1:
             raise ValueError(f"pairs is {list(pairs)}, expected at least 1 for each split")
         if self.augmentation.flip:
             raise ValueError("augmentation has a flip, which must be 0: it turns one class into another")
-        if self.sampling.kind == "dense" and self.sampling.seconds > SHORTEST:
+        if not isinstance(self.sampling, Dense | Segments):
+            raise ValueError(f"sampling is {self.sampling}, expected Dense or Segments: others cut no symmetric clips")
+        if isinstance(self.sampling, Dense) and self.sampling.seconds > SHORTEST:
             raise ValueError(f"sampling.seconds is {self.sampling.seconds}, the shortest video lasts {SHORTEST:.3f}")
         base = Path(root or os.environ.get("LIT_VIDEO_DATA") or "~/.cache/lit_video").expanduser()
         self.difficulty = difficulty

@@ -1,147 +1,187 @@
-"""Which frames make a clip: PyTorchVideo's clip samplers choose the span, bins of equal length the frames in it."""
+"""Which frames make a clip: the papers' samplings, over spans that PyTorchVideo's clip samplers choose."""
 
 from __future__ import annotations
 
-import copy
 import random
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from hashlib import blake2b
-from math import ceil, floor
-from typing import Any, Literal
+from math import floor
 
-import torch
-from pytorchvideo.data.clip_sampling import ClipInfo, ClipSampler, RandomClipSampler
+from pytorchvideo.data.clip_sampling import ClipSampler, RandomClipSampler, UniformClipSampler
 
+from lit_video.datamodules.clip_spans import EvenClips, Span, frame_numbers, spans
 from lit_video.datamodules.decoding import FrameTable
+from lit_video.network.patches import uniform_frames
 
-Span = tuple[Fraction, Fraction]
+
+class Sampling(ABC):
+    """How clips are cut from a video."""
+
+    @abstractmethod
+    def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+        """Frame numbers of one clip.
+
+        Args:
+            table: the video's frames.
+            frames: frames of a clip.
+            clip: which of the ``clips`` of an evaluated video, from 0.
+            clips: how many clips an evaluated video is cut into; ``None`` in training, where a clip is drawn from
+                ``random``'s global stream (:func:`~lit_video.datamodules.seeding.seeded`).
+
+        Returns:
+            ``frames`` numbers, ascending; a video that is too short repeats its last frame.
+        """
+
+    def check(self, frames: int, clips: int) -> None:  # noqa: B027  # most samplings cut any clip
+        """Look whether clips of so many frames, and so many clips, can be cut.
+
+        Raises:
+            ValueError: they cannot.
+        """
 
 
 @dataclass(frozen=True)
-class Sampling:
-    """How clips are cut from a video.
+class Dense(Sampling):
+    """A clip of ``seconds``: a random one in training, evenly spaced ones that reach both ends in evaluation.
+
+    A frame lies in the middle of each of ``frames`` equal parts, so clips mirror: the evenly spaced clips of a video
+    that is played backwards show the frames backwards. A single clip is the centre one.
 
     Args:
-        kind: ``dense`` cuts a span of ``seconds`` (random in training, evenly spaced in evaluation); ``segments``
-            spreads the frames over the whole video (a random frame of each segment in training, the middle in test).
-        seconds: length of a dense clip; a shorter video repeats its last frame.
+        seconds: length of a clip.
     """
 
-    kind: Literal["dense", "segments"] = "dense"
     seconds: float = 2.0
 
     def __post_init__(self) -> None:
-        if self.seconds <= 0:
-            raise ValueError(f"seconds is {self.seconds}, expected more than 0")
+        positive("seconds", self.seconds)
+
+    def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+        """Frame numbers of one clip, see :class:`Sampling`."""
+        return _dense(table, Fraction(self.seconds).limit_denominator(10**6), frames, clip, clips)
 
 
-class EvenClips(ClipSampler):  # type: ignore[misc]  # PyTorchVideo has no types
-    """Evenly spaced clips that reach both ends of the video; a single clip is the centre one.
+@dataclass(frozen=True)
+class DenseStride(Sampling):
+    """The papers' "frames x rate" (8x8, 16x4, 96x4): every ``stride``-th frame of a clip of ``frames * stride`` frames.
 
-    PyTorchVideo 0.1.5's ``ConstantClipsPerVideoSampler`` divides by n instead of n - 1 and never sees the end.
-    """
-
-    def __init__(self, clip_duration: Fraction, clips: int) -> None:
-        super().__init__(clip_duration)
-        self._clips = clips
-        self._next = 0
-
-    def __call__(self, last_clip_time: float | None, video_duration: Fraction, annotation: dict[str, Any]) -> ClipInfo:
-        """The next clip, PyTorchVideo's interface."""
-        index, self._next = self._next, self._next + 1
-        share = Fraction(index, self._clips - 1) if self._clips > 1 else Fraction(1, 2)
-        start = max(video_duration - self._clip_duration, Fraction(0)) * share
-        return ClipInfo(start, start + self._clip_duration, index, 0, self._next >= self._clips)
-
-    def reset(self) -> None:
-        """Start over with the next video."""
-        self._next = 0
-
-
-def spans(sampler: ClipSampler, seconds: Fraction) -> list[Span]:
-    """Every clip that a PyTorchVideo sampler cuts from a video of this length; the sampler itself stays untouched."""
-    sampler = copy.copy(sampler)
-    sampler.reset()
-    found: list[Span] = []
-    last = False
-    while not last:
-        info = sampler(found[-1][1] if found else 0, seconds, {})
-        found.append((Fraction(info.clip_start_sec), Fraction(info.clip_end_sec)))
-        last = info.is_last_clip
-    return found
-
-
-def clip_spans(sampling: Sampling, seconds: Fraction, clips: int | None) -> list[Span]:
-    """The spans of a video's clips: one at random in training (``clips`` is None), else ``clips`` even ones."""
-    if sampling.kind == "segments":
-        return [(Fraction(0), seconds)] * (clips or 1)
-    length = Fraction(sampling.seconds).limit_denominator(10**6)
-    return spans(RandomClipSampler(length) if clips is None else EvenClips(length, clips), seconds)
-
-
-def bin_shifts(sampling: Sampling, frames: int, clip: int, clips: int | None) -> list[float]:
-    """Position of the chosen moment in each bin, 0 to 1: the middle, but for training on segments a random one.
-
-    Several test clips of a segmented video share each bin evenly.
-    """
-    if sampling.kind == "segments" and clips is None:
-        return [random.random() for _ in range(frames)]
-    if sampling.kind == "segments":
-        return [(clip + 0.5) / (clips or 1)] * frames
-    return [0.5] * frames
-
-
-def frame_numbers(table: FrameTable, span: Span, shifts: Sequence[float]) -> list[int]:
-    """The frame on show at one moment of each of equal bins of the span.
-
-    With moments in the middle of the bins the choice mirrors with the span: playing the video backwards and mirroring
-    the span chooses the same frames in reverse.
+    A clip begins with half a ``stride``; random and evenly spaced clips are those of :class:`Dense`.
 
     Args:
-        table: the video's frames.
-        span: start and end in seconds from the video's first frame.
-        shifts: position of the moment in its bin, from 0 to 1, for each bin.
-
-    Returns:
-        Frame numbers, ascending; beyond the end the last frame repeats.
+        stride: frames from one to the next.
+        fps: rate at which frames are counted, in time; ``None`` for the video's own frames, whatever they last.
     """
-    step = (span[1] - span[0]) / len(shifts)
-    moments = [span[0] + (i + Fraction(shift)) * step for i, shift in enumerate(shifts)]
-    # between two frames the one nearer to the middle of the video, then of the span: so the choice mirrors
-    half, middle = table.seconds / 2, (span[0] + span[1]) / 2
-    return [_on_show(table, m, (m - half, m - middle) <= (Fraction(0), Fraction(0))) for m in moments]
+
+    stride: int
+    fps: float | None = None
+
+    def __post_init__(self) -> None:
+        positive("stride", self.stride)
+        positive("fps", self.fps)
+
+    def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+        """Frame numbers of one clip, see :class:`Sampling`."""
+        if self.fps is not None:
+            seconds = Fraction(frames * self.stride) / Fraction(self.fps).limit_denominator(10**6)
+            return _dense(table, seconds, frames, clip, clips)
+        # PyTorchVideo's sampler counts frames for seconds
+        start, _ = _span(Fraction(frames * self.stride), Fraction(table.count), clip, clips)
+        first = floor(start) + self.stride // 2
+        return [min(first + i * self.stride, table.count - 1) for i in range(frames)]
 
 
-def _on_show(table: FrameTable, moment: Fraction, later: bool) -> int:
-    """Number of the frame at a moment; exactly between two frames the later or the earlier one."""
-    if not table.pts:
-        place = moment * table.count / table.seconds
-        return min(floor(place) if later else ceil(place) - 1, table.count - 1)
-    place = table.pts[0] + moment / table.time_base
-    return (bisect_right(table.pts, place) if later else bisect_left(table.pts, place)) - 1
+@dataclass(frozen=True)
+class Segments(Sampling):
+    """One frame of each of ``frames`` equal segments of the whole video: a random one in training, else the middle one.
 
-
-def digest(*key: object) -> int:
-    """A 63-bit number that depends on every part of the key, the same in every process."""
-    return int.from_bytes(blake2b(repr(key).encode(), digest_size=8).digest(), "little") >> 1
-
-
-@contextmanager
-def seeded(*key: object) -> Iterator[None]:
-    """Draw from ``random`` and ``torch`` as a function of the key alone, leaving their streams as they were.
-
-    PyTorchVideo's samplers and torchvision's transforms know only these global streams.
+    Several clips of an evaluated video share each segment evenly. Source: TSN, arXiv:1608.00859, section 3.1.
     """
-    python, pytorch = random.getstate(), torch.get_rng_state()
-    seed = digest(*key)
-    random.seed(seed)
-    torch.default_generator.manual_seed(seed)
-    try:
-        yield
-    finally:
-        random.setstate(python)
-        torch.set_rng_state(pytorch)
+
+    def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+        """Frame numbers of one clip, see :class:`Sampling`."""
+        shifts = [(clip + 0.5) / clips] * frames if clips else [random.random() for _ in range(frames)]
+        return frame_numbers(table, (Fraction(0), table.seconds), shifts)
+
+
+@dataclass(frozen=True)
+class Uniform(Sampling):
+    """ViViT's uniform frame sampling: ``frames`` spread evenly inside a dense clip of ``pool`` ones, without its ends.
+
+    These are the frames that a model with ``sampled_frames: frames`` keeps of a clip of ``pool`` frames
+    (:func:`~lit_video.network.patches.uniform_frames`: number ``round(k * pool / (frames + 1))`` for k = 1, 2, ...);
+    here the others are not even decoded, and the model takes all of the clip.
+    Source: arXiv:2103.15691, section 3.2; pool and stride are those of the release on Kinetics-400 (32 frames x 2).
+
+    Args:
+        pool: frames of the dense clip (:class:`DenseStride`).
+        stride: of the dense clip.
+    """
+
+    pool: int = 32
+    stride: int = 2
+
+    def __post_init__(self) -> None:
+        positive("pool", self.pool)
+        positive("stride", self.stride)
+
+    def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+        """Frame numbers of one clip, see :class:`Sampling`."""
+        self.check(frames, clips or 1)
+        pool = DenseStride(self.stride).numbers(table, self.pool, clip, clips)
+        return [pool[i] for i in uniform_frames(self.pool, frames)]
+
+    def check(self, frames: int, clips: int) -> None:
+        """A clip has no more frames than the pool."""
+        if frames > self.pool:
+            raise ValueError(f"sampling has a pool of {self.pool} frames, fewer than a clip's {frames}")
+
+
+@dataclass(frozen=True)
+class WholeVideo(Sampling):
+    """Clips of ``seconds`` that follow each other from the start of a long video to its end, as on HowTo100M.
+
+    The clips are those of PyTorchVideo's ``UniformClipSampler``, the last one moved back into the video. Of a video
+    with fewer of them than are asked for each comes (nearly) equally often; of one with more, an even choice: ask for
+    as many as cover the longest video (:meth:`covering`). In training one random clip.
+
+    Args:
+        seconds: length of a clip.
+    """
+
+    seconds: float = 8.0
+
+    def __post_init__(self) -> None:
+        positive("seconds", self.seconds)
+
+    def covering(self, seconds: Fraction) -> list[Span]:
+        """The clips that cover a video of this length, start and end in seconds."""
+        sampler = UniformClipSampler(Fraction(self.seconds).limit_denominator(10**6), backpad_last=True)
+        return spans(sampler, seconds)
+
+    def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+        """Frame numbers of one clip, see :class:`Sampling`."""
+        if clips is None:
+            return Dense(self.seconds).numbers(table, frames)
+        covering = self.covering(table.seconds)
+        return frame_numbers(table, covering[(2 * clip + 1) * len(covering) // (2 * clips)], [0.5] * frames)
+
+
+def _dense(table: FrameTable, length: Fraction, frames: int, clip: int, clips: int | None) -> list[int]:
+    """The middles of equal parts of a random clip, or of one of evenly spaced clips."""
+    return frame_numbers(table, _span(length, table.seconds, clip, clips), [0.5] * frames)
+
+
+def _span(length: Fraction, seconds: Fraction, clip: int, clips: int | None) -> Span:
+    sampler: ClipSampler = RandomClipSampler(length) if clips is None else EvenClips(length, clips)
+    return spans(sampler, seconds)[clip]
+
+
+def positive(name: str, value: float | None) -> None:
+    """Refuse an argument that is zero or less.
+
+    Raises:
+        ValueError: it is.
+    """
+    if value is not None and value <= 0:
+        raise ValueError(f"{name} is {value}, expected more than 0")

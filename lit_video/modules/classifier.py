@@ -12,7 +12,7 @@ from lightning.pytorch.utilities import rank_zero_only
 from torch import Tensor, nn
 
 from lit_video.datamodules.batch import Batch, Classes, per_task
-from lit_video.datamodules.sampling import digest
+from lit_video.datamodules.seeding import digest
 from lit_video.errors import UserError
 from lit_video.modules.metrics import VideoAccuracy
 from lit_video.modules.optimization import Optimization, make_optimizer, rate

@@ -10,7 +10,8 @@ from lit_video.datamodules import MovingShapes, VideoFolder
 from lit_video.datamodules.batch import evaluation_batch, training_batch
 from lit_video.datamodules.dataset import ClipDataset, EpochSampler, VideoRecord
 from lit_video.datamodules.decoding import DecodeError
-from lit_video.datamodules.sampling import Sampling
+from lit_video.datamodules.released_sampling import ReleasedDense, ReleasedSegments
+from lit_video.datamodules.sampling import Dense, DenseStride, Uniform, WholeVideo
 from lit_video.datamodules.transforms import Augmentation, EvaluationViews
 from lit_video.errors import UserError
 
@@ -32,7 +33,7 @@ def shapes(root, **changes):
         image_size=16,
         batch_size=4,
         num_workers=0,
-        sampling=Sampling(seconds=0.5),
+        sampling=Dense(seconds=0.5),
         augmentation=Augmentation(policy="rand", erasing=0.5, mixup=0.4, smoothing=0.1),
     )
     return MovingShapes(root=str(root), **(settings | changes))
@@ -75,6 +76,52 @@ def test_training_batches_do_not_depend_on_the_number_of_workers(root, two_epoch
     found = epochs(shapes(root, num_workers=workers))
     assert same(found[0], two_epochs[0])
     assert same(found[1], two_epochs[1])
+
+
+OTHERS = {
+    "released": ("xvit-released-k400", ReleasedDense(2)),
+    "everything": (
+        Augmentation(flip=0.5, policy="timm-v0", mixup=0.4, cutmix=1.0, crop="multiscale"),
+        ReleasedSegments(),
+    ),
+    "vivit": ("vivit-ssv2", Uniform(8, 2)),
+    "dense": ("xvit-paper-k400", DenseStride(2)),
+    "long": ("timesformer", WholeVideo(0.5)),
+}
+
+
+def folder_of_shapes(root, name, **changes):
+    augmentation, sampling = OTHERS[name]
+    settings = dict(frames=4, image_size=16, batch_size=4, num_workers=0, augmentation=augmentation, sampling=sampling)
+    return VideoFolder(root=str(shapes(root).root), **(settings | changes))
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_no_recipe_and_no_sampling_depends_on_workers_or_restarts(root, name):
+    expected = epochs(folder_of_shapes(root, name))
+    assert not same(expected[0], expected[1])
+    for workers in (1, 2):
+        found = epochs(folder_of_shapes(root, name, num_workers=workers))
+        assert same(found[0], expected[0])
+        assert same(found[1], expected[1])
+    data = folder_of_shapes(root, name, num_workers=2)
+    data.load_state_dict({"epoch": 0, "batches": 5})
+    assert same(epochs(data, (0,))[0], expected[0][5:])
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_two_processes_share_the_samples_of_one(root, name):
+    def samples(ranks, rank):
+        data = folder_of_shapes(root, name)
+        data.trainer = SimpleNamespace(world_size=ranks, global_rank=rank)
+        loader = data.train_dataloader()
+        loader.sampler.set_epoch(1)
+        return {int(v): clip for raw in loader for v, clip in zip(raw["video"], raw["clip"], strict=True)}
+
+    whole, shares = samples(1, 0), [samples(2, rank) for rank in range(2)]
+    assert not shares[0].keys() & shares[1].keys()
+    assert shares[0].keys() | shares[1].keys() == whole.keys()
+    assert all(torch.equal(share[video], whole[video]) for share in shares for video in share)
 
 
 def test_training_batches_do_not_depend_on_the_global_streams(root, two_epochs):
@@ -179,7 +226,7 @@ def test_validation_takes_the_centre_clip_and_crop_of_every_video(root):
 
 def test_an_item_is_one_clip_of_one_video(root):
     records = shapes(root).records("test")
-    dataset = ClipDataset(records, Sampling(seconds=0.5), 4, EvaluationViews(2, 16), 0, clips=3)
+    dataset = ClipDataset(records, Dense(seconds=0.5), 4, EvaluationViews(2, 16), 0, clips=3)
     assert len(dataset) == 3 * len(records)
     sample = dataset[(7, 3 * 5 + 2)]
     assert sample["clip"].shape == (2, 4, 3, 16, 16)
@@ -193,7 +240,7 @@ def test_an_item_is_one_clip_of_one_video(root):
 def test_a_broken_video_is_an_error_with_its_path_in_any_worker(root, tmp_path):
     broken = tmp_path / "broken.mp4"
     broken.write_text("no video")
-    dataset = ClipDataset([VideoRecord(broken, 0)], Sampling(), 4, EvaluationViews(1, 16), 0, clips=1)
+    dataset = ClipDataset([VideoRecord(broken, 0)], Dense(), 4, EvaluationViews(1, 16), 0, clips=1)
     for workers in (0, 1):
         sampler = EpochSampler(1, 0, shuffle=False, ranks=(1, 0), drop_last=False)
         items = iter(torch.utils.data.DataLoader(dataset, sampler=sampler, num_workers=workers))

@@ -15,8 +15,10 @@ import yaml
 from lit_video.datamodules import MovingShapes, moving_shapes
 from lit_video.datamodules.dataset import ClipDataset
 from lit_video.datamodules.decoding import decode, frame_table
+from lit_video.datamodules.released_sampling import ReleasedSegments
 from lit_video.datamodules.rendering import HEIGHT, MOTIONS, SHAPES, WIDTH, draw_scene, render
-from lit_video.datamodules.sampling import Sampling, bin_shifts, clip_spans, digest, frame_numbers, seeded
+from lit_video.datamodules.sampling import Dense, DenseStride, Segments, WholeVideo
+from lit_video.datamodules.seeding import digest, seeded
 from lit_video.datamodules.transforms import Augmentation, EvaluationViews
 from lit_video.errors import UserError
 from lit_video.modules import XViT
@@ -24,7 +26,7 @@ from lit_video.network.vit import ViTSize
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 PAIRS = (4, 2, 2)
-SECOND = Sampling(seconds=1.0)
+SECOND = Dense(seconds=1.0)
 
 
 @pytest.fixture(scope="module")
@@ -101,9 +103,9 @@ def evaluation(data, sampling, frames, clips, split="test"):
         (SECOND, 4, 1),
         (SECOND, 6, 2),
         (SECOND, 10, 1),
-        (Sampling(seconds=0.5), 4, 3),
-        (Sampling("segments"), 8, 1),
-        (Sampling("segments"), 8, 2),
+        (Dense(seconds=0.5), 4, 3),
+        (Segments(), 8, 1),
+        (Segments(), 8, 2),
     ],
     ids=str,
 )
@@ -117,7 +119,7 @@ def test_evaluation_clips_of_a_pair_show_the_same_frames_in_opposite_order(data,
             assert torch.equal(one, other.flip(1)), records[left].path
 
 
-@pytest.mark.parametrize("sampling", [None, Sampling(seconds=2.0)], ids=["default", "2 s"])
+@pytest.mark.parametrize("sampling", [None, Dense(seconds=2.0)], ids=["default", "2 s"])
 def test_clips_longer_than_a_video_are_refused_or_keep_the_argument(data, tmp_path, sampling):
     """Where a video is too short its last frame is repeated, which is its partner's first."""
     try:
@@ -127,6 +129,14 @@ def test_clips_longer_than_a_video_are_refused_or_keep_the_argument(data, tmp_pa
     records, dataset = evaluation(data, accepted, 8, 1)
     for left, right in paired(records):
         assert torch.equal(dataset[(0, left)]["clip"], dataset[(0, right)]["clip"].flip(1)), records[left].path
+
+
+@pytest.mark.parametrize(
+    "sampling", [DenseStride(2), DenseStride(2, fps=12), ReleasedSegments(), WholeVideo(1.0)], ids=str
+)
+def test_samplings_that_cut_no_symmetric_clips_are_refused(tmp_path, sampling):
+    with pytest.raises(ValueError, match=r"^sampling is .*, expected Dense or Segments"):
+        shapes(tmp_path, sampling=sampling)
 
 
 # (c) the models
@@ -207,7 +217,7 @@ def test_the_embedded_experiments_cut_clips_for_which_the_argument_holds():
     # an odd number of frames has a middle one, which may fall between two frames of the video
     assert settings["frames"] % 2 == 0
     # a video shorter than the clip would repeat its last frame, which is the other's first
-    assert settings["sampling"]["seconds"] <= min(s.frames / s.fps for s in scenes(300))
+    assert settings["sampling"]["init_args"]["seconds"] <= min(s.frames / s.fps for s in scenes(300))
     assert settings["augmentation"]["flip"] == 0
 
 
@@ -242,15 +252,14 @@ def scenes(count, shape="disk", difficulty=0.25):
     return [draw_scene(digest("test", i), shape, difficulty) for i in range(count)]
 
 
-@pytest.mark.parametrize("sampling", [SECOND, Sampling(seconds=0.5), Sampling("segments")], ids=str)
+@pytest.mark.parametrize("sampling", [SECOND, Dense(seconds=0.5), Segments()], ids=str)
 def test_random_clips_choose_mirrored_frames_equally_often(data, sampling):
     table = frame_table(data.records("train")[0].path)
     draws = 4000
     times = np.zeros((8, table.count))
     for seed in range(draws):
         with seeded("symmetry", seed):
-            (span,) = clip_spans(sampling, table.seconds, None)
-            numbers = frame_numbers(table, span, bin_shifts(sampling, 8, 0, None))
+            numbers = sampling.numbers(table, 8)
         times[np.arange(8), numbers] += 1
     mirrored = times[::-1, ::-1]
     # the difference of two counts of mean n has a standard deviation below sqrt(2 n)

@@ -14,19 +14,10 @@ from pytorchvideo.data.clip_sampling import (
     UniformClipSampler,
 )
 
+from lit_video.datamodules import Dense, Segments
+from lit_video.datamodules.clip_spans import EvenClips, frame_numbers, spans
 from lit_video.datamodules.decoding import FrameTable
-from lit_video.datamodules.sampling import (
-    EvenClips,
-    Sampling,
-    bin_shifts,
-    clip_spans,
-    digest,
-    frame_numbers,
-    seeded,
-    spans,
-)
-
-SEGMENTS = Sampling("segments")
+from lit_video.datamodules.seeding import digest, seeded
 
 
 def constant_rate(count, fps, start=0):
@@ -79,7 +70,7 @@ def test_even_clips_obey_pytorchvideos_protocol(clips, seconds):
 @pytest.mark.parametrize("clips", [2, 3, 5, 10])
 @pytest.mark.parametrize("seconds", [Fraction(3), Fraction(10), Fraction(2999, 300)])
 def test_even_clips_reach_both_ends_at_equal_steps(clips, seconds):
-    found = clip_spans(Sampling(seconds=2.56), seconds, clips)
+    found = spans(EvenClips(Fraction("2.56"), clips), seconds)
     assert len(found) == clips
     assert found[0] == (0, Fraction("2.56"))
     assert found[-1] == (seconds - Fraction("2.56"), seconds)
@@ -88,14 +79,20 @@ def test_even_clips_reach_both_ends_at_equal_steps(clips, seconds):
 
 @pytest.mark.parametrize("seconds", [Fraction(3), Fraction(10), Fraction(2999, 300)])
 def test_a_single_clip_is_the_centre_one(seconds):
-    ((start, end),) = clip_spans(Sampling(seconds=2.0), seconds, 1)
+    ((start, end),) = spans(EvenClips(Fraction(2), 1), seconds)
     assert end - start == 2
     assert start == seconds - end
 
 
-@pytest.mark.parametrize("clips", [1, 3, None])
+@pytest.mark.parametrize("clips", [1, 3])
 def test_clips_of_a_short_video_start_with_it(clips):
-    assert clip_spans(Sampling(seconds=2.0), Fraction(1, 2), clips) == [(0, 2)] * (clips or 1)
+    assert spans(EvenClips(Fraction(2), clips), Fraction(1, 2)) == [(0, 2)] * clips
+    for clip in range(clips):
+        assert Dense(2.0).numbers(constant_rate(5, 10), 4, clip, clips) == [2, 4, 4, 4]
+
+
+def test_a_random_clip_of_a_short_video_starts_with_it():
+    assert Dense(2.0).numbers(constant_rate(5, 10), 4) == [2, 4, 4, 4]
 
 
 @pytest.mark.parametrize("table", [constant_rate(5, 10), constant_rate(5, 10, start=77), untimed(5, 10)])
@@ -113,7 +110,7 @@ def test_a_one_frame_video_fills_any_clip():
 
 def test_random_clips_lie_inside_the_video_and_all_over_it():
     random.seed(0)
-    found = [clip_spans(Sampling(seconds=2.0), Fraction(10), None) for _ in range(2000)]
+    found = [spans(RandomClipSampler(Fraction(2)), Fraction(10)) for _ in range(2000)]
     assert all(len(one) == 1 for one in found)
     starts = [float(one[0][0]) for one in found]
     assert all(0 <= start <= 8 for start in starts)
@@ -129,8 +126,9 @@ def test_random_clips_choose_existing_frames_in_order(seed):
     with seeded(seed):
         for _ in range(100):
             table = variable_rate(rng, rng.randint(1, 60))
-            ((start, end),) = clip_spans(Sampling(seconds=0.8), table.seconds, None)
-            numbers = frame_numbers(table, (start, end), [0.5] * rng.randint(1, 20))
+            frames = rng.randint(1, 20)
+            numbers = Dense(0.8).numbers(table, frames)
+            assert len(numbers) == frames
             assert numbers == sorted(numbers)
             assert numbers[0] >= 0
             assert numbers[-1] < table.count
@@ -185,8 +183,7 @@ def test_even_clips_of_a_video_played_backwards_show_the_frames_backwards(frames
         if frames % 2 and not count % 2:
             continue  # the very middle lies between two frames: neither is the mirror image of itself
         for clips in (1, 2, 3):
-            found = clip_spans(Sampling(seconds=1.0), table.seconds, clips)
-            numbers = [frame_numbers(table, span, [0.5] * frames) for span in found]
+            numbers = [Dense(1.0).numbers(table, frames, clip, clips) for clip in range(clips)]
             assert numbers == [[count - 1 - i for i in reversed(one)] for one in reversed(numbers)], (count, clips)
 
 
@@ -207,15 +204,8 @@ def test_all_frames_once_when_the_clip_asks_for_as_many():
 # segments
 
 
-def test_segments_span_the_whole_video():
-    seconds = Fraction(123, 25)
-    assert clip_spans(SEGMENTS, seconds, None) == [(0, seconds)]
-    assert clip_spans(SEGMENTS, seconds, 3) == [(0, seconds)] * 3
-
-
 def segment_frames(count, frames, clip, clips):
-    table = constant_rate(count, 25)
-    return frame_numbers(table, (Fraction(0), table.seconds), bin_shifts(SEGMENTS, frames, clip, clips))
+    return Segments().numbers(constant_rate(count, 25), frames, clip, clips)
 
 
 def test_training_on_segments_takes_each_frame_of_each_segment_equally_often():
@@ -232,8 +222,8 @@ def test_training_on_segments_takes_each_frame_of_each_segment_equally_often():
 
 def test_segments_are_drawn_independently():
     random.seed(0)
-    shifts = torch.tensor([bin_shifts(SEGMENTS, 2, 0, None) for _ in range(2000)])
-    assert abs(torch.corrcoef(shifts.T)[0, 1]) < 0.1
+    numbers = torch.tensor([segment_frames(200, 2, 0, None) for _ in range(2000)]).float()
+    assert abs(torch.corrcoef(numbers.T)[0, 1]) < 0.1
 
 
 def test_evaluation_on_segments_takes_the_middles():
@@ -248,16 +238,15 @@ def test_several_test_clips_share_every_segment():
 def test_evaluation_draws_nothing():
     random.seed(3)
     before = random.getstate()
-    clip_spans(Sampling(), Fraction(10), 4)
-    bin_shifts(Sampling(), 8, 0, 4)
-    bin_shifts(SEGMENTS, 8, 0, 4)
+    for sampling in (Dense(), Segments()):
+        sampling.numbers(constant_rate(100, 10), 8, 1, 4)
     assert random.getstate() == before
 
 
 @pytest.mark.parametrize("seconds", [0, -1.0])
 def test_a_clip_needs_a_length(seconds):
     with pytest.raises(ValueError, match=f"seconds is {seconds}"):
-        Sampling(seconds=seconds)
+        Dense(seconds=seconds)
 
 
 # PyTorchVideo's own samplers

@@ -7,10 +7,12 @@ import pytest
 import torch
 from torchvision.transforms.v2 import functional as F
 
-from lit_video.datamodules.sampling import seeded
-from lit_video.datamodules.transforms import CROP_SHARE, Augmentation, EvaluationViews, TrainingView
+from lit_video.datamodules.crops import CROP_SHARE
+from lit_video.datamodules.seeding import seeded
+from lit_video.datamodules.transforms import Augmentation, EvaluationViews, TrainingView
 
 PLAIN = dict(policy="none", erasing=0, smoothing=0)
+POLICIES = ["auto", "rand", "timm-v0", "vivit-rand"]
 SIZES = {"wide": (180, 240), "tall": (240, 180), "square": (200, 200)}
 
 
@@ -40,7 +42,7 @@ def place(clip):
 
 
 @pytest.mark.parametrize("name", SIZES)
-@pytest.mark.parametrize("policy", ["none", "auto", "rand"])
+@pytest.mark.parametrize("policy", ["none", *POLICIES])
 def test_training_view_has_shape_and_type(name, policy):
     view = TrainingView(Augmentation(policy=policy), 24)
     for _ in range(10):
@@ -113,7 +115,7 @@ def test_flip_has_its_probability_and_turns_all_frames(probability, low, high):
     assert low <= flips <= high
 
 
-@pytest.mark.parametrize("policy", ["auto", "rand"])
+@pytest.mark.parametrize("policy", POLICIES)
 def test_a_policy_treats_all_frames_alike_and_does_something(policy):
     view = TrainingView(Augmentation(scale=(1.0, 1.0), policy=policy), 32)
     plain = TrainingView(Augmentation(scale=(1.0, 1.0), policy="none"), 32)
@@ -129,7 +131,7 @@ def test_a_policy_treats_all_frames_alike_and_does_something(policy):
     assert changed > 30
 
 
-@pytest.mark.parametrize("policy", ["auto", "rand"])
+@pytest.mark.parametrize("policy", POLICIES)
 def test_a_policy_draws_once_for_the_clip_and_mixes_no_frames(policy):
     view = TrainingView(Augmentation(policy=policy), 24)
     film = photo(40, 60, frames=5)
@@ -142,7 +144,7 @@ def test_a_policy_draws_once_for_the_clip_and_mixes_no_frames(policy):
             assert torch.equal(clip[:, i : i + 1], alone)
 
 
-@pytest.mark.parametrize("policy", ["none", "auto", "rand"])
+@pytest.mark.parametrize("policy", ["none", *POLICIES])
 def test_a_training_view_is_a_function_of_the_seed(policy):
     view = TrainingView(Augmentation(policy=policy, flip=0.5), 24)
     film = photo(60, 80, frames=3)

@@ -6,13 +6,12 @@ import pytest
 from lit_video.datamodules import MovingShapes
 from lit_video.datamodules.decoding import decode, frame_table
 from lit_video.datamodules.rendering import SHAPES, draw_scene, render
-from lit_video.datamodules.sampling import Sampling, digest
+from lit_video.datamodules.sampling import Dense
+from lit_video.datamodules.seeding import digest
 
 
 def shapes(root, **changes):
-    settings = dict(
-        pairs=(2, 1, 2), frames=8, image_size=16, batch_size=4, num_workers=0, sampling=Sampling(seconds=1.0)
-    )
+    settings = dict(pairs=(2, 1, 2), frames=8, image_size=16, batch_size=4, num_workers=0, sampling=Dense(seconds=1.0))
     return MovingShapes(root=str(root), **(settings | changes))
 
 

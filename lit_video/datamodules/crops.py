@@ -1,0 +1,91 @@
+"""Where a clip is cut out of its frames: boxes in pixels, the same for all frames."""
+
+from __future__ import annotations
+
+import random
+from math import ceil
+from typing import NamedTuple
+
+# side of the training crop over the short side before jitter, 224 / 256 in the papers
+CROP_SHARE = 224 / 256
+# of X-ViT's release on Kinetics (which has them from TSN, arXiv:1608.00859): sizes over the short side
+MULTISCALE_SIZES = (1, 0.875, 0.75, 0.66)
+
+
+class Box(NamedTuple):
+    """A rectangle in pixels."""
+
+    top: int
+    left: int
+    height: int
+    width: int
+
+
+def random_box(height: int, width: int, scale: tuple[float, float]) -> Box:
+    """A square at a random place: random scaling of the frames, then a crop, in one.
+
+    Frames scaled to a short side of 256 times s and cropped to 224 keep ``224 / (256 * s)`` of the short side.
+
+    Args:
+        height: of the frames.
+        width: of the frames.
+        scale: range of s, uniform.
+    """
+    side = round(min(height, width) * CROP_SHARE / random.uniform(*scale))
+    return Box(random.randint(0, height - side), random.randint(0, width - side), side, side)
+
+
+def multiscale_boxes(height: int, width: int, side: int = 224) -> list[Box]:
+    """The boxes of X-ViT's release on Kinetics, of which training draws one evenly: 10 shapes at 13 places each.
+
+    Height and width are the short side times 1, 0.875, 0.75 or 0.66 and at most one step apart; a size within 2 pixels
+    of ``side`` becomes ``side``. Places are corners, centre, middles of the edges and of the quarters, some equal.
+
+    Args:
+        height: of the frames.
+        width: of the frames.
+        side: of the clip that the box is resized to.
+    """
+    exact = [int(min(height, width) * share) for share in MULTISCALE_SIZES]
+    sizes = [side if abs(size - side) < 3 else size for size in exact]
+    steps = range(len(sizes))
+    shapes = [(sizes[i], sizes[j]) for i in steps for j in steps if abs(i - j) <= 1]
+    return [box for h, w in shapes for box in _thirteen_places(height, width, h, w)]
+
+
+def _thirteen_places(height: int, width: int, h: int, w: int) -> list[Box]:
+    """Corners, middles of the edges and the centre in steps of half the room; between them the middles of quarters."""
+    down, right = (height - h) // 4, (width - w) // 4
+    thirds, between = (0, 2, 4), (1, 3)
+    places = [(i, j) for i in thirds for j in thirds] + [(i, j) for i in between for j in between]
+    return [Box(i * down, j * right, h, w) for i, j in places]
+
+
+def even_boxes(height: int, width: int, crops: int) -> list[Box]:
+    """Squares of the short side, evenly along the longer one; a single one is the centre."""
+    side = min(height, width)
+    shares = [i / (crops - 1) for i in range(crops)] if crops > 1 else [0.5]
+    return [Box(round((height - side) * share), round((width - side) * share), side, side) for share in shares]
+
+
+def uniform_crop(height: int, width: int, size: int, spatial: int) -> tuple[int, int]:
+    """Top and left of a test crop of X-ViT's release, in frames whose short side has been resized to ``size``.
+
+    Args:
+        height: of the resized frames.
+        width: of the resized frames.
+        size: side of the crop.
+        spatial: 0 for the left (of tall frames the top) crop, 1 for the centre, rounded up, 2 for the right (bottom).
+    """
+    room = height - size, width - size
+    centre = ceil(room[0] / 2), ceil(room[1] / 2)
+    if height > width:
+        return (0, centre[0], room[0])[spatial], centre[1]
+    return centre[0], (0, centre[1], room[1])[spatial]
+
+
+def short_side_size(height: int, width: int, size: int) -> tuple[int, int]:
+    """Height and width after resizing the short side to ``size``, the longer one rounded down."""
+    if height < width:
+        return size, width * size // height
+    return height * size // width, size

@@ -1,0 +1,32 @@
+"""Random draws as a function of a key alone: the same in every process, worker and restart."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+
+import torch
+
+
+def digest(*key: object) -> int:
+    """A 63-bit number that depends on every part of the key, the same in every process."""
+    return int.from_bytes(blake2b(repr(key).encode(), digest_size=8).digest(), "little") >> 1
+
+
+@contextmanager
+def seeded(*key: object) -> Iterator[None]:
+    """Draw from ``random`` and ``torch`` as a function of the key alone, leaving their streams as they were.
+
+    PyTorchVideo's samplers and torchvision's transforms know only these global streams.
+    """
+    python, pytorch = random.getstate(), torch.get_rng_state()
+    seed = digest(*key)
+    random.seed(seed)
+    torch.default_generator.manual_seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        torch.set_rng_state(pytorch)
