@@ -11,7 +11,7 @@ from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.annotations import Row, read_table
 from lit_video.datamodules.base import Split
 from lit_video.datamodules.dataset import VideoRecord
-from lit_video.datamodules.sampling import digest
+from lit_video.datamodules.seeding import digest
 from lit_video.errors import UserError
 
 TRAIN_SHARE = 85 / 120
