@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Literal
 
 import av
 import numpy as np
@@ -25,7 +26,7 @@ class Kind:
     height: int
     frames: int
     fps: int
-    codec: str
+    codec: Literal["libx264", "libvpx-vp9"]
     options: dict[str, str]
 
 
@@ -77,30 +78,41 @@ def encode(path: Path, kind: Kind, seed: int) -> None:
 
 
 def film(kind: Kind, seed: int) -> Iterator[NDArray[np.uint8]]:
-    """Pictures ``(height, width, 3)``: a panning background, patches that drift over it, and a camera's noise."""
+    """Pictures ``(height, width, 3)``: a background and patches that sway by fractions of pixels, each on its own path.
+
+    Fractional motion is what makes B frames cost bits, as in recordings: whole pixels are predicted for free.
+    """
     rng = np.random.default_rng(seed)
     height, width = kind.height, kind.width
-    scale = height / 256
-    back = _texture(rng, 2 * height, 2 * width)
-    patches = [_texture(rng, round(rng.uniform(0.2, 0.45) * height), round(0.3 * height)) for _ in range(4)]
-    starts, speeds = rng.uniform(0, 1, (4, 2)) * (height, width), rng.normal(0, 40, (4, 2)) * scale
-    pan = rng.normal(0, 15, 2) * scale
-    noise = rng.normal(0, 2, (2 * height, width, 1))
+    layers = [_texture(rng, 2 * height, 2 * width)]
+    layers += [_texture(rng, round(rng.uniform(0.4, 0.8) * height), round(0.6 * height)) for _ in range(6)]
+    sways = rng.uniform(0.05, 0.5, (7, 2)), rng.uniform(0, 6.28, (7, 2))
+    places = rng.uniform(0, 0.7, (7, 2)) * (height, width)
     for i in range(kind.frames):
-        top, left = (round(v) for v in np.array([height, width]) / 2 * (1 + np.sin(pan / height * i / kind.fps)))
-        picture = back[top : top + height, left : left + width].copy()
-        for patch, start, speed in zip(patches, starts, speeds, strict=True):
-            rows, columns = patch.shape[:2]
-            place = np.mod(start + speed * i / kind.fps, (height - rows, width - columns)).astype(int)
-            picture[place[0] : place[0] + rows, place[1] : place[1] + columns] = patch
-        shift = rng.integers(0, height)
-        yield np.clip(picture + noise[shift : shift + height], 0, 255).astype(np.uint8)
+        sway = 0.5 + 0.5 * np.sin(sways[0] * i / kind.fps + sways[1])
+        picture = np.empty((height, width, 3), dtype=np.float32)
+        for layer, share, place in zip(layers, sway, places, strict=True):
+            size = np.array(layer.shape[:2])
+            shown = np.minimum(size // 2, (height, width))
+            window = _window(layer, share * (size - shown - 1), shown)
+            top, left = (0, 0) if layer is layers[0] else place.astype(int)
+            target = picture[top : top + shown[0], left : left + shown[1]]
+            target[:] = window[: target.shape[0], : target.shape[1]]
+        yield np.clip(picture, 0, 255).astype(np.uint8)
+
+
+def _window(layer: NDArray[np.float32], offset: NDArray[np.float64], shape: NDArray[np.int64]) -> NDArray[np.float32]:
+    """A part of a layer at a fractional offset, between its four neighbours."""
+    (top, left), (y, x) = offset.astype(int), (offset % 1).astype(np.float32)
+    part = layer[top : top + shape[0] + 1, left : left + shape[1] + 1]
+    rows = part[:-1] + y * (part[1:] - part[:-1])
+    return np.asarray(rows[:, :-1] + x * (rows[:, 1:] - rows[:, :-1]))
 
 
 def _texture(rng: np.random.Generator, height: int, width: int) -> NDArray[np.float32]:
     """Noise of several sizes, the coarser the stronger, as in photographs."""
     picture = np.full((height, width, 3), 128, dtype=np.float32)
-    for grain, strength in ((64, 45), (16, 25), (4, 12)):
+    for grain, strength in ((64, 40), (16, 20), (4, 4)):
         coarse = rng.normal(0, strength, (height // grain + 2, width // grain + 2, 3))
         fine = np.repeat(np.repeat(coarse, grain, 0), grain, 1)[:height, :width]
         picture += fine.astype(np.float32)

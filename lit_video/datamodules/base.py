@@ -10,6 +10,8 @@ from torch.utils.data import DataLoader
 
 from lit_video.datamodules.batch import Batch, Classes, RawBatch, evaluation_batch, training_batch
 from lit_video.datamodules.dataset import ClipDataset, EpochSampler, Order, Sample, VideoRecord
+from lit_video.datamodules.decoding import DecoderName
+from lit_video.datamodules.decoding import decoder as decoder_of
 from lit_video.datamodules.sampling import Sampling
 from lit_video.datamodules.transforms import Augmentation, EvaluationViews, TrainingView
 from lit_video.errors import UserError
@@ -42,6 +44,7 @@ class VideoDataModule(LightningDataModule):
             more than ``broken_percent`` of a split are broken; ``report`` goes on in any case. No other video takes its
             place: it counts for nothing in losses and metrics, and the run's folder lists it in ``broken.csv``.
         broken_percent: see there.
+        decoder: ``pyav`` needs nothing else; ``torchcodec`` (an extra) gives the same pixels.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class VideoDataModule(LightningDataModule):
         order: Order = "forward",
         broken: Literal["fail", "skip", "report"] = "fail",
         broken_percent: float = 1.0,
+        decoder: DecoderName = "pyav",
     ) -> None:
         super().__init__()
         for name, value in (("frames", frames), ("image_size", image_size), ("batch_size", batch_size)):
@@ -79,6 +83,8 @@ class VideoDataModule(LightningDataModule):
         self.order = order
         self.broken = broken
         self.broken_percent = broken_percent
+        self.decoder = decoder
+        decoder_of(decoder)  # refuse one that does not work here, now
         self.found_broken: dict[str, dict[str, None]] = {"train": {}, "val": {}, "test": {}}
         self._resume = (0, 0)
 
@@ -112,7 +118,13 @@ class VideoDataModule(LightningDataModule):
         """One random clip of every video, shuffled; without a last incomplete batch."""
         view = TrainingView(self.augmentation, self.image_size)
         dataset = ClipDataset(
-            self.records("train"), self.sampling, self.frames, view, self.seed, fail=self.broken == "fail"
+            self.records("train"),
+            self.sampling,
+            self.frames,
+            view,
+            self.seed,
+            fail=self.broken == "fail",
+            library=self.decoder,
         )
         if len(dataset) < self.batch_size * self._ranks()[0]:
             raise UserError(f"data.batch_size: {self.batch_size} per process is more than {len(dataset)} videos fill")
@@ -168,7 +180,15 @@ class VideoDataModule(LightningDataModule):
     def _views(self, split: Split, clips: int, crops: int) -> DataLoader[Sample]:
         view = EvaluationViews(crops, self.image_size)
         dataset = ClipDataset(
-            self.records(split), self.sampling, self.frames, view, self.seed, clips, self.order, self.broken == "fail"
+            self.records(split),
+            self.sampling,
+            self.frames,
+            view,
+            self.seed,
+            clips,
+            self.order,
+            self.broken == "fail",
+            self.decoder,
         )
         # ranks get equal numbers of items, the last ones twice: metrics count by video and view, so once
         sampler = EpochSampler(len(dataset), self.seed, shuffle=False, ranks=self._ranks(), drop_last=False)

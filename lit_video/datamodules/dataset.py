@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset, DistributedSampler
 
-from lit_video.datamodules.decoding import DecodeError, decode, segment
+from lit_video.datamodules.decoding import DecodeError, DecoderName, decode_images, decoder, segment
 from lit_video.datamodules.sampling import Sampling, bin_shifts, clip_spans, frame_numbers, seeded
 from lit_video.datamodules.transforms import EvaluationViews, TrainingView
 
@@ -29,12 +29,14 @@ class VideoRecord:
         label: class number; of several tasks, in the order of the data set's classes, one each.
         start: of the segment, in seconds from the video's first frame; ``None`` for the beginning.
         end: of the segment likewise; ``None`` for the end.
+        fps: rate of a folder of images, which ``path`` then is; ``None`` for a video file.
     """
 
     path: Path
     label: int | tuple[int, ...]
     start: float | None = None
     end: float | None = None
+    fps: float | None = None
 
 
 class Sample(TypedDict):
@@ -70,6 +72,7 @@ class ClipDataset(Dataset[Sample]):
         clips: int | None = None,
         order: Order = "forward",
         fail: bool = True,
+        library: DecoderName = "pyav",
     ) -> None:
         self.records = records
         self.sampling = sampling
@@ -79,6 +82,7 @@ class ClipDataset(Dataset[Sample]):
         self.clips = clips
         self.order = order
         self.fail = fail
+        self.decode = decoder(library)
 
     def __len__(self) -> int:
         """Items per epoch."""
@@ -95,6 +99,7 @@ class ClipDataset(Dataset[Sample]):
         record, broken = self.records[video], ""
         try:
             with seeded(self.seed, epoch, index):
+                decode = self.decode if record.fps is None else decode_images
                 views = self.view(decode(record.path, self.numbers(record, clip)))
         except DecodeError as error:
             if self.fail:
@@ -112,7 +117,7 @@ class ClipDataset(Dataset[Sample]):
 
     def numbers(self, record: VideoRecord, clip: int) -> list[int]:
         """Frame numbers of one clip of a video, in the order in which the model sees them."""
-        first, table = segment(record.path, record.start, record.end)
+        first, table = segment(record.path, record.start, record.end, record.fps)
         span = clip_spans(self.sampling, table.seconds, self.clips)[clip]
         shifts = bin_shifts(self.sampling, self.frames, clip, self.clips)
         return reordered([first + i for i in frame_numbers(table, span, shifts)], self.order)

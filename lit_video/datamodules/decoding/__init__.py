@@ -1,7 +1,8 @@
 """Frame-exact decoding of the frames that a clip needs, and no others.
 
-A :class:`FrameTable`, read from a file's packets by PyAV, is the one truth about a video's frames, whatever decodes them.
-A decoder is a function ``(path, frame numbers) -> frames``; all give the pixels of decoding the whole video and picking.
+A :class:`FrameTable`, read from a file's packets by PyAV, is the one truth about a video's frames, whatever decodes
+them. A decoder is a function ``(path, frame numbers) -> frames``, and all give the pixels of decoding the whole video
+and picking.
 """
 
 from lit_video.datamodules.decoding.choice import Decode, DecoderName, decoder

@@ -63,6 +63,11 @@ def frame_table(path: Path) -> FrameTable:
 _cache: TableCache[FrameTable] = TableCache()
 
 
+def forget_tables() -> None:
+    """Scan all videos anew."""
+    _cache.clear()
+
+
 def segment(path: Path, start: float | None, end: float | None, fps: float | None = None) -> tuple[int, FrameTable]:
     """The part of a video from ``start`` to ``end``, in seconds from its first frame, as if it were a whole one.
 
