@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from lit_video.benchmark.clip_decoders import ClipDecoder, clip_decoders, cut, same, truth
-from lit_video.benchmark.data_loaders import FRAMES, LOADERS, loader_row
+from lit_video.benchmark.data_loaders import BATCH, FRAMES, LOADERS, loader_row
 from lit_video.benchmark.data_report import render
 from lit_video.benchmark.sample_videos import KINDS, make_videos
 from lit_video.commands import Parser
@@ -148,8 +148,8 @@ def time_loaders(groups: dict[str, list[Path]], workers: list[int], clips: int) 
         seconds = float(min(64 * table.seconds / table.count, table.seconds / 2))
         for count in workers:
             for library in random.Random(count).sample(list(LOADERS), len(LOADERS)):
-                wanted = clips if library != STOCK else max(clips // 4, 1)
-                row = loader_row(library, (paths * wanted)[: max(wanted, 4)], seconds, count)
+                wanted = max(clips // 4 if library == STOCK else clips, BATCH)
+                row = loader_row(library, (paths * wanted)[:wanted], seconds, count)
                 rows.append({"videos": name} | row)
                 print(f"loader, {name}: {library}, {count} workers", file=sys.stderr, flush=True)
     return rows

@@ -41,6 +41,6 @@ def _feeds(result: dict[str, Any]) -> list[str]:
     ours = {row["videos"]: row for row in result["loaders"] if row["library"] == "lit_video"}
     gpu = result["gpu_clips"]
     return [
-        f"{name}: {row['workers']} workers feed {row['clips_per_second'] / gpu:.1f} of a GPU that trains {gpu:g} clips/s"
+        f"{name}: {row['workers']} workers feed {row['clips_per_second'] / gpu:.1f} of a GPU with {gpu:g} clips/s"
         for name, row in ours.items()
     ]

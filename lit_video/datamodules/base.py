@@ -118,14 +118,9 @@ class VideoDataModule(LightningDataModule):
         """One random clip of every video, shuffled; without a last incomplete batch."""
         view = TrainingView(self.augmentation, self.image_size)
         dataset = ClipDataset(
-            self.records("train"),
-            self.sampling,
-            self.frames,
-            view,
-            self.seed,
-            fail=self.broken == "fail",
-            library=self.decoder,
+            self.records("train"), self.sampling, self.frames, view, self.seed, fail=self.broken == "fail"
         )
+        dataset.decode = decoder_of(self.decoder)
         if len(dataset) < self.batch_size * self._ranks()[0]:
             raise UserError(f"data.batch_size: {self.batch_size} per process is more than {len(dataset)} videos fill")
         epoch, batches = self._resume
@@ -180,16 +175,9 @@ class VideoDataModule(LightningDataModule):
     def _views(self, split: Split, clips: int, crops: int) -> DataLoader[Sample]:
         view = EvaluationViews(crops, self.image_size)
         dataset = ClipDataset(
-            self.records(split),
-            self.sampling,
-            self.frames,
-            view,
-            self.seed,
-            clips,
-            self.order,
-            self.broken == "fail",
-            self.decoder,
+            self.records(split), self.sampling, self.frames, view, self.seed, clips, self.order, self.broken == "fail"
         )
+        dataset.decode = decoder_of(self.decoder)
         # ranks get equal numbers of items, the last ones twice: metrics count by video and view, so once
         sampler = EpochSampler(len(dataset), self.seed, shuffle=False, ranks=self._ranks(), drop_last=False)
         return self._loader(dataset, sampler, drop_last=False)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset, DistributedSampler
 
-from lit_video.datamodules.decoding import DecodeError, DecoderName, decode_images, decoder, segment
+from lit_video.datamodules.decoding import Decode, DecodeError, decode, decode_images, segment
 from lit_video.datamodules.sampling import Sampling, bin_shifts, clip_spans, frame_numbers, seeded
 from lit_video.datamodules.transforms import EvaluationViews, TrainingView
 
@@ -72,7 +72,6 @@ class ClipDataset(Dataset[Sample]):
         clips: int | None = None,
         order: Order = "forward",
         fail: bool = True,
-        library: DecoderName = "pyav",
     ) -> None:
         self.records = records
         self.sampling = sampling
@@ -82,7 +81,7 @@ class ClipDataset(Dataset[Sample]):
         self.clips = clips
         self.order = order
         self.fail = fail
-        self.decode = decoder(library)
+        self.decode: Decode = decode
 
     def __len__(self) -> int:
         """Items per epoch."""
@@ -99,8 +98,8 @@ class ClipDataset(Dataset[Sample]):
         record, broken = self.records[video], ""
         try:
             with seeded(self.seed, epoch, index):
-                decode = self.decode if record.fps is None else decode_images
-                views = self.view(decode(record.path, self.numbers(record, clip)))
+                pictures = self.decode if record.fps is None else decode_images
+                views = self.view(pictures(record.path, self.numbers(record, clip)))
         except DecodeError as error:
             if self.fail:
                 raise

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import av
 from av.container import InputContainer
+from av.stream import Disposition
 from av.video.stream import VideoStream
 
 # at most one, and only of this process: forked ones share the position in the file
@@ -34,8 +35,10 @@ def opened(path: Path) -> Iterator[InputContainer]:
 
 
 def video_stream(container: InputContainer) -> VideoStream | None:
-    """The first video stream, ready to decode in this thread alone."""
+    """The first video stream that is no cover picture, ready to decode in this thread alone."""
     for stream in container.streams.video:
+        if stream.disposition & Disposition.attached_pic:
+            continue
         # threads gain nothing with one worker per core, and leaving early from frame threads can hang PyAV
         stream.codec_context.thread_type = "NONE"
         stream.codec_context.thread_count = 1

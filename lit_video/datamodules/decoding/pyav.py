@@ -63,6 +63,8 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
         container.seek(start, stream=stream)
         exact = False
         for frame in _frames(container, stream, set(number_of)):
+            if frame.pts is None:
+                continue
             # a first frame after the key frame: the seek landed late, or the key frame is no full picture
             exact = exact or frame.pts <= max(start, table.pts[0])
             if not exact:
@@ -78,11 +80,11 @@ def _frames(container: InputContainer, stream: VideoStream, wanted: set[int]) ->
     for packet in container.demux(stream):
         # a non-reference frame is used by no other frame, so leaving it undecoded changes none
         context.skip_frame = "DEFAULT" if packet.pts in wanted else "NONREF"
-        yield from (frame for frame in context.decode(packet) if frame.pts is not None)
+        yield from context.decode(packet)
         wanted.discard(packet.pts)
         if not wanted:
             # all are decoded: what waits for its turn in the order of display comes out without decoding more
-            yield from (frame for frame in context.decode(None) if frame.pts is not None)
+            yield from context.decode(None)
             return
 
 

@@ -12,12 +12,17 @@ from pathlib import Path
 
 import av
 import numpy as np
+from av.container import InputContainer
+from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from lit_video.datamodules.decoding.opened import keep, reason, video_stream
 from lit_video.datamodules.decoding.table_cache import TableCache
 
 Frames = NDArray[np.uint8]
+
+
+PROGRESSIVE = {0, 1}  # AVFieldOrder: unknown, progressive
 
 
 class DecodeError(RuntimeError):
@@ -36,6 +41,7 @@ class FrameTable:
         seconds: duration, last frame included.
         height: rows of a decoded frame before rotation.
         width: columns of a decoded frame before rotation.
+        plain: whether all libraries agree on its pixels: 8 bits, 4:2:0, progressive, in a container that seeks by time.
     """
 
     pts: Sequence[int]
@@ -45,6 +51,7 @@ class FrameTable:
     seconds: Fraction
     height: int
     width: int
+    plain: bool = False
 
 
 def frame_table(path: Path) -> FrameTable:
@@ -143,13 +150,20 @@ def _scan(path: Path) -> FrameTable:
         keys = _compact(p.pts for p in packets if p.is_keyframe and p.pts is not None) if pts else ()
         base = Fraction(stream.time_base or 1)
         seconds = _seconds(pts, base, rate) if pts else len(shown) / Fraction(rate)
+        plain = bool(pts) and _is_plain(container, stream)
         height, width = stream.codec_context.height, stream.codec_context.width
     except (av.FFmpegError, OSError) as error:
         raise DecodeError(f"{path}: {reason(error)}") from error
     if not shown:
         raise DecodeError(f"{path}: the video stream is empty")
     keep(path, container)
-    return FrameTable(pts, base, keys, len(shown), seconds, height, width)
+    return FrameTable(pts, base, keys, len(shown), seconds, height, width, plain)
+
+
+def _is_plain(container: InputContainer, stream: VideoStream) -> bool:
+    context = stream.codec_context
+    seeks = set(container.format.name.split(",")) & {"mp4", "matroska", "webm"}
+    return bool(seeks) and context.pix_fmt in {"yuv420p", "yuvj420p"} and context.field_order in PROGRESSIVE
 
 
 def _compact(times: Iterable[int]) -> Sequence[int]:

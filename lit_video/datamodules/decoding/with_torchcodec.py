@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lit_video.datamodules.decoding import pyav
 from lit_video.datamodules.decoding.table import DecodeError, Frames, beyond_the_end, frame_table
 
 
@@ -30,7 +31,11 @@ def check() -> None:
 
 
 def decode(path: Path, numbers: Sequence[int]) -> Frames:
-    """As :func:`lit_video.datamodules.decoding.pyav.decode`; what torchcodec cannot open is a DecodeError.
+    """As :func:`lit_video.datamodules.decoding.pyav.decode`, which also decodes what torchcodec 0.17 gets wrong.
+
+    That is, compared with decoding the whole video: MPEG streams (other frames, or errors), interlaced video and more
+    than 8 bits (other colours), each told by the frame table; and files where it counts other frames. H.264 with
+    intra refresh instead of key frames it gets wrong too, which no header tells: use ``pyav`` there.
 
     ``seek_mode="exact"`` scans the file as the frame table does: the other mode guesses from the header and gives
     other frames of some files.
@@ -39,10 +44,12 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
 
     table = frame_table(path)
     beyond_the_end(path, numbers, table.count)
+    if not table.plain:
+        return pyav.decode(path, numbers)
     try:
         video = VideoDecoder(str(path), seek_mode="exact", num_ffmpeg_threads=1, dimension_order="NHWC")
         if len(video) != table.count:
-            raise DecodeError(f"{path}: torchcodec counts {len(video)} frames, its packets {table.count}")
+            return pyav.decode(path, numbers)
         return np.ascontiguousarray(video.get_frames_at(list(numbers)).data.numpy())
     except (RuntimeError, ValueError, IndexError) as error:
         lines = str(error).strip().splitlines()
