@@ -28,12 +28,14 @@ usage: python -m lit_video COMMAND ...
   export --to hf-timesformer|hf-vivit  --ckpt_path RUN/last.ckpt -o DIR: a folder for transformers' from_pretrained
   benchmark model                      time and memory of every scheme on this machine, beside transformers' models
       [--models A,B] [--frames 8] [--batch 1] [--dtype fp32|bf16|fp16] [--scaling] [--json] [--plot FILE]
+  benchmark data ROOT                  CPU time per clip and clips/s of the loader, beside PyTorchVideo
+      [--make] [--videos 4] [--clips 4] [--workers 0,1,2] [--gpu-clips 50] [--json] [--plot FILE]
   COMMAND --help                       all options of a command
 
 A finished row is skipped, an interrupted one goes on where it stopped: the same command again is always right.
 """
 
-COMMANDS = "fit, table, validate, test, cost, export, benchmark model"
+COMMANDS = "fit, table, validate, test, cost, export, benchmark model, benchmark data"
 
 
 def main(argv: list[str]) -> int:
@@ -70,6 +72,10 @@ def _dispatch(argv: list[str]) -> int:
         from lit_video.benchmark.model import benchmark_model
 
         return benchmark_model(argv[2:])
+    if argv[:2] == ["benchmark", "data"]:
+        from lit_video.benchmark.data import benchmark_data
+
+        return benchmark_data(argv[2:])
     if argv[0] == "export":
         from lit_video.export import export
 
@@ -78,9 +84,7 @@ def _dispatch(argv: list[str]) -> int:
         from lit_video.cli import evaluate
 
         return evaluate(argv)
-    raise UserError(
-        f"no command {argv[0]!r}; commands: fit, table, validate, test, cost, export, benchmark model (see --help)"
-    )
+    raise UserError(f"no command {argv[0]!r}; commands: {COMMANDS} (see --help)")
 
 
 def run() -> None:

@@ -10,6 +10,8 @@ from torch.utils.data import DataLoader
 
 from lit_video.datamodules.batch import Batch, Classes, RawBatch, evaluation_batch, training_batch
 from lit_video.datamodules.dataset import ClipDataset, EpochSampler, Order, Sample, VideoRecord
+from lit_video.datamodules.decoding import DecoderName
+from lit_video.datamodules.decoding import decoder as decoder_of
 from lit_video.datamodules.recipes import Recipe, recipe
 from lit_video.datamodules.sampling import Dense, Sampling
 from lit_video.datamodules.transforms import Augmentation, EvaluationViews, ReleasedViews, TrainingView
@@ -45,6 +47,7 @@ class VideoDataModule(LightningDataModule):
             more than ``broken_percent`` of a split are broken; ``report`` goes on in any case. No other video takes its
             place: it counts for nothing in losses and metrics, and the run's folder lists it in ``broken.csv``.
         broken_percent: see there.
+        decoder: ``pyav`` needs nothing else; ``torchcodec`` (an extra) gives the same pixels.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class VideoDataModule(LightningDataModule):
         order: Order = "forward",
         broken: Literal["fail", "skip", "report"] = "fail",
         broken_percent: float = 1.0,
+        decoder: DecoderName = "pyav",
     ) -> None:
         super().__init__()
         for name, value in (("frames", frames), ("image_size", image_size), ("batch_size", batch_size)):
@@ -86,6 +90,8 @@ class VideoDataModule(LightningDataModule):
         self.order = order
         self.broken = broken
         self.broken_percent = broken_percent
+        self.decoder = decoder
+        decoder_of(decoder)  # refuse one that does not work here, now
         self.found_broken: dict[str, dict[str, None]] = {"train": {}, "val": {}, "test": {}}
         self._resume = (0, 0)
 
@@ -121,6 +127,7 @@ class VideoDataModule(LightningDataModule):
         dataset = ClipDataset(
             self.records("train"), self.sampling, self.frames, view, self.seed, fail=self.broken == "fail"
         )
+        dataset.decode = decoder_of(self.decoder)
         if len(dataset) < self.batch_size * self._ranks()[0]:
             raise UserError(f"data.batch_size: {self.batch_size} per process is more than {len(dataset)} videos fill")
         epoch, batches = self._resume
@@ -177,6 +184,7 @@ class VideoDataModule(LightningDataModule):
         dataset = ClipDataset(
             self.records(split), self.sampling, self.frames, view, self.seed, clips, self.order, self.broken == "fail"
         )
+        dataset.decode = decoder_of(self.decoder)
         # ranks get equal numbers of items, the last ones twice: metrics count by video and view, so once
         sampler = EpochSampler(len(dataset), self.seed, shuffle=False, ranks=self._ranks(), drop_last=False)
         return self._loader(dataset, sampler, drop_last=False)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset, DistributedSampler
 
-from lit_video.datamodules.decoding import DecodeError, decode, segment
+from lit_video.datamodules.decoding import Decode, DecodeError, decode, decode_images, segment
 from lit_video.datamodules.sampling import Sampling
 from lit_video.datamodules.seeding import seeded
 from lit_video.datamodules.transforms import EvaluationViews, TrainingView
@@ -30,7 +30,7 @@ class VideoRecord:
         label: class number; of several tasks, in the order of the data set's classes, one each.
         start: of the segment, in seconds from the video's first frame; ``None`` for the beginning.
         end: of the segment likewise; ``None`` for the end.
-        fps: frames per second of a folder of frames, which does not say so itself.
+        fps: rate of a folder of images, which ``path`` then is; ``None`` for a video file.
     """
 
     path: Path
@@ -82,6 +82,7 @@ class ClipDataset(Dataset[Sample]):
         self.clips = clips
         self.order = order
         self.fail = fail
+        self.decode: Decode = decode
 
     def __len__(self) -> int:
         """Items per epoch."""
@@ -98,7 +99,8 @@ class ClipDataset(Dataset[Sample]):
         record, broken = self.records[video], ""
         try:
             with seeded(self.seed, epoch, index):
-                views = self.view(decode(record.path, self.numbers(record, clip)))
+                pictures = self.decode if record.fps is None else decode_images
+                views = self.view(pictures(record.path, self.numbers(record, clip)))
         except DecodeError as error:
             if self.fail:
                 raise
@@ -115,7 +117,7 @@ class ClipDataset(Dataset[Sample]):
 
     def numbers(self, record: VideoRecord, clip: int) -> list[int]:
         """Frame numbers of one clip of a video, in the order in which the model sees them."""
-        first, table = segment(record.path, record.start, record.end)
+        first, table = segment(record.path, record.start, record.end, record.fps)
         numbers = self.sampling.numbers(table, self.frames, clip, self.clips)
         return reordered([first + i for i in numbers], self.order)
 

@@ -19,6 +19,7 @@ X264_PYRAMID = "keyint=24:min-keyint=24:scenecut=0:bframes=5:b-adapt=0:ref=4:b-p
 X265 = "log-level=none:pools=1:keyint=12:min-keyint=12:scenecut=0"
 _varying = random.Random(0)
 VARIABLE_PTS = [0, *np.cumsum([_varying.choice([1, 2, 3, 17]) for _ in range(39)]).tolist()]
+GAPS = [i + 50 * (i > 20) + 400 * (i > 40) for i in range(60)]
 
 # file name: how it is made. What makes each one hard is in its name.
 MADE = {
@@ -65,6 +66,20 @@ MADE = {
     "mpeg2.mpg": dict(codec="mpeg2video", options={"bf": "2", "g": "12"}),
     "hevc_open_gop.mp4": dict(codec="libx265", options={"x265-params": X265}),
     "hevc_temporal_layers.mp4": dict(codec="libx265", options={"x265-params": X265 + ":temporal-layers=3:b-adapt=0"}),
+    "intra_refresh.ts": dict(x264="keyint=12:intra-refresh=1"),
+    "interlaced.mp4": dict(x264=X264_CLOSED + ":tff=1"),
+    "interlaced.ts": dict(codec="mpeg2video", options={"bf": "2", "g": "12", "flags": "+ildct+ilme"}),
+    "gaps.mp4": dict(x264=X264_CLOSED, pts=GAPS),
+    "gaps.ts": dict(x264=X264_CLOSED, pts=GAPS),
+    "negative_times.mkv": dict(x264=X264_CLOSED, pts=list(range(-7, 53))),
+    "slices_and_weights.mp4": dict(x264=X264_PYRAMID + ":slices=3:weightp=2", frames=120),
+    "hevc_open_gop.ts": dict(codec="libx265", options={"x265-params": X265}),
+    "hevc_ten_bit.mp4": dict(codec="libx265", options={"x265-params": X265}, pixels="yuv420p10le"),
+    "av1.mp4": dict(codec="libsvtav1", options={"preset": "10", "g": "20"}),
+    "mjpeg.mov": dict(codec="mjpeg", options={"q": "3"}, pixels="yuvj420p"),
+    "lossless.mkv": dict(codec="ffv1", options={"g": "10"}),
+    "windows.asf": dict(codec="wmv2", options={"g": "12"}),
+    "telephone.3gp": dict(codec="h263", options={"g": "12"}, height=144, width=176),
 }
 
 
@@ -256,7 +271,7 @@ def test_frame_table_keeps_a_variable_rate(made):
 )
 def test_frame_table_knows_where_decoding_can_start(made, name, numbers):
     table = frame_table(made(name))
-    assert table.keyframes == tuple(table.pts[i] for i in numbers)
+    assert list(table.keyframes) == [table.pts[i] for i in numbers]
 
 
 @pytest.mark.parametrize("name", ["ten_bit.mp4", "rotated_90.mp4"])
@@ -318,6 +333,24 @@ def test_stream_that_starts_inside_a_group_of_pictures_never_gives_another_frame
         assert time in picture_at and np.array_equal(found, picture_at[time]), f"frame {i} shows another one"
         decodable += 1
     assert decodable >= 40
+
+
+@pytest.mark.parametrize("cover_first", [True, False])
+def test_a_cover_picture_is_not_taken_for_the_video(made, tmp_path, cover_first):
+    source, path = made("b_frames_gop_12.mp4"), tmp_path / "cover.mp4"
+    with av.open(str(source)) as old, av.open(str(path), "w") as new:
+        copy = None if cover_first else new.add_stream_from_template(old.streams.video[0])
+        cover = new.add_stream("mjpeg", rate=25)
+        cover.width, cover.height, cover.pix_fmt = 32, 32, "yuvj420p"
+        cover.disposition = av.stream.Disposition.attached_pic
+        copy = copy or new.add_stream_from_template(old.streams.video[0])
+        new.mux(cover.encode(av.VideoFrame.from_ndarray(np.zeros((32, 32, 3), np.uint8), format="rgb24")))
+        new.mux(cover.encode())
+        for packet in old.demux(video=0):
+            if packet.dts is not None:
+                packet.stream = copy
+                new.mux(packet)
+    assert np.array_equal(decode(path, [0, 30]), decode(source, [0, 30]))
 
 
 def test_truncated_file_without_index_is_refused_with_its_path(made, tmp_path):

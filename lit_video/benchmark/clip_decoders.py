@@ -1,0 +1,165 @@
+"""What decodes a clip: our decoder, stock PyTorchVideo, torchcodec and decord; and the truth that all are held to."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+import torch
+from torch import Tensor
+from torchvision.transforms.v2 import functional as F
+
+from lit_video.datamodules.decoding import Frames, decode, decoder, frame_table
+from lit_video.datamodules.decoding.table import forget_tables
+from lit_video.datamodules.transforms import EvaluationViews
+
+SIDE = 224
+
+
+@dataclass(frozen=True)
+class Clip:
+    """Frames of a video.
+
+    Args:
+        path: the video.
+        numbers: of the frames.
+        start: where the span begins that stock PyTorchVideo cuts and subsamples, in seconds.
+        end: where it ends.
+    """
+
+    path: Path
+    numbers: tuple[int, ...]
+    start: Fraction
+    end: Fraction
+
+
+@dataclass(frozen=True)
+class ClipDecoder:
+    """A library under test.
+
+    Args:
+        name: in the report.
+        decode: a clip to what the library gives.
+        transform: that to a clip of 224 pixels.
+        pixels: that to uint8 ``(t, height, width, 3)``, for the comparison.
+    """
+
+    name: str
+    decode: Callable[[Clip], Frames | Tensor]
+    transform: Callable[[Frames | Tensor], Tensor]
+    pixels: Callable[[Frames | Tensor], Frames]
+
+
+def truth(clip: Clip) -> Frames:
+    """The frames of a clip out of the whole video decoded in order, one thread, nothing skipped."""
+    wanted, found = set(clip.numbers), {}
+    with av.open(str(clip.path)) as container:
+        for i, frame in enumerate(container.decode(video=0)):
+            if i in wanted:
+                found[i] = np.rot90(frame.to_ndarray(format="rgb24"), frame.rotation // 90)
+            if i >= max(wanted):
+                break
+    return np.stack([found[i] for i in clip.numbers])
+
+
+def clip_decoders() -> list[ClipDecoder]:
+    """Ours, stock, and what else can be imported here."""
+
+    def ours(clip: Clip) -> Frames:
+        forget_tables()  # as if the video were new: the scan counts, as it does in the others
+        return decode(clip.path, clip.numbers)
+
+    found = [_frames("lit_video", ours), ClipDecoder("PyTorchVideo", _stock, _stock_transform, _stock_pixels)]
+    try:
+        decoder("torchcodec")
+        found.append(_frames("torchcodec", _torchcodec))
+    except ValueError:
+        pass
+    try:
+        importlib.import_module("decord")
+        found.append(_frames("decord", _decord))
+    except (ImportError, OSError):
+        pass
+    return found
+
+
+def _frames(name: str, decode_clip: Callable[[Clip], Frames]) -> ClipDecoder:
+    """A library that gives uint8 frames gets our transform, the faster one."""
+    view = EvaluationViews(1, SIDE)
+    return ClipDecoder(name, decode_clip, lambda frames: view(np.asarray(frames)), lambda frames: np.asarray(frames))
+
+
+def _stock(clip: Clip) -> Tensor:
+    """``EncodedVideo.get_clip`` and ``UniformTemporalSubsample`` of the very same frames: float ``(3, t, h, w)``."""
+    from pytorchvideo.data.encoded_video import EncodedVideo
+
+    video = EncodedVideo.from_path(str(clip.path), decode_audio=False, decoder="pyav")
+    try:
+        frames = video.get_clip(clip.start, clip.end)["video"]
+    finally:
+        video.close()
+    return torch.index_select(frames, 1, torch.tensor(clip.numbers) - clip.numbers[0])
+
+
+def _stock_transform(frames: Frames | Tensor) -> Tensor:
+    """Its tutorial's: to float, short side 256, crop; by torchvision, as PyTorchVideo's own no longer imports."""
+    clip = torch.as_tensor(frames).permute(1, 0, 2, 3) / 255
+    return F.center_crop(F.resize(clip, [256], antialias=True), [SIDE, SIDE])
+
+
+def _stock_pixels(frames: Frames | Tensor) -> Frames:
+    return torch.as_tensor(frames).permute(1, 2, 3, 0).to(torch.uint8).numpy()
+
+
+def _torchcodec(clip: Clip) -> Frames:
+    from torchcodec.decoders import VideoDecoder
+
+    video = VideoDecoder(str(clip.path), seek_mode="exact", num_ffmpeg_threads=1, dimension_order="NHWC")
+    return video.get_frames_at(list(clip.numbers)).data.numpy()
+
+
+def _decord(clip: Clip) -> Frames:
+    import decord
+
+    return decord.VideoReader(str(clip.path), num_threads=1).get_batch(list(clip.numbers)).asnumpy()
+
+
+def cut(path: Path, sampling: str, frames: int, share: float) -> Clip:
+    """A clip of a video.
+
+    Args:
+        path: the video.
+        sampling: ``stride 8`` and the like, as dense as the video's length allows, or ``whole``.
+        frames: of the clip.
+        share: where in the free part it begins, 0 to 1.
+    """
+    table = frame_table(path)
+    times = [(pts - table.pts[0]) * table.time_base for pts in table.pts] or [
+        i * table.seconds / table.count for i in range(table.count)
+    ]
+    times.append(table.seconds)
+    if sampling == "whole":
+        numbers, end = [table.count * (2 * i + 1) // (2 * frames) for i in range(frames)], table.count
+    else:
+        stride = max(min(int(sampling.split()[1]), table.count // frames), 1)
+        first = int(share * max(table.count - stride * frames, 0))
+        numbers = [min(first + i * stride, table.count - 1) for i in range(frames)]
+        end = min(first + frames * stride, table.count)
+    return Clip(path, tuple(numbers), times[numbers[0]], times[end])
+
+
+def same(decoder: ClipDecoder, clip: Clip, expected: Sequence[Frames] | Frames) -> str:
+    """Why a library's pixels are not the expected ones; empty if they are."""
+    try:
+        found = decoder.pixels(decoder.decode(clip))
+    except Exception as error:  # of any library: it is told, not hidden
+        return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}"
+    if found.shape != np.shape(expected):
+        return f"frames of shape {found.shape}, expected {np.shape(expected)}"
+    wrong = [n for n, a, b in zip(clip.numbers, found, expected, strict=True) if not np.array_equal(a, b)]
+    return f"other pixels in frames {wrong}" if wrong else ""

@@ -1,0 +1,51 @@
+"""Opening a video once for its table and its pixels: opening costs as much as decoding several frames."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import av
+from av.container import InputContainer
+from av.stream import Disposition
+from av.video.stream import VideoStream
+
+# at most one, and only of this process: forked ones share the position in the file
+_kept: dict[tuple[int, Path], InputContainer] = {}
+
+
+def keep(path: Path, container: InputContainer) -> None:
+    """Leave a container open for the next :func:`opened` of the same path; closes the one before."""
+    _kept.clear()
+    _kept[os.getpid(), path] = container
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[InputContainer]:
+    """The container that was kept for this path, or a new one; its position is anywhere.
+
+    Raises:
+        av.FFmpegError: it cannot be opened.
+        OSError: likewise.
+    """
+    with _kept.pop((os.getpid(), path), None) or av.open(str(path)) as container:
+        yield container
+
+
+def video_stream(container: InputContainer) -> VideoStream | None:
+    """The first video stream that is no cover picture, ready to decode in this thread alone."""
+    for stream in container.streams.video:
+        if stream.disposition & Disposition.attached_pic:
+            continue
+        # threads gain nothing with one worker per core, and leaving early from frame threads can hang PyAV
+        stream.codec_context.thread_type = "NONE"
+        stream.codec_context.thread_count = 1
+        return stream
+    return None
+
+
+def reason(error: Exception) -> str:
+    """Why a file cannot be read, in FFmpeg's or the system's words."""
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
