@@ -15,7 +15,7 @@ from torchvision.transforms.v2 import functional as F
 
 from lit_video.benchmark.clip_decoders import SIDE
 from lit_video.datamodules.dataset import ClipDataset, EpochSampler, VideoRecord
-from lit_video.datamodules.sampling import Sampling
+from lit_video.datamodules.sampling import Dense
 from lit_video.datamodules.transforms import Augmentation, TrainingView
 
 BATCH = 4
@@ -26,7 +26,7 @@ Loader = Callable[[list[Path], float, int], Iterable[Any]]
 def our_loader(paths: list[Path], seconds: float, workers: int) -> Iterable[Any]:
     """Random clips and crops, uint8."""
     view = TrainingView(Augmentation(policy="none", erasing=0, smoothing=0), SIDE)
-    dataset = ClipDataset([VideoRecord(path, 0) for path in paths], Sampling(seconds=seconds), FRAMES, view, seed=0)
+    dataset = ClipDataset([VideoRecord(path, 0) for path in paths], Dense(seconds=seconds), FRAMES, view, seed=0)
     sampler = EpochSampler(len(dataset), 0, shuffle=True, ranks=(1, 0), drop_last=True)
     return DataLoader(dataset, BATCH, sampler=sampler, num_workers=workers)
 

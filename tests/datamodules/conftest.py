@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from lit_video.datamodules.annotated import tell
-from lit_video.datamodules.sampling import Sampling
+from lit_video.datamodules.sampling import Dense
 
 CODECS = {".mp4": "libx264", ".MP4": "libx264", ".mkv": "libx264", ".avi": "mpeg4", ".webm": "libvpx"}
 
@@ -50,7 +50,7 @@ def video(tmp_path_factory):
 @pytest.fixture(scope="session")
 def small():
     """Settings of a data set that decodes in no time."""
-    return dict(frames=4, image_size=16, batch_size=2, num_workers=0, sampling=Sampling(seconds=0.5), test_crops=1)
+    return dict(frames=4, image_size=16, batch_size=2, num_workers=0, sampling=Dense(seconds=0.5), test_crops=1)
 
 
 @pytest.fixture(scope="session")

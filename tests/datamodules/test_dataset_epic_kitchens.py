@@ -4,7 +4,7 @@ import pytest
 
 from lit_video.datamodules import EpicKitchens100
 from lit_video.datamodules.dataset import ClipDataset, VideoRecord
-from lit_video.datamodules.sampling import Sampling
+from lit_video.datamodules.sampling import Dense
 from lit_video.errors import UserError
 
 HEADER = (
@@ -61,7 +61,7 @@ def test_segments_with_verb_and_noun_are_read_and_cut(root, small, load, capsys)
 
 def test_a_segment_shows_its_own_part_of_the_video(root, small):
     view = epic(root, small).val_dataloader().dataset.view
-    dataset = ClipDataset(epic(root, small).records("train"), Sampling(seconds=1), 4, view, seed=0, clips=1)
+    dataset = ClipDataset(epic(root, small).records("train"), Dense(seconds=1), 4, view, seed=0, clips=1)
     # seconds 0 to 1 and 0.5 to 1.5 of ten frames a second
     assert [dataset.numbers(record, 0) for record in dataset.records] == [[1, 3, 6, 8], [6, 8, 11, 13]]
 

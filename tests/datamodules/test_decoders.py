@@ -16,7 +16,7 @@ from lit_video.datamodules.dataset import ClipDataset, VideoRecord
 from lit_video.datamodules.decoding import DecodeError, decode, decode_images, decoder, frame_table, image_table
 from lit_video.datamodules.decoding.opened import opened
 from lit_video.datamodules.decoding.table_cache import TableCache
-from lit_video.datamodules.sampling import Sampling
+from lit_video.datamodules.sampling import Dense
 from lit_video.datamodules.transforms import EvaluationViews
 
 
@@ -82,7 +82,7 @@ def test_a_folder_of_images_is_a_video_of_constant_rate(images):
     table = image_table(images, 12)
     assert (table.count, table.seconds, table.height, table.width) == (12, Fraction(1), 10, 20)
     dataset = ClipDataset(
-        [VideoRecord(images, 3, 0.5, 1.0, fps=12)], Sampling(seconds=9), 2, EvaluationViews(1, 8), 0, 1
+        [VideoRecord(images, 3, 0.5, 1.0, fps=12)], Dense(seconds=9), 2, EvaluationViews(1, 8), 0, 1
     )
     assert dataset[(0, 0)]["clip"].amax((0, 2, 3, 4)).min() >= 70
 
