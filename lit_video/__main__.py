@@ -28,12 +28,14 @@ usage: python -m lit_video COMMAND ...
   export --to hf-timesformer|hf-vivit  --ckpt_path RUN/last.ckpt -o DIR: a folder for transformers' from_pretrained
   benchmark model                      time and memory of every scheme on this machine, beside transformers' models
       [--models A,B] [--frames 8] [--batch 1] [--dtype fp32|bf16|fp16] [--scaling] [--json] [--plot FILE]
+  data check ROOT --dataset NAME       look at every video: what is missing, what is broken; also
+  data stats, data prepare             tables of a data set; videos re-encoded for training (see data --help)
   COMMAND --help                       all options of a command
 
 A finished row is skipped, an interrupted one goes on where it stopped: the same command again is always right.
 """
 
-COMMANDS = "fit, table, validate, test, cost, export, benchmark model"
+COMMANDS = "fit, table, validate, test, cost, export, benchmark model, data"
 
 
 def main(argv: list[str]) -> int:
@@ -74,13 +76,15 @@ def _dispatch(argv: list[str]) -> int:
         from lit_video.export import export
 
         return export(argv[1:])
+    if argv[0] == "data":
+        from lit_video.data_command import data
+
+        return data(argv[1:])
     if argv[0] in {"validate", "test"}:
         from lit_video.cli import evaluate
 
         return evaluate(argv)
-    raise UserError(
-        f"no command {argv[0]!r}; commands: fit, table, validate, test, cost, export, benchmark model (see --help)"
-    )
+    raise UserError(f"no command {argv[0]!r}; commands: {COMMANDS} (see --help)")
 
 
 def run() -> None:

@@ -19,6 +19,9 @@ from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
+from lit_video.datamodules.known_tables import known_table
+from lit_video.datamodules.soundness import cut_off, no_file, no_video
+
 Frames = NDArray[np.uint8]
 
 
@@ -56,9 +59,16 @@ def frame_table(path: Path) -> FrameTable:
     Raises:
         DecodeError: the file cannot be opened, or holds no video.
     """
+    known: FrameTable | None = known_table(path)
+    if known is not None:
+        return known
     try:
+        if reason := no_file(path):
+            raise DecodeError(f"{path}: {reason}")
         with av.open(str(path)) as container:
             stream = _video(container.streams.video, path)
+            if reason := no_video(container) or cut_off(stream, path):
+                raise DecodeError(f"{path}: {reason}")
             packets = [p for p in container.demux(stream) if p.size]
             shown = [p for p in packets if not p.is_discard]  # an edit list hides frames that others refer to
             rate = stream.average_rate or Fraction(25)
@@ -139,6 +149,8 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
         raise DecodeError(f"{path}: {_reason(error)}") from error
     if len(found) < len(wanted):
         raise DecodeError(f"{path}: frames {sorted(set(wanted) - found.keys())} are missing from the stream")
+    if len({frame.shape for frame in found.values()}) > 1:
+        raise DecodeError(f"{path}: the frames change their size")
     return np.stack([found[i] for i in numbers])
 
 
