@@ -40,8 +40,9 @@ def scan(videos: dict[str, Path], file: Path, every_frame: bool = False) -> dict
     Raises:
         UserError: the manifest cannot be written, or is being written by another process.
     """
-    part = file.with_name(f".{file.name}.part")
+    part = file.with_name(f".{file.name}.scanned")
     try:
+        part.touch()  # tells more than a lock that cannot be made
         with FileLock(file.with_name(f".{file.name}.lock"), timeout=0):
             return _scan(videos, file, part, every_frame)
     except Timeout:

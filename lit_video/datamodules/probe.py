@@ -130,6 +130,7 @@ def _decode_all(path: Path, table: FrameTable) -> None:
         DecodeError: a frame is damaged or missing.
     """
     count = damaged = 0
+    sizes: set[tuple[int, int]] = set()
     try:
         with av.open(str(path)) as container:
             stream = container.streams.video[0]
@@ -137,10 +138,13 @@ def _decode_all(path: Path, table: FrameTable) -> None:
             for frame in container.decode(stream):
                 count += 1
                 damaged += frame.is_corrupt
+                sizes.add((frame.width, frame.height))
     except (av.FFmpegError, OSError) as error:
         raise DecodeError(f"{path}: {error.strerror or error} at frame {count}") from error
     if damaged:
         raise DecodeError(f"{path}: {damaged} of {count} frames are damaged")
+    if len(sizes) > 1:
+        raise DecodeError(f"{path}: the frames change their size")
     if count < table.count:
         raise DecodeError(f"{path}: {count} of {table.count} frames can be decoded")
 
