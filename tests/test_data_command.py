@@ -318,7 +318,7 @@ def test_a_flat_folder_has_no_labels(tmp_path):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["check", "ROOT", "--dataset", "nope"], "--dataset: no data set 'nope'; data sets: folder, "),
+        (["check", "ROOT", "--dataset", "nope"], "--dataset: no data set 'nope'; data sets: csv, diving48, "),
         (["check", "/nowhere", "--dataset", "folder"], "ROOT: the folder /nowhere does not exist"),
         (["check", "ROOT"], "required: --dataset"),
         (["check", "ROOT", "--dataset", "folder", "--data.frames=0"], "frames"),

@@ -8,17 +8,35 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
-from lit_video.datamodules.base import VideoDataModule
-from lit_video.datamodules.folder import VideoFolder
-from lit_video.datamodules.moving_shapes import MovingShapes
-from lit_video.datamodules.something_v2 import SomethingV2
+from lit_video.datamodules import (
+    HMDB51,
+    UCF101,
+    Diving48,
+    EpicKitchens100,
+    HowTo100MTasks,
+    Kinetics400,
+    Kinetics600,
+    MovingShapes,
+    SomethingV2,
+    VideoCSV,
+    VideoDataModule,
+    VideoFolder,
+)
 from lit_video.errors import UserError
 from lit_video.explain import explain
 
 DATASETS: dict[str, type[VideoDataModule]] = {
+    "csv": VideoCSV,
+    "diving48": Diving48,
+    "epic_kitchens100": EpicKitchens100,
     "folder": VideoFolder,
+    "hmdb51": HMDB51,
+    "howto100m": HowTo100MTasks,
+    "kinetics400": Kinetics400,
+    "kinetics600": Kinetics600,
     "moving_shapes": MovingShapes,
     "ssv2": SomethingV2,
+    "ucf101": UCF101,
 }
 
 

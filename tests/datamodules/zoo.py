@@ -94,9 +94,7 @@ FASTSTART = {"movflags": "faststart"}
 ZOO = {
     "cut_no_index.mp4": Animal(cut, reason="Invalid data"),
     "cut_with_index.mp4": Animal(lambda p: cut(p, options=FASTSTART), reason="the file ends early"),
-    "cut_behind_a_frame.mp4": Animal(
-        lambda p: cut(p, 0.97, options=FASTSTART), reason="the file ends early, 3 or more"
-    ),
+    "cut_at_the_end.mp4": Animal(lambda p: cut(p, 0.97, options=FASTSTART), reason="ends early, 3 or more"),
     "zero_bytes.mp4": Animal(lambda p: p.write_bytes(b""), reason="Invalid data"),
     "text.mp4": Animal(lambda p: p.write_text("no video\n" * 100), reason="Invalid data"),
     "text.txt": Animal(lambda p: p.write_text("no video\n" * 100), reason="a text, no video"),
