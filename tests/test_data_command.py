@@ -88,7 +88,8 @@ def test_missing_videos_are_told(tmp_path, capsys):
     labels = tmp_path / "labels"
     labels.mkdir()
     entries = [dict(id=str(i), template="Holding [something]") for i in range(3)]
-    (labels / "labels.json").write_text(json.dumps({"Holding something": "0"}))
+    names = ["Holding something", *(f"class {i}" for i in range(1, 174))]
+    (labels / "labels.json").write_text(json.dumps({name: str(i) for i, name in enumerate(names)}))
     for name in ("train", "validation"):
         (labels / f"{name}.json").write_text(json.dumps(entries))
     videos = tmp_path / "20bn-something-something-v2"

@@ -165,7 +165,9 @@ class VideoDataModule(LightningDataModule):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Let the next training loader leave out what the checkpoint has seen of its epoch."""
         self._resume = (state_dict["epoch"], state_dict["batches"])
-        self.found_broken.reasons["train"] = dict(state_dict.get("broken", {}))  # older checkpoints have none
+        if broken := state_dict.get("broken"):  # older checkpoints say nothing
+            count = len(self._expected("train"))
+            self.found_broken.reasons["train"] = {i: reason for i, reason in broken.items() if i < count}
 
     def _views(self, split: Split, clips: int, crops: int) -> DataLoader[Sample]:
         view = self.view_type(crops, self.image_size)

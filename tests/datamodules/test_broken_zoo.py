@@ -158,7 +158,7 @@ def test_a_checkpoint_remembers_what_was_broken(ten):
     data, other = Videos(ten, broken="report", batch_size=5), Videos(ten, broken="report", batch_size=5)
     trainer(max_epochs=1, limit_val_batches=0).fit(model(), data)
     other.load_state_dict(data.state_dict())
-    assert other.found_broken.reasons["train"].keys() == {9}
+    assert other.found_broken.rows() == [("train", str(ten[9]), "Invalid data found when processing input")]
 
 
 def test_validation_and_test_of_broken_videos_only_end_without_a_number(tmp_path):
