@@ -30,12 +30,14 @@ usage: python -m lit_video COMMAND ...
       [--models A,B] [--frames 8] [--batch 1] [--dtype fp32|bf16|fp16] [--scaling] [--json] [--plot FILE]
   benchmark data ROOT                  CPU time per clip and clips/s of the loader, beside PyTorchVideo
       [--make] [--videos 4] [--clips 4] [--workers 0,1,2] [--gpu-clips 50] [--json] [--plot FILE]
+  data check ROOT --dataset NAME       look at every video: what is missing, what is broken; also
+  data stats, data prepare             tables of a data set; videos re-encoded for training (see data --help)
   COMMAND --help                       all options of a command
 
 A finished row is skipped, an interrupted one goes on where it stopped: the same command again is always right.
 """
 
-COMMANDS = "fit, table, validate, test, cost, export, benchmark model, benchmark data"
+COMMANDS = "fit, table, validate, test, cost, export, benchmark model, benchmark data, data"
 
 
 def main(argv: list[str]) -> int:
@@ -80,6 +82,10 @@ def _dispatch(argv: list[str]) -> int:
         from lit_video.export import export
 
         return export(argv[1:])
+    if argv[0] == "data":
+        from lit_video.data_command import data
+
+        return data(argv[1:])
     if argv[0] in {"validate", "test"}:
         from lit_video.cli import evaluate
 

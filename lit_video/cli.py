@@ -15,6 +15,7 @@ import yaml
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 
+from lit_video.broken_report import ReportBroken
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
 from lit_video.explain import explain
@@ -51,7 +52,7 @@ class VideoCLI(LightningCLI):
             save_config_callback=None,
             seed_everything_default=0,
             auto_configure_optimizers=False,
-            trainer_defaults=TRAINER_DEFAULTS,
+            trainer_defaults=TRAINER_DEFAULTS | ({"callbacks": [ReportBroken()]} if execute else {}),
             parser_kwargs={name: settings for name in names} if execute else settings,
             args=args,
             run=execute,

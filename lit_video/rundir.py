@@ -14,6 +14,7 @@ import yaml
 from filelock import FileLock, Timeout
 
 from lit_video.errors import UserError
+from lit_video.files import write_atomically as write_atomically
 
 # settings that change neither the model nor the numbers, by the start of their key
 FREE = (
@@ -26,6 +27,7 @@ FREE = (
     "trainer.default_root_dir",
     "data.init_args.num_workers",
     "data.init_args.root",
+    "data.init_args.manifest",
     "checkpoint_every",
 )
 
@@ -74,16 +76,6 @@ def locked(run_dir: Path, name: str) -> Iterator[None]:
         raise UserError(
             f"{name}: another process is running it (it holds {run_dir / 'lock'}); wait or stop it"
         ) from None
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file that is either whole or not there."""
-    part = path.with_name(f".{path.name}.part")
-    with part.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
 
 
 def usable_checkpoint(run_dir: Path, owner: bool) -> Path | None:

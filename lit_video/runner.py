@@ -20,10 +20,12 @@ import yaml
 from lightning import Trainer
 from lightning.pytorch.callbacks import LearningRateMonitor, ModelCheckpoint, Timer
 
+from lit_video.broken_report import ReportBroken
 from lit_video.cli import CheckCLI, VideoCLI, refuse_linked, user_errors
 from lit_video.commands import Request
 from lit_video.costs import count
 from lit_video.datamodules.decoding import DecodeError
+from lit_video.datamodules.fingerprint import data_digest
 from lit_video.errors import UserError
 from lit_video.progress import progress_callback
 from lit_video.rundir import disk_errors, locked, same_settings, usable_checkpoint, writable, write_atomically
@@ -55,7 +57,13 @@ class RunCLI(VideoCLI):
             enable_version_counter=False,
         )
         progress = progress_callback(f"{self.row.name} seed {self.facts['seed']}")
-        kwargs["callbacks"] = [*(settings.callbacks or []), checkpoint, progress, self.timer]
+        kwargs["callbacks"] = [
+            *(settings.callbacks or []),
+            checkpoint,
+            progress,
+            self.timer,
+            ReportBroken(self.run_dir),
+        ]
         kwargs["default_root_dir"] = str(self.run_dir)
         kwargs["enable_progress_bar"] = settings.enable_progress_bar is not False and sys.stdout.isatty()
         if settings.logger in (None, True) and not settings.fast_dev_run:
@@ -139,12 +147,14 @@ def _train_and_test(request: Request, row: Row, seed: int, run_dir: Path) -> int
 def _write_result(cli: RunCLI, seconds: float) -> None:
     """Close the W&B run, then write ``result.json``: the last thing a run does."""
     metrics = {key: float(value) for key, value in cli.trainer.callback_metrics.items() if key.startswith("test/")}
-    videos = int(metrics.pop("test/videos"))
+    videos, broken = int(metrics.pop("test/videos")), len(cli.datamodule.found_broken.reasons["test"])
     if cli.logger:
         cli.logger.finish(metrics)
     result = cli.facts | {
         "metrics": metrics,
         "test_videos": videos,
+        "test_broken": broken,
+        "data_digest": data_digest(cli.datamodule),
         "steps": cli.trainer.global_step,
         "seconds": seconds,
         "device": device_name(),

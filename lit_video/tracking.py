@@ -11,6 +11,7 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import WandbLogger
 
+from lit_video.datamodules.fingerprint import data_digest
 from lit_video.datamodules.seeding import digest
 from lit_video.modules.metrics import VideoAccuracy
 from lit_video.tables import Row
@@ -77,6 +78,7 @@ class TrackRow(Callback):
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Record the configuration, on one process."""
         if trainer.is_global_zero:
+            self.logger.facts["data_digest"] = data_digest(trainer.datamodule)  # type: ignore[attr-defined]
             self.logger.begin()
 
     def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, cast
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
 
 import torch
 from lightning import LightningDataModule
 from torch.utils.data import DataLoader
 
 from lit_video.datamodules.batch import Batch, Classes, RawBatch, evaluation_batch, training_batch
+from lit_video.datamodules.broken import BrokenVideos, Policy
 from lit_video.datamodules.dataset import ClipDataset, EpochSampler, Order, Sample, VideoRecord
 from lit_video.datamodules.decoding import DecoderName
 from lit_video.datamodules.decoding import decoder as decoder_of
+from lit_video.datamodules.fingerprint import data_root
+from lit_video.datamodules.manifest import load_tables
 from lit_video.datamodules.recipes import Recipe, recipe
 from lit_video.datamodules.sampling import Dense, Sampling
 from lit_video.datamodules.transforms import Augmentation, EvaluationViews, ReleasedViews, TrainingView
@@ -48,6 +53,7 @@ class VideoDataModule(LightningDataModule):
             place: it counts for nothing in losses and metrics, and the run's folder lists it in ``broken.csv``.
         broken_percent: see there.
         decoder: ``pyav`` needs nothing else; ``torchcodec`` (an extra) gives the same pixels.
+        manifest: of ``data check``; its frame tables spare a scan of every video. ``None`` for none.
     """
 
     def __init__(
@@ -65,9 +71,10 @@ class VideoDataModule(LightningDataModule):
         std: float = 0.5,
         seed: int = 0,
         order: Order = "forward",
-        broken: Literal["fail", "skip", "report"] = "fail",
+        broken: Policy = "fail",
         broken_percent: float = 1.0,
         decoder: DecoderName = "pyav",
+        manifest: str | None = None,
     ) -> None:
         super().__init__()
         for name, value in (("frames", frames), ("image_size", image_size), ("batch_size", batch_size)):
@@ -92,7 +99,8 @@ class VideoDataModule(LightningDataModule):
         self.broken_percent = broken_percent
         self.decoder = decoder
         decoder_of(decoder)  # refuse one that does not work here, now
-        self.found_broken: dict[str, dict[str, None]] = {"train": {}, "val": {}, "test": {}}
+        self.manifest = manifest
+        self.found_broken = BrokenVideos(broken, broken_percent)
         self._resume = (0, 0)
 
     @property
@@ -124,9 +132,8 @@ class VideoDataModule(LightningDataModule):
     def train_dataloader(self) -> DataLoader[Sample]:
         """One random clip of every video, shuffled; without a last incomplete batch."""
         view = TrainingView(self.augmentation, self.image_size)
-        dataset = ClipDataset(
-            self.records("train"), self.sampling, self.frames, view, self.seed, fail=self.broken == "fail"
-        )
+        records = self._expected("train")
+        dataset = ClipDataset(records, self.sampling, self.frames, view, self.seed, fail=self.broken == "fail")
         dataset.decode = decoder_of(self.decoder)
         if len(dataset) < self.batch_size * self._ranks()[0]:
             raise UserError(f"data.batch_size: {self.batch_size} per process is more than {len(dataset)} videos fill")
@@ -147,49 +154,47 @@ class VideoDataModule(LightningDataModule):
     def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Batch | Any:
         """Normalise and augment on the device."""
         raw: RawBatch = batch
-        self._count_broken(raw["broken"])
+        if self.trainer is not None and any(raw["broken"]):
+            split = "train" if self.trainer.training else "test" if self.trainer.testing else "val"
+            self.found_broken.add(split, raw["video"].tolist(), raw["broken"])
         if self.trainer is not None and self.trainer.training:
             return training_batch(raw, self.mean, self.std, self.augmentation, self.num_classes, self.seed)
         return evaluation_batch(raw, self.mean, self.std)
 
-    def state_dict(self) -> dict[str, int]:
-        """Where training stands in its epoch, for the checkpoint."""
+    def state_dict(self) -> dict[str, Any]:
+        """Where training stands in its epoch, and what it could not read so far, for the checkpoint."""
         assert self.trainer is not None
         epoch, batches = self.trainer.current_epoch, self.trainer.fit_loop.epoch_loop.batch_progress.current.ready
         if batches == self.trainer.num_training_batches:
             epoch, batches = epoch + 1, 0
-        return {"epoch": epoch, "batches": batches}
+        return {"epoch": epoch, "batches": batches, "broken": dict(self.found_broken.reasons["train"])}
 
-    def load_state_dict(self, state_dict: dict[str, int]) -> None:
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Let the next training loader leave out what the checkpoint has seen of its epoch."""
         self._resume = (state_dict["epoch"], state_dict["batches"])
-
-    def _count_broken(self, reasons: list[str]) -> None:
-        """Remember the videos that could not be read; too many of them end the run."""
-        new = [reason for reason in reasons if reason]
-        if not new or self.trainer is None:
-            return
-        split = "train" if self.trainer.training else "test" if self.trainer.testing else "val"
-        found = self.found_broken[split]
-        found.update(dict.fromkeys(new))
-        share = 100 * len(found) * self._ranks()[0] / len(self.records(cast(Split, split)))
-        if self.broken == "skip" and share > self.broken_percent:
-            raise UserError(
-                f"data.broken_percent: {share:.1f} % of the {split} videos cannot be read, more than "
-                f"{self.broken_percent:g} %; the last: {new[-1]}"
-            )
+        if broken := state_dict.get("broken"):  # older checkpoints say nothing
+            count = len(self._expected("train"))
+            self.found_broken.reasons["train"] = {i: reason for i, reason in broken.items() if i < count}
 
     def _views(self, split: Split, clips: int, crops: int) -> DataLoader[Sample]:
         view = self.view_type(crops, self.image_size)
-        dataset = ClipDataset(
-            self.records(split), self.sampling, self.frames, view, self.seed, clips, self.order, self.broken == "fail"
-        )
+        records, fail = self._expected(split), self.broken == "fail"
+        dataset = ClipDataset(records, self.sampling, self.frames, view, self.seed, clips, self.order, fail)
         dataset.decode = decoder_of(self.decoder)
         # ranks get equal numbers of items, the last ones twice: metrics count by video and view, so once
         sampler = EpochSampler(len(dataset), self.seed, shuffle=False, ranks=self._ranks(), drop_last=False)
         return self._loader(dataset, sampler, drop_last=False)
 
+    def _expected(self, split: Split) -> list[VideoRecord]:
+        records = self.records(split)
+        self.found_broken.expect(split, records)
+        return records
+
     def _loader(self, dataset: ClipDataset, sampler: EpochSampler, drop_last: bool) -> DataLoader[Sample]:
+        tables = None
+        if self.manifest is not None:
+            tables = partial(load_tables, Path(self.manifest).expanduser(), data_root(self))
+            tables()  # for decoding without workers; forked ones inherit it
         return DataLoader(
             dataset,
             batch_size=self.batch_size,
@@ -198,6 +203,7 @@ class VideoDataModule(LightningDataModule):
             drop_last=drop_last,
             persistent_workers=self.num_workers > 0,
             pin_memory=torch.cuda.is_available(),
+            worker_init_fn=tables,
         )
 
     def _ranks(self) -> tuple[int, int]:

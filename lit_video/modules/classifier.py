@@ -94,7 +94,10 @@ class VideoClassifier(LightningModule):
     def loss(self, logits: Tensor, target: Tensor) -> Tensor:
         """Cross entropy, summed over tasks, of soft targets or class numbers (see :class:`Batch`).
 
-        The mean is over all clips of the batch; of one that could not be read there is nothing to add.
+        The mean is over all clips of the batch; of one that could not be read there is nothing to add. So loss and
+        gradient are those of the batch without it, times the share of clips that could be read: every clip weighs the
+        same, whatever its neighbours and processes met. (A batch norm, though, sees the grey clip.) Mixup gives a
+        clip beside a broken one the weight that it has in the mixture: a dimmed clip, a smaller target.
         """
         shares = zip(per_task(logits, self.num_classes), per_task(target, self.num_classes), strict=True)
         return torch.stack([F.cross_entropy(*share, reduction="sum") for share in shares]).sum() / len(logits)
@@ -107,9 +110,10 @@ class VideoClassifier(LightningModule):
         guess, likeliest = (
             torch.stack([share.argmax(1) for share in per_task(x, self.num_classes)]) for x in (logits, target)
         )
-        hits = (guess == likeliest).all(0).float().mean()
+        hits = (guess == likeliest).all(0)
         self.log("train/loss", loss, prog_bar=True, batch_size=size)
-        self.log("train/clip_top1", 100 * hits, batch_size=size, on_step=False, on_epoch=True, sync_dist=True)
+        accuracy, read = mean_of(hits.float(), batch["video"] >= 0)
+        self.log("train/clip_top1", 100 * accuracy, batch_size=read, on_step=False, on_epoch=True, sync_dist=True)
         return loss
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
@@ -117,7 +121,8 @@ class VideoClassifier(LightningModule):
         logits = self(batch["clip"])
         self.val_accuracy.update(logits, batch["target"], batch["video"], batch["view"])
         loss = self.loss(logits, batch["target"])
-        self.log("val/loss", loss, batch_size=len(logits), sync_dist=True)
+        read = int((batch["video"] >= 0).sum())
+        self.log("val/loss", loss * len(logits) / max(read, 1), batch_size=read, sync_dist=True)
 
     def on_validation_epoch_end(self) -> None:
         """One view per video: clip accuracy."""
@@ -149,3 +154,9 @@ class VideoClassifier(LightningModule):
         steps = self.trainer.estimated_stepping_batches
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(self.optimization, step / steps))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+
+def mean_of(values: Tensor, read: Tensor) -> tuple[Tensor, int]:
+    """Mean over what could be read, and of how many; 0 of none."""
+    count = int(read.sum())
+    return values[read].sum() / max(count, 1), count

@@ -62,8 +62,8 @@ class VideoAccuracy(Metric):
         """Mean logits ``(videos, classes)`` and target ``(videos[, tasks])``, in the order of the video numbers."""
         video, view = dim_zero_cat(self.video), dim_zero_cat(self.view)
         logits, target = dim_zero_cat(self.logits), dim_zero_cat(self.target)
-        _, inverse = torch.unique(torch.stack((video, view), dim=1), dim=0, return_inverse=True)
-        first = torch.full((int(inverse.max()) + 1,), len(video), device=video.device)
+        found, inverse = torch.unique(torch.stack((video, view), dim=1), dim=0, return_inverse=True)
+        first = torch.full((len(found),), len(video), device=video.device)
         first = first.scatter_reduce(0, inverse, torch.arange(len(video), device=video.device), "amin")
         numbers, of_video = torch.unique(video[first], return_inverse=True)
         total = torch.zeros(len(numbers), logits.shape[1], device=logits.device).index_add(0, of_video, logits[first])
@@ -77,7 +77,10 @@ class VideoAccuracy(Metric):
         return dict(zip(self.tasks or [""], zip(logits, target, strict=True), strict=True))
 
     def compute(self) -> dict[str, Tensor]:
-        """``top1``, ``top5``, ... in percent, and ``videos``, the number of videos; ``TASK_top1``, ... of several."""
+        """``top1``, ``top5``, ... in percent, and ``videos``, the number of videos; ``TASK_top1``, ... of several.
+
+        Accuracies of no video at all, where none could be read, are no numbers (NaN).
+        """
         tasks, depth = self.per_task(), max(self.top)
         hits = {"": ranked_hits(list(tasks.values()), depth)}
         if self.tasks:

@@ -178,7 +178,7 @@ def test_the_state_of_a_run_is_its_epoch_and_batch(root, ready, state):
     fit_loop = SimpleNamespace(epoch_loop=SimpleNamespace(batch_progress=progress))
     data = shapes(root)
     data.trainer = SimpleNamespace(fit_loop=fit_loop, current_epoch=2, num_training_batches=8)
-    assert data.state_dict() == dict(zip(("epoch", "batches"), state, strict=True))
+    assert data.state_dict() == dict(zip(("epoch", "batches"), state, strict=True)) | {"broken": {}}
 
 
 @pytest.mark.parametrize("training", [True, False])

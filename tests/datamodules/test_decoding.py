@@ -376,16 +376,15 @@ def test_truncated_stream_gives_the_frames_that_are_there(made, tmp_path, name):
         assert np.array_equal(decode(path, numbers), np.stack([pictures[i] for i in numbers]))
 
 
-def test_truncated_file_with_index_gives_the_frames_before_the_cut_and_refuses_the_broken_one(tmp_path):
+def test_truncated_file_with_index_is_refused_though_its_first_frames_are_there(tmp_path):
+    # what is left is not the video that the label was given to
     whole, cut = tmp_path / "whole.mp4", tmp_path / "cut.mp4"
     write(whole, x264=X264_CLOSED, container={"movflags": "faststart"})
     content = whole.read_bytes()
     cut.write_bytes(content[: len(content) * 6 // 10])
-    count = frame_table(cut).count
-    assert count < 60
-    assert np.array_equal(decode(cut, [0, 13]), decode(whole, [0, 13]))
-    with pytest.raises(DecodeError, match=r"cut\.mp4"):
-        decode(cut, list(range(count)))
+    for read in (frame_table, lambda path: decode(path, [0])):
+        with pytest.raises(DecodeError, match=r"cut\.mp4: the file ends early"):
+            read(cut)
 
 
 def audio(path):

@@ -8,7 +8,7 @@ and picking.
 from lit_video.datamodules.decoding.choice import Decode, DecoderName, decoder
 from lit_video.datamodules.decoding.images import decode_images, image_table
 from lit_video.datamodules.decoding.pyav import decode
-from lit_video.datamodules.decoding.table import DecodeError, Frames, FrameTable, frame_table, segment
+from lit_video.datamodules.decoding.table import DecodeError, Frames, FrameTable, forget_tables, frame_table, segment
 
 __all__ = [
     "Decode",
@@ -19,6 +19,7 @@ __all__ = [
     "decode",
     "decode_images",
     "decoder",
+    "forget_tables",
     "frame_table",
     "image_table",
     "segment",

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from lit_video.datamodules.decoding.opened import keep, reason, video_stream
 from lit_video.datamodules.decoding.table_cache import TableCache
+from lit_video.datamodules.known_tables import known_table
+from lit_video.datamodules.soundness import cut_off, no_file, no_video
 
 Frames = NDArray[np.uint8]
 
@@ -60,6 +62,9 @@ def frame_table(path: Path) -> FrameTable:
     Raises:
         DecodeError: the file cannot be opened, or holds no video.
     """
+    known: FrameTable | None = known_table(path)
+    if known is not None:
+        return known
     table = _cache.get(path)
     if table is None:
         table = _scan(path)
@@ -136,10 +141,14 @@ def stacked(path: Path, images: list[Frames]) -> Frames:
 
 def _scan(path: Path) -> FrameTable:
     try:
+        if why := no_file(path):
+            raise DecodeError(f"{path}: {why}")
         container = av.open(str(path))
         stream = video_stream(container)
         if stream is None:
             raise DecodeError(f"{path}: no video stream")
+        if why := no_video(container) or cut_off(stream, path):
+            raise DecodeError(f"{path}: {why}")
         packets = [p for p in container.demux(stream) if p.size]
         shown = [p for p in packets if not p.is_discard]  # an edit list hides frames that others refer to
         rate = stream.average_rate or Fraction(25)

@@ -1,0 +1,79 @@
+"""Which videos of a data set could not be read, and when that is too many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch.distributed as dist
+
+from lit_video.datamodules.dataset import VideoRecord
+from lit_video.errors import UserError
+
+Policy = Literal["fail", "skip", "report"]
+
+
+class BrokenVideos:
+    """The broken videos of every split: each counts once, whatever the epochs, clips and reasons.
+
+    A process knows what it has met itself; :meth:`gather` tells all processes what any has met.
+
+    Args:
+        policy: ``skip`` allows ``percent`` of a split.
+        percent: see there.
+    """
+
+    def __init__(self, policy: Policy, percent: float) -> None:
+        self.policy = policy
+        self.percent = percent
+        self.reasons: dict[str, dict[int, str]] = {"train": {}, "val": {}, "test": {}}
+        self._records: dict[str, Sequence[VideoRecord]] = {}
+
+    def expect(self, split: str, records: Sequence[VideoRecord]) -> None:
+        """Remember what a split's numbers stand for."""
+        self._records[split] = records
+
+    def add(self, split: str, videos: Sequence[int], reasons: Sequence[str]) -> None:
+        """Take a batch's numbers of videos, and why each could not be read: empty for one that could.
+
+        Raises:
+            UserError: there are too many.
+        """
+        new = {video: reason for video, reason in zip(videos, reasons, strict=True) if reason}
+        self.reasons[split] = new | self.reasons[split]
+        if new:
+            self._check(split)
+
+    def gather(self) -> None:
+        """Share what every process has found; all processes must call it.
+
+        Raises:
+            UserError: together there are too many.
+        """
+        if not dist.is_available() or not dist.is_initialized() or dist.get_world_size() == 1:
+            return
+        of_ranks: list[dict[str, dict[int, str]]] = [{} for _ in range(dist.get_world_size())]
+        dist.all_gather_object(of_ranks, self.reasons)
+        for split in self.reasons:
+            self.reasons[split] = {video: why for found in reversed(of_ranks) for video, why in found[split].items()}
+            self._check(split)
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Split, path and reason of each, without repeats; segments of one video may have one reason."""
+        rows = []
+        for split, reasons in self.reasons.items():
+            for video, reason in sorted(reasons.items()):
+                path = str(self._records[split][video].path)
+                rows.append((split, path, reason.removeprefix(f"{path}: ")))
+        return list(dict.fromkeys(rows))
+
+    def _check(self, split: str) -> None:
+        found = self.reasons[split]
+        if self.policy != "skip" or not found or split not in self._records:
+            return
+        share = 100 * len(found) / len(self._records[split])
+        if share > self.percent:
+            raise UserError(
+                f"data.broken_percent: {share:.1f} % of the {split} videos cannot be read, more than "
+                f"{self.percent:g} %; the last: {list(found.values())[-1]}"
+            )

@@ -1,0 +1,43 @@
+"""Which data a number was measured on: a digest of what a data set lists, the same on every machine."""
+
+from __future__ import annotations
+
+import os
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lit_video.datamodules.base import Split, VideoDataModule
+
+SPLITS: tuple[Split, ...] = ("train", "val", "test")
+
+
+def data_digest(data: VideoDataModule) -> str:
+    """Of class names and of every split's paths, labels and segments: no file is opened.
+
+    Paths count relative to the data set's root, and their order does not count.
+    """
+    root = data_root(data)
+    lines = [
+        f"{split}\t{relative(record.path, root)}\t{record.label}\t{record.start}\t{record.end}"
+        for split in SPLITS
+        for record in data.records(split)
+    ]
+    return text_digest([f"classes\t{data.class_names}", *sorted(lines)])
+
+
+def text_digest(lines: list[str]) -> str:
+    """16 hexadecimal digits of some lines."""
+    return blake2b("\n".join(lines).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+
+
+def data_root(data: VideoDataModule) -> Path:
+    """Folder that paths are told relative to: the data set's root, or what all its videos have in common."""
+    root: Path | None = getattr(data, "root", None)
+    return Path(root) if root else Path(os.path.commonpath([r.path for split in SPLITS for r in data.records(split)]))
+
+
+def relative(path: Path, root: Path) -> str:
+    """A path as seen from the root, with slashes on every system."""
+    return Path(os.path.relpath(path, root)).as_posix()

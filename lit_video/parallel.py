@@ -1,0 +1,84 @@
+"""Work on many files in one process per core, with a bar on a terminal and a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import TypeVar
+
+from rich.progress import track
+
+from lit_video.errors import UserError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def in_parallel(
+    work: Callable[[Item], Result], items: Sequence[Item], name: str, chunk: int = 1, every: float = 10.0
+) -> Iterator[Result]:
+    """Results in the order of the items, each as soon as it and those before it are there.
+
+    Args:
+        work: a function of a module, so that processes can be given it.
+        items: what it is called with.
+        name: of the work, for the bar or the lines.
+        chunk: items handed over at a time; more where an item takes milliseconds.
+        every: seconds between lines.
+
+    Raises:
+        UserError: a process died: no memory, or a crash.
+    """
+    if not items:
+        return
+    # forked like a loader's workers: what the parent has imported need not be imported again
+    context = multiprocessing.get_context("fork")
+    pool = ProcessPoolExecutor(os.cpu_count(), context, initializer=_start_worker, initargs=(os.getpid(),))
+    done = 0
+    try:
+        # the first call forks all processes: before the bar's thread runs
+        results = pool.map(work, items, chunksize=chunk)
+        for result in _shown(results, len(items), name, every):
+            done += 1
+            yield result
+    except BrokenProcessPool:
+        where = f"at {items[done]} or soon after it"
+        raise UserError(f"{name}: a process died, out of memory or by a crash, {where}; what is done is kept") from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _shown(results: Iterable[Result], total: int, name: str, every: float) -> Iterator[Result]:
+    if sys.stderr.isatty():
+        from rich.console import Console
+
+        yield from track(results, name, total, console=Console(stderr=True))
+        return
+    start = last = time.monotonic()
+    for done, result in enumerate(results, 1):
+        yield result
+        now = time.monotonic()
+        if now - last >= every or done == total:
+            last = now
+            rate = done / max(now - start, 1e-9)
+            left = f"{rate:.1f} per second, {(total - done) / rate:.0f} s left"
+            print(f"{name}: {done}/{total}, {left}", file=sys.stderr, flush=True)
+
+
+def _start_worker(parent: int) -> None:
+    """Leave Ctrl-C to the parent, and end with it however it ends: a killed parent cannot tell its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
