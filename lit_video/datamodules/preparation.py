@@ -155,7 +155,7 @@ def _upright(frames: Iterator[VideoFrame], short_side: int, source: Path) -> Ite
             nodes += [graph.add("format", "pix_fmts=yuv420p"), graph.add("buffersink")]
             graph.link_nodes(*nodes).configure()
         if (frame.width, frame.height) != size:
-            raise DecodeError(f"{source}: the frames change their size")
+            raise DecodeError(f"{source}: its frames have several sizes")
         frame.pts, frame.time_base = 0, Fraction(1, 1000)  # the caller knows the time
         graph.vpush(frame)
         yield graph.vpull()

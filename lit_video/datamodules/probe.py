@@ -22,6 +22,7 @@ from lit_video.datamodules.decoding import (
     frame_table,
     image_table,
 )
+from lit_video.datamodules.decoding.table import compact
 
 SHORT = 0.9  # of the announced duration: less is a video that ends early
 
@@ -154,7 +155,7 @@ def _decode_all(path: Path, table: FrameTable) -> None:
     if damaged:
         raise DecodeError(f"{path}: {damaged} of {count} frames are damaged")
     if len(sizes) > 1:
-        raise DecodeError(f"{path}: the frames change their size")
+        raise DecodeError(f"{path}: its frames have several sizes")
     if count < table.count:
         raise DecodeError(f"{path}: {count} of {table.count} frames can be decoded")
 
@@ -191,4 +192,4 @@ def _unpacked(value: Any) -> Any:
     values = value[:1]
     for step, times in zip(value[1::2], value[2::2], strict=True):
         values += range(values[-1] + step, values[-1] + step * times + 1, step)
-    return tuple(values)
+    return compact(values)

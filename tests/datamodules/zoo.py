@@ -110,7 +110,7 @@ ZOO = {
     "no_duration.mkv": Animal(lambda p: write(p, options={"live": "1"}), frames=30),
     "huge.mp4": Animal(lambda p: write(p, frames=3, height=2160, width=4096), frames=3),
     "wrong_extension.avi": Animal(lambda p: write(p, form="matroska"), frames=30),
-    "two_sizes.mp4": Animal(two_sizes, reason="the frames change their size", decode=True),
+    "two_sizes.mp4": Animal(two_sizes, reason="its frames have several sizes", decode=True),
     "folder.mp4": Animal(lambda p: p.mkdir(), reason=""),
     "no_permission.mp4": Animal(no_permission, reason="Permission denied"),
     "loop.mp4": Animal(lambda p: p.symlink_to(p), reason="Too many levels of symbolic links"),

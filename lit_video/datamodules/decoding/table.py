@@ -155,8 +155,8 @@ def _scan(path: Path) -> FrameTable:
         times = {p.pts for p in shown if p.pts is not None}
         # AVI has no display times, and equal times tell no frames apart: such frames are counted
         timed = len(times) == len(shown) and stream.time_base is not None and container.format.name != "avi"
-        pts = _compact(times if timed else ())
-        keys = _compact(p.pts for p in packets if p.is_keyframe and p.pts is not None) if pts else ()
+        pts = compact(times if timed else ())
+        keys = compact(p.pts for p in packets if p.is_keyframe and p.pts is not None) if pts else ()
         base = Fraction(stream.time_base or 1)
         seconds = _seconds(pts, base, rate) if pts else len(shown) / Fraction(rate)
         plain = bool(pts) and _is_plain(container, stream)
@@ -175,9 +175,11 @@ def _is_plain(container: InputContainer, stream: VideoStream) -> bool:
     return bool(seeks) and context.pix_fmt in {"yuv420p", "yuvj420p"} and context.field_order in PROGRESSIVE
 
 
-def _compact(times: Iterable[int]) -> Sequence[int]:
+def compact(times: Iterable[int]) -> Sequence[int]:
     """Ascending times: a range where they are even (nearly always), else 8 bytes each: a worker holds many tables."""
     ordered = sorted(times)
+    if not ordered:
+        return ()
     if len(ordered) > 1:
         even = range(ordered[0], ordered[-1] + 1, ordered[1] - ordered[0] or 1)
         if len(even) == len(ordered) and list(even) == ordered:
