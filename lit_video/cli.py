@@ -125,9 +125,13 @@ def refuse_linked(args: list[str], where: str) -> None:
 
 
 def evaluate(argv: list[str]) -> int:
-    """``validate`` and ``test`` of LightningCLI, on a run's ``config.yaml`` and checkpoint, or on published weights."""
+    """``validate`` and ``test`` of LightningCLI, on a run's ``config.yaml`` and checkpoint, or on published weights.
+
+    ``--order`` is short for ``--data.order``.
+    """
     if {"-h", "--help"} & set(argv):
         return show(argv)
+    argv = [f"--data.order{arg.removeprefix('--order')}" if arg.split("=")[0] == "--order" else arg for arg in argv]
     refuse_linked(argv, argv[0])
     asked = argparse.ArgumentParser(add_help=False)
     asked.add_argument("--ckpt_path", type=Path)
