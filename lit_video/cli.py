@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 import yaml
@@ -16,7 +16,9 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 
 from lit_video.broken_report import ReportBroken
+from lit_video.commands import Parser
 from lit_video.datamodules import VideoDataModule
+from lit_video.datamodules.dataset import Order
 from lit_video.errors import UserError
 from lit_video.explain import explain
 from lit_video.modules import VideoClassifier
@@ -131,8 +133,11 @@ def evaluate(argv: list[str]) -> int:
     """
     if {"-h", "--help"} & set(argv):
         return show(argv)
-    argv = [f"--data.order{arg.removeprefix('--order')}" if arg.split("=")[0] == "--order" else arg for arg in argv]
     refuse_linked(argv, argv[0])
+    asked = Parser(argv[0], add_help=False)
+    asked.add_argument("--order", choices=get_args(Order))
+    order, argv = asked.parse_known_args(argv)
+    argv += [f"--data.order={order.order}"] if order.order else []
     asked = argparse.ArgumentParser(add_help=False)
     asked.add_argument("--ckpt_path", type=Path)
     checkpoint = asked.parse_known_args(argv)[0].ckpt_path

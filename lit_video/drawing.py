@@ -22,7 +22,7 @@ from lit_video.errors import UserError
 Pixels = NDArray[np.uint8]
 Font = ImageFont.FreeTypeFont
 SMALLEST = 8  # pixels of a font that can be read
-SHARE = 0.45  # of the picture that a band may cover
+SHARE, TINY_SHARE = 0.45, 0.6  # of the picture that a band may cover, and of one that is tiny
 FIRST, OTHERS = (255, 255, 255, 255), (190, 200, 210, 255)
 BAND = (10, 14, 20, 185)
 
@@ -146,19 +146,22 @@ def blend(image: Pixels, text: Pixels) -> Pixels:
 def overlay(width: int, height: int, lines: Sequence[str]) -> Pixels:
     """A band with as many of the lines as fit, the first one bright: RGBA ``(rows, width, 4)``.
 
-    The letters measure a sixteenth of the shorter side, down to 8 pixels; long lines are broken, and if nothing else
-    helps, cut.
+    The letters measure a twentieth of the shorter side, but hardly less than 11 pixels; long lines are broken. On
+    pictures too small for that they measure 8, and what does not fit is cut.
     """
-    large = min(max(min(width, height) // 16, 10), 120)
+    large = min(max(min(width, height) // 20, 11), 120)
     for count in range(len(lines), 0, -1):
-        for size in range(large, max(SMALLEST, round(0.75 * large)) - 1, -1):
+        for size in range(large, round(0.75 * large) - 1, -1):
             font = _font(size)
             rows = [(row, i == 0) for i, line in enumerate(lines[:count]) for row in _broken(line, font, width - size)]
             fits = all(font.getlength(row) <= width - size for row, _ in rows)
             if fits and _step(size) * len(rows) + size // 2 <= SHARE * height:
                 return _band(width, rows, font)
-    font = _font(SMALLEST)
-    return _band(width, [(_cut(lines[0], font, width - SMALLEST // 2), True)], font)[-height:]
+    font, room = _font(SMALLEST), width - SMALLEST
+    most = max(1, round(TINY_SHARE * height) // _step(SMALLEST))
+    short = _broken(lines[0].strip(), font, room)
+    short = [*short[: most - 1], " ".join(short[most - 1 :])] if len(short) > most else short
+    return _band(width, [(_cut(row, font, room), True) for row in short], font)[-height:]
 
 
 def _band(width: int, rows: Sequence[tuple[str, bool]], font: Font) -> Pixels:

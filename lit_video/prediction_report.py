@@ -46,8 +46,9 @@ class Prediction:
     ranked: dict[str, list[Ranked]]
 
     def lines(self) -> list[str]:
-        """The last task's, to be drawn."""
-        return [f"{_percent(one.probability)}  {one.name}" for one in list(self.ranked.values())[-1]]
+        """What is drawn: the classes, or the combinations of the tasks', with figures below each other."""
+        figures = [f"{100 * one.probability:3.0f}".replace(" ", "\u2007") for one in list(self.ranked.values())[-1]]
+        return [f"{n} %  {one.name}" for n, one in zip(figures, list(self.ranked.values())[-1], strict=True)]
 
 
 def predictions(paths: Sequence[Path], logits: Tensor, class_names: ClassNames, top: int) -> list[Prediction]:
@@ -155,7 +156,3 @@ def write_features(path: Path, videos: Sequence[Path], features: Tensor, logits:
             np.savez(file, **arrays)
     except OSError as error:
         raise UserError(f"--features {path}: {error.strerror}") from error
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
