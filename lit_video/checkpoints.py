@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import is_zipfile
 
 import torch
 from lightning.pytorch.cli import instantiate_module
@@ -74,6 +75,8 @@ def read_checkpoint(path: Path, flag: str) -> dict[str, Any]:
     """
     if not path.is_file():
         raise UserError(f"{flag}: {path}: no such file; runs keep theirs as last.ckpt")
+    if not is_zipfile(path):
+        raise UserError(f"{flag}: {path} is damaged, or no checkpoint of lit_video")
     try:
         with torch.serialization.safe_globals(ALLOWED):
             checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)

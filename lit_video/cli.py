@@ -134,10 +134,10 @@ def evaluate(argv: list[str]) -> int:
     if {"-h", "--help"} & set(argv):
         return show(argv)
     refuse_linked(argv, argv[0])
-    asked = Parser(argv[0], add_help=False)
-    asked.add_argument("--order", choices=get_args(Order))
-    order, argv = asked.parse_known_args(argv)
-    argv += [f"--data.order={order.order}"] if order.order else []
+    short = Parser(argv[0], add_help=False)
+    short.add_argument("--order", choices=get_args(Order))
+    known, argv = short.parse_known_args(argv)
+    argv += [f"--data.order={known.order}"] if known.order else []
     asked = argparse.ArgumentParser(add_help=False)
     asked.add_argument("--ckpt_path", type=Path)
     checkpoint = asked.parse_known_args(argv)[0].ckpt_path

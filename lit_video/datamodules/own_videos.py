@@ -13,7 +13,7 @@ from lit_video.datamodules.dataset import VideoRecord
 from lit_video.datamodules.sampling import Sampling
 
 # the arguments of a data set that decide what a model sees of a video in the test
-SETTINGS = ("frames", "image_size", "sampling", "test_clips", "test_crops", "mean", "std")
+SETTINGS = ("frames", "image_size", "sampling", "test_clips", "test_crops", "views", "mean", "std")
 
 
 class OwnVideos(VideoDataModule):
