@@ -23,6 +23,9 @@ usage: python -m lit_video COMMAND ...
       [--format text|json|markdown|latex] [--seeds 0,1,2] [--runs DIR]
   validate, test                       --config RUN/config.yaml --ckpt_path RUN/last.ckpt
                                        (or --model.weights FILE: a published checkpoint)
+      [--order reversed|shuffled|static]    of the frames: what the model makes of time
+  predict --ckpt RUN/last.ckpt VIDEO|FOLDER|GLOB ...   names and probabilities; needs no other file
+      [--top 5] [-o FILE.csv|.json] [--features FILE.npz] [--draw FILE.mp4|DIR] [--clips N] [--crops M]
   cost                                 parameters and multiply-adds of every scheme, beside the papers' figures
       [--config TABLE.yaml] [--json] [--plot FILE]
   export --to hf-timesformer|hf-vivit  --ckpt_path RUN/last.ckpt -o DIR: a folder for transformers' from_pretrained
@@ -37,7 +40,7 @@ usage: python -m lit_video COMMAND ...
 A finished row is skipped, an interrupted one goes on where it stopped: the same command again is always right.
 """
 
-COMMANDS = "fit, table, validate, test, cost, export, benchmark model, benchmark data, data"
+COMMANDS = "fit, table, validate, test, predict, cost, export, benchmark model, benchmark data, data"
 
 
 def main(argv: list[str]) -> int:
@@ -86,6 +89,10 @@ def _dispatch(argv: list[str]) -> int:
         from lit_video.data_command import data
 
         return data(argv[1:])
+    if argv[0] == "predict":
+        from lit_video.predict_command import predict
+
+        return predict(argv[1:])
     if argv[0] in {"validate", "test"}:
         from lit_video.cli import evaluate
 

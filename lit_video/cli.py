@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 import yaml
@@ -16,7 +16,9 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 
 from lit_video.broken_report import ReportBroken
+from lit_video.commands import Parser
 from lit_video.datamodules import VideoDataModule
+from lit_video.datamodules.dataset import Order
 from lit_video.errors import UserError
 from lit_video.explain import explain
 from lit_video.modules import VideoClassifier
@@ -125,10 +127,17 @@ def refuse_linked(args: list[str], where: str) -> None:
 
 
 def evaluate(argv: list[str]) -> int:
-    """``validate`` and ``test`` of LightningCLI, on a run's ``config.yaml`` and checkpoint, or on published weights."""
+    """``validate`` and ``test`` of LightningCLI, on a run's ``config.yaml`` and checkpoint, or on published weights.
+
+    ``--order`` is short for ``--data.order``.
+    """
     if {"-h", "--help"} & set(argv):
         return show(argv)
     refuse_linked(argv, argv[0])
+    short = Parser(argv[0], add_help=False)
+    short.add_argument("--order", choices=get_args(Order))
+    known, argv = short.parse_known_args(argv)
+    argv += [f"--data.order={known.order}"] if known.order else []
     asked = argparse.ArgumentParser(add_help=False)
     asked.add_argument("--ckpt_path", type=Path)
     checkpoint = asked.parse_known_args(argv)[0].ckpt_path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from safetensors.torch import save_file
 from torch import Tensor
 
+from lit_video.checkpoints import load_model
 from lit_video.commands import Parser
 from lit_video.errors import UserError
 from lit_video.modules import TimeSformer, VideoClassifier, ViViT
@@ -64,7 +64,7 @@ def export(argv: list[str]) -> int:
     parser.add_argument("--output", "-o", type=Path, required=True, help="folder to write")
     known = parser.parse_args(argv)
     target = TARGETS[known.to]
-    model = load_checkpoint(target.family, known.ckpt_path)
+    model = load_model(target.family, known.ckpt_path, "--ckpt_path")
     try:
         if isinstance(model.num_classes, dict):
             raise ValueError("classes of transformers have one head, this model has several")
@@ -80,21 +80,6 @@ def export(argv: list[str]) -> int:
         raise UserError(f"--output {known.output}: {error.strerror}") from error
     print(f"wrote {known.output}: {config['architectures'][0]}.from_pretrained({str(known.output)!r}) opens it")
     return 0
-
-
-def load_checkpoint(family: type[VideoClassifier], path: Path) -> VideoClassifier:
-    """A run's checkpoint as a model of a family, on the CPU, in eval mode.
-
-    Raises:
-        UserError: the file does not exist, is damaged, or is another family's.
-    """
-    if not path.is_file():
-        raise UserError(f"--ckpt_path: {path}: no such file; runs keep theirs as last.ckpt")
-    try:
-        return family.load_from_checkpoint(path, map_location="cpu").eval()
-    except (TypeError, ValueError, RuntimeError, KeyError, pickle.UnpicklingError, EOFError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise UserError(f"--ckpt_path: {path} is no checkpoint of a {family.__name__}: {reason}") from error
 
 
 def _shared(hparams: Mapping[str, Any]) -> dict[str, Any]:

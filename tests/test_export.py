@@ -56,6 +56,6 @@ def test_what_has_no_place_there_is_told_in_one_line(table, row, target, message
 def test_a_missing_or_damaged_checkpoint_is_told(tmp_path, capsys):
     damaged = tmp_path / "last.ckpt"
     damaged.write_bytes(b"nothing")
-    for path, message in ((tmp_path / "no.ckpt", "no such file"), (damaged, "is no checkpoint of a ViViT")):
+    for path, message in ((tmp_path / "no.ckpt", "no such file"), (damaged, "is damaged, or no checkpoint")):
         assert main(["export", "--to", "hf-vivit", "--ckpt_path", str(path), "-o", str(tmp_path / "out")]) == 2
         assert message in capsys.readouterr().err

@@ -89,6 +89,7 @@ class VideoDataModule(LightningDataModule):
         self.augmentation = recipe(augmentation)
         self.test_clips = test_clips
         self.test_crops = test_crops
+        self.views = views
         self.view_type = ReleasedViews if views == "released" else EvaluationViews
         self.view_type(test_crops, image_size)  # refuses a number of crops that it does not have
         self.mean = mean

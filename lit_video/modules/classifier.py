@@ -11,7 +11,9 @@ from lightning import LightningModule
 from lightning.pytorch.utilities import rank_zero_only
 from torch import Tensor, nn
 
+from lit_video.datamodules.base import VideoDataModule
 from lit_video.datamodules.batch import Batch, Classes, per_task
+from lit_video.datamodules.own_videos import class_path, stored_settings
 from lit_video.datamodules.seeding import digest
 from lit_video.errors import UserError
 from lit_video.modules.metrics import VideoAccuracy
@@ -19,6 +21,9 @@ from lit_video.modules.optimization import Optimization, make_optimizer, rate
 from lit_video.network.block import checkpoint_blocks
 from lit_video.network.published import load_published
 from lit_video.network.weights import read_weights
+
+# key of a checkpoint under which it says what it takes to use it alone
+PASSPORT = "lit_video"
 
 
 class VideoClassifier(LightningModule):
@@ -147,6 +152,13 @@ class VideoClassifier(LightningModule):
     def on_test_epoch_start(self) -> None:
         """Forget the last test."""
         self.test_accuracy.reset()
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Add the names of the classes, and how clips are made: with them ``predict`` needs no other file."""
+        data = getattr(self.trainer, "datamodule", None)
+        if isinstance(data, VideoDataModule):
+            settings = {"model": class_path(self), "data": stored_settings(data), "class_names": data.class_names}
+            checkpoint[PASSPORT] = settings
 
     def configure_optimizers(self) -> Any:
         """Optimizer, and a rate that follows the step."""

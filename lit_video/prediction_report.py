@@ -1,0 +1,158 @@
+"""Predictions ranked, printed and written."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from torch import Tensor
+
+from lit_video.errors import UserError
+
+ClassNames = list[str] | dict[str, list[str]]
+ONLY_TASK = "class"
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A class, or one of each task, and its probability."""
+
+    name: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a model says about one video.
+
+    Args:
+        path: the video.
+        ranked: the likeliest first, of each task; one that is alone is called ``class``. Of several tasks their
+            combinations as well: ``action``, where the tasks are verb and noun, else ``all``.
+    """
+
+    path: Path
+    ranked: dict[str, list[Ranked]]
+
+    def lines(self) -> list[str]:
+        """What is drawn: the classes, or the combinations of the tasks', with figures below each other."""
+        figures = [f"{100 * one.probability:3.0f}".replace(" ", "\u2007") for one in list(self.ranked.values())[-1]]
+        return [f"{n} %  {one.name}" for n, one in zip(figures, list(self.ranked.values())[-1], strict=True)]
+
+
+def predictions(paths: Sequence[Path], logits: Tensor, class_names: ClassNames, top: int) -> list[Prediction]:
+    """Rank the classes of every video: logits ``(videos, classes)``, the tasks' side by side."""
+    names = class_names if isinstance(class_names, dict) else {ONLY_TASK: class_names}
+    shares = [share.softmax(1) for share in torch.split(logits, [len(each) for each in names.values()], dim=1)]
+    found = []
+    for i, path in enumerate(paths):
+        each = {task: _best(names[task], share[i], top) for task, share in zip(names, shares, strict=True)}
+        if len(each) > 1:
+            each["action" if each.keys() == {"verb", "noun"} else "all"] = combined(list(each.values()), top)
+        found.append(Prediction(path, each))
+    return found
+
+
+def _best(names: Sequence[str], share: Tensor, top: int) -> list[Ranked]:
+    values, order = share.sort(descending=True, stable=True)
+    return [Ranked(names[i], float(value)) for value, i in zip(values[:top], order[:top].tolist(), strict=True)]
+
+
+def combined(tasks: Sequence[list[Ranked]], top: int) -> list[Ranked]:
+    """The likeliest combinations of one class of each task, by the product of the probabilities.
+
+    They consist of each task's likeliest classes, so no more than ``top`` of each are needed.
+    """
+
+    def pairs(one: list[Ranked], other: list[Ranked]) -> list[Ranked]:
+        both = [Ranked(f"{a.name}, {b.name}", a.probability * b.probability) for a in one for b in other]
+        return sorted(both, key=lambda pair: -pair.probability)[:top]
+
+    return reduce(pairs, tasks)
+
+
+def print_table(found: Sequence[Prediction]) -> None:
+    """A table of all videos, ranks below each other; nothing is cut, on a terminal long names are folded."""
+    table = Table()
+    table.add_column("video", overflow="fold")
+    for task in found[0].ranked:
+        table.add_column(task, overflow="fold")
+        table.add_column("%", justify="right", no_wrap=True)
+    for prediction in found:
+        ranks = max(len(ranked) for ranked in prediction.ranked.values())
+        for rank in range(ranks):
+            cells = [str(prediction.path) if rank == 0 else ""]
+            for ranked in prediction.ranked.values():
+                one = ranked[rank] if rank < len(ranked) else None
+                cells += [one.name, f"{100 * one.probability:.1f}"] if one else ["", ""]
+            table.add_row(*map(Text, cells), end_section=rank == ranks - 1)  # names are no markup
+    console = Console()
+    if not sys.stdout.isatty():
+        console.width = console.measure(table, options=console.options.update(width=10_000)).maximum
+    console.print(table)
+
+
+def write_predictions(path: Path, found: Sequence[Prediction], broken: Mapping[Path, str]) -> None:
+    """Write them as JSON, or as CSV with a row per rank; videos that could not be read with the reason.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    try:
+        if path.suffix.lower() == ".json":
+            videos = [
+                {"path": str(one.path)} | {task: [asdict(r) for r in ranked] for task, ranked in one.ranked.items()}
+                for one in found
+            ]
+            lost = [{"path": str(video), "reason": reason} for video, reason in broken.items()]
+            text = json.dumps({"videos": videos, "broken": lost}, indent=2, ensure_ascii=False)
+            path.write_text(text + "\n", encoding="utf-8")
+        else:
+            with path.open("w", newline="", encoding="utf-8") as file:
+                csv.writer(file).writerows(_csv_rows(found, broken))
+    except OSError as error:
+        raise UserError(f"--output {path}: {error.strerror}") from error
+
+
+def _csv_rows(found: Sequence[Prediction], broken: Mapping[Path, str]) -> Iterator[Sequence[object]]:
+    yield "path", "task", "rank", "name", "probability", "broken"
+    for one in found:
+        for task, ranked in one.ranked.items():
+            for rank, each in enumerate(ranked, 1):
+                yield one.path, task, rank, each.name, each.probability, ""
+    for path, reason in broken.items():
+        yield path, "", "", "", "", reason
+
+
+def write_features(path: Path, videos: Sequence[Path], features: Tensor, logits: Tensor, names: ClassNames) -> None:
+    """Write arrays: ``features`` (videos, d), ``paths``, ``logits`` (videos, classes), ``class_names``, ``tasks``.
+
+    The last two name the columns of ``logits``. Nothing is pickled: ``numpy.load`` opens it as it is.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    columns = names if isinstance(names, dict) else {ONLY_TASK: names}
+    arrays: dict[str, Any] = {
+        "features": features.numpy(),
+        "paths": np.array([str(video) for video in videos], dtype=np.str_),
+        "logits": logits.numpy(),
+        "class_names": np.array([name for each in columns.values() for name in each], dtype=np.str_),
+        "tasks": np.array([task for task, each in columns.items() for _ in each], dtype=np.str_),
+    }
+    try:
+        with path.open("wb") as file:
+            np.savez(file, **arrays)
+    except OSError as error:
+        raise UserError(f"--features {path}: {error.strerror}") from error
