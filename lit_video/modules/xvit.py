@@ -40,6 +40,8 @@ class XViT(VideoClassifier):
         positions: ``none``, ``space`` or ``space-time``.
         dropout: of the frame tokens and in the classifier (0.5 in the released code).
         drop_path: stochastic depth of the last layer.
+        position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time (released code),
+            which hardly move when trained from scratch.
         image_weights: file with a timm ViT's weights (.pth, .safetensors) to start from; temporal positions start at
             zero.
         **kwargs: see :class:`VideoClassifier`.
@@ -70,6 +72,7 @@ class XViT(VideoClassifier):
         positions: PositionKind = "space-time",
         dropout: float = 0.5,
         drop_path: float = 0.0,
+        position_std: float | None = None,
         image_weights: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -92,6 +95,7 @@ class XViT(VideoClassifier):
             positions=positions,
             resizing=Resizing(time="repeat" if segments else "linear"),
             drop_path=drop_path,
+            position_std=position_std,
         )
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.image_weights = image_weights

@@ -54,6 +54,7 @@ def xvit(
     positions: PositionKind = "space-time",
     resizing: Resizing | None = None,
     drop_path: float = 0.0,
+    position_std: float | None = None,
 ) -> VideoTransformer:
     """Build an X-ViT.
 
@@ -70,6 +71,7 @@ def xvit(
         positions: ``none``, ``space`` or ``space-time``.
         resizing: how positions serve clips of another size or length.
         drop_path: stochastic depth of the last layer, rising linearly from 0 in the first.
+        position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time.
     """
     plan = plan or MixingPlan()
     mixing = chosen_layers(layers, size.depth)
@@ -85,6 +87,7 @@ def xvit(
         image_size=image_size,
         positions=positions,
         resizing=resizing,
+        position_std=position_std,
     )
     aggregate = aggregate or TemporalAttention(size.width, classes, depth=1, heads=size.heads)
     return VideoTransformer(embed, encoder(size, scheme, drop_path), frame_tokens, aggregate)
