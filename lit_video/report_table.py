@@ -15,6 +15,7 @@ from lit_video.tables import Row, Table, results
 
 Format = Literal["text", "json", "markdown", "latex"]
 NOT_RUN = "not run"
+OTHER_ORDERS = ("reversed/", "shuffled/", "static/")  # of the frames of a clip, see data.test_orders
 
 
 def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, Any]:
@@ -47,7 +48,7 @@ def _row_summary(row: Row, found: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _values(found: list[dict[str, Any]], key: str) -> list[float]:
     """What the runs measured; nothing for a number that only the paper has."""
-    return [] if _papers_own(key) else [result["metrics"][key] for result in found]
+    return [] if _papers_own(key) else [result["metrics"][key] for result in found if key in result["metrics"]]
 
 
 def _compare(paper: float | None, ours: list[float]) -> dict[str, float | None]:
@@ -65,15 +66,27 @@ def render(data: dict[str, Any], form: Format) -> str:
     if form == "json":
         return json.dumps(data, indent=2)
     shown = [data["metric"], *sorted({k for row in data["rows"] for k, v in row["metrics"].items() if v["paper"]})]
-    shown = list(dict.fromkeys(shown))
+    shown = list(dict.fromkeys([*shown, *_other_orders(data)]))
     header = ["row", "params", "GMACs", "seconds"]
     for key in shown:
         name = key.rpartition("/")[2].removeprefix("video_").replace("_", " ")
-        header += [f"{name} paper"] if _papers_own(key) else [f"{name} paper", f"{name} ours", "diff."]
+        if _papers_own(key):
+            header.append(f"{name} paper")
+        elif key.startswith(OTHER_ORDERS):
+            header.append(f"{name} {key.partition('/')[0]}")
+        else:
+            header += [f"{name} paper", f"{name} ours", "diff."]
     header.append("seeds")
     body = [_cells(row, shown) for row in data["rows"]]
     title = f"{data['title']} - {data['source']}; ours: scale {data['scale']}"
     return {"text": text_table, "markdown": _markdown, "latex": _latex}[form](title, header, body)
+
+
+def _other_orders(data: dict[str, Any]) -> list[str]:
+    """The table's metric with the frames in other orders, where it was measured."""
+    found = {key for row in data["rows"] for key in row["metrics"]}
+    keys = [order + data["metric"].partition("/")[2] for order in OTHER_ORDERS]
+    return [key for key in keys if key in found]
 
 
 def _papers_own(key: str) -> bool:
@@ -90,13 +103,14 @@ def _cells(row: dict[str, Any], shown: list[str]) -> list[str]:
     for key in shown:
         values = row["metrics"].get(key, _compare(None, []))
         spread = "" if values["std"] is None else f" ± {values['std']:.1f}"
-        cells.append("" if values["paper"] is None else f"{values['paper']:.1f}")
+        paper = "" if values["paper"] is None else f"{values['paper']:.1f}"
+        ours = NOT_RUN if values["ours"] is None else f"{values['ours']:.1f}{spread}"
         if _papers_own(key):
-            continue
-        cells += [
-            NOT_RUN if values["ours"] is None else f"{values['ours']:.1f}{spread}",
-            "" if values["difference"] is None else f"{values['difference']:+.1f}",
-        ]
+            cells.append(paper)
+        elif key.startswith(OTHER_ORDERS):
+            cells.append(ours)
+        else:
+            cells += [paper, ours, "" if values["difference"] is None else f"{values['difference']:+.1f}"]
     return [*cells, ", ".join(map(str, row["seeds"]))]
 
 

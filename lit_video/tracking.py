@@ -82,7 +82,9 @@ class TrackRow(Callback):
             self.logger.begin()
 
     def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Accuracy of every class, a table for each task."""
+        """Accuracy of every class, a table for each task; of tests beside the run's own there is no record."""
+        if self.logger not in trainer.loggers:
+            return
         accuracy = pl_module.test_accuracy
         assert isinstance(accuracy, VideoAccuracy)
         with accuracy.sync_context():  # every process's share, on every process

@@ -48,6 +48,7 @@ class VideoDataModule(LightningDataModule):
         seed: of the order of videos and of all augmentation.
         order: of the frames of a clip in validation and test: ``reversed``, ``shuffled`` and ``static`` (the middle
             frame, repeated) tell what a model makes of time.
+        test_orders: orders in which a run is tested too; ``result.json`` then has ``reversed/video_top1``, ...
         broken: what a video that cannot be read does: ``fail`` stops there; ``skip`` goes on without it, as long as no
             more than ``broken_percent`` of a split are broken; ``report`` goes on in any case. No other video takes its
             place: it counts for nothing in losses and metrics, and the run's folder lists it in ``broken.csv``.
@@ -71,6 +72,7 @@ class VideoDataModule(LightningDataModule):
         std: float = 0.5,
         seed: int = 0,
         order: Order = "forward",
+        test_orders: tuple[Order, ...] = (),
         broken: Policy = "fail",
         broken_percent: float = 1.0,
         decoder: DecoderName = "pyav",
@@ -95,7 +97,8 @@ class VideoDataModule(LightningDataModule):
         self.mean = mean
         self.std = std
         self.seed = seed
-        self.order = order
+        self.order: Order = order
+        self.test_orders = test_orders
         self.broken = broken
         self.broken_percent = broken_percent
         self.decoder = decoder
