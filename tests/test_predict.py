@@ -102,9 +102,8 @@ def videos(root, run):
 
 def trained(model, data, path):
     """A checkpoint made in Python, after one step."""
-    trainer = Trainer(
-        max_steps=1, logger=False, enable_progress_bar=False, enable_model_summary=False, accelerator="cpu"
-    )
+    quiet = dict(logger=False, enable_progress_bar=False, enable_model_summary=False, enable_checkpointing=False)
+    trainer = Trainer(max_steps=1, accelerator="cpu", **quiet)
     trainer.fit(model, data)
     trainer.save_checkpoint(path)
     return path
