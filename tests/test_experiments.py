@@ -1,18 +1,22 @@
 """Experiments are data, and none of them rots: every row at every scale builds, every row runs."""
 
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from lit_video.__main__ import main
 from lit_video.cli import CheckCLI, VideoCLI, refuse_linked
 from lit_video.commands import parse_request
+from lit_video.datamodules.rendering import encode
 from lit_video.tables import read_table
 from lit_video.yamlfile import read_yaml
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
-TABLES = sorted(EXPERIMENTS.glob("*.yaml"))
+AVLETTERS = EXPERIMENTS / "avletters.yaml"  # no paper's, and its videos are not in the repository
+TABLES = sorted(set(EXPERIMENTS.glob("*.yaml")) - {AVLETTERS})
 
 
 def family(path):
@@ -63,6 +67,29 @@ def test_every_row_runs(table, tiny, tmp_path):
     for row in read_table([table]).rows:
         flags = ["--data.pairs=[4,1,1]", "--data.num_workers=0", "--trainer.fast_dev_run=true"]
         assert main(["fit", "--config", str(table), "--row", row.name, "--runs", str(tmp_path), *flags]) == 0
+
+
+@pytest.fixture
+def letters(tmp_path):
+    """A folder like AVLetters': two letters, two repetitions, a table of them."""
+    rng = np.random.default_rng(0)
+    names = [f"{letter}{repetition}_{who}" for letter in "AB" for repetition in (1, 2) for who in range(4)]
+    for name in names:
+        encode(tmp_path / f"{name}.mp4", rng.integers(0, 255, (int(rng.integers(12, 20)), 60, 80, 3), np.uint8), 25)
+    rows = [f"{name}.mp4,{name[0]},{name[3]},{name[1]}" for name in names]
+    (tmp_path / "labels.csv").write_text("\n".join(["path,label,speaker,repetition", *rows]) + "\n")
+    return tmp_path
+
+
+def test_every_row_of_avletters_runs_and_is_tested_in_every_order(letters, tmp_path):
+    for row in read_table([AVLETTERS]).rows:
+        flags = [f"--data.root={letters}", "--data.num_workers=0", "--trainer.max_epochs=1", "--trainer.logger=false"]
+        assert main(["fit", "--config", str(AVLETTERS), "--row", row.name, "--runs", str(tmp_path), *flags]) == 0
+        metrics = json.loads((tmp_path / "avletters" / "cpu" / row.name / "seed0" / "result.json").read_text())[
+            "metrics"
+        ]
+        assert {key.split("/")[0] for key in metrics} == {"test", "reversed", "shuffled", "static"}
+    assert main(["table", "--config", str(AVLETTERS), "--runs", str(tmp_path)]) == 0
 
 
 def test_the_tables_numbers_are_the_papers():

@@ -34,6 +34,7 @@ ROOT = Path(__file__).parent.parent
 CLIPS = dict(pairs=(2, 1, 1), frames=4, image_size=16, batch_size=4, num_workers=0)
 # arguments of a data set that change nothing of what a model sees of a video in the test
 UNSEEN = {
+    "test_orders",
     "batch_size",
     "num_workers",
     "augmentation",
