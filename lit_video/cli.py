@@ -106,24 +106,37 @@ def user_errors(where: Callable[[str], str]) -> Iterator[None]:
         raise UserError(": ".join(filter(None, (where(key), key, reason)))) from error
 
 
-def refuse_linked(args: list[str], where: str) -> None:
-    """Refuse a value for what the data set decides: the parser would ignore it silently.
+def refuse_ignored(args: list[str], where: str) -> None:
+    """Refuse values that the parser would ignore silently.
 
     Raises:
-        UserError: a flag or a file sets it.
+        UserError: a flag or a file sets what the data set decides, or changes a part of a recipe that has a name.
     """
     message = "is taken from the data set; set it there, as data."
+    recipe: object = None
     for flag, value in zip(args, [*args[1:], ""], strict=True):
-        name = flag.removeprefix("--model.").removeprefix("init_args.").split("=")[0].split(".")[0]
-        if flag.startswith("--model.") and name in LINKS:
-            raise UserError(f"{where}: model.{name}: {message}{name}")
+        name, given = flag.split("=")[0].replace(".init_args", ""), flag.partition("=")[2] or value
+        if name.startswith("--model.") and (link := name.split(".")[1]) in LINKS:
+            raise UserError(f"{where}: model.{link}: {message}{link}")
         if flag == "--config":
-            model = read_yaml(Path(value)).get("model")
-            if isinstance(model, str) and model.endswith((".yaml", ".yml")):  # an included part
-                model = read_yaml(Path(value).parent / model)
-            given = set(model.get("init_args") or {}) & set(LINKS) if isinstance(model, dict) else set()
-            for name in sorted(given):
-                raise UserError(f"{value}: model.{name}: {message}{name}")
+            for link in sorted(_settings_in(Path(value), "model").keys() & set(LINKS)):
+                raise UserError(f"{value}: model.{link}: {message}{link}")
+            recipe = _settings_in(Path(value), "data").get("augmentation", recipe)
+        if name == "--data.augmentation":
+            recipe = None if given.startswith("{") else given
+        if name.startswith("--data.augmentation.") and isinstance(recipe, str):
+            raise UserError(
+                f"{where}: {name[2:]}: augmentation is the recipe {recipe}, which is taken whole; write all its "
+                "settings, see lit_video/datamodules/recipes.py"
+            )
+
+
+def _settings_in(path: Path, group: str) -> dict[str, Any]:
+    """Constructor arguments that a file gives to the model or the data, itself or by an included part."""
+    given = read_yaml(path).get(group)
+    if isinstance(given, str) and given.endswith((".yaml", ".yml")):
+        given = read_yaml(path.parent / given)
+    return (given.get("init_args") or {}) if isinstance(given, dict) else {}
 
 
 def evaluate(argv: list[str]) -> int:
@@ -133,7 +146,7 @@ def evaluate(argv: list[str]) -> int:
     """
     if {"-h", "--help"} & set(argv):
         return show(argv)
-    refuse_linked(argv, argv[0])
+    refuse_ignored(argv, argv[0])
     short = Parser(argv[0], add_help=False)
     short.add_argument("--order", choices=get_args(Order))
     known, argv = short.parse_known_args(argv)

@@ -21,7 +21,7 @@ from lightning import Trainer
 from lightning.pytorch.callbacks import LearningRateMonitor, ModelCheckpoint, Timer
 
 from lit_video.broken_report import ReportBroken
-from lit_video.cli import CheckCLI, VideoCLI, refuse_linked, user_errors
+from lit_video.cli import CheckCLI, VideoCLI, refuse_ignored, user_errors
 from lit_video.commands import Request
 from lit_video.costs import count
 from lit_video.datamodules.decoding import DecodeError
@@ -108,7 +108,7 @@ def build_row(request: Request, row: Row, seed: int) -> CheckCLI:
         UserError: a setting is wrong; the message names it.
     """
     args, where = request.row_args(row, seed), partial(request.place, row)
-    refuse_linked(args, where(""))
+    refuse_ignored(args, where(""))
     with user_errors(where):
         return CheckCLI(args)
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.cli import CheckCLI, VideoCLI, refuse_linked
+from lit_video.cli import CheckCLI, VideoCLI, refuse_ignored
 from lit_video.commands import parse_request
 from lit_video.datamodules.rendering import encode
 from lit_video.tables import read_table
@@ -43,7 +43,7 @@ def test_every_row_builds_at_every_scale(table, scale, tiny):
     asked = request(table, scale)
     for row in asked.rows:
         args = asked.row_args(row, 0)
-        refuse_linked(args, row.name)
+        refuse_ignored(args, row.name)
         cli = CheckCLI(args)
         assert cli.model.network is not None
         assert cli.resolved()["data"]["class_path"].endswith("SomethingV2" if scale else "MovingShapes")

@@ -32,6 +32,10 @@ def one_line(capsys):
         ("{model.segments: 3}", "row second: model.frames: 4 is no multiple of segments 3, the temporal positions'"),
         ("{model.layers: [7]}", "row second: model.layers: lists [7], the network has layers 0 to 1"),
         ("{model.frames: 3}", "model.frames: is taken from the data set; set it there, as data.frames"),
+        (
+            "{data.augmentation: timesformer, data.augmentation.flip: 0.5}",
+            "row second: data.augmentation.flip: augmentation is the recipe timesformer, which is taken whole",
+        ),
         ("{model.scope: half}", "row second: model.scope: expected Literal['per_head', 'full'], got half"),
         ("{data.frames: 0}", "row second: data.frames: is 0, expected at least 1"),
         ("{data.augmentation.flip: 0.5}", "row second: data.augmentation: has a flip, which must be 0"),

@@ -76,9 +76,10 @@ class Kinetics(AnnotatedVideos):
 
 
 class Kinetics400(Kinetics):
-    """Kinetics-400 (arXiv:1705.06950): 246,534 training and 19,906 validation videos; see :class:`Kinetics`.
+    """Kinetics-400 (arXiv:1705.06950); see :class:`Kinetics`.
 
-    CVDF's copy lists some 240,000 and 19,800.
+    Up to 246,534 training and 19,906 validation videos: lists differ by their date. The release's csv was not at hand;
+    what is checked is a range between the counts that its users report.
     """
 
     classes = 400
@@ -86,9 +87,10 @@ class Kinetics400(Kinetics):
 
 
 class Kinetics600(Kinetics):
-    """Kinetics-600 (arXiv:1808.01340): 392,622 training and 30,001 validation videos; see :class:`Kinetics`.
+    """Kinetics-600 (arXiv:1808.01340); see :class:`Kinetics`.
 
-    CVDF's copy lists up to 427,549 for training.
+    About 392,622 training and 30,001 validation videos: lists differ by their date, and CVDF's is longer. The release's
+    csv was not at hand; what is checked is a range between the counts that its users report.
     """
 
     classes = 600
