@@ -3,14 +3,12 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from lit_video.__main__ import main
 from lit_video.cli import CheckCLI, VideoCLI, refuse_ignored
 from lit_video.commands import parse_request
-from lit_video.datamodules.rendering import encode
 from lit_video.tables import read_table
 from lit_video.yamlfile import read_yaml
 
@@ -67,18 +65,6 @@ def test_every_row_runs(table, tiny, tmp_path):
     for row in read_table([table]).rows:
         flags = ["--data.pairs=[4,1,1]", "--data.num_workers=0", "--trainer.fast_dev_run=true"]
         assert main(["fit", "--config", str(table), "--row", row.name, "--runs", str(tmp_path), *flags]) == 0
-
-
-@pytest.fixture
-def letters(tmp_path):
-    """A folder like AVLetters': two letters, two repetitions, a table of them."""
-    rng = np.random.default_rng(0)
-    names = [f"{letter}{repetition}_{who}" for letter in "AB" for repetition in (1, 2) for who in range(4)]
-    for name in names:
-        encode(tmp_path / f"{name}.mp4", rng.integers(0, 255, (int(rng.integers(12, 20)), 60, 80, 3), np.uint8), 25)
-    rows = [f"{name}.mp4,{name[0]},{name[3]},{name[1]}" for name in names]
-    (tmp_path / "labels.csv").write_text("\n".join(["path,label,speaker,repetition", *rows]) + "\n")
-    return tmp_path
 
 
 def test_every_row_of_avletters_runs_and_is_tested_in_every_order(letters, tmp_path):
