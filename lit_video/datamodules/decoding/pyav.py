@@ -110,7 +110,7 @@ def _stream(container: InputContainer) -> VideoStream:
 
 
 def _rgb(frame: VideoFrame, converter: VideoReformatter) -> Frames:
-    # one converter for all frames of a clip: making one costs more than converting a small frame
-    image: Frames = converter.reformat(frame, format="rgb24").to_ndarray().astype(np.uint8, copy=False)
+    # one converter for all frames of a clip, and no threads: making either costs more than converting a small frame
+    image: Frames = converter.reformat(frame, format="rgb24", threads=1).to_ndarray().astype(np.uint8, copy=False)
     # PyAV counts rotation counter-clockwise, as rot90 does
     return np.rot90(image, frame.rotation // 90) if frame.rotation else image
