@@ -29,3 +29,10 @@ $PYTHON -m lit_video fit --config experiments/timesformer_schemes.yaml --runs "$
     ${ROWS[@]+"${ROWS[@]}"} "${TRAINER[@]}"
 $PYTHON -m lit_video table --config experiments/timesformer_schemes.yaml --runs "$OUT/runs" --format markdown \
     | tee "$OUT/timesformer_schemes.md"
+if [ -d "${AVLETTERS:=../shared/data/avletters}" ]; then  # real video, four times as long as on a CPU
+    EPOCHS=300; [ "${SMALL:-}" ] && EPOCHS=1 && ROWS=(--row xvit1)
+    $PYTHON -m lit_video fit --config experiments/avletters.yaml --data.root "$AVLETTERS" --runs "$OUT/runs" \
+        --seeds $SEEDS ${ROWS[@]+"${ROWS[@]}"} "--trainer.max_epochs=$EPOCHS" --trainer.check_val_every_n_epoch=1000
+    $PYTHON -m lit_video table --config experiments/avletters.yaml --runs "$OUT/runs" --format markdown \
+        | tee "$OUT/avletters.md"
+fi
