@@ -170,6 +170,7 @@ def _write_result(cli: RunCLI, metrics: dict[str, float], seconds: float) -> Non
         "metrics": metrics,
         "test_videos": videos,
         "test_broken": broken,
+        "video_counts": cli.datamodule.video_counts,
         "data_digest": data_digest(cli.datamodule),
         "steps": cli.trainer.global_step,
         "seconds": seconds,

@@ -71,10 +71,11 @@ def test_every_row_of_avletters_runs_and_is_tested_in_every_order(letters, tmp_p
     for row in read_table([AVLETTERS]).rows:
         flags = [f"--data.root={letters}", "--data.num_workers=0", "--trainer.max_epochs=1", "--trainer.logger=false"]
         assert main(["fit", "--config", str(AVLETTERS), "--row", row.name, "--runs", str(tmp_path), *flags]) == 0
-        metrics = json.loads((tmp_path / "avletters" / "cpu" / row.name / "seed0" / "result.json").read_text())[
-            "metrics"
-        ]
-        assert {key.split("/")[0] for key in metrics} == {"test", "reversed", "shuffled", "static"}
+        result = json.loads((tmp_path / "avletters" / "cpu" / row.name / "seed0" / "result.json").read_text())
+        assert result["video_counts"] == {split: {"listed": 8, "used": 8} for split in ("train", "val")}
+        assert result["test_videos"] == 8
+        assert result["test_broken"] == 0
+        assert {key.split("/")[0] for key in result["metrics"]} == {"test", "reversed", "shuffled", "static"}
     assert main(["table", "--config", str(AVLETTERS), "--runs", str(tmp_path)]) == 0
 
 

@@ -26,7 +26,7 @@ class AnnotatedVideos(VideoDataModule):
         root: the folder that holds annotations and videos.
         missing: what happens if videos are not on the disk, or if the annotation files list fewer than are published:
             ``fail`` stops before the training, ``skip`` goes on with the videos that are there. The counts are printed
-            and in ``video_counts`` in any case.
+            and, as ``video_counts``, in ``result.json`` in any case.
         **kwargs: see :class:`VideoDataModule`.
     """
 
@@ -40,7 +40,6 @@ class AnnotatedVideos(VideoDataModule):
         self.root = Path(root).expanduser()
         self.missing = missing
         self.folders = Folders()
-        self.video_counts: dict[str, dict[str, int]] = {}
         self._listed: dict[Split, list[VideoRecord]] = {}
         self._records: dict[Split, list[VideoRecord]] = {}
 

@@ -105,6 +105,8 @@ class VideoDataModule(LightningDataModule):
         decoder_of(decoder)  # refuse one that does not work here, now
         self.manifest = manifest
         self.found_broken = BrokenVideos(broken, broken_percent)
+        # by split, how many videos annotations list and how many of them are used; where a data set counts them
+        self.video_counts: dict[str, dict[str, int]] = {}
         self._resume = (0, 0)
 
     @property
