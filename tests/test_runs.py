@@ -15,7 +15,7 @@ from lit_video.commands import parse_request
 from lit_video.runner import RunCLI
 
 FACTS = {"table", "row", "scale", "seed", "commit", "params", "gmacs", "views", "metrics", "test_videos", "steps"}
-FACTS |= {"test_broken", "data_digest", "seconds", "device", "versions", "command", "finished"}
+FACTS |= {"test_broken", "video_counts", "data_digest", "seconds", "device", "versions", "command", "finished"}
 
 
 def fit(path, runs, flags, row="second"):
