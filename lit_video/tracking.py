@@ -48,7 +48,7 @@ class RowLogger(WandbLogger):
         # W&B warns of this argument, which Lightning passes whatever its value
         self._wandb_init.pop("anonymous", None)
         scheme = config["model"]["class_path"].rpartition(".")[2]
-        self.facts = facts | {"scheme": scheme} | _settings(config)
+        self.facts = _settings(config) | facts | {"scheme": scheme}  # a setting called views is not their number
         self.config = config
         self.paper = {f"paper/{key}": value for key, value in row.paper.items()}
 

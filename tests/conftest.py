@@ -26,6 +26,7 @@ TINY = [
     "--model.size.depth=2",
     "--model.size.heads=2",
     "--trainer.max_epochs=2",
+    "--trainer.log_every_n_steps=2",
     "--trainer.check_val_every_n_epoch=1",
 ]
 
