@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 
 from lightning import LightningModule, Trainer
@@ -11,7 +9,7 @@ from lightning.pytorch.callbacks import Callback
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.datamodules.broken import BrokenVideos
-from lit_video.files import write_atomically
+from lit_video.files import write_table
 
 
 class ReportBroken(Callback):
@@ -68,9 +66,7 @@ def _write(file: Path, rows: list[tuple[str, str, str]]) -> None:
     if not rows:
         file.unlink(missing_ok=True)
         return
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([("split", "path", "reason"), *rows])
-    write_atomically(file, text.getvalue())
+    write_table(file, [("split", "path", "reason"), *rows])
 
 
 def _found(trainer: Trainer) -> BrokenVideos:

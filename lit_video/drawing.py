@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from lit_video.datamodules.decoding import DecodeError
+from lit_video.datamodules.decoding.opened import video_stream
 from lit_video.errors import UserError
 
 Pixels = NDArray[np.uint8]
@@ -119,8 +120,9 @@ def pictures(source: Path) -> Iterator[tuple[Pixels, int, Fraction, Fraction]]:
     """
     try:
         with av.open(str(source)) as container:
-            stream = container.streams.video[0]
-            stream.codec_context.thread_type = "NONE"
+            stream = video_stream(container)
+            if stream is None:
+                raise DecodeError(f"{source}: no video stream")
             rate = stream.average_rate or Fraction(25)
             counted = container.format.name == "avi"  # it has no times, see decoding.frame_table
             base = 1 / rate if counted or not stream.time_base else stream.time_base

@@ -14,7 +14,6 @@ import yaml
 from filelock import FileLock, Timeout
 
 from lit_video.errors import UserError
-from lit_video.files import write_atomically as write_atomically
 
 # settings that change neither the model nor the numbers, by the start of their key
 FREE = (

@@ -27,8 +27,9 @@ from lit_video.costs import count
 from lit_video.datamodules.decoding import DecodeError
 from lit_video.datamodules.fingerprint import data_digest
 from lit_video.errors import UserError
+from lit_video.files import write_atomically
 from lit_video.progress import progress_callback
-from lit_video.rundir import disk_errors, locked, same_settings, usable_checkpoint, writable, write_atomically
+from lit_video.rundir import disk_errors, locked, same_settings, usable_checkpoint, writable
 from lit_video.tables import Row, read_result
 from lit_video.tracking import RowLogger, TrackRow
 

@@ -138,9 +138,7 @@ class VideoDataModule(LightningDataModule):
     def train_dataloader(self) -> DataLoader[Sample]:
         """One random clip of every video, shuffled; without a last incomplete batch."""
         view = TrainingView(self.augmentation, self.image_size)
-        records = self._expected("train")
-        dataset = ClipDataset(records, self.sampling, self.frames, view, self.seed, fail=self.broken == "fail")
-        dataset.decode = decoder_of(self.decoder)
+        dataset = self._clips("train", view)
         if len(dataset) < self.batch_size * self._ranks()[0]:
             raise UserError(f"data.batch_size: {self.batch_size} per process is more than {len(dataset)} videos fill")
         epoch, batches = self._resume
@@ -184,12 +182,17 @@ class VideoDataModule(LightningDataModule):
 
     def _views(self, split: Split, clips: int, crops: int) -> DataLoader[Sample]:
         view = self.view_type(crops, self.image_size)
-        records, fail = self._expected(split), self.broken == "fail"
-        dataset = ClipDataset(records, self.sampling, self.frames, view, self.seed, clips, self.order, fail)
-        dataset.decode = decoder_of(self.decoder)
+        dataset = self._clips(split, view, clips, self.order)
         # ranks get equal numbers of items, the last ones twice: metrics count by video and view, so once
         sampler = EpochSampler(len(dataset), self.seed, shuffle=False, ranks=self._ranks(), drop_last=False)
         return self._loader(dataset, sampler, drop_last=False)
+
+    def _clips(
+        self, split: Split, view: TrainingView | EvaluationViews, clips: int | None = None, order: Order = "forward"
+    ) -> ClipDataset:
+        records, fail = self._expected(split), self.broken == "fail"
+        decode = decoder_of(self.decoder)
+        return ClipDataset(records, self.sampling, self.frames, view, self.seed, clips, order, fail, decode)
 
     def _expected(self, split: Split) -> list[VideoRecord]:
         records = self.records(split)

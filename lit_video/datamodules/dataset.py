@@ -73,6 +73,7 @@ class ClipDataset(Dataset[Sample]):
         clips: int | None = None,
         order: Order = "forward",
         fail: bool = True,
+        decode: Decode = decode,
     ) -> None:
         self.records = records
         self.sampling = sampling
@@ -82,7 +83,7 @@ class ClipDataset(Dataset[Sample]):
         self.clips = clips
         self.order = order
         self.fail = fail
-        self.decode: Decode = decode
+        self.decode = decode
 
     def __len__(self) -> int:
         """Items per epoch."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import errno
-import io
 import json
 import os
 from collections.abc import Iterator
@@ -12,7 +10,6 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import av
 from av.filter import Graph
@@ -21,9 +18,10 @@ from av.video.stream import VideoStream
 from filelock import FileLock, Timeout
 
 from lit_video.datamodules.decoding import DecodeError, FrameTable, forget_tables, frame_table
+from lit_video.datamodules.decoding.opened import scanned_stream
 from lit_video.datamodules.folder import EXTENSIONS
 from lit_video.errors import UserError
-from lit_video.files import write_atomically
+from lit_video.files import write_atomically, write_table
 from lit_video.parallel import in_parallel
 
 # PyAV counts counter-clockwise
@@ -95,8 +93,7 @@ def encode(source: Path, target: Path, encoding: Encoding) -> None:
     table = frame_table(source)
     try:
         with av.open(str(source)) as old, av.open(str(target), "w", format="mp4") as new:
-            stream = old.streams.video[0]
-            stream.codec_context.thread_type = "NONE"
+            stream = scanned_stream(old)
             out: VideoStream | None = None
             count = 0
             for picture in _upright(_shown(old.decode(stream), table), encoding.short_side, source):
@@ -237,12 +234,6 @@ def _write_lists(src: Path, dst: Path, jobs: list[tuple[Path, Path]], broken: di
     done = [(source, target.relative_to(dst)) for source, target in jobs if source not in broken]
     labels = all(path.parent.name for _, path in done)
     rows = [[path.as_posix(), path.parent.name] if labels else [path.as_posix()] for _, path in done]
-    write_atomically(dst / "videos.csv", _csv([["path", "label"] if labels else ["path"], *rows]))
+    write_table(dst / "videos.csv", [["path", "label"] if labels else ["path"], *rows])
     lost = [[source.relative_to(src).as_posix(), reason] for source, reason in broken.items()]
-    write_atomically(dst / "broken.csv", _csv([["path", "reason"], *lost]))
-
-
-def _csv(rows: list[list[Any]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
+    write_table(dst / "broken.csv", [["path", "reason"], *lost])

@@ -22,6 +22,7 @@ from lit_video.datamodules.decoding import (
     frame_table,
     image_table,
 )
+from lit_video.datamodules.decoding.opened import scanned_stream
 from lit_video.datamodules.decoding.table import compact
 
 SHORT = 0.9  # of the announced duration: less is a video that ends early
@@ -121,7 +122,7 @@ def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) ->
 def _header(path: Path, table: FrameTable) -> tuple[int, float]:
     """Rotation, and the seconds that the header announces: 0 where it says nothing about the video alone."""
     with av.open(str(path)) as container:
-        stream = container.streams.video[0]
+        stream = scanned_stream(container)
         frame = next(container.decode(stream), None)
         announced = float(stream.duration * stream.time_base) if stream.duration and stream.time_base else 0.0
         if container.format.name == "avi":  # counts again what is there
@@ -144,8 +145,7 @@ def _decode_all(path: Path, table: FrameTable) -> None:
     sizes: set[tuple[int, int]] = set()
     try:
         with av.open(str(path)) as container:
-            stream = container.streams.video[0]
-            stream.codec_context.thread_type = "NONE"
+            stream = scanned_stream(container)
             for frame in container.decode(stream):
                 count += 1
                 damaged += frame.is_corrupt

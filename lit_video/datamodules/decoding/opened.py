@@ -46,6 +46,13 @@ def video_stream(container: InputContainer) -> VideoStream | None:
     return None
 
 
+def scanned_stream(container: InputContainer) -> VideoStream:
+    """:func:`video_stream` of a file whose frame table was read, which therefore has one."""
+    stream = video_stream(container)
+    assert stream is not None, "the scan has seen one"
+    return stream
+
+
 def reason(error: Exception) -> str:
     """Why a file cannot be read, in FFmpeg's or the system's words."""
     return getattr(error, "strerror", None) or str(error) or type(error).__name__

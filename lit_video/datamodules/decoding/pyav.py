@@ -15,7 +15,7 @@ from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
-from lit_video.datamodules.decoding.opened import opened, reason, video_stream
+from lit_video.datamodules.decoding.opened import opened, reason, scanned_stream
 from lit_video.datamodules.decoding.table import DecodeError, Frames, FrameTable, beyond_the_end, frame_table, stacked
 
 
@@ -56,7 +56,7 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
 def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) -> dict[int, Frames]:
     """Decode group of pictures by group of pictures, frames identified by their presentation time."""
     found: dict[int, Frames] = {}
-    stream, converter = _stream(container), VideoReformatter()
+    stream, converter = scanned_stream(container), VideoReformatter()
     for gop, members in groupby(wanted, key=lambda i: bisect_right(table.keyframes, table.pts[i])):
         number_of = {table.pts[i]: i for i in members}
         start = table.keyframes[max(gop - 1, 0)]
@@ -94,19 +94,13 @@ def _from_start(path: Path, table: FrameTable, wanted: list[int]) -> dict[int, F
     last, keep = max(wanted), set(wanted)
     converter, found = VideoReformatter(), {}
     with av.open(str(path)) as container:
-        for count, frame in enumerate(container.decode(_stream(container))):
+        for count, frame in enumerate(container.decode(scanned_stream(container))):
             i = count if not table.pts else -1 if frame.pts is None else number_of.get(frame.pts, -1)
             if i in keep:
                 found[i] = _rgb(frame, converter)
             if i >= last:
                 break
     return found
-
-
-def _stream(container: InputContainer) -> VideoStream:
-    stream = video_stream(container)
-    assert stream is not None, "the scan has seen one"
-    return stream
 
 
 def _rgb(frame: VideoFrame, converter: VideoReformatter) -> Frames:

@@ -62,12 +62,9 @@ def frame_table(path: Path) -> FrameTable:
     Raises:
         DecodeError: the file cannot be opened, or holds no video.
     """
-    known: FrameTable | None = known_table(path)
-    if known is not None:
-        return known
     table = _cache.get(path)
     if table is None:
-        table = _scan(path)
+        table = known_table(path) or _scan(path)
         _cache.put(path, table, len(table.pts) + len(table.keyframes))
     return table
 
