@@ -10,10 +10,15 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, text: str) -> None:
+    """Write a text that is either whole or not there."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
     """Write a file that is either whole or not there."""
     part = path.with_name(f".{path.name}.part")
-    with part.open("w") as file:
-        file.write(text)
+    with part.open("wb") as file:
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)

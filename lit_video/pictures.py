@@ -30,8 +30,8 @@ def check_picture(path: Path) -> None:
         raise UserError(f"--plot {path}: no such folder {path.parent}")
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure.
+def save(figure: Figure, path: Path, quietly: bool = False) -> None:
+    """Write a figure, and say so unless it is one file of many.
 
     Raises:
         UserError: the file cannot be written.
@@ -42,4 +42,5 @@ def save(figure: Figure, path: Path) -> None:
         raise UserError(f"--plot {path}: {error.strerror}") from error
     finally:
         plt.close(figure)
-    print(f"wrote {path}", file=sys.stderr)
+    if not quietly:
+        print(f"wrote {path}", file=sys.stderr)

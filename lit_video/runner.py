@@ -24,13 +24,16 @@ from lit_video.broken_report import ReportBroken
 from lit_video.cli import CheckCLI, VideoCLI, refuse_ignored, user_errors
 from lit_video.commands import Request
 from lit_video.costs import count
+from lit_video.curve_callback import Curve
 from lit_video.datamodules.decoding import DecodeError
 from lit_video.datamodules.fingerprint import data_digest
 from lit_video.errors import UserError
 from lit_video.files import write_atomically
 from lit_video.progress import progress_callback
 from lit_video.rundir import disk_errors, locked, same_settings, usable_checkpoint, writable
+from lit_video.scheme_names import scheme_name
 from lit_video.tables import Row, read_result
+from lit_video.test_record import RecordTest
 from lit_video.tracking import RowLogger, TrackRow
 
 
@@ -43,13 +46,15 @@ class RunCLI(VideoCLI):
         self.run_dir = run_dir
         self.timer = Timer()
         self.logger: RowLogger | None = None
+        self.tested = RecordTest(run_dir, f"{row.label}, seed {facts['seed']}")
         super().__init__(args)
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """The configured trainer, completed by what every run has; a logger of the user's own replaces ours."""
         params, macs = count(self.model, self.datamodule.frames, self.datamodule.image_size)
         views = self.datamodule.test_clips * self.datamodule.test_crops
-        self.facts |= {"params": params, "gmacs": macs / 1e9, "views": views}
+        scheme = scheme_name(self.resolved()["model"])
+        self.facts |= {"scheme": scheme, "params": params, "gmacs": macs / 1e9, "views": views}
         settings = self.config_init.trainer
         checkpoint = ModelCheckpoint(
             dirpath=self.run_dir,
@@ -65,6 +70,8 @@ class RunCLI(VideoCLI):
             self.timer,
             ReportBroken(self.run_dir),
         ]
+        if not settings.fast_dev_run:
+            kwargs["callbacks"] += [Curve(self.run_dir), self.tested]
         kwargs["default_root_dir"] = str(self.run_dir)
         kwargs["enable_progress_bar"] = settings.enable_progress_bar is not False and sys.stdout.isatty()
         if settings.logger in (None, True) and not settings.fast_dev_run:
@@ -140,7 +147,7 @@ def _train_and_test(request: Request, row: Row, seed: int, run_dir: Path) -> int
     seconds = cli.timer.time_elapsed("train")
     with broken_videos():
         trainer.test(cli.model, cli.datamodule, verbose=False)
-        metrics = _tested(trainer) | _other_orders(cli)
+        metrics = _tested(trainer) | _other_orders(cli) | cli.tested.calibration_error
     if trainer.is_global_zero and not cli.config.trainer.fast_dev_run:
         _write_result(cli, metrics, seconds)
     return 0

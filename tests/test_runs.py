@@ -15,7 +15,17 @@ from lit_video.commands import parse_request
 from lit_video.runner import RunCLI
 
 FACTS = {"table", "row", "scale", "seed", "commit", "params", "gmacs", "views", "metrics", "test_videos", "steps"}
-FACTS |= {"test_broken", "video_counts", "data_digest", "seconds", "device", "versions", "command", "finished"}
+FACTS |= {
+    "scheme",
+    "test_broken",
+    "video_counts",
+    "data_digest",
+    "seconds",
+    "device",
+    "versions",
+    "command",
+    "finished",
+}
 
 
 def fit(path, runs, flags, row="second"):
@@ -34,7 +44,7 @@ def test_a_run_ends_with_a_whole_result(finished):
     assert result.keys() == FACTS
     assert result["test_videos"] == 8  # 1 pair of 4 shapes
     assert result["steps"] == 2 * 16 // 4
-    assert set(result["metrics"]) == {"test/video_top1", "test/video_top5"}
+    assert set(result["metrics"]) == {"test/video_top1", "test/video_top5", "test/calibration_error"}
     assert 0 <= result["metrics"]["test/video_top1"] <= result["metrics"]["test/video_top5"] <= 100
     assert (result["table"], result["row"], result["seed"], result["views"]) == ("two", "second", 0, 3)
     config = yaml.safe_load((finished / "config.yaml").read_text())
@@ -125,6 +135,7 @@ def train(table, runs, flags, save_to=None, resume=None):
     row = request.rows[0]
     run_dir = request.table.run_dir(runs, row, 0)
     cli = RunCLI(request.row_args(row, 0), {"seed": 0, "table": "two", "row": "second", "scale": "x"}, row, run_dir)
+    run_dir.mkdir(parents=True)
     if save_to:
         cli.trainer.callbacks.append(SaveEveryStep(save_to))
     cli.trainer.fit(cli.model, cli.datamodule, ckpt_path=resume, weights_only=False)
@@ -148,3 +159,5 @@ def test_training_resumed_at_any_step_ends_with_the_same_weights(table, tiny, tm
         assert total == steps
         for key, value in expected.items():
             assert torch.equal(resumed[key], value), f"{key} after resuming at step {step}"
+        curves = [next((tmp_path / name).rglob("curves.csv")).read_text() for name in ("a", f"b{step}")]
+        assert curves[1] == curves[0], f"curve after resuming at step {step}"

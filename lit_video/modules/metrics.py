@@ -71,6 +71,10 @@ class VideoAccuracy(Metric):
         targets[of_video] = target[first]
         return total / torch.bincount(of_video)[:, None], targets
 
+    def videos(self) -> Tensor:
+        """Numbers of the videos, in the order of :meth:`per_video`."""
+        return torch.unique(dim_zero_cat(self.video))
+
     def per_task(self) -> dict[str, tuple[Tensor, Tensor]]:
         """:meth:`per_video` of every task; one that is alone has an empty name."""
         logits, target = (per_task(x, self.tasks or None) for x in self.per_video())

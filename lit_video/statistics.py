@@ -1,0 +1,151 @@
+"""How sure a table is: intervals over test videos, rank agreement with a paper, calibration. NumPy and SciPy only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import kendalltau
+
+RESAMPLES = 10_000
+CONFIDENCE = 0.95
+
+Hits = Sequence[NDArray[np.bool_]]
+Verdict = Literal["supported", "contradicted", "undecided"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate in percentage points, and the ends of its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def sign(self) -> int:
+        """1 above zero, -1 below, 0 where the interval holds zero."""
+        return int(self.low > 0) - int(self.high < 0)
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """Two rows that a paper tells apart, better first, and what our runs say of them."""
+
+    better: str
+    worse: str
+    difference: Interval | None
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Kendall's tau-b between the paper's numbers and ours over ``rows`` rows, and every ordering of the paper's."""
+
+    tau: float | None
+    rows: int
+    orderings: list[Ordering]
+
+    def count(self, verdict: Verdict) -> int:
+        """How many orderings have a verdict."""
+        return sum(ordering.verdict == verdict for ordering in self.orderings)
+
+
+def paired_difference(first: Hits, second: Hits, seed: int = 0) -> Interval:
+    """Accuracy of one row less that of another, with a bootstrap interval over test videos and seeds.
+
+    Videos are drawn with replacement, the same ones for both rows; of each row with several seeds, seeds are drawn
+    too, so that what differs between two trainings of one row does not pass for a difference between rows. With one
+    seed the interval speaks of these two trained models only. Percentile bootstrap (Efron & Tibshirani, 1993).
+
+    Args:
+        first: of each seed, whether each test video was right, ``(videos,)``.
+        second: of the other row, the same videos in the same order.
+        seed: of the draws.
+
+    Raises:
+        ValueError: the rows were not tested on equally many videos.
+    """
+    a, b = np.array(first, np.float64), np.array(second, np.float64)
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
+        raise ValueError(f"tested on {a.shape[-1]} and on {b.shape[-1]} videos, which cannot be paired")
+    rng = np.random.default_rng(seed)
+    # videos on which all runs did alike are interchangeable: to draw videos is to draw how many there are of each kind
+    kinds, sizes = np.unique(np.concatenate((a, b)), axis=1, return_counts=True)
+    drawn = rng.multinomial(a.shape[1], sizes / a.shape[1], size=RESAMPLES) / a.shape[1]
+    values = np.zeros(RESAMPLES)
+    for rows, direction in ((kinds[: len(a)], 1), (kinds[len(a) :], -1)):
+        seeds = rng.multinomial(len(rows), np.full(len(rows), 1 / len(rows)), size=RESAMPLES) / len(rows)
+        values += direction * ((drawn @ rows.T) * seeds).sum(1)
+    low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Interval(100 * float(a.mean() - b.mean()), 100 * float(low), 100 * float(high))
+
+
+def kendall_tau(paper: Sequence[float], ours: Sequence[float]) -> float | None:
+    """Kendall's tau-b, ties allowed; ``None`` of fewer than two rows, or where one side is all ties."""
+    if len(paper) < 2:
+        return None
+    tau = float(kendalltau(paper, ours, variant="b").statistic)
+    return None if np.isnan(tau) else tau
+
+
+def agreement(paper: Mapping[str, float], ours: Mapping[str, float], hits: Mapping[str, Hits]) -> Agreement:
+    """How far our runs agree with a paper on the order of rows.
+
+    An ordering is supported or contradicted where the interval of the paired difference excludes zero; else, or
+    without predictions of both rows, it is undecided.
+
+    Args:
+        paper: the paper's number of each row.
+        ours: our mean, of the rows that were run.
+        hits: of each row run, by seed, whether each test video was right.
+    """
+    rows = [row for row in paper if row in ours]
+    tau = kendall_tau([paper[row] for row in rows], [ours[row] for row in rows])
+    orderings = []
+    for one, other in combinations(rows, 2):
+        if paper[one] == paper[other]:
+            continue
+        better, worse = (one, other) if paper[one] > paper[other] else (other, one)
+        known = hits.get(better) and hits.get(worse)
+        difference = paired_difference(hits[better], hits[worse]) if known else None
+        sign = difference.sign if difference else 0
+        verdict: Verdict = "supported" if sign > 0 else "contradicted" if sign < 0 else "undecided"
+        orderings.append(Ordering(better, worse, difference, verdict))
+    return Agreement(tau, len(rows), orderings)
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Videos by confidence: how many, their mean confidence and accuracy (0 to 1, NaN of none), by bin."""
+
+    count: NDArray[np.int64]
+    confidence: NDArray[np.float64]
+    accuracy: NDArray[np.float64]
+
+    @property
+    def error(self) -> float:
+        """Expected calibration error in percent: the mean distance of accuracy from confidence over videos."""
+        distance = np.nan_to_num(np.abs(self.accuracy - self.confidence))
+        return 100 * float((distance * self.count).sum() / max(self.count.sum(), 1))
+
+
+def calibration(probabilities: NDArray[np.float64], hits: NDArray[np.bool_], bins: int = 15) -> Bins:
+    """Bins of equal width over the probability of the likeliest class (Guo et al., arXiv:1706.04599).
+
+    Args:
+        probabilities: ``(videos, classes)``.
+        hits: whether the likeliest class is right, ``(videos,)``.
+        bins: how many.
+    """
+    confidence = probabilities.max(1)
+    which = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
+    count = np.bincount(which, minlength=bins)
+    with np.errstate(invalid="ignore"):
+        mean = np.bincount(which, confidence, bins) / count
+        accuracy = np.bincount(which, hits, bins) / count
+    return Bins(count, mean, accuracy)
