@@ -16,6 +16,7 @@ class Curve(Callback):
     """Writes ``curves.csv`` after every epoch.
 
     It travels in the checkpoint, so that a resumed run has the curve of an uninterrupted one; loggers start a new file.
+    Of a run that resumes right after an epoch's last step that epoch's validation is missing: Lightning skips it.
     The training loss is the mean over the first process's steps of the epoch.
 
     Args:
@@ -38,6 +39,11 @@ class Curve(Callback):
         self.points, self.validation = list(state_dict["points"]), dict(state_dict["validation"])
         self.total, self.steps = torch.tensor(state_dict["total"]), state_dict["steps"]
 
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
+        """End an epoch that was over when the run was interrupted, and that Lightning does not end any more."""
+        if batch_idx == 0 and self.steps:
+            self._end_epoch(trainer.current_epoch, trainer.global_step)
+
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
@@ -51,9 +57,11 @@ class Curve(Callback):
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Add the epoch's point; its validation, if any, is over."""
-        loss = float(self.total) / max(self.steps, 1)
-        point = {"epoch": trainer.current_epoch + 1, "step": trainer.global_step}
-        self.points.append(point | {"train/loss": loss} | self.validation)
-        self.total, self.steps, self.validation = torch.tensor(0.0), 0, {}
+        self._end_epoch(trainer.current_epoch + 1, trainer.global_step)
         if trainer.is_global_zero:
             write_curves(self.run_dir, self.points)
+
+    def _end_epoch(self, epoch: int, step: int) -> None:
+        loss = float(self.total) / max(self.steps, 1)
+        self.points.append({"epoch": epoch, "step": step, "train/loss": loss} | self.validation)
+        self.total, self.steps, self.validation = torch.tensor(0.0), 0, {}
