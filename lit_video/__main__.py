@@ -15,12 +15,13 @@ usage: python -m lit_video COMMAND ...
 
   fit --config TABLE.yaml              train and test every row of a table, then print it
       --config experiments/scale/X.yaml     at another scale
+      --recipe paper|released               of the scale, where the paper and its code disagree
       --row NAME|INDEX                      one row only (a Slurm array's task id works)
       --seeds 0,1,2                         each row once per seed
       --runs DIR                            where runs live (default: runs)
       --model.X, --data.X, --trainer.X      any other setting, see fit --help
   table --config TABLE.yaml            print a table as it stands
-      [--format text|json|markdown|latex] [--seeds 0,1,2] [--runs DIR]
+      [--format text|json|markdown|latex] [--pairs] [--seeds 0,1,2] [--runs DIR]
   validate, test                       --config RUN/config.yaml --ckpt_path RUN/last.ckpt
                                        (or --model.weights FILE: a published checkpoint)
       [--order reversed|shuffled|static]    of the frames: what the model makes of time

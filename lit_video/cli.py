@@ -63,6 +63,7 @@ class VideoCLI(LightningCLI):
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         """Links, and the keys of an experiment that are not Lightning's."""
         parser.add_argument("--table", type=dict[str, Any] | None, default=None, help="rows of a table (in files)")
+        parser.add_argument("--recipes", type=dict[str, Any] | None, default=None, help="by family (in a scale's file)")
         parser.add_argument(
             "--checkpoint_every", type=float, default=30.0, help="seconds between checkpoints of a run in training"
         )
@@ -77,7 +78,7 @@ class VideoCLI(LightningCLI):
         """The whole configuration as plain data, without what the data set decides."""
         text = self.parser.dump(self.config, skip_none=False, skip_link_targets=True, format="yaml")
         config: dict[str, Any] = yaml.safe_load(text)
-        return {key: value for key, value in config.items() if key not in {"config", "table"}}
+        return {key: value for key, value in config.items() if key not in {"config", "table", "recipes"}}
 
 
 class CheckCLI(VideoCLI):

@@ -12,7 +12,8 @@ from typing import NoReturn
 
 from lit_video.errors import UserError
 from lit_video.report_table import render, summary
-from lit_video.tables import Row, Table, read_result, read_table
+from lit_video.table_file import read_table
+from lit_video.tables import Row, Table, read_result
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,12 @@ class Request:
     def row_args(self, row: Row, seed: int) -> list[str]:
         """Flags of one row for the Lightning command line: files, then the row's settings, then the user's flags.
 
-        The row comes after all files, overlays too: what a table varies must survive a change of scale.
+        The row comes after all files, overlays too: what a table varies must survive a change of scale. A class comes
+        before the settings that it takes.
         """
         files = [arg for path in self.configs for arg in ("--config", str(path))]
-        settings = [f"--{key}={_flag_value(value)}" for key, value in row.settings.items()]
+        classes_first = sorted(row.settings.items(), key=lambda setting: "." in setting[0])
+        settings = [f"--{key}={_flag_value(value)}" for key, value in classes_first]
         return [*files, *settings, *self.flags, f"--seed_everything={seed}"]
 
     def place(self, row: Row, key: str) -> str:
@@ -60,6 +63,7 @@ class Parser(argparse.ArgumentParser):
 def _parser(command: str) -> Parser:
     parser = Parser(command, add_help=False)
     parser.add_argument("--config", "-c", action="append", type=Path, required=True)
+    parser.add_argument("--recipe")
     parser.add_argument("--seeds")
     parser.add_argument("--runs", type=Path, default=Path("runs"))
     return parser
@@ -70,7 +74,7 @@ def fit(argv: list[str]) -> int:
     if {"-h", "--help"} & set(argv) or any(arg.endswith(".help") or arg.startswith("--print_config") for arg in argv):
         from lit_video.cli import show
 
-        return show(["fit", *_without(argv, {"--row", "--seeds", "--runs"})])
+        return show(["fit", *_without(argv, {"--row", "--recipe", "--seeds", "--runs"})])
     request = parse_request(argv)
     if request.single:
         from lit_video.runner import run_row
@@ -89,7 +93,7 @@ def parse_request(argv: list[str]) -> Request:
     parser.add_argument("--row")
     parser.add_argument("--seed_everything", type=int)
     known, flags = parser.parse_known_args(argv)
-    table = read_table(known.config)
+    table = read_table(known.config, known.recipe)
     rows = [table.row(known.row)] if known.row is not None else table.rows
     seeds = _seeds(known.seeds) or [known.seed_everything or 0]
     single = len(rows) == len(seeds) == 1 and (known.row is not None or len(table.rows) == 1)
@@ -123,12 +127,14 @@ def print_table(argv: list[str]) -> int:
     """Print a table from the results that there are."""
     parser = _parser("table")
     parser.add_argument("--format", choices=["text", "json", "markdown", "latex"], default="text")
+    parser.add_argument("--pairs", action="store_true")
     if {"-h", "--help"} & set(argv):
-        print("usage: python -m lit_video table --config TABLE.yaml [--config SCALE.yaml] [--seeds 0,1,2] [--runs DIR]")
-        print("                                 [--format text|json|markdown|latex]")
+        print("usage: python -m lit_video table --config TABLE.yaml [--config SCALE.yaml] [--recipe NAME] [--runs DIR]")
+        print("                                 [--seeds 0,1,2] [--format text|json|markdown|latex] [--pairs]")
         return 0
     known = parser.parse_args(argv)
-    print(render(summary(read_table(known.config), known.runs, _seeds(known.seeds)), known.format))
+    found = summary(read_table(known.config, known.recipe), known.runs, _seeds(known.seeds))
+    print(render(found, known.format, known.pairs))
     return 0
 
 

@@ -11,16 +11,29 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from lit_video.table_statistics import (
+    agreement_summary,
+    comparable,
+    interval_text,
+    pairs_summary,
+    row_findings,
+    sentences,
+)
 from lit_video.tables import Row, Table, results
 
 Format = Literal["text", "json", "markdown", "latex"]
 NOT_RUN = "not run"
+PAPER_ONLY = "paper only"
 OTHER_ORDERS = ("reversed/", "shuffled/", "static/")  # of the frames of a clip, see data.test_orders
 
 
 def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, Any]:
     """What a table says, as plain data: the paper's numbers, and ours from the ``result.json`` files alone."""
     rows = [_row_summary(row, results(table, runs, row, seeds)) for row in table.rows]
+    hits = comparable(row_findings(table, runs, seeds))
+    papers = {row.name: row.paper[table.metric] for row in table.rows if table.metric in row.paper}
+    measured = {row["name"]: row["metrics"].get(table.metric, {}).get("ours") for row in rows}
+    ours = {name: value for name, value in measured.items() if value is not None}
     return {
         "table": table.name,
         "scale": table.scale,
@@ -28,6 +41,9 @@ def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dic
         "source": table.source,
         "metric": table.metric,
         "rows": rows,
+        "reported": [_row_summary(row, []) for row in table.reported],
+        "agreement": agreement_summary(papers, ours, hits),
+        "pairs": pairs_summary(hits),
     }
 
 
@@ -61,11 +77,23 @@ def _compare(paper: float | None, ours: list[float]) -> dict[str, float | None]:
     }
 
 
-def render(data: dict[str, Any], form: Format) -> str:
-    """A summary as text, JSON, Markdown or LaTeX."""
+def render(data: dict[str, Any], form: Format, pairs: bool = False) -> str:
+    """A summary as text, JSON, Markdown or LaTeX; with ``pairs`` the differences of all rows too."""
     if form == "json":
         return json.dumps(data, indent=2)
-    shown = [data["metric"], *sorted({k for row in data["rows"] for k, v in row["metrics"].items() if v["paper"]})]
+    write = {"text": text_table, "markdown": _markdown, "latex": _latex}[form]
+    parts = [write(*_main_table(data))]
+    if form != "latex":
+        parts += sentences(data)
+    if pairs:
+        parts.append(write(*_pairs_table(data)))
+    return "\n\n".join(parts)
+
+
+def _main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
+    """Title, header and body."""
+    rows = [*data["reported"], *data["rows"]]
+    shown = [data["metric"], *sorted({k for row in rows for k, v in row["metrics"].items() if v["paper"]})]
     shown = list(dict.fromkeys([*shown, *_other_orders(data)]))
     header = ["row", "params", "GMACs", "seconds"]
     for key in shown:
@@ -77,9 +105,15 @@ def render(data: dict[str, Any], form: Format) -> str:
         else:
             header += [f"{name} paper", f"{name} ours", "diff."]
     header.append("seeds")
-    body = [_cells(row, shown) for row in data["rows"]]
-    title = f"{data['title']} - {data['source']}; ours: scale {data['scale']}"
-    return {"text": text_table, "markdown": _markdown, "latex": _latex}[form](title, header, body)
+    body = [_cells(row, shown, PAPER_ONLY) for row in data["reported"]]
+    body += [_cells(row, shown, NOT_RUN) for row in data["rows"]]
+    return f"{data['title']} - {data['source']}; ours: scale {data['scale']}", header, body
+
+
+def _pairs_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
+    labels = {row["name"]: row["label"] for row in data["rows"]}
+    body = [[labels[pair["second"]], labels[pair["first"]], interval_text(pair)] for pair in data["pairs"]]
+    return "Paired differences, with 95 % intervals over test videos and seeds", ["row", "less", "points"], body
 
 
 def _other_orders(data: dict[str, Any]) -> list[str]:
@@ -94,7 +128,7 @@ def _papers_own(key: str) -> bool:
     return "/" not in key
 
 
-def _cells(row: dict[str, Any], shown: list[str]) -> list[str]:
+def _cells(row: dict[str, Any], shown: list[str], missing: str) -> list[str]:
     cells = [row["label"]]
     if row["seeds"]:
         cells += [f"{row['params'] / 1e6:.3g}M", f"{row['gmacs']:.3g} x {row['views']}", f"{row['seconds']:.0f}"]
@@ -104,7 +138,9 @@ def _cells(row: dict[str, Any], shown: list[str]) -> list[str]:
         values = row["metrics"].get(key, _compare(None, []))
         spread = "" if values["std"] is None else f" ± {values['std']:.1f}"
         paper = "" if values["paper"] is None else f"{values['paper']:.1f}"
-        ours = NOT_RUN if values["ours"] is None else f"{values['ours']:.1f}{spread}"
+        ours = missing if values["ours"] is None else f"{values['ours']:.1f}{spread}"
+        if values["ours"] is None and row["seeds"]:
+            ours = "-"  # of another data set's tasks
         if _papers_own(key):
             cells.append(paper)
         elif key.startswith(OTHER_ORDERS):

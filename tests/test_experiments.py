@@ -9,7 +9,7 @@ import torch
 from lit_video.__main__ import main
 from lit_video.cli import CheckCLI, VideoCLI, refuse_ignored
 from lit_video.commands import parse_request
-from lit_video.tables import read_table
+from lit_video.table_file import read_table
 from lit_video.yamlfile import read_yaml
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
