@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from importlib import import_module
 
 from lit_video import __version__
 from lit_video.errors import UserError
@@ -32,6 +34,8 @@ usage: python -m lit_video COMMAND ...
   export --to hf-timesformer|hf-vivit  --ckpt_path RUN/last.ckpt -o DIR: a folder for transformers' from_pretrained
   benchmark model                      time and memory of every scheme on this machine, beside transformers' models
       [--models A,B] [--frames 8] [--batch 1] [--dtype fp32|bf16|fp16] [--scaling] [--json] [--plot FILE]
+  benchmark table --config TABLE.yaml  clips per second of every row, one after the other in rounds
+      [--config SCALE.yaml] [--batch 8] [--repeats 9] [--runs DIR]
   benchmark data ROOT                  CPU time per clip and clips/s of the loader, beside PyTorchVideo
       [--make] [--videos 4] [--clips 4] [--workers 0,1,2] [--gpu-clips 50] [--json] [--plot FILE]
   data check ROOT --dataset NAME       look at every video: what is missing, what is broken; also
@@ -41,7 +45,20 @@ usage: python -m lit_video COMMAND ...
 A finished row is skipped, an interrupted one goes on where it stopped: the same command again is always right.
 """
 
-COMMANDS = "fit, table, validate, test, predict, cost, export, benchmark model, benchmark data, data"
+# of each command the function that runs it, in this package; imported when asked for, because many need torch
+COMMANDS = {
+    "fit": "commands.fit",
+    "table": "commands.print_table",
+    "validate": "cli.validate",
+    "test": "cli.test",
+    "predict": "predict_command.predict",
+    "cost": "cost_command.cost",
+    "export": "export.export",
+    "benchmark model": "benchmark.model.benchmark_model",
+    "benchmark table": "benchmark.table.benchmark_table",
+    "benchmark data": "benchmark.data.benchmark_data",
+    "data": "data_command.data",
+}
 
 
 def main(argv: list[str]) -> int:
@@ -62,43 +79,17 @@ def main(argv: list[str]) -> int:
 
 
 def _dispatch(argv: list[str]) -> int:
-    if argv[0] == "table":
-        from lit_video.commands import print_table
+    words = next((n for n in (2, 1) if " ".join(argv[:n]) in COMMANDS), 0)
+    if not words:
+        raise UserError(f"no command {argv[0]!r}; commands: {', '.join(COMMANDS)} (see --help)")
+    return command(" ".join(argv[:words]))(argv[words:])
 
-        return print_table(argv[1:])
-    if argv[0] == "fit":
-        from lit_video.commands import fit
 
-        return fit(argv[1:])
-    if argv[0] == "cost":
-        from lit_video.cost_command import cost
-
-        return cost(argv[1:])
-    if argv[:2] == ["benchmark", "model"]:
-        from lit_video.benchmark.model import benchmark_model
-
-        return benchmark_model(argv[2:])
-    if argv[:2] == ["benchmark", "data"]:
-        from lit_video.benchmark.data import benchmark_data
-
-        return benchmark_data(argv[2:])
-    if argv[0] == "export":
-        from lit_video.export import export
-
-        return export(argv[1:])
-    if argv[0] == "data":
-        from lit_video.data_command import data
-
-        return data(argv[1:])
-    if argv[0] == "predict":
-        from lit_video.predict_command import predict
-
-        return predict(argv[1:])
-    if argv[0] in {"validate", "test"}:
-        from lit_video.cli import evaluate
-
-        return evaluate(argv)
-    raise UserError(f"no command {argv[0]!r}; commands: {COMMANDS} (see --help)")
+def command(name: str) -> Callable[[list[str]], int]:
+    """The function that runs a command with the arguments that follow its name."""
+    module, _, function = COMMANDS[name].rpartition(".")
+    found: Callable[[list[str]], int] = getattr(import_module(f"lit_video.{module}"), function)
+    return found
 
 
 def run() -> None:

@@ -84,11 +84,19 @@ class VideoCLI(LightningCLI):
 class CheckCLI(VideoCLI):
     """Builds data set and model without memory, so that mistakes show before anything is trained."""
 
+    device = "meta"
+
     def instantiate_classes(self) -> None:
-        """Build data set and model on the meta device; no trainer."""
-        with torch.device("meta"):
+        """Build data set and model on the device; no trainer."""
+        with torch.device(self.device):
             built = self.parser.instantiate(self.config)
         self.datamodule, self.model = built.data, built.model
+
+
+class BuildCLI(CheckCLI):
+    """Builds data set and model in memory, for use without a trainer."""
+
+    device = "cpu"
 
 
 @contextmanager
@@ -140,7 +148,17 @@ def _settings_in(path: Path, group: str) -> dict[str, Any]:
     return (given.get("init_args") or {}) if isinstance(given, dict) else {}
 
 
-def evaluate(argv: list[str]) -> int:
+def validate(argv: list[str]) -> int:
+    """The centre view of every validation video."""
+    return _evaluate(["validate", *argv])
+
+
+def test(argv: list[str]) -> int:
+    """All views of every test video."""
+    return _evaluate(["test", *argv])
+
+
+def _evaluate(argv: list[str]) -> int:
     """``validate`` and ``test`` of LightningCLI, on a run's ``config.yaml`` and checkpoint, or on published weights.
 
     ``--order`` is short for ``--data.order``.

@@ -109,8 +109,8 @@ def run_row(request: Request, row: Row, seed: int) -> int:
         return _train_and_test(request, row, seed, run_dir)
 
 
-def build_row(request: Request, row: Row, seed: int) -> CheckCLI:
-    """Data set and model of a row, on the meta device.
+def build_row(request: Request, row: Row, seed: int, build: type[CheckCLI] = CheckCLI) -> CheckCLI:
+    """Data set and model of a row, on the meta device unless built otherwise.
 
     Raises:
         UserError: a setting is wrong; the message names it.
@@ -118,7 +118,7 @@ def build_row(request: Request, row: Row, seed: int) -> CheckCLI:
     args, where = request.row_args(row, seed), partial(request.place, row)
     refuse_ignored(args, where(""))
     with user_errors(where):
-        return CheckCLI(args)
+        return build(args)
 
 
 def _check(request: Request, row: Row, seed: int) -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from filelock import FileLock
 
-from lit_video.__main__ import main
+from lit_video.__main__ import COMMANDS, command, main
 
 
 def fit(*args):
@@ -160,3 +160,8 @@ def test_what_only_the_run_can_find_out_is_told_too(flag, message, table, tiny, 
     assert fit("--config", table[0], "--runs", tmp_path / "runs", *flags) == 2
     assert message in one_line(capsys)
     assert not list(tmp_path.glob("runs/**/result.json"))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_its_function(name):
+    assert callable(command(name))

@@ -19,6 +19,7 @@ from lit_video.datamodules.fingerprint import data_root
 from lit_video.datamodules.manifest import load_tables
 from lit_video.datamodules.recipes import Recipe, recipe
 from lit_video.datamodules.sampling import Dense, Sampling
+from lit_video.datamodules.subset import share_of
 from lit_video.datamodules.transforms import Augmentation, EvaluationViews, ReleasedViews, TrainingView
 from lit_video.errors import UserError
 
@@ -55,6 +56,7 @@ class VideoDataModule(LightningDataModule):
         broken_percent: see there.
         decoder: ``pyav`` needs nothing else; ``torchcodec`` (an extra) gives the same pixels.
         manifest: of ``data check``; its frame tables spare a scan of every video. ``None`` for none.
+        train_share: share of every class's training videos that is used, above 0 and at most 1.
     """
 
     def __init__(
@@ -77,8 +79,11 @@ class VideoDataModule(LightningDataModule):
         broken_percent: float = 1.0,
         decoder: DecoderName = "pyav",
         manifest: str | None = None,
+        train_share: float = 1.0,
     ) -> None:
         super().__init__()
+        if not 0 < train_share <= 1:
+            raise ValueError(f"train_share is {train_share}, expected above 0 and at most 1")
         for name, value in (("frames", frames), ("image_size", image_size), ("batch_size", batch_size)):
             if value < 1:
                 raise ValueError(f"{name} is {value}, expected at least 1")
@@ -104,6 +109,7 @@ class VideoDataModule(LightningDataModule):
         self.decoder = decoder
         decoder_of(decoder)  # refuse one that does not work here, now
         self.manifest = manifest
+        self.train_share = train_share
         self.found_broken = BrokenVideos(broken, broken_percent)
         # by split, how many videos annotations list and how many of them are used; where a data set counts them
         self.video_counts: dict[str, dict[str, int]] = {}
@@ -196,6 +202,8 @@ class VideoDataModule(LightningDataModule):
 
     def _expected(self, split: Split) -> list[VideoRecord]:
         records = self.records(split)
+        if split == "train":
+            records = share_of(records, self.train_share)
         self.found_broken.expect(split, records)
         return records
 
