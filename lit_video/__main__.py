@@ -34,6 +34,8 @@ usage: python -m lit_video COMMAND ...
       [--models A,B] [--frames 8] [--batch 1] [--dtype fp32|bf16|fp16] [--scaling] [--json] [--plot FILE]
   benchmark data ROOT                  CPU time per clip and clips/s of the loader, beside PyTorchVideo
       [--make] [--videos 4] [--clips 4] [--workers 0,1,2] [--gpu-clips 50] [--json] [--plot FILE]
+  dashboard [--dry-run] [-o DIR]       the W&B workspace and report that compare schemes, of every table
+      [--table NAME ...] [--scale NAME] [--entity E] [--project lit_video]
   data check ROOT --dataset NAME       look at every video: what is missing, what is broken; also
   data stats, data prepare             tables of a data set; videos re-encoded for training (see data --help)
   COMMAND --help                       all options of a command
@@ -41,7 +43,7 @@ usage: python -m lit_video COMMAND ...
 A finished row is skipped, an interrupted one goes on where it stopped: the same command again is always right.
 """
 
-COMMANDS = "fit, table, validate, test, predict, cost, export, benchmark model, benchmark data, data"
+COMMANDS = "fit, table, validate, test, predict, cost, export, benchmark model, benchmark data, dashboard, data"
 
 
 def main(argv: list[str]) -> int:
@@ -82,6 +84,10 @@ def _dispatch(argv: list[str]) -> int:
         from lit_video.benchmark.data import benchmark_data
 
         return benchmark_data(argv[2:])
+    if argv[0] == "dashboard":
+        from lit_video.dashboard.command import dashboard
+
+        return dashboard(argv[1:])
     if argv[0] == "export":
         from lit_video.export import export
 
