@@ -76,14 +76,8 @@ def _dispatch(argv: list[str]) -> int:
         from lit_video.cost_command import cost
 
         return cost(argv[1:])
-    if argv[:2] == ["benchmark", "model"]:
-        from lit_video.benchmark.model import benchmark_model
-
-        return benchmark_model(argv[2:])
-    if argv[:2] == ["benchmark", "data"]:
-        from lit_video.benchmark.data import benchmark_data
-
-        return benchmark_data(argv[2:])
+    if argv[0] == "benchmark":
+        return _benchmark(argv)
     if argv[0] == "dashboard":
         from lit_video.dashboard.command import dashboard
 
@@ -104,6 +98,18 @@ def _dispatch(argv: list[str]) -> int:
         from lit_video.cli import evaluate
 
         return evaluate(argv)
+    raise UserError(f"no command {argv[0]!r}; commands: {COMMANDS} (see --help)")
+
+
+def _benchmark(argv: list[str]) -> int:
+    if argv[1:2] == ["model"]:
+        from lit_video.benchmark.model import benchmark_model
+
+        return benchmark_model(argv[2:])
+    if argv[1:2] == ["data"]:
+        from lit_video.benchmark.data import benchmark_data
+
+        return benchmark_data(argv[2:])
     raise UserError(f"no command {argv[0]!r}; commands: {COMMANDS} (see --help)")
 
 

@@ -35,7 +35,7 @@ def _table(path: Path) -> wandb.Table:
         head, *rows = csv.reader(file)
     text = {"task", "class"}
     return wandb.Table(
-        columns=head,
+        columns=[*head],
         data=[[cell if name in text else _number(cell) for name, cell in zip(head, row, strict=True)] for row in rows],
     )
 

@@ -64,6 +64,9 @@ class RowLogger(WandbLogger):
             folder = f"{self.save_dir}/wandb"
             print(f"W&B: no API key, recording offline; look: wandb leet {folder}; upload: wandb sync", flush=True)
 
+    def log_hyperparams(self, params: Any, *args: Any, **kwargs: Any) -> None:
+        """Nothing more: Lightning's hyper-parameters would replace flat keys of the same names."""
+
     def finish(self, metrics: dict[str, float]) -> None:
         """Record what the test found, as figures, tables and summary, and close the run.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import wandb_workspaces.reports.v2 as wr
 
@@ -105,7 +105,13 @@ def pictures() -> list[Panel]:
 def class_panels() -> list[Panel]:
     """Which classes are taken for which, as W&B's own chart, and the accuracy of every class, as a table."""
     # with all that the library adds when it writes the query, so that what is read back is the same
-    lookup = {"runSets": None, "limit": 500.0, "summaryTable": {"tableKey": CONFUSIONS}, "id": [], "name": []}
+    lookup: dict[str, Any] = {
+        "runSets": None,
+        "limit": 500.0,
+        "summaryTable": {"tableKey": CONFUSIONS},
+        "id": [],
+        "name": [],
+    }
     chart = wr.CustomChart(
         query=lookup,
         chart_name="wandb/confusion_matrix/v1",
