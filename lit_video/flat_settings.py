@@ -22,6 +22,11 @@ def flat_settings(config: Mapping[str, Any]) -> dict[str, Plain]:
     return flat
 
 
+def flat_row(settings: Mapping[str, Any]) -> dict[str, Plain]:
+    """Flat keys of a table's row, whose ``settings`` are named as flags are: ``model.window``, ``model``, ..."""
+    return {key: value for name, setting in settings.items() for key, value in _plain(setting, name)}
+
+
 def flat_key(setting: str) -> str:
     """The flat key of a setting as tables write it: ``model.size.width`` is ``size_width``, ``model`` itself stays."""
     group, *parts = setting.split(".")

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from lit_video.flat_settings import flat_key, flat_settings
+from lit_video.flat_settings import flat_key, flat_row, flat_settings
 
 CONFIG = {
     "seed_everything": 3,
@@ -57,6 +57,12 @@ def test_plain_settings_are_flat_and_the_model_wins():
 )
 def test_the_key_of_a_tables_setting(setting, key):
     assert flat_key(setting) == key
+
+
+def test_the_keys_of_a_row_are_those_of_its_run():
+    row = {"model": "ViViT", "model.size": {"width": 16}, "data.pairs": [2, 1, 1], "model.pool": None}
+    assert flat_row(row) == {"model": "ViViT", "size_width": 16, "pairs": "2,1,1"}
+    assert flat_row(row).items() <= flat_settings(CONFIG).items()
 
 
 def test_settings_need_no_torch():

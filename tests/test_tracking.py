@@ -17,9 +17,9 @@ from lit_video.dashboard.panels import named
 from lit_video.dashboard.report import table_panels
 from lit_video.dashboard.workspace import build_workspace
 from lit_video.findings import Findings, TaskFindings, read_findings, write_findings
-from lit_video.flat_settings import flat_key, flat_settings
+from lit_video.flat_settings import flat_row, flat_settings
 from lit_video.runner import build_row
-from lit_video.tables import read_table
+from lit_video.table_file import read_table
 from lit_video.tracked_findings import CHARTED_CLASSES, tracked_findings
 
 EXPERIMENTS = sorted((Path(__file__).parent.parent / "experiments").glob("*.yaml"))
@@ -147,6 +147,5 @@ def test_what_a_table_varies_is_a_flat_key_of_its_runs(path, tiny, letters):
     for row in asked.rows:
         flat = flat_settings(build_row(asked, row, 0).resolved())
         for name, value in row.settings.items():
-            if value is not None:
-                shown = ",".join(map(str, value)) if isinstance(value, list) else value
-                assert flat[flat_key(name)] == shown
+            for key, plain in flat_row({name: value}).items():
+                assert flat[key] == plain, name

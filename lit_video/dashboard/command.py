@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,13 +12,15 @@ from typing import TYPE_CHECKING
 from lit_video.commands import Parser
 from lit_video.errors import UserError
 from lit_video.files import write_atomically
-from lit_video.tables import Table, read_table
+from lit_video.table_file import read_table
+from lit_video.tables import Table
 from lit_video.wandb_key import has_key
 
 if TYPE_CHECKING:
     from lit_video.dashboard.panels import Panel
 
 EXPERIMENTS = Path("experiments")
+SCALES = EXPERIMENTS / "scale"
 UNCHECKED = """\
 checked: both files read back to the same text; names of panels are those that runs log (tests/test_dashboard.py)
 not checked, for want of a server: how W&B draws them. Runs in report.json have no project of their own; saving adds it.
@@ -53,16 +54,16 @@ def _flags(argv: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--table", nargs="+", default=[], metavar="NAME", help="of experiments/NAME.yaml (default: all)"
     )
-    parser.add_argument("--scale", help="runs of this scale (default: of each table's own)")
+    parser.add_argument("--scale", help="of experiments/scale/NAME.yaml (default: each table's own)")
     parser.add_argument("-o", dest="out", type=Path, metavar="DIR", help="folder of --dry-run (default: dashboard)")
     return parser.parse_args(argv)
 
 
 def _tables(names: Sequence[str], scale: str | None) -> list[Table]:
-    """The tables asked for, of ``experiments`` in the working directory.
+    """The tables asked for, of ``experiments`` in the working directory, at their own scale or at another.
 
     Raises:
-        UserError: there are none, or not this one.
+        UserError: there are none, or not this one, or not at this scale.
     """
     found = {path.stem: path for path in sorted(EXPERIMENTS.glob("*.yaml"))}
     if not found:
@@ -70,8 +71,12 @@ def _tables(names: Sequence[str], scale: str | None) -> list[Table]:
     for name in names:
         if name not in found:
             raise UserError(f"--table: no table {name!r}; tables: {', '.join(found)}")
-    tables = [read_table([found[name]]) for name in dict.fromkeys(names or found)]
-    return [replace(table, scale=scale or table.scale) for table in tables]
+    overlay = SCALES / f"{scale}.yaml"
+    if scale and not overlay.exists():
+        raise UserError(
+            f"--scale: no {overlay}; scales: {', '.join(sorted(path.stem for path in SCALES.glob('*.yaml')))}"
+        )
+    return [read_table([found[name], *([overlay] if scale else [])]) for name in dict.fromkeys(names or found)]
 
 
 def _write(tables: Sequence[Table], entity: str, project: str, folder: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import wandb_workspaces.reports.v2 as wr
 
-from lit_video.flat_settings import flat_key
+from lit_video.flat_settings import flat_row
 from lit_video.tables import Table
 
 Panel: TypeAlias = (
@@ -32,10 +32,10 @@ def varied(tables: Iterable[Table]) -> list[str]:
     """Flat config keys of the settings that tell the rows of these tables apart, each once, in the tables' order."""
     keys: list[str] = []
     for table in tables:
-        settings = [row.settings for row in table.rows]
-        for name in dict.fromkeys(name for row in settings for name in row):
-            if len({str(row.get(name)) for row in settings}) > 1:
-                keys.append("scheme" if name == "model" else flat_key(name))
+        rows = [flat_row(row.settings) for row in table.rows]
+        for key in dict.fromkeys(key for row in rows for key in row):
+            if len({row.get(key) for row in rows}) > 1:
+                keys.append("scheme" if key == "model" else key)
     return list(dict.fromkeys(keys))
 
 

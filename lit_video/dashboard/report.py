@@ -66,9 +66,9 @@ def commands(table: Table) -> list[str]:
 
 def _text(table: Table) -> list[wr.H2 | wr.P | wr.CodeBlock | wr.MarkdownBlock]:
     lines = ["| row | name | paper |", "|---|---|---|"]
-    for row in table.rows:
+    for name, row in [*((row.name, row) for row in table.rows), *(("only the paper's", row) for row in table.reported)]:
         paper = ", ".join(f"{key} {value:g}" for key, value in row.paper.items())
-        lines.append(f"| {row.name} | {row.label.replace('|', '/')} | {paper or '-'} |")
+        lines.append(f"| {name} | {row.label.replace('|', '/')} | {paper or '-'} |")
     return [
         wr.H2(f"{table.title} ({table.name})"),
         wr.P(f"Source: {table.source or 'none'}. Scale: {table.scale}."),
