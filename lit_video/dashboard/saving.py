@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-import requests
 import wandb
 
 from lit_video.dashboard.report import build_report
@@ -19,13 +19,22 @@ def save(tables: Sequence[Table], entity: str | None, project: str) -> None:
     Raises:
         UserError: W&B cannot be reached, refuses, or has no such project.
     """
-    try:
+    with refusals():
         owner = entity or wandb.Api().default_entity
-        if not owner:
-            raise UserError("--entity: W&B knows no default for this key; give the user or team")
-        workspace = build_workspace(tables, owner, project).save()
-        report = build_report(tables, owner, project, look_up=True).save()
-    except (wandb.Error, ValueError, requests.RequestException) as error:
+    if not owner:
+        raise UserError("--entity: W&B knows no default for this key; give the user or team")
+    workspace = build_workspace(tables, owner, project)
+    report = build_report(tables, owner, project, look_up=True)
+    with refusals():
+        print(f"workspace: {workspace.save().url}", flush=True)
+        print(f"report: {report.save().url}", flush=True)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Tell in one line what W&B's client reports."""
+    try:
+        yield
+    except Exception as error:  # its errors have no class in common
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(f"W&B: {reason[:300]}") from error
-    print(f"workspace: {workspace.url}\nreport: {report.url}")
