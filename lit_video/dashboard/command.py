@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 EXPERIMENTS = Path("experiments")
 SCALES = EXPERIMENTS / "scale"
 CHECKED = """\
-checked: both files read back to the same text; an X-ViT run logs every name above (tests/test_tracking.py), other
-schemes all but the settings that they do not have
+checked: both files read back to the same text; runs log the names above (tests/test_tracking.py), but for settings that
+their scheme does not have, and figures/attention, which needs an attention.png in the run's folder before the run ends
 not checked, for want of a server: how W&B draws them. Runs in report.json have no project of their own; saving adds it.
 """
 
