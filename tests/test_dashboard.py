@@ -179,7 +179,7 @@ def test_tables_and_scale_can_be_chosen(tmp_path, capsys):
     ("flags", "message"),
     [
         ([], "no W&B API key: run wandb login or set WANDB_API_KEY, or look at the files of --dry-run"),
-        (["--table", "nowhere", "--dry-run"], "--table: no table 'nowhere'; tables: ablation_tw, "),
+        (["--table", "nowhere", "--dry-run"], "--table: no table 'nowhere'; tables: "),
         (["--scale", "nowhere", "--dry-run"], "--scale: no experiments/scale/nowhere.yaml; scales: "),
         (["-o", "somewhere"], "-o is for --dry-run"),
         (["--dry-run", "-o", "README.md"], "-o: cannot write README.md (File exists); give another folder"),
