@@ -77,7 +77,7 @@ class RunCLI(VideoCLI):
         if settings.logger in (None, True) and not settings.fast_dev_run:
             self.logger = RowLogger(self.run_dir, self.facts, self.resolved(), self.row)
             kwargs["logger"] = self.logger
-            kwargs["callbacks"] += [TrackRow(self.logger, self.datamodule.class_names), LearningRateMonitor("step")]
+            kwargs["callbacks"] += [TrackRow(self.logger), LearningRateMonitor("step")]
         return super().instantiate_trainer(**kwargs)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import netrc
 import os
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,11 @@ from lightning.pytorch.loggers import WandbLogger
 
 from lit_video.datamodules.fingerprint import data_digest
 from lit_video.datamodules.seeding import digest
-from lit_video.modules.metrics import VideoAccuracy
+from lit_video.flat_settings import flat_settings
+from lit_video.scheme_names import scheme_name
 from lit_video.tables import Row
+from lit_video.tracked_findings import tracked_findings
+from lit_video.wandb_key import offline
 
 
 class RowLogger(WandbLogger):
@@ -25,7 +27,7 @@ class RowLogger(WandbLogger):
     Args:
         run_dir: folder of the run; W&B writes to ``run_dir/wandb``.
         facts: flat facts of the run (table, row, seed, commit, params, ...), which dashboards group and filter by.
-        config: the resolved configuration.
+        config: the resolved configuration; its plain settings become flat keys too, and ``scheme`` the model's name.
         row: the table's row, whose paper numbers go to the summary.
     """
 
@@ -33,6 +35,8 @@ class RowLogger(WandbLogger):
         # records reach the disk within a second, so a killed run keeps them; tables stay inside the run's folder
         os.environ.setdefault("WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL", "1")
         os.environ.setdefault("WANDB_DATA_DIR", str(run_dir / "wandb"))
+        # a setting called views is not their number
+        self.facts = flat_settings(config) | facts | {"scheme": scheme_name(config["model"])}
         name = f"{facts['table']}-{facts['scale']}-{facts['row']}-seed{facts['seed']}"
         super().__init__(
             name=str(facts["row"]),
@@ -42,13 +46,12 @@ class RowLogger(WandbLogger):
             id=f"{name}-{digest(str(config)) % 16**6:06x}",
             group=str(facts["table"]),
             job_type="fit",
-            tags=[str(facts[key]) for key in ("table", "scale", "row")] + [f"seed{facts['seed']}"],
+            tags=[str(self.facts[key]) for key in ("table", "scale", "row", "scheme")] + [f"seed{facts['seed']}"],
             resume="allow",
         )
         # W&B warns of this argument, which Lightning passes whatever its value
         self._wandb_init.pop("anonymous", None)
-        scheme = config["model"]["class_path"].rpartition(".")[2]
-        self.facts = _settings(config) | facts | {"scheme": scheme}  # a setting called views is not their number
+        self.run_dir = run_dir
         self.config = config
         self.paper = {f"paper/{key}": value for key, value in row.paper.items()}
 
@@ -61,60 +64,31 @@ class RowLogger(WandbLogger):
             folder = f"{self.save_dir}/wandb"
             print(f"W&B: no API key, recording offline; look: wandb leet {folder}; upload: wandb sync", flush=True)
 
+    def log_hyperparams(self, params: Any, *args: Any, **kwargs: Any) -> None:
+        """Nothing more: Lightning's hyper-parameters would replace flat keys of the same names."""
+
     def finish(self, metrics: dict[str, float]) -> None:
-        """Record the comparison with the paper as a table, and close the run."""
+        """Record what the test found, as figures, tables and summary, and close the run.
+
+        The comparison with the paper is the table ``result``; the files of the run's folder are taken as they are
+        (see :func:`~lit_video.tracked_findings.tracked_findings`).
+        """
         rows = [[key, value, self.paper.get(f"paper/{key}")] for key, value in metrics.items()]
         self.log_table("result", columns=["metric", "ours", "paper"], data=rows)
+        if found := tracked_findings(self.run_dir):
+            self.experiment.log(found)
+        self.experiment.summary.update(metrics)
         self.experiment.finish()
 
 
 class TrackRow(Callback):
-    """Opens the run's record when training begins and logs per-class accuracy after the test."""
+    """Opens the run's record when training begins."""
 
-    def __init__(self, logger: RowLogger, class_names: list[str] | dict[str, list[str]]) -> None:
+    def __init__(self, logger: RowLogger) -> None:
         self.logger = logger
-        self.class_names = class_names if isinstance(class_names, dict) else {"": class_names}
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Record the configuration, on one process."""
         if trainer.is_global_zero:
             self.logger.facts["data_digest"] = data_digest(trainer.datamodule)  # type: ignore[attr-defined]
             self.logger.begin()
-
-    def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Accuracy of every class, a table for each task; of tests beside the run's own there is no record."""
-        if self.logger not in trainer.loggers:
-            return
-        accuracy = pl_module.test_accuracy
-        assert isinstance(accuracy, VideoAccuracy)
-        with accuracy.sync_context():  # every process's share, on every process
-            tasks = accuracy.per_task()
-        for task, (logits, target) in tasks.items() if trainer.is_global_zero else ():
-            hits = logits.argmax(1) == target
-            rows = [
-                [name, 100 * float(hits[target == i].float().mean()), int((target == i).sum())]
-                for i, name in enumerate(self.class_names[task])
-                if (target == i).any()
-            ]
-            key = f"test/{task}_classes" if task else "test/classes"
-            self.logger.log_table(key, columns=["class", "top1", "videos"], data=rows)
-
-
-def offline() -> bool:
-    """Whether no key for the W&B server is configured, or ``WANDB_MODE`` asks for offline."""
-    if "WANDB_MODE" in os.environ:
-        return os.environ["WANDB_MODE"] == "offline"
-    if os.environ.get("WANDB_API_KEY"):
-        return False
-    host = os.environ.get("WANDB_BASE_URL", "api.wandb.ai").split("//")[-1].rstrip("/")
-    try:
-        return netrc.netrc().authenticators(host) is None
-    except (OSError, netrc.NetrcParseError):
-        return True
-
-
-def _settings(config: dict[str, Any]) -> dict[str, Any]:
-    """The model's plain settings as flat keys (``window``, ``ratio``, ...), and the data set's."""
-    model, data = config["model"]["init_args"], config["data"]["init_args"]
-    flat = {key: value for key, value in (data | model).items() if isinstance(value, str | int | float | bool)}
-    return flat | {"data": config["data"]["class_path"].rpartition(".")[2]}

@@ -192,10 +192,11 @@ def test_a_row_trains_and_tests_two_heads_from_the_command_line(table, tiny, tmp
     assert main(["fit", "--config", str(table[0]), "--runs", str(tmp_path / "runs"), *flags]) == 0
     run = tmp_path / "runs/two/default/second/seed0"
     metrics = json.loads((run / "result.json").read_text())["metrics"]
-    assert metrics.keys() == {f"test/{of}_top{k}" for of in ("verb", "noun", "action", "video") for k in (1, 5)}
+    accuracies = {f"test/{of}_top{k}" for of in ("verb", "noun", "action", "video") for k in (1, 5)}
+    assert metrics.keys() == accuracies | {f"test/{task}_calibration_error" for task in ("verb", "noun")}
     assert metrics["test/video_top1"] == metrics["test/action_top1"]
-    tables = [path.name for path in run.glob("wandb/**/media/table/**/*.json")]
-    assert {name.partition("_classes")[0] for name in tables if "_classes" in name} == {"verb", "noun"}
+    (classes,) = run.glob("wandb/**/files/media/table/test/classes_*.table.json")
+    assert {row[0] for row in json.loads(classes.read_text())["data"]} == {"verb", "noun"}
 
     capsys.readouterr()
     assert main(["test", "--config", str(run / "config.yaml"), "--ckpt_path", str(run / "last.ckpt")]) == 0
