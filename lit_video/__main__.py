@@ -38,6 +38,7 @@ usage: python -m lit_video COMMAND ...
       [--config SCALE.yaml] [--batch 8] [--repeats 9] [--runs DIR]
   benchmark data ROOT                  CPU time per clip and clips/s of the loader, beside PyTorchVideo
       [--make] [--videos 4] [--clips 4] [--workers 0,1,2] [--gpu-clips 50] [--json] [--plot FILE]
+  reproduce [--check]                  REPRODUCE.md: what was reproduced at which scale, from benchmarks/results
   dashboard [--dry-run] [-o DIR]       the W&B workspace and report that compare schemes, of every table
       [--table NAME ...] [--scale NAME] [--entity E] [--project lit_video]
   data check ROOT --dataset NAME       look at every video: what is missing, what is broken; also
@@ -59,6 +60,7 @@ COMMANDS = {
     "benchmark model": "benchmark.model.benchmark_model",
     "benchmark table": "benchmark.table.benchmark_table",
     "benchmark data": "benchmark.data.benchmark_data",
+    "reproduce": "reproduce.reproduce",
     "dashboard": "dashboard.command.dashboard",
     "data": "data_command.data",
 }

@@ -24,6 +24,7 @@ from lit_video.tables import Row, Table, results
 Format = Literal["text", "json", "markdown", "latex"]
 NOT_RUN = "not run"
 PAPER_ONLY = "paper only"
+PAIRS = "Paired differences, with 95 % intervals over test videos and seeds"
 OTHER_ORDERS = ("reversed/", "shuffled/", "static/")  # of the frames of a clip, see data.test_orders
 
 
@@ -113,7 +114,7 @@ def _main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
 def _pairs_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
     labels = {row["name"]: row["label"] for row in data["rows"]}
     body = [[labels[pair["second"]], labels[pair["first"]], interval_text(pair)] for pair in data["pairs"]]
-    return "Paired differences, with 95 % intervals over test videos and seeds", ["row", "less", "points"], body
+    return PAIRS, ["row", "less", "points"], body
 
 
 def _other_orders(data: dict[str, Any]) -> list[str]:
