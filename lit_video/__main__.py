@@ -29,6 +29,12 @@ usage: python -m lit_video COMMAND ...
       [--order reversed|shuffled|static]    of the frames: what the model makes of time
   predict --ckpt RUN/last.ckpt VIDEO|FOLDER|GLOB ...   names and probabilities; needs no other file
       [--top 5] [-o FILE.csv|.json] [--features FILE.npz] [--draw FILE.mp4|DIR] [--clips N] [--crops M]
+  attention VIDEO --ckpt RUN/last.ckpt    where the model looks, frame by frame: attention rollout
+      [-o FILE.png|.gif|.mp4] [--layers all|last] [--token T,ROW,COLUMN]
+  attention --heads --ckpt RUN/last.ckpt  of an X-ViT: which frames each head reads
+      [-o FILE.png] (or without a checkpoint: --config TABLE.yaml --row NAME)
+  embed --ckpt RUN/last.ckpt -o FILE.png [VIDEO|FOLDER ...]   features in the plane, coloured by class; without videos
+      [--method tsne|umap] [--csv FILE.csv]                   those of the run's test split
   cost                                 parameters and multiply-adds of every scheme, beside the papers' figures
       [--config TABLE.yaml] [--json] [--plot FILE]
   export --to hf-timesformer|hf-vivit  --ckpt_path RUN/last.ckpt -o DIR: a folder for transformers' from_pretrained
@@ -55,6 +61,8 @@ COMMANDS = {
     "validate": "cli.validate",
     "test": "cli.test",
     "predict": "predict_command.predict",
+    "attention": "attention_command.attention",
+    "embed": "embed_command.embed",
     "cost": "cost_command.cost",
     "export": "export.export",
     "benchmark model": "benchmark.model.benchmark_model",

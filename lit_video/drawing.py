@@ -88,12 +88,9 @@ def _write(source: Path, part: Path, lines: Sequence[str]) -> None:
         for image, pts, base, rate in pictures(source):
             if container is None:
                 container = av.open(str(part), "w", format="mp4")
-                stream = _stream(container, image, base, rate)
+                stream = h264_stream(container, image, base, rate)
                 text = overlay(image.shape[1], image.shape[0], lines)
-            frame = VideoFrame.from_ndarray(blend(image, text), format="rgb24")
-            frame = frame.reformat(format=stream.pix_fmt, dst_colorspace=Colorspace.ITU709)
-            frame.pts, frame.time_base = pts, base
-            container.mux(stream.encode(frame))
+            container.mux(stream.encode(video_frame(blend(image, text), stream, pts, base)))
         if container is not None:
             container.mux(stream.encode())
     finally:
@@ -101,7 +98,8 @@ def _write(source: Path, part: Path, lines: Sequence[str]) -> None:
             container.close()
 
 
-def _stream(container: av.container.OutputContainer, image: Pixels, base: Fraction, rate: Fraction) -> VideoStream:
+def h264_stream(container: av.container.OutputContainer, image: Pixels, base: Fraction, rate: Fraction) -> VideoStream:
+    """A stream for pictures of the size of ``image``, H.264 with the colours of BT.709."""
     stream: VideoStream = container.add_stream("libx264", rate=rate, options={"crf": "18"})
     stream.height, stream.width = image.shape[:2]
     # 4:2:0 has no odd sizes
@@ -110,6 +108,14 @@ def _stream(container: av.container.OutputContainer, image: Pixels, base: Fracti
     context = stream.codec_context
     context.colorspace = context.color_primaries = context.color_trc = Colorspace.ITU709
     return stream
+
+
+def video_frame(image: Pixels, stream: VideoStream, pts: int, base: Fraction) -> VideoFrame:
+    """An RGB picture as a frame of a stream of :func:`h264_stream`, shown at ``pts`` times ``base``."""
+    frame = VideoFrame.from_ndarray(image, format="rgb24")
+    frame = frame.reformat(format=stream.pix_fmt, dst_colorspace=Colorspace.ITU709)
+    frame.pts, frame.time_base = pts, base
+    return frame
 
 
 def pictures(source: Path) -> Iterator[tuple[Pixels, int, Fraction, Fraction]]:

@@ -13,7 +13,7 @@ from lit_video.errors import UserError
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-__all__ = ["check_picture", "plt", "save"]
+__all__ = ["check_picture", "plt", "run_name", "save"]
 
 
 def check_picture(path: Path) -> None:
@@ -44,3 +44,8 @@ def save(figure: Figure, path: Path, quietly: bool = False) -> None:
         plt.close(figure)
     if not quietly:
         print(f"wrote {path}", file=sys.stderr)
+
+
+def run_name(checkpoint: Path) -> Path:
+    """Table, scale, row and seed of a run's checkpoint, as far as its path says: short enough for a title."""
+    return Path(*checkpoint.resolve().parts[-5:])

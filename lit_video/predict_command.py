@@ -30,13 +30,13 @@ def _parser() -> Parser:
     parser = Parser("predict", DESCRIPTION)
     parser.add_argument("videos", nargs="+", metavar="VIDEO|FOLDER|GLOB", help="a folder: all videos below it")
     parser.add_argument("--ckpt", "--ckpt_path", type=Path, required=True, metavar="FILE", help="a run's last.ckpt")
-    parser.add_argument("--top", type=_positive, default=5, metavar="K", help="classes to name (default 5)")
+    parser.add_argument("--top", type=positive, default=5, metavar="K", help="classes to name (default 5)")
     parser.add_argument(
-        "--output", "-o", type=_ending(".csv", ".json"), metavar="FILE", help="write them, as .csv or .json"
+        "--output", "-o", type=ending(".csv", ".json"), metavar="FILE", help="write them, as .csv or .json"
     )
     parser.add_argument(
         "--features",
-        type=_ending(".npz"),
+        type=ending(".npz"),
         metavar="FILE",
         help="write what enters the classifier's last layer, averaged over the views: arrays features, paths, logits, "
         "class_names, tasks (.npz)",
@@ -47,11 +47,11 @@ def _parser() -> Parser:
         metavar="FILE|DIR",
         help="write the video with its prediction on it, as .mp4, without sound; of several videos, into a folder",
     )
-    parser.add_argument("--clips", type=_positive, metavar="N", help="views in time (default: as tested in training)")
-    parser.add_argument("--crops", type=_positive, metavar="M", help="views in space of each (likewise)")
+    parser.add_argument("--clips", type=positive, metavar="N", help="views in time (default: as tested in training)")
+    parser.add_argument("--crops", type=positive, metavar="M", help="views in space of each (likewise)")
     parser.add_argument("--device", choices=["cpu", "cuda"], help="default: cuda where there is one")
-    parser.add_argument("--batch", type=_positive, default=8, metavar="B", help="clips at a time (default 8)")
-    parser.add_argument("--workers", type=_natural, default=2, metavar="W", help="processes that decode (default 2)")
+    parser.add_argument("--batch", type=positive, default=8, metavar="B", help="clips at a time (default 8)")
+    parser.add_argument("--workers", type=natural, default=2, metavar="W", help="processes that decode (default 2)")
     return parser
 
 
@@ -69,7 +69,9 @@ def check_file(flag: str, path: Path) -> None:
         raise UserError(f"{flag} {path}: writing there is not permitted")
 
 
-def _ending(*endings: str) -> Callable[[str], Path]:
+def ending(*endings: str) -> Callable[[str], Path]:
+    """Type of an argument that names a file with one of these endings."""
+
     def path(text: str) -> Path:
         if Path(text).suffix.lower() not in endings:
             raise ArgumentTypeError(f"{text} ends in none of {', '.join(endings)}")
@@ -78,11 +80,13 @@ def _ending(*endings: str) -> Callable[[str], Path]:
     return path
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """Type of an argument that is 1, 2, 3, ..."""
     return _at_least(text, 1)
 
 
-def _natural(text: str) -> int:
+def natural(text: str) -> int:
+    """Type of an argument that is 0, 1, 2, ..."""
     return _at_least(text, 0)
 
 

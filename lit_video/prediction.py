@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from rich.console import Console
@@ -23,6 +24,8 @@ from lit_video.drawing import draw, drawn_paths
 from lit_video.errors import UserError
 from lit_video.network.head import head_inputs
 from lit_video.prediction_report import Prediction, predictions, print_table, write_features, write_predictions
+
+Videos = TypeVar("Videos", bound=OwnVideos)
 
 
 @dataclass(frozen=True)
@@ -96,10 +99,19 @@ def own_videos(trained: Trained, paths: Sequence[Path], asked: Namespace) -> Own
     Raises:
         UserError: the sampling cannot give these views.
     """
+    return evaluated(partial(OwnVideos, paths), trained, asked)
+
+
+def evaluated(build: Callable[..., Videos], trained: Trained, asked: Namespace) -> Videos:
+    """A data set on the evaluation path of the model's, but for the views that are asked for.
+
+    Raises:
+        UserError: the sampling cannot give these views.
+    """
     views = {"test_clips": asked.clips, "test_crops": asked.crops}
     settings = trained.settings | {name: count for name, count in views.items() if count}
     try:
-        return OwnVideos(paths, **settings, batch_size=asked.batch, num_workers=asked.workers, broken="report")
+        return build(**settings, batch_size=asked.batch, num_workers=asked.workers, broken="report")
     except ValueError as error:
         raise UserError(f"--clips, --crops: {error}") from error
 

@@ -1,0 +1,29 @@
+"""Which frames each head of X-ViT's mixing attention reads, channel by channel."""
+
+from __future__ import annotations
+
+import torch
+from einops import rearrange
+from torch import Tensor
+
+from lit_video.attention import Mixing, Scheme, Space
+from lit_video.attention.mixing import borrow
+
+
+def channel_offsets(scheme: Scheme) -> Tensor:
+    """Distance of the frame that every channel of every head is read from, ``(a, c)``; 0 is the token's own frame.
+
+    That of a frame whose neighbours exist: beyond a clip's or a segment's ends channels are zeros.
+
+    Raises:
+        ValueError: a scheme whose channels do not move between frames in a fixed way.
+    """
+    if isinstance(scheme, Space):
+        return torch.zeros(scheme.attn.heads, scheme.attn.norm.normalized_shape[0] // scheme.attn.heads).long()
+    if not isinstance(scheme, Mixing):
+        raise ValueError(f"{type(scheme).__name__} lends no channels")
+    heads, width, window = scheme.attn.heads, scheme.attn.norm.normalized_shape[0], scheme.plan.window
+    # every channel of a frame says how far that frame is
+    frames = torch.arange(-window, window + 1.0).view(1, -1, 1, 1).expand(1, -1, scheme.groups, width // scheme.groups)
+    lent = borrow(frames.contiguous(), scheme.offsets, scheme.fold)[0, window]
+    return rearrange(lent.reshape(-1), "(a c) -> a c", a=heads).long()
