@@ -24,6 +24,8 @@ usage: python -m lit_video COMMAND ...
       --model.X, --data.X, --trainer.X      any other setting, see fit --help
   table --config TABLE.yaml            print a table as it stands
       [--format text|json|markdown|latex] [--pairs] [--seeds 0,1,2] [--runs DIR]
+  report RUNS... [-o report.html]      one page of tables, statistics, curves and confusions; opens without a server
+      [--experiments DIR]                   where the tables' YAML files are (default: experiments)
   validate, test                       --config RUN/config.yaml --ckpt_path RUN/last.ckpt
                                        (or --model.weights FILE: a published checkpoint)
       [--order reversed|shuffled|static]    of the frames: what the model makes of time
@@ -58,6 +60,7 @@ A finished row is skipped, an interrupted one goes on where it stopped: the same
 COMMANDS = {
     "fit": "commands.fit",
     "table": "commands.print_table",
+    "report": "report_command.report",
     "validate": "cli.validate",
     "test": "cli.test",
     "predict": "predict_command.predict",

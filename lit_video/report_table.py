@@ -30,7 +30,7 @@ OTHER_ORDERS = ("reversed/", "shuffled/", "static/")  # of the frames of a clip,
 
 def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, Any]:
     """What a table says, as plain data: the paper's numbers, and ours from the ``result.json`` files alone."""
-    rows = [_row_summary(row, results(table, runs, row, seeds)) for row in table.rows]
+    rows = [row_summary(row, results(table, runs, row, seeds)) for row in table.rows]
     hits = comparable(row_findings(table, runs, seeds))
     papers = {row.name: row.paper[table.metric] for row in table.rows if table.metric in row.paper}
     measured = {row["name"]: row["metrics"].get(table.metric, {}).get("ours") for row in rows}
@@ -42,13 +42,14 @@ def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dic
         "source": table.source,
         "metric": table.metric,
         "rows": rows,
-        "reported": [_row_summary(row, []) for row in table.reported],
+        "reported": [row_summary(row, []) for row in table.reported],
         "agreement": agreement_summary(papers, ours, hits),
         "pairs": pairs_summary(hits),
     }
 
 
-def _row_summary(row: Row, found: list[dict[str, Any]]) -> dict[str, Any]:
+def row_summary(row: Row, found: list[dict[str, Any]]) -> dict[str, Any]:
+    """A row as plain data, from the ``result.json`` of its seeds."""
     metrics = sorted({key for result in found for key in result["metrics"]} | row.paper.keys())
     return {
         "name": row.name,
@@ -65,7 +66,7 @@ def _row_summary(row: Row, found: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _values(found: list[dict[str, Any]], key: str) -> list[float]:
     """What the runs measured; nothing for a number that only the paper has."""
-    return [] if _papers_own(key) else [result["metrics"][key] for result in found if key in result["metrics"]]
+    return [] if papers_own(key) else [result["metrics"][key] for result in found if key in result["metrics"]]
 
 
 def _compare(paper: float | None, ours: list[float]) -> dict[str, float | None]:
@@ -93,13 +94,11 @@ def render(data: dict[str, Any], form: Format, pairs: bool = False) -> str:
 
 def _main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
     """Title, header and body."""
-    rows = [*data["reported"], *data["rows"]]
-    shown = [data["metric"], *sorted({k for row in rows for k, v in row["metrics"].items() if v["paper"]})]
-    shown = list(dict.fromkeys([*shown, *_other_orders(data)]))
+    shown = shown_metrics(data)
     header = ["row", "params", "GMACs", "seconds"]
     for key in shown:
-        name = key.rpartition("/")[2].removeprefix("video_").replace("_", " ")
-        if _papers_own(key):
+        name = metric_name(key)
+        if papers_own(key):
             header.append(f"{name} paper")
         elif key.startswith(OTHER_ORDERS):
             header.append(f"{name} {key.partition('/')[0]}")
@@ -117,6 +116,13 @@ def _pairs_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]
     return PAIRS, ["row", "less", "points"], body
 
 
+def shown_metrics(data: dict[str, Any]) -> list[str]:
+    """What a table has columns for: its metric, what the paper prints, its metric with frames in other orders."""
+    rows = [*data["reported"], *data["rows"]]
+    printed = {key for row in rows for key, value in row["metrics"].items() if value["paper"]}
+    return list(dict.fromkeys([data["metric"], *sorted(printed), *_other_orders(data)]))
+
+
 def _other_orders(data: dict[str, Any]) -> list[str]:
     """The table's metric with the frames in other orders, where it was measured."""
     found = {key for row in data["rows"] for key in row["metrics"]}
@@ -124,7 +130,12 @@ def _other_orders(data: dict[str, Any]) -> list[str]:
     return [key for key in keys if key in found]
 
 
-def _papers_own(key: str) -> bool:
+def metric_name(key: str) -> str:
+    """A metric in a table's header: ``top1`` for ``test/video_top1``."""
+    return key.rpartition("/")[2].removeprefix("video_").replace("_", " ")
+
+
+def papers_own(key: str) -> bool:
     """Whether a number is of another data set of the paper's, which a run does not measure (``K400 top-1``)."""
     return "/" not in key
 
@@ -142,7 +153,7 @@ def _cells(row: dict[str, Any], shown: list[str], missing: str) -> list[str]:
         ours = missing if values["ours"] is None else f"{values['ours']:.1f}{spread}"
         if values["ours"] is None and row["seeds"]:
             ours = "-"  # of another data set's tasks
-        if _papers_own(key):
+        if papers_own(key):
             cells.append(paper)
         elif key.startswith(OTHER_ORDERS):
             cells.append(ours)

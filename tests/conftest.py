@@ -4,7 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from fake_runs import EXPERIMENTS, ROWS, write_table_runs
 
+from lit_video.__main__ import main
 from lit_video.quiet import quiet
 
 ROOT = Path(__file__).parent.parent
@@ -85,3 +87,25 @@ def letters(tmp_path):
     rows = [f"{name}.mp4,{name[0]},{name[3]},{name[1]}" for name in names]
     (tmp_path / "labels.csv").write_text("\n".join(["path,label,speaker,repetition", *rows]) + "\n")
     return tmp_path
+
+
+@pytest.fixture
+def fake_runs(tmp_path):
+    """Three of five rows of a table, two seeds each."""
+    return write_table_runs(tmp_path / "runs", "timesformer_schemes", seeds=2, rows=ROWS, videos=60).parents[1]
+
+
+@pytest.fixture
+def write_report(tmp_path, capsys):
+    """Make a report of some folders: the page, or the message that says why not."""
+
+    def make(*places, experiments=EXPERIMENTS):
+        page = tmp_path / "report.html"
+        status = main(["report", *map(str, places), "-o", str(page), "--experiments", str(experiments)])
+        told = capsys.readouterr().err.strip()
+        if status == 0:
+            return page.read_text()
+        assert status == 2 and told.startswith("error: ") and len(told.splitlines()) == 1
+        return told
+
+    return make

@@ -1,0 +1,96 @@
+"""Folders of runs for tests of the report: numbers from a generator, for the tables of experiments/."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from lit_video.curves import write_curves
+from lit_video.findings import Findings, TaskFindings, write_findings
+from lit_video.table_file import read_table
+
+EXPERIMENTS = Path(__file__).parent.parent / "experiments"
+ROWS = ["space", "joint", "divided"]  # of timesformer_schemes, the rows that most tests have runs of
+
+
+def write_table_runs(runs, name, scale="fake", seeds=3, classes=8, videos=240, rows=None, throughput=True):
+    """Runs of every row of a table, and their throughput; returns the folder of the scale."""
+    table = replace(read_table([EXPERIMENTS / f"{name}.yaml"]), scale=scale)
+    rng = np.random.default_rng(0)
+    target = rng.integers(0, classes, videos)
+    speeds = {}
+    for i, row in enumerate(rows if rows is not None else [row.name for row in table.rows]):
+        speed = 40.0 / (1 + 0.3 * i)
+        speeds[row] = {"clips_per_second": speed, "low": 0.95 * speed, "high": 1.08 * speed}
+        for seed in range(seeds):
+            write_run(runs / name / scale / row / f"seed{seed}", rng, target, classes, 1 + 0.5 * i)
+    folder = runs / name / scale
+    if throughput:
+        measured = {"device": "FAKE GPU", "versions": {}, "commit": "fake", "command": "fake", "rows": speeds}
+        (folder / "throughput.json").write_text(json.dumps(measured))
+    return folder
+
+
+def write_run(folder, rng, target, classes, skill):
+    """One run: logits that favour the right class the more, the greater the skill."""
+    folder.mkdir(parents=True)
+    logits = rng.normal(size=(len(target), classes)).astype(np.float32)
+    logits[np.arange(len(target)), target] += skill
+    names = [f"class {i} of things" for i in range(classes)]
+    task = TaskFindings(logits, target, names)
+    write_findings(folder, Findings(np.arange(len(target)), {"": task}))
+    top1 = 100 * float(task.hits().mean())
+    points = [
+        {
+            "epoch": epoch,
+            "step": 32 * epoch,
+            "train/loss": 2.5 / (1 + 0.3 * epoch) + 0.05 * rng.normal(),
+            "train/clip_top1": top1 * (1 - 0.8**epoch) + rng.normal(),
+        }
+        | ({"val/loss": 2.4 / (1 + 0.2 * epoch), "val/clip_top1": top1 * (1 - 0.85**epoch)} if epoch % 2 else {})
+        for epoch in range(12)
+    ]
+    write_curves(folder, points)
+    row, scale, table = folder.parent, folder.parents[1], folder.parents[2]
+    write_result(
+        folder,
+        table=table.name,
+        scale=scale.name,
+        row=row.name,
+        seed=int(folder.name[4:]),
+        gmacs=0.05 * skill,
+        metrics={"test/video_top1": top1, "test/video_top5": 100 * float(task.hits(5).mean())},
+        test_videos=len(target),
+    )
+
+
+def write_result(folder, **changes):
+    """``result.json`` as a run writes it, with changes; a change to ``None`` leaves the key out."""
+    result = {
+        "commit": "fake00000000",
+        "scheme": "XViT",
+        "params": 1_500_000,
+        "views": 3,
+        "test_broken": 0,
+        "data_digest": "00fake00",
+        "steps": 384,
+        "seconds": 12.5,
+        "device": "FAKE GPU",
+        "command": "fake",
+    }
+    result = {key: value for key, value in (result | changes).items() if value is not None}
+    (folder / "result.json").write_text(json.dumps(result))
+
+
+def change_result(folder, **changes):
+    """Change keys of a ``result.json``; ``None`` removes a key."""
+    old = json.loads((folder / "result.json").read_text())
+    (folder / "result.json").write_text(
+        json.dumps({key: value for key, value in (old | changes).items() if value is not None})
+    )
+
+
+def seed_dir(runs, row="space", seed=0):
+    """Folder of a run of timesformer_schemes."""
+    return runs / "timesformer_schemes" / "fake" / row / f"seed{seed}"
