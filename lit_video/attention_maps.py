@@ -17,8 +17,8 @@ from lit_video.modules import VideoClassifier
 from lit_video.moving_picture import encoded
 from lit_video.network.transformer import VideoTransformer
 from lit_video.prediction import device, find_videos, own_videos
-from lit_video.prediction_report import predictions
-from lit_video.visual.rollout import rollout, tubelet_frames
+from lit_video.prediction_report import Prediction, predictions
+from lit_video.visual.rollout import Rollout, rollout, tubelet_frames
 
 
 def draw_attention(asked: Namespace) -> int:
@@ -78,14 +78,27 @@ def look(trained: Trained, network: VideoTransformer, video: Path, asked: Namesp
         found = rollout(network, clip, asked.token, asked.layers == "last")
     except ValueError as error:
         raise UserError(f"--token: {error}" if asked.token else f"--ckpt: {error}") from error
-    best = predictions([video], found.logits.float().cpu(), trained.class_names, top=1)[0].lines()[0].split("%", 1)
-    tubelets = tubelet_frames(network.embed.patches, clip.shape[2])
-    seen = sorted((frame, number) for number, frames in enumerate(tubelets) for frame in frames)
+    guess = predictions([video], found.logits.float().cpu(), trained.class_names, top=1)[0]
+    return looked_at(network, found, raw["clip"][0, 0], guess, subtitle(asked), asked.token)
+
+
+def looked_at(
+    network: VideoTransformer,
+    found: Rollout,
+    frames: Tensor,
+    guess: Prediction,
+    subtitle: str,
+    start: tuple[int, int, int] | None = None,
+) -> Looked:
+    """A rollout beside the frames ``(t, 3, height, width)`` that it was made of, and what they were taken for."""
+    best = guess.lines()[0].split("%", 1)
+    tubelets = tubelet_frames(network.embed.patches, len(frames))
+    seen = sorted((frame, number) for number, numbers in enumerate(tubelets) for frame in numbers)
     numbers, places = [frame for frame, _ in seen], [number for _, number in seen]
-    pixels: Tensor = raw["clip"][0, 0][numbers].permute(0, 2, 3, 1)
+    pixels = frames[numbers].permute(0, 2, 3, 1).numpy()
     maps = found.patches.double().cpu() * found.patches.numel()
-    lines = [f"{best[1].strip()}, {best[0].strip()} %   {video.name}", subtitle(asked)]
-    return Looked(pixels.numpy(), numbers, maps[places].numpy(), places, brightest(maps, asked.token), lines)
+    lines = [f"{best[1].strip()}, {best[0].strip()} %   {guess.path.name}", subtitle]
+    return Looked(pixels, numbers, maps[places].numpy(), places, brightest(maps, start), lines)
 
 
 def brightest(maps: Tensor, start: tuple[int, int, int] | None) -> float:

@@ -19,7 +19,9 @@ import torch
 import yaml
 from lightning import Trainer
 from lightning.pytorch.callbacks import LearningRateMonitor, ModelCheckpoint, Timer
+from lightning.pytorch.strategies import FSDPStrategy, ModelParallelStrategy
 
+from lit_video.attention_record import record_attention
 from lit_video.broken_report import ReportBroken
 from lit_video.cli import CheckCLI, VideoCLI, refuse_ignored, user_errors
 from lit_video.commands import Request
@@ -171,6 +173,8 @@ def _tested(trainer: Trainer) -> dict[str, float]:
 
 def _write_result(cli: RunCLI, metrics: dict[str, float], seconds: float) -> None:
     """Close the W&B run, then write ``result.json``: the last thing a run does."""
+    if not isinstance(cli.trainer.strategy, FSDPStrategy | ModelParallelStrategy):  # one process has not all weights
+        record_attention(cli.model, cli.datamodule, cli.run_dir)
     videos, broken = int(metrics.pop("test/videos")), len(cli.datamodule.found_broken.reasons["test"])
     if cli.logger:
         cli.logger.finish(metrics)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import torch
 from lightning import LightningDataModule
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, default_collate
 
 from lit_video.datamodules.batch import Batch, Classes, RawBatch, evaluation_batch, training_batch
 from lit_video.datamodules.broken import BrokenVideos, Policy
@@ -161,6 +161,12 @@ class VideoDataModule(LightningDataModule):
         """All views of every video."""
         return self._views("test", self.test_clips, self.test_crops)
 
+    def first_test_clip(self) -> RawBatch:
+        """The first test video's first clip, its centre crop, as a batch of one."""
+        dataset = self._dataset(self.records("test")[:1], self.view_type(1, self.image_size), self.test_clips)
+        batch: RawBatch = default_collate([dataset[0, 0]])
+        return batch
+
     def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Batch | Any:
         """Normalise and augment on the device."""
         raw: RawBatch = batch
@@ -196,8 +202,16 @@ class VideoDataModule(LightningDataModule):
     def _clips(
         self, split: Split, view: TrainingView | EvaluationViews, clips: int | None = None, order: Order = "forward"
     ) -> ClipDataset:
-        records, fail = self._expected(split), self.broken == "fail"
-        decode = decoder_of(self.decoder)
+        return self._dataset(self._expected(split), view, clips, order)
+
+    def _dataset(
+        self,
+        records: list[VideoRecord],
+        view: TrainingView | EvaluationViews,
+        clips: int | None = None,
+        order: Order = "forward",
+    ) -> ClipDataset:
+        fail, decode = self.broken == "fail", decoder_of(self.decoder)
         return ClipDataset(records, self.sampling, self.frames, view, self.seed, clips, order, fail, decode)
 
     def _expected(self, split: Split) -> list[VideoRecord]:
