@@ -26,7 +26,8 @@ def read_table(configs: Sequence[Path], recipe: str | None = None) -> Table:
 
     Args:
         configs: the files, in the order of their flags.
-        recipe: of the overlays' ``recipes``, for instance ``paper`` or ``released``; ``None`` for the first.
+        recipe: of the overlays' ``recipes``, for instance ``paper`` or ``released``; ``None`` for the first. Rows of
+            another family than the table's that do not have it take their first.
 
     Raises:
         UserError: a file or its ``table`` or ``recipes`` section is wrong, or has no such recipe.
@@ -119,6 +120,8 @@ class _Reader:
                 )
             names = recipes[family]
             chosen = self.recipe or next(iter(names))
+            if chosen not in names and family != self.section.get("family"):
+                chosen = next(iter(names))  # a row of another paper, which may have been released once only
             if chosen not in names:
                 raise UserError(f"--recipe {chosen}: {path}: recipes.{family} has none; it has {', '.join(names)}")
             settings |= names[chosen]

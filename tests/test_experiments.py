@@ -26,13 +26,14 @@ def test_every_table_says_its_source_and_its_command(table):
     header = table.read_text().partition("\ntrainer:")[0]
     assert f"--config experiments/{table.name}" in header
     assert f"--config experiments/{table.name} --config experiments/scale/" in header
-    assert "GPU" in header, "what the paper's scale needs"
+    needs = ("GPU", "hardware and hours not given", "nothing is trained")
+    assert any(words in header for words in needs), "what the paper's scale needs"
     labels = [row.label for row in [*found.rows, *found.reported]]
     assert len(set(labels)) == len(labels)
 
 
 def fast_run(table, row, runs):
-    flags = ["--data.pairs=[4,1,1]", "--data.num_workers=0", "--trainer.fast_dev_run=true"]
+    flags = ["--data.pairs=[4,1,1]", "--data.batch_size=8", "--data.num_workers=0", "--trainer.fast_dev_run=true"]
     return main(["fit", "--config", str(table), "--row", row.name, "--runs", str(runs), *flags])
 
 

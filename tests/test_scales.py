@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from lit_video.cli import refuse_ignored
 from lit_video.commands import parse_request
 from lit_video.runner import build_row
 from lit_video.table_file import read_table
@@ -86,6 +87,14 @@ PAIRS = [(table, scale) for table in TABLES for scale in own_scales(table)]
 @pytest.mark.parametrize(("table", "scale"), PAIRS, ids=lambda path: path.stem)
 def test_the_last_row_of_every_table_builds_at_its_scale_and_ours(table, scale, tiny):
     check(table, scale, read_table([table]).rows[-1].name)
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=lambda path: path.stem)
+def test_every_row_of_every_table_reads_at_every_scale(scale):
+    for table in TABLES:
+        asked = parse_request(["--config", str(table), "--config", str(scale)])
+        for row in asked.rows:
+            refuse_ignored(asked.row_args(row, 0), f"{table.stem} {row.name}")
 
 
 @pytest.mark.slow

@@ -169,8 +169,10 @@ def test_another_recipe_is_another_scale(scaled):
     assert released.row("first").settings["trainer.max_epochs"] == 30
     rewrite("{label: 2nd,", "{label: 2nd, family: timesformer,")
     assert read_table([path, overlay]).row("second").settings["model.drop_path"] == 0.1
-    with pytest.raises(UserError, match=r"--recipe released: .*big.yaml: recipes.timesformer has none; it has paper"):
-        read_table([path, overlay], "released")
+    assert read_table([path, overlay], "released").row("first").settings["trainer.max_epochs"] == 30
+    assert read_table([path, overlay], "released").row("second").settings["model.drop_path"] == 0.1, "it has one only"
+    with pytest.raises(UserError, match=r"--recipe own: .*big.yaml: recipes.xvit has none; it has paper, released"):
+        read_table([path, overlay], "own")
     rewrite("family: timesformer", "family: vivit")
     with pytest.raises(
         UserError, match=r"big.yaml: recipes: none for .*rows.second \(family 'vivit'\); families: xvit"
