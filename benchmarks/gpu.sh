@@ -11,10 +11,11 @@ PYTHON=${PYTHON:-python}
 mkdir -p "$OUT"
 if [ "${SMALL:-}" ]; then
     SIZES=(--size S --image-size 64 --repeats 1 --batch 1) ROWS=(--row divided) SEEDS=0
-    TRAINER=(--trainer.max_epochs=1)
+    TRAINER=(--trainer.max_epochs=1) RATES=(--batch 1 --repeats 2)
+    LARGE=(--trainer.accelerator=cpu --trainer.precision=32-true --trainer.max_epochs=1 "--data.pairs=[8,1,2]")
 else
     SIZES=(--size B --image-size 224 --repeats 10 --batch 8) ROWS=() SEEDS=0,1,2
-    TRAINER=(--trainer.accelerator=gpu --trainer.precision=bf16-mixed)
+    TRAINER=(--trainer.accelerator=gpu --trainer.precision=bf16-mixed) RATES=(--batch 16 --repeats 21) LARGE=()
 fi
 [ "$DEVICE" = cuda ] && nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv | tee "$OUT/device.csv"
 
@@ -25,14 +26,20 @@ for dtype in fp32 bf16; do
     $PYTHON -m lit_video benchmark model --device "$DEVICE" --dtype $dtype "${SIZES[@]}" --scaling --json \
         > "$OUT/scaling_$dtype.json"
 done
+$PYTHON -m lit_video benchmark table --config experiments/xvit_throughput.yaml --config experiments/scale/ssv2.yaml \
+    --device "$DEVICE" "${RATES[@]}" --runs "$OUT/runs" | tee "$OUT/xvit_throughput.txt"
 $PYTHON -m lit_video fit --config experiments/timesformer_schemes.yaml --runs "$OUT/runs" --seeds $SEEDS \
     ${ROWS[@]+"${ROWS[@]}"} "${TRAINER[@]}"
-$PYTHON -m lit_video table --config experiments/timesformer_schemes.yaml --runs "$OUT/runs" --format markdown \
-    | tee "$OUT/timesformer_schemes.md"
+for table in ablation_tw ablation_ratio timesformer_schemes; do  # the scale where differences mean something
+    [ "${SMALL:-}" ] && [ $table != timesformer_schemes ] && continue
+    $PYTHON -m lit_video fit --config experiments/$table.yaml --config experiments/scale/gpu.yaml --runs "$OUT/runs" \
+        --seeds $SEEDS ${ROWS[@]+"${ROWS[@]}"} ${LARGE[@]+"${LARGE[@]}"}
+    $PYTHON -m lit_video benchmark table --config experiments/$table.yaml --config experiments/scale/gpu.yaml \
+        --device "$DEVICE" "${RATES[@]}" --runs "$OUT/runs" | tee "$OUT/${table}_throughput.txt"
+done
 if [ -d "${AVLETTERS:=../shared/data/avletters}" ]; then  # real video, four times as long as on a CPU
     EPOCHS=300; [ "${SMALL:-}" ] && EPOCHS=1 && ROWS=(--row xvit1)
     $PYTHON -m lit_video fit --config experiments/avletters.yaml --data.root "$AVLETTERS" --runs "$OUT/runs" \
         --seeds $SEEDS ${ROWS[@]+"${ROWS[@]}"} "--trainer.max_epochs=$EPOCHS" --trainer.check_val_every_n_epoch=1000
-    $PYTHON -m lit_video table --config experiments/avletters.yaml --runs "$OUT/runs" --format markdown \
-        | tee "$OUT/avletters.md"
 fi
+$PYTHON -m lit_video report "$OUT/runs" -o "$OUT/report.html"

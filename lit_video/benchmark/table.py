@@ -78,7 +78,7 @@ def _inference(request: Request, row: Row, device: torch.device, batch: int) -> 
 def _summary(rates: dict[str, list[float]], row: Row, first: Row) -> dict[str, float]:
     """Median and quartiles of the rate, and the median of each round's ratio to the first row."""
     own = rates[row.name]
-    low, middle, high = quantiles(own, n=4)
+    low, middle, high = quantiles(own, n=4, method="inclusive")
     ratio = median(a / b for a, b in zip(own, rates[first.name], strict=True))
     return {"clips_per_second": middle, "low": low, "high": high, "ratio": ratio}
 
