@@ -175,6 +175,12 @@ def test_tables_and_scale_can_be_chosen(tmp_path, capsys):
     assert "avletters" not in capsys.readouterr().out
 
 
+def test_a_recipe_is_a_scale_of_its_own(tmp_path):
+    flags = ["--table", "ablation_tw", "--scale", "ssv2", "--recipe", "released", "--dry-run", "-o", str(tmp_path)]
+    assert main(["dashboard", *flags]) == 0
+    assert '"ssv2-released"' in (tmp_path / "workspace.json").read_text()
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

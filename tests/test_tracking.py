@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from lit_video.__main__ import main
 from lit_video.commands import parse_request
@@ -61,10 +60,8 @@ def read_record(run_dir):
 
 @pytest.fixture
 def record(table, tiny, tmp_path):
-    """The record of a run in whose folder a figure of attention was drawn before it ended; and the folder."""
+    """The record of a run, and its folder."""
     folder = tmp_path / "runs/two/default/second/seed0"
-    folder.mkdir(parents=True)
-    Image.new("RGB", (5, 4), "red").save(folder / "attention.png")
     assert main(["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path / "runs"), *tiny]) == 0
     return read_record(folder), folder
 

@@ -23,7 +23,7 @@ EXPERIMENTS = Path("experiments")
 SCALES = EXPERIMENTS / "scale"
 CHECKED = """\
 checked: both files read back to the same text; runs log the names above (tests/test_tracking.py), but for settings that
-their scheme does not have, and figures/attention, which needs an attention.png in the run's folder before the run ends
+their scheme does not have, and figures/attention, which CNNs and clips of very many patches do not have
 not checked, for want of a server: how W&B draws them. Runs in report.json have no project of their own; saving adds it.
 """
 
@@ -31,7 +31,7 @@ not checked, for want of a server: how W&B draws them. Runs in report.json have 
 def dashboard(argv: list[str]) -> int:
     """Make the workspace and the report, and write or save them; returns the exit status."""
     known = _flags(argv)
-    tables = _tables(known.table, known.scale)
+    tables = _tables(known.table, known.scale, known.recipe)
     if find_spec("wandb_workspaces") is None:
         raise UserError("dashboard needs wandb-workspaces: pip install 'lit_video[dashboard]' (here: '.[dashboard]')")
     if known.dry_run:
@@ -56,11 +56,12 @@ def _flags(argv: list[str]) -> argparse.Namespace:
         "--table", nargs="+", default=[], metavar="NAME", help="of experiments/NAME.yaml (default: all)"
     )
     parser.add_argument("--scale", help="of experiments/scale/NAME.yaml (default: each table's own)")
+    parser.add_argument("--recipe", help="of that scale, such as released (default: each family's first)")
     parser.add_argument("-o", dest="out", type=Path, metavar="DIR", help="folder of --dry-run (default: dashboard)")
     return parser.parse_args(argv)
 
 
-def _tables(names: Sequence[str], scale: str | None) -> list[Table]:
+def _tables(names: Sequence[str], scale: str | None, recipe: str | None) -> list[Table]:
     """The tables asked for, of ``experiments`` in the working directory, at their own scale or at another.
 
     Raises:
@@ -77,7 +78,8 @@ def _tables(names: Sequence[str], scale: str | None) -> list[Table]:
         raise UserError(
             f"--scale: no {overlay}; scales: {', '.join(sorted(path.stem for path in SCALES.glob('*.yaml')))}"
         )
-    return [read_table([found[name], *([overlay] if scale else [])]) for name in dict.fromkeys(names or found)]
+    overlays = [overlay] if scale else []
+    return [read_table([found[name], *overlays], recipe) for name in dict.fromkeys(names or found)]
 
 
 def _write(tables: Sequence[Table], entity: str, project: str, folder: Path) -> None:
