@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from lit_video.__main__ import main
 from lit_video.commands import parse_request
