@@ -23,6 +23,8 @@ def quiet() -> None:
     warnings.filterwarnings("ignore", message="You're resuming from a checkpoint that ended before the epoch ended")
     # a run's checkpoint names the callbacks that made it; a test needs none of them
     warnings.filterwarnings("ignore", message="Be aware that when using `ckpt_path`")
+    # progress bars are plain text in notebooks without ipywidgets, which is fine
+    warnings.filterwarnings("ignore", message="IProgress not found")
     # W&B's banner; what matters of it we say ourselves
     os.environ.setdefault("WANDB_SILENT", "true")
 
