@@ -6,7 +6,7 @@ TABLE ?= experiments/ablation_tw.yaml
 SEEDS ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint format types bench clean
+.PHONY: help setup demo test test-slow lint format types bench notebooks strip clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -27,6 +27,12 @@ test: lint types  ## lint, types and all tests that are not slow
 
 test-slow: setup  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow
+
+notebooks: setup  ## run the notebooks top to bottom
+	$(BIN)/python -m pytest tests/test_notebooks.py
+
+strip: setup  ## take outputs out of the notebooks, as they are kept
+	$(BIN)/python notebooks/strip_outputs.py notebooks/*.ipynb || true
 
 lint: setup  ## ruff, without changing anything
 	$(BIN)/ruff check .

@@ -24,7 +24,7 @@ def quiet() -> None:
     # a run's checkpoint names the callbacks that made it; a test needs none of them
     warnings.filterwarnings("ignore", message="Be aware that when using `ckpt_path`")
     # progress bars are plain text in notebooks without ipywidgets, which is fine
-    warnings.filterwarnings("ignore", message="IProgress not found|install \"ipywidgets\"")
+    warnings.filterwarnings("ignore", message='IProgress not found|install "ipywidgets"')
     # W&B's banner; what matters of it we say ourselves
     os.environ.setdefault("WANDB_SILENT", "true")
 

@@ -1,0 +1,84 @@
+"""The notebooks run from top to bottom, show something, and are kept without outputs."""
+
+import os
+import re
+import runpy
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+ROOT = Path(__file__).parent.parent
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+PICTURES = {  # that each one shows at least
+    "1_attention_schemes": 4,
+    "2_video_to_prediction": 3,
+    "3_reading_a_table": 8,
+    "4_train_a_row_in_python": 1,
+}
+
+strip = runpy.run_path(str(ROOT / "notebooks" / "strip_outputs.py"))["main"]
+every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def test_all_notebooks_are_known():
+    assert [path.stem for path in NOTEBOOKS] == sorted(PICTURES)
+
+
+@every_notebook
+def test_it_runs_from_top_to_bottom(path, data_root, tmp_path, monkeypatch):
+    monkeypatch.setenv("LIT_VIDEO_DATA", str(data_root))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
+    notebook = nbformat.read(path, as_version=4)
+    client = NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": tmp_path}})
+    try:
+        client.execute()
+    except CellExecutionError as error:
+        pytest.fail(f"{path.name}: {error}", pytrace=False)  # holds the cell's source and its traceback
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    shown = [kind for output in outputs for kind in output.get("data", {}) if kind.startswith("image/")]
+    assert len(shown) >= PICTURES[path.stem]
+    said = "".join(output.text for output in outputs if output.output_type == "stream" and output.name == "stderr")
+    assert "Warning" not in said
+
+
+@every_notebook
+def test_it_is_kept_without_outputs_and_places(path):
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    assert notebook.metadata["kernelspec"]["name"] == "python3"
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            assert cell.outputs == []
+            assert cell.execution_count is None
+            assert not cell.source.startswith(("!", "%pip"))
+    assert not re.search(r"/(home|tmp|root|work|Users|mnt)\b", path.read_text())
+    assert strip([str(path)]) == 0
+
+
+def test_stripping_takes_away_outputs_only(tmp_path, capsys):
+    cell = nbformat.v4.new_code_cell("1 + 1", execution_count=7, metadata={"execution": {"shell.execute_reply": "now"}})
+    cell.outputs = [nbformat.v4.new_output("execute_result", {"text/plain": "2"}, execution_count=7)]
+    kernel = {"name": "my_env", "display_name": "My environment", "language": "python"}
+    text = nbformat.v4.new_markdown_cell("# Title")
+    notebook = nbformat.v4.new_notebook(cells=[text, cell], metadata={"kernelspec": kernel, "widgets": {}})
+    path = tmp_path / "one.ipynb"
+    nbformat.write(notebook, path)
+    assert strip([str(path)]) == 1  # as pre-commit likes it: a file was changed
+    assert str(path) in capsys.readouterr().out
+    stripped = nbformat.read(path, as_version=4)
+    assert [one.source for one in stripped.cells] == ["# Title", "1 + 1"]
+    assert stripped.cells[1].outputs == []
+    assert stripped.cells[1].execution_count is None
+    assert stripped.cells[1].metadata == {}
+    assert stripped.metadata == {
+        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+        "language_info": {"name": "python"},
+    }
+    assert strip([str(path)]) == 0
