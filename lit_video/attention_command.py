@@ -24,10 +24,10 @@ def attention(argv: list[str]) -> int:
     known.output = known.output or Path("heads.png" if known.heads else "attention.png")
     check(known)
     if known.heads:
-        from lit_video.heads_picture import draw_heads
+        from lit_video.visual.heads_picture import draw_heads
 
         return draw_heads(known)
-    from lit_video.attention_maps import draw_attention  # torch takes its seconds only now
+    from lit_video.visual.attention_maps import draw_attention  # torch takes its seconds only now
 
     return draw_attention(known)
 

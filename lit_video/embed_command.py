@@ -22,7 +22,7 @@ def embed(argv: list[str]) -> int:
         check_file("--csv", known.csv)
     if known.method == "umap" and find_spec("umap") is None:
         raise UserError("--method umap: umap-learn is not installed; pip install 'lit_video[umap]', or take tsne")
-    from lit_video.embedding import draw_features  # torch takes its seconds only now
+    from lit_video.visual.embedding import draw_features  # torch takes its seconds only now
 
     return draw_features(known)
 

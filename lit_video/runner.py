@@ -21,7 +21,6 @@ from lightning import Trainer
 from lightning.pytorch.callbacks import LearningRateMonitor, ModelCheckpoint, Timer
 from lightning.pytorch.strategies import FSDPStrategy, ModelParallelStrategy
 
-from lit_video.attention_record import record_attention
 from lit_video.broken_report import ReportBroken
 from lit_video.cli import CheckCLI, VideoCLI, refuse_ignored, user_errors
 from lit_video.commands import Request
@@ -37,6 +36,7 @@ from lit_video.scheme_names import scheme_name
 from lit_video.tables import Row, read_result
 from lit_video.test_record import RecordTest
 from lit_video.tracking import RowLogger, TrackRow
+from lit_video.visual.attention_record import record_attention
 
 
 class RunCLI(VideoCLI):

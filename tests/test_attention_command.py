@@ -9,15 +9,15 @@ import torch
 from lightning import Trainer
 from PIL import Image
 
-import lit_video.attention_maps as attention_maps
+import lit_video.visual.attention_maps as attention_maps
 from lit_video.__main__ import main
-from lit_video.attention_picture import Looked, moving, overlaid, picture
 from lit_video.checkpoints import load_trained
 from lit_video.datamodules import MovingShapes
 from lit_video.drawing import pictures
-from lit_video.heads_picture import Layers, layers
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
+from lit_video.visual.attention_picture import Looked, moving, overlaid, picture
+from lit_video.visual.heads_picture import Layers, layers
 from lit_video.visual.rollout import rollout
 
 ROOT = Path(__file__).parent.parent

@@ -28,7 +28,7 @@ def test_a_run_shows_where_it_looks(family, table, tiny, tmp_path):
 
 
 def test_a_clip_of_many_patches_is_left_to_the_command(table, tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr("lit_video.attention_record.MOST_PATCHES", 15)  # the tiny clip has 16
+    monkeypatch.setattr("lit_video.visual.attention_record.MOST_PATCHES", 15)  # the tiny clip has 16
     flags = [*tiny, "--trainer.logger=false", "--trainer.max_epochs=1"]
     assert main(["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path), *flags]) == 0
     assert (tmp_path / "two/default/second/seed0/result.json").exists()

@@ -12,11 +12,11 @@ import pytest
 import torch
 from PIL import Image
 
-import lit_video.embedding as embedding
+import lit_video.visual.embedding as embedding
 from lit_video.__main__ import main
 from lit_video.datamodules.dataset import VideoRecord
-from lit_video.embed_picture import look_of, scatter
 from lit_video.errors import UserError
+from lit_video.visual.embed_picture import look_of, scatter
 from lit_video.visual.plane import perplexity, plane
 
 ROOT = Path(__file__).parent.parent

@@ -7,8 +7,8 @@ import torch
 
 from lit_video.modules import Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
-from lit_video.reach_picture import draw_layers, draw_steps
 from lit_video.visual.reach import layers_needed, steps_read
+from lit_video.visual.reach_picture import draw_layers, draw_steps
 
 T, H, W = 6, 4, 4
 QUERY = (2, 1, 2)

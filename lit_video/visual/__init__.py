@@ -1,4 +1,4 @@
-"""What a network looks at, as tensors: attention rollout, and what the heads of mixing attention read.
+"""What a model looks at, drawn: attention rollout, what a token and a head read, features in a plane.
 
-Nothing here knows of Lightning, of files or of pictures.
+``routing``, ``rollout``, ``lending``, ``reach`` and ``plane`` are the mathematics; the rest makes pictures of it.
 """

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from lit_video.attention_maps import looked_at
-from lit_video.attention_picture import picture
 from lit_video.datamodules import VideoDataModule
 from lit_video.files import write_bytes
 from lit_video.modules import VideoClassifier
 from lit_video.network.transformer import VideoTransformer
 from lit_video.prediction_report import predictions
+from lit_video.visual.attention_maps import looked_at
+from lit_video.visual.attention_picture import picture
 from lit_video.visual.rollout import rollout
 
 # the rollout holds a square matrix of the tokens for every layer: of longer clips, the command `attention` draws it

@@ -17,11 +17,11 @@ from lit_video.cli import CheckCLI, user_errors
 from lit_video.datamodules.base import Split
 from lit_video.datamodules.dataset import VideoRecord
 from lit_video.datamodules.own_videos import OwnVideos
-from lit_video.embed_picture import scatter
 from lit_video.errors import UserError
 from lit_video.files import write_bytes, write_table
 from lit_video.pictures import run_name
 from lit_video.prediction import compute, device, evaluated, find_videos
+from lit_video.visual.embed_picture import scatter
 from lit_video.visual.plane import FEWEST, plane
 
 
