@@ -44,6 +44,7 @@ UNSEEN = {
     "broken_percent",
     "decoder",
     "manifest",
+    "train_share",
 }
 
 

@@ -53,9 +53,11 @@ def check(table, scale, row=None, recipe=None):
         built = build_row(request, chosen, 0)
         resolved = built.resolved()
         for key, value in chosen.settings.items():
-            later = {k: v for k, v in chosen.settings.items() if k.startswith(f"{key}.")}
             asked = dict(value) if isinstance(value, dict) else value
-            for inner, other in later.items():  # data.sampling, and then data.sampling.stride
+            later = {k: v for k, v in chosen.settings.items() if k.startswith(f"{key}.")}
+            for inner, other in (
+                later.items() if isinstance(asked, dict) else ()
+            ):  # data.sampling, and then data.sampling.stride
                 asked["init_args"] = asked["init_args"] | {inner.rpartition(".")[2]: other}
             assert equal(asked, at(resolved, key)), (chosen.name, key)
         name, classes = DATA[scale.stem]
