@@ -78,13 +78,22 @@ def sentences(data: Mapping[str, Any]) -> list[str]:
     lines = [
         f"Order of {found['rows']} rows against the paper: Kendall's tau {tau}; of its {len(found['orderings'])} "
         f"orderings our runs support {found['supported']}, contradict {found['contradicted']}, cannot decide "
-        f"{found['undecided']} (95 % bootstrap intervals over test videos and seeds)."
+        f"{found['undecided']} ({_certainty(data)})."
     ]
     for verdict in ("contradicted", "undecided"):
         some = [o for o in found["orderings"] if o["verdict"] == verdict]
         if some:
             lines.append(f"{verdict}: " + "; ".join(_ordering(o, labels) for o in some))
     return lines
+
+
+def _certainty(data: Mapping[str, Any]) -> str:
+    """What the intervals speak of."""
+    if any(len(row["seeds"]) == 1 for row in data["rows"]):
+        return (
+            "95 % bootstrap intervals over test videos; rows of one seed: of these trained models, not of the methods"
+        )
+    return "95 % bootstrap intervals over test videos and seeds"
 
 
 def _ordering(ordering: Mapping[str, Any], labels: Mapping[str, str]) -> str:

@@ -242,6 +242,7 @@ def test_a_table_says_how_far_it_agrees_with_the_paper(table, tmp_path):
     assert 65 < pair["low"] < 80 < pair["high"] < 95
     text = render(data, "text", pairs=True)
     assert "Kendall's tau +1.00; of its 1 orderings our runs support 1, contradict 0, cannot decide 0" in text
+    assert "rows of one seed: of these trained models, not of the methods" in text
     assert f"+80.0 [+{pair['low']:.1f}, +{pair['high']:.1f}]" in text
 
 

@@ -28,10 +28,14 @@ class Pair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All pairs of rows whose predictions were kept; agreement where the paper has two of the rows that were run."""
+    """All pairs of rows whose predictions were kept; agreement where the paper has two of the rows that were run.
+
+    ``single`` if a row has one seed: the intervals then speak of its trained model, not of its method.
+    """
 
     pairs: list[Pair]
     agreement: Agreement | None
+    single: bool
 
 
 def averages(section: Section) -> dict[str, float]:
@@ -62,7 +66,7 @@ def compare(section: Section) -> Comparison:
             difference, verdict = paired_difference(hits[first], hits[second]), None
         gap = paper[first] - paper[second] if first in paper and second in paper else None
         pairs.append(Pair(first, second, difference, gap, verdict))
-    return Comparison(pairs, agreed)
+    return Comparison(pairs, agreed, any(len(runs) == 1 for runs in section.runs.values()))
 
 
 def row_hits(section: Section) -> Mapping[str, Hits]:
