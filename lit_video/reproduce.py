@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from lit_video.commands import Parser
 from lit_video.errors import UserError
 from lit_video.files import write_atomically
 from lit_video.report_table import NOT_RUN, PAIRS, render, summary
-from lit_video.table_file import read_table
+from lit_video.table_file import read_table, table_at
 from lit_video.tables import Table, results
 
 COLUMNS = ("table", "source", "scale", "rows run", "seeds", "Kendall's tau", "orderings: yes / no / open", "status")
@@ -75,7 +74,7 @@ def page(experiments: Path, runs: Path) -> str:
 def _at_scales(table: Table, runs: Path) -> Iterator[Table]:
     """The table at every scale that has results."""
     for folder in sorted((runs / table.name).glob("*")):
-        at = replace(table, scale=folder.name)
+        at = table_at(table.path, folder.name)
         if any(results(at, runs, row) for row in at.rows):
             yield at
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,20 @@ def read_table(configs: Sequence[Path], recipe: str | None = None) -> Table:
         rows=reader.rows("rows", ROW_KEYS, {"run": {}}),
         reported=reader.rows("reported", REPORTED_KEYS, {}),
     )
+
+
+def table_at(path: Path, scale: str) -> Table:
+    """A table as it was run at a scale, from the name of the scale's folder.
+
+    Overlays are looked for in ``scale/`` beside the table, because the paper's numbers are those of the scale's data
+    set; a name that they do not make is taken as it is.
+    """
+    base, _, recipe = scale.rpartition("-")
+    for named, chosen in ((scale, None), (base, recipe)):
+        overlays = [path.parent / "scale" / f"{part}.yaml" for part in named.split("+")]
+        if all(overlay.is_file() for overlay in overlays):
+            return replace(read_table([path, *overlays], chosen), scale=scale)
+    return replace(read_table([path]), scale=scale)
 
 
 Recipes = dict[str, dict[str, dict[str, Any]]]

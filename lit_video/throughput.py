@@ -19,10 +19,12 @@ def read_throughput(folder: Path) -> dict[str, Any] | None:
     """
     path = folder / FILE
     try:
-        found = json.loads(path.read_text())
-        rates = {row: float(rate["clips_per_second"]) for row, rate in found["rows"].items()}
+        found: dict[str, Any] = json.loads(path.read_text())
+        rates = [float(row[key]) for row in found["rows"].values() for key in ("clips_per_second", "low", "high")]
+        if not rates or min(rates) <= 0:
+            raise ValueError
     except FileNotFoundError:
         return None
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError, AttributeError):
-        raise UserError(f"{path}: damaged; delete it, or run benchmark table again") from None
-    return {**found, "rates": rates}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise UserError(f"{path}: damaged; delete it and measure again: python -m lit_video benchmark table") from None
+    return found

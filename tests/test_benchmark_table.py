@@ -24,7 +24,7 @@ def test_every_row_is_timed_and_compared_with_the_first(table, tiny, tmp_path, c
         assert 0 < row["low"] <= row["clips_per_second"] <= row["high"]
     assert kept["rows"]["first"]["ratio"] == 1
     assert {"command", "commit", "device", "versions", "batch", "repeats"} <= kept.keys()
-    assert read_throughput(tmp_path / "two/default")["rates"]["first"] == kept["rows"]["first"]["clips_per_second"]
+    assert read_throughput(tmp_path / "two/default") == kept
     printed = capsys.readouterr().out
     assert "0.974" in printed, "the paper's ratio"
     assert "2nd" in printed
@@ -36,7 +36,8 @@ def test_bad_input_is_told(table, tmp_path, capsys):
     assert bench(table[0], tmp_path, "--row=third") == 2
     assert "no row 'third'" in capsys.readouterr().err
     assert read_throughput(tmp_path) is None
-    for damaged in ("{", "{}", '{"rows": {"first": {"clips_per_second": "many"}}}', '{"rows": 3}'):
+    wrong = '{"rows": {"first": {"clips_per_second": "many", "low": 1, "high": 2}}}'
+    for damaged in ("{", "{}", '{"rows": {}}', wrong, wrong.replace('"many"', "0"), '{"rows": 3}'):
         (tmp_path / "throughput.json").write_text(damaged)
         with pytest.raises(UserError, match=r"throughput\.json: damaged"):
             read_throughput(tmp_path)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,9 @@ from lit_video.curves import Point, read_curves
 from lit_video.errors import UserError
 from lit_video.findings import Findings, read_findings
 from lit_video.report.agreeing import refuse_mixtures
-from lit_video.table_file import read_table
+from lit_video.table_file import table_at
 from lit_video.tables import Row, Table, read_result
-
-THROUGHPUT_KEYS = ("clips_per_second", "low", "high")
+from lit_video.throughput import read_throughput
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ def _section(scale_dir: Path, folders: Sequence[Path], experiments: Path) -> Sec
         runs[row].append(_read_run(folder))
     found = {row: each for row, each in runs.items() if each}
     refuse_mixtures((str(run.folder), run.result, run.findings) for each in found.values() for run in each)
-    return Section(table, scale_dir, found, _throughput(scale_dir / "throughput.json"))
+    return Section(table, scale_dir, found, read_throughput(scale_dir))
 
 
 def _table(scale_dir: Path, experiments: Path) -> Table:
@@ -102,21 +100,7 @@ def _table(scale_dir: Path, experiments: Path) -> Table:
     path = experiments / f"{name}.yaml"
     if not path.is_file():
         raise UserError(f"{scale_dir.parent}: no {path}; give the folder of {name}.yaml: --experiments DIR")
-    overlays, recipe = _overlays(experiments / "scale", scale_dir.name)
-    return replace(read_table([path, *overlays], recipe), scale=scale_dir.name)
-
-
-def _overlays(folder: Path, scale: str) -> tuple[list[Path], str | None]:
-    """Files that a scale's name was made of, and its recipe; none of a scale that is the table's own or unknown.
-
-    The paper's numbers depend on them: those of the scale's data set count.
-    """
-    base, _, recipe = scale.rpartition("-")
-    for named, chosen in ((scale, None), (base, recipe)):
-        files = [folder / f"{part}.yaml" for part in named.split("+")]
-        if all(file.is_file() for file in files):
-            return files, chosen
-    return [], None
+    return table_at(path, scale_dir.name)
 
 
 def _read_run(folder: Path) -> Run:
@@ -144,20 +128,3 @@ def _ordered(findings: Findings) -> Findings:
         for name, task in findings.tasks.items()
     }
     return Findings(findings.video[order], tasks)
-
-
-def _throughput(path: Path) -> dict[str, Any] | None:
-    try:
-        stored: dict[str, Any] = json.loads(path.read_text())
-        _check_rows(stored["rows"].values())
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise UserError(f"{path}: damaged; delete it and measure again: python -m lit_video benchmark table") from None
-    return stored
-
-
-def _check_rows(rows: Iterable[Mapping[str, float]]) -> None:
-    for row in rows:
-        if any(float(row[key]) <= 0 for key in THROUGHPUT_KEYS):
-            raise ValueError
