@@ -118,6 +118,8 @@ BLIND = [
     ("timesformer_positions", "space"),
 ]
 SEEING = [
+    ("ablation_layers", "odd"),
+    ("ablation_layers", "second_half"),
     ("ablation_ratio", "half"),
     ("ablation_mixed", "key"),
     ("timesformer_positions", "space_time"),
