@@ -12,6 +12,7 @@ from lit_video.files import write_atomically
 from lit_video.report_table import NOT_RUN, PAIRS, render, summary
 from lit_video.table_file import read_table, table_at
 from lit_video.tables import Table, results
+from lit_video.throughput import PAPERS, read_throughput
 
 COLUMNS = ("table", "source", "scale", "rows run", "seeds", "Kendall's tau", "orderings: yes / no / open", "status")
 
@@ -67,6 +68,7 @@ def page(experiments: Path, runs: Path) -> str:
     parts = [INTRODUCTION.format(command=command, results=runs.as_posix()), "\n".join(lines)]
     if unused:
         parts.append(f"Not run at all: the scales {', '.join(unused)}.")
+    parts += [part for table in tables for part in _throughput(table, runs)]
     parts += [_section(at, runs) for of in found.values() for at in of]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
@@ -117,6 +119,25 @@ def _results(table: Table, runs: Path) -> list[str]:
     if not pairs or not summary(table, runs)["pairs"]:
         return [shown.strip()]
     return [shown.strip(), f"<details><summary>{PAIRS}</summary>\n\n{pairs[0].strip()}\n\n</details>"]
+
+
+def _throughput(table: Table, runs: Path) -> Iterator[str]:
+    """Of a table that prints rates: ours at every scale that was measured, over the first row's."""
+    if not all(PAPERS in row.paper for row in table.rows):
+        return
+    for folder in sorted((runs / table.name).glob("*")):
+        measured = read_throughput(folder)
+        if measured is None:
+            continue
+        at, first = table_at(table.path, folder.name), table.rows[0]
+        lines = [
+            f"| {row.label} | {measured['rows'][row.name]['clips_per_second']:.3g} | "
+            f"{measured['rows'][row.name]['ratio']:.3f} | {row.paper[PAPERS] / first.paper[PAPERS]:.3f} |"
+            for row in at.rows
+        ]
+        head = f"| row | clips/s | over {first.label} | paper |\n| --- | ---: | ---: | ---: |"
+        where = f"commit {measured['commit']}; on {measured['device']}; medians of {measured['repeats']}"
+        yield f"**{table.title} - {table.source}**\n\n`{measured['command']}`; {where}.\n\n" + "\n".join([head, *lines])
 
 
 def _heading(table: Table) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from lit_video.errors import UserError
 
 FILE = "throughput.json"
+PAPERS = "throughput"  # key of a row's paper numbers: clips per second on the paper's machine
 
 
 def read_throughput(folder: Path) -> dict[str, Any] | None:

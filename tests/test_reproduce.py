@@ -52,6 +52,20 @@ def test_the_page_says_what_was_run_and_what_was_not(experiments, tmp_path):
     assert "## other" not in text
 
 
+def test_the_page_compares_throughput_where_the_paper_prints_it(experiments, tmp_path):
+    command, page = write(experiments, tmp_path / "runs")
+    rates = {"clips_per_second": 2.0, "low": 1.0, "high": 3.0}
+    facts = {"commit": "abc", "device": "a machine", "repeats": 9, "command": "python -m lit_video benchmark table"}
+    rows = {"first": rates | {"ratio": 1.0}, "second": rates | {"ratio": 0.875}}
+    (tmp_path / "runs/two/default/throughput.json").write_text(json.dumps(facts | {"rows": rows}))
+    assert main(command) == 0
+    assert "0.875" not in page.read_text(), "the paper prints no rates"
+    path = experiments / "two.yaml"
+    path.write_text(path.read_text().replace("paper: {", "paper: {throughput: 200, "))
+    assert main(command) == 0
+    assert "| 2nd | 2 | 0.875 | 1.000 |" in page.read_text()
+
+
 def test_the_page_is_checked_against_the_results(experiments, tmp_path, capsys):
     command, page = write(experiments, tmp_path / "runs")
     assert main([*command, "--check"]) == 1

@@ -17,9 +17,7 @@ from lit_video.files import write_atomically
 from lit_video.report_table import text_table
 from lit_video.runner import build_row, commit, device_name, versions
 from lit_video.tables import Row
-from lit_video.throughput import FILE
-
-PAPERS = "throughput"  # key of a row's paper numbers: clips per second on the paper's machine
+from lit_video.throughput import FILE, PAPERS
 
 
 def benchmark_table(argv: list[str]) -> int:
