@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lit_video.commands import Parser
 from lit_video.errors import UserError
-from lit_video.predict_command import check_file, ending, natural, positive
+from lit_video.predict_command import add_evaluation, check_file, ending, natural
 
 DESCRIPTION = """What enters the classifier's last layer, brought into the plane so that neighbours stay neighbours, and
 coloured by class. Without videos those of the run's own test split (config.yaml beside the checkpoint); of your own
@@ -40,9 +40,5 @@ def _parser() -> Parser:
         "--task", help="whose classes colour the videos, of a data set with several (default: the first)"
     )
     parser.add_argument("--seed", type=natural, default=0, metavar="N", help="of the method (default 0)")
-    parser.add_argument("--clips", type=positive, metavar="N", help="views in time (default: as tested in training)")
-    parser.add_argument("--crops", type=positive, metavar="M", help="views in space of each (likewise)")
-    parser.add_argument("--device", choices=["cpu", "cuda"], help="default: cuda where there is one")
-    parser.add_argument("--batch", type=positive, default=8, metavar="B", help="clips at a time (default 8)")
-    parser.add_argument("--workers", type=natural, default=2, metavar="W", help="processes that decode (default 2)")
+    add_evaluation(parser)
     return parser

@@ -55,8 +55,11 @@ class Findings:
     video: NDArray[np.int64]
     tasks: dict[str, TaskFindings]
 
-    def hits(self) -> NDArray[np.bool_]:
-        """Whether each video is right in all its tasks."""
+    def hits(self, metric: str = "") -> NDArray[np.bool_]:
+        """Whether each video is right in what a metric counts: ``test/TASK_top1`` one task, any other all of them."""
+        task = metric.rpartition("/")[2].removesuffix("_top1")
+        if task in self.tasks:
+            return self.tasks[task].hits()
         return np.all([task.hits() for task in self.tasks.values()], axis=0)
 
 

@@ -24,14 +24,13 @@ from lit_video.tables import Row, Table, results
 Format = Literal["text", "json", "markdown", "latex"]
 NOT_RUN = "not run"
 PAPER_ONLY = "paper only"
-PAIRS = "Paired differences, with 95 % intervals over test videos and seeds"
 OTHER_ORDERS = ("reversed/", "shuffled/", "static/")  # of the frames of a clip, see data.test_orders
 
 
 def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, Any]:
     """What a table says, as plain data: the paper's numbers, and ours from the ``result.json`` files alone."""
     rows = [row_summary(row, results(table, runs, row, seeds)) for row in table.rows]
-    hits = comparable(row_findings(table, runs, seeds))
+    hits = comparable(row_findings(table, runs, seeds), table.metric)
     papers = {row.name: row.paper[table.metric] for row in table.rows if table.metric in row.paper}
     measured = {row["name"]: row["metrics"].get(table.metric, {}).get("ours") for row in rows}
     ours = {name: value for name, value in measured.items() if value is not None}
@@ -88,7 +87,7 @@ def render(data: dict[str, Any], form: Format, pairs: bool = False) -> str:
     if form != "latex":
         parts += sentences(data)
     if pairs:
-        parts.append(write(*_pairs_table(data)))
+        parts.append(write(*pairs_table(data)))
     return "\n\n".join(parts)
 
 
@@ -110,10 +109,11 @@ def _main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
     return f"{data['title']} - {data['source']}; ours: scale {data['scale']}", header, body
 
 
-def _pairs_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
+def pairs_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
+    """Title, header and body of the differences of all rows."""
     labels = {row["name"]: row["label"] for row in data["rows"]}
     body = [[labels[pair["second"]], labels[pair["first"]], interval_text(pair)] for pair in data["pairs"]]
-    return PAIRS, ["row", "less", "points"], body
+    return "Paired differences, with 95 % intervals over test videos and seeds", ["row", "less", "points"], body
 
 
 def shown_metrics(data: dict[str, Any]) -> list[str]:
@@ -176,9 +176,13 @@ def text_table(title: str, header: list[str], body: list[list[str]]) -> str:
 
 
 def _markdown(title: str, header: list[str], body: list[list[str]]) -> str:
+    return f"**{title}**\n\n{markdown_lines(header, body)}"
+
+
+def markdown_lines(header: list[str], body: list[list[str]]) -> str:
+    """A table in Markdown without its title, numbers to the right."""
     rule = ["---"] + ["---:"] * (len(header) - 1)
-    lines = ["| " + " | ".join(cells) + " |" for cells in [header, rule, *body]]
-    return "\n".join([f"**{title}**", "", *lines])
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *body])
 
 
 def _latex(title: str, header: list[str], body: list[list[str]]) -> str:

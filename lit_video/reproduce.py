@@ -9,7 +9,7 @@ from typing import Any
 from lit_video.commands import Parser
 from lit_video.errors import UserError
 from lit_video.files import write_atomically
-from lit_video.report_table import NOT_RUN, PAIRS, render, summary
+from lit_video.report_table import NOT_RUN, markdown_lines, pairs_table, render, summary
 from lit_video.table_file import read_table, table_at
 from lit_video.tables import Table, results
 from lit_video.throughput import PAPERS, read_throughput
@@ -58,18 +58,18 @@ def page(experiments: Path, runs: Path) -> str:
     if not paths:
         raise UserError(f"--experiments {experiments}: no YAML files there; give the folder of the tables")
     tables = [read_table([path]) for path in paths]
-    found = {table.name: list(_at_scales(table, runs)) for table in tables}
+    found = {table.name: [(at, summary(at, runs)) for at in _at_scales(table, runs)] for table in tables}
     lines = ["| " + " | ".join(COLUMNS) + " |", "| --- | --- | --- | ---: | --- | ---: | ---: | --- |"]
     for table in tables:
-        lines += [_line(at, runs) for at in found[table.name]] or [_not_run(table)]
+        lines += [_line(*each) for each in found[table.name]] or [_not_run(table)]
     scales = sorted(path.stem for path in (experiments / "scale").glob("*.yaml"))
-    unused = [name for name in scales if not any(at.scale == name for of in found.values() for at in of)]
+    unused = [name for name in scales if not any(at.scale == name for of in found.values() for at, _ in of)]
     command = "python -m lit_video reproduce"
     parts = [INTRODUCTION.format(command=command, results=runs.as_posix()), "\n".join(lines)]
     if unused:
         parts.append(f"Not run at all: the scales {', '.join(unused)}.")
     parts += [part for table in tables for part in _throughput(table, runs)]
-    parts += [_section(at, runs) for of in found.values() for at in of]
+    parts += [_section(*each, runs) for of in found.values() for each in of]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -81,8 +81,7 @@ def _at_scales(table: Table, runs: Path) -> Iterator[Table]:
             yield at
 
 
-def _line(table: Table, runs: Path) -> str:
-    data = summary(table, runs)
+def _line(table: Table, data: dict[str, Any]) -> str:
     run = [row for row in data["rows"] if row["seeds"]]
     found = data["agreement"]
     tau = "" if found["tau"] is None else f"{found['tau']:+.2f}"
@@ -99,7 +98,7 @@ def _not_run(table: Table) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _section(table: Table, runs: Path) -> str:
+def _section(table: Table, data: dict[str, Any], runs: Path) -> str:
     """Heading, command, table and agreement."""
     found = [result for row in table.rows for result in results(table, runs, row)]
     return "\n\n".join(
@@ -108,17 +107,17 @@ def _section(table: Table, runs: Path) -> str:
             f"`python -m lit_video fit --config {table.path.as_posix()}` at scale {table.scale}; commits "
             f"{_listed(found, 'commit')}; on {_listed(found, 'device')}. {_tested(found)}",
             *_expected(table),
-            *_results(table, runs),
+            *_results(data),
         ]
     )
 
 
-def _results(table: Table, runs: Path) -> list[str]:
+def _results(data: dict[str, Any]) -> Iterator[str]:
     """The table and what it says of the paper's order; differences of all rows folded away."""
-    shown, *pairs = render(summary(table, runs), "markdown", pairs=True).split(f"**{PAIRS}**")
-    if not pairs or not summary(table, runs)["pairs"]:
-        return [shown.strip()]
-    return [shown.strip(), f"<details><summary>{PAIRS}</summary>\n\n{pairs[0].strip()}\n\n</details>"]
+    yield render(data, "markdown")
+    if data["pairs"]:
+        title, header, body = pairs_table(data)
+        yield f"<details><summary>{title}</summary>\n\n{markdown_lines(header, body)}\n\n</details>"
 
 
 def _throughput(table: Table, runs: Path) -> Iterator[str]:
@@ -130,14 +129,13 @@ def _throughput(table: Table, runs: Path) -> Iterator[str]:
         if measured is None:
             continue
         at, first = table_at(table.path, folder.name), table.rows[0]
-        lines = [
-            f"| {row.label} | {measured['rows'][row.name]['clips_per_second']:.3g} | "
-            f"{measured['rows'][row.name]['ratio']:.3f} | {row.paper[PAPERS] / first.paper[PAPERS]:.3f} |"
-            for row in at.rows
+        rows = [(row, measured["rows"][row.name], row.paper[PAPERS] / first.paper[PAPERS]) for row in at.rows]
+        body = [
+            [row.label, f"{r['clips_per_second']:.3g}", f"{r['ratio']:.3f}", f"{paper:.3f}"] for row, r, paper in rows
         ]
-        head = f"| row | clips/s | over {first.label} | paper |\n| --- | ---: | ---: | ---: |"
+        lines = markdown_lines(["row", "clips/s", f"over {first.label}", "paper"], body)
         where = f"commit {measured['commit']}; on {measured['device']}; medians of {measured['repeats']}"
-        yield f"**{table.title} - {table.source}**\n\n`{measured['command']}`; {where}.\n\n" + "\n".join([head, *lines])
+        yield f"**{table.title} - {table.source}**\n\n`{measured['command']}`; {where}.\n\n{lines}"
 
 
 def _heading(table: Table) -> str:

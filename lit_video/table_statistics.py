@@ -11,7 +11,7 @@ import numpy as np
 
 from lit_video.findings import Findings, read_findings
 from lit_video.statistics import Hits, Interval, agreement, paired_difference
-from lit_video.tables import Table, results
+from lit_video.tables import METRIC, Table, results
 
 
 def row_findings(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, list[Findings]]:
@@ -30,13 +30,16 @@ def row_findings(table: Table, runs: Path, seeds: Sequence[int] | None = None) -
     return found
 
 
-def comparable(found: Mapping[str, Sequence[Findings]]) -> dict[str, Hits]:
-    """Of each row and seed, whether each video was right; rows tested on other videos than the first are left out."""
+def comparable(found: Mapping[str, Sequence[Findings]], metric: str = METRIC) -> dict[str, Hits]:
+    """Of each row and seed, whether each video was right in what the metric counts.
+
+    Rows tested on other videos than the first are left out.
+    """
     if not found:
         return {}
     first = next(iter(found.values()))[0]
     return {
-        name: [one.hits() for one in seeds]
+        name: [one.hits(metric) for one in seeds]
         for name, seeds in found.items()
         if all(np.array_equal(one.video, first.video) for one in seeds)
     }

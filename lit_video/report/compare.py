@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import mean
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lit_video.findings import Findings
 from lit_video.report.collect import Section
 from lit_video.statistics import Agreement, Hits, Interval, Verdict, agreement, paired_difference
+from lit_video.table_statistics import comparable
 
 
 @dataclass(frozen=True)
@@ -71,15 +68,6 @@ def compare(section: Section) -> Comparison:
 
 def row_hits(section: Section) -> Mapping[str, Hits]:
     """By row and seed, whether each test video was right, of the rows whose every run kept its predictions."""
-    found = {}
-    for row, runs in section.runs.items():
-        kept = [run.findings for run in runs if run.findings is not None]
-        if len(kept) == len(runs):
-            found[row] = [metric_hits(findings, section.table.metric) for findings in kept]
-    return found
-
-
-def metric_hits(findings: Findings, metric: str) -> NDArray[np.bool_]:
-    """What a metric counts: ``test/TASK_top1`` one task, any other all tasks of a video together."""
-    task = metric.rpartition("/")[2].removesuffix("_top1")
-    return findings.tasks[task].hits() if task in findings.tasks else findings.hits()
+    kept = {row: [run.findings for run in runs if run.findings] for row, runs in section.runs.items()}
+    whole = {row: found for row, found in kept.items() if len(found) == len(section.runs[row])}
+    return comparable(whole, section.table.metric)
