@@ -33,3 +33,16 @@ def test_a_clip_of_many_patches_is_left_to_the_command(table, tiny, tmp_path, mo
     assert main(["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path), *flags]) == 0
     assert (tmp_path / "two/default/second/seed0/result.json").exists()
     assert not (tmp_path / "two/default/second/seed0/attention.png").exists()
+
+
+def test_a_scheme_that_the_rollout_does_not_know_costs_the_picture_only(table, tiny, tmp_path, monkeypatch, capsys):
+    def unknown(network, clip):
+        raise ValueError("VideoTransformer holds layers that the rollout does not know")
+
+    monkeypatch.setattr("lit_video.visual.attention_record.rollout", unknown)
+    flags = [*tiny, "--trainer.logger=false", "--trainer.max_epochs=1"]
+    assert main(["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path), *flags]) == 0
+    run = tmp_path / "two/default/second/seed0"
+    assert (run / "result.json").exists()
+    assert not (run / "attention.png").exists()
+    assert "attention.png: not drawn, VideoTransformer holds layers" in capsys.readouterr().out

@@ -19,16 +19,24 @@ MOST_PATCHES = 8 * 14 * 14
 
 
 def record_attention(model: VideoClassifier, data: VideoDataModule, run_dir: Path) -> None:
-    """Write ``attention.png``: the rollout in the first test video; nothing of a CNN or of a clip with many patches."""
+    """Write ``attention.png``: the rollout in the first test video; nothing of a CNN or of a clip with many patches.
+
+    A scheme that the rollout does not know costs the picture, never the run's result.
+    """
     network = model.network
     if not isinstance(network, VideoTransformer):
         return
+    if math.prod(network.embed.patches.grid(data.frames, data.image_size, data.image_size)) > MOST_PATCHES:
+        return
     raw = data.first_test_clip()
-    patches = math.prod(network.embed.patches.grid(data.frames, data.image_size, data.image_size))
-    if raw["broken"][0] or patches > MOST_PATCHES:
+    if raw["broken"][0]:
         return
     clip = data.on_after_batch_transfer(raw, 0)["clip"].to(next(network.parameters()).device)
-    found = rollout(network.eval(), clip)
+    try:
+        found = rollout(network.eval(), clip)
+    except ValueError as error:
+        print(f"{run_dir / 'attention.png'}: not drawn, {error}", flush=True)
+        return
     video = data.records("test")[0].path
     guess = predictions([video], found.logits.float().cpu(), data.class_names, top=1)[0]
     shown = looked_at(network, found, raw["clip"][0, 0], guess, "attention rollout in the first test video")
