@@ -10,8 +10,8 @@ from typing import Any
 from zipfile import is_zipfile
 
 import torch
-from lightning.pytorch.cli import instantiate_module
 
+from lit_video.class_paths import class_path, known_class
 from lit_video.datamodules.own_videos import restored_settings
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
@@ -19,8 +19,8 @@ from lit_video.modules.classifier import PASSPORT
 from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
 
-# besides tensors and plain data: what hyper-parameters of models hold that were built in Python
-ALLOWED: list[Any] = [Optimization, ViTSize]
+# hyper-parameters that are dataclasses: stored as their fields, or as they are if the model was built in Python
+PARTS: dict[str, Any] = {"optimization": Optimization, "size": ViTSize}
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ def load_trained(path: Path, flag: str = "--ckpt") -> Trained:
     model = build_model(checkpoint, VideoClassifier, path, flag)
     try:
         settings = restored_settings(passport["data"])
-    except (ValueError, TypeError, KeyError) as error:
-        raise UserError(f"{flag}: {path}: {_line(error)}") from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{flag}: {path} has settings of no data set: {_line(error)}") from error
     return Trained(model, passport["class_names"], settings)
 
 
@@ -78,7 +78,7 @@ def read_checkpoint(path: Path, flag: str) -> dict[str, Any]:
     if not is_zipfile(path):
         raise UserError(f"{flag}: {path} is damaged, or no checkpoint of lit_video")
     try:
-        with torch.serialization.safe_globals(ALLOWED):
+        with torch.serialization.safe_globals(list(PARTS.values())):
             checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except (RuntimeError, pickle.UnpicklingError, EOFError, OSError, ValueError, KeyError) as error:
         raise UserError(f"{flag}: {path} is damaged, or no checkpoint of lit_video: {_line(error)}") from error
@@ -88,21 +88,24 @@ def read_checkpoint(path: Path, flag: str) -> dict[str, Any]:
 
 
 def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], path: Path, flag: str) -> VideoClassifier:
-    """The model that a checkpoint describes, with its weights.
+    """The model that a checkpoint describes, with its weights; nothing that it names is imported.
 
     Raises:
         UserError: it is no model of this family, or its weights do not fit.
     """
-    passport, settings = checkpoint.get(PASSPORT), dict(checkpoint["hyper_parameters"])
-    settings.pop("_instantiator", None)
-    if passport:
-        settings["_class_path"] = passport["model"]
+    settings = dict(checkpoint["hyper_parameters"])
+    named = settings.get("_class_path", class_path(family))
     try:
-        model: VideoClassifier = instantiate_module(family, settings)
+        kind = known_class(family, checkpoint.get(PASSPORT, {"model": named})["model"])
+        model = kind(**{name: _part(name, value) for name, value in settings.items() if not name.startswith("_")})
         model.load_state_dict(checkpoint["state_dict"])
-    except (Exception, SystemExit) as error:  # of jsonargparse, of constructors, of torch
+    except Exception as error:  # of constructors, of torch
         raise UserError(f"{flag}: {path} is no checkpoint of a {family.__name__}: {_line(error)}") from error
     return model.eval()
+
+
+def _part(name: str, value: Any) -> Any:
+    return PARTS[name](**value) if name in PARTS and isinstance(value, Mapping) else value
 
 
 def _line(error: BaseException) -> str:

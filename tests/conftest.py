@@ -10,6 +10,7 @@ from lit_video.__main__ import main
 from lit_video.quiet import quiet
 
 ROOT = Path(__file__).parent.parent
+OLD_RUN = ROOT / "tests/old_run"
 quiet()
 torch.set_num_threads(1)
 # inside an allocation Lightning would take the tests for a Slurm job

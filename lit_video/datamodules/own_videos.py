@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from lit_video.class_paths import class_path, known_class
+from lit_video.datamodules import released_sampling  # noqa: F401  # a checkpoint may name its samplings
 from lit_video.datamodules.base import Split, VideoDataModule
 from lit_video.datamodules.dataset import VideoRecord
 from lit_video.datamodules.sampling import Sampling
@@ -42,30 +43,17 @@ def restored_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of a :class:`VideoDataModule` from what :func:`stored_settings` gave.
 
     Raises:
-        ValueError: the sampling is of a class that is not here.
+        ValueError: the sampling is of no known class, or its arguments are wrong.
     """
     return {name: _sampling(value) if name == "sampling" else value for name, value in stored.items()}
-
-
-def class_path(of: object) -> str:
-    """Where the class of an object is imported from, with dots."""
-    return f"{type(of).__module__}.{type(of).__qualname__}"
 
 
 def _plain(value: object) -> Any:
     if is_dataclass(value):
         arguments = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
-        return {"class_path": class_path(value), "init_args": arguments}
+        return {"class_path": class_path(type(value)), "init_args": arguments}
     return value
 
 
 def _sampling(stored: Mapping[str, Any]) -> Sampling:
-    module, _, name = stored["class_path"].rpartition(".")
-    try:
-        found = getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"sampling {stored['class_path']} cannot be imported: {error}") from error
-    if not (isinstance(found, type) and issubclass(found, Sampling)):
-        raise ValueError(f"sampling {stored['class_path']} is no Sampling")
-    sampling: Sampling = found(**stored["init_args"])
-    return sampling
+    return known_class(Sampling, stored["class_path"])(**stored["init_args"])  # type: ignore[type-abstract]

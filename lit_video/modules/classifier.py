@@ -11,9 +11,10 @@ from lightning import LightningModule
 from lightning.pytorch.utilities import rank_zero_only
 from torch import Tensor, nn
 
+from lit_video.class_paths import class_path
 from lit_video.datamodules.base import VideoDataModule
 from lit_video.datamodules.batch import Batch, Classes, per_task
-from lit_video.datamodules.own_videos import class_path, stored_settings
+from lit_video.datamodules.own_videos import stored_settings
 from lit_video.datamodules.seeding import digest
 from lit_video.errors import UserError
 from lit_video.modules.metrics import VideoAccuracy
@@ -157,7 +158,7 @@ class VideoClassifier(LightningModule):
         """Add the names of the classes, and how clips are made: with them ``predict`` needs no other file."""
         data = getattr(self.trainer, "datamodule", None)
         if isinstance(data, VideoDataModule):
-            settings = {"model": class_path(self), "data": stored_settings(data), "class_names": data.class_names}
+            settings = {"model": class_path(type(self)), "data": stored_settings(data), "class_names": data.class_names}
             checkpoint[PASSPORT] = settings
 
     def configure_optimizers(self) -> Any:
