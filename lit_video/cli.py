@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import pickle
+import re
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import Any, get_args
 
 import torch
 import yaml
+from jsonargparse import get_loader, set_loader
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 
@@ -26,6 +28,15 @@ from lit_video.quiet import quiet_loggers
 from lit_video.yamlfile import read_yaml
 
 quiet_loggers()
+_load_yaml = get_loader("yaml")
+
+
+def _load(text: str) -> Any:
+    """YAML, with data sets, samplings and models by their names: they may have moved since the file was written."""
+    return _load_yaml(re.sub(r"(?<=class_path)(\W+)lit_video\.(?:datamodules|modules)\.(?:\w+\.)*", r"\1", text))
+
+
+set_loader("yaml", _load, (yaml.YAMLError,))
 
 # the data set decides, the model follows
 LINKS = ("num_classes", "frames", "image_size")

@@ -13,6 +13,7 @@ import torch
 import yaml
 from filelock import FileLock, Timeout
 
+from lit_video.class_paths import class_name
 from lit_video.errors import UserError
 
 # settings that change neither the model nor the numbers, by the start of their key
@@ -120,11 +121,11 @@ def same_settings(run_dir: Path, config: dict[str, Any], where: str) -> None:
 
 
 def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested keys joined by dots."""
+    """Nested keys joined by dots; classes by the path that they are compared by."""
     flat: dict[str, Any] = {}
     for key, value in config.items():
         if isinstance(value, dict) and value:
             flat |= flatten(value, f"{prefix}{key}.")
         else:
-            flat[f"{prefix}{key}"] = value
+            flat[f"{prefix}{key}"] = class_name(value) if key == "class_path" else value
     return flat
