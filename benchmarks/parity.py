@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lit_video.network import reference
-from lit_video.runner import commit, device_name, versions
+from lit_video.network import pretrained as reference
+from lit_video.training.run import commit, device_name, versions
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = {"": [], "x": ["x"], "k": ["key"], "v": ["value"], "k,v": ["key", "value"]}

@@ -8,7 +8,7 @@ from importlib import import_module
 
 from lit_video import __version__
 from lit_video.errors import UserError
-from lit_video.quiet import quiet
+from lit_video.utils.log_filters import quiet
 
 HELP = """\
 lit_video: train, compare and reproduce video transformers.
@@ -58,22 +58,22 @@ A finished row is skipped, an interrupted one goes on where it stopped: the same
 
 # of each command the function that runs it, in this package; imported when asked for, because many need torch
 COMMANDS = {
-    "fit": "commands.fit",
-    "table": "commands.print_table",
-    "report": "report_command.report",
-    "validate": "cli.validate",
-    "test": "cli.test",
-    "predict": "predict_command.predict",
-    "attention": "attention_command.attention",
-    "embed": "embed_command.embed",
-    "cost": "cost_command.cost",
-    "export": "export.export",
-    "benchmark model": "benchmark.model.benchmark_model",
-    "benchmark table": "benchmark.table.benchmark_table",
-    "benchmark data": "benchmark.data.benchmark_data",
-    "reproduce": "reproduce.reproduce",
-    "dashboard": "dashboard.command.dashboard",
-    "data": "data_command.data",
+    "fit": "commands.fit.fit",
+    "table": "commands.fit.print_table",
+    "report": "commands.report.report",
+    "validate": "training.cli.validate",
+    "test": "training.cli.test",
+    "predict": "commands.predict.predict",
+    "attention": "commands.attention.attention",
+    "embed": "commands.embed.embed",
+    "cost": "commands.cost.cost",
+    "export": "commands.export.export",
+    "benchmark model": "commands.benchmark_model.benchmark_model",
+    "benchmark table": "commands.benchmark_table.benchmark_table",
+    "benchmark data": "commands.benchmark_data.benchmark_data",
+    "reproduce": "reports.markdown.reproduce",
+    "dashboard": "commands.dashboard.dashboard",
+    "data": "commands.data.data",
 }
 
 

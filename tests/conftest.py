@@ -4,10 +4,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from fake_runs import EXPERIMENTS, ROWS, write_table_runs
 
 from lit_video.__main__ import main
-from lit_video.quiet import quiet
+from lit_video.utils.log_filters import quiet
+from tests.fake_runs import EXPERIMENTS, ROWS, write_table_runs
 
 ROOT = Path(__file__).parent.parent
 OLD_RUN = ROOT / "tests/old_run"
@@ -79,7 +79,7 @@ table:
 @pytest.fixture
 def letters(tmp_path):
     """A folder like AVLetters': two letters, two repetitions, a table of them."""
-    from lit_video.datamodules.rendering import encode
+    from lit_video.datamodules.moving_shapes_rendering import encode
 
     rng = np.random.default_rng(0)
     names = [f"{letter}{repetition}_{who}" for letter in "AB" for repetition in (1, 2) for who in range(4)]

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.cli import CheckCLI
-from lit_video.commands import parse_request
+from lit_video.commands.fit import parse_request
+from lit_video.training.cli import CheckCLI
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -33,7 +33,7 @@ def example(monkeypatch):
     from lit_video.network.timesformer import SCHEMES
 
     monkeypatch.syspath_prepend(str(ROOT / "tests" / "attention"))
-    import scheme_cases
+    from tests.attention import scheme_cases
 
     code = re.search(r"```python\n(.*?)```", README, re.DOTALL)[1]
     monkeypatch.setattr(scheme_cases, "CASES", dict(scheme_cases.CASES))
@@ -44,8 +44,8 @@ def example(monkeypatch):
 
 
 def test_the_example_of_a_scheme_equals_its_index_sets(example):
-    from scheme_cases import HEADS, close
-    from test_scheme_oracles import by_loops
+    from tests.attention.scheme_cases import HEADS, close
+    from tests.attention.test_scheme_oracles import by_loops
 
     for grid in example.grids:
         layer, x = example.layer(), example.tokens(grid)

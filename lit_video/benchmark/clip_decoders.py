@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 from torchvision.transforms.v2 import functional as F
 
-from lit_video.datamodules.decoding import Frames, decode, decoder, frame_table
-from lit_video.datamodules.decoding.table import forget_tables
-from lit_video.datamodules.transforms import EvaluationViews
+from lit_video.video.augmentation import EvaluationViews
+from lit_video.video.decoding import Frames, decode, decoder, frame_table
+from lit_video.video.decoding.frame_table import forget_tables
 
 SIDE = 224
 

@@ -14,9 +14,9 @@ from torch.utils.data import DataLoader, RandomSampler
 from torchvision.transforms.v2 import functional as F
 
 from lit_video.benchmark.clip_decoders import SIDE
-from lit_video.datamodules.dataset import ClipDataset, EpochSampler, VideoRecord
-from lit_video.datamodules.sampling import Dense
-from lit_video.datamodules.transforms import Augmentation, TrainingView
+from lit_video.video.augmentation import Augmentation, TrainingView
+from lit_video.video.clips import ClipDataset, EpochSampler, VideoRecord
+from lit_video.video.sampling import Dense
 
 BATCH = 4
 FRAMES = 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lit_video.pictures import plt, save
+from lit_video.utils.figures import plt, save
 
 
 def draw(result: dict[str, Any], path: Path) -> None:

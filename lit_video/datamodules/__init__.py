@@ -9,13 +9,13 @@ from lit_video.datamodules.hmdb51 import HMDB51
 from lit_video.datamodules.howto100m import HowTo100MTasks
 from lit_video.datamodules.kinetics import Kinetics400, Kinetics600
 from lit_video.datamodules.moving_shapes import MovingShapes
-from lit_video.datamodules.recipes import recipe
-from lit_video.datamodules.released_sampling import ReleasedDense, ReleasedSegments
-from lit_video.datamodules.sampling import Dense, DenseStride, Sampling, Segments, Uniform, WholeVideo
 from lit_video.datamodules.something_v2 import SomethingV2
-from lit_video.datamodules.transforms import Augmentation
 from lit_video.datamodules.ucf101 import UCF101
 from lit_video.datamodules.video_csv import VideoCSV
+from lit_video.video.augmentation import Augmentation
+from lit_video.video.recipes import recipe
+from lit_video.video.released_sampling import ReleasedDense, ReleasedSegments
+from lit_video.video.sampling import Dense, DenseStride, Sampling, Segments, Uniform, WholeVideo
 
 __all__ = [
     "HMDB51",

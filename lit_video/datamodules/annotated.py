@@ -12,9 +12,9 @@ from typing import Any, Literal
 from lightning.pytorch.utilities import rank_zero_only
 
 from lit_video.datamodules.base import Split, VideoDataModule
-from lit_video.datamodules.dataset import VideoRecord
 from lit_video.datamodules.folder import EXTENSIONS
 from lit_video.errors import UserError
+from lit_video.video.clips import VideoRecord
 
 _SHOWN = 3  # paths that a message names
 

@@ -10,18 +10,18 @@ import torch
 from lightning import LightningDataModule
 from torch.utils.data import DataLoader, default_collate
 
-from lit_video.datamodules.batch import Batch, Classes, RawBatch, evaluation_batch, training_batch
 from lit_video.datamodules.broken import BrokenVideos, Policy
-from lit_video.datamodules.dataset import ClipDataset, EpochSampler, Order, Sample, VideoRecord
-from lit_video.datamodules.decoding import DecoderName
-from lit_video.datamodules.decoding import decoder as decoder_of
-from lit_video.datamodules.fingerprint import data_root
-from lit_video.datamodules.manifest import load_tables
-from lit_video.datamodules.recipes import Recipe, recipe
-from lit_video.datamodules.sampling import Dense, Sampling
-from lit_video.datamodules.subset import share_of
-from lit_video.datamodules.transforms import Augmentation, EvaluationViews, ReleasedViews, TrainingView
+from lit_video.datamodules.digest import data_root
 from lit_video.errors import UserError
+from lit_video.video.augmentation import Augmentation, EvaluationViews, ReleasedViews, TrainingView
+from lit_video.video.batch import Batch, Classes, RawBatch, evaluation_batch, training_batch
+from lit_video.video.clips import ClipDataset, EpochSampler, Order, Sample, VideoRecord
+from lit_video.video.decoding import DecoderName
+from lit_video.video.decoding import decoder as decoder_of
+from lit_video.video.manifest import load_tables
+from lit_video.video.recipes import Recipe, recipe
+from lit_video.video.sampling import Dense, Sampling
+from lit_video.video.subset import share_of
 
 Split = Literal["train", "val", "test"]
 
@@ -39,7 +39,7 @@ class VideoDataModule(LightningDataModule):
         batch_size: videos per batch and process.
         num_workers: processes that decode; one per core is right.
         sampling: how clips are cut from a video; ``None`` for ``Dense`` ones of 2 seconds.
-        augmentation: of training clips: a recipe's name (:mod:`~lit_video.datamodules.recipes`), or all settings;
+        augmentation: of training clips: a recipe's name (:mod:`~lit_video.video.recipes`), or all settings;
             ``None`` for random crops only.
         test_clips: temporal views of a test video.
         test_crops: spatial views of each of them.

@@ -7,8 +7,8 @@ from typing import Literal
 
 import torch.distributed as dist
 
-from lit_video.datamodules.dataset import VideoRecord
 from lit_video.errors import UserError
+from lit_video.video.clips import VideoRecord
 
 Policy = Literal["fail", "skip", "report"]
 

@@ -8,8 +8,8 @@ from functools import cached_property
 from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.annotations import exactly, read_entries, read_json, refuse_repeats
 from lit_video.datamodules.base import Split
-from lit_video.datamodules.dataset import VideoRecord
 from lit_video.errors import UserError
+from lit_video.video.clips import VideoRecord
 
 
 class Diving48(AnnotatedVideos):

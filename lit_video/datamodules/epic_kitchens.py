@@ -9,7 +9,7 @@ from pathlib import Path
 from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.annotations import Row, exactly, read_table, refuse_repeats
 from lit_video.datamodules.base import Split
-from lit_video.datamodules.dataset import VideoRecord
+from lit_video.video.clips import VideoRecord
 
 CLASSES = {"verb": 97, "noun": 300}
 

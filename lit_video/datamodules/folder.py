@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.datamodules.base import Split, VideoDataModule
-from lit_video.datamodules.dataset import VideoRecord
 from lit_video.errors import UserError
+from lit_video.video.clips import VideoRecord
 
 EXTENSIONS = {".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v"}
 

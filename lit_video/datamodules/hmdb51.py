@@ -9,8 +9,8 @@ from typing import Any, Literal
 from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.annotations import exactly, read_table, refuse_repeats
 from lit_video.datamodules.base import Split
-from lit_video.datamodules.dataset import VideoRecord
 from lit_video.errors import UserError
+from lit_video.video.clips import VideoRecord
 
 _USE = {"train": "1", "val": "2"}  # 0: in neither
 

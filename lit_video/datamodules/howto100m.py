@@ -10,9 +10,9 @@ from typing import Any
 from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.annotations import Row, read_table
 from lit_video.datamodules.base import Split
-from lit_video.datamodules.dataset import VideoRecord
-from lit_video.datamodules.seeding import digest
 from lit_video.errors import UserError
+from lit_video.video.clips import VideoRecord
+from lit_video.video.seeding import digest
 
 TRAIN_SHARE = 85 / 120
 

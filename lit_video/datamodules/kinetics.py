@@ -10,7 +10,7 @@ from typing import ClassVar
 from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.annotations import Row, exactly, read_table, refuse_repeats
 from lit_video.datamodules.base import Split
-from lit_video.datamodules.dataset import VideoRecord
+from lit_video.video.clips import VideoRecord
 
 _COLUMNS = ("label", "youtube_id", "time_start", "time_end", "split")
 _SPLITS = {"train": {"train"}, "val": {"val", "validate", "validation"}}

@@ -11,12 +11,21 @@ from filelock import FileLock
 from rich.progress import track
 
 from lit_video.datamodules.base import Split, VideoDataModule
-from lit_video.datamodules.dataset import VideoRecord
 from lit_video.datamodules.folder import folder_records
-from lit_video.datamodules.rendering import MOTIONS, SHAPES, SHORTEST, ZOOMS, Scene, draw_scene, encode, render
-from lit_video.datamodules.sampling import Dense, Sampling, Segments
-from lit_video.datamodules.seeding import digest
+from lit_video.datamodules.moving_shapes_rendering import (
+    MOTIONS,
+    SHAPES,
+    SHORTEST,
+    ZOOMS,
+    Scene,
+    draw_scene,
+    encode,
+    render,
+)
 from lit_video.errors import UserError
+from lit_video.video.clips import VideoRecord
+from lit_video.video.sampling import Dense, Sampling, Segments
+from lit_video.video.seeding import digest
 
 VERSION = 1  # of the pictures: a change of what is drawn for a seed raises it
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.annotations import Row, exactly, read_table, refuse_repeats
 from lit_video.datamodules.base import Split
-from lit_video.datamodules.dataset import VideoRecord
+from lit_video.video.clips import VideoRecord
 
 _SIZES = {1: (9_537, 3_783), 2: (9_586, 3_734), 3: (9_624, 3_696)}  # of 13,320 videos
 

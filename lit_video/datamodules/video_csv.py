@@ -10,9 +10,9 @@ from typing import Any
 from lit_video.datamodules.annotated import AnnotatedVideos, tell
 from lit_video.datamodules.annotations import Row, read_table, refuse_repeats
 from lit_video.datamodules.base import Split
-from lit_video.datamodules.dataset import VideoRecord
 from lit_video.datamodules.folder import check_fps, frame_rate
 from lit_video.errors import UserError
+from lit_video.video.clips import VideoRecord
 
 Values = list[str | int]
 

@@ -11,17 +11,17 @@ from lightning import LightningModule
 from lightning.pytorch.utilities import rank_zero_only
 from torch import Tensor, nn
 
-from lit_video.class_paths import class_path
 from lit_video.datamodules.base import VideoDataModule
-from lit_video.datamodules.batch import Batch, Classes, per_task
-from lit_video.datamodules.own_videos import stored_settings
-from lit_video.datamodules.seeding import digest
+from lit_video.datamodules.video_list import stored_settings
 from lit_video.errors import UserError
 from lit_video.modules.metrics import VideoAccuracy
 from lit_video.modules.optimization import Optimization, make_optimizer, rate
 from lit_video.network.block import checkpoint_blocks
-from lit_video.network.published import load_published
-from lit_video.network.weights import read_weights
+from lit_video.network.pretrained.image_vit import read_weights
+from lit_video.network.pretrained.loading import load_published
+from lit_video.utils.class_paths import class_path
+from lit_video.video.batch import Batch, Classes, per_task
+from lit_video.video.seeding import digest
 
 # key of a checkpoint under which it says what it takes to use it alone
 PASSPORT = "lit_video"

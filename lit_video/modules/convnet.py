@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lit_video.datamodules.batch import Classes, outputs
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.convnets import Architecture, convnet, slow_frames
+from lit_video.video.batch import Classes, outputs
 
 
 class ConvNet(VideoClassifier):

@@ -11,7 +11,7 @@ from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat
 
-from lit_video.datamodules.batch import Classes, per_task
+from lit_video.video.batch import Classes, per_task
 
 
 class VideoAccuracy(Metric):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from lit_video.datamodules.batch import Classes, outputs
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.perceiver import perceiver
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, SizeName, ViTSize
+from lit_video.video.batch import Classes, outputs
 
 
 class Perceiver(VideoClassifier):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lit_video.datamodules.batch import Classes, outputs
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.positions import PositionKind
+from lit_video.network.pretrained.image_vit import load_image_vit, read_weights
 from lit_video.network.timesformer import timesformer
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, SizeName, ViTSize
-from lit_video.network.weights import load_image_vit, read_weights
+from lit_video.video.batch import Classes, outputs
 
 
 class TimeSformer(VideoClassifier):

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lit_video.attention.factorised import Order
-from lit_video.datamodules.batch import Classes, outputs
 from lit_video.modules.classifier import VideoClassifier
+from lit_video.network.pretrained.image_vit import TubeletInit, load_image_vit, read_weights
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, SizeName, ViTSize
 from lit_video.network.vivit import Pool, Temporal, vivit
-from lit_video.network.weights import TubeletInit, load_image_vit, read_weights
+from lit_video.video.batch import Classes, outputs
 
 
 class ViViT(VideoClassifier):

@@ -7,13 +7,13 @@ from typing import Any
 
 from lit_video.attention import MixingPlan
 from lit_video.attention.mixing import Scope, Summary, Target
-from lit_video.datamodules.batch import Classes, outputs
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.positions import PositionKind, Resizing
+from lit_video.network.pretrained.image_vit import load_image_vit, read_weights
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, SizeName, ViTSize
-from lit_video.network.weights import load_image_vit, read_weights
 from lit_video.network.xvit import LayerChoice, aggregation, xvit
+from lit_video.video.batch import Classes, outputs
 
 
 class XViT(VideoClassifier):

@@ -15,8 +15,8 @@ from matplotlib.colors import Normalize
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import NDArray
 
-from lit_video.drawing import Pixels, blend, overlay
-from lit_video.pictures import plt
+from lit_video.inference.overlay import Pixels, blend, overlay
+from lit_video.utils.figures import plt
 
 COLOURS = "inferno"  # even steps for the eye, in grey and to the colour-blind too
 OPACITY = 0.65

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lit_video.checkpoints import load_trained
-from lit_video.cli import CheckCLI, user_errors
 from lit_video.datamodules.base import Split
-from lit_video.datamodules.dataset import VideoRecord
-from lit_video.datamodules.own_videos import OwnVideos
+from lit_video.datamodules.video_list import OwnVideos
 from lit_video.errors import UserError
-from lit_video.files import write_bytes, write_table
-from lit_video.pictures import run_name
-from lit_video.prediction import compute, device, evaluated, find_videos
-from lit_video.visual.embed_picture import scatter
-from lit_video.visual.plane import FEWEST, plane
+from lit_video.inference.checkpoints import load_trained
+from lit_video.inference.predict import compute, device, evaluated, find_videos
+from lit_video.training.cli import CheckCLI, user_errors
+from lit_video.utils.figures import run_name
+from lit_video.utils.files import write_bytes, write_table
+from lit_video.video.clips import VideoRecord
+from lit_video.visual.projection import FEWEST, plane
+from lit_video.visual.projection_picture import scatter
 
 
 class LabelledVideos(OwnVideos):

@@ -13,13 +13,13 @@ from matplotlib.patches import Patch
 from torch import Tensor
 
 from lit_video.attention import LocalWindow, Mixing
-from lit_video.checkpoints import load_model
-from lit_video.commands import parse_request
+from lit_video.commands.fit import parse_request
 from lit_video.errors import UserError
+from lit_video.inference.checkpoints import load_model
 from lit_video.modules import VideoClassifier, XViT
 from lit_video.network.block import Block
-from lit_video.pictures import plt, run_name
-from lit_video.visual.lending import channel_offsets
+from lit_video.utils.figures import plt, run_name
+from lit_video.visual.channel_sources import channel_offsets
 
 OWN = "#d9d9d9"
 # frames before and after: blues and oranges, told apart by the colour-blind and in grey; further away is darker
@@ -79,7 +79,7 @@ def model(asked: Namespace) -> VideoClassifier:
     """
     if asked.ckpt is not None:
         return load_model(VideoClassifier, asked.ckpt, "--ckpt")
-    from lit_video.runner import build_row
+    from lit_video.training.run import build_row
 
     files = [arg for path in asked.config for arg in ("--config", str(path))]
     request = parse_request([*files, "--row", asked.row])

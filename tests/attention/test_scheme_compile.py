@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from scheme_cases import CASES, close
 
 from lit_video.attention import Grid
+from tests.attention.scheme_cases import CASES, close
 
 
 def gentle(layer):

@@ -2,7 +2,10 @@
 
 import pytest
 import torch
-from scheme_cases import (
+from torch.func import functional_call
+
+from lit_video.attention import Grid, ZeroLinear
+from tests.attention.scheme_cases import (
     CASES,
     HEADS,
     WIDTH,
@@ -16,9 +19,6 @@ from scheme_cases import (
     same_place,
     same_quadrant,
 )
-from torch.func import functional_call
-
-from lit_video.attention import Grid, ZeroLinear
 
 
 def seen(case, layers, grid):

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from scheme_cases import CASES, WIDTH, close, randomised
 
 from lit_video.attention import (
     Bottleneck,
@@ -14,6 +13,7 @@ from lit_video.attention import (
     Space,
     ZeroLinear,
 )
+from tests.attention.scheme_cases import CASES, WIDTH, close, randomised
 
 
 def space_of(layer):

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from scheme_cases import CASES, WITH_STEPS, close
 
 from lit_video.attention import Factorised, FactorisedHeads, Grid, LocalWindow
+from tests.attention.scheme_cases import CASES, WITH_STEPS, close
 
 
 def norm(x, weights, name):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from lit_video.datamodules.annotated import tell
-from lit_video.datamodules.sampling import Dense
+from lit_video.video.sampling import Dense
 
 CODECS = {".mp4": "libx264", ".MP4": "libx264", ".mkv": "libx264", ".avi": "mpeg4", ".webm": "libvpx"}
 

@@ -13,16 +13,16 @@ import torch
 import yaml
 
 from lit_video.datamodules import MovingShapes, moving_shapes
-from lit_video.datamodules.dataset import ClipDataset
-from lit_video.datamodules.decoding import decode, frame_table
-from lit_video.datamodules.released_sampling import ReleasedSegments
-from lit_video.datamodules.rendering import HEIGHT, MOTIONS, SHAPES, WIDTH, draw_scene, render
-from lit_video.datamodules.sampling import Dense, DenseStride, Segments, WholeVideo
-from lit_video.datamodules.seeding import digest, seeded
-from lit_video.datamodules.transforms import Augmentation, EvaluationViews
+from lit_video.datamodules.moving_shapes_rendering import HEIGHT, MOTIONS, SHAPES, WIDTH, draw_scene, render
 from lit_video.errors import UserError
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
+from lit_video.video.augmentation import Augmentation, EvaluationViews
+from lit_video.video.clips import ClipDataset
+from lit_video.video.decoding import decode, frame_table
+from lit_video.video.released_sampling import ReleasedSegments
+from lit_video.video.sampling import Dense, DenseStride, Segments, WholeVideo
+from lit_video.video.seeding import digest, seeded
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 PAIRS = (4, 2, 2)

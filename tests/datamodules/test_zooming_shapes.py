@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from lit_video.datamodules import MovingShapes
-from lit_video.datamodules.decoding import decode, frame_table
-from lit_video.datamodules.rendering import SHAPES, draw_scene, render
-from lit_video.datamodules.sampling import Dense
-from lit_video.datamodules.seeding import digest
+from lit_video.datamodules.moving_shapes_rendering import SHAPES, draw_scene, render
+from lit_video.video.decoding import decode, frame_table
+from lit_video.video.sampling import Dense
+from lit_video.video.seeding import digest
 
 
 def shapes(root, **changes):

@@ -8,11 +8,11 @@ import torch
 from torch import nn
 
 from lit_video.__main__ import main
-from lit_video.costs import count
+from lit_video.costs.count import count
 from lit_video.modules import ConvNet
 from lit_video.network.convnets import TwoPathways, convnet, slow_frames
-from lit_video.network.published import load_published
-from lit_video.network.weights import read_weights
+from lit_video.network.pretrained.image_vit import read_weights
+from lit_video.network.pretrained.loading import load_published
 
 SMALL = {"c2d": 8, "i3d": 8, "slow": 8, "slowfast": 16, "r2plus1d": 8, "csn": 8, "x3d": 8}
 

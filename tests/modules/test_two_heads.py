@@ -12,12 +12,12 @@ from torch import nn
 
 from lit_video.__main__ import main
 from lit_video.datamodules import MovingShapes, VideoDataModule
-from lit_video.datamodules.batch import evaluation_batch, mixup, per_task, soft_labels
-from lit_video.datamodules.dataset import VideoRecord
-from lit_video.datamodules.rendering import MOTIONS, SHAPES
+from lit_video.datamodules.moving_shapes_rendering import MOTIONS, SHAPES
 from lit_video.modules import Perceiver, TimeSformer, ViViT, XViT
 from lit_video.modules.metrics import VideoAccuracy
 from lit_video.network.vit import ViTSize
+from lit_video.video.batch import evaluation_batch, mixup, per_task, soft_labels
+from lit_video.video.clips import VideoRecord
 
 EPIC = {"verb": 7, "noun": 12}
 TINY = dict(frames=4, image_size=16, size=ViTSize(16, 2, 2), patch=8)

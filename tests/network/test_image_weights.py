@@ -14,8 +14,8 @@ from timm.models.vision_transformer import VisionTransformer
 from lit_video.attention import MixingPlan
 from lit_video.errors import UserError
 from lit_video.network.positions import resize_space
+from lit_video.network.pretrained.image_vit import load_image_vit, read_weights
 from lit_video.network.vit import ViTSize
-from lit_video.network.weights import load_image_vit, read_weights
 from lit_video.network.xvit import xvit
 
 

@@ -6,10 +6,10 @@ from einops import rearrange, repeat
 from timm.models.vision_transformer import VisionTransformer
 
 from lit_video.attention import MixingPlan
+from lit_video.network.pretrained.image_vit import inflate, load_image_vit
 from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
-from lit_video.network.weights import inflate, load_image_vit
 from lit_video.network.xvit import xvit
 
 SIZE, FRAMES = ViTSize(32, 2, 4), 4

@@ -7,11 +7,11 @@ import torch
 from torch import nn
 
 from lit_video.modules import TimeSformer, ViViT, XViT
-from lit_video.network import reference
-from lit_video.network.published import load_published
-from lit_video.network.reference.common import new_name
-from lit_video.network.reference.hugging_face import export_hf_timesformer, export_hf_vivit
-from lit_video.network.reference.timesformer import TIMESFORMER
+from lit_video.network import pretrained as reference
+from lit_video.network.pretrained.hugging_face import export_hf_timesformer, export_hf_vivit
+from lit_video.network.pretrained.loading import load_published
+from lit_video.network.pretrained.mapping import new_name
+from lit_video.network.pretrained.timesformer import TIMESFORMER
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
 

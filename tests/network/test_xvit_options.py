@@ -5,7 +5,7 @@ import torch
 from einops import rearrange
 
 from lit_video.attention import Grid, Mixing, MixingPlan, Space
-from lit_video.costs import count
+from lit_video.costs.count import count
 from lit_video.modules import XViT
 from lit_video.network.block import MLP, Block
 from lit_video.network.embedding import FrameEmbedding

@@ -1,0 +1,164 @@
+"""The models that are timed: every scheme at one ViT size, and transformers' models with the same weights."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from einops import rearrange
+from torch import Tensor, nn
+
+from lit_video.attention import MixingPlan
+from lit_video.errors import UserError
+from lit_video.network.perceiver import perceiver
+from lit_video.network.pretrained.hugging_face import export_hf_timesformer, export_hf_vivit
+from lit_video.network.timesformer import timesformer
+from lit_video.network.transformer import VideoTransformer
+from lit_video.network.vit import ViTSize
+from lit_video.network.vivit import vivit
+from lit_video.network.xvit import xvit
+
+CLASSES = 400
+
+
+@dataclass(frozen=True)
+class Clip:
+    """Input of a benchmark: frames and side in pixels. Tubelets of two frames read twice as many frames."""
+
+    frames: int = 8
+    image_size: int = 224
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A model and the clips that it takes.
+
+    Args:
+        name: in the report.
+        network: clips ``(b, 3, t, height, width)`` to logits.
+        frames: frames of its clips.
+        against: name of the contestant that its time is compared with; empty for none.
+    """
+
+    name: str
+    network: nn.Module
+    frames: int
+    against: str = ""
+
+
+class _Peer(nn.Module):
+    """transformers' model as clips to logits; its own layout is ``(b, t, 3, height, width)``."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, clip: Tensor) -> Tensor:
+        """Logits."""
+        return self.model(rearrange(clip, "b c t h w -> b t c h w")).logits
+
+
+def schemes(size: ViTSize, clip: Clip) -> dict[str, Callable[[], Contestant]]:
+    """Builders of our models, by name; ViViT's take tubelets of two frames, so that all have the same tokens."""
+    image, patch, t = (clip.image_size, clip.image_size), 16, clip.frames
+
+    def ours(name: str, network: Callable[[], VideoTransformer], against: str, frames: int = t) -> None:
+        builders[name] = lambda: Contestant(name, network(), frames, against)
+
+    def ts(attention: str) -> Callable[[], VideoTransformer]:
+        return lambda: timesformer(size, CLASSES, image, patch, t, attention)
+
+    def vv(variant: int) -> Callable[[], VideoTransformer]:
+        return lambda: vivit(size, CLASSES, image, patch, 2 * t, variant)
+
+    def xv(plan: MixingPlan, exact: bool = False) -> Callable[[], VideoTransformer]:
+        return lambda: xvit(size, CLASSES, image, patch, t, plan, exact=exact)
+
+    builders: dict[str, Callable[[], Contestant]] = {}
+    ours("spatial-only", xv(MixingPlan(window=0)), "")
+    ours("X-ViT", xv(MixingPlan()), "spatial-only")
+    ours("X-ViT full", xv(MixingPlan(scope="full")), "spatial-only")
+    ours("X-ViT summary", xv(MixingPlan(summary=True)), "spatial-only")
+    ours("exact window", xv(MixingPlan(), exact=True), "spatial-only")
+    ours("S", ts("space"), "HF S")
+    ours("ST", ts("joint"), "HF ST")
+    ours("T+S", ts("divided"), "HF T+S")
+    ours("L+G", ts("local_global"), "T+S")
+    ours("T+W+H", ts("axial"), "T+S")
+    for variant, against in ((1, "HF ViViT-1"), (2, "ViViT-1"), (3, "ViViT-1"), (4, "ViViT-1")):
+        ours(f"ViViT-{variant}", vv(variant), against, 2 * t)
+    ours("Perceiver", lambda: perceiver(size, CLASSES, image, patch, t), "ST")
+    return builders
+
+
+def peers(size: ViTSize, clip: Clip) -> dict[str, Callable[[VideoTransformer], Contestant]]:
+    """Builders of transformers' models from ours, weights copied; empty where transformers is not installed."""
+    try:
+        import transformers as hf
+    except ImportError:
+        return {}
+    shared: dict[str, Any] = {
+        "image_size": clip.image_size,
+        "hidden_size": size.width,
+        "num_hidden_layers": size.depth,
+        "num_attention_heads": size.heads,
+        "intermediate_size": round(size.width * size.mlp_ratio),
+        "num_labels": CLASSES,
+    }
+
+    def hf_timesformer(name: str, attention: str) -> Callable[[VideoTransformer], Contestant]:
+        def make(network: VideoTransformer) -> Contestant:
+            config = hf.TimesformerConfig(patch_size=16, num_frames=clip.frames, attention_type=attention, **shared)
+            model = hf.TimesformerForVideoClassification(config)
+            model.load_state_dict(export_hf_timesformer(network))
+            return Contestant(name, _Peer(model), clip.frames)
+
+        return make
+
+    def hf_vivit(network: VideoTransformer) -> Contestant:
+        config = hf.VivitConfig(num_frames=2 * clip.frames, tubelet_size=[2, 16, 16], **shared)
+        model = hf.VivitForVideoClassification(config)
+        model.load_state_dict(export_hf_vivit(network))
+        return Contestant("HF ViViT-1", _Peer(model), 2 * clip.frames)
+
+    return {
+        "HF S": hf_timesformer("HF S", "space_only"),
+        "HF ST": hf_timesformer("HF ST", "joint_space_time"),
+        "HF T+S": hf_timesformer("HF T+S", "divided_space_time"),
+        "HF ViViT-1": hf_vivit,
+    }
+
+
+def build(size: ViTSize, clip: Clip, names: list[str] | None) -> list[Contestant]:
+    """The models asked for, or all that this size and clip allow; a peer comes with the model compared with it.
+
+    Raises:
+        UserError: a name is unknown, or a model that was asked for cannot be built.
+    """
+    ours, theirs = schemes(size, clip), peers(size, clip)
+    unknown = [name for name in names or [] if name not in ours]
+    if unknown:
+        raise UserError(f"--models: no model {unknown[0]!r}; models: {', '.join(ours)}")
+    found: list[Contestant] = []
+    for name in names or ours:
+        try:
+            contestant = ours[name]()
+        except ValueError as error:
+            if names:
+                raise UserError(f"--models: {name}: {error}") from error
+            print(f"{name}: left out: {error}", file=sys.stderr)
+            continue
+        found.append(contestant)
+        if contestant.against in theirs and isinstance(contestant.network, VideoTransformer):
+            found.append(theirs[contestant.against](contestant.network))
+    return found
+
+
+def largest_difference(contestant: Contestant, peer: Contestant, clip: Tensor) -> float | None:
+    """Largest difference of the logits of a clip; ``None`` where a peer gives another number of rows (HF's S)."""
+    with torch.no_grad():
+        a, b = contestant.network.eval()(clip), peer.network.eval()(clip)
+    return (a - b).abs().max().item() if a.shape == b.shape else None

@@ -1,0 +1,91 @@
+"""The ``attention`` command: its arguments, checked before anything heavy is loaded. Imports no torch by itself."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError, Namespace
+from pathlib import Path
+
+from lit_video.commands.fit import Parser
+from lit_video.commands.predict import check_file
+from lit_video.errors import UserError
+
+DESCRIPTION = """Where a trained model looks in a video: attention rollout from what is classified back to the patches
+of every frame, in the centre view of the video. As a picture (.png), or moving (.gif, .mp4). With --heads, of an X-ViT:
+which frames every head reads its channels from, which takes no video, and a row of a table instead of a checkpoint if
+you like."""
+MOVING = (".gif", ".mp4")
+STILL = (".png",)
+FIGURES = (".png", ".svg", ".pdf")
+
+
+def attention(argv: list[str]) -> int:
+    """Draw attention; returns the exit status."""
+    known = _parser().parse_intermixed_args(argv)
+    known.output = known.output or Path("heads.png" if known.heads else "attention.png")
+    check(known)
+    if known.heads:
+        from lit_video.visual.heads_picture import draw_heads
+
+        return draw_heads(known)
+    from lit_video.visual.attention_maps import draw_attention  # torch takes its seconds only now
+
+    return draw_attention(known)
+
+
+def _parser() -> Parser:
+    parser = Parser("attention", DESCRIPTION)
+    parser.add_argument("video", nargs="?", metavar="VIDEO")
+    parser.add_argument("--ckpt", "--ckpt_path", type=Path, metavar="FILE", help="a run's last.ckpt")
+    parser.add_argument(
+        "--output", "-o", type=Path, metavar="FILE", help=".png, .gif or .mp4 (default attention.png, or heads.png)"
+    )
+    parser.add_argument(
+        "--layers",
+        choices=["all", "last"],
+        default="all",
+        help="follow attention through all layers of the encoder (default), or through the last one only",
+    )
+    parser.add_argument(
+        "--token",
+        type=_place,
+        metavar="T,ROW,COLUMN",
+        help="follow it from this patch of the last layer, counted from 0, instead of from what is classified",
+    )
+    parser.add_argument("--heads", action="store_true", help="of an X-ViT: which frames each head reads")
+    parser.add_argument("--config", "-c", action="append", type=Path, metavar="TABLE.yaml", help="with --heads")
+    parser.add_argument("--row", metavar="NAME|INDEX", help="of the table, with --heads")
+    parser.add_argument("--device", choices=["cpu", "cuda"], help="default: cuda where there is one")
+    return parser
+
+
+def check(known: Namespace) -> None:
+    """Refuse flags that do not go together.
+
+    Raises:
+        UserError: one line that says which.
+    """
+    allowed = FIGURES if known.heads else STILL + MOVING
+    if known.output.suffix.lower() not in allowed:
+        raise UserError(f"--output {known.output}: ends in none of {', '.join(allowed)}")
+    check_file("--output", known.output)
+    if known.heads:
+        if known.video or known.token or known.layers != "all":
+            raise UserError("--heads: is about the model alone; leave out the video, --token and --layers")
+        if (known.ckpt is None) == (known.config is None):
+            raise UserError("--heads: give either --ckpt RUN/last.ckpt, or --config TABLE.yaml --row NAME")
+        if (known.config is None) != (known.row is None):
+            raise UserError("--heads: --config and --row belong together")
+        return
+    if known.config or known.row:
+        raise UserError("--config, --row: are for --heads; maps of a video need a trained model, --ckpt RUN/last.ckpt")
+    if known.video is None:
+        raise UserError("give a video (or --heads); see python -m lit_video attention --help")
+    if known.ckpt is None:
+        raise UserError("--ckpt: give a run's last.ckpt")
+
+
+def _place(text: str) -> tuple[int, ...]:
+    parts = text.split(",")
+    if len(parts) != 3 or not all(part.isdecimal() for part in parts):
+        raise ArgumentTypeError(f"is {text}, expected frame, row and column of a patch, such as 0,3,2")
+    return tuple(map(int, parts))

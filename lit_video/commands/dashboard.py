@@ -1,0 +1,114 @@
+"""The ``dashboard`` command: what W&B shows of our tables, made from ``experiments``. Imports no torch."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lit_video.commands.fit import Parser
+from lit_video.errors import UserError
+from lit_video.tables.reading import read_table
+from lit_video.tables.table import Table
+from lit_video.utils.files import write_atomically
+from lit_video.utils.wandb_login import has_key
+
+if TYPE_CHECKING:
+    from lit_video.reports.wandb.panels import Panel
+
+EXPERIMENTS = Path("experiments")
+SCALES = EXPERIMENTS / "scale"
+CHECKED = """\
+checked: both files read back to the same text; runs log the names above (tests/test_tracking.py), but for settings that
+their scheme does not have, and figures/attention, which CNNs and clips of very many patches do not have
+not checked, for want of a server: how W&B draws them. Runs in report.json have no project of their own; saving adds it.
+"""
+
+
+def dashboard(argv: list[str]) -> int:
+    """Make the workspace and the report, and write or save them; returns the exit status."""
+    known = _flags(argv)
+    tables = _tables(known.table, known.scale, known.recipe)
+    if find_spec("wandb_workspaces") is None:
+        raise UserError("dashboard needs wandb-workspaces: pip install 'lit_video[dashboard]' (here: '.[dashboard]')")
+    if known.dry_run:
+        _write(tables, known.entity or "", known.project, known.out or Path("dashboard"))
+        return 0
+    if known.out:
+        raise UserError("-o is for --dry-run, which writes files; without it W&B keeps the workspace and the report")
+    if not has_key():
+        raise UserError("no W&B API key: run wandb login or set WANDB_API_KEY, or look at the files of --dry-run")
+    from lit_video.reports.wandb.saving import save
+
+    save(tables, known.entity, known.project)
+    return 0
+
+
+def _flags(argv: list[str]) -> argparse.Namespace:
+    parser = Parser("dashboard", "The W&B workspace and report that compare the schemes of our tables.")
+    parser.add_argument("--dry-run", action="store_true", help="write workspace.json and report.json; needs no key")
+    parser.add_argument("--entity", help="user or team at W&B (default: yours)")
+    parser.add_argument("--project", default=os.environ.get("WANDB_PROJECT", "lit_video"))
+    parser.add_argument(
+        "--table", nargs="+", default=[], metavar="NAME", help="of experiments/NAME.yaml (default: all)"
+    )
+    parser.add_argument("--scale", help="of experiments/scale/NAME.yaml (default: each table's own)")
+    parser.add_argument("--recipe", help="of that scale, such as released (default: each family's first)")
+    parser.add_argument("-o", dest="out", type=Path, metavar="DIR", help="folder of --dry-run (default: dashboard)")
+    return parser.parse_args(argv)
+
+
+def _tables(names: Sequence[str], scale: str | None, recipe: str | None) -> list[Table]:
+    """The tables asked for, of ``experiments`` in the working directory, at their own scale or at another.
+
+    Raises:
+        UserError: there are none, or not this one, or not at this scale.
+    """
+    found = {path.stem: path for path in sorted(EXPERIMENTS.glob("*.yaml"))}
+    if not found:
+        raise UserError(f"no tables in {EXPERIMENTS.absolute()}; run this in the repository's root")
+    for name in names:
+        if name not in found:
+            raise UserError(f"--table: no table {name!r}; tables: {', '.join(found)}")
+    overlay = SCALES / f"{scale}.yaml"
+    if scale and not overlay.exists():
+        raise UserError(
+            f"--scale: no {overlay}; scales: {', '.join(sorted(path.stem for path in SCALES.glob('*.yaml')))}"
+        )
+    overlays = [overlay] if scale else []
+    return [read_table([found[name], *overlays], recipe) for name in dict.fromkeys(names or found)]
+
+
+def _write(tables: Sequence[Table], entity: str, project: str, folder: Path) -> None:
+    """Write both specifications, and print what is in them."""
+    from lit_video.reports.wandb.panels import named
+    from lit_video.reports.wandb.report import build_report, table_panels
+    from lit_video.reports.wandb.specification import checked
+    from lit_video.reports.wandb.workspace import build_workspace
+
+    workspace, report = build_workspace(tables, entity, project), build_report(tables, entity, project, look_up=False)
+    texts = checked(workspace, report)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in zip(("workspace.json", "report.json"), texts, strict=True):
+            write_atomically(folder / name, text)
+    except OSError as error:
+        raise UserError(f"-o: cannot write {folder} ({error.strerror}); give another folder") from error
+
+    def tell(panels: Sequence[Panel]) -> None:
+        for panel in panels:
+            print(f"    {type(panel).__name__}: {', '.join(named(panel)) or 'whatever differs'}")
+
+    print(f"workspace {workspace.name!r}, project {project}: {workspace.runset_settings.filters}")
+    for section in workspace.sections:
+        print(f"  {section.name}")
+        tell(section.panels)
+    print(f"report {report.title!r}")
+    for table in tables:
+        print(f"  {table.name} at {table.scale}: {table.title}")
+        tell(table_panels(table))
+    print(f"wrote {folder / 'workspace.json'}, {folder / 'report.json'}")
+    print(CHECKED, end="")

@@ -1,0 +1,119 @@
+"""``data check``, ``data prepare`` and ``data stats``. Imports no torch before there is work to do."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lit_video.commands.fit import Parser
+from lit_video.errors import UserError
+
+if TYPE_CHECKING:
+    from lit_video.datamodules.inspection.summary import Census
+
+HELP = """\
+usage: python -m lit_video data COMMAND ...
+
+  check ROOT --dataset NAME    look at every video of every split; write ROOT/manifest.jsonl
+      [--decode] [-o FILE] [--data.X=Y] [--json]
+  stats ROOT --dataset NAME    videos per class, durations, sizes, rates
+      [-o FILE] [--data.X=Y] [--json] [--plot FILE]
+  prepare SRC DST              re-encode every video for training; write DST/videos.csv
+      [--short-side 256] [--gop 12] [--crf 22]
+  COMMAND --help               all options of a command
+
+All go on where they were stopped. Exit status 1: something is missing or broken; 2: a mistake in the command.
+"""
+
+
+def data(argv: list[str]) -> int:
+    """Run one of the commands; returns the exit status."""
+    if not argv or argv[0] in {"-h", "--help"}:
+        print(HELP, end="")
+        return 0
+    commands = {"check": check, "prepare": prepare, "stats": stats}
+    if argv[0] not in commands:
+        raise UserError(f"no command {argv[0]!r} of data; commands: {', '.join(commands)} (see data --help)")
+    try:
+        return commands[argv[0]](argv[1:])
+    except KeyboardInterrupt:
+        print("interrupted; the same command again goes on where this one was")
+        return 130
+    except SystemExit as stop:  # --help
+        return int(stop.code or 0)
+
+
+def check(argv: list[str]) -> int:
+    """Print what is there, what is missing and what is broken."""
+    parser = _parser("check", "Look at every video of every split, and write one row per video to a manifest.")
+    parser.add_argument("--decode", action="store_true", help="decode every frame, not only the first")
+    known, census = _census(parser, argv)
+    from lit_video.datamodules.inspection.text import check_report
+
+    print(json.dumps(census.summary(), indent=2) if known.json else check_report(census, _manifest(known)))
+    return 0 if census.sound else 1
+
+
+def stats(argv: list[str]) -> int:
+    """Print tables of classes, durations, sizes and rates; draw them with ``--plot``."""
+    parser = _parser("stats", "Tables of a data set's classes, durations, sizes and frame rates.")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw them (.png, .pdf, .svg)")
+    parser.set_defaults(decode=False)
+    known, census = _census(parser, argv)
+    from lit_video.datamodules.inspection.text import stats_report, stats_summary
+
+    print(json.dumps(stats_summary(census), indent=2) if known.json else stats_report(census))
+    if known.plot:
+        from lit_video.datamodules.inspection.figure import draw
+
+        draw(census, known.plot)
+    return 0 if census.sound else 1
+
+
+def prepare(argv: list[str]) -> int:
+    """Re-encode every video of a folder into another; list what cannot be read."""
+    parser = Parser("data prepare", "Re-encode every video of SRC for fast training, and list them in DST/videos.csv.")
+    parser.add_argument("src", type=Path, metavar="SRC", help="folder of videos, or of class folders of videos")
+    parser.add_argument("dst", type=Path, metavar="DST", help="another folder")
+    parser.add_argument("--short-side", type=int, default=256, help="pixels; smaller videos keep their size")
+    parser.add_argument("--gop", type=int, default=12, help="frames from one key frame to the next")
+    parser.add_argument("--crf", type=int, default=22, help="quality of x264: 0 loses nothing, 51 is worst")
+    known = parser.parse_args(argv)
+    from lit_video.datamodules.inspection.prepare import Encoding, prepare_folder
+
+    try:
+        encoding = Encoding(known.short_side, known.gop, known.crf)
+    except ValueError as error:  # "short_side is 0, expected ..."
+        name, _, rest = str(error).partition(" ")
+        raise UserError(f"--{name.replace('_', '-')}: {rest}") from None
+    return prepare_folder(known.src, known.dst, encoding)
+
+
+def _parser(command: str, description: str) -> Parser:
+    parser = Parser(f"data {command}", description)
+    parser.add_argument("root", type=Path, metavar="ROOT", help="folder of the data set")
+    parser.add_argument("--dataset", required=True, metavar="NAME", help="such as ssv2 or folder; --data.X sets more")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the manifest (default: ROOT/manifest.jsonl)")
+    parser.add_argument("--json", action="store_true", help="print as JSON")
+    return parser
+
+
+def _census(parser: Parser, argv: list[str]) -> tuple[Namespace, Census]:
+    known, flags = parser.parse_known_args(argv)
+    if wrong := [flag for flag in flags if not flag.startswith("--data.")]:
+        parser.error(f"unrecognized arguments: {' '.join(wrong)}")
+    if getattr(known, "plot", None):
+        from lit_video.utils.figures import check_picture
+
+        check_picture(known.plot)
+    from lit_video.datamodules.inspection.by_name import open_dataset
+    from lit_video.datamodules.inspection.summary import take
+
+    dataset = open_dataset(known.dataset, known.root, flags)
+    return known, take(dataset, _manifest(known), known.decode)
+
+
+def _manifest(known: Namespace) -> Path:
+    return known.output or known.root / "manifest.jsonl"

@@ -1,0 +1,1 @@
+"""Parameters and multiply-adds: counted, and as the papers print them."""

@@ -1,0 +1,1 @@
+"""What ``data check``, ``stats`` and ``prepare`` do."""

@@ -1,0 +1,119 @@
+"""What a data set's splits hold: how many videos, what is missing or broken, how long, how large."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from lit_video.datamodules.base import VideoDataModule
+from lit_video.datamodules.digest import SPLITS, data_digest, data_root, relative, text_digest
+from lit_video.video.clips import VideoRecord
+from lit_video.video.manifest import scan
+from lit_video.video.probe import Probe
+
+
+@dataclass
+class SplitCount:
+    """What one split holds; a segment of a long video counts as a video."""
+
+    videos: int = 0
+    missing: list[str] = field(default_factory=list)
+    broken: list[tuple[str, str]] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    labels: Counter[str] = field(default_factory=Counter)
+    files: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Census:
+    """All splits of a data set, the rows of its manifest, and its digests.
+
+    ``data_digest`` is that of a run's ``result.json``; ``files_digest`` is of the files' sizes as well.
+    """
+
+    classes: int | dict[str, int]
+    splits: dict[str, SplitCount]
+    rows: dict[str, Probe]
+    data_digest: str
+    files_digest: str
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is missing or broken."""
+        return not any(split.missing or split.broken for split in self.splits.values())
+
+    def summary(self) -> dict[str, Any]:
+        """As plain data."""
+        splits = {
+            name: {
+                "videos": split.videos,
+                "missing": len(split.missing),
+                "broken": len(split.broken),
+                "seconds": spread(split.seconds),
+                "bytes": sum(self.rows[name].size or 0 for name in split.files),
+                "sizes": dict(self.sizes(split).most_common()),
+                "missing_videos": split.missing,
+                "broken_videos": [{"path": path, "reason": reason} for path, reason in split.broken],
+            }
+            for name, split in self.splits.items()
+        }
+        digests = {"data_digest": self.data_digest, "files_digest": self.files_digest}
+        return {"classes": self.classes, "splits": splits} | digests
+
+    def sizes(self, split: SplitCount) -> Counter[str]:
+        """How many files have which size in pixels."""
+        rows = [self.rows[name] for name in split.files]
+        return Counter(f"{row.width}x{row.height}" for row in rows if row.width)
+
+
+def take(data: VideoDataModule, file: Path, every_frame: bool = False) -> Census:
+    """Look at every video of every split; the manifest goes to ``file``."""
+    records = {split: data.records(split) for split in SPLITS}
+    root = data_root(data)
+    videos = {relative(r.path, root): (r.path, r.fps) for split in SPLITS for r in records[split]}
+    rows = scan(videos, file, every_frame)
+    splits: dict[str, SplitCount] = {split: _count(records[split], rows, data.class_names, root) for split in SPLITS}
+    sizes = [f"{name}\t{rows[name].size}" for name in sorted(rows)]
+    digest = data_digest(data)
+    return Census(data.num_classes, splits, rows, digest, text_digest([digest, *sizes]))
+
+
+def _count(
+    records: list[VideoRecord], rows: dict[str, Probe], classes: list[str] | dict[str, list[str]], root: Path
+) -> SplitCount:
+    count = SplitCount(videos=len(records))
+    for record in records:
+        name = relative(record.path, root)
+        row = rows[name]
+        count.files.add(name)
+        count.labels.update(_class_names(record.label, classes))
+        if row.status == "missing":
+            count.missing.append(name)
+        elif reason := row.reason or _outside(record, row):
+            count.broken.append((name, reason))
+        else:
+            assert row.seconds is not None
+            count.seconds.append(min(record.end or row.seconds, row.seconds) - (record.start or 0))
+    return count
+
+
+def _outside(record: VideoRecord, row: Probe) -> str:
+    """Why a segment is none of its video, or nothing."""
+    if record.start is None or row.seconds is None or record.start < row.seconds:
+        return ""
+    return f"no segment from {record.start:g} s in a video of {row.seconds:.2f} s"
+
+
+def _class_names(label: int | tuple[int, ...], classes: list[str] | dict[str, list[str]]) -> list[str]:
+    if isinstance(classes, dict):
+        labels = label if isinstance(label, tuple) else (label,)
+        return [f"{task} {names[i]}" for (task, names), i in zip(classes.items(), labels, strict=True)]
+    return [classes[label if isinstance(label, int) else label[0]]]
+
+
+def spread(values: list[float]) -> dict[str, float] | None:
+    """Least, middle and greatest."""
+    return {"min": min(values), "median": median(values), "max": max(values)} if values else None

@@ -1,0 +1,90 @@
+"""What ``data check`` and ``data stats`` print."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from lit_video.datamodules.inspection.summary import Census, SplitCount, spread
+from lit_video.tables.rendering import text_table
+
+SHOWN = 10  # missing or broken videos
+COLUMNS = ["split", "videos", "missing", "broken", "seconds min", "median", "max", "GB", "most common size"]
+
+
+def check_report(census: Census, manifest: Path) -> str:
+    """Counts per split, the digests, and the first missing and broken videos."""
+    body = [_split_cells(census, name, split) for name, split in census.splits.items()]
+    missing = list(dict.fromkeys(path for split in census.splits.values() for path in split.missing))
+    broken = list(dict.fromkeys(f"{path}: {why}" for split in census.splits.values() for path, why in split.broken))
+    parts = [text_table(f"{_classes(census)}; rows in {manifest}", COLUMNS, body)]
+    parts += [_list("missing", missing), _list("broken", broken)]
+    parts.append(f"data digest  {census.data_digest}  (paths, labels)\nfiles digest {census.files_digest}  (and sizes)")
+    return "\n\n".join(filter(None, parts))
+
+
+def stats_summary(census: Census) -> dict[str, Any]:
+    """Videos per class, durations, sizes and rates of every split, as plain data."""
+    return {
+        name: {
+            "videos": split.videos,
+            "classes": dict(split.labels.most_common()),
+            "seconds": spread(split.seconds),
+            "sizes": dict(census.sizes(split).most_common()),
+            "fps": {f"{rate:g}": count for rate, count in sorted(rates(census, split).items())},
+        }
+        for name, split in census.splits.items()
+    }
+
+
+def stats_report(census: Census) -> str:
+    """The same as tables."""
+    splits = census.splits
+    labels = sum((split.labels for split in splits.values()), Counter[str]())
+    classes = [[label, *(str(split.labels[label]) for split in splits.values())] for label, _ in labels.most_common()]
+    spreads = [(name, spread(split.seconds)) for name, split in splits.items()]
+    seconds = [[name, *(f"{value:.2f}" for value in found.values())] for name, found in spreads if found]
+    sizes = {name: census.sizes(split) for name, split in splits.items()}
+    fps = {name: Counter(f"{k:g}" for k in rates(census, split).elements()) for name, split in splits.items()}
+    return "\n\n".join(
+        [
+            text_table("videos per class", ["class", *splits], classes),
+            text_table("seconds", ["split", "min", "median", "max"], seconds),
+            text_table("files per size in pixels", ["size", *splits], _counts(sizes)),
+            text_table("files per frame rate", ["fps", *splits], _counts(fps)),
+        ]
+    )
+
+
+def rates(census: Census, split: SplitCount) -> Counter[float]:
+    """How many files of a split have which frame rate, to a tenth."""
+    rows = [census.rows[name] for name in split.files]
+    return Counter(round(row.fps, 1) for row in rows if row.fps)
+
+
+def _counts(splits: dict[str, Counter[str]]) -> list[list[str]]:
+    total = sum(splits.values(), Counter[str]())
+    return [[key, *(str(split[key]) for split in splits.values())] for key, _ in total.most_common()]
+
+
+def _split_cells(census: Census, name: str, split: SplitCount) -> list[str]:
+    counts = [str(split.videos), str(len(split.missing)), str(len(split.broken))]
+    found = spread(split.seconds)
+    seconds = [f"{value:.2f}" for value in found.values()] if found else ["", "", ""]
+    total = sum(census.rows[path].size or 0 for path in split.files)
+    common = census.sizes(split).most_common(1)
+    return [name, *counts, *seconds, f"{total / 1e9:.3g}", common[0][0] if common else ""]
+
+
+def _classes(census: Census) -> str:
+    if isinstance(census.classes, dict):
+        return ", ".join(f"{count} {task}s" for task, count in census.classes.items())
+    return f"{census.classes} classes"
+
+
+def _list(what: str, lines: list[str]) -> str:
+    if not lines:
+        return ""
+    more = [f"  and {len(lines) - SHOWN} more; all are in the manifest"] if len(lines) > SHOWN else []
+    return "\n".join([f"{what} ({len(lines)}):", *(f"  {line}" for line in lines[:SHOWN]), *more])

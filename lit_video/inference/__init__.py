@@ -1,0 +1,1 @@
+"""Trained models on videos of one's own."""

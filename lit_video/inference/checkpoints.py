@@ -1,0 +1,112 @@
+"""Checkpoints of runs, usable alone: the model, the names of its classes, and what it saw of a video."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import is_zipfile
+
+import torch
+
+from lit_video.datamodules.video_list import restored_settings
+from lit_video.errors import UserError
+from lit_video.modules import VideoClassifier
+from lit_video.modules.classifier import PASSPORT
+from lit_video.modules.optimization import Optimization
+from lit_video.network.vit import ViTSize
+from lit_video.utils.class_paths import class_path, known_class
+
+# hyper-parameters that are dataclasses: stored as their fields, or as they are if the model was built in Python
+PARTS: dict[str, Any] = {"optimization": Optimization, "size": ViTSize}
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model that can look at videos.
+
+    Args:
+        model: on the CPU, in eval mode.
+        class_names: by class number, of each task if there are several.
+        settings: arguments of a data set, see :func:`~lit_video.datamodules.video_list.stored_settings`.
+    """
+
+    model: VideoClassifier
+    class_names: list[str] | dict[str, list[str]]
+    settings: dict[str, Any]
+
+
+def load_trained(path: Path, flag: str = "--ckpt") -> Trained:
+    """A run's checkpoint, without its configuration and its data.
+
+    Raises:
+        UserError: the file does not exist, is damaged, is no checkpoint of ours, or too old to hold class names.
+    """
+    checkpoint = read_checkpoint(path, flag)
+    passport = checkpoint.get(PASSPORT)
+    if passport is None and str(checkpoint["hyper_parameters"].get("_class_path")).startswith("lit_video."):
+        raise UserError(f"{flag}: {path} has no class names: it was made by an older lit_video; train the model again")
+    if passport is None:
+        raise UserError(f"{flag}: {path} has no class names: it is another program's, or made without a data module")
+    model = build_model(checkpoint, VideoClassifier, path, flag)
+    try:
+        settings = restored_settings(passport["data"])
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{flag}: {path} has settings of no data set: {_line(error)}") from error
+    return Trained(model, passport["class_names"], settings)
+
+
+def load_model(family: type[VideoClassifier], path: Path, flag: str) -> VideoClassifier:
+    """A run's checkpoint as a model of a family, on the CPU, in eval mode.
+
+    Raises:
+        UserError: the file does not exist, is damaged, or is another family's.
+    """
+    return build_model(read_checkpoint(path, flag), family, path, flag)
+
+
+def read_checkpoint(path: Path, flag: str) -> dict[str, Any]:
+    """The content of a checkpoint; code in it is not run.
+
+    Raises:
+        UserError: the file does not exist, is damaged, or another program's.
+    """
+    if not path.is_file():
+        raise UserError(f"{flag}: {path}: no such file; runs keep theirs as last.ckpt")
+    if not is_zipfile(path):
+        raise UserError(f"{flag}: {path} is damaged, or no checkpoint of lit_video")
+    try:
+        with torch.serialization.safe_globals(list(PARTS.values())):
+            checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    except (RuntimeError, pickle.UnpicklingError, EOFError, OSError, ValueError, KeyError) as error:
+        raise UserError(f"{flag}: {path} is damaged, or no checkpoint of lit_video: {_line(error)}") from error
+    if not isinstance(checkpoint, dict) or not {"state_dict", "hyper_parameters"} <= checkpoint.keys():
+        raise UserError(f"{flag}: {path} is no checkpoint of lit_video: it has no state_dict with hyper_parameters")
+    return checkpoint
+
+
+def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], path: Path, flag: str) -> VideoClassifier:
+    """The model that a checkpoint describes, with its weights; nothing that it names is imported.
+
+    Raises:
+        UserError: it is no model of this family, or its weights do not fit.
+    """
+    settings = dict(checkpoint["hyper_parameters"])
+    named = settings.get("_class_path", class_path(family))
+    try:
+        kind = known_class(family, checkpoint.get(PASSPORT, {"model": named})["model"])
+        model = kind(**{name: _part(name, value) for name, value in settings.items() if not name.startswith("_")})
+        model.load_state_dict(checkpoint["state_dict"])
+    except Exception as error:  # of constructors, of torch
+        raise UserError(f"{flag}: {path} is no checkpoint of a {family.__name__}: {_line(error)}") from error
+    return model.eval()
+
+
+def _part(name: str, value: Any) -> Any:
+    return PARTS[name](**value) if name in PARTS and isinstance(value, Mapping) else value
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -1,0 +1,210 @@
+"""Predictions drawn on videos: a dark band with text along the bottom of every frame."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import matplotlib
+import numpy as np
+from av.video.frame import VideoFrame
+from av.video.reformatter import Colorspace
+from av.video.stream import VideoStream
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from lit_video.errors import UserError
+from lit_video.video.decoding import DecodeError
+from lit_video.video.decoding.container import video_stream
+
+Pixels = NDArray[np.uint8]
+Font = ImageFont.FreeTypeFont
+SMALLEST = 8  # pixels of a font that can be read
+SHARE, TINY_SHARE = 0.45, 0.6  # of the picture that a band may cover, and of one that is tiny
+FIRST, OTHERS = (255, 255, 255, 255), (190, 200, 210, 255)
+BAND = (10, 14, 20, 185)
+
+
+def drawn_paths(target: Path, videos: Sequence[Path]) -> dict[Path, Path]:
+    """Where each video is drawn to: the target, or in it, with the folders that tell the videos apart.
+
+    Raises:
+        UserError: several videos, but one file; a folder that cannot be made; a video would be overwritten.
+    """
+    one_file = target.suffix.lower() == ".mp4" and not target.is_dir()
+    if one_file and len(videos) > 1:
+        raise UserError(f"--draw {target}: {len(videos)} videos do not fit into one file; give a folder")
+    if not one_file and target.suffix and not target.is_dir():
+        raise UserError(f"--draw {target}: {target.suffix} is not what is drawn; give a file .mp4, or a folder")
+    resolved = [video.resolve() for video in videos]
+    common = Path(os.path.commonpath([video.parent for video in resolved]))
+    found = {video: target for video in videos} if one_file else {}
+    for video, full in zip(videos, resolved, strict=True) if not one_file else ():
+        place = target / full.relative_to(common)
+        found[video] = place if place.suffix == ".mp4" else place.with_name(f"{place.name}.mp4")
+    if clash := {path.resolve() for path in found.values()} & {*resolved}:
+        raise UserError(f"--draw {target}: would write over the video {min(clash)}; give another place")
+    for path in found.values():
+        _make_folder(target, path.parent, one_file)
+    return found
+
+
+def _make_folder(target: Path, folder: Path, one_file: bool) -> None:
+    if one_file and not folder.is_dir():
+        raise UserError(f"--draw {target}: no such folder {folder}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--draw {target}: {error.strerror}") from error
+    if not os.access(folder, os.W_OK):
+        raise UserError(f"--draw {target}: writing there is not permitted")
+
+
+def draw(source: Path, target: Path, lines: Sequence[str]) -> None:
+    """Write a video with text on every frame: H.264, of the size at which the source is shown, its frames' times.
+
+    Rotation is applied to the pixels. The file is whole or not there.
+
+    Raises:
+        DecodeError: the source cannot be decoded to its end.
+        UserError: the target cannot be written.
+    """
+    part = target.with_name(f".{target.name}.part")
+    try:
+        _write(source, part, lines)
+        part.replace(target)
+    except (av.FFmpegError, OSError) as error:  # PyAV's errors of reading are DecodeErrors by now
+        raise UserError(f"--draw {target}: {getattr(error, 'strerror', None) or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write(source: Path, part: Path, lines: Sequence[str]) -> None:
+    container: av.container.OutputContainer | None = None
+    try:
+        for image, pts, base, rate in pictures(source):
+            if container is None:
+                container = av.open(str(part), "w", format="mp4")
+                stream = h264_stream(container, image, base, rate)
+                text = overlay(image.shape[1], image.shape[0], lines)
+            container.mux(stream.encode(video_frame(blend(image, text), stream, pts, base)))
+        if container is not None:
+            container.mux(stream.encode())
+    finally:
+        if container is not None:
+            container.close()
+
+
+def h264_stream(container: av.container.OutputContainer, image: Pixels, base: Fraction, rate: Fraction) -> VideoStream:
+    """A stream for pictures of the size of ``image``, H.264 with the colours of BT.709."""
+    stream: VideoStream = container.add_stream("libx264", rate=rate, options={"crf": "18"})
+    stream.height, stream.width = image.shape[:2]
+    # 4:2:0 has no odd sizes
+    stream.pix_fmt = "yuv444p" if stream.height % 2 or stream.width % 2 else "yuv420p"
+    stream.codec_context.time_base = base
+    context = stream.codec_context
+    context.colorspace = context.color_primaries = context.color_trc = Colorspace.ITU709
+    return stream
+
+
+def video_frame(image: Pixels, stream: VideoStream, pts: int, base: Fraction) -> VideoFrame:
+    """An RGB picture as a frame of a stream of :func:`h264_stream`, shown at ``pts`` times ``base``."""
+    frame = VideoFrame.from_ndarray(image, format="rgb24")
+    frame = frame.reformat(format=stream.pix_fmt, dst_colorspace=Colorspace.ITU709)
+    frame.pts, frame.time_base = pts, base
+    return frame
+
+
+def pictures(source: Path) -> Iterator[tuple[Pixels, int, Fraction, Fraction]]:
+    """Every frame as it is shown, ``(height, width, 3)``, its time from the first one, the unit of time, the rate.
+
+    Raises:
+        DecodeError: the video cannot be opened, or not decoded to its end.
+    """
+    try:
+        with av.open(str(source)) as container:
+            stream = video_stream(container)
+            if stream is None:
+                raise DecodeError(f"{source}: no video stream")
+            rate = stream.average_rate or Fraction(25)
+            counted = container.format.name == "avi"  # it has no times, see decoding.frame_table
+            base = 1 / rate if counted or not stream.time_base else stream.time_base
+            first, last = None, -1
+            for frame in container.decode(stream):
+                image = np.rot90(frame.to_ndarray(format="rgb24").astype(np.uint8, copy=False), frame.rotation // 90)
+                pts = None if counted else frame.pts
+                first = pts if first is None else first
+                last = max(last + 1, 0 if pts is None or first is None else pts - first)
+                yield np.ascontiguousarray(image), last, base, rate
+    except (av.FFmpegError, OSError) as error:
+        raise DecodeError(f"{source}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def blend(image: Pixels, text: Pixels) -> Pixels:
+    """Lay RGBA ``(rows, width, 4)`` over the bottom of RGB ``(height, width, 3)``, in place."""
+    below = image[len(image) - len(text) :]
+    alpha = text[..., 3:].astype(np.uint16)
+    below[:] = (text[..., :3] * alpha + below * (255 - alpha) + 127) // 255
+    return image
+
+
+def overlay(width: int, height: int, lines: Sequence[str]) -> Pixels:
+    """A band with as many of the lines as fit, the first one bright: RGBA ``(rows, width, 4)``.
+
+    The letters measure a twentieth of the shorter side, but hardly less than 11 pixels; long lines are broken. On
+    pictures too small for that they measure 8, and what does not fit is cut.
+    """
+    large = min(max(min(width, height) // 20, 11), 120)
+    for count in range(len(lines), 0, -1):
+        for size in range(large, round(0.75 * large) - 1, -1):
+            font = _font(size)
+            rows = [(row, i == 0) for i, line in enumerate(lines[:count]) for row in _broken(line, font, width - size)]
+            fits = all(font.getlength(row) <= width - size for row, _ in rows)
+            if fits and _step(size) * len(rows) + size // 2 <= SHARE * height:
+                return _band(width, rows, font)
+    font, room = _font(SMALLEST), width - SMALLEST
+    most = max(1, round(TINY_SHARE * height) // _step(SMALLEST))
+    short = _broken(lines[0].strip(), font, room)
+    short = [*short[: most - 1], " ".join(short[most - 1 :])] if len(short) > most else short
+    return _band(width, [(_cut(row, font, room), True) for row in short], font)[-height:]
+
+
+def _band(width: int, rows: Sequence[tuple[str, bool]], font: Font) -> Pixels:
+    size = int(font.size)
+    step, margin = _step(size), size // 4
+    image = Image.new("RGBA", (width, step * len(rows) + 2 * margin), BAND)
+    pen = ImageDraw.Draw(image)
+    for i, (row, first) in enumerate(rows):
+        pen.text((size // 2, margin + i * step), row, font=font, fill=FIRST if first else OTHERS)
+    return np.asarray(image)
+
+
+def _step(size: int) -> int:
+    return round(1.3 * size)
+
+
+def _broken(line: str, font: Font, width: float) -> list[str]:
+    """The line in rows of this width, broken between words."""
+    rows: list[str] = []
+    for word in line.split(" "):
+        longer = f"{rows[-1]} {word}" if rows else word
+        if rows and font.getlength(longer) <= width:
+            rows[-1] = longer
+        else:
+            rows.append(word)
+    return rows
+
+
+def _cut(line: str, font: Font, width: float) -> str:
+    """As much of the line as fits."""
+    if font.getlength(line) <= width:
+        return line
+    return next((f"{line[:n]}…" for n in range(len(line), 0, -1) if font.getlength(f"{line[:n]}…") <= width), "")
+
+
+def _font(size: int) -> Font:
+    """DejaVu Sans, which comes with matplotlib and knows European alphabets."""
+    return ImageFont.truetype(str(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"), size)

@@ -1,0 +1,136 @@
+"""Image ViT weights (timm's names) into a video transformer's backbone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from einops import einsum, rearrange, repeat
+from safetensors.torch import load_file
+from torch import Tensor
+
+from lit_video.attention import ZeroLinear
+from lit_video.errors import UserError
+from lit_video.network.embedding import Embedding, JointEmbedding
+from lit_video.network.positions import resize_space
+from lit_video.network.pretrained.mapping import TIMM, new_name
+from lit_video.network.transformer import VideoTransformer
+
+# the image classifier, which a video transformer replaces
+_HEAD = ("head.", "pre_logits.", "fc_norm.")
+TubeletInit = Literal["central", "average"]
+
+
+def load_image_vit(
+    network: VideoTransformer, state_dict: Mapping[str, Tensor], tubelet_init: TubeletInit = "central"
+) -> None:
+    """Initialise the backbone from an image ViT, so that training starts from the image model.
+
+    The classifier, the temporal positions and the layers over frames stay as they are. Spatial positions of another
+    grid are resized bicubically, and repeated along time in a table over space and time (ViViT, section 3.4); class
+    token and positions are left out where the network has none. Additional attention steps copy the image's attention;
+    the zero-initialised layer that they end in stays (TimeSformer's release).
+
+    Args:
+        network: the video transformer, changed in place.
+        state_dict: a timm ``VisionTransformer``'s weights.
+        tubelet_init: how the kernel of tubelets starts (ViViT, Eq. 8-9): ``central`` puts the image's kernel at frame
+            k // 2 and zeros elsewhere, ``average`` at all k frames, divided by k.
+
+    Raises:
+        ValueError: a parameter of the backbone is missing, has another shape, or has no place in the network. Nothing
+            has been changed then.
+    """
+    image = {new_name(key, TIMM): value for key, value in state_dict.items() if not key.startswith(_HEAD)}
+    ours = {key: value for key, value in network.state_dict().items() if _from_image(network, key)}
+    sources = {key: re.sub(r"\.scheme\.\w+_attn\.", ".scheme.attn.", key) for key in ours}
+    optional = {"embed.pos_embed", "embed.cls_token"}  # a network may have none
+    places = {*sources.values(), *optional}
+    unknown = [key for key in state_dict if not key.startswith(_HEAD) and new_name(key, TIMM) not in places]
+    if unknown:
+        raise ValueError(f"the image weights have no place for {', '.join(unknown)}")
+    missing = [key for key, source in sources.items() if source not in image]
+    if missing:
+        raise ValueError(f"the image weights have no parameter for {', '.join(missing)}")
+    values = {key: image[source] for key, source in sources.items()}
+    stem = "embed.patches.proj.weight"
+    values[stem] = inflate(values[stem], network.embed.patches.tubelet, tubelet_init)
+    if "embed.pos_embed" in ours:
+        values["embed.pos_embed"] = _positions(network.embed, values["embed.pos_embed"])
+    for key, target in ours.items():
+        if values[key].shape != target.shape:
+            raise ValueError(f"{key} is {tuple(target.shape)} here, {tuple(values[key].shape)} in the image weights")
+    with torch.no_grad():
+        for key, target in ours.items():
+            target.copy_(values[key])
+
+
+def inflate(kernel: Tensor, tubelet: int, how: TubeletInit) -> Tensor:
+    """An image's patch kernel ``(d, 3, p, p)`` as that of tubelets of k frames, ``(d, 3 * k, p, p)``.
+
+    Source: ViViT, arXiv:2103.15691, Eq. 8 (``average``, filter inflation) and 9 (``central``, central frame).
+    """
+    if how not in ("central", "average"):
+        raise ValueError(f"tubelet_init is {how!r}, expected central or average")
+    frames = torch.full((tubelet,), 1 / tubelet, dtype=kernel.dtype, device=kernel.device)
+    if how == "central":
+        frames = (torch.arange(tubelet, device=kernel.device) == tubelet // 2).to(kernel.dtype)
+    return rearrange(einsum(kernel, frames, "d c h w, k -> d c k h w"), "d c k h w -> d (c k) h w")
+
+
+def _from_image(network: VideoTransformer, key: str) -> bool:
+    """Whether a parameter has a counterpart in the image model."""
+    if key.startswith("aggregate.") or key == "embed.temp_embed":
+        return False
+    return not isinstance(network.get_submodule(key.rpartition(".")[0]), ZeroLinear)
+
+
+def _positions(embed: Embedding, table: Tensor) -> Tensor:
+    """Positions of an image, led by the class token's, as a network's table."""
+    cells, grid = table.shape[1] - 1, embed.grid
+    side = round(cells**0.5)
+    if side**2 != cells and cells != grid.h * grid.w:
+        raise ValueError(f"pos_embed: {cells} positions are neither those of a square image nor of the network's grid")
+    source = (side, side) if side**2 == cells else (grid.h, grid.w)
+    space = resize_space(table[:, 1:], source, (grid.h, grid.w))
+    if isinstance(embed, JointEmbedding):
+        space = repeat(space, "1 s d -> 1 (t s) d", t=grid.t)
+    return torch.cat((table[:, : embed.slots], space), dim=1)
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """Tensors of a ``.safetensors``, ``.npz`` or torch file (``.pth``, ``.pyth``); code in a file is never run.
+
+    Of a training checkpoint, the model's part: under ``model_state``, ``state_dict`` or ``model``.
+
+    Raises:
+        UserError: the file does not exist, cannot be read, or holds no tensors by name.
+    """
+    if not path.is_file():
+        raise UserError(f"the weights file {path} does not exist")
+    try:
+        content = _read(path)
+    except Exception as error:
+        reason = str(error).split("\n")[0] or type(error).__name__
+        raise UserError(f"{path} cannot be read as weights: {reason}") from error
+    for part in ("model_state", "state_dict", "model"):
+        if isinstance(content, dict) and isinstance(content.get(part), dict):
+            content = content[part]
+    if not isinstance(content, dict) or not all(isinstance(value, Tensor) for value in content.values()):
+        raise UserError(f"{path} holds no state dict (names and tensors)")
+    if not content:
+        raise UserError(f"{path} holds no tensors")
+    return content
+
+
+def _read(path: Path) -> Any:
+    if path.suffix == ".safetensors":
+        return load_file(path)
+    if path.suffix == ".npz":
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: torch.from_numpy(arrays[name]) for name in arrays.files}
+    return torch.load(path, map_location="cpu", weights_only=True)

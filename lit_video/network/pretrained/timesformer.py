@@ -1,0 +1,77 @@
+"""TimeSformer of the authors' release (https://arxiv.org/abs/2102.05095)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from lit_video.network.positions import PositionKind, Resizing
+from lit_video.network.pretrained.mapping import (
+    TIMM,
+    classes_of,
+    fill,
+    patch_of,
+    rename,
+    size_of,
+    stored_grid,
+    take,
+    without_prefix,
+)
+from lit_video.network.timesformer import timesformer
+from lit_video.network.transformer import VideoTransformer
+
+TIMESFORMER = TIMM | {
+    "time_embed": "embed.temp_embed",
+    "blocks.{}.temporal_norm1": "blocks.{}.scheme.time_attn.norm",
+    "blocks.{}.temporal_attn.qkv": "blocks.{}.scheme.time_attn.qkv",
+    "blocks.{}.temporal_attn.proj": "blocks.{}.scheme.time_attn.proj",
+    "blocks.{}.temporal_fc": "blocks.{}.scheme.time_fc",
+}
+
+
+def load_timesformer(
+    state_dict: Mapping[str, Tensor],
+    *,
+    heads: int,
+    image_size: tuple[int, int],
+    attention: str | None = None,
+) -> VideoTransformer:
+    """TimeSformer, released ``.pyth`` names; a clip of another size or length gets the nearest positions, as there.
+
+    Args:
+        state_dict: the ``model_state`` of a checkpoint, with or without the prefix ``model.``.
+        heads: number of heads.
+        image_size: (height, width) in pixels.
+        attention: ``divided``, ``joint`` or ``space``; ``None`` for what the names tell.
+    """
+    return build(rename(without_prefix(state_dict, "module.", "model."), TIMESFORMER), heads, image_size, attention)
+
+
+def build(
+    renamed: dict[str, Tensor], heads: int, image_size: tuple[int, int], attention: str | None
+) -> VideoTransformer:
+    """The network of a state dict that has our names already."""
+    size = size_of(renamed, heads)
+    patch = patch_of(renamed)
+    rows, columns = stored_grid(take(renamed, "embed.pos_embed", 3).shape[1] - 1, image_size, patch)
+    attention = attention or _attention(renamed)
+    frames = 1 if attention == "space" else take(renamed, "embed.temp_embed", 3).shape[1]
+    positions: PositionKind = "space" if attention == "space" else "space-time"
+    network = timesformer(
+        size,
+        classes_of(renamed),
+        (rows * patch, columns * patch),
+        patch,
+        frames=frames,
+        attention=attention,
+        positions=positions,
+        resizing=Resizing("nearest", "nearest"),
+    )
+    return fill(network, renamed)
+
+
+def _attention(renamed: Mapping[str, Tensor]) -> str:
+    if any(".time_attn." in key for key in renamed):
+        return "divided"
+    return "joint" if "embed.temp_embed" in renamed else "space"

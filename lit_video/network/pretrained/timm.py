@@ -1,0 +1,41 @@
+"""timm's image ViT, as a video model that averages over frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from lit_video.attention import Space
+from lit_video.network.aggregation import TemporalMean
+from lit_video.network.embedding import FrameEmbedding
+from lit_video.network.patches import Patches
+from lit_video.network.pretrained.mapping import (
+    TIMM,
+    classes_of,
+    fill,
+    patch_of,
+    rename,
+    size_of,
+    stored_grid,
+    take,
+    without_prefix,
+)
+from lit_video.network.readout import frame_tokens
+from lit_video.network.transformer import VideoTransformer
+from lit_video.network.vit import encoder
+
+
+def load_timm_vit(state_dict: Mapping[str, Tensor], *, heads: int, image_size: tuple[int, int]) -> VideoTransformer:
+    """Timm's ``VisionTransformer`` with a class token, on every frame alone; the frames' logits are averaged.
+
+    Positions of another grid are resized bicubically, as timm does.
+    """
+    renamed = rename(without_prefix(state_dict, "module.", "model."), TIMM)
+    size = size_of(renamed, heads)
+    patch = patch_of(renamed)
+    rows, columns = stored_grid(take(renamed, "embed.pos_embed", 3).shape[1] - 1, image_size, patch)
+    embed = FrameEmbedding(Patches(size.width, patch), 1, (rows * patch, columns * patch), "space")
+    blocks = encoder(size, lambda i: Space(size.width, size.heads))
+    head = TemporalMean(size.width, classes_of(renamed))
+    return fill(VideoTransformer(embed, blocks, frame_tokens, head), renamed)

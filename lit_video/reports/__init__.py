@@ -1,0 +1,1 @@
+"""Results as pages: HTML, W&B, Markdown."""

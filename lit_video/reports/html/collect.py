@@ -1,0 +1,130 @@
+"""Runs below some folders, by table and scale, with what each of them left. Imports no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lit_video.errors import UserError
+from lit_video.reports.html.compatibility import refuse_mixtures
+from lit_video.tables.learning_curve import Point, read_curves
+from lit_video.tables.predictions import Findings, read_findings
+from lit_video.tables.reading import table_at
+from lit_video.tables.table import Row, Table, read_result
+from lit_video.tables.throughput import read_throughput
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run: its folder, ``result.json``, what its test found (``None`` where not kept), its curve."""
+
+    folder: Path
+    result: dict[str, Any]
+    findings: Findings | None
+    curve: Sequence[Point]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table at a scale: its runs by row name, seeds ascending, and the measured throughput where there is one."""
+
+    table: Table
+    folder: Path
+    runs: Mapping[str, Sequence[Run]]
+    throughput: dict[str, Any] | None = field(default=None)
+
+    def of(self, row: Row) -> Sequence[Run]:
+        """Runs of a row, none where it was not run."""
+        return self.runs.get(row.name, ())
+
+
+def collect(places: Sequence[Path], experiments: Path) -> list[Section]:
+    """Every table and scale with a finished run below the places, ordered by name.
+
+    Args:
+        places: a runs folder, or a folder of a table, scale, row or seed in it.
+        experiments: folder of the tables' YAML files.
+
+    Raises:
+        UserError: there is nothing, something is damaged, or what lies in one table does not belong together.
+    """
+    groups: dict[Path, list[Path]] = {}
+    for folder in dict.fromkeys(folder for place in places for folder in _run_folders(place)):
+        groups.setdefault(folder.parents[1], []).append(folder)
+    sections: dict[tuple[str, str], Section] = {}
+    for scale_dir, folders in sorted(groups.items()):
+        section = _section(scale_dir, folders, experiments)
+        key = section.table.name, section.table.scale
+        if key in sections:
+            one, other = sections[key].folder, section.folder
+            raise UserError(f"{other}: table {key[0]} at scale {key[1]} lies in {one} too; give one of the two")
+        sections[key] = section
+    return list(sections.values())
+
+
+def _run_folders(place: Path) -> list[Path]:
+    """Folders with a ``result.json``, resolved, so that all of the path's names are there."""
+    if not place.is_dir():
+        raise UserError(f"{place}: no such folder; give a runs folder, or one of a table, scale, row or seed in it")
+    found = sorted(path.parent.resolve() for path in place.rglob("result.json"))
+    if not found:
+        raise UserError(
+            f"{place}: no finished run below (no result.json); train one: python -m lit_video fit --config ..."
+        )
+    for folder in found:
+        seed = folder.name.removeprefix("seed")
+        if len(folder.parts) < 5 or seed == folder.name or not seed.isdigit():
+            raise UserError(f"{folder / 'result.json'}: not in a folder TABLE/SCALE/ROW/seedK, as fit makes them")
+    return found
+
+
+def _section(scale_dir: Path, folders: Sequence[Path], experiments: Path) -> Section:
+    table = _table(scale_dir, experiments)
+    runs: dict[str, list[Run]] = {row.name: [] for row in table.rows}
+    for folder in sorted(folders, key=lambda folder: int(folder.name[4:])):
+        row = folder.parent.name
+        if row not in runs:
+            raise UserError(f"{folder.parent}: {table.path} has no row {row!r}; rows: {', '.join(runs)}")
+        runs[row].append(_read_run(folder))
+    found = {row: each for row, each in runs.items() if each}
+    refuse_mixtures((str(run.folder), run.result, run.findings) for each in found.values() for run in each)
+    return Section(table, scale_dir, found, read_throughput(scale_dir))
+
+
+def _table(scale_dir: Path, experiments: Path) -> Table:
+    name = scale_dir.parent.name
+    path = experiments / f"{name}.yaml"
+    if not path.is_file():
+        raise UserError(f"{scale_dir.parent}: no {path}; give the folder of {name}.yaml: --experiments DIR")
+    return table_at(path, scale_dir.name)
+
+
+def _read_run(folder: Path) -> Run:
+    path = folder / "result.json"
+    result = read_result(folder)
+    if result is None:  # deleted since it was found
+        raise UserError(f"{path}: no such file")
+    place = folder.parents[2].name, folder.parents[1].name, folder.parent.name, int(folder.name[4:])
+    for key, named in zip(("table", "scale", "row", "seed"), place, strict=True):
+        if result[key] != named:
+            raise UserError(f"{path}: says {key} {result[key]!r}, but lies in the folder of {named!r}; move it back")
+    if not isinstance(result["metrics"], dict) or not all(
+        isinstance(x, int | float) for x in result["metrics"].values()
+    ):
+        raise UserError(f"{path}: metrics are not names and numbers; delete it and run the row again")
+    findings = read_findings(folder)
+    return Run(folder, result, findings and _ordered(findings), read_curves(folder))
+
+
+def _ordered(findings: Findings) -> Findings:
+    """By the videos' numbers, whatever order the processes of a test came back in."""
+    order = np.argsort(findings.video, kind="stable")
+    tasks = {
+        name: replace(task, logits=task.logits[order], target=task.target[order])
+        for name, task in findings.tasks.items()
+    }
+    return Findings(findings.video[order], tasks)

@@ -1,0 +1,61 @@
+"""Whether the runs of one table may stand beside each other: the same classes, the same test videos."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from lit_video.errors import UserError
+from lit_video.tables.predictions import Findings
+
+TOGETHER = "they do not belong in one table; move one away, or run it again"
+
+
+def refuse_mixtures(runs: Iterable[tuple[str, Mapping[str, Any], Findings | None]]) -> None:
+    """Compare every run with the first one that has the same kind of record.
+
+    Args:
+        runs: of each run its folder, its result, and its findings.
+
+    Raises:
+        UserError: two runs differ in their data, classes or test videos; names both.
+    """
+    first: dict[str, tuple[str, Any]] = {}
+    tested: tuple[str, Findings] | None = None
+    for folder, result, findings in runs:
+        for key in ("data_digest", "test_videos"):
+            value = result.get(key)
+            where, expected = first.setdefault(key, (folder, value)) if value is not None else (folder, None)
+            if value != expected:
+                told = f"{where} has {key} {expected}, {folder} {value}"
+                raise UserError(f"{told}: measured on other videos; {TOGETHER}")
+        if findings is not None:
+            tested = tested or (folder, findings)
+            _compare(*tested, folder, findings)
+
+
+def _compare(first: str, one: Findings, second: str, other: Findings) -> None:
+    if one.tasks.keys() != other.tasks.keys():
+        told = [", ".join(name or "one alone" for name in findings.tasks) for findings in (one, other)]
+        raise UserError(f"{first} has tasks ({told[0]}), {second} ({told[1]}): {TOGETHER}")
+    for name, task in one.tasks.items():
+        if task.classes != other.tasks[name].classes:
+            differing = _first_difference(task.classes, other.tasks[name].classes)
+            raise UserError(f"{first} and {second} have other classes ({differing}): {TOGETHER}")
+    if not np.array_equal(one.video, other.video):
+        alone = np.setxor1d(one.video, other.video)
+        which = f"video {alone[0]} is in only one" if len(alone) else "some of them twice"
+        raise UserError(f"{first} and {second} were tested on other videos ({which}): {TOGETHER}")
+    for name, task in one.tasks.items():
+        if len(wrong := np.flatnonzero(task.target != other.tasks[name].target)):
+            which = f"video {one.video[wrong[0]]} has another class"
+            raise UserError(f"{first} and {second} were tested on other videos ({which}): {TOGETHER}")
+
+
+def _first_difference(one: list[str], other: list[str]) -> str:
+    if len(one) != len(other):
+        return f"{len(one)} and {len(other)}"
+    i = next(i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
+    return f"class {i} is {one[i]!r} and {other[i]!r}"

@@ -1,0 +1,45 @@
+"""Learning curves of a table's rows: the mean over seeds, and each seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import mean
+
+from markupsafe import Markup
+
+from lit_video.reports.html.collect import Section
+from lit_video.reports.html.line_plot import Line, line_plot
+from lit_video.tables.learning_curve import Point
+
+DRAWN = (
+    ("val/clip_top1", "validation top-1 (%)"),
+    ("val/loss", "validation loss"),
+    ("train/clip_top1", "training top-1 (%)"),
+    ("train/loss", "training loss"),
+)
+
+
+def learning_curves(section: Section) -> list[Markup]:
+    """A drawing per quantity that some run kept, none where no run kept a curve."""
+    found = []
+    for key, label in DRAWN:
+        lines = [
+            Line(row.label, i, average(curves), curves if len(curves) > 1 else ())
+            for i, row in enumerate(section.table.rows)
+            if (curves := [each for run in section.of(row) if (each := _points(run.curve, key))])
+        ]
+        if lines:
+            what = f"{label} over epochs, {section.table.title}: {', '.join(one.name for one in lines)}"
+            found.append(line_plot(lines, "epoch", label, what))
+    return found
+
+
+def _points(curve: Sequence[Point], key: str) -> list[tuple[float, float]]:
+    return [(point["epoch"], point[key]) for point in curve if key in point and "epoch" in point]
+
+
+def average(curves: Sequence[Sequence[tuple[float, float]]]) -> list[tuple[float, float]]:
+    """Mean over the curves, at the places where each of them has a point."""
+    tables = [dict(curve) for curve in curves]
+    shared = set[float].intersection(*(set(table) for table in tables))
+    return [(x, mean(table[x] for table in tables)) for x in sorted(shared)]

@@ -1,0 +1,87 @@
+"""The main table of a section as cells: what is shown, and what is sorted by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lit_video.reports.html.collect import Section
+from lit_video.tables.rendering import (
+    NOT_RUN,
+    OTHER_ORDERS,
+    PAPER_ONLY,
+    metric_name,
+    papers_own,
+    row_summary,
+    shown_metrics,
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a cell shows, what it is sorted by (``None``: last), and a CSS class."""
+
+    text: str
+    value: float | None = None
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class View:
+    """Header and body of a table; the first cell of a line is the row's name."""
+
+    header: list[str]
+    body: list[list[Cell]]
+
+
+def view(section: Section) -> View:
+    """Rows that only the paper has, then ours, in the paper's order: costs, scores of each metric, seeds."""
+    rows = [row_summary(row, [run.result for run in section.of(row)]) for row in section.table.rows]
+    reported = [row_summary(row, []) for row in section.table.reported]
+    shown = shown_metrics({"metric": section.table.metric, "rows": rows, "reported": reported})
+    printed = {key for row in [*section.table.reported, *section.table.rows] for key in row.paper}
+    header = ["row", "params", "GMACs × views", *(name for key in shown for name in _names(key, printed)), "seeds"]
+    told = [(row, PAPER_ONLY) for row in reported]
+    told += [(row, "not measured" if row["seeds"] else NOT_RUN) for row in rows]
+    return View(header, [_line(row, missing, shown, printed) for row, missing in told])
+
+
+def _line(row: dict[str, Any], missing: str, shown: list[str], printed: set[str]) -> list[Cell]:
+    scores = [cell for key in shown for cell in _scores(row, key, missing, printed)]
+    return [*_costs(row), *scores, _seeds(row)]
+
+
+def _names(key: str, printed: set[str]) -> list[str]:
+    """Headers of a metric; without the paper's where it prints none of it."""
+    name = metric_name(key)
+    if papers_own(key):
+        return [f"{key}, paper"]
+    if key.startswith(OTHER_ORDERS):
+        return [f"{name}, {key.partition('/')[0]} frames"]
+    return [f"{name}, paper", f"{name}, ours", "difference"] if key in printed else [f"{name}, ours"]
+
+
+def _costs(row: dict[str, Any]) -> list[Cell]:
+    name = Cell(row["label"])
+    if not row["seeds"]:
+        return [name, Cell(""), Cell("")]
+    params, macs, views = row["params"], row["gmacs"], row["views"]
+    return [name, Cell(f"{params / 1e6:.3g}M", params), Cell(f"{macs:.3g} × {views}", macs * views)]
+
+
+def _scores(row: dict[str, Any], key: str, missing: str, printed: set[str]) -> list[Cell]:
+    values = row["metrics"].get(key, dict.fromkeys(("paper", "ours", "std", "difference")))
+    paper, ours, difference = values["paper"], values["ours"], values["difference"]
+    theirs = Cell("" if paper is None else f"{paper:.1f}", paper, "paper")
+    if papers_own(key):
+        return [theirs]
+    spread = "" if values["std"] is None else f" ± {values['std']:.1f}"
+    measured = Cell(missing, None, "missing") if ours is None else Cell(f"{ours:.1f}{spread}", ours, "ours")
+    if key not in printed:
+        return [measured]
+    return [theirs, measured, Cell("" if difference is None else f"{difference:+.1f}", difference)]
+
+
+def _seeds(row: dict[str, Any]) -> Cell:
+    seeds = row["seeds"]
+    return Cell(", ".join(map(str, seeds)), len(seeds) or None)

@@ -1,0 +1,170 @@
+"""The ``reproduce`` command: ``REPRODUCE.md``, what was reproduced at which scale, from results. Imports no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from lit_video.commands.fit import Parser
+from lit_video.errors import UserError
+from lit_video.tables.reading import read_table, table_at
+from lit_video.tables.rendering import NOT_RUN, markdown_lines, pairs_table, render, summary
+from lit_video.tables.table import Table, results
+from lit_video.tables.throughput import PAPERS, read_throughput
+from lit_video.utils.files import write_atomically
+
+COLUMNS = ("table", "source", "scale", "rows run", "seeds", "Kendall's tau", "orderings: yes / no / open", "status")
+
+INTRODUCTION = """\
+# What is reproduced
+
+Written by `{command}` from the `result.json` and `predictions.npz` files under `{results}`, and not
+edited: every number called "ours" was measured by the command beside it. Numbers called "paper" are the papers', on
+their own data sets; ours are of the scale that is named, so compare the order of rows, not values. "Orderings" counts
+the pairs of rows that a paper tells apart and that were run: those that ours support, contradict, and cannot decide
+(95 % bootstrap intervals over test videos and seeds). Seconds of training are no benchmark: other processes ran beside.
+"""
+
+
+def reproduce(argv: list[str]) -> int:
+    """Write the page; with ``--check`` only say whether the one that is there is up to date."""
+    parser = Parser("reproduce", "REPRODUCE.md: what was reproduced at which scale, from result.json files alone.")
+    parser.add_argument("--results", type=Path, default=Path("benchmarks/results"))
+    parser.add_argument("--experiments", type=Path, default=Path("experiments"))
+    parser.add_argument("-o", "--output", type=Path, default=Path("REPRODUCE.md"))
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the page is not up to date")
+    known = parser.parse_args(argv)
+    text = page(known.experiments, known.results)
+    if known.check:
+        same = known.output.exists() and known.output.read_text() == text
+        print(f"{known.output}: {'up to date' if same else 'out of date; run python -m lit_video reproduce'}")
+        return 0 if same else 1
+    try:
+        write_atomically(known.output, text)
+    except OSError as error:
+        raise UserError(f"-o {known.output}: cannot be written ({error.strerror})") from error
+    print(f"wrote {known.output}")
+    return 0
+
+
+def page(experiments: Path, runs: Path) -> str:
+    """The page's text.
+
+    Raises:
+        UserError: there are no experiments, or a file is damaged.
+    """
+    paths = sorted(experiments.glob("*.yaml"))
+    if not paths:
+        raise UserError(f"--experiments {experiments}: no YAML files there; give the folder of the tables")
+    tables = [read_table([path]) for path in paths]
+    found = {table.name: [(at, summary(at, runs)) for at in _at_scales(table, runs)] for table in tables}
+    lines = ["| " + " | ".join(COLUMNS) + " |", "| --- | --- | --- | ---: | --- | ---: | ---: | --- |"]
+    for table in tables:
+        lines += [_line(*each) for each in found[table.name]] or [_not_run(table)]
+    scales = sorted(path.stem for path in (experiments / "scale").glob("*.yaml"))
+    unused = [name for name in scales if not any(at.scale == name for of in found.values() for at, _ in of)]
+    command = "python -m lit_video reproduce"
+    parts = [INTRODUCTION.format(command=command, results=runs.as_posix()), "\n".join(lines)]
+    if unused:
+        parts.append(f"Not run at all: the scales {', '.join(unused)}.")
+    parts += [part for table in tables for part in _throughput(table, runs)]
+    parts += [_section(*each, runs) for of in found.values() for each in of]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _at_scales(table: Table, runs: Path) -> Iterator[Table]:
+    """The table at every scale that has results."""
+    for folder in sorted((runs / table.name).glob("*")):
+        at = table_at(table.path, folder.name)
+        if any(results(at, runs, row) for row in at.rows):
+            yield at
+
+
+def _line(table: Table, data: dict[str, Any]) -> str:
+    run = [row for row in data["rows"] if row["seeds"]]
+    found = data["agreement"]
+    tau = "" if found["tau"] is None else f"{found['tau']:+.2f}"
+    orderings = f"{found['supported']} / {found['contradicted']} / {found['undecided']}" if found["orderings"] else ""
+    status = "run" if len(run) == len(data["rows"]) else "in part"
+    seeds = ", ".join(map(str, sorted({seed for row in run for seed in row["seeds"]})))
+    link = f"[{table.name}](#{_anchor(table)})"
+    cells = (link, table.source, table.scale, f"{len(run)} of {len(data['rows'])}", seeds, tau, orderings, status)
+    return "| " + " | ".join(cells) + " |"
+
+
+def _not_run(table: Table) -> str:
+    cells = (table.name, table.source, table.scale, f"0 of {len(table.rows)}", "", "", "", NOT_RUN)
+    return "| " + " | ".join(cells) + " |"
+
+
+def _section(table: Table, data: dict[str, Any], runs: Path) -> str:
+    """Heading, command, table and agreement."""
+    found = [result for row in table.rows for result in results(table, runs, row)]
+    return "\n\n".join(
+        [
+            f"## {_heading(table)}",
+            f"`python -m lit_video fit --config {table.path.as_posix()}` at scale {table.scale}; commits "
+            f"{_listed(found, 'commit')}; on {_listed(found, 'device')}. {_tested(found)}",
+            *_expected(table),
+            *_results(data),
+        ]
+    )
+
+
+def _results(data: dict[str, Any]) -> Iterator[str]:
+    """The table and what it says of the paper's order; differences of all rows folded away."""
+    yield render(data, "markdown")
+    if data["pairs"]:
+        title, header, body = pairs_table(data)
+        yield f"<details><summary>{title}</summary>\n\n{markdown_lines(header, body)}\n\n</details>"
+
+
+def _throughput(table: Table, runs: Path) -> Iterator[str]:
+    """Of a table that prints rates: ours at every scale that was measured, over the first row's."""
+    if not all(PAPERS in row.paper for row in table.rows):
+        return
+    for folder in sorted((runs / table.name).glob("*")):
+        measured = read_throughput(folder)
+        if measured is None:
+            continue
+        at, first = table_at(table.path, folder.name), table.rows[0]
+        rows = [(row, measured["rows"][row.name], row.paper[PAPERS] / first.paper[PAPERS]) for row in at.rows]
+        body = [
+            [row.label, f"{r['clips_per_second']:.3g}", f"{r['ratio']:.3f}", f"{paper:.3f}"] for row, r, paper in rows
+        ]
+        lines = markdown_lines(["row", "clips/s", f"over {first.label}", "paper"], body)
+        where = f"commit {measured['commit']}; on {measured['device']}; medians of {measured['repeats']}"
+        yield f"**{table.title} - {table.source}**\n\n`{measured['command']}`; {where}.\n\n{lines}"
+
+
+def _heading(table: Table) -> str:
+    return f"{table.name} ({table.scale})"
+
+
+def _anchor(table: Table) -> str:
+    """GitHub's anchor of the table's heading."""
+    return "".join(c for c in _heading(table).lower().replace(" ", "-") if c.isalnum() or c in "-_")
+
+
+def _listed(found: Sequence[dict[str, Any]], key: str) -> str:
+    return ", ".join(dict.fromkeys(str(result[key]) for result in found if key in result))
+
+
+def _tested(found: Sequence[dict[str, Any]]) -> str:
+    numbers = sorted({result["test_videos"] for result in found})
+    return f"Tested on {' or '.join(map(str, numbers))} videos."
+
+
+def _expected(table: Table) -> list[str]:
+    """What the file's header says of the table's own scale, below the first command."""
+    if table.scale != read_table([table.path]).scale:
+        return []
+    lines = table.path.read_text().split("\ntrainer:")[0].splitlines()
+    first = next((i for i, line in enumerate(lines) if "python -m lit_video" in line), len(lines))
+    told = []
+    for line in lines[first + 1 :]:
+        if not line.startswith("#       "):
+            break
+        told.append(line.removeprefix("#").strip())
+    return [f"*Expected:* {' '.join(told)}"] if told else []

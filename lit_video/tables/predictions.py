@@ -1,0 +1,102 @@
+"""What a test found of every video: ``predictions.npz`` in a run's folder. Imports no torch.
+
+Of one task it holds ``logits``, ``target`` and ``classes``; of several ``logits/verb``, ... ; and ``video``.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lit_video.errors import UserError
+from lit_video.utils.files import write_bytes
+
+FILE = "predictions.npz"
+
+
+@dataclass(frozen=True)
+class TaskFindings:
+    """One task's logits ``(videos, classes)``, the mean over views; targets ``(videos,)``; names of the classes."""
+
+    logits: NDArray[np.float32]
+    target: NDArray[np.int64]
+    classes: list[str]
+
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        """Softmax of the logits."""
+        powers = np.exp(self.logits.astype(np.float64) - self.logits.max(1, keepdims=True))
+        return powers / powers.sum(1, keepdims=True)
+
+    @property
+    def confusion(self) -> NDArray[np.int64]:
+        """Videos by class (rows) and by what they were taken for (columns)."""
+        counts = np.zeros((len(self.classes), len(self.classes)), np.int64)
+        np.add.at(counts, (self.target, self.logits.argmax(1)), 1)
+        return counts
+
+    def hits(self, top: int = 1) -> NDArray[np.bool_]:
+        """Whether each video's class is among the ``top`` likeliest; of equal logits the first class is likelier."""
+        order = np.argsort(-self.logits, axis=1, kind="stable")[:, :top]
+        return (order == self.target[:, None]).any(1)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the test of a run found: numbers of the videos in the data set, and each task; one alone has no name."""
+
+    video: NDArray[np.int64]
+    tasks: dict[str, TaskFindings]
+
+    def hits(self, metric: str = "") -> NDArray[np.bool_]:
+        """Whether each video is right in what a metric counts: ``test/TASK_top1`` one task, any other all of them."""
+        task = metric.rpartition("/")[2].removesuffix("_top1")
+        if task in self.tasks:
+            return self.tasks[task].hits()
+        return np.all([task.hits() for task in self.tasks.values()], axis=0)
+
+
+def write_findings(run_dir: Path, findings: Findings) -> None:
+    """Write ``predictions.npz``, whole or not at all."""
+    arrays: dict[str, NDArray[Any]] = {"video": findings.video}
+    for name, task in findings.tasks.items():
+        for key, value in (("logits", task.logits), ("target", task.target), ("classes", np.array(task.classes))):
+            arrays[f"{key}/{name}" if name else key] = value
+    packed = io.BytesIO()
+    np.savez_compressed(packed, allow_pickle=False, **arrays)
+    write_bytes(run_dir / FILE, packed.getvalue())
+
+
+def read_findings(run_dir: Path) -> Findings | None:
+    """What a run's test found; ``None`` for a run that kept nothing.
+
+    Raises:
+        UserError: the file is damaged, or is no such file.
+    """
+    path = run_dir / FILE
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = dict(stored)
+        names = [key.partition("/")[2] for key in arrays if key.split("/")[0] == "logits"]
+        tasks = {name: _task(arrays, f"/{name}" if name else "") for name in names}
+        if not tasks or any(len(task.logits) != len(arrays["video"]) for task in tasks.values()):
+            raise ValueError
+        return Findings(arrays["video"], tasks)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        raise UserError(f"{path}: damaged; delete result.json beside it and run the row again") from None
+
+
+def _task(arrays: Mapping[str, NDArray[Any]], name: str) -> TaskFindings:
+    logits, target, classes = (arrays[f"{key}{name}"] for key in ("logits", "target", "classes"))
+    if logits.shape != (len(target), len(classes)):
+        raise ValueError
+    return TaskFindings(logits, target, [str(label) for label in classes])

@@ -1,0 +1,189 @@
+"""Reads a table from an experiment's YAML file and the overlays of a scale. Imports no torch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from lit_video.errors import UserError
+from lit_video.tables.table import METRIC, Row, Table
+from lit_video.utils.yaml_files import read_yaml
+
+TABLE_KEYS = {"title", "source", "scale", "metric", "family", "set", "at", "rows", "reported"}
+ROW_KEYS = {"label", "family", "set", "at", "paper", "published"}
+REPORTED_KEYS = {"label", "paper", "published"}
+
+
+def read_table(configs: Sequence[Path], recipe: str | None = None) -> Table:
+    """The table of an experiment: of the first file that has a ``table`` section; further files are overlays.
+
+    Files without a table make a table of one row, named ``run``. A row's settings are, the later ones winning: the
+    overlays' recipe for its family; the table's ``set``, and its ``at`` for this scale; the row's own ``set`` and
+    ``at``.
+
+    Args:
+        configs: the files, in the order of their flags.
+        recipe: of the overlays' ``recipes``, for instance ``paper`` or ``released``; ``None`` for the first. Rows of
+            another family than the table's that do not have it take their first.
+
+    Raises:
+        UserError: a file or its ``table`` or ``recipes`` section is wrong, or has no such recipe.
+    """
+    contents = {path: read_yaml(path) for path in configs}
+    path = next((path for path, content in contents.items() if "table" in content), configs[0])
+    section = contents[path].get("table", {})
+    if not isinstance(section, dict):
+        raise UserError(f"{path}: table: expected keys and values")
+    _refuse_unknown(path, "table", section, TABLE_KEYS)
+    own = str(section.get("scale", "default"))
+    overlays = [overlay.stem for overlay in configs[list(configs).index(path) + 1 :]]
+    reader = _Reader(path, section, overlays or [own], _recipes(contents), recipe)
+    named = "+".join(overlays) or own
+    return Table(
+        name=path.stem,
+        path=path,
+        scale=f"{named}-{recipe}" if reader.other_recipe else named,
+        title=str(section.get("title", path.stem)),
+        source=str(section.get("source", "")),
+        metric=str(section.get("metric", METRIC)),
+        rows=reader.rows("rows", ROW_KEYS, {"run": {}}),
+        reported=reader.rows("reported", REPORTED_KEYS, {}),
+    )
+
+
+def table_at(path: Path, scale: str) -> Table:
+    """A table as it was run at a scale, from the name of the scale's folder.
+
+    Overlays are looked for in ``scale/`` beside the table, because the paper's numbers are those of the scale's data
+    set; a name that they do not make is taken as it is.
+    """
+    base, _, recipe = scale.rpartition("-")
+    for named, chosen in ((scale, None), (base, recipe)):
+        overlays = [path.parent / "scale" / f"{part}.yaml" for part in named.split("+")]
+        if all(overlay.is_file() for overlay in overlays):
+            return replace(read_table([path, *overlays], chosen), scale=scale)
+    return replace(read_table([path]), scale=scale)
+
+
+Recipes = dict[str, dict[str, dict[str, Any]]]
+
+
+def _recipes(contents: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Recipes]:
+    """The ``recipes`` of every file that has some: family, name, settings."""
+    found = {}
+    for path, content in contents.items():
+        if "recipes" in content:
+            families = _mapping(path, "recipes", content["recipes"])
+            for family, names in families.items():
+                for name, settings in _mapping(path, f"recipes.{family}", names).items():
+                    _settings(path, f"recipes.{family}.{name}", settings)
+            found[path] = families
+    return found
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Rows of a table's section at the scales named, with the recipes of the overlays."""
+
+    path: Path
+    section: Mapping[str, Any]
+    scales: Sequence[str]
+    recipes: Mapping[Path, Recipes]
+    recipe: str | None
+
+    @property
+    def other_recipe(self) -> bool:
+        """Whether a recipe was asked for that is not the first one of the table's family."""
+        family = str(self.section.get("family", ""))
+        firsts = {next(iter(recipes[family])) for recipes in self.recipes.values() if recipes.get(family)}
+        return self.recipe is not None and self.recipe not in firsts
+
+    def rows(self, key: str, allowed: set[str], default: dict[str, Any]) -> list[Row]:
+        named = _mapping(self.path, f"table.{key}", self.section.get(key, default))
+        return [self._row(f"table.{key}.{name}", str(name), content, allowed) for name, content in named.items()]
+
+    def _row(self, where: str, name: str, content: Any, allowed: set[str]) -> Row:
+        content = _mapping(self.path, where, content or {})
+        _refuse_unknown(self.path, where, content, allowed)
+        family = str(content.get("family", self.section.get("family", "")))
+        settings = self._recipe(where, family) if allowed is ROW_KEYS else {}
+        settings |= self._set("table", self.section) | self._set(where, content)
+        paper = self._paper(where, _mapping(self.path, f"{where}.paper", content.get("paper", {})))
+        printed = _mapping(self.path, f"{where}.published", content.get("published", {}))
+        _check_printed(self.path, f"{where}.published", printed)
+        return Row(name, str(content.get("label", name)), settings, paper, printed)
+
+    def _set(self, where: str, content: Mapping[str, Any]) -> dict[str, Any]:
+        settings = _settings(self.path, f"{where}.set", content.get("set", {}))
+        at = _mapping(self.path, f"{where}.at", content.get("at", {}))
+        scales = {name: _settings(self.path, f"{where}.at.{name}", value) for name, value in at.items()}
+        for scale in self.scales:
+            settings = settings | scales.get(scale, {})
+        return settings
+
+    def _recipe(self, where: str, family: str) -> dict[str, Any]:
+        settings: dict[str, Any] = {}
+        for path, recipes in self.recipes.items():
+            if family not in recipes:
+                known = ", ".join(recipes)
+                raise UserError(
+                    f"{path}: recipes: none for {self.path}: {where} (family {family!r}); families: {known}"
+                )
+            names = recipes[family]
+            chosen = self.recipe or next(iter(names))
+            if chosen not in names and family != self.section.get("family"):
+                chosen = next(iter(names))  # a row of another paper, which may have been released once only
+            if chosen not in names:
+                raise UserError(f"--recipe {chosen}: {path}: recipes.{family} has none; it has {', '.join(names)}")
+            settings |= names[chosen]
+        if self.recipe and not self.recipes:
+            raise UserError(f"--recipe {self.recipe}: no file has recipes; add --config experiments/scale/X.yaml")
+        return settings
+
+    def _paper(self, where: str, paper: Mapping[str, Any]) -> dict[str, float]:
+        """Numbers by metric: as they stand, or those of this scale's data set, else of the first data set named."""
+        for key, value in paper.items():
+            for inner, number in value.items() if isinstance(value, dict) else [(None, value)]:
+                name = ".".join(filter(None, (f"{where}.paper", key, inner)))
+                if not isinstance(number, int | float):
+                    raise UserError(f"{self.path}: {name}: expected a number, got {number!r}")
+        data_sets = {key: value for key, value in paper.items() if isinstance(value, dict)}
+        numbers = {key: value for key, value in paper.items() if key not in data_sets}
+        shown = next((scale for scale in self.scales if scale in data_sets), next(iter(data_sets), None))
+        for data_set, values in data_sets.items():
+            short = {metric.rpartition("/")[2].removeprefix("video_"): number for metric, number in values.items()}
+            others = {f"{data_set.upper()} {metric}": number for metric, number in short.items()}
+            numbers |= values if data_set == shown else others
+        return numbers
+
+
+def _settings(path: Path, where: str, value: Any) -> dict[str, Any]:
+    """Settings by their flags' names, such as ``model.window``."""
+    settings = _mapping(path, where, value)
+    for key, setting in settings.items():
+        known = key.split(".")[0] in {"model", "data", "trainer"}
+        if not known or (isinstance(setting, dict) and "." not in key):
+            raise UserError(f"{path}: {where}.{key}: expected a setting such as model.window, with its value")
+    return dict(settings)
+
+
+def _check_printed(path: Path, where: str, printed: Mapping[str, Any]) -> None:
+    _refuse_unknown(path, where, printed, {"params", "cost", "frames", "views"})
+    for key in printed.keys() & {"params", "cost"}:
+        if not re.fullmatch(r"\d+(\.\d+)?[MGT]", str(printed[key])):
+            raise UserError(f"{path}: {where}.{key}: expected a figure such as 85.9M or 0.59T, got {printed[key]!r}")
+
+
+def _mapping(path: Path, where: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise UserError(f"{path}: {where}: expected keys and values, got {value!r}")
+    return value
+
+
+def _refuse_unknown(path: Path, where: str, content: Mapping[str, Any], allowed: set[str]) -> None:
+    for key in content:
+        if key not in allowed:
+            raise UserError(f"{path}: {where}.{key}: no such key; expected one of {', '.join(sorted(allowed))}")

@@ -1,0 +1,1 @@
+"""What a run records and shows beside its training."""

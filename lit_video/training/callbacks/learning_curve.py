@@ -1,0 +1,67 @@
+"""Keeps the learning curve of a run, across interruptions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning import LightningModule, Trainer
+from lightning.pytorch.callbacks import Callback
+
+from lit_video.tables.learning_curve import COLUMNS, write_curves
+
+
+class Curve(Callback):
+    """Writes ``curves.csv`` after every epoch.
+
+    It travels in the checkpoint, so that a resumed run has the curve of an uninterrupted one; loggers start a new file.
+    Of a run that resumes right after an epoch's last step that epoch's validation is missing: Lightning skips it.
+    The training loss is the mean over the first process's steps of the epoch.
+
+    Args:
+        run_dir: folder of the run.
+    """
+
+    def __init__(self, run_dir: Path) -> None:
+        self.run_dir = run_dir
+        self.points: list[dict[str, float]] = []
+        self.total, self.steps = torch.tensor(0.0), 0
+        self.validation: dict[str, float] = {}
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a resumed run needs."""
+        kept = {"points": list(self.points), "steps": self.steps, "validation": dict(self.validation)}
+        return kept | {"total": float(self.total)}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        self.points, self.validation = list(state_dict["points"]), dict(state_dict["validation"])
+        self.total, self.steps = torch.tensor(state_dict["total"]), state_dict["steps"]
+
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
+        """End an epoch that was over when the run was interrupted, and that Lightning does not end any more."""
+        if batch_idx == 0 and self.steps:
+            self._end_epoch(trainer.current_epoch, trainer.global_step)
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Add up the loss where it is computed: fetching it would make the device wait in every step."""
+        self.total = self.total.to(outputs["loss"].device) + outputs["loss"].detach()
+        self.steps += 1
+
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Take the numbers of a validation; Lightning would offer them in later epochs too."""
+        self.validation = {key: float(value) for key, value in trainer.callback_metrics.items() if key in COLUMNS[3:]}
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Add the epoch's point; its validation, if any, is over."""
+        self._end_epoch(trainer.current_epoch + 1, trainer.global_step)
+        if trainer.is_global_zero:
+            write_curves(self.run_dir, self.points)
+
+    def _end_epoch(self, epoch: int, step: int) -> None:
+        loss = float(self.total) / max(self.steps, 1)
+        self.points.append({"epoch": epoch, "step": step, "train/loss": loss} | self.validation)
+        self.total, self.steps, self.validation = torch.tensor(0.0), 0, {}

@@ -1,0 +1,87 @@
+"""Keeps what a test found in the run's folder: predictions, accuracy per class, confusion, calibration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lightning import LightningModule, Trainer
+from lightning.pytorch.callbacks import Callback
+
+from lit_video.datamodules import VideoDataModule
+from lit_video.modules import VideoClassifier
+from lit_video.tables.predictions import Findings, TaskFindings, write_findings
+from lit_video.tables.statistics import calibration
+from lit_video.training.callbacks.prediction_figures import draw_calibration, draw_confusion
+from lit_video.utils.files import write_table
+
+
+class RecordTest(Callback):
+    """Writes ``predictions.npz``, ``classes.csv``, ``confusion.png`` and ``calibration.png`` after a run's first test.
+
+    Of several tasks every one has its figures, with its name in the file's. Further tests of a run, with the frames in
+    other orders, are not recorded.
+
+    Args:
+        run_dir: folder of the run.
+        title: of the figures.
+    """
+
+    def __init__(self, run_dir: Path, title: str) -> None:
+        self.run_dir = run_dir
+        self.title = title
+        self.findings: Findings | None = None
+        self.tested = False
+
+    def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Gather every process's share; the first one writes."""
+        data = trainer.datamodule  # type: ignore[attr-defined]
+        assert isinstance(pl_module, VideoClassifier)
+        assert isinstance(data, VideoDataModule)
+        if self.tested:
+            return
+        self.tested = True
+        accuracy = pl_module.test_accuracy
+        with accuracy.sync_context():
+            video, tasks = accuracy.videos(), accuracy.per_task()
+        if not trainer.is_global_zero or not len(video):
+            return
+        names = data.class_names if isinstance(data.class_names, dict) else {"": data.class_names}
+        of_tasks = {
+            task: TaskFindings(logits.cpu().numpy(), target.cpu().numpy(), names[task])
+            for task, (logits, target) in tasks.items()
+        }
+        self.findings = Findings(video.cpu().numpy(), of_tasks)
+        self._write(self.findings)
+
+    @property
+    def calibration_error(self) -> dict[str, float]:
+        """``test/calibration_error`` in percent, of every task."""
+        found = self.findings.tasks.items() if self.findings else ()
+        return {
+            f"test/{name}_calibration_error" if name else "test/calibration_error": calibration(
+                task.probabilities, task.hits()
+            ).error
+            for name, task in found
+        }
+
+    def _write(self, findings: Findings) -> None:
+        write_findings(self.run_dir, findings)
+        rows = [row for name, task in findings.tasks.items() for row in class_rows(name, task)]
+        write_table(self.run_dir / "classes.csv", [("task", "class", "videos", "top1", "top5"), *rows])
+        for name, task in findings.tasks.items():
+            ending = f"_{name}.png" if name else ".png"
+            title = f"{self.title}, {name}" if name else self.title
+            draw_confusion(task, title, self.run_dir / f"confusion{ending}")
+            draw_calibration(task, title, self.run_dir / f"calibration{ending}")
+
+
+def class_rows(name: str, task: TaskFindings) -> list[tuple[str, str, int, str, str]]:
+    """Task, class, videos, top-1 and top-5 in percent of every class that has videos."""
+    rows = []
+    hits = [task.hits(), task.hits(5)]
+    for number, label in enumerate(task.classes):
+        own = task.target == number
+        if own.any():
+            top1, top5 = (f"{100 * hit[own].mean():.2f}" for hit in hits)
+            rows.append((name, label, int(own.sum()), top1, top5))
+    return rows

@@ -1,0 +1,209 @@
+"""The Lightning command line: files and flags -> data set, model and trainer."""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, get_args
+
+import torch
+import yaml
+from jsonargparse import get_loader, set_loader
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
+
+from lit_video.commands.fit import Parser
+from lit_video.datamodules import VideoDataModule
+from lit_video.errors import UserError
+from lit_video.modules import VideoClassifier
+from lit_video.training.callbacks.broken_videos import ReportBroken
+from lit_video.utils.log_filters import quiet_loggers
+from lit_video.utils.parser_errors import explain
+from lit_video.utils.yaml_files import read_yaml
+from lit_video.video.clips import Order
+
+quiet_loggers()
+_load_yaml = get_loader("yaml")
+
+
+def _load(text: str) -> Any:
+    """YAML, with data sets, samplings and models by their names: they may have moved since the file was written."""
+    return _load_yaml(re.sub(r"(?<=class_path)(\W+)lit_video\.(?:datamodules|modules)\.(?:\w+\.)*", r"\1", text))
+
+
+set_loader("yaml", _load, (yaml.YAMLError,))
+
+# the data set decides, the model follows
+LINKS = ("num_classes", "frames", "image_size")
+TRAINER_DEFAULTS = {"use_distributed_sampler": False, "enable_model_summary": False, "num_sanity_val_steps": 0}
+
+
+class VideoCLI(LightningCLI):
+    """LightningCLI with the data set's frames, image size and classes linked to the model.
+
+    Args:
+        args: flags, without the program's name.
+        execute: whether the first argument is a subcommand to run; else classes are only built.
+    """
+
+    model: VideoClassifier
+    datamodule: VideoDataModule
+
+    def __init__(self, args: list[str], execute: bool = False) -> None:
+        settings = {"exit_on_error": False}
+        names = ("fit", "validate", "test")
+        super().__init__(
+            VideoClassifier,
+            VideoDataModule,
+            subclass_mode_model=True,
+            subclass_mode_data=True,
+            save_config_callback=None,
+            seed_everything_default=0,
+            auto_configure_optimizers=False,
+            trainer_defaults=TRAINER_DEFAULTS | ({"callbacks": [ReportBroken()]} if execute else {}),
+            parser_kwargs={name: settings for name in names} if execute else settings,
+            args=args,
+            run=execute,
+        )
+
+    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        """Links, and the keys of an experiment that are not Lightning's."""
+        parser.add_argument("--table", type=dict[str, Any] | None, default=None, help="rows of a table (in files)")
+        parser.add_argument("--recipes", type=dict[str, Any] | None, default=None, help="by family (in a scale's file)")
+        parser.add_argument(
+            "--checkpoint_every", type=float, default=30.0, help="seconds between checkpoints of a run in training"
+        )
+        for name in LINKS:
+            parser.link_arguments(f"data.{name}", f"model.init_args.{name}", apply_on="instantiate")
+        parser.link_arguments("seed_everything", "data.init_args.seed", compute_fn=int)
+
+    def _parse_ckpt_path(self) -> None:
+        """Keep YAML and flags: LightningCLI would let a checkpoint's hyper-parameters win over them, silently."""
+
+    def resolved(self) -> dict[str, Any]:
+        """The whole configuration as plain data, without what the data set decides."""
+        text = self.parser.dump(self.config, skip_none=False, skip_link_targets=True, format="yaml")
+        config: dict[str, Any] = yaml.safe_load(text)
+        return {key: value for key, value in config.items() if key not in {"config", "table", "recipes"}}
+
+
+class CheckCLI(VideoCLI):
+    """Builds data set and model without memory, so that mistakes show before anything is trained."""
+
+    device = "meta"
+
+    def instantiate_classes(self) -> None:
+        """Build data set and model on the device; no trainer."""
+        with torch.device(self.device):
+            built = self.parser.instantiate(self.config)
+        self.datamodule, self.model = built.data, built.model
+
+
+class BuildCLI(CheckCLI):
+    """Builds data set and model in memory, for use without a trainer."""
+
+    device = "cpu"
+
+
+@contextmanager
+def user_errors(where: Callable[[str], str]) -> Iterator[None]:
+    """Tell what configuration errors mean in one line; ``where`` tells of a key in which file, row or flag it is."""
+    try:
+        yield
+    except UserError as error:  # of the data set, beginning with its key
+        raise UserError(f"{where(str(error).split(':')[0])}: {error}") from error
+    except MisconfigurationException as error:  # of the trainer: a GPU that is not there, say
+        raise UserError(f"{where('trainer')}: trainer: {' '.join(str(error).split())}") from error
+    except (argparse.ArgumentError, ValueError, TypeError) as error:
+        if isinstance(error, TypeError) and "lit_video" not in str(error):
+            raise
+        key, reason = explain(str(error))
+        raise UserError(": ".join(filter(None, (where(key), key, reason)))) from error
+
+
+def refuse_ignored(args: list[str], where: str) -> None:
+    """Refuse values that the parser would ignore silently.
+
+    Raises:
+        UserError: a flag or a file sets what the data set decides, or changes a part of a recipe that has a name.
+    """
+    message = "is taken from the data set; set it there, as data."
+    recipe: object = None
+    for flag, value in zip(args, [*args[1:], ""], strict=True):
+        name, given = flag.split("=")[0].replace(".init_args", ""), flag.partition("=")[2] or value
+        if name.startswith("--model.") and (link := name.split(".")[1]) in LINKS:
+            raise UserError(f"{where}: model.{link}: {message}{link}")
+        if flag == "--config":
+            for link in sorted(_settings_in(Path(value), "model").keys() & set(LINKS)):
+                raise UserError(f"{value}: model.{link}: {message}{link}")
+            recipe = _settings_in(Path(value), "data").get("augmentation", recipe)
+        if name == "--data.augmentation":
+            recipe = None if given.startswith("{") else given
+        if name.startswith("--data.augmentation.") and isinstance(recipe, str):
+            raise UserError(
+                f"{where}: {name[2:]}: augmentation is the recipe {recipe}, which is taken whole; write all its "
+                "settings, see lit_video/video/recipes.py"
+            )
+
+
+def _settings_in(path: Path, group: str) -> dict[str, Any]:
+    """Constructor arguments that a file gives to the model or the data, itself or by an included part."""
+    given = read_yaml(path).get(group)
+    if isinstance(given, str) and given.endswith((".yaml", ".yml")):
+        given = read_yaml(path.parent / given)
+    return (given.get("init_args") or {}) if isinstance(given, dict) else {}
+
+
+def validate(argv: list[str]) -> int:
+    """The centre view of every validation video."""
+    return _evaluate(["validate", *argv])
+
+
+def test(argv: list[str]) -> int:
+    """All views of every test video."""
+    return _evaluate(["test", *argv])
+
+
+def _evaluate(argv: list[str]) -> int:
+    """``validate`` and ``test`` of LightningCLI, on a run's ``config.yaml`` and checkpoint, or on published weights.
+
+    ``--order`` is short for ``--data.order``.
+    """
+    if {"-h", "--help"} & set(argv):
+        return show(argv)
+    refuse_ignored(argv, argv[0])
+    short = Parser(argv[0], add_help=False)
+    short.add_argument("--order", choices=get_args(Order))
+    known, argv = short.parse_known_args(argv)
+    argv += [f"--data.order={known.order}"] if known.order else []
+    asked = argparse.ArgumentParser(add_help=False)
+    asked.add_argument("--ckpt_path", type=Path)
+    checkpoint = asked.parse_known_args(argv)[0].ckpt_path
+    published = any(arg.split("=")[0].endswith(".weights") for arg in argv)
+    if (checkpoint is None and not published) or (checkpoint is not None and not checkpoint.is_file()):
+        raise UserError(f"--ckpt_path: {checkpoint or 'give a file'}: no such file; runs keep theirs as last.ckpt")
+    try:
+        with user_errors(lambda key: argv[0]):
+            VideoCLI([*argv, "--trainer.logger=false"], execute=True)
+    except (pickle.UnpicklingError, EOFError, zipfile.BadZipFile) as error:
+        raise UserError(f"--ckpt_path: {checkpoint} is damaged, or no checkpoint") from error
+    except RuntimeError as error:  # names or shapes differ
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"--ckpt_path: {checkpoint} does not load into this model: {reason}") from error
+    return 0
+
+
+def show(argv: list[str]) -> int:
+    """Print help or a resolved configuration."""
+    try:
+        VideoCLI(argv, execute=True)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    except argparse.ArgumentError as error:
+        raise UserError(": ".join(filter(None, explain(str(error))))) from error
+    return 0

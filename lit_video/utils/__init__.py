@@ -1,0 +1,1 @@
+"""Used by two packages or more; imports errors only."""

@@ -1,0 +1,1 @@
+"""Files to clips: decoding, sampling, augmentation. Imports no Lightning."""

@@ -1,0 +1,145 @@
+"""What happens to the frames of one clip in a loader's worker: uint8 in, uint8 out, the same for all frames."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+from torchvision.transforms.v2 import functional as F
+
+from lit_video.video.auto_augment import Policy, clip_policy, for_clip, timm_v0
+from lit_video.video.crops import (
+    CROP_SHARE,
+    Box,
+    even_boxes,
+    multiscale_boxes,
+    random_box,
+    short_side_size,
+    uniform_crop,
+)
+from lit_video.video.decoding import Frames
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """Training augmentation; the defaults are X-ViT's for SSv2 (arXiv:2106.05968, section 4.1).
+
+    :mod:`~lit_video.video.recipes` holds the papers' by name.
+
+    Args:
+        scale: range of the random scaling before the crop, relative to a short side of 256 for a crop of 224.
+        flip: probability of a horizontal flip; 0 where classes differ by direction.
+        policy: ``auto`` (AutoAugment, torchvision's ImageNet policy), ``rand`` (RandAugment 2, 9), ``timm-v0`` (of
+            X-ViT's release, on whole frames before the crop), ``vivit-rand`` (ViViT's RandAugment 2, 20) or ``none``.
+            One draw for all frames of a clip.
+        erasing: probability of erasing a box, the same in all frames; area 0.02-1/3, aspect 0.3-1/0.3.
+        mixup: alpha of the Beta distribution of a batch's mixing weight; 0 for no mixup.
+        smoothing: label smoothing.
+        crop: ``scale``, a random square of a size given by ``scale``; ``multiscale``, one of the boxes of X-ViT's
+            release (:func:`~lit_video.video.crops.multiscale_boxes`), which need no ``scale``.
+        cutmix: alpha of the Beta distribution of the kept share; 0 for no cutmix. With mixup too, each batch has one of
+            them, evenly.
+    """
+
+    scale: tuple[float, float] = (0.9, 1.3)
+    flip: float = 0.0
+    policy: Policy = "auto"
+    erasing: float = 0.5
+    mixup: float = 0.0
+    smoothing: float = 0.3
+    crop: Literal["scale", "multiscale"] = "scale"
+    cutmix: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not CROP_SHARE <= self.scale[0] <= self.scale[1]:
+            raise ValueError(f"scale is {list(self.scale)}, expected two ascending numbers from {CROP_SHARE}")
+        for name in ("flip", "erasing", "smoothing"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected a number from 0 to 1")
+        for name in ("mixup", "cutmix"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected 0 or more")
+
+
+class TrainingView:
+    """Crop and scaling in one resize, flip, policy: ``(t, height, width, 3)`` -> ``(1, t, 3, side, side)``."""
+
+    crops = 1
+
+    def __init__(self, augmentation: Augmentation, side: int) -> None:
+        self.augmentation = augmentation
+        self.side = side
+        self.before = timm_v0() if augmentation.policy == "timm-v0" else None
+        self.policy = clip_policy(augmentation.policy)
+
+    def __call__(self, frames: Frames) -> Tensor:
+        """Draw from ``random`` and ``torch``'s global streams."""
+        if self.before is not None:
+            frames = for_clip(self.before, frames)
+        clip = resized_crop(frames, self.box(*frames.shape[1:3]), self.side)
+        if random.random() < self.augmentation.flip:
+            clip = F.horizontal_flip(clip)
+        return self.policy(clip)[None].contiguous()
+
+    def box(self, height: int, width: int) -> Box:
+        """Draw the crop of frames of this size."""
+        if self.augmentation.crop == "multiscale":
+            return random.choice(multiscale_boxes(height, width, self.side))
+        return random_box(height, width, self.augmentation.scale)
+
+
+class EvaluationViews:
+    """``crops`` square crops evenly along the longer side: ``(t, height, width, 3)`` -> ``(crops, t, 3, side, side)``.
+
+    One crop is the centre; three are the papers' left, centre and right (or top, centre and bottom).
+
+    Args:
+        crops: their number.
+        side: of a clip in pixels.
+    """
+
+    def __init__(self, crops: int, side: int) -> None:
+        self.crops = crops
+        self.side = side
+
+    def __call__(self, frames: Frames) -> Tensor:
+        """Crop deterministically."""
+        boxes = even_boxes(frames.shape[1], frames.shape[2], self.crops)
+        return torch.stack([resized_crop(frames, box, self.side) for box in boxes])
+
+
+class ReleasedViews(EvaluationViews):
+    """The crops of X-ViT's release: the short side is resized to ``side`` first, then whole pixels are cropped.
+
+    The places are the release's; the resize is antialiased, as everywhere here (the release's, on SSv2, is not).
+
+    Raises:
+        ValueError: other numbers of crops than 1 and 3.
+    """
+
+    def __init__(self, crops: int, side: int) -> None:
+        if crops not in (1, 3):
+            raise ValueError(f"test_crops is {crops}, the release's views are 1 or 3")
+        super().__init__(crops, side)
+
+    def __call__(self, frames: Frames) -> Tensor:
+        """Resize, then crop."""
+        height, width = short_side_size(frames.shape[1], frames.shape[2], self.side)
+        clip = torch.from_numpy(np.ascontiguousarray(frames)).permute(0, 3, 1, 2)
+        clip = F.resize(clip, [height, width], antialias=True)
+        places = [uniform_crop(height, width, self.side, i) for i in ((1,) if self.crops == 1 else (0, 1, 2))]
+        return torch.stack([clip[..., y : y + self.side, x : x + self.side] for y, x in places])
+
+
+def resized_crop(frames: Frames, box: Box, side: int) -> Tensor:
+    """Crop in source pixels, then one antialiased uint8 resize: ``(t, 3, side, side)``.
+
+    The tensor keeps the decoder's channels-last memory, for which the uint8 resize is fastest.
+    """
+    part = frames[:, box.top : box.top + box.height, box.left : box.left + box.width]
+    window = torch.from_numpy(np.ascontiguousarray(part))
+    return F.resize(window.permute(0, 3, 1, 2), [side, side], antialias=True)

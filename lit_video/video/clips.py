@@ -1,0 +1,165 @@
+"""A map-style data set of clips, every sample a function of (seed, epoch, index) alone."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypedDict
+
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset, DistributedSampler
+
+from lit_video.video.augmentation import EvaluationViews, TrainingView
+from lit_video.video.decoding import Decode, DecodeError, decode, decode_images, segment
+from lit_video.video.sampling import Sampling
+from lit_video.video.seeding import seeded
+
+Key = tuple[int, int]  # (epoch, index): the epoch travels with the index, so persistent workers cannot go stale
+Order = Literal["forward", "reversed", "shuffled", "static"]
+
+
+@dataclass(frozen=True)
+class VideoRecord:
+    """One labelled video, or a segment of one.
+
+    Args:
+        path: the file.
+        label: class number; of several tasks, in the order of the data set's classes, one each.
+        start: of the segment, in seconds from the video's first frame; ``None`` for the beginning.
+        end: of the segment likewise; ``None`` for the end.
+        fps: rate of a folder of images, which ``path`` then is; ``None`` for a video file.
+    """
+
+    path: Path
+    label: int | tuple[int, ...]
+    start: float | None = None
+    end: float | None = None
+    fps: float | None = None
+
+
+class Sample(TypedDict):
+    """One clip.
+
+    ``clip``: uint8 ``(views, t, 3, side, side)``, a view being a spatial crop; ``label``: ``()``, or ``(tasks,)``;
+    ``broken``: why the video could not be read, with its path, and empty where it could; its clip then is black, and
+    its place in the batch counts for nothing.
+    """
+
+    clip: Tensor
+    label: Tensor
+    video: int
+    first_view: int
+    key: Tensor
+    broken: str
+
+
+class ClipDataset(Dataset[Sample]):
+    """Clips of labelled videos.
+
+    In training (``clips`` is None) one random clip per video. In evaluation ``clips`` even ones, each of which is an
+    item of its own: item ``i`` is clip ``i % clips`` of video ``i // clips``.
+    """
+
+    def __init__(
+        self,
+        records: Sequence[VideoRecord],
+        sampling: Sampling,
+        frames: int,
+        view: TrainingView | EvaluationViews,
+        seed: int,
+        clips: int | None = None,
+        order: Order = "forward",
+        fail: bool = True,
+        decode: Decode = decode,
+    ) -> None:
+        self.records = records
+        self.sampling = sampling
+        self.frames = frames
+        self.view = view
+        self.seed = seed
+        self.clips = clips
+        self.order = order
+        self.fail = fail
+        self.decode = decode
+
+    def __len__(self) -> int:
+        """Items per epoch."""
+        return len(self.records) * (self.clips or 1)
+
+    def __getitem__(self, key: Key) -> Sample:
+        """Decode one clip.
+
+        Raises:
+            DecodeError: the video cannot be read, if that is to fail.
+        """
+        epoch, index = key
+        video, clip = divmod(index, self.clips or 1)
+        record, broken = self.records[video], ""
+        try:
+            with seeded(self.seed, epoch, index):
+                pictures = self.decode if record.fps is None else decode_images
+                views = self.view(pictures(record.path, self.numbers(record, clip)))
+        except DecodeError as error:
+            if self.fail:
+                raise
+            side, broken = self.view.side, str(error)
+            views = torch.zeros(self.view.crops, self.frames, 3, side, side, dtype=torch.uint8)
+        return Sample(
+            clip=views,
+            label=torch.tensor(record.label),
+            video=video,
+            first_view=clip * len(views),
+            key=torch.tensor(key),
+            broken=broken,
+        )
+
+    def numbers(self, record: VideoRecord, clip: int) -> list[int]:
+        """Frame numbers of one clip of a video, in the order in which the model sees them."""
+        first, table = segment(record.path, record.start, record.end, record.fps)
+        numbers = self.sampling.numbers(table, self.frames, clip, self.clips)
+        return reordered([first + i for i in numbers], self.order)
+
+
+def reordered(numbers: list[int], order: Order) -> list[int]:
+    """Frames as they are, backwards, in a random order, or the middle one only: what a model makes of time."""
+    if order == "reversed":
+        return numbers[::-1]
+    if order == "shuffled":
+        return random.sample(numbers, len(numbers))
+    if order == "static":
+        return [numbers[len(numbers) // 2]] * len(numbers)
+    return numbers
+
+
+class EpochSampler(DistributedSampler[Sample]):
+    """Yields ``(epoch, index)``; the order is a function of (seed, epoch), shared evenly by the ranks.
+
+    Lightning sees a ``DistributedSampler``: it calls ``set_epoch`` and injects none of its own.
+
+    Args:
+        items: length of the data set.
+        seed: of the order.
+        shuffle: training order, or the given one.
+        ranks: number of processes and the number of this one.
+        drop_last: whether ranks share floor(items / ranks) items, or ceil with repeats.
+    """
+
+    def __init__(self, items: int, seed: int, shuffle: bool, ranks: tuple[int, int], drop_last: bool) -> None:
+        super().__init__(
+            range(items),  # type: ignore[arg-type]  # only its length is read
+            num_replicas=ranks[0],
+            rank=ranks[1],
+            shuffle=shuffle,
+            seed=seed,
+            drop_last=drop_last,
+        )
+        self.resume: tuple[int, int] = (0, 0)
+
+    def __iter__(self) -> Iterator[Key]:  # type: ignore[override]
+        """The epoch's order; in the epoch of ``resume``, what a checkpoint has seen of it is left out."""
+        epoch, seen = self.resume
+        order = list(super().__iter__())
+        yield from ((self.epoch, int(i)) for i in order[seen if epoch == self.epoch else 0 :])  # type: ignore[call-overload]

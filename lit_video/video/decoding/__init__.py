@@ -1,0 +1,26 @@
+"""Frame-exact decoding of the frames that a clip needs, and no others.
+
+A :class:`FrameTable`, read from a file's packets by PyAV, is the one truth about a video's frames, whatever decodes
+them. A decoder is a function ``(path, frame numbers) -> frames``, and all give the pixels of decoding the whole video
+and picking.
+"""
+
+from lit_video.video.decoding.decoders import Decode, DecoderName, decoder
+from lit_video.video.decoding.frame_table import DecodeError, Frames, FrameTable, forget_tables, frame_table, segment
+from lit_video.video.decoding.images import decode_images, image_table
+from lit_video.video.decoding.pyav import decode
+
+__all__ = [
+    "Decode",
+    "DecodeError",
+    "DecoderName",
+    "FrameTable",
+    "Frames",
+    "decode",
+    "decode_images",
+    "decoder",
+    "forget_tables",
+    "frame_table",
+    "image_table",
+    "segment",
+]

@@ -1,0 +1,190 @@
+"""The frames of a video, their times, and where decoding can start: read from its packets, nothing is decoded."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil
+from pathlib import Path
+
+import av
+import numpy as np
+from av.container import InputContainer
+from av.video.stream import VideoStream
+from numpy.typing import NDArray
+
+from lit_video.video.decoding.cache import TableCache
+from lit_video.video.decoding.container import keep, reason, video_stream
+from lit_video.video.decoding.container_checks import cut_off, no_file, no_video
+from lit_video.video.decoding.known_tables import known_table
+
+Frames = NDArray[np.uint8]
+
+
+PROGRESSIVE = {0, 1}  # AVFieldOrder: unknown, progressive
+
+
+class DecodeError(RuntimeError):
+    """A video that cannot be read, with its path and the reason."""
+
+
+@dataclass(frozen=True)
+class FrameTable:
+    """The frames of a video in display order.
+
+    Args:
+        pts: presentation time of every frame, in units of ``time_base``, ascending; empty if the packets carry none.
+        time_base: seconds per unit of ``pts``.
+        keyframes: presentation times of the frames where decoding can start, ascending.
+        count: number of frames.
+        seconds: duration, last frame included.
+        height: rows of a decoded frame before rotation.
+        width: columns of a decoded frame before rotation.
+        plain: whether all libraries agree on its pixels: 8 bits, 4:2:0, progressive, in a container that seeks by time.
+    """
+
+    pts: Sequence[int]
+    time_base: Fraction
+    keyframes: Sequence[int]
+    count: int
+    seconds: Fraction
+    height: int
+    width: int
+    plain: bool = False
+
+
+def frame_table(path: Path) -> FrameTable:
+    """Scan a video's packets (1-3 ms for ten seconds); the tables used last are kept, per process.
+
+    Raises:
+        DecodeError: the file cannot be opened, or holds no video.
+    """
+    table = _cache.get(path)
+    if table is None:
+        table = known_table(path) or _scan(path)
+        _cache.put(path, table, len(table.pts) + len(table.keyframes))
+    return table
+
+
+_cache: TableCache[FrameTable] = TableCache()
+
+
+def forget_tables() -> None:
+    """Scan all videos anew."""
+    _cache.clear()
+
+
+def segment(path: Path, start: float | None, end: float | None, fps: float | None = None) -> tuple[int, FrameTable]:
+    """The part of a video from ``start`` to ``end``, in seconds from its first frame, as if it were a whole one.
+
+    Args:
+        path: the video; a folder of images if ``fps`` is given.
+        start: in seconds; ``None`` for the beginning.
+        end: in seconds; ``None`` for the end.
+        fps: rate of a folder of images.
+
+    Returns:
+        The number of its first frame, and its own table, at least one frame long.
+
+    Raises:
+        DecodeError: the video cannot be opened, or the segment lies outside it.
+    """
+    # here, as the table of a folder is made of the classes above
+    from lit_video.video.decoding.images import image_table
+
+    table = frame_table(path) if fps is None else image_table(path, fps)
+    if start is None and end is None:
+        return 0, table
+    begin, stop = Fraction(start or 0), table.seconds if end is None else min(Fraction(end), table.seconds)
+    if not 0 <= begin < stop:
+        asked = f"{start or 0:g} to {'its end' if end is None else f'{end:g} s'}"
+        raise DecodeError(f"{path}: no segment from {asked} in a video of {float(table.seconds):.2f} s")
+    if table.pts:
+        first, last = (bisect_left(table.pts, table.pts[0] + t / table.time_base) for t in (begin, stop))
+    else:
+        first, last = (ceil(t * table.count / table.seconds) for t in (begin, stop))
+    first = min(first, table.count - 1)
+    last = max(last, first + 1)
+    part = replace(table, pts=table.pts[first:last], count=last - first, seconds=stop - begin)
+    return first, part
+
+
+def beyond_the_end(path: Path, numbers: Sequence[int], count: int) -> None:
+    """Refuse frame numbers that a video does not have.
+
+    Raises:
+        IndexError: there are some.
+    """
+    beyond = [i for i in numbers if not 0 <= i < count]
+    if beyond:
+        raise IndexError(f"{path}: frames {beyond} of a video with {count} frames")
+
+
+def stacked(path: Path, images: list[Frames]) -> Frames:
+    """Images ``(height, width, 3)`` as one array.
+
+    Raises:
+        DecodeError: they have several sizes.
+    """
+    sizes = sorted({image.shape[:2] for image in images})
+    if len(sizes) > 1:
+        (a, b), (c, d) = sizes[0], sizes[-1]
+        raise DecodeError(f"{path}: its frames have several sizes, {b}x{a} and {d}x{c}")
+    return np.stack(images)
+
+
+def _scan(path: Path) -> FrameTable:
+    try:
+        if why := no_file(path):
+            raise DecodeError(f"{path}: {why}")
+        container = av.open(str(path))
+        stream = video_stream(container)
+        if stream is None:
+            raise DecodeError(f"{path}: no video stream")
+        if why := no_video(container) or cut_off(stream, path):
+            raise DecodeError(f"{path}: {why}")
+        packets = [p for p in container.demux(stream) if p.size]
+        shown = [p for p in packets if not p.is_discard]  # an edit list hides frames that others refer to
+        rate = stream.average_rate or Fraction(25)
+        times = {p.pts for p in shown if p.pts is not None}
+        # AVI has no display times, and equal times tell no frames apart: such frames are counted
+        timed = len(times) == len(shown) and stream.time_base is not None and container.format.name != "avi"
+        pts = compact(times if timed else ())
+        keys = compact(p.pts for p in packets if p.is_keyframe and p.pts is not None) if pts else ()
+        base = Fraction(stream.time_base or 1)
+        seconds = _seconds(pts, base, rate) if pts else len(shown) / Fraction(rate)
+        plain = bool(pts) and _is_plain(container, stream)
+        height, width = stream.codec_context.height, stream.codec_context.width
+    except (av.FFmpegError, OSError) as error:
+        raise DecodeError(f"{path}: {reason(error)}") from error
+    if not shown:
+        raise DecodeError(f"{path}: the video stream is empty")
+    keep(path, container)
+    return FrameTable(pts, base, keys, len(shown), seconds, height, width, plain)
+
+
+def _is_plain(container: InputContainer, stream: VideoStream) -> bool:
+    context = stream.codec_context
+    seeks = set(container.format.name.split(",")) & {"mp4", "matroska", "webm"}
+    return bool(seeks) and context.pix_fmt in {"yuv420p", "yuvj420p"} and context.field_order in PROGRESSIVE
+
+
+def compact(times: Iterable[int]) -> Sequence[int]:
+    """Ascending times: a range where they are even (nearly always), else 8 bytes each: a worker holds many tables."""
+    ordered = sorted(times)
+    if not ordered:
+        return ()
+    if len(ordered) > 1:
+        even = range(ordered[0], ordered[-1] + 1, ordered[1] - ordered[0] or 1)
+        if len(even) == len(ordered) and list(even) == ordered:
+            return even
+    return array("q", ordered)
+
+
+def _seconds(pts: Sequence[int], time_base: Fraction, rate: Fraction) -> Fraction:
+    """From the first frame to the end of the last one, which lasts as long as its predecessor."""
+    step = (pts[-1] - pts[-2]) * time_base if len(pts) > 1 else 1 / Fraction(rate)
+    return (pts[-1] - pts[0]) * time_base + step

@@ -1,0 +1,86 @@
+"""Folders of images: the frames of a video that were saved one by one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from lit_video.video.decoding.cache import TableCache
+from lit_video.video.decoding.frame_table import DecodeError, Frames, FrameTable, beyond_the_end, stacked
+
+EXTENSIONS = {".jpg", ".jpeg", ".png"}
+
+
+def image_table(folder: Path, fps: float) -> FrameTable:
+    """The images of a folder as frames of a constant rate.
+
+    Raises:
+        DecodeError: the folder cannot be read, holds no image, or its first image cannot be read.
+        ValueError: the rate is not a positive number.
+    """
+    if not 0 < fps < float("inf"):
+        raise ValueError(f"fps is {fps:g}, expected more than 0")
+    files = image_files(folder)
+    height, width = _read(files[0]).shape[:2]
+    step = 1 / Fraction(fps).limit_denominator(10**6)
+    count = len(files)
+    return FrameTable(range(count), step, range(count), count, count * step, height, width)
+
+
+def image_files(folder: Path) -> list[Path]:
+    """The images of a folder in the order of the numbers in their names (``2.jpg`` before ``10.jpg``).
+
+    Raises:
+        DecodeError: the folder cannot be read, or holds no image.
+    """
+    files = _cache.get(folder)
+    if files is None:
+        try:
+            names = [p for p in folder.iterdir() if p.suffix.lower() in EXTENSIONS and not p.name.startswith(".")]
+        except OSError as error:
+            raise DecodeError(f"{folder}: {error.strerror}") from error
+        if not names:
+            raise DecodeError(f"{folder}: no image in this folder; expected .jpg, .jpeg or .png")
+        files = sorted(names, key=_natural)
+        _cache.put(folder, files, 32 * len(files))  # a path takes about as much as 32 times
+    return files
+
+
+_cache: TableCache[list[Path]] = TableCache()
+
+
+def decode_images(folder: Path, numbers: Sequence[int]) -> Frames:
+    """Images of a folder by their number; only these are read.
+
+    Returns:
+        RGB, ``(len(numbers), height, width, 3)``.
+
+    Raises:
+        DecodeError: one cannot be read, or they have several sizes.
+        IndexError: a number beyond the images.
+    """
+    files = image_files(folder)
+    beyond_the_end(folder, numbers, len(files))
+    images = {i: _read(files[i]) for i in set(numbers)}
+    return stacked(folder, [images[i] for i in numbers])
+
+
+def _read(path: Path) -> Frames:
+    """RGB, ``(height, width, 3)``, turned as the camera was held (EXIF)."""
+    try:
+        with Image.open(path) as image:
+            return np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        why = getattr(error, "strerror", None) or str(error).replace(f" {str(path)!r}", "")
+        raise DecodeError(f"{path}: {why}") from error
+
+
+def _natural(path: Path) -> list[tuple[int, str]]:
+    """Digits as numbers, the rest as text."""
+    parts = re.split(r"(\d+)", path.stem)
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]

@@ -1,0 +1,110 @@
+"""Decoding with PyAV, whose wheel brings its own FFmpeg: group of pictures by group of pictures."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import groupby
+from pathlib import Path
+
+import av
+import numpy as np
+from av.container import InputContainer
+from av.video.frame import VideoFrame
+from av.video.reformatter import VideoReformatter
+from av.video.stream import VideoStream
+
+from lit_video.video.decoding.container import opened, reason, scanned_stream
+from lit_video.video.decoding.frame_table import DecodeError, Frames, FrameTable, beyond_the_end, frame_table, stacked
+
+
+def decode(path: Path, numbers: Sequence[int]) -> Frames:
+    """Frames of a video by their number in display order.
+
+    Groups of pictures without a wanted frame are jumped over; frames that no other frame refers to are skipped unless
+    wanted. Both are exact: the pixels are those of decoding the whole video and picking. Rotation metadata is applied.
+
+    Args:
+        path: the video.
+        numbers: frame numbers from 0, in any order; repeats are allowed.
+
+    Returns:
+        RGB, ``(len(numbers), height, width, 3)``.
+
+    Raises:
+        DecodeError: the file cannot be read, or a wanted frame cannot be decoded.
+        IndexError: a number beyond the video's frames.
+    """
+    table = frame_table(path)
+    beyond_the_end(path, numbers, table.count)
+    wanted = sorted(set(numbers))
+    try:
+        found: dict[int, Frames] = {}
+        if table.pts:
+            with suppress(av.FFmpegError), opened(path) as container:  # one that cannot seek is read from its start
+                found = _by_time(container, table, wanted)
+        if len(found) < len(wanted):
+            found = _from_start(path, table, wanted)
+    except (av.FFmpegError, OSError) as error:
+        raise DecodeError(f"{path}: {reason(error)}") from error
+    if len(found) < len(wanted):
+        raise DecodeError(f"{path}: frames {sorted(set(wanted) - found.keys())} are missing from the stream")
+    return stacked(path, [found[i] for i in numbers])
+
+
+def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) -> dict[int, Frames]:
+    """Decode group of pictures by group of pictures, frames identified by their presentation time."""
+    found: dict[int, Frames] = {}
+    stream, converter = scanned_stream(container), VideoReformatter()
+    for gop, members in groupby(wanted, key=lambda i: bisect_right(table.keyframes, table.pts[i])):
+        number_of = {table.pts[i]: i for i in members}
+        start = table.keyframes[max(gop - 1, 0)]
+        container.seek(start, stream=stream)
+        exact = False
+        for frame in _frames(container, stream, set(number_of)):
+            if frame.pts is None:
+                continue
+            # a first frame after the key frame: the seek landed late, or the key frame is no full picture
+            exact = exact or frame.pts <= max(start, table.pts[0])
+            if not exact:
+                break
+            if frame.pts in number_of:
+                found[number_of[frame.pts]] = _rgb(frame, converter)
+    return found
+
+
+def _frames(container: InputContainer, stream: VideoStream, wanted: set[int]) -> Iterator[VideoFrame]:
+    """Frames from here on, in display order, until the wanted times have come out of the decoder."""
+    context = stream.codec_context
+    for packet in container.demux(stream):
+        # a non-reference frame is used by no other frame, so leaving it undecoded changes none
+        context.skip_frame = "DEFAULT" if packet.pts in wanted else "NONREF"
+        yield from context.decode(packet)
+        wanted.discard(packet.pts)
+        if not wanted:
+            # all are decoded: what waits for its turn in the order of display comes out without decoding more
+            yield from context.decode(None)
+            return
+
+
+def _from_start(path: Path, table: FrameTable, wanted: list[int]) -> dict[int, Frames]:
+    """Decode from the start: for streams without usable times, which are counted, or that cannot seek exactly."""
+    number_of = {pts: i for i, pts in enumerate(table.pts)}
+    last, keep = max(wanted), set(wanted)
+    converter, found = VideoReformatter(), {}
+    with av.open(str(path)) as container:
+        for count, frame in enumerate(container.decode(scanned_stream(container))):
+            i = count if not table.pts else -1 if frame.pts is None else number_of.get(frame.pts, -1)
+            if i in keep:
+                found[i] = _rgb(frame, converter)
+            if i >= last:
+                break
+    return found
+
+
+def _rgb(frame: VideoFrame, converter: VideoReformatter) -> Frames:
+    # one converter for all frames of a clip, and no threads: making either costs more than converting a small frame
+    image: Frames = converter.reformat(frame, format="rgb24", threads=1).to_ndarray().astype(np.uint8, copy=False)
+    # PyAV counts rotation counter-clockwise, as rot90 does
+    return np.rot90(image, frame.rotation // 90) if frame.rotation else image

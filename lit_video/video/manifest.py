@@ -1,0 +1,137 @@
+"""A manifest: one row per video of a data set, made in parallel, resumable, written at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any, TypedDict
+
+from filelock import FileLock, Timeout
+
+from lit_video.errors import UserError
+from lit_video.utils.files import write_atomically
+from lit_video.utils.parallel import in_parallel
+from lit_video.video.decoding import FrameTable
+from lit_video.video.decoding.known_tables import sources
+from lit_video.video.probe import Probe, probe, stamp, unpack
+
+Video = tuple[Path, float | None]  # path, and the rate of a folder of images
+
+
+class Job(TypedDict):
+    """A video to look at: its path, its name in the manifest, the rate of a folder of images, an earlier row of it."""
+
+    path: Path
+    name: str
+    fps: float | None
+    known: dict[str, Any] | None
+
+
+def scan(videos: dict[str, Video], file: Path, every_frame: bool = False) -> dict[str, Probe]:
+    """Look at videos that an earlier manifest does not have as they are now, and write the manifest.
+
+    What is found goes to a part file beside it at once, so that a killed scan goes on where it was. A video that was
+    sound is not read again while its size and time of change are the same; a broken one is: its disk may be well now.
+
+    Args:
+        videos: by name; of a folder of images its rate beside its path.
+        file: the manifest.
+        every_frame: decode every frame, not only the first.
+
+    Raises:
+        UserError: the manifest cannot be written, or is being written by another process.
+    """
+    part = file.with_name(f".{file.name}.scanned")
+    try:
+        part.touch()  # tells more than a lock that cannot be made
+        with FileLock(file.with_name(f".{file.name}.lock"), timeout=0):
+            return _scan(videos, file, part, every_frame)
+    except Timeout:
+        raise UserError(f"{file}: another process is writing it; wait or stop it") from None
+    except OSError as error:
+        raise UserError(f"-o: cannot write {file} ({error.strerror}); give another file") from error
+
+
+def _scan(videos: dict[str, Video], file: Path, part: Path, every_frame: bool) -> dict[str, Probe]:
+    known = read_rows(file) | read_rows(part)
+    jobs = [Job(path=path, name=name, fps=fps, known=known.get(name)) for name, (path, fps) in videos.items()]
+    found: dict[str, Probe] = {}
+    with part.open("a") as log:
+        for row, new in in_parallel(partial(_look, every_frame), jobs, "data check", chunk=8):
+            found[row.path] = row
+            if new:
+                log.write(json.dumps(row.row()) + "\n")
+                log.flush()
+    lines = [json.dumps(found[name].row()) for name in sorted(found)]
+    write_atomically(file, "".join(f"{line}\n" for line in lines))
+    part.unlink()
+    return found
+
+
+def _look(every_frame: bool, job: Job) -> tuple[Probe, bool]:
+    """A video's row, and whether it is a new one."""
+    if job["known"]:
+        known = Probe(**job["known"])
+        if known.status == "ok" and known.decoded >= every_frame and known.same_file(stamp(job["path"], job["name"])):
+            return known, False
+    return probe(job["path"], job["name"], every_frame, job["fps"]), True
+
+
+def read_rows(file: Path) -> dict[str, dict[str, Any]]:
+    """Rows by the video's name, later ones first; a line that is not whole, or from another version, is left out."""
+    rows: dict[str, dict[str, Any]] = {}
+    for line in _lines(file):
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if isinstance(row, dict) and row.keys() == Probe("").row().keys():
+            rows[row["path"]] = row
+    return rows
+
+
+def _lines(file: Path) -> Iterable[str]:
+    try:
+        return file.read_text(errors="replace").splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def load_tables(file: Path, root: Path, worker: int = 0) -> None:
+    """Take frame tables from a manifest in this process, so that no video that it knows is scanned.
+
+    Args:
+        file: the manifest.
+        root: the data set's.
+        worker: number of the loader's worker that calls this; it makes no difference.
+
+    Raises:
+        UserError: there is no such file.
+    """
+    if not file.is_file():
+        raise UserError(f"data.manifest: {file} does not exist; data check writes it")
+    if str(file) not in sources:  # a forked worker has its parent's
+        sources[str(file)] = Tables(file, root)
+
+
+class Tables:
+    """Frame tables of a manifest, by path, as long as the files are as they were.
+
+    Rows stay text until they are asked for: a parsed table takes ten times the memory.
+    """
+
+    def __init__(self, file: Path, root: Path) -> None:
+        self._rows = {root / name: json.dumps(row) for name, row in read_rows(file).items() if row["table"]}
+
+    def __len__(self) -> int:
+        """Number of tables."""
+        return len(self._rows)
+
+    def __call__(self, path: Path) -> FrameTable | None:
+        """The table of a video, if its file has not changed."""
+        if path not in self._rows:
+            return None
+        row = json.loads(self._rows[path])
+        return unpack(row["table"]) if Probe(**row).same_file(stamp(path, row["path"])) else None

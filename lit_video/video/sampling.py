@@ -1,0 +1,187 @@
+"""Which frames make a clip: the papers' samplings, over spans that PyTorchVideo's clip samplers choose."""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+
+from pytorchvideo.data.clip_sampling import ClipSampler, RandomClipSampler, UniformClipSampler
+
+from lit_video.network.patches import uniform_frames
+from lit_video.video.decoding import FrameTable
+from lit_video.video.time_spans import EvenClips, Span, frame_numbers, spans
+
+
+class Sampling(ABC):
+    """How clips are cut from a video."""
+
+    @abstractmethod
+    def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+        """Frame numbers of one clip.
+
+        Args:
+            table: the video's frames.
+            frames: frames of a clip.
+            clip: which of the ``clips`` of an evaluated video, from 0.
+            clips: how many clips an evaluated video is cut into; ``None`` in training, where a clip is drawn from
+                ``random``'s global stream (:func:`~lit_video.video.seeding.seeded`).
+
+        Returns:
+            ``frames`` numbers, ascending; a video that is too short repeats its last frame.
+        """
+
+    def check(self, frames: int, clips: int) -> None:  # noqa: B027  # most samplings cut any clip
+        """Look whether clips of so many frames, and so many clips, can be cut.
+
+        Raises:
+            ValueError: they cannot.
+        """
+
+
+@dataclass(frozen=True)
+class Dense(Sampling):
+    """A clip of ``seconds``: a random one in training, evenly spaced ones that reach both ends in evaluation.
+
+    A frame lies in the middle of each of ``frames`` equal parts, so clips mirror: the evenly spaced clips of a video
+    that is played backwards show the frames backwards. A single clip is the centre one.
+
+    Args:
+        seconds: length of a clip.
+    """
+
+    seconds: float = 2.0
+
+    def __post_init__(self) -> None:
+        positive("seconds", self.seconds)
+
+    def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+        """Frame numbers of one clip, see :class:`Sampling`."""
+        return _dense(table, Fraction(self.seconds).limit_denominator(10**6), frames, clip, clips)
+
+
+@dataclass(frozen=True)
+class DenseStride(Sampling):
+    """The papers' "frames x rate" (8x8, 16x4, 96x4): every ``stride``-th frame of a clip of ``frames * stride`` frames.
+
+    A clip begins with half a ``stride``; random and evenly spaced clips are those of :class:`Dense`.
+
+    Args:
+        stride: frames from one to the next.
+        fps: rate at which frames are counted, in time; ``None`` for the video's own frames, whatever they last.
+    """
+
+    stride: int
+    fps: float | None = None
+
+    def __post_init__(self) -> None:
+        positive("stride", self.stride)
+        positive("fps", self.fps)
+
+    def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+        """Frame numbers of one clip, see :class:`Sampling`."""
+        if self.fps is not None:
+            seconds = Fraction(frames * self.stride) / Fraction(self.fps).limit_denominator(10**6)
+            return _dense(table, seconds, frames, clip, clips)
+        # PyTorchVideo's sampler counts frames for seconds
+        start, _ = _span(Fraction(frames * self.stride), Fraction(table.count), clip, clips)
+        first = floor(start) + self.stride // 2
+        return [min(first + i * self.stride, table.count - 1) for i in range(frames)]
+
+
+@dataclass(frozen=True)
+class Segments(Sampling):
+    """One frame of each of ``frames`` equal segments of the whole video: a random one in training, else the middle one.
+
+    Several clips of an evaluated video share each segment evenly. Source: TSN, arXiv:1608.00859, section 3.1.
+    """
+
+    def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+        """Frame numbers of one clip, see :class:`Sampling`."""
+        shifts = [(clip + 0.5) / clips] * frames if clips else [random.random() for _ in range(frames)]
+        return frame_numbers(table, (Fraction(0), table.seconds), shifts)
+
+
+@dataclass(frozen=True)
+class Uniform(Sampling):
+    """ViViT's uniform frame sampling: ``frames`` spread evenly inside a dense clip of ``pool`` ones, without its ends.
+
+    These are the frames that a model with ``sampled_frames: frames`` keeps of a clip of ``pool`` frames
+    (:func:`~lit_video.network.patches.uniform_frames`: number ``round(k * pool / (frames + 1))`` for k = 1, 2, ...);
+    here the others are not even decoded, and the model takes all of the clip.
+    Source: arXiv:2103.15691, section 3.2; pool and stride are those of the release on Kinetics-400 (32 frames x 2).
+
+    Args:
+        pool: frames of the dense clip (:class:`DenseStride`).
+        stride: of the dense clip.
+    """
+
+    pool: int = 32
+    stride: int = 2
+
+    def __post_init__(self) -> None:
+        positive("pool", self.pool)
+        positive("stride", self.stride)
+
+    def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+        """Frame numbers of one clip, see :class:`Sampling`."""
+        self.check(frames, clips or 1)
+        pool = DenseStride(self.stride).numbers(table, self.pool, clip, clips)
+        return [pool[i] for i in uniform_frames(self.pool, frames)]
+
+    def check(self, frames: int, clips: int) -> None:
+        """A clip has no more frames than the pool."""
+        if frames > self.pool:
+            raise ValueError(f"sampling has a pool of {self.pool} frames, fewer than a clip's {frames}")
+
+
+@dataclass(frozen=True)
+class WholeVideo(Sampling):
+    """Clips of ``seconds`` that follow each other from the start of a long video to its end, as on HowTo100M.
+
+    The clips are those of PyTorchVideo's ``UniformClipSampler``, the last one moved back into the video. Of a video
+    with fewer of them than are asked for each comes (nearly) equally often; of one with more, an even choice: ask for
+    as many as cover the longest video (:meth:`covering`). In training one random clip.
+
+    Args:
+        seconds: length of a clip.
+    """
+
+    seconds: float = 8.0
+
+    def __post_init__(self) -> None:
+        positive("seconds", self.seconds)
+
+    def covering(self, seconds: Fraction) -> list[Span]:
+        """The clips that cover a video of this length, start and end in seconds."""
+        sampler = UniformClipSampler(Fraction(self.seconds).limit_denominator(10**6), backpad_last=True)
+        return spans(sampler, seconds)
+
+    def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+        """Frame numbers of one clip, see :class:`Sampling`."""
+        if clips is None:
+            return Dense(self.seconds).numbers(table, frames)
+        covering = self.covering(table.seconds)
+        return frame_numbers(table, covering[(2 * clip + 1) * len(covering) // (2 * clips)], [0.5] * frames)
+
+
+def _dense(table: FrameTable, length: Fraction, frames: int, clip: int, clips: int | None) -> list[int]:
+    """The middles of equal parts of a random clip, or of one of evenly spaced clips."""
+    return frame_numbers(table, _span(length, table.seconds, clip, clips), [0.5] * frames)
+
+
+def _span(length: Fraction, seconds: Fraction, clip: int, clips: int | None) -> Span:
+    sampler: ClipSampler = RandomClipSampler(length) if clips is None else EvenClips(length, clips)
+    return spans(sampler, seconds)[clip]
+
+
+def positive(name: str, value: float | None) -> None:
+    """Refuse an argument that is zero or less.
+
+    Raises:
+        ValueError: it is.
+    """
+    if value is not None and value <= 0:
+        raise ValueError(f"{name} is {value}, expected more than 0")

@@ -1,0 +1,140 @@
+"""The cost columns of the papers are met to the last printed digit, or the difference is explained."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lit_video.__main__ import main
+from lit_video.costs import curves as cost_plot
+from lit_video.costs.count import count
+from lit_video.costs.published import agrees, published, value
+from lit_video.modules import TimeSformer, ViViT, XViT
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+MODELS = published()
+# settled by the papers: TimeSformer's Tables 1, 2 and 5, ViViT's Table 2
+EXACT = {
+    "space, S": ("85.9M", None),
+    "joint space-time, ST": ("85.9M", None),
+    "divided, T+S": ("121.4M", "0.59T"),
+    "local-global, L+G": ("121.4M", None),
+    "axial, T+W+H": ("156.8M", None),
+    "TimeSformer-HR 16 x 448": (None, "5.11T"),
+    "TimeSformer-L 96 x 224": (None, "7.14T"),
+    "model 2": ("115.1M", None),
+    "model 3": ("117.3M", None),
+    "model 2, average pooling": ("86.7M", None),
+}
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.label)
+def test_every_printed_figure_is_met_or_explained(model):
+    params, macs = model.count()
+    figures = [(params, model.params), (macs * model.views, model.cost)]
+    wrong = [printed for ours, printed in figures if printed and not agrees(ours, printed)]
+    assert not wrong or model.note
+    for ours, printed in zip((params, macs * model.views), EXACT.get(model.label, (None, None)), strict=True):
+        assert printed is None or agrees(ours, printed)
+
+
+def test_all_settled_figures_are_in_the_list():
+    printed = {model.label: (model.params, model.cost) for model in MODELS}
+    for label, figures in EXACT.items():
+        assert all(figure in (None, found) for figure, found in zip(figures, printed[label], strict=True))
+
+
+@pytest.mark.parametrize("label", ["model 1", "model 2", "model 3", "model 4", "ViViT-L/16x2", "ViViT-H/14x2"])
+def test_vivits_figures_exceed_ours_by_the_element_wise_work_only(label):
+    model = next(model for model in MODELS if model.label == label)
+    assert 1.002 < value(model.cost) / (model.count()[1] * model.views) < 1.009
+
+
+@pytest.mark.parametrize(("frames", "side"), [(8, 224), (3, 64)])
+def test_joint_attention_costs_what_its_formula_says(frames, side):
+    network = TimeSformer(400, frames=frames, image_size=side, size="Ti", attention="joint").network
+    d, patches = 192, frames * (side // 16) ** 2
+    n = 1 + patches
+    layer = 12 * n * d**2 + 2 * n**2 * d  # projections and MLP; scores and their products with the values
+    assert count(network, frames, side)[1] == patches * 768 * d + 12 * layer + d * 400
+
+
+def test_mixing_costs_no_multiply_add_and_is_linear_in_frames():
+    plain, mixing = (XViT(174, size="Ti", window=window, ta_layers=0).network for window in (0, 1))
+    assert count(plain, 8, 64) == count(mixing, 8, 64)
+    costs = [count(mixing, frames, 64)[1] for frames in (8, 16, 24)]
+    assert costs[2] - costs[1] == costs[1] - costs[0]
+
+
+def test_the_exact_window_costs_three_times_the_attention_products_inside_the_clip():
+    frames, n, d = 6, 1 + 16, 192
+    mixing, exact = (XViT(9, frames=frames, image_size=64, size="Ti", exact=exact).network for exact in (False, True))
+    pairs = 3 * frames - 2  # the ends have one neighbour
+    extra = 12 * 2 * n * n * d * (pairs - frames)
+    assert count(exact, frames, 64)[1] - count(mixing, frames, 64)[1] == extra
+
+
+@pytest.mark.parametrize(
+    ("ours", "printed", "met"),
+    [(85.94e6, "85.9M", True), (85.96e6, "85.9M", False), (0.5875e12, "0.59T", True), (424.4e9, "425G", False)],
+)
+def test_agreement_is_to_the_last_printed_digit(ours, printed, met):
+    assert agrees(ours, printed) == met
+
+
+def test_prints_every_source_with_its_convention(capsys):
+    assert main(["cost"]) == 0
+    printed = capsys.readouterr().out
+    assert all(model.source.split(",")[0] in printed for model in MODELS)
+    assert "GMACs are 10^9 multiply-adds" in printed
+    assert all(model.note in " ".join(printed.split()) for model in MODELS)
+
+
+def test_json_has_a_row_for_every_model(capsys):
+    assert main(["cost", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["model"] for row in rows] == [model.label for model in MODELS]
+    divided = next(row for row in rows if row["model"] == "divided, T+S")
+    assert divided["params"] == 121_392_558
+    assert divided["macs_agree"] is True
+
+
+def test_costs_of_one_table_are_those_of_its_scale(tiny, capsys):
+    table = EXPERIMENTS / "timesformer_schemes.yaml"
+    assert main(["cost", "--config", str(table), "--json", "--data.frames=4"]) == 0
+    rows = {row["model"]: row for row in json.loads(capsys.readouterr().out)}
+    assert list(rows) == ["S", "ST", "T+S", "L+G", "T+W+H"]
+    assert rows["T+S"]["frames"] == 4
+    assert rows["T+S"]["paper_params"] == "121.4M"
+    assert rows["S"]["macs_per_view"] < rows["ST"]["macs_per_view"]
+
+
+def test_the_plot_is_a_picture(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(cost_plot, "SIZES", (32, 64))
+    monkeypatch.setattr(cost_plot, "FRAMES", (2,))
+    path = tmp_path / "cost.png"
+    assert main(["cost", "--json", "--plot", str(path)]) == 0
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--plot", "no/such/folder/cost.png"], "--plot no/such/folder/cost.png"),
+        (["--plot", "cost.video"], "--plot cost.video"),
+        (["--polt", "cost.png"], "--polt: no such flag"),
+        (["--config", "missing.yaml"], "missing.yaml: no such file"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(flags, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["cost", "--json", *flags]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_tubelets_and_sampled_frames_cost_what_their_tokens_cost():
+    sampled = ViViT(400, frames=32, tubelet=1, sampled_frames=8, size="Ti").network
+    joint = TimeSformer(400, frames=8, size="Ti", attention="joint").network
+    assert count(sampled, 32, 224)[1] == count(joint, 8, 224)[1]

@@ -1,0 +1,377 @@
+"""``data check``, ``stats`` and ``prepare``: what they find, write, and how they go on."""
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+from lit_video.__main__ import main
+from lit_video.datamodules import VideoFolder
+from lit_video.datamodules.digest import data_digest
+from lit_video.datamodules.inspection.prepare import scaled
+from lit_video.video.decoding import decode, frame_table
+from lit_video.video.decoding.known_tables import sources
+from lit_video.video.probe import pack, unpack
+from tests.video.bad_files import ZOO, build, write
+
+
+@pytest.fixture
+def root(tmp_path):
+    """Two sound videos in each of two classes and three splits."""
+    for split in ("train", "val", "test"):
+        for name in "ab":
+            folder = tmp_path / "root" / split / name
+            folder.mkdir(parents=True)
+            write(folder / "1.mp4", frames=12)
+            write(folder / "2.mkv", frames=24, height=32)
+    return tmp_path / "root"
+
+
+def check(root, *flags):
+    return main(["data", "check", str(root), "--dataset", "folder", *flags])
+
+
+def summary(root, capsys, *flags):
+    status = check(root, "--json", *flags)
+    return status, json.loads(capsys.readouterr().out)
+
+
+def rows(root):
+    return {row["path"]: row for row in map(json.loads, (root / "manifest.jsonl").read_text().splitlines())}
+
+
+def one_line(capsys):
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    return line
+
+
+def test_check_counts_and_writes_a_row_for_every_video(root, capsys):
+    status, found = summary(root, capsys)
+    assert status == 0
+    for split in ("train", "val", "test"):
+        assert {key: found["splits"][split][key] for key in ("videos", "missing", "broken")} == dict(
+            videos=4, missing=0, broken=0
+        )
+        assert found["splits"][split]["seconds"] == pytest.approx(dict(min=0.48, median=0.72, max=0.96))
+        assert found["splits"][split]["sizes"] == {"64x48": 2, "64x32": 2}
+    row = rows(root)["train/a/1.mp4"]
+    assert (row["frames"], row["seconds"], row["fps"], row["rotation"], row["status"]) == (12, 0.48, 25.0, 0, "ok")
+    assert row["size"] == (root / "train/a/1.mp4").stat().st_size
+    assert len(rows(root)) == 12
+    assert {p.name for p in root.iterdir()} == {"train", "val", "test", "manifest.jsonl", ".manifest.jsonl.lock"}
+
+
+def test_check_lists_what_is_broken_and_ends_with_1(root, capsys):
+    build(root / "train" / "a")
+    assert check(root, "--decode") == 1
+    out = capsys.readouterr().out
+    videos = {name for name, animal in ZOO.items() if not animal.frames and name.endswith((".mp4", ".mkv"))}
+    listed = {path: row["reason"] for path, row in rows(root).items() if row["status"] == "broken"}
+    assert {Path(path).name for path in listed} == {name for name in videos if os.path.lexists(root / "train/a" / name)}
+    assert f"broken ({len(listed)}):" in out
+    assert "train/a/cut_with_index.mp4: the file ends early" in out
+
+
+def test_missing_videos_are_told(tmp_path, capsys):
+    labels = tmp_path / "labels"
+    labels.mkdir()
+    entries = [dict(id=str(i), template="Holding [something]") for i in range(3)]
+    names = ["Holding something", *(f"class {i}" for i in range(1, 174))]
+    (labels / "labels.json").write_text(json.dumps({name: str(i) for i, name in enumerate(names)}))
+    for name in ("train", "validation"):
+        (labels / f"{name}.json").write_text(json.dumps(entries))
+    videos = tmp_path / "20bn-something-something-v2"
+    videos.mkdir()
+    for i in (0, 2):
+        write(videos / f"{i}.webm", form="matroska")
+    assert main(["data", "check", str(tmp_path), "--dataset", "ssv2"]) == 1
+    assert "missing (1):\n  20bn-something-something-v2/1.webm" in capsys.readouterr().out
+
+
+def test_a_second_check_reads_only_what_has_changed(root, capsys):
+    assert check(root) == 0
+    marked = rows(root)
+    for row in marked.values():
+        row["reason"] = "from the first check"
+    (root / "manifest.jsonl").write_text("".join(json.dumps(row) + "\n" for row in marked.values()))
+    write(root / "val/b/1.mp4", frames=30)
+    check(root)
+    kept = {path for path, row in rows(root).items() if row["reason"]}
+    assert kept == set(marked) - {"val/b/1.mp4"}
+    assert rows(root)["val/b/1.mp4"]["frames"] == 30
+    check(root, "--decode")
+    assert not any(row["reason"] for row in rows(root).values()), "frames that were not decoded are looked at again"
+
+
+def start(*args):
+    command = [sys.executable, "-m", "lit_video", "data", *map(str, args)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for(condition, process, limit=120):
+    end = time.monotonic() + limit
+    while not condition():
+        assert time.monotonic() < end
+        if process.poll() is not None:
+            break
+        time.sleep(0.005)
+
+
+def test_a_killed_check_goes_on_where_it_was(root):
+    for i in range(150):
+        shutil.copy(root / "train/a/1.mp4", root / f"train/a/more{i:03}.mp4")
+    log = root / ".manifest.jsonl.scanned"
+    process = start("check", root, "--dataset", "folder", "--decode")
+    wait_for(lambda: log.exists() and log.stat().st_size > 0, process)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (root / "manifest.jsonl").exists(), "a manifest is whole or not there"
+    scanned = [json.loads(line) for line in log.read_text().splitlines(keepends=True) if line.endswith("\n")]
+    assert scanned
+    marked = [row | {"reason": "from the killed check"} for row in scanned]
+    log.write_text("".join(json.dumps(row) + "\n" for row in marked) + '{"path": "half a li')
+    assert check(root, "--decode") == 1  # a reason makes it broken to the count
+    kept = {path for path, row in rows(root).items() if row["reason"]}
+    assert kept == {row["path"] for row in scanned}
+    assert len(rows(root)) == 162
+    assert not log.exists()
+
+
+def test_digests_are_those_of_a_copy_and_tell_other_data(root, tmp_path, capsys):
+    first = summary(root, capsys)[1]
+    copy = shutil.copytree(root, tmp_path / "elsewhere" / "copy")
+    second = summary(copy, capsys)[1]
+    for name in ("data_digest", "files_digest"):
+        assert first[name] == second[name]
+    assert data_digest(VideoFolder(str(copy))) == first["data_digest"]
+    write(copy / "test/a/1.mp4", frames=13)
+    third = summary(copy, capsys)[1]
+    assert third["data_digest"] == first["data_digest"]
+    assert third["files_digest"] != first["files_digest"]
+    (copy / "test/a/1.mp4").rename(copy / "test/b/3.mp4")
+    assert summary(copy, capsys)[1]["data_digest"] != first["data_digest"]
+
+
+def test_stats_are_tables_and_a_picture(root, tmp_path, capsys):
+    picture = tmp_path / "stats.png"
+    assert main(["data", "stats", str(root), "--dataset", "folder", "--plot", str(picture)]) == 0
+    out = capsys.readouterr().out
+    for title in ("videos per class", "seconds", "files per size in pixels", "files per frame rate"):
+        assert title in out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    main(["data", "stats", str(root), "--dataset", "folder", "--json"])
+    found = json.loads(capsys.readouterr().out)["test"]
+    assert found["classes"] == {"a": 2, "b": 2}
+    assert found["fps"] == {"25": 4}
+
+
+@pytest.mark.parametrize("name", [name for name, animal in ZOO.items() if animal.frames])
+def test_a_packed_table_is_the_table(name, tmp_path):
+    path = build(tmp_path, [name])[name]
+    assert unpack(json.loads(json.dumps(pack(frame_table(path))))) == frame_table(path)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_manifest_gives_the_same_clips_without_a_scan_as_long_as_the_file_is_the_same(root, workers, capsys):
+    check(root)
+    shape = dict(frames=2, image_size=16, batch_size=2, num_workers=workers)
+    try:
+        plain, known = (VideoFolder(str(root), **shape, manifest=m) for m in (None, str(root / "manifest.jsonl")))
+        for one, other in zip(plain.val_dataloader(), known.val_dataloader(), strict=True):
+            assert (one["clip"] == other["clip"]).all()
+        (tables,) = sources.values()
+        assert len(tables) == 12
+        for path in root.rglob("*.m[pk]*"):
+            if path.parent.name in "ab":
+                assert tables(path) == unpack(rows(root)[path.relative_to(root).as_posix()]["table"])
+        write(root / "val/b/1.mp4", frames=5)
+        assert tables(root / "val/b/1.mp4") is None
+    finally:
+        sources.clear()
+
+
+# prepare
+
+
+@pytest.fixture
+def src(tmp_path):
+    for name in "ab":
+        (tmp_path / "src" / name).mkdir(parents=True)
+    write(tmp_path / "src/a/large.mp4", frames=30, height=120, width=202)
+    write(tmp_path / "src/a/rotated.mp4", frames=5, height=120, width=200, rotation=90)
+    write(tmp_path / "src/b/variable.mkv", pts=[0, 1, 2, 40, 41, 60, 61, 62, 63, 90])
+    write(tmp_path / "src/b/odd.mp4", height=45, width=63, pixels="yuv444p", frames=4)
+    return tmp_path / "src"
+
+
+def prepare(src, dst, *flags):
+    return main(["data", "prepare", str(src), str(dst), "--short-side", "64", *flags])
+
+
+def table_of(path):
+    with path.open() as file:
+        return list(csv.reader(file))
+
+
+def test_prepared_videos_are_small_upright_silent_and_have_the_same_frames_at_the_same_times(src, tmp_path):
+    dst = tmp_path / "dst"
+    assert prepare(src, dst, "--gop", "5", "--crf", "4") == 0
+    assert table_of(dst / "videos.csv") == [
+        ["path", "label"], ["a/large.mp4", "a"], ["a/rotated.mp4", "a"], ["b/odd.mp4", "b"], ["b/variable.mp4", "b"]
+    ]  # fmt: skip
+    sizes = {"a/large": (64, 108), "a/rotated": (106, 64), "b/odd": (44, 64), "b/variable": (48, 64)}
+    for name, size in sizes.items():
+        (old,) = src.glob(f"{name}.*")
+        new = dst / f"{name}.mp4"
+        before, after = frame_table(old), frame_table(new)
+        times = [[(t - table.pts[0]) * table.time_base for t in table.pts] for table in (before, after)]
+        assert times[0] == times[1]
+        pictures = decode(new, range(after.count))
+        assert pictures.shape[1:3] == size
+        with av.open(str(new)) as container:
+            assert [stream.type for stream in container.streams] == ["video"]
+            assert all(not frame.rotation for frame in container.decode(video=0))
+            assert container.streams.video[0].codec_context.name == "h264"
+        starts = [after.pts.index(key) for key in after.keyframes]
+        assert max(np.diff([*starts, after.count])) <= 5
+        if before.height == size[0]:  # not scaled: the pixels are those of the source, but for the encoder
+            assert np.abs(pictures.astype(int) - decode(old, range(before.count))).mean() < 6
+
+
+def test_turned_pictures_are_turned_as_the_decoder_turns_them(src, tmp_path):
+    prepare(src, tmp_path / "dst", "--crf", "1")
+    small = decode(tmp_path / "dst/a/rotated.mp4", [0])[0].astype(int)
+    large = decode(src / "a/rotated.mp4", [0])[0]
+    assert np.allclose(corners(small), corners(large), atol=25)
+    assert np.argmin(corners(small)) == np.argmin(corners(large))
+
+
+def corners(picture):
+    """Mean of each corner: the first frame's square is black and in one of them."""
+    rows, columns = ((slice(n // 5), slice(-n // 5, None)) for n in picture.shape[:2])
+    return [picture[r, c].mean() for r in rows for c in columns]
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [((340, 256), (340, 256)), ((1280, 720), (456, 256)), ((720, 1280), (256, 456)), ((63, 45), (64, 44))],
+)
+def test_the_short_side_is_the_one_asked_for_and_never_larger(size, expected):
+    assert scaled(*size, 256) == expected
+
+
+def test_what_is_done_is_left_alone_and_what_is_broken_is_listed(src, tmp_path, capsys):
+    dst = tmp_path / "dst"
+    (src / "b/text.mp4").write_text("no video")
+    assert prepare(src, dst) == 1
+    assert "b/text.mp4: Invalid data found when processing input" in capsys.readouterr().out
+    assert table_of(dst / "broken.csv")[1:] == [["b/text.mp4", "Invalid data found when processing input"]]
+    assert len(table_of(dst / "videos.csv")) == 5
+    (dst / "a/large.mp4").write_bytes(b"done")
+    (src / "b/text.mp4").unlink()
+    assert prepare(src, dst) == 0
+    assert (dst / "a/large.mp4").read_bytes() == b"done"
+    os.utime(src / "a/large.mp4")
+    assert prepare(src, dst) == 0
+    assert frame_table(dst / "a/large.mp4").count == 30, "a newer source is encoded again"
+    assert not list(dst.rglob("*.part"))
+
+
+def test_a_killed_prepare_leaves_whole_videos_only_and_goes_on(src, tmp_path):
+    for i in range(30):
+        shutil.copy(src / "a/large.mp4", src / f"a/more{i:02}.mp4")
+    dst = tmp_path / "dst"
+    process = start("prepare", src, dst, "--short-side", "64")
+    wait_for(lambda: len(list(dst.glob("a/*.mp4"))) > 2, process)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (dst / "videos.csv").exists()
+    done = {path: path.stat().st_mtime_ns for path in dst.glob("a/[lm]*.mp4")}
+    assert all(frame_table(path).count == 30 for path in done)
+    time.sleep(2.5)  # workers end with their parent
+    assert prepare(src, dst) == 0
+    assert {path: path.stat().st_mtime_ns for path in done} == done
+    assert len(table_of(dst / "videos.csv")) == 35
+
+
+def test_a_flat_folder_has_no_labels(tmp_path):
+    (tmp_path / "src").mkdir()
+    write(tmp_path / "src/1.mp4", frames=3)
+    assert prepare(tmp_path / "src", tmp_path / "dst") == 0
+    assert table_of(tmp_path / "dst/videos.csv") == [["path"], ["1.mp4"]]
+
+
+# mistakes
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["check", "ROOT", "--dataset", "nope"], "--dataset: no data set 'nope'; data sets: csv, diving48, "),
+        (["check", "/nowhere", "--dataset", "folder"], "ROOT: the folder /nowhere does not exist"),
+        (["check", "ROOT"], "required: --dataset"),
+        (["check", "ROOT", "--dataset", "folder", "--data.frames=0"], "frames"),
+        (["check", "ROOT", "--dataset", "folder", "--data.nope=0"], "--data.nope=0"),
+        (["check", "ROOT", "--dataset", "folder", "--nope"], "--nope"),
+        (["check", "ROOT", "--dataset", "folder", "-o", "/nowhere/x"], "-o: cannot write /nowhere/x"),
+        (["stats", "ROOT", "--dataset", "folder", "--plot", "x.doc"], "--plot x.doc: .doc is no picture"),
+        (["prepare", "/nowhere", "DST"], "SRC: the folder /nowhere does not exist"),
+        (["prepare", "ROOT", "ROOT"], "lies inside it; give a folder outside"),
+        (["prepare", "ROOT", "ROOT/x"], "lies inside it; give a folder outside"),
+        (["prepare", "ROOT", "/proc/x"], "DST: cannot write /proc/x"),
+        (["prepare", "ROOT", "FILE"], "is a file; give a folder"),
+        (["prepare", "EMPTY", "DST"], "holds no video"),
+        (["prepare", "ROOT", "DST", "--short-side", "2"], "--short-side: is 2, expected at least 16"),
+        (["prepare", "ROOT", "DST", "--gop", "0"], "--gop: is 0, expected at least 1"),
+        (["prepare", "ROOT", "DST", "--crf", "60"], "--crf: is 60, expected 0 to 51"),
+        (["nope"], "no command 'nope' of data; commands: check, prepare, stats"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(root, tmp_path, capsys, args, message):
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "empty").mkdir()
+    places = {"ROOT": root, "DST": tmp_path / "dst", "FILE": tmp_path / "file", "EMPTY": tmp_path / "empty"}
+    before = sorted(tmp_path.rglob("*"))
+    args = [str(places.get(arg, arg)) if "ROOT/" not in arg else str(root / "x") for arg in args]
+    assert main(["data", *args]) == 2
+    assert message in one_line(capsys)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_videos_that_would_become_one_and_other_settings_are_refused(src, tmp_path, capsys):
+    assert prepare(src, tmp_path / "dst") == 0
+    capsys.readouterr()
+    assert prepare(src, tmp_path / "dst", "--crf", "30") == 2
+    assert '"crf": 22' in one_line(capsys)
+    write(src / "a/large.mkv", frames=2)
+    assert prepare(src, tmp_path / "dst") == 2
+    assert "would both become" in one_line(capsys)
+
+
+def test_help_needs_no_torch():
+    code = "import sys; from lit_video.__main__ import main; "
+    code += "main(['data']); main(['data', 'check', '--help']); main(['data', 'prepare', '--help']); "
+    code += "assert 'torch' not in sys.modules and 'av' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_a_rate_that_is_no_whole_number_stays(tmp_path):
+    (tmp_path / "src").mkdir()
+    with av.open(str(tmp_path / "src/ntsc.mp4"), "w") as output:
+        stream = output.add_stream("libx264", rate=Fraction(30000, 1001))
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for i in range(20):
+            output.mux(stream.encode(av.VideoFrame.from_ndarray(np.full((48, 64, 3), i, np.uint8), format="rgb24")))
+        output.mux(stream.encode())
+    assert prepare(tmp_path / "src", tmp_path / "dst") == 0
+    assert frame_table(tmp_path / "dst/ntsc.mp4").seconds == Fraction(20 * 1001, 30000)

@@ -1,0 +1,209 @@
+"""The command embed: features in the plane, their classes and their table, and mistakes in a line each."""
+
+import csv
+import shutil
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import lit_video.visual.embedding as embedding
+from lit_video.__main__ import main
+from lit_video.errors import UserError
+from lit_video.video.clips import VideoRecord
+from lit_video.visual.projection import perplexity, plane
+from lit_video.visual.projection_picture import look_of, scatter
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("shapes")
+
+
+@pytest.fixture(scope="module")
+def run(root, tmp_path_factory):
+    """The folder of a run of the command line."""
+    runs = tmp_path_factory.mktemp("runs")
+    data = [f"--data.root={root}", "--data.pairs=[2,1,1]", "--data.frames=4", "--data.image_size=16"]
+    size = ["--model.size.width=16", "--model.size.depth=2", "--model.size.heads=2"]
+    flags = ["--data.batch_size=4", "--data.num_workers=0", "--trainer.max_epochs=1", "--trainer.logger=false"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        table = ["--config", "experiments/ablation_tw.yaml", "--row", "tw1", "--runs", str(runs)]
+        assert main(["fit", *table, *data, *size, *flags]) == 0
+    return next(runs.rglob("last.ckpt")).parent
+
+
+@pytest.fixture(scope="module")
+def videos(root, run):
+    return sorted(root.glob("*/test/*/*.mp4"))
+
+
+def embed(*args):
+    return main(["embed", "--workers", "0", *map(str, args)])
+
+
+def one_line(capsys):
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
+def test_the_test_split_of_a_run(run, tmp_path):
+    out, table = tmp_path / "e.png", tmp_path / "e.csv"
+    assert embed("--ckpt", run / "last.ckpt", "-o", out, "--csv", table) == 0
+    rows = list(csv.DictReader(table.open()))
+    assert len(rows) == 8
+    assert all("/test/" in row["path"] and Path(row["path"]).parent.name == row["class"] for row in rows)
+    assert len({row["class"] for row in rows}) == 8
+    assert len({(row["x"], row["y"]) for row in rows}) == 8
+    assert Image.open(out).size == (1275, 900)
+    assert embed("--ckpt", run / "last.ckpt", "-o", out, "--csv", tmp_path / "again.csv") == 0
+    assert (tmp_path / "again.csv").read_text() == table.read_text()
+
+
+def test_given_videos_have_their_folders_as_classes(run, videos, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(embedding, "plane", lambda x, method, seed: seen.append((x, method, seed)) or x[:, :2])
+    args = ["--ckpt", run / "last.ckpt", "-o", tmp_path / "e.svg", "--csv", tmp_path / "e.csv", "--seed", 3]
+    assert embed(*args, *videos[:6]) == 0
+    rows = list(csv.DictReader((tmp_path / "e.csv").open()))
+    assert [row["class"] for row in rows] == [video.parent.name for video in videos[:6]]
+    assert seen[0][1:] == ("tsne", 3)
+    features = ["--features", tmp_path / "f.npz", "--workers", 0]
+    assert main(["predict", "--ckpt", *map(str, [run / "last.ckpt", *videos[:6], *features])]) == 0
+    np.testing.assert_allclose(seen[0][0], np.load(tmp_path / "f.npz")["features"], atol=1e-6)
+
+
+def test_broken_videos_are_listed_and_left_out(run, videos, tmp_path, capsys):
+    text = tmp_path / "text.mp4"
+    text.write_text("no video")
+    args = ["--ckpt", run / "last.ckpt", "-o", tmp_path / "e.png", "--csv", tmp_path / "e.csv"]
+    assert embed(*args, text, *videos[:5]) == 1
+    assert f"{text}: Invalid data" in capsys.readouterr().err
+    assert len(list(csv.DictReader((tmp_path / "e.csv").open()))) == 5
+    assert embed(*args, text, *videos[:4]) == 2
+    assert "4 videos could be read, which is too few" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("count", "expected"), [(5, 4 / 3), (31, 10.0), (91, 30.0), (5000, 30.0)])
+def test_perplexity_fits_small_sets(count, expected):
+    assert perplexity(count) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("count", [5, 40])
+def test_neighbours_stay_neighbours(count):
+    rng = np.random.default_rng(0)
+    group = np.arange(count) % 2
+    features = (rng.normal(size=(count, 12)) + 20 * group[:, None]).astype(np.float32)
+    places = plane(features)
+    assert places.shape == (count, 2)
+    assert np.array_equal(places, plane(features))
+    centres = np.stack([places[group == i].mean(0) for i in (0, 1)])
+    nearest = np.linalg.norm(places[:, None] - centres, axis=-1).argmin(1)
+    assert np.array_equal(nearest, group)
+    with pytest.raises(ValueError, match="4 videos are too few"):
+        plane(features[:4])
+
+
+def test_at_most_twenty_classes_are_named():
+    names = [f"name{i:02d}" for i in range(25)] * 2 + [f"name{i:02d}" for i in range(5, 25)]
+    text = scatter(np.random.default_rng(0).normal(size=(len(names), 2)), names, "title", "svg").decode()
+    shown = [line for line in text.splitlines() if "<!--" in line]
+    assert [line.split()[1] for line in shown if "name" in line] == [f"name{i:02d}" for i in range(5, 25)]
+    assert any("5 other classes" in line for line in shown)
+
+
+def test_classes_of_a_legend_look_different():
+    looks = [look_of(i) for i in range(20)]
+    assert len(set(looks)) == 20
+    assert all(a[0] != b[0] and a[1] != b[1] for a, b in pairwise(looks))
+
+
+def test_classes_of_several_tasks():
+    records = [VideoRecord(Path("a"), (0, 1)), VideoRecord(Path("b"), (1, 1))]
+    names = {"verb": ["cut", "wash"], "noun": ["pan", "cup"]}
+    assert embedding.class_of(records, names, None) == ["cut", "wash"]
+    assert embedding.class_of(records, names, "noun") == ["cup", "cup"]
+    with pytest.raises(UserError, match="--task colour: the model's tasks are verb, noun"):
+        embedding.class_of(records, names, "colour")
+    with pytest.raises(UserError, match="has one task only"):
+        embedding.class_of([VideoRecord(Path("a"), 0)], ["x"], "verb")
+
+
+# mistakes
+
+
+def test_wrong_flags_of_embed_are_told(run, videos, tmp_path, tmp_path_factory, capsys, monkeypatch):
+    alone = shutil.copy(run / "last.ckpt", tmp_path_factory.mktemp("alone"))
+    out = ["-o", tmp_path / "e.png", "--ckpt", run / "last.ckpt"]
+    for args, message in (
+        ([*out, *videos[:4]], "4 videos found, which is too few to show neighbours; give at least 5"),
+        ([*out, videos[0]], "1 video found, which is too few"),
+        ([*out, tmp_path / "none"], "none: no such file or folder"),
+        ([*out, "--task", "verb"], "--task verb: the model has one task only"),
+        ([*out, "--method", "pca"], "--method: invalid choice"),
+        (["--ckpt", alone, "-o", tmp_path / "e.png"], "config.yaml: no such file; give videos, or"),
+        (["--ckpt", run / "last.ckpt", "-o", tmp_path / "e.gif"], "e.gif ends in none of .png, .svg, .pdf"),
+        ([*out, "--csv", tmp_path / "e.txt"], "e.txt ends in none of .csv"),
+    ):
+        assert embed(*args) == 2, args
+        assert message in one_line(capsys)
+    monkeypatch.setattr("lit_video.commands.embed.find_spec", lambda name: None)
+    assert embed(*out, "--method", "umap") == 2
+    assert "umap-learn is not installed; pip install 'lit_video[umap]'" in one_line(capsys)
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["attention", "embed"])
+def test_wrong_checkpoints_are_told(command, run, videos, tmp_path, capsys):
+    whole = run / "last.ckpt"
+    content = torch.load(whole, weights_only=False)
+    content.pop("lit_video")
+    torch.save(content, tmp_path / "older.ckpt")
+    (tmp_path / "damaged.ckpt").write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+    for name, message in (
+        ("none", "none.ckpt: no such file"),
+        ("older", "older.ckpt has no class names: it was made by an older lit_video"),
+        ("damaged", "damaged.ckpt is damaged, or no checkpoint of lit_video"),
+    ):
+        args = [videos[0], "--ckpt", tmp_path / f"{name}.ckpt", "-o", tmp_path / "a.png"]
+        assert main([command, *map(str, args)]) == 2
+        assert message in one_line(capsys)
+    assert not (tmp_path / "a.png").exists()
+
+
+@pytest.mark.parametrize("command", ["attention", "embed"])
+def test_help_needs_no_torch(command):
+    code = """
+import sys
+from lit_video.__main__ import main
+try:
+    main(sys.argv[1:])
+finally:
+    assert "torch" not in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", code, command, "--help"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "--ckpt" in done.stdout
+
+
+@pytest.mark.slow  # numba compiles
+@pytest.mark.parametrize("count", [5, 40])
+def test_umap_keeps_neighbours_too(count):
+    pytest.importorskip("umap")
+    group = np.arange(count) % 2
+    features = (np.random.default_rng(0).normal(size=(count, 12)) + 20 * group[:, None]).astype(np.float32)
+    places = plane(features, "umap")
+    assert places.shape == (count, 2)
+    assert np.array_equal(places, plane(features, "umap"))
+    if count > 5:
+        centres = np.stack([places[group == i].mean(0) for i in (0, 1)])
+        assert np.array_equal(np.linalg.norm(places[:, None] - centres, axis=-1).argmin(1), group)

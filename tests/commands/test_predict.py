@@ -1,0 +1,575 @@
+"""A checkpoint alone predicts videos as the test does, and mistakes are told in a line each."""
+
+import csv
+import inspect
+import json
+import pickle
+import shutil
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+import torch
+from lightning import Trainer
+
+from lit_video.__main__ import main
+from lit_video.datamodules import MovingShapes, VideoDataModule
+from lit_video.datamodules.folder import folder_records
+from lit_video.datamodules.moving_shapes_rendering import SHAPES
+from lit_video.datamodules.video_list import SETTINGS
+from lit_video.inference.checkpoints import load_trained
+from lit_video.inference.overlay import overlay, pictures
+from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
+from lit_video.modules.optimization import Optimization
+from lit_video.network.head import head_inputs, linear_head
+from lit_video.network.vit import ViTSize
+from lit_video.video import clips as dataset_module
+from lit_video.video.decoding import decode, frame_table
+
+ROOT = Path(__file__).parents[2]
+CLIPS = dict(pairs=(2, 1, 1), frames=4, image_size=16, batch_size=4, num_workers=0)
+# arguments of a data set that change nothing of what a model sees of a video in the test
+UNSEEN = {
+    "test_orders",
+    "batch_size",
+    "num_workers",
+    "augmentation",
+    "seed",
+    "order",
+    "broken",
+    "broken_percent",
+    "decoder",
+    "manifest",
+    "train_share",
+}
+
+
+class VerbsAndNouns(MovingShapes):
+    """The embedded videos with two labels each."""
+
+    @property
+    def class_names(self):
+        return {"verb": ["left", "right"], "noun": list(SHAPES)}
+
+    def records(self, split):
+        names = MovingShapes.class_names.fget(self)
+        found = folder_records(self.root, split, names)
+        return [dataset_module.VideoRecord(r.path, (r.label % 2, r.label // 2)) for r in found]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("shapes")
+
+
+@pytest.fixture(scope="module")
+def run(root, tmp_path_factory):
+    """The folder of a run of the command line, tested on two clips by three crops."""
+    runs = tmp_path_factory.mktemp("runs")
+    flags = [
+        f"--data.root={root}",
+        "--data.pairs=[2,1,1]",
+        "--data.frames=4",
+        "--data.image_size=16",
+        "--data.batch_size=4",
+        "--data.num_workers=0",
+        "--data.test_clips=2",
+        "--model.size.width=16",
+        "--model.size.depth=2",
+        "--model.size.heads=2",
+        "--trainer.max_epochs=2",
+        "--trainer.logger=false",
+        "--runs",
+        str(runs),
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        assert main(["fit", "--config", "experiments/ablation_tw.yaml", "--row", "tw1", *flags]) == 0
+    return next(runs.rglob("last.ckpt")).parent
+
+
+@pytest.fixture(scope="module")
+def checkpoint(run):
+    return run / "last.ckpt"
+
+
+@pytest.fixture(scope="module")
+def videos(root, run):
+    return sorted(root.glob("*/test/*/*.mp4"))
+
+
+def trained(model, data, path):
+    """A checkpoint made in Python, after one step."""
+    quiet = dict(logger=False, enable_progress_bar=False, enable_model_summary=False, enable_checkpointing=False)
+    trainer = Trainer(max_steps=1, accelerator="cpu", **quiet)
+    trainer.fit(model, data)
+    trainer.save_checkpoint(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def two_tasks(root, tmp_path_factory):
+    data = VerbsAndNouns(root=str(root), **CLIPS)
+    model = ViViT(
+        data.num_classes, 4, 16, ViTSize(16, 2, 2), patch=8, tubelet=2, optimization=Optimization(optimizer="adamw")
+    )
+    return trained(model, data, tmp_path_factory.mktemp("two") / "last.ckpt")
+
+
+def write(path, frames=12, size=(48, 64), rate=10, times=None):
+    """A video of coloured squares that brighten slowly; ``times`` in tenths of a second."""
+    picture = np.random.default_rng(0).integers(30, 220, (size[0] // 16 + 1, size[1] // 16 + 1, 3), dtype=np.uint8)
+    picture = picture.repeat(16, 0).repeat(16, 1)[: size[0], : size[1]]
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=rate, options={"crf": "12"})
+        stream.width, stream.height = size[1], size[0]
+        stream.pix_fmt = "yuv444p" if size[0] % 2 or size[1] % 2 else "yuv420p"
+        stream.codec_context.time_base = Fraction(1, 10 if times else rate)
+        for i in range(frames):
+            frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(picture + np.uint8(2 * i)), format="rgb24")
+            frame.pts = times[i] if times else i
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    return path
+
+
+def predict(*args):
+    return main(["predict", "--workers", "0", *map(str, args)])
+
+
+def written(path, *args, status=0):
+    """What ``-o`` writes."""
+    assert predict(*args, "-o", path) == status
+    return json.loads(path.read_text())
+
+
+def one_line(capsys):
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
+def by_test(data, model):
+    """Probabilities that the test's video accuracy is computed from, ``(videos, classes)``."""
+    trainer = Trainer(logger=False, enable_progress_bar=False, enable_model_summary=False, accelerator="cpu")
+    trainer.test(model, data, verbose=False)
+    return model.test_accuracy.per_video()[0].softmax(1)
+
+
+def probabilities(video, names, task="class"):
+    shares = {one["name"]: one["probability"] for one in video[task]}
+    return torch.tensor([shares[name] for name in names])
+
+
+# what is predicted
+
+
+@pytest.mark.parametrize("batch", [1, 3, 8])
+def test_probabilities_are_those_of_the_test(batch, checkpoint, videos, root, tmp_path):
+    loaded = load_trained(checkpoint)
+    data = MovingShapes(root=str(root), pairs=(2, 1, 1), **loaded.settings, batch_size=4, num_workers=0)
+    assert (data.test_clips, data.test_crops) == (2, 3)
+    expected = by_test(data, loaded.model)
+    assert (expected[0] - expected[-1]).abs().max() > 1e-4  # the model tells videos apart
+    records = [record.path for record in data.records("test")]
+    assert sorted(records) == videos
+    found = written(tmp_path / "out.json", "--ckpt", checkpoint, *records, "--top", 8, "--batch", batch)
+    assert [video["path"] for video in found["videos"]] == [str(path) for path in records]
+    ours = torch.stack([probabilities(video, loaded.class_names) for video in found["videos"]])
+    torch.testing.assert_close(ours, expected, atol=1e-6, rtol=1e-5)
+
+
+def test_views_can_be_chosen(checkpoint, videos, root, tmp_path):
+    loaded = load_trained(checkpoint)
+    settings = loaded.settings | {"test_clips": 1, "test_crops": 1}
+    data = MovingShapes(root=str(root), pairs=(2, 1, 1), **settings, batch_size=4, num_workers=0)
+    expected = by_test(data, loaded.model)
+    paths = [record.path for record in data.records("test")]
+    one = written(tmp_path / "one.json", "--ckpt", checkpoint, *paths, "--clips", 1, "--crops", 1, "--top", 8)
+    ours = torch.stack([probabilities(video, loaded.class_names) for video in one["videos"]])
+    torch.testing.assert_close(ours, expected, atol=1e-6, rtol=1e-5)
+    six = written(tmp_path / "six.json", "--ckpt", checkpoint, *paths, "--top", 8)
+    assert one["videos"] != six["videos"]
+
+
+def test_the_checkpoint_is_all_it_takes(checkpoint, videos, tmp_path):
+    shutil.copy(checkpoint, tmp_path / "only.ckpt")
+    shutil.copy(videos[0], tmp_path / "mine.mp4")
+    command = [sys.executable, "-m", "lit_video", "predict", "--ckpt", "only.ckpt", "mine.mp4", "-o", "out.json"]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path / "home")}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    elsewhere = json.loads((tmp_path / "out.json").read_text())["videos"][0]["class"]
+    assert elsewhere == written(tmp_path / "here.json", "--ckpt", checkpoint, videos[0])["videos"][0]["class"]
+    assert elsewhere[0]["name"] in done.stdout
+
+
+def test_the_likeliest_come_first_and_top_counts_them(checkpoint, videos, tmp_path):
+    names = load_trained(checkpoint).class_names
+    for top, count in ((1, 1), (3, 3), (99, 8)):
+        ranked = written(tmp_path / "out.json", "--ckpt", checkpoint, videos[0], "--top", top)["videos"][0]["class"]
+        shares = [one["probability"] for one in ranked]
+        assert len(shares) == count
+        assert shares == sorted(shares, reverse=True)
+        assert {one["name"] for one in ranked} <= set(names)
+    assert sum(shares) == pytest.approx(1)
+
+
+def test_two_tasks_are_ranked_alone_and_together(two_tasks, videos, tmp_path, capsys):
+    video = written(tmp_path / "out.json", "--ckpt", two_tasks, videos[0], "--top", 8)["videos"][0]
+    verb, noun = (probabilities(video, names, task) for task, names in VERBS_NOUNS.items())
+    assert verb.sum() == pytest.approx(1)
+    assert noun.sum() == pytest.approx(1)
+    pairs = [f"{v}, {n}" for v in VERBS_NOUNS["verb"] for n in VERBS_NOUNS["noun"]]
+    torch.testing.assert_close(probabilities(video, pairs, "action"), (verb[:, None] * noun).flatten())
+    shown = capsys.readouterr().out
+    assert all(f" {task} " in shown for task in ("verb", "noun", "action"))
+    best = written(tmp_path / "best.json", "--ckpt", two_tasks, videos[0], "--top", 1)["videos"][0]["action"]
+    assert best == video["action"][:1]
+
+
+VERBS_NOUNS = {"verb": ["left", "right"], "noun": list(SHAPES)}
+
+
+def test_a_model_built_in_python_travels_as_well(two_tasks):
+    loaded = load_trained(two_tasks)
+    assert type(loaded.model) is ViViT
+    assert loaded.class_names == VERBS_NOUNS
+    assert not loaded.model.training
+
+
+def test_every_setting_of_a_data_set_is_stored_or_left_out_on_purpose():
+    arguments = set(inspect.signature(VideoDataModule.__init__).parameters) - {"self"}
+    assert arguments - UNSEEN == set(SETTINGS)
+
+
+def test_a_video_shorter_than_the_clip_repeats_its_last_frame(checkpoint, tmp_path):
+    still = write(tmp_path / "still.mp4", frames=1)
+    assert len(written(tmp_path / "out.json", "--ckpt", checkpoint, still)["videos"]) == 1
+
+
+# features
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda: XViT(5, 4, 16, ViTSize(16, 2, 2), 8, ta_layers=0),
+        lambda: XViT(5, 4, 16, ViTSize(16, 2, 2), 8, ta_layers=1),
+        lambda: TimeSformer(5, 4, 16, ViTSize(16, 2, 2), 8),
+        lambda: TimeSformer(5, 4, 16, ViTSize(16, 2, 2), 8, attention="space"),
+        lambda: ViViT(5, 4, 16, ViTSize(16, 2, 2), 8, variant=1),
+        lambda: ViViT(5, 4, 16, ViTSize(16, 2, 2), 8, variant=2),
+        lambda: ViViT(5, 4, 16, ViTSize(16, 2, 2), 8, variant=2, temporal="mean"),
+        lambda: ViViT(5, 4, 16, ViTSize(16, 2, 2), 8, variant=3),
+        lambda: Perceiver(5, 4, 16, ViTSize(16, 2, 2), 8, latents=4),
+        *(
+            lambda name=name: ConvNet(5, 8, 32, name, width=16 if name == "slowfast" else 8)
+            for name in ("c2d", "i3d", "slow", "slowfast", "r2plus1d", "csn", "x3d")
+        ),
+    ],
+)
+def test_features_through_the_last_layer_are_the_logits(model):
+    torch.manual_seed(0)
+    module = model().eval()
+    for parameter in module.parameters():
+        parameter.data.add_(0.05 * torch.randn_like(parameter))  # heads start at zero
+    side = 32 if isinstance(module, ConvNet) else 16
+    with torch.no_grad(), head_inputs(module.network) as found:
+        logits = module(torch.randn(2, 3, 8 if side == 32 else 4, side, side))
+    head = linear_head(module.network)
+    assert len(found) == 1
+    assert found[0].shape == (2, head.in_features)
+    assert (logits[0] - logits[1]).abs().max() > 1e-5
+    torch.testing.assert_close(found[0] @ head.weight.T + head.bias, logits, atol=1e-4, rtol=1e-4)
+
+
+def test_a_network_without_a_known_head_has_no_features():
+    with pytest.raises(ValueError, match="Sequential ends in no linear layer"):
+        linear_head(torch.nn.Sequential(torch.nn.Linear(2, 2)))
+
+
+def test_features_are_written_with_the_logits_they_lead_to(checkpoint, videos, tmp_path):
+    path = tmp_path / "features.npz"
+    found = written(tmp_path / "out.json", "--ckpt", checkpoint, *videos, "--features", path)
+    arrays = np.load(path)  # refuses pickles
+    assert set(arrays) == {"features", "paths", "logits", "class_names", "tasks"}
+    loaded = load_trained(checkpoint)
+    head = linear_head(loaded.model.network)
+    logits = torch.from_numpy(arrays["features"]) @ head.weight.T + head.bias
+    torch.testing.assert_close(logits, torch.from_numpy(arrays["logits"]), atol=1e-5, rtol=1e-5)
+    assert arrays["paths"].tolist() == [video["path"] for video in found["videos"]]
+    assert arrays["class_names"].tolist() == loaded.class_names
+    best = [arrays["class_names"][i] for i in arrays["logits"].argmax(1)]
+    assert best == [video["class"][0]["name"] for video in found["videos"]]
+
+
+# which videos
+
+
+def test_files_folders_and_patterns_are_found_once_each(checkpoint, videos, tmp_path):
+    (tmp_path / "sub").mkdir()
+    for name in ("b.mp4", "sub/a.webm.mp4", "[odd] name.mp4"):
+        shutil.copy(videos[0], tmp_path / name)
+    (tmp_path / "labels.csv").write_text("not a video")
+
+    def paths(*args):
+        return [Path(video["path"]) for video in written(tmp_path / "out.json", "--ckpt", checkpoint, *args)["videos"]]
+
+    everything = [tmp_path / "[odd] name.mp4", tmp_path / "b.mp4", tmp_path / "sub/a.webm.mp4"]
+    assert paths(tmp_path) == everything
+    assert paths(tmp_path / "b.mp4", tmp_path, tmp_path / "*.mp4") == [everything[1], everything[0], everything[2]]
+    assert paths(tmp_path / "**/*.mp4") == everything
+    assert paths(tmp_path / "[odd] name.mp4") == everything[:1]
+
+
+def test_broken_videos_are_listed_and_the_others_predicted(checkpoint, videos, tmp_path, capsys):
+    text, cut = tmp_path / "text.mp4", tmp_path / "cut.mp4"
+    text.write_text("no video")
+    cut.write_bytes(videos[0].read_bytes()[:300])
+    args = ["--ckpt", checkpoint, text, videos[0], cut, videos[1], "--features", tmp_path / "f.npz"]
+    found = written(tmp_path / "out.json", *args, status=1)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith(f"{text}: Invalid data")
+    assert lines[1].startswith(f"{cut}: ")
+    assert lines[2] == "2 of 4 videos could not be read"
+    alone = written(tmp_path / "alone.json", "--ckpt", checkpoint, *videos[:2])
+    assert [video["path"] for video in found["videos"]] == [str(path) for path in videos[:2]]
+    ours, theirs = ([probabilities(v, [r["name"] for r in v["class"]]) for v in f["videos"]] for f in (found, alone))
+    torch.testing.assert_close(ours, theirs)
+    assert [one["path"] for one in found["broken"]] == [str(text), str(cut)]
+    assert len(np.load(tmp_path / "f.npz")["features"]) == 2
+
+
+def test_only_broken_videos_are_no_traceback(checkpoint, tmp_path, capsys):
+    text = tmp_path / "text.mp4"
+    text.write_text("no video")
+    assert predict("--ckpt", checkpoint, text, "--draw", tmp_path / "out.mp4", "-o", tmp_path / "out.csv") == 1
+    assert "1 of 1 videos could not be read" in capsys.readouterr().err
+    assert not (tmp_path / "out.mp4").exists()
+    rows = list(csv.DictReader((tmp_path / "out.csv").open()))
+    assert [(row["path"], bool(row["broken"])) for row in rows] == [(str(text), True)]
+
+
+def test_csv_has_a_row_per_rank(checkpoint, videos, tmp_path):
+    assert predict("--ckpt", checkpoint, *videos[:2], "--top", 3, "-o", tmp_path / "out.csv") == 0
+    rows = list(csv.DictReader((tmp_path / "out.csv").open()))
+    assert [(row["path"], row["task"], row["rank"]) for row in rows] == [
+        (str(video), "class", str(rank)) for video in videos[:2] for rank in (1, 2, 3)
+    ]
+    same = written(tmp_path / "out.json", "--ckpt", checkpoint, videos[0], "--top", 3)["videos"][0]["class"]
+    assert [(row["name"], float(row["probability"])) for row in rows[:3]] == [
+        (one["name"], pytest.approx(one["probability"], abs=1e-6)) for one in same
+    ]
+
+
+# drawing
+
+
+@pytest.mark.parametrize(
+    ("size", "times"),
+    [((48, 64), None), ((241, 319), None), ((720, 1280), None), ((120, 160), [0, 1, 2, 5, 9, 10, 11, 17, 18, 19])],
+)
+def test_a_drawn_video_keeps_size_times_and_the_picture_above_the_text(size, times, checkpoint, tmp_path):
+    source = write(tmp_path / "in.mp4", frames=10, size=size, times=times)
+    out = tmp_path / "out.mp4"
+    assert predict("--ckpt", checkpoint, source, "--draw", out) == 0
+    before, after = list(pictures(source)), list(pictures(out))
+    assert [image.shape for image, *_ in after] == [(*size, 3)] * 10
+    assert [time * base for _, time, base, _ in after] == [time * base for _, time, base, _ in before]
+    assert frame_table(out).seconds == frame_table(source).seconds
+    with av.open(str(out)) as container:
+        assert container.streams.video[0].codec_context.name == "h264"
+    rows = size[0] // 3  # above any band
+    for (old, *_), (new, *_) in zip(before, after, strict=True):
+        assert np.abs(old[:rows].astype(int) - new[:rows]).mean() < 5
+        assert new[-size[0] // 6 :].mean() < 0.8 * old[-size[0] // 6 :].mean()
+
+
+def test_what_is_drawn_depends_on_the_prediction(checkpoint):
+    one, other = overlay(320, 240, ["87 %  left"]), overlay(320, 240, ["87 %  right"])
+    assert one.shape == other.shape
+    assert (one != other).any()
+
+
+@pytest.mark.parametrize("size", [(16, 16), (48, 36), (80, 60), (340, 256), (1920, 1080), (3840, 2160), (60, 2000)])
+@pytest.mark.parametrize("name", ["left", "Pushing something from left to right", "Donaudampfschifffahrtsgesellschaft"])
+def test_text_stays_inside_any_picture(size, name):
+    band = overlay(*size, [f"{i} %  {name}" for i in range(5)])
+    assert band.shape[1] == size[0]
+    assert len(band) <= max(0.7 * size[1], 16)
+    bright = band[..., :3].min(2) > 140
+    if size != (16, 16):  # too small for a letter beside the margin
+        assert bright.any()
+        assert not bright[:, -2:].any()  # nothing runs over the edge
+
+
+def test_rotation_is_applied(checkpoint, tmp_path):
+    plain, turned = write(tmp_path / "plain.mp4", size=(48, 64)), tmp_path / "turned.mp4"
+    with av.open(str(plain)) as source, av.open(str(turned), "w") as target:
+        stream = target.add_stream_from_template(source.streams.video[0])
+        for packet in source.demux(video=0):
+            if packet.dts is not None:
+                packet.stream = stream
+                target.mux(packet)
+    data = turned.read_bytes()  # PyAV writes no rotation: a quarter turn in the track's matrix
+    at = data.index(b"tkhd") + 4 + 40
+    matrix = [0, 1 << 16, 0, (1 << 32) - (1 << 16), 0, 0, 0, 0, 1 << 30]
+    turned.write_bytes(data[:at] + b"".join(value.to_bytes(4, "big") for value in matrix) + data[at + 36 :])
+    assert decode(turned, [0]).shape == (1, 64, 48, 3)
+    assert predict("--ckpt", checkpoint, turned, "--draw", tmp_path / "out.mp4") == 0
+    image = next(pictures(tmp_path / "out.mp4"))[0]
+    assert np.abs(decode(turned, [0])[0][:20].astype(int) - image[:20]).mean() < 5
+
+
+def test_several_videos_are_drawn_into_a_folder_with_their_folders(checkpoint, videos, tmp_path):
+    for name in ("a/1.mp4", "b/1.mp4", "b/1.avi"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(videos[0], tmp_path / "in" / name)
+    assert predict("--ckpt", checkpoint, tmp_path / "in", "--draw", tmp_path / "out") == 0
+    found = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*") if path.is_file())
+    assert found == ["a/1.mp4", "b/1.avi.mp4", "b/1.mp4"]
+
+
+# mistakes
+
+
+def test_wrong_videos_are_told(checkpoint, videos, tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
+    for path, message in (
+        (tmp_path / "none.mp4", "none.mp4: no such file or folder"),
+        (tmp_path / "empty", "empty: holds no video"),
+        (tmp_path / "*.mp4", "*.mp4: matches no file"),
+    ):
+        assert predict("--ckpt", checkpoint, path) == 2
+        assert message in one_line(capsys)
+
+
+def test_wrong_flags_are_told(checkpoint, videos, tmp_path, capsys):
+    for flags, message in (
+        (["--top", "0"], "--top: is 0, expected a whole number from 1"),
+        (["--top", "many"], "--top: is many"),
+        (["--clips", "-1"], "--clips: is -1"),
+        (["--batch", "0"], "--batch: is 0"),
+        (["--device", "tpu"], "--device: invalid choice: 'tpu'"),
+        (["-o", tmp_path / "out.xml"], "out.xml ends in none of .csv, .json"),
+        (["-o", tmp_path / "nowhere" / "out.csv"], "no such folder"),
+        (["--features", tmp_path / "out.npy"], "out.npy ends in none of .npz"),
+        (["--draw", tmp_path / "out.avi"], "--draw"),
+        (["--draw", tmp_path / "nowhere" / "out.mp4"], "no such folder"),
+        (["--draw", videos[0]], "would write over the video"),
+        (["--draw", tmp_path / "out.mp4", videos[1]], "2 videos do not fit into one file; give a folder"),
+        (["--tpo", "3"], "unrecognized arguments: --tpo"),
+    ):
+        assert predict("--ckpt", checkpoint, videos[0], *flags) == 2, flags
+        assert message in one_line(capsys)
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="asks for a GPU that must not be there")
+def test_a_gpu_that_is_not_there_is_told(checkpoint, videos, capsys):
+    assert predict("--ckpt", checkpoint, videos[0], "--device", "cuda") == 2
+    assert "--device cuda: PyTorch finds no GPU here" in one_line(capsys)
+
+
+def test_an_output_that_cannot_be_written_is_told_before_the_work(checkpoint, videos, tmp_path, capsys):
+    (tmp_path / "out.csv").mkdir()
+    (tmp_path / "file").write_text("")
+    for flags, message in (
+        (["-o", tmp_path / "out.csv"], "is a folder, expected a file"),
+        (["--draw", tmp_path / "file" / "out"], "--draw"),
+    ):
+        assert predict("--ckpt", checkpoint, videos[0], *flags) == 2
+        assert message in one_line(capsys)
+
+
+def changed(checkpoint, path, change):
+    content = torch.load(checkpoint, weights_only=False)
+    change(content)
+    torch.save(content, path)
+    return path
+
+
+def test_what_is_no_checkpoint_of_ours_is_told(checkpoint, videos, tmp_path, capsys):
+    damaged, text, weights = tmp_path / "damaged.ckpt", tmp_path / "text.ckpt", tmp_path / "weights.pth"
+    damaged.write_bytes(checkpoint.read_bytes()[: checkpoint.stat().st_size // 2])
+    text.write_text("hello")
+    torch.save({"model_state": {"weight": torch.zeros(2)}}, weights)
+    older = changed(checkpoint, tmp_path / "older.ckpt", lambda content: content.pop("lit_video"))
+    bare = lambda content: (content.pop("lit_video"), content.update(hyper_parameters={"lr": 1}))  # noqa: E731
+    foreign = changed(checkpoint, tmp_path / "foreign.ckpt", bare)
+    fewer = lambda content: content["state_dict"].popitem()  # noqa: E731
+    for path, message in (
+        (tmp_path / "none.ckpt", "none.ckpt: no such file; runs keep theirs as last.ckpt"),
+        (tmp_path, "no such file"),
+        (damaged, "damaged.ckpt is damaged, or no checkpoint of lit_video"),
+        (text, "text.ckpt is damaged, or no checkpoint of lit_video"),
+        (weights, "weights.pth is no checkpoint of lit_video"),
+        (older, "older.ckpt has no class names: it was made by an older lit_video"),
+        (foreign, "foreign.ckpt has no class names: it is another program's"),
+        (changed(checkpoint, tmp_path / "fewer.ckpt", fewer), "fewer.ckpt is no checkpoint of a VideoClassifier"),
+    ):
+        assert predict("--ckpt", path, videos[0]) == 2
+        assert message in one_line(capsys)
+
+
+class Evil:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+def test_code_in_a_checkpoint_is_not_run(checkpoint, videos, tmp_path, capsys):
+    trap = tmp_path / "trap"
+    evil = changed(checkpoint, tmp_path / "evil.ckpt", lambda content: content.update(extra=Evil(str(trap))))
+    assert predict("--ckpt", evil, videos[0]) == 2
+    assert "is damaged, or no checkpoint of lit_video" in one_line(capsys)
+    assert not trap.exists()
+    pickle.loads(pickle.dumps(Evil(str(trap)))).close()
+    assert trap.exists()  # the trap works
+
+
+def test_help_and_wrong_flags_need_no_torch():
+    code = """
+import sys
+from lit_video.__main__ import main
+try:
+    main(sys.argv[1:])
+finally:
+    assert "torch" not in sys.modules
+"""
+    for args in (["--help"], ["--ckpt", "x", "y", "--top", "0"]):
+        command = [sys.executable, "-c", code, "predict", *args]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert "--top" in done.stdout + done.stderr
+
+
+# test --order
+
+
+def test_order_plays_the_clips_of_a_test_in_another_order(run, root, capsys, monkeypatch):
+    seen, real = [], dataset_module.reordered
+
+    def watched(numbers, order):
+        seen.append((order, real(numbers, order)))
+        return seen[-1][1]
+
+    monkeypatch.setattr(dataset_module, "reordered", watched)
+    args = ["test", "--config", run / "config.yaml", "--ckpt_path", run / "last.ckpt", "--trainer.accelerator=cpu"]
+    for flags in ([], ["--order", "reversed"], ["--order=static"]):
+        assert main([*map(str, args), *flags]) == 0
+    forward, backward, still = ([n for o, n in seen if o == order] for order in ("forward", "reversed", "static"))
+    assert len(forward) == len(backward) == len(still) == 16
+    assert backward == [numbers[::-1] for numbers in forward]
+    assert still == [[numbers[2]] * 4 for numbers in forward]
+    assert forward != backward
+    capsys.readouterr()
+    assert main([*map(str, args), "--order", "sideways"]) == 2
+    assert "--order: invalid choice: 'sideways'" in one_line(capsys)

@@ -1,0 +1,375 @@
+"""A sample is a function of (seed, epoch, index), whatever the workers, ranks and restarts."""
+
+from itertools import chain
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from lit_video.datamodules import MovingShapes, VideoFolder
+from lit_video.errors import UserError
+from lit_video.video.augmentation import Augmentation, EvaluationViews
+from lit_video.video.batch import evaluation_batch, training_batch
+from lit_video.video.clips import ClipDataset, EpochSampler, VideoRecord
+from lit_video.video.decoding import DecodeError
+from lit_video.video.released_sampling import ReleasedDense, ReleasedSegments
+from lit_video.video.sampling import Dense, DenseStride, Uniform, WholeVideo
+
+PAIRS = (4, 2, 2)
+TRAIN_VIDEOS = 4 * 2 * PAIRS[0]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    root = tmp_path_factory.mktemp("determinism")
+    shapes(root).prepare_data()
+    return root
+
+
+def shapes(root, **changes):
+    settings = dict(
+        pairs=PAIRS,
+        frames=4,
+        image_size=16,
+        batch_size=4,
+        num_workers=0,
+        sampling=Dense(seconds=0.5),
+        augmentation=Augmentation(policy="rand", erasing=0.5, mixup=0.4, smoothing=0.1),
+    )
+    return MovingShapes(root=str(root), **(settings | changes))
+
+
+def epochs(data, numbers=(0, 1)):
+    """The training batches of some epochs as the model gets them, from one loader, as Lightning iterates it."""
+    loader = data.train_dataloader()
+    found = []
+    for number in numbers:
+        loader.sampler.set_epoch(number)
+        found.append([_train(data, raw) for raw in loader])
+    return found
+
+
+def _train(data, raw):
+    return training_batch(raw, data.mean, data.std, data.augmentation, data.num_classes, data.seed)
+
+
+def same(one, other):
+    return len(one) == len(other) and all(
+        torch.equal(a[name], b[name]) for a, b in zip(one, other, strict=True) for name in a
+    )
+
+
+@pytest.fixture(scope="module")
+def two_epochs(root):
+    return epochs(shapes(root))
+
+
+def test_an_epoch_holds_every_video_once(two_epochs):
+    for batches in two_epochs:
+        assert [len(batch["video"]) for batch in batches] == [4] * (TRAIN_VIDEOS // 4)
+        assert sorted(torch.cat([batch["video"] for batch in batches]).tolist()) == list(range(TRAIN_VIDEOS))
+        assert {batch["clip"].shape for batch in batches} == {(4, 3, 4, 16, 16)}
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2, 3])
+def test_training_batches_do_not_depend_on_the_number_of_workers(root, two_epochs, workers):
+    found = epochs(shapes(root, num_workers=workers))
+    assert same(found[0], two_epochs[0])
+    assert same(found[1], two_epochs[1])
+
+
+OTHERS = {
+    "released": ("xvit-released-k400", ReleasedDense(2)),
+    "everything": (
+        Augmentation(flip=0.5, policy="timm-v0", mixup=0.4, cutmix=1.0, crop="multiscale"),
+        ReleasedSegments(),
+    ),
+    "vivit": ("vivit-ssv2", Uniform(8, 2)),
+    "dense": ("xvit-paper-k400", DenseStride(2)),
+    "long": ("timesformer", WholeVideo(0.5)),
+}
+
+
+def folder_of_shapes(root, name, **changes):
+    augmentation, sampling = OTHERS[name]
+    settings = dict(frames=4, image_size=16, batch_size=4, num_workers=0, augmentation=augmentation, sampling=sampling)
+    return VideoFolder(root=str(shapes(root).root), **(settings | changes))
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_no_recipe_and_no_sampling_depends_on_workers_or_restarts(root, name):
+    expected = epochs(folder_of_shapes(root, name))
+    assert not same(expected[0], expected[1])
+    for workers in (1, 2):
+        found = epochs(folder_of_shapes(root, name, num_workers=workers))
+        assert same(found[0], expected[0])
+        assert same(found[1], expected[1])
+    data = folder_of_shapes(root, name, num_workers=2)
+    data.load_state_dict({"epoch": 0, "batches": 5})
+    assert same(epochs(data, (0,))[0], expected[0][5:])
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_two_processes_share_the_samples_of_one(root, name):
+    def samples(ranks, rank):
+        data = folder_of_shapes(root, name)
+        data.trainer = SimpleNamespace(world_size=ranks, global_rank=rank)
+        loader = data.train_dataloader()
+        loader.sampler.set_epoch(1)
+        return {int(v): clip for raw in loader for v, clip in zip(raw["video"], raw["clip"], strict=True)}
+
+    whole, shares = samples(1, 0), [samples(2, rank) for rank in range(2)]
+    assert not shares[0].keys() & shares[1].keys()
+    assert shares[0].keys() | shares[1].keys() == whole.keys()
+    assert all(torch.equal(share[video], whole[video]) for share in shares for video in share)
+
+
+def test_training_batches_do_not_depend_on_the_global_streams(root, two_epochs):
+    torch.manual_seed(1234)
+    assert same(epochs(shapes(root), (0,))[0], two_epochs[0])
+
+
+def test_an_epoch_can_be_drawn_without_the_ones_before_it(root, two_epochs):
+    assert same(epochs(shapes(root), (1,))[0], two_epochs[1])
+
+
+def by_video(batches):
+    return {int(video): clip for batch in batches for video, clip in zip(batch["video"], batch["clip"], strict=True)}
+
+
+def test_epochs_differ_in_order_and_in_every_clip(two_epochs):
+    first, second = two_epochs
+    assert [b["video"].tolist() for b in first] != [b["video"].tolist() for b in second]
+    clips = by_video(first), by_video(second)
+    assert not any(torch.equal(clips[0][video], clips[1][video]) for video in range(TRAIN_VIDEOS))
+
+
+def test_seeds_differ_in_order_and_in_every_clip(root, two_epochs):
+    (other,) = epochs(shapes(root, seed=1), (0,))
+    assert [b["video"].tolist() for b in other] != [b["video"].tolist() for b in two_epochs[0]]
+    clips = by_video(two_epochs[0]), by_video(other)
+    assert not any(torch.equal(clips[0][video], clips[1][video]) for video in range(TRAIN_VIDEOS))
+
+
+def test_workers_cut_another_clip_for_another_epoch_seed_or_video(root):
+    """What the workers deliver, before any augmentation of the batch."""
+    plain = Augmentation(policy="none", erasing=0, smoothing=0)
+    one, other = (shapes(root, augmentation=plain, seed=seed).train_dataloader().dataset for seed in (0, 1))
+    for i in range(TRAIN_VIDEOS):
+        clips = [one[(0, i)]["clip"], one[(1, i)]["clip"], other[(0, i)]["clip"]]
+        assert torch.equal(clips[0], one[(0, i)]["clip"])
+        assert not any(torch.equal(clips[a], clips[b]) for a, b in [(0, 1), (0, 2), (1, 2)])
+    # the draws too, not only the pictures: crops of the same picture differ between items
+    one.records = [one.records[0]] * 8
+    assert len({one[(0, i)]["clip"].numpy().tobytes() for i in range(8)}) == 8
+
+
+def test_a_checkpoint_in_the_middle_of_an_epoch_leaves_out_what_was_seen_of_it(root, two_epochs):
+    data = shapes(root)
+    data.load_state_dict({"epoch": 0, "batches": 3})
+    found = epochs(data)
+    assert same(found[0], two_epochs[0][3:])
+    assert same(found[1], two_epochs[1])
+
+
+@pytest.mark.parametrize(("ready", "state"), [(3, (2, 3)), (0, (2, 0)), (8, (3, 0))])
+def test_the_state_of_a_run_is_its_epoch_and_batch(root, ready, state):
+    progress = SimpleNamespace(current=SimpleNamespace(ready=ready))
+    fit_loop = SimpleNamespace(epoch_loop=SimpleNamespace(batch_progress=progress))
+    data = shapes(root)
+    data.trainer = SimpleNamespace(fit_loop=fit_loop, current_epoch=2, num_training_batches=8)
+    assert data.state_dict() == dict(zip(("epoch", "batches"), state, strict=True)) | {"broken": {}}
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_only_training_batches_are_augmented_on_the_device(root, training):
+    data = shapes(root)
+    raw = next(iter(data.train_dataloader()))
+    data.trainer = SimpleNamespace(training=training)
+    expected = _train(data, raw) if training else evaluation_batch(raw, data.mean, data.std)
+    assert same([data.on_after_batch_transfer(raw, 0)], [expected])
+    assert data.on_after_batch_transfer(raw, 0)["target"].ndim == (2 if training else 1)
+
+
+# evaluation
+
+
+def evaluated(loader):
+    return [evaluation_batch(raw, 0.5, 0.5) for raw in loader]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_test_loader_covers_every_view_of_every_video_once_and_draws_nothing(root, workers):
+    data = shapes(root, test_clips=3, test_crops=2, num_workers=workers, seed=workers)
+    loader = data.test_dataloader()
+    first = evaluated(loader)
+    loader.sampler.set_epoch(5)
+    assert same(evaluated(loader), first)
+    # whatever the seed and the workers: the two parameters of this test compare with the same reference
+    assert same(first, evaluated(shapes(root, test_clips=3, test_crops=2).test_dataloader()))
+    views = [pair for batch in first for pair in zip(batch["video"].tolist(), batch["view"].tolist(), strict=True)]
+    assert sorted(views) == [(video, view) for video in range(4 * 2 * PAIRS[2]) for view in range(6)]
+    labels = {int(v): int(t) for batch in first for v, t in zip(batch["video"], batch["target"], strict=True)}
+    assert [labels[i] for i in range(len(labels))] == [record.label for record in data.records("test")]
+
+
+def test_validation_takes_the_centre_clip_and_crop_of_every_video(root):
+    data = shapes(root, test_clips=3, test_crops=3, batch_size=5)
+    batches = evaluated(data.val_dataloader())
+    assert torch.cat([batch["video"] for batch in batches]).tolist() == list(range(4 * 2 * PAIRS[1]))
+    assert {int(view) for batch in batches for view in batch["view"]} == {0}
+    # of three clips with three crops the middle ones
+    views = ClipDataset(data.records("val"), data.sampling, 4, EvaluationViews(3, 16), 0, clips=3)[(0, 1)]["clip"]
+    centre = (views[1].transpose(0, 1).float() / 255 - 0.5) / 0.5
+    assert torch.allclose(batches[0]["clip"][0], centre, atol=1e-5)
+
+
+def test_an_item_is_one_clip_of_one_video(root):
+    records = shapes(root).records("test")
+    dataset = ClipDataset(records, Dense(seconds=0.5), 4, EvaluationViews(2, 16), 0, clips=3)
+    assert len(dataset) == 3 * len(records)
+    sample = dataset[(7, 3 * 5 + 2)]
+    assert sample["clip"].shape == (2, 4, 3, 16, 16)
+    assert (sample["video"], sample["label"]) == (5, records[5].label)
+    assert sample["first_view"] == 2 * 2
+    assert sample["key"].tolist() == [7, 17]
+    assert torch.equal(dataset[(0, 17)]["clip"], sample["clip"])
+    assert not torch.equal(dataset[(7, 16)]["clip"], sample["clip"])
+
+
+def test_a_broken_video_is_an_error_with_its_path_in_any_worker(root, tmp_path):
+    broken = tmp_path / "broken.mp4"
+    broken.write_text("no video")
+    dataset = ClipDataset([VideoRecord(broken, 0)], Dense(), 4, EvaluationViews(1, 16), 0, clips=1)
+    for workers in (0, 1):
+        sampler = EpochSampler(1, 0, shuffle=False, ranks=(1, 0), drop_last=False)
+        items = iter(torch.utils.data.DataLoader(dataset, sampler=sampler, num_workers=workers))
+        with pytest.raises(DecodeError, match=r"broken\.mp4"):
+            next(items)
+        assert list(items) == []
+
+
+# the sampler
+
+
+def order(items=24, seed=0, shuffle=True, ranks=(1, 0), drop_last=True, epoch=0, resume=(0, 0)):
+    sampler = EpochSampler(items, seed, shuffle, ranks, drop_last)
+    sampler.resume = resume
+    sampler.set_epoch(epoch)
+    return list(sampler)
+
+
+def test_the_order_is_a_shuffle_that_epoch_and_seed_change():
+    assert sorted(order(epoch=3)) == [(3, i) for i in range(24)]
+    assert order() == order()
+    orders = [[i for _, i in order(epoch=epoch, seed=seed)] for epoch in range(3) for seed in range(0, 300, 100)]
+    assert len({tuple(one) for one in orders}) == 9
+    assert list(range(24)) not in orders
+
+
+def test_evaluation_keeps_the_order():
+    assert order(shuffle=False, drop_last=False, epoch=2) == [(2, i) for i in range(24)]
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize("epoch", [0, 1])
+def test_ranks_share_one_ranks_epoch(ranks, epoch):
+    shares = [order(ranks=(ranks, rank), epoch=epoch) for rank in range(ranks)]
+    assert {len(share) for share in shares} == {24 // ranks}
+    assert sorted(chain(*shares)) == sorted(order(epoch=epoch))
+    # step by step: what all ranks see together is what one process sees with as much larger a batch
+    assert [key for step in zip(*shares, strict=True) for key in step] == order(epoch=epoch)
+
+
+def test_ranks_get_equal_shares_of_an_uneven_number():
+    training = [order(items=13, ranks=(2, rank)) for rank in range(2)]
+    assert [len(share) for share in training] == [6, 6]
+    assert len(set(chain(*training))) == 12
+    evaluation = [order(items=13, shuffle=False, ranks=(2, rank), drop_last=False) for rank in range(2)]
+    assert [len(share) for share in evaluation] == [7, 7]
+    assert {i for share in evaluation for _, i in share} == set(range(13))
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_resuming_leaves_out_exactly_what_was_seen_and_only_in_its_epoch(rank):
+    whole = {epoch: order(ranks=(2, rank), epoch=epoch) for epoch in range(3)}
+    for seen in (0, 1, 5, 12):
+        assert order(ranks=(2, rank), epoch=1, resume=(1, seen)) == whole[1][seen:]
+        for epoch in (0, 2):
+            assert order(ranks=(2, rank), epoch=epoch, resume=(1, seen)) == whole[epoch]
+
+
+def test_lightning_sees_a_distributed_sampler():
+    # of any other sampler Lightning would make one of its own, without epochs in its keys
+    assert isinstance(EpochSampler(3, 0, True, (1, 0), True), torch.utils.data.DistributedSampler)
+
+
+@pytest.mark.parametrize("name", ["frames", "image_size", "batch_size"])
+def test_sizes_below_one_are_refused_by_name(root, name):
+    with pytest.raises(ValueError, match=f"{name} is 0"):
+        shapes(root, **{name: 0})
+
+
+# a folder of one's own videos
+
+
+def folder(root, *files):
+    for file in files:
+        path = root / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    return VideoFolder(root=str(root))
+
+
+def test_video_folder_lists_classes_and_videos_by_name(tmp_path):
+    data = folder(
+        tmp_path,
+        "train/run/b.webm",
+        "train/run/a.MP4",
+        "train/eat/c.mkv",
+        "train/eat/notes.txt",
+        "train/readme.md",
+        "val/eat/d.avi",
+        "test/run/e.mov",
+        "test/run/f.m4v",
+    )
+    data.check()
+    assert data.class_names == ["eat", "run"]
+    assert data.num_classes == 2
+    assert [(str(r.path.relative_to(tmp_path)), r.label) for r in data.records("train")] == [
+        ("train/eat/c.mkv", 0),
+        ("train/run/a.MP4", 1),
+        ("train/run/b.webm", 1),
+    ]
+    assert [r.label for r in data.records("val")] == [0]
+    assert [r.path.name for r in data.records("test")] == ["e.mov", "f.m4v"]
+
+
+WRONG_FOLDERS = {
+    "nothing in it": ([], "train holds no class folder"),
+    "no class folders": (["train/a.mp4"], "train holds no class folder"),
+    "one class": (["train/run/a.mp4", "val/run/a.mp4"], r"train holds one class \(run\)"),
+    "no videos": (["train/run/a.txt", "train/eat/a.txt"], "train holds no video"),
+    "no val": (["train/run/a.mp4", "train/eat/a.mp4", "test/run/a.mp4"], "val holds no video"),
+    "no test": (["train/run/a.mp4", "train/eat/a.mp4", "val/run/a.mp4"], "test holds no video"),
+    "class only in val": (
+        ["train/run/a.mp4", "train/eat/a.mp4", "val/sit/a.mp4", "val/run/a.mp4"],
+        "val holds classes that .*train has not: sit",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRONG_FOLDERS)
+def test_video_folder_says_what_is_wrong_and_where(tmp_path, what):
+    files, message = WRONG_FOLDERS[what]
+    with pytest.raises(UserError, match=message) as error:
+        folder(tmp_path, *files).check()
+    assert str(tmp_path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_video_folder_names_a_missing_folder(tmp_path):
+    data = VideoFolder(root=str(tmp_path / "absent"))
+    for look in (data.check, lambda: data.num_classes, data.train_dataloader):
+        with pytest.raises(UserError, match="absent does not exist"):
+            look()

@@ -1,0 +1,155 @@
+"""Kinetics in the layouts in which it is found on disks."""
+
+import os
+from itertools import pairwise
+
+import pytest
+
+from lit_video.datamodules import Kinetics400, Kinetics600
+from lit_video.errors import UserError
+from lit_video.video.clips import VideoRecord
+
+HEADER = "label,youtube_id,time_start,time_end,split,is_cc"
+LABELS = [f"{i:03d} massaging person's head" if i % 2 else f"{i:03d} air drumming" for i in range(600)]
+
+
+def lines(split, classes):
+    return [f'"{label}",{split}{i:08d},{i},{i + 10},{split},0' for i, label in enumerate(LABELS[:classes])]
+
+
+def write(root, split, rows, name=None):
+    path = root / "annotations" / f"{name or split}.csv"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join([HEADER, *rows]) + "\n")
+    return path
+
+
+def released(root, video, classes=400, folder=lambda label: "", endings=(".mp4", ".mp4")):
+    """The annotations of all classes, videos of the first two."""
+    for split in ("train", "val"):
+        write(root, split, lines(split, classes))
+        for i, ending in enumerate(endings):
+            video(root / split / folder(LABELS[i]) / f"{split}{i:08d}_{i:06d}_{i + 10:06d}{ending}")
+    return root
+
+
+@pytest.mark.parametrize(("data_set", "classes"), [(Kinetics400, 400), (Kinetics600, 600)])
+def test_a_release_is_read_and_what_is_missing_is_told_in_one_line_per_split(
+    data_set, classes, tmp_path, video, small, load, capsys
+):
+    data = data_set(root=str(released(tmp_path, video, classes)), missing="skip", **small)
+    assert data.num_classes == classes
+    data.check()
+    assert data.class_names == LABELS[:classes]
+    assert [record.label for record in data.records("train")] == [0, 1]
+    assert data.records("test") == data.records("val")
+    assert data.video_counts["train"] == {"listed": classes, "used": 2}
+    told = capsys.readouterr().err.splitlines()
+    assert f"{classes - 2} of {classes} train videos are missing" in told[0]
+    assert f"{data_set.__name__}: the train annotations in {tmp_path} list {classes} videos, published are" in told[2]
+    train, test = load(data)
+    assert sorted(train["label"].tolist()) == [0, 1]
+    assert test["label"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("spelling", [lambda label: label, lambda label: label.replace(" ", "_")])
+def test_folders_by_label_and_other_containers_are_found(tmp_path, video, small, spelling):
+    data = Kinetics400(root=str(released(tmp_path, video, 400, spelling, (".mkv", ".webm"))), missing="skip", **small)
+    paths = [record.path for record in data.records("train")]
+    assert [path.suffix for path in paths] == [".mkv", ".webm"]
+    assert all(path.parent.name == spelling(LABELS[i]) and path.exists() for i, path in enumerate(paths))
+
+
+def test_classes_are_known_without_the_data(tmp_path):
+    assert Kinetics400(root=str(tmp_path)).num_classes == 400
+    assert Kinetics600(root=str(tmp_path)).num_classes == 600
+
+
+def test_the_list_of_kinetics_600_may_be_called_validate(tmp_path, video, small):
+    root = released(tmp_path, video, 600)
+    rows = [line.replace(",val,", ",validate,") for line in lines("val", 600)]
+    (root / "annotations" / "val.csv").unlink()
+    write(root, "val", rows, "validate")
+    assert len(Kinetics600(root=str(root), missing="skip", **small).records("val")) == 2
+
+
+def test_missing_videos_fail_unless_they_are_to_be_skipped(tmp_path, video, small):
+    with pytest.raises(UserError, match="398 of 400 train videos are missing") as error:
+        Kinetics400(root=str(released(tmp_path, video)), **small).check()
+    message = str(error.value)
+    assert "train00000002_000002_000012.mp4" in message
+    assert message.count(".mp4") == 3
+    assert "data.missing: skip" in message
+
+
+def test_a_shortened_list_fails_unless_a_part_will_do(tmp_path, video, small):
+    root = released(tmp_path, video)
+    for split in ("train", "val"):
+        for i in range(2, 400):
+            (root / split / f"{split}{i:08d}_{i:06d}_{i + 10:06d}.mp4").touch()
+    with pytest.raises(
+        UserError, match=r"the train annotations in .* list 400 videos, published are 239,000 to 246,534"
+    ):
+        Kinetics400(root=str(root), **small).check()
+
+
+def test_videos_that_are_all_missing_are_told(tmp_path, video, small):
+    root = released(tmp_path, video, endings=())
+    with pytest.raises(UserError, match=r"400 of 400 train videos are missing .* nothing is left"):
+        Kinetics400(root=str(root), missing="skip", **small).check()
+
+
+def swapped(old, new):
+    return lambda rows: [row.replace(old, new) for row in rows]
+
+
+WRONG = {
+    "kinetics 600": ("train", lambda rows: lines("train", 600), "train.csv has 600 classes, expected 400"),
+    "mixed splits": ("val", lambda rows: lines("train", 400), "val.csv, line 2, column split: is train, expected val"),
+    "unknown label": (
+        "val",
+        swapped('"007 massaging', '"007 sawing'),
+        "val.csv, line 9, column label: .*007 sawing person.* none of the 400 classes",
+    ),
+    "twice": ("train", lambda rows: [*rows, rows[5]], "train.csv, line 402, column youtube_id: .* already, at line 7"),
+    "no time": ("train", swapped(",5,15,", ",,15,"), "train.csv, line 7, column time_start: is empty"),
+    "text as time": ("train", swapped(",5,15,", ",now,15,"), "line 7, column time_start: is 'now', expected a whole"),
+    "negative time": ("train", swapped(",5,15,", ",-5,15,"), "line 7, column time_start: is '-5', expected a whole"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_row_is_told_with_file_line_and_column(what, tmp_path, video, small):
+    split, change, message = WRONG[what]
+    root = released(tmp_path, video)
+    write(root, split, change(lines(split, 400)))
+    with pytest.raises(UserError, match=message):
+        Kinetics400(root=str(root), missing="skip", **small).check()
+
+
+def test_the_annotations_of_another_data_set_are_told(tmp_path, video, small):
+    root = released(tmp_path, video)
+    (root / "annotations" / "train.csv").write_text("narration_id,video_id,verb_class\nP01_0,P01_01,3\n")
+    with pytest.raises(UserError, match=r"train.csv, line 1: no column 'label', only narration_id, video_id"):
+        Kinetics400(root=str(root), **small).check()
+
+
+def test_every_folder_is_listed_once_however_many_videos_it_holds(tmp_path, video, small, monkeypatch):
+    data = Kinetics400(root=str(released(tmp_path, video)), missing="skip", **small)
+    listed, real = [], os.listdir
+    monkeypatch.setattr("os.listdir", lambda folder: listed.append(folder) or real(folder))
+    monkeypatch.setattr("os.stat", lambda path, **_: pytest.fail(f"a look at {path} alone"))
+    assert len(data.records("train")) == 2
+    assert listed == [str(tmp_path / "train")]
+
+
+def test_classes_are_in_the_order_of_the_alphabet(tmp_path, video, small):
+    root = released(tmp_path, video)
+    write(root, "train", lines("train", 400)[::-1])
+    names = Kinetics400(root=str(root), missing="skip", **small).class_names
+    assert all(one < other for one, other in pairwise(names))
+
+
+def test_records_name_video_and_class(tmp_path, video, small):
+    data = Kinetics400(root=str(released(tmp_path, video)), missing="skip", **small)
+    assert data.records("val")[1] == VideoRecord(tmp_path / "val" / "val00000001_000001_000011.mp4", 1)

@@ -1,0 +1,282 @@
+"""Tables of videos, as anyone writes them."""
+
+import csv
+from pathlib import Path
+
+import av
+import pytest
+
+from lit_video.datamodules import VideoCSV, VideoFolder
+from lit_video.errors import UserError
+from lit_video.video.clips import ClipDataset, VideoRecord
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
+TRAIN = "path,label\na/1.mp4,walk\na/2.mp4,sit\n"
+VAL = "path,label\nb/1.mp4,walk\nb/2.mp4,sit\n"
+
+
+@pytest.fixture
+def root(tmp_path, video):
+    for name in ("a/1.mp4", "a/2.mp4", "b/1.mp4", "b/2.mp4", "with space, comma/1.mp4"):
+        video(tmp_path / name)
+    (tmp_path / "train.csv").write_text(TRAIN)
+    (tmp_path / "val.csv").write_text(VAL)
+    return tmp_path
+
+
+@pytest.fixture
+def table(root, small):
+    """Function that opens the data set with another training table."""
+
+    def opened(text=TRAIN, **changes):
+        content = text if isinstance(text, bytes) else text.encode()
+        (root / "train.csv").write_bytes(content)
+        return VideoCSV(root=str(root), **(small | changes))
+
+    return opened
+
+
+def test_a_table_per_split_is_read(root, table, load):
+    data = table()
+    data.check()
+    assert data.class_names == ["sit", "walk"]
+    assert data.num_classes == 2
+    assert data.records("train") == [VideoRecord(root / "a" / "1.mp4", 1), VideoRecord(root / "a" / "2.mp4", 0)]
+    assert data.records("test") == data.records("val")
+    train, test = load(data)
+    assert sorted(train["label"].tolist()) == [0, 1]
+    assert test["label"].tolist() == [1, 0]
+
+
+def test_a_third_table_is_the_test_split(root, table):
+    (root / "test.csv").write_text("path,label\nb/2.mp4,sit\n")
+    data = table(test="test.csv")
+    data.check()
+    assert [record.path.name for record in data.records("test")] == ["2.mp4"]
+    assert len(data.records("val")) == 2
+
+
+FORMS = {
+    "commas": TRAIN,
+    "tabs": TRAIN.replace(",", "\t"),
+    "spaces": TRAIN.replace(",", " "),
+    "many spaces": TRAIN.replace(",", "   "),
+    "semicolons": TRAIN.replace(",", ";"),
+    "byte order mark": "\ufeff" + TRAIN,
+    "Windows line ends": TRAIN.replace("\n", "\r\n"),
+    "Windows in full": "\ufeff" + TRAIN.replace("\n", "\r\n").replace(",", ";"),
+    "spaces around": TRAIN.replace(",", " , "),
+    "spaces at the end": TRAIN.replace("\n", "  \n"),
+    "quotes": 'path,label\n"a/1.mp4","walk"\n"a/2.mp4", "sit"\n',
+    "blank lines": TRAIN.replace("\n", "\n\n"),
+    "no last line end": TRAIN.rstrip(),
+    "no header": TRAIN.replace("path,label\n", ""),
+    "no header, spaces": TRAIN.replace("path,label\n", "").replace(",", " "),
+    "other columns": "who,label,path\nme,walk,a/1.mp4\nyou,sit,a/2.mp4\n",
+    "roundabout paths": TRAIN.replace("a/1", "./b/../a/1"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_usual_form_of_a_table_means_the_same(root, table, form):
+    data = table(FORMS[form])
+    data.check()
+    assert data.records("train") == [VideoRecord(root / "a" / "1.mp4", 1), VideoRecord(root / "a" / "2.mp4", 0)]
+
+
+@pytest.mark.parametrize("mark", [",", " ", "\t"])
+def test_quoted_paths_hold_spaces_and_commas(root, table, mark):
+    data = table(f'"with space, comma/1.mp4"{mark}walk\na/2.mp4{mark}"sit down"\n')
+    assert data.records("train")[0].path == root / "with space, comma" / "1.mp4"
+    assert data.class_names == ["sit down", "walk"]
+
+
+def test_an_absolute_path_beneath_the_root_will_do(root, table):
+    assert table(f"{root}/a/1.mp4,walk\na/2.mp4,sit\n").records("train")[0].path == root / "a" / "1.mp4"
+
+
+def test_segments_are_in_seconds_or_hours_minutes_seconds(root, table):
+    text = "path,label,start,end\na/1.mp4,walk,0,0.5\na/1.mp4,sit,00:00:00.5,0:01.5\na/2.mp4,sit,1.5,\na/2.mp4,walk,,\n"
+    segments = [(record.start, record.end) for record in table(text).records("train")]
+    assert segments == [(0.0, 0.5), (0.5, 1.5), (1.5, None), (None, None)]
+    headless = "a/1.mp4 walk 0 0.5\na/1.mp4 sit 0.5 1.5\na/2.mp4 sit 1.5\na/2.mp4 walk\n"
+    assert [(record.start, record.end) for record in table(headless).records("train")] == segments
+
+
+def test_a_segment_or_clip_longer_than_the_video_repeats_its_last_frame(root, table):
+    data = table("a/1.mp4,walk,1.5,9\na/2.mp4,sit\n")
+    view = data.val_dataloader().dataset.view
+    dataset = ClipDataset(data.records("train"), data.sampling.__class__(seconds=2), 4, view, seed=0, clips=1)
+    # frames 15 to 19 are 0.5 s, the clip is 2 s
+    assert dataset.numbers(dataset.records[0], 0) == [17, 19, 19, 19]
+    assert dataset[(0, 0)]["broken"] == ""
+
+
+def test_numbers_as_labels_are_ordered_by_size(table):
+    data = table("a/1.mp4 10\na/2.mp4 2\n")
+    assert data.class_names == ["2", "10"]
+    assert [record.label for record in data.records("train")] == [1, 0]
+
+
+def test_given_classes_are_numbered_as_given_and_labels_may_be_their_numbers(table):
+    data = table("a/1.mp4 walk\na/2.mp4 2\n", classes=["walk", "jump", "sit"])
+    assert data.num_classes == 3
+    assert [record.label for record in data.records("train")] == [0, 2]
+
+
+ONE = "path,label,take\na/1.mp4,walk,1\na/2.mp4,sit,1\nb/1.mp4,walk,2\nb/2.mp4,sit,3\n"
+
+
+def test_one_table_is_divided_by_a_column(root, table):
+    parts = dict(split_column="take", train_values=[1], val_values=[2, "3"], test_values=["3"])
+    data = table(ONE, **parts)
+    data.check()
+    found = {split: [str(r.path.relative_to(root)) for r in data.records(split)] for split in ("train", "val", "test")}
+    assert found == {"train": ["a/1.mp4", "a/2.mp4"], "val": ["b/1.mp4", "b/2.mp4"], "test": ["b/2.mp4"]}
+    with pytest.raises(UserError, match=r"data.val_values: .*train.csv has no take '4'; it has 1, 2, 3"):
+        table(ONE, **(parts | {"val_values": [2, 4]})).check()
+    with pytest.raises(UserError, match="line 1: no column 'tke', only path, label, take"):
+        table(ONE, **(parts | {"split_column": "tke"})).check()
+
+
+def test_a_video_trained_and_tested_on_is_told(table):
+    with pytest.raises(UserError, match=r"data.val: .*a/2.mp4 is a training video as well \(2 are\)"):
+        table(
+            ONE, split_column="label", train_values=["walk", "sit"], val_values=["sit"], classes=["walk", "sit"]
+        ).check()
+
+
+def test_a_class_without_test_videos_is_told(root, table, capsys):
+    (root / "val.csv").write_text("path,label\nb/1.mp4,walk\n")
+    table().check()
+    assert capsys.readouterr().err == f"{root}/val.csv: 1 of 2 classes (sit first) have no val video\n"
+
+
+WRONG = {
+    "empty": ("", "train.csv is empty"),
+    "blank": ("\n \n", "train.csv is empty"),
+    "header only": ("path,label\n", "train.csv holds a header only"),
+    "missing column": ("path,name\na/1.mp4,walk\n", "train.csv, line 1: no column 'label', only path, name"),
+    "column twice": ("path,label,label\na/1.mp4,walk,sit\n", "line 1: column 'label' is there twice"),
+    "short row": (TRAIN + "a/1.mp4\n", "train.csv, line 4: 1 fields, expected 2"),
+    "long row": (TRAIN + "a/3.mp4,x,y\n", "train.csv, line 4: 3 fields, expected 2; quote"),
+    "space in path": ("a/1.mp4 walk\na/2 b c d.mp4 sit\n", "train.csv, line 2: 5 fields, expected 2 to 4; quote"),
+    "open quote": ('path,label\n"a/1.mp4,walk\n', "train.csv, line 2: unexpected end of data; correct the quotes"),
+    "empty label": (TRAIN + "a/3.mp4,\n", "train.csv, line 4, column label: is empty"),
+    "empty path": (TRAIN + ",walk\n", "train.csv, line 4, column path: is empty"),
+    "same video twice": (TRAIN + "./a/1.mp4,sit\n", "line 4, column path: ./a/1.mp4 is there already, at line 2"),
+    "same segment twice": (
+        "a/1.mp4,walk,1,2\na/2.mp4,sit\na/1.mp4,walk,0:01,2.0\n",
+        "line 3, column path: a/1.mp4 is there already, at line 1",
+    ),
+    "outside": (TRAIN + "../x.mp4,walk\n", "line 4, column path: ../x.mp4 lies outside .*; give a root"),
+    "outside by detour": (TRAIN + "a/../../x.mp4,walk\n", "line 4, column path: .* lies outside"),
+    "outside absolute": (TRAIN + "/etc/x.mp4,walk\n", "line 4, column path: /etc/x.mp4 lies outside"),
+    "negative start": (
+        "a/1.mp4,walk,-1,2\na/2.mp4,sit\n",
+        "line 1, column start: is -1, expected a time of 0 s or more",
+    ),
+    "no time": ("a/1.mp4,walk,soon,2\na/2.mp4,sit\n", "line 1, column start: is 'soon', expected seconds or HH:MM:SS"),
+    "not a number": ("a/1.mp4,walk,nan,2\na/2.mp4,sit\n", "line 1, column start: is nan, expected a time"),
+    "end before start": (
+        "a/1.mp4,walk,2,1\na/2.mp4,sit\n",
+        "line 1, column end: ends at 1 s, not after its start at 2 s",
+    ),
+    "end at start": ("a/1.mp4,walk,2,2\na/2.mp4,sit\n", "line 1, column end: ends at 2 s, not after"),
+    "one class": ("a/1.mp4,walk\na/2.mp4,walk\n", r"train.csv holds one class \(walk\)"),
+    "names and numbers": (TRAIN + "b/1.mp4,3\n", r"train.csv has numbers \(3\) and names \(sit\) as labels"),
+    "Latin-1": ("path,label\na/1.mp4,geh\xe4t\n".encode("latin-1"), "train.csv is no UTF-8 text at byte 22; save it"),
+    "a video": (b"\x00\x00\x00\x20ftyp\xff\xfe", "train.csv is no UTF-8 text"),
+    "missing videos": (TRAIN + "a/7.mp4,sit\n", "1 of 3 train videos are missing .*a/7.mp4.; add them"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_table_is_told_in_one_line_with_file_line_and_column(what, table):
+    text, message = WRONG[what]
+    with pytest.raises(UserError, match=message) as error:
+        table(text).check()
+    assert "\n" not in str(error.value)
+    assert str(error.value).startswith("data.")
+
+
+def test_a_label_that_training_has_not_is_told(root, table):
+    (root / "val.csv").write_text(VAL + "a/1.mp4,jump\n")
+    with pytest.raises(UserError, match=r"val.csv, line 4, column label: 'jump' is none of the 2 classes .sit, walk"):
+        table().check()
+    with pytest.raises(
+        UserError, match=r"train.csv, line 2, column label: is '3', expected a whole number from 0 to 2"
+    ):
+        table("path,label\na/1.mp4,3\n", classes=["walk", "jump", "sit"]).check()
+
+
+def test_a_table_that_is_no_file_is_told(root, small):
+    with pytest.raises(UserError, match=r"data.train: .*/nothing.csv does not exist"):
+        VideoCSV(root=str(root), train="nothing.csv", **small).check()
+    with pytest.raises(UserError, match=r"data.train: .*/a cannot be read: Is a directory"):
+        VideoCSV(root=str(root), train="a", **small).check()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (dict(fps=0), "fps is 0, expected more than 0"),
+        (dict(fps=-25), "fps is -25, expected more than 0"),
+        (dict(train_values=[1]), r"train_values is \[1\], but split_column is not set"),
+        (dict(split_column="take", train_values=[1]), "val_values is empty, expected values of the column take"),
+        (dict(classes=["one"]), "classes is .'one'., expected two or more names"),
+        (dict(classes=["one", "one"]), "classes is .*, expected two or more names"),
+    ],
+)
+def test_wrong_settings_are_refused(settings, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        VideoCSV(root=".", **settings)
+
+
+def test_folders_of_frames_carry_their_rate_and_videos_their_own(root, table):
+    (root / "frames").mkdir()
+    data = table("a/1.mp4,walk\nframes,sit\n", fps=12.5)
+    data.check()
+    assert data.records("train") == [VideoRecord(root / "a" / "1.mp4", 1), VideoRecord(root / "frames", 0, fps=12.5)]
+
+
+def test_video_folder_takes_folders_of_frames_if_their_rate_is_given(tmp_path, video):
+    for name in ("walk", "sit"):
+        video(tmp_path / "train" / name / "1.mp4")
+        (tmp_path / "train" / name / "2").mkdir()
+    assert len(VideoFolder(root=str(tmp_path)).records("train")) == 2
+    rates = {record.path.name: record.fps for record in VideoFolder(root=str(tmp_path), fps=12).records("train")}
+    assert rates == {"1.mp4": None, "2": 12}
+    with pytest.raises(ValueError, match=r"^fps is 0, expected more than 0"):
+        VideoFolder(root=str(tmp_path), fps=0)
+
+
+def shared(name):
+    if not (SHARED / name).is_dir():
+        pytest.skip(f"the recordings are not in this checkout: no {name} in ../shared/data")
+    return SHARED / name
+
+
+def test_the_letters_of_avletters_are_trained_on_one_repetition_and_tested_on_the_other(small, load):
+    root = shared("avletters")
+    parts = dict(train="labels.csv", split_column="repetition", train_values=[1], val_values=[2])
+    data = VideoCSV(root=str(root), **(small | parts))
+    data.check()
+    assert data.class_names == list("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    assert [len(data.records(split)) for split in ("train", "val", "test")] == [260, 260, 260]
+    assert all(record.path.name[0] == data.class_names[record.label] for record in data.records("test"))
+    load(data)
+
+
+def test_the_room_actions_are_divided_by_recording(small, load):
+    root = shared("room_actions")
+    with (root / "labels.csv").open(newline="") as file:
+        recordings = sorted({row["recording"] for row in csv.DictReader(file)})
+    parts = dict(train="labels.csv", split_column="recording", train_values=recordings[2:], val_values=recordings[:2])
+    data = VideoCSV(root=str(root), **(small | parts))
+    data.check()
+    assert data.class_names == ["falling", "lying", "sitdown", "standup", "walk"]
+    assert not {r.path for r in data.records("train")} & {r.path for r in data.records("test")}
+    with av.open(str(data.records("train")[0].path)) as container:
+        assert container.streams.video[0].width == 172
+    load(data)

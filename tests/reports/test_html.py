@@ -1,0 +1,207 @@
+import base64
+import io
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from lit_video.reports.html.collect import collect
+from lit_video.reports.html.compare import compare
+from lit_video.reports.html.table_view import view
+from lit_video.tables.predictions import FILE, Findings, TaskFindings, read_findings, write_findings
+from lit_video.tables.statistics import paired_difference
+from tests.fake_runs import EXPERIMENTS, ROWS, change_result, seed_dir, write_table_runs
+
+
+def cells(section):
+    return {line[0].text: [cell.text for cell in line[1:]] for line in view(section).body}
+
+
+def test_the_table_shows_paper_and_ours_and_what_was_not_run(fake_runs):
+    (section,) = collect([fake_runs], EXPERIMENTS)
+    assert view(section).header[3:6] == ["top1, paper", "top1, ours", "difference"]
+    scores = [json.loads((seed_dir(fake_runs, "joint", s) / "result.json").read_text())["metrics"] for s in (0, 1)]
+    one, other = (score["test/video_top1"] for score in scores)
+    mean, std = (one + other) / 2, abs(one - other) / 2**0.5
+    assert cells(section)["ST"] == [
+        "1.5M", "0.075 × 3", "58.5", f"{mean:.1f} ± {std:.1f}", f"{mean - 58.5:+.1f}", "77.4", "0, 1",
+    ]  # fmt: skip
+    assert cells(section)["L+G"][:5] == ["", "", "56.3", "not run", ""]
+
+
+def test_a_table_that_no_paper_printed_has_no_columns_of_the_papers(tmp_path):
+    write_table_runs(tmp_path, "avletters", seeds=1, videos=30)
+    (section,) = collect([tmp_path], EXPERIMENTS)
+    assert view(section).header == ["row", "params", "GMACs × views", "top1, ours", "seeds"]
+    assert compare(section).agreement is None
+
+
+def test_rows_of_the_papers_own_are_marked(fake_runs, tmp_path, write_report):
+    text = (EXPERIMENTS / "timesformer_schemes.yaml").read_text()
+    text = text[: text.index("table:")].replace("parts/", f"{EXPERIMENTS}/parts/") + text[text.index("table:") :]
+    reported = "  reported:\n    slow: {label: SlowFast <R101>, paper: {test/video_top1: 61.7}}\n"
+    (tmp_path / "timesformer_schemes.yaml").write_text(text + reported)
+    (section,) = collect([fake_runs], tmp_path)
+    assert cells(section)["SlowFast <R101>"][2:5] == ["61.7", "paper only", ""]
+    assert "SlowFast &lt;R101&gt;" in write_report(fake_runs, experiments=tmp_path)
+
+
+def test_the_papers_numbers_are_those_of_the_scales_data_set(tmp_path):
+    experiments = tmp_path / "experiments"
+    (experiments / "scale").mkdir(parents=True)
+    for name in ("big", "small"):
+        (experiments / "scale" / f"{name}.yaml").write_text(
+            "recipes: {TimeSformer: {paper: {trainer.max_epochs: 1}, released: {trainer.max_epochs: 2}}}\n"
+        )
+    rows = ", ".join(
+        f"{row}: {{paper: {{big: {{test/video_top1: 70}}, small: {{test/video_top1: 50}}}}}}" for row in ROWS
+    )
+    table = f"table: {{family: TimeSformer, rows: {{{rows}}}}}\n"
+    (experiments / "timesformer_schemes.yaml").write_text(table)
+    for scale, paper in (("small", "50.0"), ("big", "70.0"), ("small-released", "50.0"), ("elsewhere", "70.0")):
+        runs = tmp_path / scale
+        write_table_runs(runs, "timesformer_schemes", scale, seeds=1, rows=ROWS, videos=30)
+        (section,) = collect([runs], experiments)
+        assert section.table.scale == scale
+        assert cells(section)["space"][2] == paper
+
+
+@pytest.mark.parametrize(("below", "count"), [("", 6), ("fake", 6), ("fake/joint", 2), ("fake/joint/seed1", 1)])
+def test_any_folder_of_the_tree_can_be_given(fake_runs, below, count):
+    (section,) = collect([fake_runs / "timesformer_schemes" / below], EXPERIMENTS)
+    assert (section.table.name, section.table.scale) == ("timesformer_schemes", "fake")
+    assert sum(map(len, section.runs.values())) == count
+    twice = collect([fake_runs, fake_runs / "timesformer_schemes" / below], EXPERIMENTS)
+    assert sum(map(len, twice[0].runs.values())) == 6
+
+
+def test_pairs_are_paired_over_videos_whatever_order_they_were_kept_in(fake_runs):
+    found = read_findings(seed_dir(fake_runs))
+    order = np.random.default_rng(1).permutation(len(found.video))
+    task = found.tasks[""]
+    shuffled = TaskFindings(task.logits[order], task.target[order], task.classes)
+    write_findings(seed_dir(fake_runs), Findings(found.video[order], {"": shuffled}))
+    (section,) = collect([fake_runs], EXPERIMENTS)
+    compared = compare(section)
+    hits = {row: [read_findings(seed_dir(fake_runs, row, s)).tasks[""].hits() for s in (0, 1)] for row in ROWS}
+    hits["space"][0] = task.hits()
+    pair = next(pair for pair in compared.pairs if {pair.first, pair.second} == {"space", "divided"})
+    assert pair.first == "divided"  # the paper's better one
+    assert pair.paper == pytest.approx(59.5 - 36.6)
+    assert pair.difference == paired_difference(hits["divided"], hits["space"])
+    assert compared.agreement.rows == 3
+    assert len(compared.pairs) == 3
+
+
+def test_the_page_says_what_is_missing(fake_runs, write_report):
+    page = write_report(fake_runs)
+    assert "No predictions.npz" not in page and "Throughput not measured" not in page
+    (seed_dir(fake_runs, "joint") / FILE).unlink()
+    (seed_dir(fake_runs, "space") / "curves.csv").unlink()
+    (fake_runs / "timesformer_schemes/fake/throughput.json").unlink()
+    page = write_report(fake_runs)
+    assert "No predictions.npz of ST:" in page
+    assert "No curves.csv of S:" in page
+    assert "Throughput not measured" in page
+    assert re.search(r"python -m lit_video benchmark table --config \S+timesformer_schemes.yaml", page)
+
+
+def test_committed_results_make_a_page(write_report):
+    page = write_report(EXPERIMENTS.parent / "benchmarks" / "results")
+    for name in ("ablation_tw", "avletters", "timesformer_positions", "timesformer_schemes", "vivit_models"):
+        assert f"{name}, scale" in page
+
+
+class Links(HTMLParser):
+    """What a page would load, and its anchors; every element closed."""
+
+    VOID = {"meta", "link"}  # noqa: RUF012
+
+    def __init__(self):
+        super().__init__()
+        self.loads, self.ids, self.jumps, self.open = [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.ids += [given["id"]] if "id" in given else []
+        if tag == "a":
+            self.jumps.append(given["href"])
+        else:
+            self.loads += [given[key] for key in ("src", "href", "data", "srcset") if key in given]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_needs_nothing_beside_it(fake_runs, write_report):
+    page = write_report(fake_runs)
+    links = Links()
+    links.feed(page)
+    assert not links.open
+    assert all(load.startswith("data:") for load in links.loads)
+    assert not re.search(r"@import|url\(|https?://", page)
+    assert {jump.removeprefix("#") for jump in links.jumps} <= set(links.ids)
+    assert len(links.ids) == len(set(links.ids))
+
+
+def test_what_runs_are_called_cannot_change_the_page(fake_runs, write_report):
+    for row in ROWS:
+        for seed in (0, 1):
+            found = read_findings(seed_dir(fake_runs, row, seed))
+            task = found.tasks[""]
+            names = ["</script><script>alert(1)</script>", "<b>&", *task.classes[2:]]
+            write_findings(
+                seed_dir(fake_runs, row, seed),
+                Findings(found.video, {"": TaskFindings(task.logits, task.target, names)}),
+            )
+            change_result(seed_dir(fake_runs, row, seed), device="<img src=x onerror=alert(1)>", commit="<i>")
+    page = write_report(fake_runs)
+    assert "alert(1)</script>" not in page and "<img" not in page and "<i>" not in page
+    data = json.loads(re.search(r'<script type="application/json">(.*?)</script>', page)[1])
+    assert data["classes"][:2] == ["</script><script>alert(1)</script>", "<b>&"]
+
+
+def test_numbers_of_classes_are_those_of_the_predictions(fake_runs, write_report):
+    data = json.loads(re.search(r'<script type="application/json">(.*?)</script>', write_report(fake_runs))[1])
+    tasks = [read_findings(seed_dir(fake_runs, "joint", seed)).tasks[""] for seed in (0, 1)]
+    for i, value in enumerate(data["rows"][1]["top1"]):
+        each = [np.mean(task.logits[task.target == i].argmax(1) == i) for task in tasks]
+        assert value == pytest.approx(100 * np.mean(each), abs=0.01)
+    assert data["videos"] == [int((tasks[0].target == i).sum()) for i in range(8)]
+
+
+def test_several_tasks_have_a_matrix_and_classes_each(fake_runs, write_report):
+    for row in ROWS:
+        for seed in (0, 1):
+            found = read_findings(seed_dir(fake_runs, row, seed))
+            both = {"verb": found.tasks[""], "noun": found.tasks[""]}
+            write_findings(seed_dir(fake_runs, row, seed), Findings(found.video, both))
+    page = write_report(fake_runs)
+    assert page.count("two rows beside each other, verb") == page.count("two rows beside each other, noun") == 1
+    assert page.count('class="chart confusion"') == 2 * len(ROWS)
+
+
+def test_a_heat_map_holds_the_shares(fake_runs, write_report):
+    address = re.search(r'href="data:image/png;base64,([^"]+)"', write_report(fake_runs))[1]
+    alpha = np.asarray(Image.open(io.BytesIO(base64.b64decode(address))).convert("RGBA"))[..., 3]
+    counts = sum(read_findings(seed_dir(fake_runs, "space", seed)).tasks[""].confusion for seed in (0, 1))
+    assert np.abs(alpha / 255 - counts / counts.sum(1, keepdims=True)).max() < 0.01
+
+
+def test_the_command_imports_no_torch(fake_runs, tmp_path):
+    code = "import sys; from lit_video.__main__ import main as m; sys.exit(m(sys.argv[1:]) or 'torch' in sys.modules)"
+    args = ["report", str(fake_runs), "-o", str(tmp_path / "x.html"), "--experiments", str(EXPERIMENTS)]
+    done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_page_of_many_tables_stays_small(tmp_path, write_report):
+    write_table_runs(tmp_path / "runs", "avletters", classes=26, videos=260)
+    assert len(write_report(tmp_path / "runs").encode()) < 5e6 / 25

@@ -1,0 +1,166 @@
+"""The page in a real browser: what its script does, and that it fits narrow screens, dark screens and paper."""
+
+import base64
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from lit_video.__main__ import main
+from tests.fake_runs import EXPERIMENTS, write_table_runs
+
+selenium = pytest.importorskip("selenium.webdriver", reason="needs selenium (pip install selenium)")
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER), reason="needs chromium and chromedriver (apt-get install chromium chromium-driver)"
+)
+
+# background and text, as seen: (relative luminance of both) -> contrast as WCAG defines it
+CONTRAST = """
+const light = (colour) => {
+  const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3).map((x) => x / 255)
+    .map((x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const ground = light(getComputedStyle(document.body).backgroundColor);
+const ratio = (colour) => (Math.max(light(colour), ground) + 0.05) / (Math.min(light(colour), ground) + 0.05);
+const texts = [...document.querySelectorAll("p, td, th, dt, dd, a, caption, figcaption, .quiet, button")]
+  .filter((each) => !each.closest(".note, thead")).map((each) => ratio(getComputedStyle(each).color));
+const marks = [...document.querySelectorAll(".mark")].map((each) => ratio(getComputedStyle(each).fill));
+return [Math.min(...texts), Math.min(...marks), ground];
+"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    write_table_runs(folder / "runs", "timesformer_schemes", rows=["space", "joint", "divided", "local_global"])
+    write_table_runs(folder / "runs", "vivit_models", seeds=1, classes=40, videos=400, throughput=False)
+    path = folder / "report.html"
+    assert main(["report", str(folder / "runs"), "-o", str(path), "--experiments", str(EXPERIMENTS)]) == 0
+    return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    options = selenium.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = selenium.Chrome(options=options, service=selenium.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def show(chromium, page):
+    """Open the page with a width and a colour scheme; it must log nothing."""
+
+    def opened(width=1280, scheme="light", script=True):
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not script})
+        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": features})
+        chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        chromium.get_log("performance")
+        chromium.get(page)
+        return chromium
+
+    yield opened
+    chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    assert chromium.get_log("browser") == []
+
+
+def column(driver, index, table=0):
+    cells = "[...document.querySelectorAll('table.sortable')[arguments[0]].tBodies[0].rows]"
+    return driver.execute_script(f"return {cells}.map((row) => row.cells[arguments[1]].textContent)", table, index)
+
+
+def test_a_click_and_a_key_sort_a_table(show):
+    driver = show()
+    before = column(driver, 4)
+    buttons = driver.find_elements("css selector", "table.sortable")[0].find_elements("css selector", "thead button")
+    header = buttons[4].find_element("xpath", "..")
+    numbers = sorted(float(cell.split(" ")[0]) for cell in before if cell != "not run")
+    seen = []
+    for press in (buttons[4].click, lambda: buttons[4].send_keys("\n"), lambda: buttons[4].send_keys(" ")):
+        press()
+        seen.append((header.get_attribute("aria-sort"), column(driver, 4)))
+    assert [order for order, _ in seen] == ["ascending", "descending", "none"]
+    for (_, cells), expected in zip(seen, (numbers, numbers[::-1]), strict=False):
+        assert [float(cell.split(" ")[0]) for cell in cells[:-1]] == expected
+        assert cells[-1] == "not run"
+    assert seen[2][1] == before
+    buttons[0].click()
+    assert column(driver, 0) == sorted(column(driver, 0))
+    assert header.get_attribute("aria-sort") == "none"
+
+
+def bars(driver):
+    lines = "[...[...document.querySelectorAll('.classes')].at(-1).querySelectorAll('tbody tr')]"
+    return driver.execute_script(f"return {lines}.map((line) => [...line.cells].map((cell) => cell.textContent))")
+
+
+def test_the_script_draws_what_the_page_came_with_and_then_what_is_chosen(show):
+    static = bars(show(script=False))
+    driver = show()
+    assert bars(driver) == static
+    assert len(static) == 24  # of 40 classes
+    box = driver.find_elements("css selector", ".classes")[-1]
+    one, other = box.find_elements("css selector", "select")
+    names = [one.find_element("css selector", "option:checked").text for one in (one, other)]
+    for select, name in ((one, names[1]), (other, names[0])):
+        select.find_element("xpath", f"option[text()='{name}']").click()
+    assert [each.text for each in box.find_elements("css selector", ".named")] == names[::-1]
+    turned = {line[0]: float(line[3]) for line in bars(driver)}
+    shared = [line for line in static if line[0] in turned]
+    assert len(shared) > 12
+    assert all(turned[line[0]] == -float(line[3]) for line in shared)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280])
+def test_the_page_fits_and_can_be_read(show, width, scheme):
+    driver = show(width, scheme)
+    root = "document.documentElement"
+    assert driver.execute_script(f"return {root}.scrollWidth <= {root}.clientWidth && innerWidth") == width
+    text, mark, ground = driver.execute_script(CONTRAST)
+    assert text >= 4.5 and mark >= 3
+    assert (ground < 0.05) == (scheme == "dark")
+    asked = [entry["message"] for entry in driver.get_log("performance") if "requestWillBeSent" in entry["message"]]
+    urls = [url for message in asked for url in re.findall(r'"url":"([^"]+)"', message)]
+    assert urls and all(url.startswith(("file:", "data:")) for url in urls)
+
+
+def test_chart_labels_stay_inside_their_drawings(show):
+    outside = """
+    return [...document.querySelectorAll("svg.chart")].flatMap((svg) => {
+      const box = svg.getBoundingClientRect();
+      return [...svg.querySelectorAll("text")].filter((text) => {
+        const t = text.getBoundingClientRect();
+        return t.left < box.left - 1 || t.right > box.right + 1 || t.top < box.top - 1 || t.bottom > box.bottom + 1;
+      }).map((text) => text.textContent);
+    });"""
+    assert show().execute_script(outside) == []
+
+
+def test_paper_is_white_and_nothing_is_cut(show, tmp_path):
+    driver = show(scheme="dark")
+    dark = {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
+    size = {"width": 696, "height": 1000, "deviceScaleFactor": 1, "mobile": False}  # A4 less its margins
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= 696
+    assert driver.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not any(each.is_displayed() for each in driver.find_elements("css selector", "select"))
+    pdf = base64.b64decode(driver.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"])
+    assert pdf.startswith(b"%PDF")
+    if shutil.which("pdftotext"):
+        (tmp_path / "page.pdf").write_bytes(pdf)
+        words = subprocess.run(["pdftotext", "-layout", tmp_path / "page.pdf", "-"], capture_output=True, text=True)
+        pages = words.stdout.split("\f")
+        titles = ("Space-time attention schemes", "Model variants", "Accuracy against cost", "Cost of the schemes")
+        begins = [next(i for i, text in enumerate(pages) if text.strip().startswith(title)) for title in titles]
+        assert begins == sorted(set(begins))

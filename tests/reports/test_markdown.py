@@ -1,0 +1,94 @@
+"""REPRODUCE.md holds what the results say, nothing else, and is up to date."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lit_video.__main__ import main
+from tests.tables.test_tables import keep, write_result
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def experiments(table, tmp_path):
+    """A folder of experiments: the two rows with a header, another table without results, a scale."""
+    path, _ = table
+    folder = tmp_path / "experiments"
+    (folder / "scale").mkdir(parents=True)
+    (folder / "scale" / "ssv2.yaml").write_text("trainer: {max_epochs: 3}\n")
+    header = (
+        "# Two rows\n#\n#   python -m lit_video fit\n#       minutes. The first\n#       is blind.\n#   python -m x\n"
+    )
+    (folder / "two.yaml").write_text(header + path.read_text())
+    (folder / "other.yaml").write_text(path.read_text())
+    return folder
+
+
+def write(experiments, runs):
+    for row, share in (("first", 20), ("second", 80)):
+        folder = runs / "two/default" / row / "seed0"
+        write_result(folder, 0, float(share))
+        keep(folder, np.arange(100) < share)
+        result = json.loads((folder / "result.json").read_text())
+        (folder / "result.json").write_text(json.dumps(result | {"device": "a machine"}))
+    page = experiments.parent / "page.md"
+    return ["reproduce", "--experiments", str(experiments), "--results", str(runs), "-o", str(page)], page
+
+
+def test_the_page_says_what_was_run_and_what_was_not(experiments, tmp_path):
+    command, page = write(experiments, tmp_path / "runs")
+    assert main(command) == 0
+    text = page.read_text()
+    assert "| [two](#two-default) | a test | default | 2 of 2 | 0 | +1.00 | 1 / 0 / 0 | run |" in text
+    assert "| other | a test | default | 0 of 2 |  |  |  | not run |" in text
+    assert "Not run at all: the scales ssv2." in text
+    assert "## two (default)" in text
+    assert "commits abc; on a machine. Tested on 8 videos." in text
+    assert "*Expected:* minutes. The first is blind." in text
+    assert "| 2nd | first | +60.0 [" in text
+    assert "## other" not in text
+
+
+def test_the_page_compares_throughput_where_the_paper_prints_it(experiments, tmp_path):
+    command, page = write(experiments, tmp_path / "runs")
+    rates = {"clips_per_second": 2.0, "low": 1.0, "high": 3.0}
+    facts = {"commit": "abc", "device": "a machine", "repeats": 9, "command": "python -m lit_video benchmark table"}
+    rows = {"first": rates | {"ratio": 1.0}, "second": rates | {"ratio": 0.875}}
+    (tmp_path / "runs/two/default/throughput.json").write_text(json.dumps(facts | {"rows": rows}))
+    assert main(command) == 0
+    assert "0.875" not in page.read_text(), "the paper prints no rates"
+    path = experiments / "two.yaml"
+    path.write_text(path.read_text().replace("paper: {", "paper: {throughput: 200, "))
+    assert main(command) == 0
+    assert "| 2nd | 2 | 0.875 | 1.000 |" in page.read_text()
+
+
+def test_the_page_is_checked_against_the_results(experiments, tmp_path, capsys):
+    command, page = write(experiments, tmp_path / "runs")
+    assert main([*command, "--check"]) == 1
+    assert "out of date; run python -m lit_video reproduce" in capsys.readouterr().out
+    assert not page.exists()
+    assert main(command) == 0
+    assert main([*command, "--check"]) == 0
+    result = tmp_path / "runs/two/default/first/seed0/result.json"
+    result.write_text(result.read_text().replace("20.0", "21.0"))
+    assert main([*command, "--check"]) == 1
+
+
+def test_mistakes_are_told(experiments, tmp_path, capsys):
+    command, _ = write(experiments, tmp_path / "runs")
+    assert main(["reproduce", "--experiments", str(tmp_path / "none")]) == 2
+    assert "no YAML files there" in capsys.readouterr().err
+    assert main([*command[:-1], str(tmp_path / "none" / "page.md")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+    (tmp_path / "runs/two/default/first/seed0/predictions.npz").write_bytes(b"x")
+    assert main(command) == 2
+    assert "predictions.npz: damaged" in capsys.readouterr().err
+
+
+def test_the_repositorys_page_is_up_to_date(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    assert main(["reproduce", "--check"]) == 0, capsys.readouterr().out

@@ -1,0 +1,171 @@
+"""Experiments are data, and none of them rots: the numbers are the papers', every row runs (test_scales: builds)."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from lit_video.__main__ import main
+from lit_video.commands.fit import parse_request
+from lit_video.tables.reading import read_table
+from lit_video.training.cli import VideoCLI
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+AVLETTERS = EXPERIMENTS / "avletters.yaml"  # no paper's, and its videos are not in the repository
+TABLES = sorted(set(EXPERIMENTS.glob("*.yaml")) - {AVLETTERS})
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda path: path.stem)
+def test_every_table_says_its_source_and_its_command(table):
+    found = read_table([table])
+    assert "arXiv:" in found.source
+    assert "Table" in found.source or "Fig" in found.source
+    assert all(row.paper for row in found.rows) or "Fig" in found.source, "figures have no printed numbers"
+    assert all(row.paper for row in found.reported)
+    header = table.read_text().partition("\ntrainer:")[0]
+    assert f"--config experiments/{table.name}" in header
+    assert f"--config experiments/{table.name} --config experiments/scale/" in header
+    needs = ("GPU", "hardware and hours not given", "nothing is trained")
+    assert any(words in header for words in needs), "what the paper's scale needs"
+    labels = [row.label for row in [*found.rows, *found.reported]]
+    assert len(set(labels)) == len(labels)
+
+
+def fast_run(table, row, runs):
+    flags = ["--data.pairs=[4,1,1]", "--data.batch_size=8", "--data.num_workers=0", "--trainer.fast_dev_run=true"]
+    return main(["fit", "--config", str(table), "--row", row.name, "--runs", str(runs), *flags])
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda path: path.stem)
+def test_the_first_row_of_every_table_runs(table, tiny, tmp_path):
+    assert fast_run(table, read_table([table]).rows[0], tmp_path) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", TABLES, ids=lambda path: path.stem)
+def test_every_row_runs(table, tiny, tmp_path):
+    for row in read_table([table]).rows:
+        assert fast_run(table, row, tmp_path) == 0, row.name
+
+
+def test_every_row_of_avletters_runs_and_is_tested_in_every_order(letters, tmp_path):
+    for row in read_table([AVLETTERS]).rows:
+        flags = [f"--data.root={letters}", "--data.num_workers=0", "--trainer.max_epochs=1", "--trainer.logger=false"]
+        assert main(["fit", "--config", str(AVLETTERS), "--row", row.name, "--runs", str(tmp_path), *flags]) == 0
+        result = json.loads((tmp_path / "avletters" / "cpu" / row.name / "seed0" / "result.json").read_text())
+        assert result["video_counts"] == {split: {"listed": 8, "used": 8} for split in ("train", "val")}
+        assert result["test_videos"] == 8
+        assert result["test_broken"] == 0
+        assert {key.split("/")[0] for key in result["metrics"]} == {"test", "reversed", "shuffled", "static"}
+    assert main(["table", "--config", str(AVLETTERS), "--runs", str(tmp_path)]) == 0
+
+
+# X-ViT, arXiv:2106.05968, typed a second time: top-1 and top-5 of every row, those of the paper alone first
+XVIT = {
+    "ablation_tw": [(45.2, 71.4), (62.5, 87.8), (60.5, 86.4), (60.4, 86.2)],
+    "ablation_layers": [(61.7, 86.5), (61.6, 86.3), (61.2, 86.4), (62.6, 87.8)],
+    "ablation_ta": [(62.4, 87.8), (64.4, 89.3), (64.5, 89.3), (64.5, 89.3)],
+    "ablation_mixed": [(56.6, 83.5), (63.1, 88.8), (63.1, 88.8), (62.5, 88.6), (64.4, 89.3)],
+    "ablation_ratio": [(45.2,), (56.6,), (64.3,), (64.4,), (62.5,)],
+    "ablation_size": [(54.7, 82.8), (57.0, 84.6), (61.1, 88.0), (60.5, 87.4), (61.8, 88.3), (64.4, 89.3)],
+    "ablation_summary": [
+        (62.4, 87.8, 77.8, 93.7),
+        (63.7, 88.9, 78.7, 93.7),
+        (63.4, 88.9, 78.0, 93.2),
+        (64.4, 89.3, 78.5, 93.7),
+    ],
+    "xvit_k400": [
+        *[(73.5, 91.2), (73.7, 91.6), (76.1, 92.5), (74.7,), (77.7, 93.3), (79.2,), (79.2, 93.8), (79.4, 94.4)],
+        *[(78.7, 93.5), (79.8, 93.9), (80.4, 94.6)],
+        *[(80.7, 94.7), (80.6, 94.7), (78.5, 93.7), (79.4, 93.9), (80.2, 94.7), (80.7, 94.7)],
+    ],
+    "xvit_k600": [
+        *[(79.8, 94.4), (81.5, 95.6), (81.8, 95.1)],
+        *[(81.9, 95.5), (82.4, 96.0), (82.5, 95.6), (82.5, 95.4), (84.5, 96.3)],
+    ],
+    "xvit_ssv2": [
+        *[(48.8, 77.6), (61.7,), (63.3, 88.5), (64.2, 89.8), (64.7, 89.4), (65.1, 89.9)],
+        *[(62.4,), (65.4, 89.8), (64.4, 89.3), (66.2, 90.6), (67.2, 90.8), (66.4, 90.7)],
+    ],
+    "xvit_epic": [
+        *[(33.2, 60.2, 46.0), (35.3, 65.9, 45.4), (36.7, 66.0, 47.2), (38.3, 67.9, 49.0), (38.5, 65.6, 50.0)],
+        *[(44.0, 66.4, 56.8), (41.5, 66.7, 53.3), (44.3, 68.7, 56.4)],
+    ],
+    "xvit_throughput": [(312,), (304,)],
+}
+
+
+@pytest.mark.parametrize("name", XVIT)
+def test_the_numbers_of_xvits_tables_are_the_papers(name):
+    table = read_table([EXPERIMENTS / f"{name}.yaml"])
+    assert [tuple(row.paper.values()) for row in [*table.reported, *table.rows]] == XVIT[name]
+
+
+def test_every_table_of_xvit_is_there():
+    sources = " ".join(read_table([EXPERIMENTS / f"{name}.yaml"]).source for name in XVIT)
+    for number in ("1", "2a", "2b", "2c", "2d", "3", "4", "5", "6", "7", "8"):
+        assert f"Table {number} (" in sources, number
+
+
+BLIND = [
+    ("ablation_tw", "tw0"),
+    ("ablation_ratio", "none_average"),
+    ("ablation_ratio", "none"),
+    ("ablation_mixed", "nothing"),
+    ("timesformer_schemes", "space"),
+    ("timesformer_positions", "none"),
+    ("timesformer_positions", "space"),
+]
+SEEING = [
+    ("ablation_layers", "odd"),
+    ("ablation_layers", "second_half"),
+    ("ablation_ratio", "half"),
+    ("ablation_mixed", "key"),
+    ("timesformer_positions", "space_time"),
+    ("timesformer_schemes", "joint"),
+    ("vivit_models", "model1"),
+]
+
+
+def logits_of_pairs(table, row, tiny):
+    """Test logits of a row with random weights, of the videos as rendered and of the same played backwards."""
+    request = parse_request(["--config", str(EXPERIMENTS / f"{table}.yaml"), "--data.pairs=[1,1,2]", *FEW])
+    cli = VideoCLI(
+        [*request.row_args(read_table([EXPERIMENTS / f"{table}.yaml"]).row(row), 0), "--trainer.logger=false"]
+    )
+    model, data = cli.model.eval(), cli.datamodule
+    torch.manual_seed(0)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    data.prepare_data()
+    data.setup("test")
+    found = {}
+    for raw in data.test_dataloader():
+        batch = data.on_after_batch_transfer(raw, 0)
+        with torch.no_grad():
+            logits = model(batch["clip"])
+        for video, view, target, row_logits in zip(batch["video"], batch["view"], batch["target"], logits, strict=True):
+            found[int(video), int(view)] = (int(target), row_logits)
+    per_class = len(found) // 8
+    ordered = [found[key] for key in sorted(found)]
+    pairs = [ordered[2 * i * per_class : 2 * (i + 1) * per_class] for i in range(4)]
+    return [(a, b) for shape in pairs for a, b in zip(shape[:per_class], shape[per_class:], strict=True)]
+
+
+FEW = ["--data.num_workers=0", "--data.batch_size=8"]
+
+
+@pytest.mark.parametrize(("table", "row"), BLIND)
+def test_a_row_blind_to_order_cannot_pass_the_ceiling_of_appearance(table, row, tiny):
+    """Whatever its weights: it gives both videos of a pair the same logits, and they have different labels."""
+    pairs = logits_of_pairs(table, row, tiny)
+    assert len(pairs) >= 8
+    for (first, a), (second, b) in pairs:
+        assert second == first + 1
+        torch.testing.assert_close(a, b, atol=2e-5, rtol=2e-5)
+
+
+@pytest.mark.parametrize(("table", "row"), SEEING)
+def test_a_row_that_tells_order_gives_a_pair_different_logits(table, row, tiny):
+    assert max((a - b).abs().max() for (_, a), (_, b) in logits_of_pairs(table, row, tiny)) > 1e-3

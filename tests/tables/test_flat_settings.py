@@ -1,0 +1,71 @@
+"""Flat keys of a configuration, and those of a table's settings, are the same names."""
+
+import subprocess
+import sys
+
+import pytest
+
+from lit_video.tables.flat_settings import flat_key, flat_row, flat_settings
+
+CONFIG = {
+    "seed_everything": 3,
+    "trainer": {"max_epochs": 8, "callbacks": None, "precision": "bf16", "logger": {"class_path": "a.B"}},
+    "data": {
+        "class_path": "lit_video.datamodules.MovingShapes",
+        "init_args": {
+            "frames": 4,
+            "order": "forward",
+            "pairs": [2, 1, 1],
+            "sampling": {"class_path": "lit_video.datamodules.Dense", "init_args": {"seconds": 1.5}},
+        },
+    },
+    "model": {
+        "class_path": "lit_video.modules.ViViT",
+        "init_args": {"order": "space_time", "size": {"width": 16}, "pool": None, "layers": [], "exact": False},
+    },
+}
+
+
+def test_plain_settings_are_flat_and_the_model_wins():
+    assert flat_settings(CONFIG) == {
+        "max_epochs": 8,
+        "precision": "bf16",
+        "logger": "B",
+        "data": "MovingShapes",
+        "frames": 4,
+        "order": "space_time",
+        "pairs": "2,1,1",
+        "sampling": "Dense",
+        "sampling_seconds": 1.5,
+        "model": "ViViT",
+        "size_width": 16,
+        "exact": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("setting", "key"),
+    [
+        ("model.window", "window"),
+        ("model.init_args.window", "window"),
+        ("model.size.width", "size_width"),
+        ("data.sampling.init_args.seconds", "sampling_seconds"),
+        ("data.sampling", "sampling"),
+        ("trainer.max_epochs", "max_epochs"),
+        ("model", "model"),
+    ],
+)
+def test_the_key_of_a_tables_setting(setting, key):
+    assert flat_key(setting) == key
+
+
+def test_the_keys_of_a_row_are_those_of_its_run():
+    row = {"model": "ViViT", "model.size": {"width": 16}, "data.pairs": [2, 1, 1], "model.pool": None}
+    assert flat_row(row) == {"model": "ViViT", "size_width": 16, "pairs": "2,1,1"}
+    assert flat_row(row).items() <= flat_settings(CONFIG).items()
+
+
+def test_settings_need_no_torch():
+    modules = "sys, lit_video.tables.flat_settings, lit_video.utils.wandb_login"
+    code = f"import {modules}; assert not {{'torch', 'wandb'}} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,99 @@
+"""What a test leaves in a run's folder, held against torchmetrics and against the run's own metrics."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from torchmetrics.classification import MulticlassCalibrationError
+
+from lit_video.__main__ import main
+from lit_video.errors import UserError
+from lit_video.tables.learning_curve import read_curves
+from lit_video.tables.predictions import Findings, TaskFindings, read_findings, write_findings
+from lit_video.tables.statistics import calibration
+from lit_video.training.callbacks.predictions import class_rows
+
+
+@pytest.fixture
+def some():
+    rng = np.random.default_rng(0)
+    target = np.array([0, 0, 1, 1, 1, 2])  # no video of class 3
+    logits = rng.normal(size=(6, 4)).astype(np.float32)
+    return TaskFindings(logits, target, ["a", "b", "c", "d"])
+
+
+def test_findings_come_back_as_they_were(some, tmp_path):
+    verbs = TaskFindings(some.logits[:, :2].copy(), some.target % 2, ["open", "close, slowly"])
+    write_findings(tmp_path, Findings(np.arange(6), {"verb": verbs, "noun": some}))
+    back = read_findings(tmp_path)
+    assert list(back.tasks) == ["verb", "noun"]
+    np.testing.assert_array_equal(back.tasks["noun"].logits, some.logits)
+    assert back.tasks["verb"].classes == ["open", "close, slowly"]
+    np.testing.assert_array_equal(back.hits(), verbs.hits() & some.hits())
+
+
+def test_nothing_kept_is_none_and_a_damaged_file_is_told(some, tmp_path):
+    assert read_findings(tmp_path) is None
+    assert read_curves(tmp_path) == []
+    write_findings(tmp_path, Findings(np.arange(6), {"": some}))
+    whole = (tmp_path / "predictions.npz").read_bytes()
+    for damaged in (b"", b"no zip", whole[: len(whole) // 2]):
+        (tmp_path / "predictions.npz").write_bytes(damaged)
+        with pytest.raises(UserError, match=r"predictions\.npz: damaged"):
+            read_findings(tmp_path)
+    np.savez(tmp_path / "predictions.npz", video=np.arange(3), logits=some.logits, target=some.target)
+    with pytest.raises(UserError, match=r"predictions\.npz: damaged"):
+        read_findings(tmp_path)
+    (tmp_path / "curves.csv").write_text("epoch,step\n1,many\n")
+    with pytest.raises(UserError, match=r"curves\.csv: damaged"):
+        read_curves(tmp_path)
+
+
+def test_confusion_and_classes_count_every_video(some):
+    confusion = np.zeros((4, 4), int)
+    for logits, target in zip(some.logits, some.target, strict=True):
+        confusion[target, int(np.argmax(logits))] += 1
+    np.testing.assert_array_equal(some.confusion, confusion)
+    rows = class_rows("", some)
+    assert [row[1:3] for row in rows] == [("a", 2), ("b", 3), ("c", 1)]
+    assert [float(row[3]) for row in rows] == [round(100 * confusion[i, i] / n, 2) for i, n in enumerate((2, 3, 1))]
+    assert all(row[4] == "100.00" for row in rows), "four classes: all are among the likeliest five"
+
+
+def test_of_equal_logits_the_first_class_is_likelier():
+    task = TaskFindings(np.zeros((3, 3), np.float32), np.array([0, 1, 2]), ["a", "b", "c"])
+    assert task.hits().tolist() == [True, False, False]
+    assert task.hits(2).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("bins", [5, 15])
+def test_calibration_is_that_of_torchmetrics(bins):
+    rng = np.random.default_rng(1)
+    logits, target = 3 * rng.normal(size=(400, 6)).astype(np.float32), rng.integers(0, 6, 400)
+    task = TaskFindings(logits, target, list("abcdef"))
+    metric = MulticlassCalibrationError(6, n_bins=bins)
+    expected = 100 * float(metric(torch.tensor(logits).softmax(1), torch.tensor(target)))
+    found = calibration(task.probabilities, task.hits(), bins)
+    assert found.error == pytest.approx(expected, abs=1e-3)
+    assert found.count.sum() == 400
+
+
+def test_a_run_keeps_what_its_test_found(table, tiny, tmp_path):
+    flags = ["--data.test_orders=[static]", "--trainer.logger=false"]
+    assert main(["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path), *tiny, *flags]) == 0
+    run = tmp_path / "two/default/second/seed0"
+    result, found = json.loads((run / "result.json").read_text()), read_findings(run)
+    assert found.video.tolist() == list(range(8))
+    assert 100 * found.hits().mean() == result["metrics"]["test/video_top1"]
+    assert 100 * found.tasks[""].hits(5).mean() == result["metrics"]["test/video_top5"]
+    bins = calibration(found.tasks[""].probabilities, found.hits())
+    assert bins.error == pytest.approx(result["metrics"]["test/calibration_error"])
+    assert found.tasks[""].classes[0] == "disk moving left"
+    points = read_curves(run)
+    assert [point["epoch"] for point in points] == [1, 2]
+    assert points[-1]["step"] == result["steps"]
+    assert all({"train/loss", "val/clip_top1", "val/loss"} <= point.keys() for point in points)
+    assert (run / "confusion.png").stat().st_size > 5000
+    assert (run / "calibration.png").stat().st_size > 5000
+    assert (run / "classes.csv").read_text().startswith("task,class,videos,top1,top5\n,disk moving left,1,")

@@ -1,0 +1,258 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from lit_video.__main__ import main
+from lit_video.commands.fit import parse_request
+from lit_video.errors import UserError
+from lit_video.tables.predictions import Findings, TaskFindings, write_findings
+from lit_video.tables.reading import read_table
+from lit_video.tables.rendering import render, summary
+
+
+def write_result(folder, seed, top1, top5=90.0):
+    folder.mkdir(parents=True)
+    table, scale, row, _ = folder.parts[-4:]
+    result = {
+        "table": table,
+        "row": row,
+        "scale": scale,
+        "test_videos": 8,
+        "seed": seed,
+        "commit": "abc",
+        "params": 2_000_000,
+        "gmacs": 1.5,
+        "views": 3,
+        "seconds": 10.0 + seed,
+        "metrics": {"test/video_top1": top1, "test/video_top5": top5},
+    }
+    (folder / "result.json").write_text(json.dumps(result))
+
+
+def test_a_table_shows_mean_deviation_and_difference_of_what_was_run(table, tmp_path):
+    path, _ = table
+    runs = tmp_path / "runs"
+    for seed, top1 in enumerate((60.0, 64.0)):
+        write_result(runs / "two/default/second" / f"seed{seed}", seed, top1)
+    data = summary(read_table([path]), runs)
+    first, second = data["rows"]
+    assert first["metrics"]["test/video_top1"] == {"paper": 45.2, "ours": None, "std": None, "difference": None}
+    assert second["metrics"]["test/video_top1"]["ours"] == 62.0
+    assert second["metrics"]["test/video_top1"]["std"] == pytest.approx(2.8284, abs=1e-3)
+    assert second["metrics"]["test/video_top1"]["difference"] == pytest.approx(-0.5)
+    assert second["seeds"] == [0, 1]
+    assert summary(read_table([path]), runs, seeds=[1])["rows"][1]["metrics"]["test/video_top1"]["ours"] == 64.0
+
+
+def test_every_format_holds_the_numbers(table, tmp_path):
+    path, _ = table
+    write_result(tmp_path / "runs/two/default/second/seed0", 0, 61.0)
+    data = summary(read_table([path]), tmp_path / "runs")
+    assert json.loads(render(data, "json")) == json.loads(json.dumps(data))
+    for form in ("text", "markdown", "latex"):
+        text = render(data, form)
+        assert all(word in text for word in ("2nd", "62.5", "61.0", "-1.5", "not run", "2M")), form
+    widths = {line.count("|") for line in render(data, "markdown").splitlines()[2:]}
+    assert len(widths) == 1
+    latex = render(data, "latex").splitlines()
+    assert len({line.count("&") for line in latex if line.endswith((r"\\", r"\midrule")) and "&" in line}) == 1
+
+
+def test_overlays_name_the_scale(table, tmp_path):
+    path, _ = table
+    overlay = tmp_path / "big.yaml"
+    overlay.write_text("trainer: {max_epochs: 3}\n")
+    assert read_table([path]).scale == "default"
+    assert read_table([path, overlay]).scale == "big"
+
+
+def test_rows_are_found_by_name_and_by_index(table):
+    found = read_table([table[0]])
+    assert found.row("second") is found.row("1") is found.rows[1]
+    for wrong in ("third", "2", "-1", ""):
+        with pytest.raises(UserError, match="rows: first, second"):
+            found.row(wrong)
+
+
+def test_shared_settings_reach_every_row_and_a_row_wins(table):
+    path, rewrite = table
+    rewrite("model.window: 1}", "model.window: 1, model.ta_layers: 2}")
+    first, second = read_table([path]).rows
+    assert first.settings == {"model.ta_layers": 0, "model.window": 0}
+    assert second.settings == {"model.ta_layers": 2, "model.window": 1}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("    second:", "    first:", r"two.yaml, line 10: 'first' is given twice"),
+        ("title: Two rows", "title: [a", r"two.yaml, line \d+: expected"),
+        ("title: Two rows", "titel: x", r"two.yaml: table.titel: no such key"),
+        ("label: 2nd", "lable: 2nd", r"two.yaml: table.rows.second.lable: no such key"),
+        ("{model.window: 0}", "3", r"two.yaml: table.rows.first.set: expected keys and values"),
+        ("{model.window: 0}", "{modle.window: 0}", r"table.rows.first.set.modle.window: expected a setting such"),
+        ("{model.window: 0}", "{model: {size: 3}}", r"first.set.model: expected a setting such as model.window"),
+        ("{model.window: 0}", "{}, at: {ssv2: 3}", r"rows.first.at.ssv2: expected keys and values"),
+        ("{model.window: 0}", "{}, at: {ssv2: {window: 3}}", r"first.at.ssv2.window: expected a setting"),
+        ("test/video_top1: 45.2", "ssv2: {test/video_top1: x}", r"first.paper.ssv2.test/video_top1: expected a number"),
+        ("  rows:", "  reported: {x: {set: {}}}\n  rows:", r"table.reported.x.set: no such key; expected one of label"),
+        ("45.2", "many", r"table.rows.first.paper.test/video_top1: expected a number, got 'many'"),
+    ],
+)
+def test_a_wrong_table_is_told_with_file_and_key(table, old, new, message):
+    path, rewrite = table
+    rewrite(old, new)
+    with pytest.raises(UserError, match=message):
+        read_table([path])
+
+
+def test_missing_files_and_damaged_results_are_told(table, tmp_path, capsys):
+    path, _ = table
+    assert main(["table", "--config", str(tmp_path / "none.yaml")]) == 2
+    assert "none.yaml: no such file" in capsys.readouterr().err
+    (tmp_path / "runs/two/default/first/seed0").mkdir(parents=True)
+    result = tmp_path / "runs/two/default/first/seed0/result.json"
+    for content, message in (("{", "damaged; delete it"), ('{"seed": 0}', "of another version"), ("3", "of another")):
+        result.write_text(content)
+        assert main(["table", "--config", str(path), "--runs", str(tmp_path / "runs")]) == 2
+        assert f"result.json: {message}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("args", [["--help"], ["--version"], ["table", "--config", "experiments/ablation_tw.yaml"]])
+def test_light_commands_import_no_torch(args, tiny):
+    code = "import sys; from lit_video.__main__ import main as m; sys.exit(m(sys.argv[1:]) or 'torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+RECIPES = """\
+recipes:
+  xvit:
+    paper: {trainer.max_epochs: 35, model.dropout: 0.5, data.batch_size: 16}
+    released: {trainer.max_epochs: 30, model.dropout: 0.5}
+  timesformer:
+    paper: {model.drop_path: 0.1}
+"""
+
+
+@pytest.fixture
+def scaled(table, tmp_path):
+    """The two rows with a family and settings for a scale, and that scale's file."""
+    path, rewrite = table
+    rewrite(
+        "  set: {model.ta_layers: 0}", "  family: xvit\n  set: {model.dropout: 0.0}\n  at: {big: {model.patch: 32}}"
+    )
+    rewrite("set: {model.window: 1}", "set: {model.window: 1}, at: {big: {model.window: 3, model.dropout: 0.9}}")
+    overlay = tmp_path / "big.yaml"
+    overlay.write_text(RECIPES)
+    return path, rewrite, overlay
+
+
+def test_a_rows_settings_are_the_recipes_the_tables_and_its_own(scaled):
+    path, _, overlay = scaled
+    own, big = read_table([path]), read_table([path, overlay])
+    assert own.row("second").settings == {"model.dropout": 0.0, "model.window": 1}
+    paper = {"trainer.max_epochs": 35, "data.batch_size": 16, "model.dropout": 0.0, "model.patch": 32}
+    assert big.row("first").settings == paper | {"model.window": 0}
+    assert big.row("second").settings == paper | {"model.window": 3, "model.dropout": 0.9}
+    assert big.scale == read_table([path, overlay], "paper").scale == "big"
+
+
+def test_another_recipe_is_another_scale(scaled):
+    path, rewrite, overlay = scaled
+    released = read_table([path, overlay], "released")
+    assert released.scale == "big-released"
+    assert released.row("first").settings["trainer.max_epochs"] == 30
+    rewrite("{label: 2nd,", "{label: 2nd, family: timesformer,")
+    assert read_table([path, overlay]).row("second").settings["model.drop_path"] == 0.1
+    assert read_table([path, overlay], "released").row("first").settings["trainer.max_epochs"] == 30
+    assert read_table([path, overlay], "released").row("second").settings["model.drop_path"] == 0.1, "it has one only"
+    with pytest.raises(UserError, match=r"--recipe own: .*big.yaml: recipes.xvit has none; it has paper, released"):
+        read_table([path, overlay], "own")
+    rewrite("family: timesformer", "family: vivit")
+    with pytest.raises(
+        UserError, match=r"big.yaml: recipes: none for .*rows.second \(family 'vivit'\); families: xvit"
+    ):
+        read_table([path, overlay])
+    with pytest.raises(UserError, match="--recipe released: no file has recipes"):
+        read_table([path], "released")
+    overlay.write_text("recipes: {xvit: {paper: {dropout: 1}}}")
+    with pytest.raises(UserError, match=r"big.yaml: recipes.xvit.paper.dropout: expected a setting"):
+        read_table([path, overlay])
+
+
+def test_a_class_comes_before_the_settings_that_it_takes(scaled, tiny):
+    path, rewrite, overlay = scaled
+    rewrite("set: {model.window: 1}", "set: {model.attention: joint, model: TimeSformer}")
+    args = parse_request(["--config", str(path), "--config", str(overlay), "--row", "second"])
+    flags = args.row_args(args.rows[0], 0)
+    assert flags.index("--model=TimeSformer") < min(i for i, flag in enumerate(flags) if flag.startswith("--model."))
+
+
+def test_the_papers_numbers_are_those_of_the_scales_data_set(table, tmp_path):
+    path, rewrite = table
+    rewrite(
+        "paper: {test/video_top1: 62.5, test/video_top5: 87.8}",
+        "paper: {ssv2: {test/video_top1: 62.5, test/video_top5: 87.8}, k400: {test/video_top1: 78.0}}",
+    )
+    overlay = tmp_path / "k400.yaml"
+    overlay.write_text("trainer: {max_epochs: 3}\n")
+    ssv2 = {"test/video_top1": 62.5, "test/video_top5": 87.8, "K400 top1": 78.0}
+    assert read_table([path]).row("second").paper == ssv2
+    expected = {"test/video_top1": 78.0, "SSV2 top1": 62.5, "SSV2 top5": 87.8}
+    assert read_table([path, overlay]).row("second").paper == expected
+
+
+def test_rows_that_only_the_paper_has_are_shown_and_never_run(table, tmp_path, capsys):
+    path, rewrite = table
+    rewrite("  rows:", "  reported:\n    tea: {label: TEA, paper: {test/video_top1: 65.1}}\n  rows:")
+    found = read_table([path])
+    assert [row.name for row in found.rows] == ["first", "second"]
+    for form in ("text", "markdown", "latex"):
+        text = render(summary(found, tmp_path), form)
+        assert sum("paper only" in line for line in text.splitlines()) == 1
+        assert "65.1" in text
+    with pytest.raises(UserError, match="no row 'tea'"):
+        parse_request(["--config", str(path), "--row", "tea"])
+
+
+def keep(folder, hits):
+    """Predictions of two classes, right where ``hits`` says so."""
+    logits = np.stack([np.array(hits, np.float32), np.full(len(hits), 0.5, np.float32)], 1)
+    task = TaskFindings(logits, np.zeros(len(hits), np.int64), ["a", "b"])
+    write_findings(folder, Findings(np.arange(len(hits)), {"": task}))
+
+
+def test_a_table_says_how_far_it_agrees_with_the_paper(table, tmp_path):
+    path, _ = table
+    runs = tmp_path / "runs"
+    for row, share in (("first", 10), ("second", 90)):
+        folder = runs / f"two/default/{row}/seed0"
+        write_result(folder, 0, float(share))
+        keep(folder, np.arange(100) < share)
+    data = summary(read_table([path]), runs)
+    assert data["agreement"]["tau"] == 1.0
+    assert (data["agreement"]["supported"], data["agreement"]["contradicted"]) == (1, 0)
+    (pair,) = data["pairs"]
+    assert (pair["first"], pair["second"], pair["difference"]) == ("first", "second", 80.0)
+    assert 65 < pair["low"] < 80 < pair["high"] < 95
+    text = render(data, "text", pairs=True)
+    assert "Kendall's tau +1.00; of its 1 orderings our runs support 1, contradict 0, cannot decide 0" in text
+    assert "rows of one seed: of these trained models, not of the methods" in text
+    assert f"+80.0 [+{pair['low']:.1f}, +{pair['high']:.1f}]" in text
+
+
+def test_rows_tested_on_other_videos_are_not_compared(table, tmp_path):
+    path, _ = table
+    for row, videos in (("first", 10), ("second", 20)):
+        folder = tmp_path / f"two/default/{row}/seed0"
+        write_result(folder, 0, 50.0)
+        keep(folder, np.arange(videos) < 5)
+    data = summary(read_table([path]), tmp_path)
+    assert data["pairs"] == []
+    assert data["agreement"]["undecided"] == 1
+    assert "2nd > first (not comparable" in render(data, "text")

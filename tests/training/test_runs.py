@@ -1,0 +1,166 @@
+"""A row from YAML to result.json, in this process; resumption is exact."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+import torch
+import yaml
+from lightning import Callback
+
+from lit_video.__main__ import main
+from lit_video.commands.fit import parse_request
+from lit_video.tables.learning_curve import read_curves
+from lit_video.training.run import RunCLI
+
+FACTS = {"table", "row", "scale", "seed", "commit", "params", "gmacs", "views", "metrics", "test_videos", "steps"}
+FACTS |= {
+    "scheme",
+    "test_broken",
+    "video_counts",
+    "data_digest",
+    "seconds",
+    "device",
+    "versions",
+    "command",
+    "finished",
+}
+
+
+def fit(path, runs, flags, row="second"):
+    return main(["fit", "--config", str(path), "--row", row, "--runs", str(runs), *flags])
+
+
+@pytest.fixture
+def finished(table, tiny, tmp_path):
+    """A finished run's folder."""
+    assert fit(table[0], tmp_path / "runs", tiny) == 0
+    return tmp_path / "runs/two/default/second/seed0"
+
+
+def test_a_run_ends_with_a_whole_result(finished):
+    result = json.loads((finished / "result.json").read_text())
+    assert result.keys() == FACTS
+    assert result["test_videos"] == 8  # 1 pair of 4 shapes
+    assert result["steps"] == 2 * 16 // 4
+    assert set(result["metrics"]) == {"test/video_top1", "test/video_top5", "test/calibration_error"}
+    assert 0 <= result["metrics"]["test/video_top1"] <= result["metrics"]["test/video_top5"] <= 100
+    assert (result["table"], result["row"], result["seed"], result["views"]) == ("two", "second", 0, 3)
+    config = yaml.safe_load((finished / "config.yaml").read_text())
+    assert config["model"]["init_args"]["window"] == 1
+    assert config["seed_everything"] == 0
+
+
+def test_wandb_recorded_the_run_offline(finished):
+    (record,) = finished.glob("wandb/offline-run-*/*.wandb")
+    inspect = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", str(record)]
+    lines = subprocess.run(inspect, capture_output=True, text=True, check=True).stdout.splitlines()
+    text = "\n".join(lines)
+    records = [json.loads(line) for line in lines]
+    run = next(r for r in records if "run_group" in json.dumps(r))
+    assert '"two"' in json.dumps(run)
+    assert '"second"' in json.dumps(run)
+    for key in ("paper/test/video_top1", "62.5", "window", "commit"):
+        assert key in text, key
+    history = {key for r in records if r["type"] == "history" for key in r["history"]["item"]}
+    assert {"train/loss", "val/clip_top1", "test/video_top1"} <= history
+    config = {key: value for r in records if r["type"] == "config" for key, value in r["config"]["update"].items()}
+    assert config["views"] == 3, "the number of views, not the data set's way to cut them"
+    assert list(finished.glob("wandb/**/media/table/**/*.json")), "tables lie inside the run's folder"
+
+
+def test_a_finished_row_is_skipped_and_other_settings_are_refused(finished, table, tiny, capsys):
+    before = (finished / "result.json").read_bytes()
+    runs = finished.parents[3]
+    assert fit(table[0], runs, tiny) == 0
+    assert "finished, skipped" in capsys.readouterr().out
+    assert fit(table[0], runs, [*tiny, "--model.ratio=0.25"]) == 2
+    assert "was made with model.init_args.ratio = 0.5, now it is 0.25" in capsys.readouterr().err
+    assert (finished / "result.json").read_bytes() == before
+
+
+def test_a_damaged_checkpoint_is_set_aside_and_the_row_starts_over(finished, table, tiny, capsys):
+    expected = json.loads((finished / "result.json").read_text())["metrics"]
+    (finished / "result.json").unlink()
+    (finished / "last.ckpt").write_bytes(b"not a checkpoint")
+    assert fit(table[0], finished.parents[3], tiny) == 0
+    assert "last.ckpt: damaged" in capsys.readouterr().out
+    assert (finished / "last.damaged.ckpt").read_bytes() == b"not a checkpoint"
+    assert json.loads((finished / "result.json").read_text())["metrics"] == expected
+
+
+def test_the_kept_checkpoint_is_the_one_that_was_tested(finished, tiny, capsys):
+    expected = json.loads((finished / "result.json").read_text())["metrics"]
+    assert main(["test", "--config", str(finished / "config.yaml"), "--ckpt_path", str(finished / "last.ckpt")]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(rf"test/video_top1\W+{expected['test/video_top1']}", printed)
+    assert re.search(rf"test/video_top5\W+{expected['test/video_top5']}", printed)
+
+
+def test_a_run_killed_between_training_and_result_only_tests(finished, table, tiny, capsys):
+    expected = json.loads((finished / "result.json").read_text())
+    (finished / "result.json").unlink()
+    assert fit(table[0], finished.parents[3], tiny) == 0
+    result = json.loads((finished / "result.json").read_text())
+    assert (result["metrics"], result["steps"]) == (expected["metrics"], expected["steps"])
+    assert "step 8/8" not in capsys.readouterr().out.split("going on from")[1]
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no checkpoint"])
+def test_a_checkpoint_that_cannot_be_tested_is_told(finished, content, tiny, capsys):
+    path = finished / "other.ckpt"
+    if content is not None:
+        path.write_bytes(content)
+    capsys.readouterr()
+    assert main(["test", "--config", str(finished / "config.yaml"), "--ckpt_path", str(path)]) == 2
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len([line for line in lines if line.startswith("error: --ckpt_path: ")]) == 1
+    assert "Traceback" not in "".join(lines)
+
+
+class SaveEveryStep(Callback):
+    """Keeps a checkpoint of every step of an uninterrupted run, saved where ModelCheckpoint saves its own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
+        trainer.save_checkpoint(self.folder / f"step{trainer.global_step}.ckpt")
+
+
+def train(table, runs, flags, save_to=None, resume=None):
+    """Weights after training a row, from the start or from a checkpoint."""
+    request = parse_request(["--config", str(table), "--row", "second", "--runs", str(runs), *flags])
+    row = request.rows[0]
+    run_dir = request.table.run_dir(runs, row, 0)
+    cli = RunCLI(request.row_args(row, 0), {"seed": 0, "table": "two", "row": "second", "scale": "x"}, row, run_dir)
+    run_dir.mkdir(parents=True)
+    if save_to:
+        cli.trainer.callbacks.append(SaveEveryStep(save_to))
+    cli.trainer.fit(cli.model, cli.datamodule, ckpt_path=resume, weights_only=False)
+    return cli.model.network.state_dict(), cli.trainer.global_step
+
+
+PLAIN = ["--data.augmentation.policy=rand"]
+RELEASED = ["--data.augmentation.policy=timm-v0", "--data.augmentation.crop=multiscale"]
+RELEASED += ["--data.augmentation.cutmix=1.0", "--data.sampling=Segments"]
+
+
+@pytest.mark.parametrize(("workers", "recipe"), [(0, PLAIN), (2, RELEASED)], ids=["0", "2"])
+def test_training_resumed_at_any_step_ends_with_the_same_weights(table, tiny, tmp_path, workers, recipe):
+    # dropout, stochastic depth, erasing, mixup and cutmix: everything that draws random numbers
+    flags = [*tiny, "--trainer.logger=false", f"--data.num_workers={workers}", "--model.drop_path=0.2"]
+    flags += ["--data.augmentation.mixup=0.4", "--data.augmentation.erasing=0.5", *recipe]
+    expected, steps = train(table[0], tmp_path / "a", flags, save_to=tmp_path)
+    assert steps == 8
+    for step in range(1, steps):
+        resumed, total = train(table[0], tmp_path / f"b{step}", flags, resume=tmp_path / f"step{step}.ckpt")
+        assert total == steps
+        for key, value in expected.items():
+            assert torch.equal(resumed[key], value), f"{key} after resuming at step {step}"
+        whole, curve = (read_curves(next((tmp_path / name).rglob("curves.csv")).parent) for name in ("a", f"b{step}"))
+        assert [point["train/loss"] for point in curve] == [point["train/loss"] for point in whole]
+        assert curve[1] == whole[1]
+        assert curve[0] == whole[0] or step == steps // 2, "after an epoch's last step Lightning skips its validation"

@@ -1,0 +1,149 @@
+"""What a run leaves for W&B, read back from its offline record; every name in a dashboard is one of these."""
+
+import csv
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from lit_video.__main__ import main
+from lit_video.commands.fit import parse_request
+from lit_video.reports.wandb.panels import named
+from lit_video.reports.wandb.report import table_panels
+from lit_video.reports.wandb.workspace import build_workspace
+from lit_video.tables.flat_settings import flat_row, flat_settings
+from lit_video.tables.predictions import Findings, TaskFindings, read_findings, write_findings
+from lit_video.tables.reading import read_table
+from lit_video.training.run import build_row
+from lit_video.training.wandb_media import CHARTED_CLASSES, tracked_findings
+
+EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
+
+
+@dataclass
+class Record:
+    """Config, history keys, summary and media files of an offline run."""
+
+    config: dict
+    history: set
+    summary: dict
+    tables: dict
+    folder: Path
+    run: dict
+
+
+def read_record(run_dir):
+    (path,) = run_dir.glob("wandb/offline-run-*/*.wandb")
+    inspect = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", str(path)]
+    lines = subprocess.run(inspect, capture_output=True, text=True, check=True).stdout.splitlines()
+    record = Record({}, set(), {}, {}, path.parent, {})
+    for line in map(json.loads, lines):
+        content = line.get(line["type"], {})
+        if line["type"] == "run":
+            record.run = content
+        elif line["type"] == "config":
+            record.config |= content["update"]
+        elif line["type"] == "history":
+            record.history |= content["item"].keys()
+        elif line["type"] == "summary":
+            record.summary |= content.get("update", {})
+    media = path.parent / "files" / "media" / "table"
+    for file in media.rglob("*.table.json"):
+        name = str(file.relative_to(media)).rpartition("_")[0].rpartition("_")[0]
+        record.tables[name] = json.loads(file.read_text())
+    return record
+
+
+@pytest.fixture
+def record(table, tiny, tmp_path):
+    """The record of a run, and its folder."""
+    folder = tmp_path / "runs/two/default/second/seed0"
+    assert main(["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path / "runs"), *tiny]) == 0
+    return read_record(folder), folder
+
+
+def test_a_run_carries_what_dashboards_look_up(record, table):
+    carries_its_facts(*record)
+    carries_what_panels_name(record[0], read_table([table[0]]))
+    keeps_what_the_test_found(*record)
+
+
+def carries_its_facts(record, run_dir):
+    result = json.loads((run_dir / "result.json").read_text())
+    expected = {key: result[key] for key in ("table", "row", "scale", "seed", "commit", "params", "views", "scheme")}
+    assert expected == {key: record.config[key] for key in expected}
+    assert record.config["gmacs"] == pytest.approx(result["gmacs"])
+    assert (record.config["scheme"], record.config["window"], record.config["frames"]) == ("X-ViT", 1, 4)
+    assert (record.config["size_width"], record.config["mixed"]) == (16, "key,value"), "not Lightning's of that name"
+    assert record.config["cli"]["model"]["init_args"]["mixed"] == ["key", "value"]
+    assert (record.run["run_group"], record.run["display_name"]) == ("two", "second")
+    assert record.run["tags"] == ["two", "default", "second", "X-ViT", "seed0"]
+    for key, value in result["metrics"].items():
+        assert record.summary[key] == pytest.approx(value)
+
+
+def carries_what_panels_name(record, table):
+    logged = {"config": record.config.keys(), "history": record.history, "table": record.tables.keys()}
+    logged["summary"] = record.summary.keys()
+    logged["media"] = {key.removesuffix("._type") for key in record.history if key.startswith("figures/")}
+    sections = build_workspace([table], "", "p").sections
+    panels = [*table_panels(table), *(panel for section in sections for panel in section.panels)]
+    names = {name for panel in panels for name in named(panel)}
+    assert len(names) > 20
+    for kind, key in (name.split(" ", 1) for name in names):
+        assert key in logged[kind], f"no {kind} {key} is logged"
+
+
+def keeps_what_the_test_found(record, run_dir):
+    for name in ("confusion", "calibration", "attention"):
+        (copy,) = (record.folder / "files/media/images/figures").glob(f"{name}_*.png")
+        assert copy.read_bytes() == (run_dir / f"{name}.png").read_bytes()
+    with (run_dir / "classes.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    logged = record.tables["test/classes"]
+    assert logged["columns"] == ["task", "class", "videos", "top1", "top5"]
+    assert [row["class"] for row in rows] == [row[1] for row in logged["data"]]
+    assert [[float(row[key]) for key in logged["columns"][2:]] for row in rows] == [r[2:] for r in logged["data"]]
+    confusion = read_findings(run_dir).tasks[""].confusion
+    counts = [cell for _, _, cell in record.tables["test/confusion_matrix_table"]["data"]]
+    assert counts == confusion.flatten().tolist()
+    assert sum(counts) == 8
+
+
+def findings(classes, tasks=("",)):
+    target = np.arange(6) % classes
+    of_task = TaskFindings(np.eye(classes, dtype=np.float32)[target[::-1]], target, [f"c{i}" for i in range(classes)])
+    return Findings(np.arange(6), dict.fromkeys(tasks, of_task))
+
+
+def test_every_task_has_its_own_chart(tmp_path):
+    write_findings(tmp_path, findings(3, ("verb", "noun")))
+    assert tracked_findings(tmp_path).keys() == {"test/confusion_matrix_verb", "test/confusion_matrix_noun"}
+
+
+def test_a_chart_of_more_classes_than_can_be_shown_is_left_to_the_figure(tmp_path):
+    Image.new("RGB", (5, 4)).save(tmp_path / "confusion.png")
+    write_findings(tmp_path, findings(CHARTED_CLASSES + 1))
+    assert tracked_findings(tmp_path).keys() == {"figures/confusion"}
+    write_findings(tmp_path, findings(CHARTED_CLASSES))
+    assert tracked_findings(tmp_path).keys() == {"figures/confusion", "test/confusion_matrix"}
+
+
+def test_a_run_that_kept_nothing_logs_nothing(tmp_path):
+    assert tracked_findings(tmp_path) == {}
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_what_a_table_varies_is_a_flat_key_of_its_runs(path, tiny, letters):
+    elsewhere = [f"--data.root={letters}"] if path.stem == "avletters" else []
+    asked = parse_request(["--config", str(path), *elsewhere])
+    for row in asked.rows:
+        flat = flat_settings(build_row(asked, row, 0).resolved())
+        for name, value in row.settings.items():
+            for key, plain in flat_row({name: value}).items():
+                assert flat[key] == plain, name

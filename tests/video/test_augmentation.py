@@ -1,0 +1,239 @@
+"""What a loader's worker does with the frames of a clip."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+from torchvision.transforms.v2 import functional as F
+
+from lit_video.video.augmentation import Augmentation, EvaluationViews, TrainingView
+from lit_video.video.crops import CROP_SHARE
+from lit_video.video.seeding import seeded
+
+PLAIN = dict(policy="none", erasing=0, smoothing=0)
+POLICIES = ["auto", "rand", "timm-v0", "vivit-rand"]
+SIZES = {"wide": (180, 240), "tall": (240, 180), "square": (200, 200)}
+
+
+def ruler(height, width, frames=1):
+    """Frames whose red channel is the row and whose green channel the column: a crop tells where it was cut."""
+    rows, columns = np.mgrid[0:height, 0:width]
+    picture = np.stack([rows, columns, np.full_like(rows, 77)], axis=-1).astype(np.uint8)
+    return np.repeat(picture[None], frames, axis=0)
+
+
+def photo(height, width, frames=1, seed=0):
+    """Smooth colours, other ones in every frame."""
+    coarse = torch.from_numpy(np.random.default_rng(seed).integers(0, 256, (frames, 3, 5, 5), dtype=np.uint8))
+    return F.resize(coarse, [height, width]).permute(0, 2, 3, 1).numpy()
+
+
+def place(clip):
+    """Edges of the crop that a resized ruler shows: top, bottom, left, right, in source pixels."""
+    side = clip.shape[-1]
+    edges = []
+    for line in (clip[0, 0, 0].float().mean(1), clip[0, 0, 1].float().mean(0)):
+        # the centres of the first and the last output pixel lie half an output pixel inside the crop; the resize is
+        # not quite linear there, so the inner pixels are the ones extended
+        step = (line[-3] - line[2]) / (side - 5)
+        edges += [float(line[2] - 2.5 * step + 0.5), float(line[-3] + 2.5 * step + 0.5)]
+    return edges
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("policy", ["none", *POLICIES])
+def test_training_view_has_shape_and_type(name, policy):
+    view = TrainingView(Augmentation(policy=policy), 24)
+    for _ in range(10):
+        clip = view(photo(*SIZES[name], frames=5))
+        assert clip.shape == (1, 5, 3, 24, 24)
+        assert clip.dtype == torch.uint8
+        assert clip.is_contiguous()
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("scale", [(0.875, 0.875), (0.9, 0.9), (1.3, 1.3), (0.9, 1.3)])
+def test_training_crop_is_square_has_the_drawn_size_and_lies_inside_the_frame(name, scale):
+    random.seed(0)
+    height, width = SIZES[name]
+    frames = ruler(height, width)
+    view = TrainingView(Augmentation(scale=scale, **PLAIN), 32)
+    largest, smallest = (min(height, width) * CROP_SHARE / scale[i] for i in (0, 1))
+    for _ in range(100):
+        top, bottom, left, right = place(view(frames))
+        assert top > -1
+        assert left > -1
+        assert bottom < height + 1
+        assert right < width + 1
+        assert bottom - top == pytest.approx(right - left, abs=2)
+        assert smallest - 2 < bottom - top < largest + 2
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_training_crops_reach_every_edge(name):
+    random.seed(0)
+    height, width = SIZES[name]
+    view = TrainingView(Augmentation(scale=(1.3, 1.3), **PLAIN), 32)
+    places = np.array([place(view(ruler(height, width))) for _ in range(400)])
+    assert places.min(0)[[0, 2]] == pytest.approx([0, 0], abs=3)
+    assert places.max(0)[[1, 3]] == pytest.approx([height, width], abs=3)
+    # and lie in the middle on average: the widest range, 119 pixels, has a standard error of 1.7
+    assert places[:, :2].mean() == pytest.approx(height / 2, abs=8)
+    assert places[:, 2:].mean() == pytest.approx(width / 2, abs=8)
+
+
+def test_training_scale_is_uniform():
+    random.seed(0)
+    view = TrainingView(Augmentation(scale=(0.9, 1.3), **PLAIN), 32)
+    edges = [place(view(ruler(200, 240))) for _ in range(600)]
+    scales = sorted(200 * CROP_SHARE / (bottom - top) for top, bottom, _, _ in edges)
+    for share in (0.1, 0.25, 0.5, 0.75, 0.9):
+        # standard deviation of a quantile of 600 draws: at most 0.0082
+        assert scales[int(share * 600)] == pytest.approx(0.9 + 0.4 * share, abs=0.04)
+
+
+def test_all_frames_of_a_training_clip_are_cut_alike():
+    random.seed(0)
+    view = TrainingView(Augmentation(**PLAIN), 16)
+    for _ in range(20):
+        clip = view(ruler(60, 90, frames=6))
+        assert (clip == clip[:, :1]).all()
+
+
+@pytest.mark.parametrize(("probability", "low", "high"), [(0.0, 0, 0), (0.3, 210, 390), (1.0, 1000, 1000)])
+def test_flip_has_its_probability_and_turns_all_frames(probability, low, high):
+    random.seed(0)
+    view = TrainingView(Augmentation(flip=probability, **PLAIN), 8)
+    flips = 0
+    for _ in range(1000):
+        columns = view(ruler(40, 50, frames=2))[0, :, 1].float()
+        falling = columns[..., 0] > columns[..., -1]
+        assert falling.all() or not falling.any()
+        flips += int(falling.all())
+    # of 1000 with probability 0.3: standard deviation 14.5
+    assert low <= flips <= high
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_policy_treats_all_frames_alike_and_does_something(policy):
+    view = TrainingView(Augmentation(scale=(1.0, 1.0), policy=policy), 32)
+    plain = TrainingView(Augmentation(scale=(1.0, 1.0), policy="none"), 32)
+    still = np.repeat(photo(40, 40), 4, axis=0)
+    changed = 0
+    for seed in range(60):
+        with seeded(seed):
+            clip = view(still)
+        with seeded(seed):
+            before = plain(still)
+        assert (clip == clip[:, :1]).all()
+        changed += int(not torch.equal(clip, before))
+    assert changed > 30
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_policy_draws_once_for_the_clip_and_mixes_no_frames(policy):
+    view = TrainingView(Augmentation(policy=policy), 24)
+    film = photo(40, 60, frames=5)
+    for seed in range(40):
+        with seeded(seed):
+            clip = view(film)
+        for i in range(5):
+            with seeded(seed):
+                alone = view(film[i : i + 1])
+            assert torch.equal(clip[:, i : i + 1], alone)
+
+
+@pytest.mark.parametrize("policy", ["none", *POLICIES])
+def test_a_training_view_is_a_function_of_the_seed(policy):
+    view = TrainingView(Augmentation(policy=policy, flip=0.5), 24)
+    film = photo(60, 80, frames=3)
+    clips = []
+    for seed in (0, 1, 0):
+        with seeded(seed):
+            clips.append(view(film))
+    assert torch.equal(clips[0], clips[2])
+    assert not torch.equal(clips[0], clips[1])
+
+
+def crop_then_resize(frames, top, left, crop, side):
+    window = torch.from_numpy(frames[:, top : top + crop, left : left + crop].copy()).permute(0, 3, 1, 2).contiguous()
+    return F.resize(window, [side, side], antialias=True)
+
+
+@pytest.mark.parametrize(
+    ("size", "corners"),
+    [
+        ((60, 100), [(0, 0), (0, 20), (0, 40)]),  # left, centre, right
+        ((100, 60), [(0, 0), (20, 0), (40, 0)]),  # top, centre, bottom
+        ((60, 60), [(0, 0), (0, 0), (0, 0)]),
+    ],
+)
+def test_three_crops_are_both_ends_and_the_centre_of_the_longer_side(size, corners):
+    frames = photo(*size, frames=3)
+    views = EvaluationViews(3, 24)(frames)
+    assert views.shape == (3, 3, 3, 24, 24)
+    assert views.dtype == torch.uint8
+    for view, (top, left) in zip(views, corners, strict=True):
+        # two memory layouts of the uint8 resize may round one apart
+        difference = view.int() - crop_then_resize(frames, top, left, 60, 24).int()
+        assert difference.abs().max() <= 1
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_one_crop_is_the_centre(name):
+    height, width = SIZES[name]
+    short = min(height, width)
+    top, bottom, left, right = place(EvaluationViews(1, 32)(ruler(height, width)))
+    assert (bottom - top, right - left) == pytest.approx((short, short), abs=2)
+    assert (top + bottom, left + right) == pytest.approx((height, width), abs=2)
+    assert torch.equal(EvaluationViews(1, 32)(ruler(height, width))[0], EvaluationViews(3, 32)(ruler(height, width))[1])
+
+
+def test_many_crops_step_evenly():
+    frames = ruler(60, 180)
+    lefts = [place(view[None])[2] for view in EvaluationViews(5, 30)(frames)]
+    assert lefts == pytest.approx([0, 30, 60, 90, 120], abs=1.5)
+
+
+def test_evaluation_views_draw_nothing():
+    random.seed(0)
+    torch.manual_seed(0)
+    before = random.getstate(), torch.get_rng_state()
+    frames = photo(60, 90, frames=2)
+    first = EvaluationViews(3, 24)(frames)
+    assert torch.equal(EvaluationViews(3, 24)(frames), first)
+    assert random.getstate() == before[0]
+    assert torch.equal(torch.get_rng_state(), before[1])
+
+
+def test_views_leave_the_frames_as_they_were():
+    frames = photo(60, 90, frames=2)
+    before = frames.copy()
+    EvaluationViews(3, 90)(frames)
+    TrainingView(Augmentation(policy="rand", flip=1.0), 24)(frames)
+    assert np.array_equal(frames, before)
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3])
+def test_views_take_rotated_frames_whose_memory_runs_backwards(turns):
+    frames = np.rot90(photo(60, 90, frames=2), turns, axes=(1, 2))
+    views = EvaluationViews(3, 24)(frames)
+    assert torch.equal(views, EvaluationViews(3, 24)(np.ascontiguousarray(frames)))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        dict(scale=(0.8, 1.3)),
+        dict(scale=(1.3, 0.9)),
+        dict(flip=1.5),
+        dict(erasing=-0.1),
+        dict(smoothing=2),
+        dict(mixup=-1),
+    ],
+)
+def test_impossible_augmentation_is_refused_by_name(wrong):
+    (name,) = wrong
+    with pytest.raises(ValueError, match=f"^{name} is "):
+        Augmentation(**wrong)

@@ -1,0 +1,225 @@
+"""Every broken video ends as defined: decoded right, or reported by path and reason; no other video takes its place."""
+
+import av
+import numpy as np
+import pytest
+import torch
+from lightning import Trainer
+
+from lit_video.datamodules import VideoDataModule
+from lit_video.errors import UserError
+from lit_video.modules import XViT
+from lit_video.network.vit import ViTSize
+from lit_video.video.augmentation import Augmentation
+from lit_video.video.batch import evaluation_batch, training_batch
+from lit_video.video.clips import VideoRecord
+from lit_video.video.decoding import DecodeError, decode, frame_table
+from lit_video.video.probe import probe
+from tests.video.bad_files import ZOO, build, flip_bits, write
+
+SOUND = {name for name, animal in ZOO.items() if animal.frames}
+
+
+@pytest.fixture(scope="session")
+def zoo(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("zoo"))
+
+
+def animal_path(zoo, name):
+    if name not in zoo:
+        pytest.skip("root can read everything")
+    return zoo[name]
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_every_animal_is_decoded_right_or_refused_by_path_and_reason(zoo, name):
+    path, animal = animal_path(zoo, name), ZOO[name]
+    if animal.frames:
+        with av.open(str(path)) as container:
+            expected = [np.rot90(f.to_ndarray(format="rgb24"), f.rotation // 90) for f in container.decode(video=0)]
+        assert frame_table(path).count == len(expected) == animal.frames
+        assert np.array_equal(decode(path, range(animal.frames)), np.stack(expected))
+        return
+    with pytest.raises(DecodeError) as error:
+        decode(path, [0, frame_table(path).count - 1])
+    assert str(error.value).startswith(f"{path}: ")
+    assert animal.reason in str(error.value)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_data_check_finds_every_broken_one(zoo, name):
+    found = probe(animal_path(zoo, name), name, every_frame=True)
+    if name in SOUND:
+        assert (found.status, found.frames) == ("ok", ZOO[name].frames)
+    else:
+        assert found.status == ("missing" if name == "missing.mp4" else "broken")
+        assert found.reason
+        assert probe(zoo[name], name, every_frame=False).status == "ok" or not ZOO[name].decode
+
+
+def test_flipped_bits_are_found_by_decoding_all_and_give_the_decoders_pixels_or_an_error(tmp_path):
+    path = tmp_path / "flipped.mp4"
+    flip_bits(path)
+    assert probe(path, "x", every_frame=False).status == "ok"
+    assert probe(path, "x", every_frame=True).status == "broken"
+    for i in range(frame_table(path).count):
+        try:
+            assert decode(path, [i]).shape == (1, 48, 64, 3)
+        except DecodeError as error:
+            assert str(path) in str(error)
+
+
+class Videos(VideoDataModule):
+    """The same videos in every split; the class of a video is its number."""
+
+    def __init__(self, paths, classes=64, **kwargs):
+        given = dict(frames=2, image_size=16, batch_size=4, num_workers=0, test_crops=2, test_clips=2)
+        super().__init__(**given | kwargs)
+        self.paths, self.classes = list(paths), classes
+
+    @property
+    def class_names(self):
+        return [str(i) for i in range(self.classes)]
+
+    def records(self, split):
+        return [VideoRecord(path, i) for i, path in enumerate(self.paths)]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("split", ["train", "val", "test"])
+def test_loaders_pass_over_broken_videos_and_put_none_in_their_place(zoo, workers, split):
+    data = Videos(zoo.values(), broken="report", num_workers=workers, batch_size=1)
+    seen = {}
+    for raw in getattr(data, f"{split}_dataloader")():
+        name = list(zoo)[int(raw["video"])]
+        seen.setdefault(name, []).append(raw["broken"][0])
+        assert int(raw["label"]) == int(raw["video"])
+        assert bool(raw["clip"].any()) == (not raw["broken"][0])
+    assert {name: len(reasons) for name, reasons in seen.items()} == dict.fromkeys(zoo, 2 if split == "test" else 1)
+    for name, reasons in seen.items():
+        if not ZOO[name].decode:  # of the clips of that one some can be read
+            assert all(r.startswith(f"{zoo[name]}: ") and ZOO[name].reason in r for r in reasons) != (name in SOUND)
+            assert any(reasons) != (name in SOUND)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_under_fail_the_first_broken_video_ends_it_by_path(zoo, workers):
+    data = Videos([zoo["one_frame.mp4"], zoo["text.mp4"]], broken="fail", num_workers=workers, batch_size=1)
+    loader = iter(data.val_dataloader())
+    assert next(loader)["broken"] == [""]
+    with pytest.raises(DecodeError, match=r"text\.mp4: Invalid data"):
+        next(loader)
+
+
+def model(classes=64):
+    torch.manual_seed(0)
+    return XViT(classes, 2, 16, ViTSize(16, 1, 2), patch=8)
+
+
+def trainer(**kwargs):
+    quiet = dict(logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False)
+    return Trainer(accelerator="cpu", **quiet, **kwargs)
+
+
+@pytest.fixture
+def ten(tmp_path):
+    """Nine sound videos and a broken one."""
+    paths = [tmp_path / f"{i}.mp4" for i in range(10)]
+    for path in paths[:9]:
+        write(path, frames=4)
+    paths[9].write_text("no video")
+    return paths
+
+
+@pytest.mark.parametrize(("policy", "percent", "ends"), [("skip", 10, 0), ("skip", 9.9, 1), ("report", 0, 0)])
+def test_skip_allows_its_share_of_broken_videos_and_report_any(ten, policy, percent, ends):
+    data = Videos(ten, broken=policy, broken_percent=percent)
+    if ends:
+        with pytest.raises(UserError, match=r"data.broken_percent: 10.0 % of the test videos.*9\.mp4: Invalid data"):
+            trainer().test(model(), data, verbose=False)
+        return
+    (metrics,) = trainer().test(model(), data, verbose=False)
+    assert metrics["test/videos"] == 9
+    assert data.found_broken.rows() == [("test", str(ten[9]), "Invalid data found when processing input")]
+
+
+def test_a_broken_video_counts_once_whatever_the_epochs(ten):
+    data = Videos(ten, broken="skip", broken_percent=10, batch_size=5)
+    trainer(max_epochs=3, limit_val_batches=0).fit(model(), data)
+    assert [row[:2] for row in data.found_broken.rows()] == [("train", str(ten[9]))]
+
+
+def test_a_checkpoint_remembers_what_was_broken(ten):
+    data, other = Videos(ten, broken="report", batch_size=5), Videos(ten, broken="report", batch_size=5)
+    trainer(max_epochs=1, limit_val_batches=0).fit(model(), data)
+    other.load_state_dict(data.state_dict())
+    assert other.found_broken.rows() == [("train", str(ten[9]), "Invalid data found when processing input")]
+
+
+def test_validation_and_test_of_broken_videos_only_end_without_a_number(tmp_path):
+    broken = tmp_path / "a.mp4"
+    broken.write_text("no video")
+    data = Videos([broken] * 3, broken="report")
+    (metrics,) = trainer().test(model(), data, verbose=False)
+    assert metrics["test/videos"] == 0
+    assert np.isnan(metrics["test/video_top1"])
+    assert np.isnan(trainer().validate(model(), data, verbose=False)[0]["val/loss"])
+
+
+def test_metrics_of_a_split_are_those_of_its_sound_videos(ten):
+    network = model()
+    for run in ("validate", "test"):
+        every, sound = (
+            getattr(trainer(), run)(network, Videos(paths, broken="report", batch_size=3), verbose=False)[0]
+            for paths in (ten, ten[:9])
+        )
+        assert every == pytest.approx(sound)
+
+
+def raw_batch(broken=()):
+    generator = torch.Generator().manual_seed(0)
+    return dict(
+        clip=torch.randint(0, 256, (4, 1, 2, 3, 16, 16), generator=generator, dtype=torch.uint8),
+        label=torch.arange(4),
+        video=torch.arange(4),
+        first_view=torch.zeros(4, dtype=torch.long),
+        key=torch.stack([torch.zeros(4, dtype=torch.long), torch.arange(4)], 1),
+        broken=["broken" if i in broken else "" for i in range(4)],
+    )
+
+
+def without(raw, i):
+    keep = [j for j in range(4) if j != i]
+    return {key: [value[j] for j in keep] if key == "broken" else value[keep] for key, value in raw.items()}
+
+
+def loss_and_gradient(classifier, batch):
+    classifier.zero_grad()
+    loss = classifier.loss(classifier(batch["clip"]), batch["target"])
+    loss.backward()
+    return loss.detach(), torch.cat([p.grad.flatten() for p in classifier.parameters() if p.grad is not None])
+
+
+@pytest.mark.parametrize("smoothing", [None, 0.0, 0.3])
+def test_loss_and_gradient_are_those_without_the_broken_video_times_the_share_that_was_read(smoothing):
+    def batch(raw):
+        if smoothing is None:
+            return evaluation_batch(raw, 0.5, 0.5)
+        return training_batch(raw, 0.5, 0.5, Augmentation(policy="none", erasing=0, smoothing=smoothing), 4, 0)
+
+    classifier = model(4).eval()
+    loss, gradient = loss_and_gradient(classifier, batch(raw_batch(broken=[2])))
+    expected, expected_gradient = loss_and_gradient(classifier, batch(without(raw_batch(), 2)))
+    torch.testing.assert_close(loss, expected * 3 / 4)
+    torch.testing.assert_close(gradient, expected_gradient * 3 / 4, atol=1e-6, rtol=1e-4)
+
+
+def test_a_batch_that_is_all_broken_has_no_loss_and_no_gradient():
+    classifier = model(4).eval()
+    for batch in (
+        evaluation_batch(raw_batch(broken=range(4)), 0.5, 0.5),
+        training_batch(raw_batch(broken=range(4)), 0.5, 0.5, Augmentation(), 4, 0),
+    ):
+        loss, gradient = loss_and_gradient(classifier, batch)
+        assert loss == 0
+        assert not gradient.any()

@@ -1,0 +1,133 @@
+"""torchcodec beside PyAV, folders of images, and the memory of frame tables."""
+
+import builtins
+import os
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from lit_video.benchmark.sample_videos import KINDS, Kind, encode
+from lit_video.datamodules import VideoFolder
+from lit_video.video.augmentation import EvaluationViews
+from lit_video.video.clips import ClipDataset, VideoRecord
+from lit_video.video.decoding import DecodeError, decode, decode_images, decoder, frame_table, image_table
+from lit_video.video.decoding.cache import TableCache
+from lit_video.video.decoding.container import opened
+from lit_video.video.sampling import Dense
+
+
+@pytest.fixture(scope="module")
+def video(tmp_path_factory):
+    path = tmp_path_factory.mktemp("video") / "video.mp4"
+    encode(path, Kind("tiny", ".mp4", 64, 48, 40, 25, "libx264", KINDS[0].options), seed=0)
+    return path
+
+
+@pytest.fixture
+def images(tmp_path):
+    """Twelve images 1.png ... 12.png, each of its own grey."""
+    for i in range(1, 13):
+        Image.new("RGB", (20, 10), (10 * i, 10 * i, 10 * i)).save(tmp_path / f"{i}.png")
+    return tmp_path
+
+
+def test_torchcodec_gives_the_same_pixels(video):
+    try:
+        torchcodec = decoder("torchcodec")
+    except ValueError as error:
+        pytest.skip(str(error))
+    numbers = [39, 0, 7, 7, 20]
+    assert np.array_equal(torchcodec(video, numbers), decode(video, numbers))
+
+
+def test_torchcodec_leaves_to_pyav_what_it_gets_wrong(tmp_path):
+    try:
+        torchcodec = decoder("torchcodec")
+    except ValueError as error:
+        pytest.skip(str(error))
+    path = tmp_path / "video.ts"
+    encode(path, Kind("tiny", ".ts", 64, 48, 60, 25, "libx264", {"x264-params": "keyint=12:bframes=3"}), seed=0)
+    numbers = [0, 13, 59, 30]
+    assert not frame_table(path).plain
+    assert np.array_equal(torchcodec(path, numbers), decode(path, numbers))
+
+
+def test_missing_torchcodec_is_one_line_that_names_the_argument(monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.startswith("torchcodec"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ValueError, match=r"^decoder is torchcodec, which is not installed.*pyav$"):
+        VideoFolder(root=".", decoder="torchcodec")
+
+
+def test_unknown_decoder_is_refused():
+    with pytest.raises(ValueError, match=r"^decoder is 'gif', expected pyav or torchcodec"):
+        decoder("gif")
+
+
+def test_images_are_frames_in_the_order_of_their_numbers(images):
+    assert [int(i[0, 0, 0]) for i in decode_images(images, [0, 1, 9, 11, 1])] == [10, 20, 100, 120, 20]
+
+
+def test_a_folder_of_images_is_a_video_of_constant_rate(images):
+    table = image_table(images, 12)
+    assert (table.count, table.seconds, table.height, table.width) == (12, Fraction(1), 10, 20)
+    dataset = ClipDataset([VideoRecord(images, 3, 0.5, 1.0, fps=12)], Dense(seconds=9), 2, EvaluationViews(1, 8), 0, 1)
+    assert dataset[(0, 0)]["clip"].amax((0, 2, 3, 4)).min() >= 70
+
+
+def test_only_the_wanted_images_are_read_and_a_broken_one_is_named(images):
+    (images / "4.png").write_bytes(b"no image")
+    assert decode_images(images, [0, 11]).shape == (2, 10, 20, 3)
+    with pytest.raises(DecodeError, match=re.escape(str(images / "4.png"))):
+        decode_images(images, [3])
+
+
+def test_images_of_several_sizes_are_refused(images):
+    Image.new("RGB", (30, 10)).save(images / "2.png")
+    with pytest.raises(DecodeError, match="several sizes, 20x10 and 30x10"):
+        decode_images(images, [0, 1])
+
+
+def test_bad_folders_and_rates_are_refused(tmp_path, images):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DecodeError, match="no image in this folder"):
+        image_table(tmp_path / "empty", 25)
+    with pytest.raises(DecodeError, match="No such file"):
+        image_table(tmp_path / "absent", 25)
+    with pytest.raises(IndexError, match="12 frames"):
+        decode_images(images, [12])
+    with pytest.raises(ValueError, match=r"^fps is 0, expected more than 0"):
+        image_table(images, 0)
+
+
+def test_tables_of_even_rate_take_the_memory_of_a_range(video):
+    assert frame_table(video).pts == range(0, 40 * 512, 512)
+
+
+def test_the_table_cache_forgets_what_was_used_longest_ago():
+    cache = TableCache(times=3 * (256 + 10))
+    for name in "abc":
+        cache.put(Path(name), name, 10)
+    cache.get(Path("a"))
+    cache.put(Path("d"), "d", 10)
+    assert [cache.get(Path(name)) for name in "abcd"] == ["a", None, "c", "d"]
+
+
+def test_a_video_is_opened_once_for_its_table_and_its_pixels_and_closed_then(video):
+    path = Path(os.path.relpath(video))  # another name: its table is not known yet
+    before = len(os.listdir("/proc/self/fd"))
+    frame_table(path)
+    with opened(path) as container:
+        assert len(os.listdir("/proc/self/fd")) <= before + 1
+        assert container.streams.video
+    assert len(os.listdir("/proc/self/fd")) <= before

@@ -1,0 +1,433 @@
+"""decode() must give the very pixels of sequential decoding, whatever the codec, container and index set."""
+
+import random
+import shutil
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+from av.video.frame import PictureType
+
+from lit_video.video.decoding import DecodeError, decode, frame_table
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
+WIDTH, HEIGHT = 64, 48
+X264_CLOSED = "keyint=12:min-keyint=12:scenecut=0:bframes=3:b-adapt=0"
+X264_PYRAMID = "keyint=24:min-keyint=24:scenecut=0:bframes=5:b-adapt=0:ref=4:b-pyramid=normal"
+X265 = "log-level=none:pools=1:keyint=12:min-keyint=12:scenecut=0"
+_varying = random.Random(0)
+VARIABLE_PTS = [0, *np.cumsum([_varying.choice([1, 2, 3, 17]) for _ in range(39)]).tolist()]
+GAPS = [i + 50 * (i > 20) + 400 * (i > 40) for i in range(60)]
+
+# file name: how it is made. What makes each one hard is in its name.
+MADE = {
+    "b_frames_gop_12.mp4": dict(x264=X264_CLOSED),
+    "b_pyramid.mp4": dict(x264=X264_PYRAMID),
+    "b_pyramid.ts": dict(x264=X264_PYRAMID),
+    "gop_250.mp4": dict(x264="keyint=250:scenecut=0:bframes=3:b-adapt=0", frames=90),
+    "all_intra.mp4": dict(x264="keyint=1"),
+    "open_gop.mp4": dict(x264=X264_CLOSED + ":open-gop=1"),
+    "open_gop.mkv": dict(x264=X264_CLOSED + ":open-gop=1"),
+    "open_gop.ts": dict(x264=X264_CLOSED + ":open-gop=1"),
+    "intra_refresh.mp4": dict(x264="keyint=12:intra-refresh=1"),
+    "fragmented.mp4": dict(x264=X264_CLOSED, container={"movflags": "frag_keyframe+empty_moov"}),
+    "variable_rate.mp4": dict(x264=X264_CLOSED, pts=VARIABLE_PTS, time_base=Fraction(1, 90)),
+    "variable_rate.mkv": dict(x264=X264_CLOSED, pts=VARIABLE_PTS, time_base=Fraction(1, 90)),
+    "no_duration.mkv": dict(x264=X264_CLOSED, container={"live": "1"}),
+    "vp8_hidden_frames.webm": dict(codec="libvpx", options={"auto-alt-ref": "1", "lag-in-frames": "16", "g": "30"}),
+    "vp9_hidden_frames.webm": dict(
+        codec="libvpx-vp9", options={"auto-alt-ref": "1", "lag-in-frames": "25", "cpu-used": "5", "g": "30"}
+    ),
+    "vp9_no_duration.webm": dict(
+        codec="libvpx-vp9", options={"deadline": "realtime", "cpu-used": "8", "g": "12"}, container={"live": "1"}
+    ),
+    "late_start.mp4": dict(x264=X264_CLOSED, pts=[i + 200 for i in range(60)]),
+    "late_start.ts": dict(x264=X264_CLOSED, pts=[i + 200 for i in range(60)]),
+    "cut_by_edit_list.mp4": dict(
+        # as "ffmpeg -ss ... -c copy" cuts: frames before time 0 are in the file but not shown
+        x264=X264_CLOSED,
+        pts=[i - 7 for i in range(60)],
+        container={"avoid_negative_ts": "disabled"},
+    ),
+    "one_frame.mp4": dict(x264=X264_CLOSED, frames=1),
+    "three_frames.mp4": dict(x264=X264_CLOSED, frames=3),
+    "ten_bit.mp4": dict(x264=X264_CLOSED, pixels="yuv420p10le", height=46, width=62),
+    "odd_size.mp4": dict(x264=X264_CLOSED, pixels="yuv444p", height=45, width=63),
+    "rotated_90.mp4": dict(x264=X264_CLOSED, rotation=90),
+    "rotated_180.mp4": dict(x264=X264_CLOSED, rotation=180),
+    "rotated_270.mp4": dict(x264=X264_CLOSED, rotation=-90),
+    "mpeg4_b_frames.avi": dict(codec="mpeg4", options={"bf": "2", "g": "12"}),
+    "h264_b_frames.avi": dict(x264=X264_CLOSED),
+    "h264_b_pyramid.avi": dict(x264=X264_PYRAMID),  # AVI has no display times
+    "equal_times.mkv": dict(x264=X264_CLOSED, fps=2000),  # times are whole milliseconds
+    "no_timestamps.h264": dict(x264=X264_CLOSED),
+    "mpeg2.mpg": dict(codec="mpeg2video", options={"bf": "2", "g": "12"}),
+    "hevc_open_gop.mp4": dict(codec="libx265", options={"x265-params": X265}),
+    "hevc_temporal_layers.mp4": dict(codec="libx265", options={"x265-params": X265 + ":temporal-layers=3:b-adapt=0"}),
+    "intra_refresh.ts": dict(x264="keyint=12:intra-refresh=1"),
+    "interlaced.mp4": dict(x264=X264_CLOSED + ":tff=1"),
+    "interlaced.ts": dict(codec="mpeg2video", options={"bf": "2", "g": "12", "flags": "+ildct+ilme"}),
+    "gaps.mp4": dict(x264=X264_CLOSED, pts=GAPS),
+    "gaps.ts": dict(x264=X264_CLOSED, pts=GAPS),
+    "negative_times.mkv": dict(x264=X264_CLOSED, pts=list(range(-7, 53))),
+    "slices_and_weights.mp4": dict(x264=X264_PYRAMID + ":slices=3:weightp=2", frames=120),
+    "hevc_open_gop.ts": dict(codec="libx265", options={"x265-params": X265}),
+    "hevc_ten_bit.mp4": dict(codec="libx265", options={"x265-params": X265}, pixels="yuv420p10le"),
+    "av1.mp4": dict(codec="libsvtav1", options={"preset": "10", "g": "20"}),
+    "mjpeg.mov": dict(codec="mjpeg", options={"q": "3"}, pixels="yuvj420p"),
+    "lossless.mkv": dict(codec="ffv1", options={"g": "10"}),
+    "windows.asf": dict(codec="wmv2", options={"g": "12"}),
+    "telephone.3gp": dict(codec="h263", options={"g": "12"}, height=144, width=176),
+}
+
+
+def film(frames, height=HEIGHT, width=WIDTH):
+    """A noise picture that scrolls under a blinking square: no two frames alike, and frames worth referring to."""
+    noise = np.random.default_rng(0).integers(0, 255, (height, width, 3), dtype=np.uint8)
+    for i in range(frames):
+        picture = np.roll(noise, 3 * i, axis=1)
+        picture[5:20, 5:20] = 37 * i % 255
+        yield picture
+
+
+def write(
+    path,
+    codec="libx264",
+    x264=None,
+    options=None,
+    frames=60,
+    fps=25,
+    pts=None,
+    time_base=None,
+    pixels="yuv420p",
+    height=HEIGHT,
+    width=WIDTH,
+    rotation=None,
+    container=None,
+):
+    try:
+        av.codec.Codec(codec, "w")
+    except av.codec.codec.UnknownCodecError:
+        pytest.skip(f"this PyAV has no encoder {codec}")
+    time_base = time_base or Fraction(1, fps)
+    with av.open(str(path), "w", options=container or {}) as output:
+        stream = output.add_stream(codec, rate=fps)
+        stream.width, stream.height, stream.pix_fmt = width, height, pixels
+        stream.codec_context.time_base = time_base
+        stream.codec_context.thread_count = 1
+        stream.options = options or {"preset": "veryfast", "x264-params": x264}
+        if rotation is not None:
+            stream.set_display_rotation(rotation)
+        for picture, time in zip(film(len(pts or range(frames)), height, width), pts or range(frames), strict=True):
+            frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
+            frame.pts, frame.time_base = time, time_base
+            output.mux(stream.encode(frame))
+        output.mux(stream.encode())
+
+
+def remux(source, target, keep):
+    """Copy the packets whose number in the file ``keep`` accepts, without decoding."""
+    with av.open(str(source)) as old, av.open(str(target), "w") as new:
+        stream = old.streams.video[0]
+        copy = new.add_stream_from_template(stream)
+        for i, packet in enumerate(old.demux(stream)):
+            if packet.dts is not None and keep(i):
+                packet.stream = copy
+                new.mux(packet)
+
+
+def sequentially(path, wanted=None):
+    """The whole file decoded in order: pictures by number (all, or the wanted ones) and all presentation times."""
+    pictures, times = {}, []
+    with av.open(str(path)) as container:
+        for i, frame in enumerate(container.decode(video=0)):
+            times.append(frame.pts)
+            if wanted is None or i in wanted:
+                pictures[i] = np.rot90(frame.to_ndarray(format="rgb24"), frame.rotation // 90)
+    return pictures, times
+
+
+def index_sets(count, draws, seed=0):
+    """Ends, everything backwards (of short videos), and random sets: scattered, dense, unsorted, with repeats."""
+    rng = random.Random(seed)
+    yield [0]
+    yield [count - 1]
+    yield [count - 1, 0, count - 1]
+    if count <= 100:
+        yield list(range(count))[::-1]
+    for _ in range(draws):
+        yield [rng.randrange(count) for _ in range(rng.randint(1, 8))]
+        start = rng.randrange(count)
+        yield sorted(rng.choices(range(start, min(start + 16, count)), k=8))
+
+
+def assert_bit_equal_to_sequential(path, count, draws):
+    sets = list(index_sets(count, draws))
+    pictures, times = sequentially(path, set().union(*sets))
+    assert len(times) == count
+    for numbers in sets:
+        found = decode(path, numbers)
+        expected = np.stack([pictures[i] for i in numbers])
+        assert found.dtype == np.uint8
+        assert found.shape == expected.shape
+        assert np.array_equal(found, expected), f"{path.name}: other pixels for {numbers}"
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """Path of a made video by its name; each is made once."""
+    folder = tmp_path_factory.mktemp("decoding")
+
+    def path_of(name):
+        path = folder / name
+        if not path.exists():
+            write(path, **MADE[name])
+        return path
+
+    return path_of
+
+
+def shared_files():
+    files = sorted((SHARED / "decode").glob("*")) + sorted((SHARED / "avletters").glob("*.mp4"))[::104]
+    absent = pytest.mark.skip(reason=f"no shared files in {SHARED}")
+    return files or [pytest.param(None, marks=absent)]
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_made_video_decodes_to_the_pixels_of_sequential_decoding(made, name):
+    path = made(name)
+    assert_bit_equal_to_sequential(path, len(sequentially(path, ())[1]), draws=10)
+
+
+@pytest.mark.parametrize("name", ["b_frames_gop_12.mp4", "vp8_hidden_frames.webm", "mpeg4_b_frames.avi"])
+def test_neighbouring_frames_differ_or_the_comparison_would_prove_nothing(made, name):
+    pictures, _ = sequentially(made(name))
+    assert all(not np.array_equal(pictures[i], pictures[i + 1]) for i in range(len(pictures) - 1))
+
+
+@pytest.mark.parametrize(
+    "name", ["b_frames_gop_12.mp4", "gop_250.mp4", "open_gop.mkv", "b_pyramid.mp4", "mpeg4_b_frames.avi", "mpeg2.mpg"]
+)
+def test_videos_that_should_have_b_frames_have_them(made, name):
+    with av.open(str(made(name))) as container:
+        kinds = [frame.pict_type for frame in container.decode(video=0)]
+    assert kinds.count(PictureType.B) > 20
+
+
+@pytest.mark.parametrize("path", shared_files(), ids=lambda path: path.name if path else "absent")
+def test_recorded_video_decodes_to_the_pixels_of_sequential_decoding(path):
+    assert_bit_equal_to_sequential(path, frame_table(path).count, draws=3)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_frame_table_counts_the_frames_that_are_shown(made, name):
+    path = made(name)
+    table = frame_table(path)
+    _, times = sequentially(path, ())
+    assert table.count == len(times)
+    assert list(table.pts) in ([], times)
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds", "start"),
+    [
+        ("b_frames_gop_12.mp4", Fraction(60, 25), 0),
+        ("gop_250.mp4", Fraction(90, 25), 0),
+        ("no_duration.mkv", Fraction(60, 25), 0),
+        ("vp9_no_duration.webm", Fraction(60, 25), 0),
+        ("late_start.mp4", Fraction(60, 25), 8),
+        ("late_start.ts", Fraction(60, 25), 8),
+        ("cut_by_edit_list.mp4", Fraction(53, 25), 0),
+        ("one_frame.mp4", Fraction(1, 25), 0),
+        ("three_frames.mp4", Fraction(3, 25), 0),
+        ("mpeg4_b_frames.avi", Fraction(60, 25), None),
+        ("no_timestamps.h264", Fraction(60, 25), None),
+        # the last frame lasts as long as the one before it
+        ("variable_rate.mp4", Fraction(2 * VARIABLE_PTS[-1] - VARIABLE_PTS[-2], 90), 0),
+    ],
+)
+def test_frame_table_knows_duration_and_start(made, name, seconds, start):
+    table = frame_table(made(name))
+    assert table.seconds == seconds
+    assert start is None or table.pts[0] * table.time_base == start
+
+
+def test_frame_table_keeps_a_variable_rate(made):
+    table = frame_table(made("variable_rate.mp4"))
+    assert [pts * table.time_base * 90 for pts in table.pts] == VARIABLE_PTS
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [
+        ("b_frames_gop_12.mp4", [0, 12, 24, 36, 48]),
+        ("gop_250.mp4", [0]),
+        ("all_intra.mp4", list(range(60))),
+        ("no_duration.mkv", [0, 12, 24, 36, 48]),
+        ("late_start.ts", [0, 12, 24, 36, 48]),
+    ],
+)
+def test_frame_table_knows_where_decoding_can_start(made, name, numbers):
+    table = frame_table(made(name))
+    assert list(table.keyframes) == [table.pts[i] for i in numbers]
+
+
+@pytest.mark.parametrize("name", ["ten_bit.mp4", "rotated_90.mp4"])
+def test_frame_table_knows_the_size_before_rotation(made, name):
+    table = frame_table(made(name))
+    assert (table.height, table.width) == (MADE[name].get("height", HEIGHT), MADE[name].get("width", WIDTH))
+
+
+def test_rotation_turns_the_picture_as_a_player_would(made):
+    upright = decode(made("b_frames_gop_12.mp4"), [30])[0]
+    # set_display_rotation counts counter-clockwise, as rot90 does
+    assert np.array_equal(decode(made("rotated_90.mp4"), [30])[0], np.rot90(upright, 1))
+    assert np.array_equal(decode(made("rotated_180.mp4"), [30])[0], np.rot90(upright, 2))
+    assert np.array_equal(decode(made("rotated_270.mp4"), [30])[0], np.rot90(upright, 3))
+
+
+def assert_decodes_without(path, numbers, spoilt):
+    """Frames come out right although the packets that ``spoilt`` picks cannot be decoded any more."""
+    expected = decode(path, numbers)
+    content = bytearray(path.read_bytes())
+    with av.open(str(path)) as container:
+        for packet in container.demux(video=0):
+            if packet.size and spoilt(packet):
+                content[packet.pos : packet.pos + packet.size] = b"\xff" * packet.size
+    # in place: the frame table is cached, a new one would not know the spoilt key frames as such
+    path.write_bytes(content)
+    with pytest.raises(av.FFmpegError):
+        sequentially(path)
+    assert np.array_equal(decode(path, numbers), expected)
+
+
+def test_groups_of_pictures_without_a_wanted_frame_are_not_decoded(made, tmp_path):
+    path = Path(shutil.copy(made("b_frames_gop_12.mp4"), tmp_path))
+    pts = frame_table(path).pts
+    # up to 41: the decoder hands frame 35 out only after some packets more
+    assert_decodes_without(path, range(24, 36), lambda packet: not pts[24] <= packet.pts < pts[42])
+
+
+def test_frames_after_the_last_wanted_one_are_not_decoded(made, tmp_path):
+    path = Path(shutil.copy(made("gop_250.mp4"), tmp_path))
+    pts = frame_table(path).pts
+    # 40 wanted, 60 kept: a frame comes out of the decoder some packets after it went in
+    assert_decodes_without(path, range(3, 41), lambda packet: packet.pts > pts[60])
+
+
+@pytest.mark.parametrize("suffix", [".mp4", ".ts"])
+def test_stream_that_starts_inside_a_group_of_pictures_never_gives_another_frame(made, tmp_path, suffix):
+    whole, late = made("b_frames_gop_12.mp4"), tmp_path / f"late{suffix}"
+    remux(whole, late, lambda i: i >= 5)
+    pictures, times = sequentially(late)
+    picture_at = {time: pictures[i] for i, time in enumerate(times)}
+    table = frame_table(late)
+    decodable = 0
+    for i, time in enumerate(table.pts):
+        try:
+            found = decode(late, [i])[0]
+        except DecodeError:
+            continue
+        assert time in picture_at and np.array_equal(found, picture_at[time]), f"frame {i} shows another one"
+        decodable += 1
+    assert decodable >= 40
+
+
+@pytest.mark.parametrize("cover_first", [True, False])
+def test_a_cover_picture_is_not_taken_for_the_video(made, tmp_path, cover_first):
+    source, path = made("b_frames_gop_12.mp4"), tmp_path / "cover.mp4"
+    with av.open(str(source)) as old, av.open(str(path), "w") as new:
+        copy = None if cover_first else new.add_stream_from_template(old.streams.video[0])
+        cover = new.add_stream("mjpeg", rate=25)
+        cover.width, cover.height, cover.pix_fmt = 32, 32, "yuvj420p"
+        cover.disposition = av.stream.Disposition.attached_pic
+        copy = copy or new.add_stream_from_template(old.streams.video[0])
+        new.mux(cover.encode(av.VideoFrame.from_ndarray(np.zeros((32, 32, 3), np.uint8), format="rgb24")))
+        new.mux(cover.encode())
+        for packet in old.demux(video=0):
+            if packet.dts is not None:
+                packet.stream = copy
+                new.mux(packet)
+    assert np.array_equal(decode(path, [0, 30]), decode(source, [0, 30]))
+
+
+def test_truncated_file_without_index_is_refused_with_its_path(made, tmp_path):
+    path = tmp_path / "truncated.mp4"
+    content = made("b_frames_gop_12.mp4").read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    for read in (frame_table, lambda path: decode(path, [0])):
+        with pytest.raises(DecodeError, match=r"truncated\.mp4: ."):
+            read(path)
+
+
+@pytest.mark.parametrize("name", ["no_duration.mkv", "late_start.ts", "vp9_no_duration.webm"])
+def test_truncated_stream_gives_the_frames_that_are_there(made, tmp_path, name):
+    path = tmp_path / name
+    content = made(name).read_bytes()
+    path.write_bytes(content[: len(content) * 6 // 10])
+    count = frame_table(path).count
+    assert 10 < count < 60
+    # the cut may run through the last frame: what a decoder makes up for it is no one's promise
+    sound = len(sequentially(path, ())[1]) - 8
+    pictures, _ = sequentially(path)
+    for numbers in index_sets(sound, draws=5):
+        assert np.array_equal(decode(path, numbers), np.stack([pictures[i] for i in numbers]))
+
+
+def test_truncated_file_with_index_is_refused_though_its_first_frames_are_there(tmp_path):
+    # what is left is not the video that the label was given to
+    whole, cut = tmp_path / "whole.mp4", tmp_path / "cut.mp4"
+    write(whole, x264=X264_CLOSED, container={"movflags": "faststart"})
+    content = whole.read_bytes()
+    cut.write_bytes(content[: len(content) * 6 // 10])
+    for read in (frame_table, lambda path: decode(path, [0])):
+        with pytest.raises(DecodeError, match=r"cut\.mp4: the file ends early"):
+            read(cut)
+
+
+def audio(path):
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("aac", rate=8000)
+        frame = av.AudioFrame.from_ndarray(np.zeros((1, 1024), np.float32), format="fltp", layout="mono")
+        frame.sample_rate = 8000
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+
+
+UNREADABLE = {
+    "text.mp4": (lambda path: path.write_text("no video\n" * 100), "Invalid data"),
+    "empty.mp4": (lambda path: path.write_bytes(b""), "Invalid data"),
+    "sound.mp4": (audio, "no video stream"),
+    "missing.mp4": (lambda path: None, "No such file"),
+    "folder.mp4": (lambda path: path.mkdir(), "directory"),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_unreadable_file_is_refused_with_path_and_reason(tmp_path, name):
+    path = tmp_path / name
+    make, reason = UNREADABLE[name]
+    make(path)
+    for read in (frame_table, lambda path: decode(path, [0])):
+        with pytest.raises(DecodeError) as error:
+            read(path)
+        assert str(path) in str(error.value)
+        assert reason in str(error.value)
+
+
+@pytest.mark.parametrize("numbers", [[60], [0, 1, 75], [-1]])
+def test_number_beyond_the_video_is_an_index_error_that_names_it(made, numbers):
+    path = made("b_frames_gop_12.mp4")
+    with pytest.raises(IndexError) as error:
+        decode(path, numbers)
+    assert str(path) in str(error.value)
+    assert str(numbers[-1]) in str(error.value)
+    assert "60 frames" in str(error.value)
+
+
+def test_a_relative_path_works(made, tmp_path, monkeypatch):
+    shutil.copy(made("three_frames.mp4"), tmp_path / "a %d b.mp4")  # ffmpeg reads %d as a pattern for images only
+    monkeypatch.chdir(tmp_path)
+    assert decode(Path("a %d b.mp4"), [2]).shape == (1, HEIGHT, WIDTH, 3)

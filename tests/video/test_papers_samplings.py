@@ -1,0 +1,179 @@
+"""Frames x rate, ViViT's uniform frames, whole long videos; the base's promises for every sampling."""
+
+import random
+from collections import Counter
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+
+from lit_video.datamodules import Dense, DenseStride, ReleasedDense, ReleasedSegments, Segments, Uniform, WholeVideo
+from lit_video.network.patches import uniform_frames
+from lit_video.video.decoding import FrameTable
+from lit_video.video.seeding import seeded
+
+ALL = [
+    Dense(2.0),
+    DenseStride(8),
+    DenseStride(4, fps=15),
+    Segments(),
+    Uniform(16, 2),
+    WholeVideo(3.0),
+    ReleasedSegments(),
+    ReleasedDense(16),
+    ReleasedDense(16, fps=30),
+]
+
+
+def video(count, fps=25, timed=True):
+    pts = tuple(1000 * i for i in range(count)) if timed else ()
+    return FrameTable(pts, Fraction(1, 1000 * fps), pts[:1], count, Fraction(count, fps), 36, 48)
+
+
+def uneven(count, seed=0):
+    """Frames of 1/100 to 1/10 s."""
+    rng = random.Random(seed)
+    pts = [0]
+    for _ in range(count):
+        pts.append(pts[-1] + rng.randint(10, 100))
+    return FrameTable(tuple(pts[:-1]), Fraction(1, 1000), (0,), count, Fraction(pts[-1], 1000), 36, 48)
+
+
+@pytest.mark.parametrize("sampling", ALL, ids=str)
+@pytest.mark.parametrize("table", [video(1), video(7), video(250), video(3000), video(300, timed=False), uneven(200)])
+def test_every_sampling_gives_existing_frames_in_order(sampling, table):
+    clips = [sampling.numbers(table, 8, clip, 3) for clip in range(3)]
+    for seed in range(20):
+        with seeded(seed):
+            clips.append(sampling.numbers(table, 8))
+    for numbers in clips:
+        assert len(numbers) == 8
+        assert numbers == sorted(numbers)
+        assert numbers[0] >= 0
+        assert numbers[-1] < table.count
+
+
+@pytest.mark.parametrize("sampling", ALL, ids=str)
+def test_evaluation_draws_nothing_and_training_is_a_function_of_the_seed(sampling):
+    random.seed(5)
+    before = random.getstate()
+    for clip in range(3):
+        sampling.numbers(video(900), 8, clip, 3)
+    assert random.getstate() == before
+    draws = []
+    for seed in (0, 0, 1, 2, 3):
+        with seeded(seed):
+            draws.append(tuple(sampling.numbers(video(900), 8)))
+    assert draws[0] == draws[1]
+    assert len(set(draws)) == 4
+
+
+# frames x rate
+
+
+@pytest.mark.parametrize(("frames", "stride"), [(8, 8), (16, 4), (96, 4), (8, 32), (5, 3), (4, 1)])
+@pytest.mark.parametrize("table", [video(400), video(401, 30), video(400, timed=False), uneven(400)])
+def test_frames_times_rate_counts_the_videos_own_frames(frames, stride, table):
+    for clips in (1, 3):
+        for clip in range(clips):
+            numbers = DenseStride(stride).numbers(table, frames, clip, clips)
+            assert {b - a for a, b in pairwise(numbers)} == {stride}
+    for seed in range(30):
+        with seeded(seed):
+            numbers = DenseStride(stride).numbers(table, frames)
+        assert {b - a for a, b in pairwise(numbers)} == {stride}
+
+
+def test_clips_of_frames_times_rate_reach_both_ends():
+    clips = [DenseStride(8).numbers(video(200), 8, clip, 3) for clip in range(3)]
+    assert clips[0] == [4 + 8 * i for i in range(8)]
+    assert clips[1] == [68 + 4 + 8 * i for i in range(8)]
+    assert clips[2] == [200 - 64 + 4 + 8 * i for i in range(8)]
+
+
+def test_random_clips_of_frames_times_rate_start_anywhere_alike():
+    # 40 frames less 16: starts from 0 to 24
+    with seeded("starts"):
+        starts = Counter(DenseStride(4).numbers(video(40), 4)[0] for _ in range(4800))
+    assert set(starts) == set(range(2, 26))
+    # 200 of 4800 each: chi-square with 23 degrees of freedom, 99.9 % below 49.7
+    assert sum((starts[i] - 200) ** 2 / 200 for i in range(2, 26)) < 49.7
+
+
+@pytest.mark.parametrize("rate", [12, 25, 30, 60])
+def test_frames_times_rate_in_time_is_a_clip_of_so_many_seconds(rate):
+    table = video(20 * rate, rate)
+    for clip in range(3):
+        assert DenseStride(8, fps=30).numbers(table, 8, clip, 3) == Dense(64 / 30).numbers(table, 8, clip, 3)
+    with seeded(0):
+        first = DenseStride(8, fps=30).numbers(table, 8)
+    assert first[-1] - first[0] == pytest.approx(7 * 8 * rate / 30, abs=1)
+
+
+@pytest.mark.parametrize("wrong", [dict(stride=0), dict(stride=-4), dict(stride=4, fps=0)])
+@pytest.mark.parametrize("kind", [DenseStride, ReleasedDense])
+def test_a_rate_of_nothing_is_refused_by_name(kind, wrong):
+    with pytest.raises(ValueError, match=r"^(stride|fps) is -?\d, expected more than 0"):
+        kind(**wrong)
+
+
+# ViViT's uniform frames
+
+
+@pytest.mark.parametrize("table", [video(300), uneven(300)])
+def test_uniform_frames_are_those_that_the_model_would_keep_of_the_dense_clip(table):
+    for clip in range(4):
+        dense = DenseStride(2).numbers(table, 32, clip, 4)
+        assert Uniform().numbers(table, 8, clip, 4) == [dense[i] for i in uniform_frames(32, 8)]
+    with seeded(3):
+        dense = DenseStride(2).numbers(table, 32)
+    with seeded(3):
+        assert Uniform().numbers(table, 8) == [dense[i] for i in uniform_frames(32, 8)]
+
+
+def test_uniform_frames_leave_out_the_ends_of_the_clip():
+    # 32 to 8 in the release: 4 7 11 14 18 21 25 28; every second frame, and the middle one of two
+    assert Uniform().numbers(video(64), 8, 0, 1) == [1 + 2 * i for i in (4, 7, 11, 14, 18, 21, 25, 28)]
+
+
+def test_a_clip_of_more_frames_than_the_pool_is_refused():
+    with pytest.raises(ValueError, match=r"^sampling has a pool of 32 frames, fewer than a clip's 64"):
+        Uniform().check(64, 1)
+    with pytest.raises(ValueError, match=r"^sampling has a pool"):
+        Uniform(4).numbers(video(10), 5)
+    assert len(Uniform(4).numbers(video(10), 4, 0, 1)) == 4
+
+
+# whole long videos
+
+
+def test_consecutive_clips_cover_a_long_video_to_its_end():
+    covering = WholeVideo(8.5).covering(Fraction(421, 2))
+    assert len(covering) == 25  # 210.5 s
+    assert covering[0] == (0, Fraction("8.5"))
+    assert covering[-1][1] == Fraction(421, 2)
+    assert all(a[1] == b[0] for a, b in pairwise(covering[:-1]))
+    assert covering[-1][0] <= covering[-2][1]
+
+
+def test_as_many_clips_as_cover_a_video_are_its_consecutive_clips():
+    table = video(1000, 10)
+    clips = [WholeVideo(10.0).numbers(table, 8, clip, 10) for clip in range(10)]
+    assert clips == [[100 * clip + (25 + 50 * i) // 4 for i in range(8)] for clip in range(10)]
+
+
+@pytest.mark.parametrize("asked", [10, 12, 15, 20, 37])
+def test_a_shorter_video_shows_each_of_its_clips_about_equally_often(asked):
+    table = video(1000, 10)
+    seen = Counter(tuple(WholeVideo(10.0).numbers(table, 5, clip, asked)) for clip in range(asked))
+    assert len(seen) == 10
+    assert max(seen.values()) - min(seen.values()) <= 1
+
+
+def test_a_longer_video_shows_an_even_choice_of_its_clips():
+    starts = [WholeVideo(10.0).numbers(video(1000, 10), 8, clip, 5)[0] for clip in range(5)]
+    assert {b - a for a, b in pairwise(starts)} == {200}
+
+
+def test_a_video_shorter_than_a_clip_repeats_its_last_frame():
+    assert WholeVideo(10.0).numbers(video(30, 10), 5, 2, 3) == [10, 29, 29, 29, 29]

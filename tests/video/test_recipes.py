@@ -1,0 +1,258 @@
+"""The papers' recipes by name, and the policies and mixing that they are made of."""
+
+import random
+from typing import get_args
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image, ImageOps
+from timm.data.auto_augment import auto_augment_transform
+
+from lit_video.datamodules import Augmentation, MovingShapes, VideoFolder, recipe
+from lit_video.training.cli import VideoCLI
+from lit_video.video.augmentation import TrainingView
+from lit_video.video.auto_augment import VIVIT_CUTOUT, cutout, for_clip, posterize, timm_v0, vivit_rand
+from lit_video.video.batch import cutmix, mix, smooth, soft_labels
+from lit_video.video.recipes import RECIPES, Recipe
+from lit_video.video.seeding import seeded
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def film(frames, height=48, width=64, seed=0):
+    rng = np.random.default_rng(seed)
+    coarse = rng.integers(0, 256, (frames, 6, 8, 3), dtype=np.uint8)
+    return np.stack([np.asarray(Image.fromarray(one).resize((width, height))) for one in coarse])
+
+
+# names
+
+
+def test_every_name_has_a_recipe():
+    assert set(RECIPES) == set(get_args(Recipe))
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_makes_clips(name):
+    view = TrainingView(recipe(name), 32)
+    for seed in range(10):
+        with seeded(seed):
+            clip = view(film(4))
+        assert clip.shape == (1, 4, 3, 32, 32)
+        assert clip.dtype == torch.uint8
+
+
+def test_the_paper_of_xvit_and_its_release_differ_as_the_documentation_says():
+    ssv2, released = recipe("xvit-paper-ssv2"), recipe("xvit-released-ssv2")
+    assert (ssv2.scale, ssv2.flip, ssv2.policy, ssv2.erasing, ssv2.smoothing) == ((0.9, 1.3), 0, "auto", 0.5, 0.3)
+    assert (released.scale, released.flip, released.policy) == ((1.0, 1.25), 0, "timm-v0")
+    assert (released.erasing, released.smoothing, released.mixup) == (0.5, 0, 0)
+    k400, released = recipe("xvit-paper-k400"), recipe("xvit-released-k400")
+    assert (k400.scale, k400.flip, k400.mixup, k400.smoothing, k400.erasing) == ((0.9, 1.3), 0.5, 0.4, 0, 0)
+    assert (released.crop, released.flip, released.policy) == ("multiscale", 0.5, "timm-v0")
+    assert (released.mixup, released.smoothing, released.erasing) == (0.4, 0.3, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "side", "short_side"),
+    [
+        ("xvit-released-ssv2", 224, (256, 320)),
+        ("timesformer", 224, (256, 320)),
+        ("vivit-k400", 224, (0.9 * 256, 1.33 * 256)),
+        ("vivit-ssv2", 256, (0.9 * 288, 1.33 * 288)),
+    ],
+)
+def test_a_crop_keeps_the_share_of_the_papers_resized_frames(name, side, short_side):
+    view = TrainingView(recipe(name), side)
+    with seeded(name):
+        boxes = [view.box(1000, 1400) for _ in range(3000)]
+    kept = np.array([box.height / 1000 for box in boxes])
+    # the drawn short side, of which the crop takes so much
+    drawn = np.sort(side / kept)
+    assert drawn[0] >= short_side[0] * 0.998
+    assert drawn[-1] <= short_side[1] * 1.002
+    for share in (0.1, 0.5, 0.9):
+        expected = short_side[0] + share * (short_side[1] - short_side[0])
+        assert drawn[int(share * 3000)] == pytest.approx(expected, rel=0.015)
+
+
+def test_a_data_module_takes_a_name_or_all_settings(tmp_path):
+    own = Augmentation(scale=(1.0, 1.1), policy="none")
+    assert VideoFolder(root=str(tmp_path), augmentation="vivit-ssv2").augmentation == RECIPES["vivit-ssv2"]
+    assert VideoFolder(root=str(tmp_path), augmentation=own).augmentation is own
+    assert VideoFolder(root=str(tmp_path)).augmentation == RECIPES["none"]
+    with pytest.raises(ValueError, match="augmentation is xvit, expected one of xvit-paper-ssv2, "):
+        VideoFolder(root=str(tmp_path), augmentation="xvit")
+
+
+@pytest.mark.parametrize("name", ["xvit-paper-k400", "xvit-released-k400", "vivit-k400"])
+def test_recipes_that_flip_are_refused_where_direction_is_the_class(tmp_path, name):
+    with pytest.raises(ValueError, match=r"^augmentation has a flip"):
+        MovingShapes(root=str(tmp_path), augmentation=name)
+
+
+def test_yaml_names_a_recipe_and_a_sampling(tmp_path):
+    path = tmp_path / "data.yaml"
+    path.write_text(
+        f"""\
+data:
+  class_path: VideoFolder
+  init_args:
+    root: {tmp_path}
+    sampling: {{class_path: ReleasedDense, init_args: {{stride: 4, fps: 30}}}}
+    augmentation: xvit-released-k400
+    views: released
+"""
+    )
+    for name in ("a", "b"):
+        (tmp_path / "train" / name).mkdir(parents=True)
+    flags = ["--trainer.accelerator=cpu", "--trainer.logger=false"]
+    flags += ["--model=XViT", "--model.size.width=16", "--model.size.depth=1", "--model.size.heads=2"]
+    cli = VideoCLI(["--config", str(path), *flags])
+    assert str(cli.datamodule.sampling) == "ReleasedDense(stride=4, fps=30.0)"
+    assert cli.datamodule.augmentation == RECIPES["xvit-released-k400"]
+    assert cli.resolved()["data"]["init_args"]["augmentation"] == "xvit-released-k400"
+
+
+# policies
+
+
+def test_the_released_policy_is_timms_own_on_every_frame():
+    reference = auto_augment_transform("v0", {"translate_const": 100, "img_mean": (128, 128, 128)})
+    frames, changed, refused = film(3), 0, 0
+    for seed in range(150):
+        with seeded(seed):
+            ours = for_clip(timm_v0(), frames)
+        try:
+            for i in range(3):
+                with seeded(seed):
+                    expected = np.asarray(reference(Image.fromarray(frames[i])))
+                assert np.array_equal(ours[i], expected), (seed, i)
+        except ValueError:  # Pillow from 13 on refuses to keep 0 bits
+            assert len(np.unique(ours)) <= 2
+            refused += 1
+        changed += int(not np.array_equal(ours, frames))
+    assert changed > 75
+    assert refused < 15
+
+
+@pytest.mark.parametrize("bits", range(1, 9))
+def test_posterizing_is_pillows_and_no_bits_are_black(bits):
+    image = Image.fromarray(film(1)[0])
+    assert np.array_equal(posterize(image, bits), ImageOps.posterize(image, bits))
+    assert not np.asarray(posterize(image, 0)).any()
+
+
+def test_the_released_policy_comes_before_the_crop():
+    view = TrainingView(Augmentation(policy="timm-v0"), 16)
+    plain = TrainingView(Augmentation(policy="none"), 16)
+    for seed in range(20):
+        with seeded(seed):
+            expected = plain(for_clip(timm_v0(), film(2)))
+        with seeded(seed):
+            assert torch.equal(view(film(2)), expected)
+
+
+def test_a_clip_draws_from_the_stream_as_often_as_one_frame():
+    after = []
+    for frames in (1, 5):
+        with seeded("stream"):
+            for_clip(timm_v0(), film(frames))
+            after.append(random.random())
+    assert after[0] == after[1]
+
+
+def test_vivits_operations_are_equally_likely():
+    # of twelve, on even grey: inverting, brightening, adding and cutting out can be seen, the other eight can not
+    grey = Image.new("RGB", (40, 40), (100, 100, 100))
+    op = vivit_rand()
+    with seeded("ops"):
+        unchanged = sum(np.array_equal(op(grey), grey) for _ in range(600))
+    # two layers; inverting twice is no change either. Of 600: standard deviation 12
+    assert unchanged == pytest.approx(600 * ((8 / 12) ** 2 + (1 / 12) ** 2), abs=60)
+
+
+def test_vivits_cutout_is_a_black_square_around_a_uniform_centre():
+    white, draws = Image.new("RGB", (500, 400), (255, 255, 255)), 1500
+    covered = np.zeros((400, 500))
+    with seeded("cutout"):
+        for _ in range(draws):
+            black = np.asarray(cutout(white))[..., 0] == 0
+            rows, columns = black.any(1), black.any(0)
+            assert (black == rows[:, None] & columns).all()
+            assert VIVIT_CUTOUT <= rows.sum() <= 2 * VIVIT_CUTOUT
+            assert VIVIT_CUTOUT <= columns.sum() <= 2 * VIVIT_CUTOUT
+            covered += black
+    # a pixel is covered by centres up to half a side away, 160 of 400 rows and of 500 columns; a corner by a quarter
+    share = (2 * VIVIT_CUTOUT) ** 2 / (400 * 500)
+    assert covered[200, 250] / draws == pytest.approx(share, abs=5 * (share / draws) ** 0.5)
+    for corner in (covered[0, 0], covered[0, -1], covered[-1, 0], covered[-1, -1]):
+        assert corner / draws == pytest.approx(share / 4, abs=5 * (share / 4 / draws) ** 0.5)
+
+
+# mixing
+
+
+def cut(alpha, rng, size=(3, 2, 40, 60)):
+    """One draw: where the first clip shows its neighbour, and the labels."""
+    clip = torch.arange(4.0)[:, None, None, None, None].expand(4, *size)
+    mixed, target = cutmix(clip, smooth(torch.arange(4), 4, 0.0), alpha, rng)
+    return mixed, target
+
+
+@pytest.mark.parametrize("alpha", [0.3, 1.0, 5.0])
+def test_cutmix_mixes_labels_as_it_mixes_pixels(alpha):
+    rng = generator()
+    for _ in range(200):
+        mixed, target = cut(alpha, rng)
+        for i in range(4):
+            pixels = [float((mixed[i] == j).double().mean()) for j in range(4)]
+            assert target[i].tolist() == pytest.approx(pixels, abs=1e-6)
+            assert pixels[i] + pixels[i - 1] == 1
+
+
+def test_cutmix_cuts_one_box_for_all_frames_colours_and_clips():
+    rng = generator()
+    for _ in range(100):
+        mixed, _ = cut(1.0, rng)
+        boxes = torch.stack([mixed[i] != i for i in range(4)])
+        assert (boxes == boxes[:1, :1, :1]).all()
+        box = boxes[0, 0, 0]
+        rows, columns = box.any(1), box.any(0)
+        assert (box == rows[:, None] & columns[None]).all()
+        assert torch.equal(rows.nonzero().diff(dim=0), torch.ones_like(rows.nonzero()[1:]))
+        assert torch.equal(columns.nonzero().diff(dim=0), torch.ones_like(columns.nonzero()[1:]))
+
+
+def test_cutmix_boxes_have_the_papers_distribution():
+    rng, draws = generator(), 3000
+    boxes = torch.stack([cut(1.0, rng, (1, 1, 40, 60))[0][0, 0, 0] != 0 for _ in range(draws)]).double()
+    # area 1 - Beta(1, 1) and a uniform centre: the middle is covered by E[area], a corner by E[area] / 4
+    assert boxes[:, 20, 30].mean() == pytest.approx(1 / 2, abs=0.05)
+    for corner in (boxes[:, 0, 0], boxes[:, 0, -1], boxes[:, -1, 0], boxes[:, -1, -1]):
+        assert corner.mean() == pytest.approx(1 / 8, abs=0.035)
+
+
+def test_with_both_each_batch_is_mixed_one_way_evenly():
+    clip, target = torch.arange(4.0)[:, None, None, None, None].expand(4, 3, 1, 8, 8), smooth(torch.arange(4), 4, 0.0)
+    both, rng = Augmentation(mixup=1.0, cutmix=1.0), generator()
+    cuts = 0
+    for _ in range(600):
+        mixed, _ = mix(clip, target, both, rng)
+        cuts += int(torch.equal(mixed, mixed.round()))
+    assert 240 < cuts < 360  # of 600: standard deviation 12.2
+
+
+@pytest.mark.parametrize("settings", [dict(cutmix=1.0), dict(mixup=1.0), dict(cutmix=1.0, mixup=1.0)])
+def test_mixed_labels_stay_probabilities_of_every_task(settings):
+    classes = {"verb": 3, "noun": 4}
+    target = soft_labels(torch.tensor([[0, 1], [2, 3], [1, 0]]), classes, 0.3)
+    rng = generator()
+    for _ in range(20):
+        _, mixed = mix(torch.rand(3, 3, 2, 8, 8), target, Augmentation(**settings), rng)
+        for task in torch.split(mixed, [3, 4], dim=1):
+            assert torch.allclose(task.sum(1), torch.ones(3))
+            assert (task > 0).all()

@@ -1,0 +1,169 @@
+"""Frame numbers and crops are those of X-ViT's release, index by index."""
+
+import json
+import random
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+import torch
+
+from lit_video.datamodules import ReleasedDense, ReleasedSegments, VideoFolder
+from lit_video.video.augmentation import Augmentation, EvaluationViews, ReleasedViews, TrainingView
+from lit_video.video.crops import multiscale_boxes, short_side_size, uniform_crop
+from lit_video.video.decoding import FrameTable
+from lit_video.video.released_sampling import dense_index, segment_index, segment_ranges
+from lit_video.video.seeding import seeded
+
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "xvit_sampling_crops_lr.json").read_text())
+SIZE_OF = {"ssv2_segment": 96, "ssv2_segment_train_ranges": 8, "kinetics_dense_test": 168}
+SIZE_OF |= {"kinetics_train_multiscale_crops": 4, "uniform_crop": 15}
+
+
+def noise(*size):
+    generator = torch.Generator().manual_seed(0)
+    return torch.randint(0, 256, (*size, 3), dtype=torch.uint8, generator=generator).numpy()
+
+
+def video(count, fps=25.0):
+    return FrameTable((), Fraction(1), (), count, count / Fraction(fps), 36, 48)
+
+
+@pytest.mark.parametrize("name", SIZE_OF)
+def test_the_vectors_are_whole(name):
+    assert len(VECTORS[name]) == SIZE_OF[name]
+
+
+def test_segments_of_validation_and_test():
+    for case in VECTORS["ssv2_segment"]:
+        length, frames, clip = case["video_length"], case["num_frames"], case["clip"] or 0
+        assert segment_index(length, frames, clip) == case["index"], case
+        assert ReleasedSegments().numbers(video(length), frames, clip, clips=3) == case["index"], case
+        if clip == 0:  # validation asks for one clip
+            assert ReleasedSegments().numbers(video(length), frames, 0, clips=1) == case["index"], case
+
+
+def test_segments_of_training_have_the_releases_ranges_and_every_frame_in_them_alike():
+    for case in VECTORS["ssv2_segment_train_ranges"]:
+        length, frames = case["video_length"], case["num_frames"]
+        ranges = list(zip(case["low"], case["high"], strict=True))
+        assert segment_ranges(length, frames) == ranges
+        with seeded("ranges", length, frames):
+            drawn = [ReleasedSegments().numbers(video(length), frames) for _ in range(1500)]
+        for i, (low, high) in enumerate(ranges):
+            counts = Counter(numbers[i] for numbers in drawn)
+            assert set(counts) == set(range(low, high + 1))
+            expected = 1500 / (high - low + 1)
+            # five standard deviations of a binomial count
+            assert all(abs(n - expected) <= 5 * expected**0.5 for n in counts.values())
+
+
+def test_more_than_three_segment_clips_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"^test_clips is 4, ReleasedSegments has 3 at most"):
+        VideoFolder(root=str(tmp_path), sampling=ReleasedSegments(), test_clips=4)
+
+
+def test_dense_test_clips():
+    for case in VECTORS["kinetics_dense_test"]:
+        length, frames, stride = case["video_length"], case["num_frames"], case["sampling_rate"]
+        clip, clips, fps = case["clip"], case["num_clips"], case["fps"]
+        assert dense_index(length, frames, stride, clip, clips, fps) == case["index"], case
+        sampling = ReleasedDense(stride, fps=30 if fps else None)
+        assert sampling.numbers(video(length, fps or 25.0), frames, clip, clips) == case["index"], case
+
+
+def test_random_dense_clips_are_windows_that_start_anywhere():
+    with seeded("windows"):
+        drawn = [ReleasedDense(8).numbers(video(150), 8) for _ in range(2000)]
+    # a window of 64 starts from 0 to 86, and ends 63 later
+    assert {numbers[-1] - numbers[0] for numbers in drawn} == {63}
+    starts = [numbers[0] for numbers in drawn]
+    assert 0 <= min(starts) <= max(starts) <= 86
+    for fifth in range(5):
+        # 400 of 2000, standard deviation 17.9
+        assert 310 < sum(86 * fifth / 5 <= start < 86 * (fifth + 1) / 5 for start in starts) < 490
+
+
+@pytest.mark.parametrize(
+    "case", VECTORS["kinetics_train_multiscale_crops"], ids=lambda c: f"{c['width']}x{c['height']}"
+)
+def test_multiscale_crops(case):
+    boxes = multiscale_boxes(case["height"], case["width"])
+    assert len(boxes) == 130
+    assert len(set(boxes)) == case["n_distinct"]
+    assert sorted({(box.width, box.height) for box in boxes}) == sorted(map(tuple, case["crop_sizes"]))
+    places = {}
+    for box in boxes:
+        places.setdefault(f"{box.width}x{box.height}", set()).add((box.left, box.top))
+    assert places == {name: {tuple(place) for place in expected} for name, expected in case["offsets"].items()}
+
+
+def test_training_draws_every_multiscale_crop_alike():
+    boxes = multiscale_boxes(256, 340)
+    view = TrainingView(Augmentation(crop="multiscale", policy="none"), 224)
+    with seeded("boxes"):
+        drawn = Counter(view.box(256, 340) for _ in range(130 * 60))
+    expected = {box: 60 * n for box, n in Counter(boxes).items()}
+    assert drawn.keys() == expected.keys()
+    # 113 degrees of freedom: 99.9 % below 165
+    assert sum((drawn[box] - n) ** 2 / n for box, n in expected.items()) < 165
+
+
+def test_a_multiscale_crop_is_cut_where_it_says_and_resized_to_a_square():
+    view = TrainingView(Augmentation(crop="multiscale", policy="none"), 32)
+    frames = torch.randint(
+        0, 256, (3, 60, 80, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(0)
+    ).numpy()
+    for seed in range(30):
+        with seeded(seed):
+            box = view.box(60, 80)
+        with seeded(seed):
+            clip = view(frames)
+        part = torch.from_numpy(frames[:, box.top : box.top + box.height, box.left : box.left + box.width].copy())
+        expected = torch.nn.functional.interpolate(
+            part.permute(0, 3, 1, 2).float(), (32, 32), mode="bilinear", antialias=True
+        )
+        assert clip.shape == (1, 3, 3, 32, 32)
+        assert (clip[0].float() - expected).abs().max() <= 1.01
+
+
+def test_test_crops_lie_where_the_releases_do():
+    for case in VECTORS["uniform_crop"]:
+        place = uniform_crop(case["height"], case["width"], case["size"], case["spatial"])
+        assert place == (case["y"], case["x"]), case
+
+
+@pytest.mark.parametrize(
+    ("size", "resized"), [((256, 340), (224, 297)), ((340, 256), (297, 224)), ((9, 9), (224, 224))]
+)
+def test_the_short_side_is_resized_and_the_longer_one_rounded_down(size, resized):
+    assert short_side_size(*size, 224) == resized
+
+
+@pytest.mark.parametrize("size", [(60, 80), (80, 60), (61, 83), (60, 60)])
+def test_released_views_resize_first_and_then_crop_whole_pixels(size):
+    frames = noise(2, *size)
+    height, width = short_side_size(*size, 24)
+    clip = torch.from_numpy(frames).permute(0, 3, 1, 2).float()
+    whole = torch.nn.functional.interpolate(clip, (height, width), mode="bilinear", antialias=True)
+    views = ReleasedViews(3, 24)(frames)
+    assert views.shape == (3, 2, 3, 24, 24)
+    for spatial in range(3):
+        top, left = uniform_crop(height, width, 24, spatial)
+        assert (views[spatial].float() - whole[..., top : top + 24, left : left + 24]).abs().max() <= 1.01
+    assert torch.equal(ReleasedViews(1, 24)(frames)[0], views[1])
+
+
+def test_a_data_module_takes_the_views_by_name(tmp_path):
+    assert VideoFolder(root=str(tmp_path)).view_type is EvaluationViews
+    assert VideoFolder(root=str(tmp_path), views="released").view_type is ReleasedViews
+    with pytest.raises(ValueError, match=r"^test_crops is 2, the release's views are 1 or 3"):
+        VideoFolder(root=str(tmp_path), views="released", test_crops=2)
+
+
+def test_released_views_draw_nothing():
+    random.seed(0)
+    before = random.getstate()
+    ReleasedViews(3, 24)(torch.zeros(2, 40, 50, 3, dtype=torch.uint8).numpy())
+    assert random.getstate() == before

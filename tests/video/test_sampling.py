@@ -1,0 +1,339 @@
+"""Which frames make a clip."""
+
+import random
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+import torch
+from pytorchvideo.data.clip_sampling import (
+    ClipInfo,
+    ClipSampler,
+    ConstantClipsPerVideoSampler,
+    RandomClipSampler,
+    UniformClipSampler,
+)
+
+from lit_video.datamodules import Dense, Segments
+from lit_video.video.decoding import FrameTable
+from lit_video.video.seeding import digest, seeded
+from lit_video.video.time_spans import EvenClips, frame_numbers, spans
+
+
+def constant_rate(count, fps, start=0):
+    """As an encoder writes it: times in 1 / (1000 fps) s."""
+    pts = tuple(start + 1000 * i for i in range(count))
+    return FrameTable(pts, Fraction(1, 1000 * fps), pts[:1], count, Fraction(count, fps), 36, 48)
+
+
+def untimed(count, fps):
+    return FrameTable((), Fraction(1), (), count, Fraction(count, fps), 36, 48)
+
+
+def variable_rate(rng, count):
+    """Every frame lasts another time, so no two lie alike in the video."""
+    lengths = [rng.randint(1, 90) for _ in range(count)]
+    pts = [rng.randint(-1000, 1000)]
+    for length in lengths[:-1]:
+        pts.append(pts[-1] + length)
+    return FrameTable(tuple(pts), Fraction(1, 600), (pts[0],), count, Fraction(sum(lengths), 600), 36, 48)
+
+
+def mirrored(table):
+    """The frame table of the video played backwards: each frame starts where it used to end."""
+    end = table.pts[0] + table.seconds / table.time_base
+    ends = [*table.pts[1:], end]
+    pts = tuple(int(end - moment) for moment in reversed(ends))
+    return FrameTable(pts, table.time_base, pts[:1], table.count, table.seconds, table.height, table.width)
+
+
+# EvenClips
+
+
+@pytest.mark.parametrize("clips", [1, 2, 3, 10])
+@pytest.mark.parametrize("seconds", [Fraction(10), 10.0, Fraction(301, 30)])
+def test_even_clips_obey_pytorchvideos_protocol(clips, seconds):
+    sampler = EvenClips(Fraction(2), clips)
+    assert isinstance(sampler, ClipSampler)
+    for _ in range(2):  # a second video after reset
+        last, time = [], 0.0
+        while not (last and last[-1].is_last_clip):
+            last.append(sampler(time, seconds, {}))
+            time = last[-1].clip_end_sec
+        assert all(isinstance(info, ClipInfo) for info in last)
+        assert [info.clip_index for info in last] == list(range(clips))
+        assert {info.aug_index for info in last} == {0}
+        assert [info.clip_end_sec - info.clip_start_sec for info in last] == pytest.approx([2] * clips)
+        sampler.reset()
+
+
+@pytest.mark.parametrize("clips", [2, 3, 5, 10])
+@pytest.mark.parametrize("seconds", [Fraction(3), Fraction(10), Fraction(2999, 300)])
+def test_even_clips_reach_both_ends_at_equal_steps(clips, seconds):
+    found = spans(EvenClips(Fraction("2.56"), clips), seconds)
+    assert len(found) == clips
+    assert found[0] == (0, Fraction("2.56"))
+    assert found[-1] == (seconds - Fraction("2.56"), seconds)
+    assert len({b[0] - a[0] for a, b in pairwise(found)}) == 1
+
+
+@pytest.mark.parametrize("seconds", [Fraction(3), Fraction(10), Fraction(2999, 300)])
+def test_a_single_clip_is_the_centre_one(seconds):
+    ((start, end),) = spans(EvenClips(Fraction(2), 1), seconds)
+    assert end - start == 2
+    assert start == seconds - end
+
+
+@pytest.mark.parametrize("clips", [1, 3])
+def test_clips_of_a_short_video_start_with_it(clips):
+    assert spans(EvenClips(Fraction(2), clips), Fraction(1, 2)) == [(0, 2)] * clips
+    for clip in range(clips):
+        assert Dense(2.0).numbers(constant_rate(5, 10), 4, clip, clips) == [2, 4, 4, 4]
+
+
+def test_a_random_clip_of_a_short_video_starts_with_it():
+    assert Dense(2.0).numbers(constant_rate(5, 10), 4) == [2, 4, 4, 4]
+
+
+@pytest.mark.parametrize("table", [constant_rate(5, 10), constant_rate(5, 10, start=77), untimed(5, 10)])
+def test_a_short_video_repeats_its_last_frame(table):
+    # frames of 0.1 s, moments 0.125, 0.375, 0.625 (past the end), 0.875
+    assert frame_numbers(table, (Fraction(0), Fraction(1)), [0.5] * 4) == [1, 3, 4, 4]
+
+
+def test_a_one_frame_video_fills_any_clip():
+    assert frame_numbers(constant_rate(1, 25), (Fraction(0), Fraction(2)), [0.5] * 8) == [0] * 8
+
+
+# random clips
+
+
+def test_random_clips_lie_inside_the_video_and_all_over_it():
+    random.seed(0)
+    found = [spans(RandomClipSampler(Fraction(2)), Fraction(10)) for _ in range(2000)]
+    assert all(len(one) == 1 for one in found)
+    starts = [float(one[0][0]) for one in found]
+    assert all(0 <= start <= 8 for start in starts)
+    assert all(one[0][1] - one[0][0] == 2 for one in found)
+    # each tenth of the range gets 200 of 2000, standard deviation 13.4
+    for tenth in range(10):
+        assert 130 < sum(0.8 * tenth <= start < 0.8 * (tenth + 1) for start in starts) < 270
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_clips_choose_existing_frames_in_order(seed):
+    rng = random.Random(seed)
+    with seeded(seed):
+        for _ in range(100):
+            table = variable_rate(rng, rng.randint(1, 60))
+            frames = rng.randint(1, 20)
+            numbers = Dense(0.8).numbers(table, frames)
+            assert len(numbers) == frames
+            assert numbers == sorted(numbers)
+            assert numbers[0] >= 0
+            assert numbers[-1] < table.count
+
+
+# frames of a span
+
+
+def shown_at(table, moment):
+    """The frame on show, the slow way."""
+    ends = [(pts - table.pts[0]) * table.time_base for pts in table.pts[1:]]
+    return sum(end <= moment for end in ends)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_frame_on_show_at_the_middle_of_each_bin_is_chosen(seed):
+    rng = random.Random(seed)
+    for _ in range(100):
+        table = variable_rate(rng, rng.randint(1, 60))
+        frames = rng.randint(1, 20)
+        # odd steps that no frame boundary, a multiple of 1/600, can meet
+        start = Fraction(rng.randint(0, 10**6), 7 * 10**6 + 1) * table.seconds
+        length = Fraction(rng.randint(1, 10**6), 10**6 + 3) * (table.seconds - start)
+        moments = [start + (i + Fraction(1, 2)) * length / frames for i in range(frames)]
+        numbers = frame_numbers(table, (start, start + length), [0.5] * frames)
+        assert numbers == [shown_at(table, moment) for moment in moments]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_mirrored_span_of_the_mirrored_video_chooses_the_mirrored_frames(seed):
+    rng = random.Random(seed)
+    for _ in range(200):
+        if rng.random() < 0.5:
+            table = constant_rate(rng.randint(1, 300), rng.choice([12, 15, 20, 24, 25, 30, 60]), rng.randint(0, 5000))
+        else:
+            table = variable_rate(rng, rng.randint(1, 60))
+        frames = rng.randint(1, 32)
+        length = Fraction(rng.uniform(0.01, 1)) * table.seconds
+        start = Fraction(rng.random()) * (table.seconds - length)
+        end = start + length
+        forwards = frame_numbers(table, (start, end), [0.5] * frames)
+        backwards = frame_numbers(mirrored(table), (table.seconds - end, table.seconds - start), [0.5] * frames)
+        assert backwards == [table.count - 1 - i for i in reversed(forwards)]
+
+
+@pytest.mark.parametrize("frames", [1, 2, 3, 4, 5, 6, 8, 10, 12, 16])
+@pytest.mark.parametrize("fps", [12, 15, 20, 25, 30])
+def test_even_clips_of_a_video_played_backwards_show_the_frames_backwards(frames, fps):
+    """Also where moments fall exactly between two frames, as round numbers make them do."""
+    for count in range(fps, 2 * fps + 1):
+        table = constant_rate(count, fps)
+        if frames % 2 and not count % 2:
+            continue  # the very middle lies between two frames: neither is the mirror image of itself
+        for clips in (1, 2, 3):
+            numbers = [Dense(1.0).numbers(table, frames, clip, clips) for clip in range(clips)]
+            assert numbers == [[count - 1 - i for i in reversed(one)] for one in reversed(numbers)], (count, clips)
+
+
+@pytest.mark.parametrize("fps", [12, 25, 30])
+def test_untimed_videos_are_cut_like_those_of_constant_rate(fps):
+    for count in (1, 7, 61):
+        for span in [(Fraction(0), Fraction(count, fps)), (Fraction(1, 9), Fraction(11, 9))]:
+            numbers = frame_numbers(untimed(count, fps), span, [0.5] * 7)
+            assert numbers == frame_numbers(constant_rate(count, fps), span, [0.5] * 7)
+
+
+def test_all_frames_once_when_the_clip_asks_for_as_many():
+    for fps in (12, 25, 30):
+        table = constant_rate(fps, fps)
+        assert frame_numbers(table, (Fraction(0), table.seconds), [0.5] * fps) == list(range(fps))
+
+
+# segments
+
+
+def segment_frames(count, frames, clip, clips):
+    return Segments().numbers(constant_rate(count, 25), frames, clip, clips)
+
+
+def test_training_on_segments_takes_each_frame_of_each_segment_equally_often():
+    random.seed(0)
+    seen = [[0] * 5 for _ in range(8)]
+    for _ in range(2000):
+        numbers = segment_frames(40, 8, 0, None)
+        for segment, number in enumerate(numbers):
+            assert segment * 5 <= number < (segment + 1) * 5
+            seen[segment][number % 5] += 1
+    # 400 of 2000 each, standard deviation 17.9
+    assert all(310 < times < 490 for segment in seen for times in segment)
+
+
+def test_segments_are_drawn_independently():
+    random.seed(0)
+    numbers = torch.tensor([segment_frames(200, 2, 0, None) for _ in range(2000)]).float()
+    assert abs(torch.corrcoef(numbers.T)[0, 1]) < 0.1
+
+
+def test_evaluation_on_segments_takes_the_middles():
+    assert segment_frames(40, 8, 0, 1) == [2, 7, 12, 17, 22, 27, 32, 37]
+
+
+def test_several_test_clips_share_every_segment():
+    clips = [segment_frames(72, 8, clip, 3) for clip in range(3)]
+    assert clips == [[9 * i + offset for i in range(8)] for offset in (1, 4, 7)]
+
+
+def test_evaluation_draws_nothing():
+    random.seed(3)
+    before = random.getstate()
+    for sampling in (Dense(), Segments()):
+        sampling.numbers(constant_rate(100, 10), 8, 1, 4)
+    assert random.getstate() == before
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0])
+def test_a_clip_needs_a_length(seconds):
+    with pytest.raises(ValueError, match=f"seconds is {seconds}"):
+        Dense(seconds=seconds)
+
+
+# PyTorchVideo's own samplers
+
+
+@pytest.mark.parametrize(
+    ("sampler", "seconds", "starts"),
+    [
+        (UniformClipSampler(Fraction(1)), Fraction(7, 2), [0, 1, 2]),
+        (UniformClipSampler(Fraction(1), backpad_last=True), Fraction(7, 2), [0, 1, 2, Fraction(5, 2)]),
+        (UniformClipSampler(Fraction(1), stride=Fraction(1, 2)), Fraction(2), [0, Fraction(1, 2), 1]),
+        (ConstantClipsPerVideoSampler(Fraction(1), 2), Fraction(5), [0, 2]),
+        (ConstantClipsPerVideoSampler(Fraction(1), 2, augs_per_clip=2), Fraction(5), [0, 0, 2, 2]),
+        (EvenClips(Fraction(1), 2), Fraction(5), [0, 4]),
+    ],
+)
+def test_spans_lists_every_clip_and_leaves_the_sampler_untouched(sampler, seconds, starts):
+    before = dict(vars(sampler))
+    found = spans(sampler, seconds)
+    assert [start for start, _ in found] == starts
+    assert all(end - start == 1 for start, end in found)
+    assert vars(sampler) == before
+    assert spans(sampler, seconds) == found
+
+
+def test_spans_of_a_sampler_in_use_start_over_and_do_not_disturb_it():
+    sampler = EvenClips(Fraction(1), 3)
+    sampler(0, Fraction(5), {})
+    assert [start for start, _ in spans(sampler, Fraction(9))] == [0, 4, 8]
+    assert sampler(1, Fraction(5), {}).clip_index == 1
+
+
+def test_spans_of_the_random_sampler_is_one_random_span():
+    random.seed(0)
+    found = [spans(RandomClipSampler(Fraction(1)), Fraction(5)) for _ in range(5)]
+    assert len({one[0][0] for one in found}) == 5
+
+
+# digest and seeded
+
+
+def test_digest_is_the_same_on_every_machine_and_in_every_version():
+    assert digest(1, "a") == 4207620368297011618
+
+
+def test_digest_tells_keys_apart_and_fills_63_bits():
+    keys = [(), (1,), ("1",), (1, "a"), ("a", 1), (1, "b"), (2, "a"), ((1, "a"),), (11,), (1, 1), ([1, 1],)]
+    assert len({digest(*key) for key in keys}) == len(keys)
+    values = [digest(0, epoch, index) for epoch in range(50) for index in range(50)]
+    assert len(set(values)) == 2500
+    assert all(0 <= value < 2**63 for value in values)
+    # 1250 of 2500, standard deviation 25
+    assert all(1100 < sum(value >> bit & 1 for value in values) < 1400 for bit in range(63))
+
+
+def draws():
+    return random.random(), torch.rand(3).tolist()
+
+
+def test_seeded_draws_depend_on_the_key_alone():
+    found = []
+    for key in [(1, 2), (1, 3), (1, 2)]:
+        random.seed(len(found))
+        torch.manual_seed(len(found))
+        with seeded(*key):
+            found.append(draws())
+    assert found[0] == found[2]
+    assert found[0][0] != found[1][0]
+    assert found[0][1] != found[1][1]
+
+
+def test_seeded_leaves_the_global_streams_as_they_were():
+    random.seed(0)
+    torch.manual_seed(0)
+    first, expected = draws(), draws()
+    random.seed(0)
+    torch.manual_seed(0)
+    assert draws() == first
+    with seeded("anything"):
+        draws()
+    assert draws() == expected
+
+
+def test_seeded_restores_the_streams_after_an_error():
+    before = random.getstate(), torch.get_rng_state()
+    with pytest.raises(RuntimeError), seeded(1):
+        draws()
+        raise RuntimeError
+    assert random.getstate() == before[0]
+    assert torch.equal(torch.get_rng_state(), before[1])

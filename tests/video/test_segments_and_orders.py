@@ -1,0 +1,135 @@
+"""Segments of long videos, and clips whose frames are played in another order."""
+
+import numpy as np
+import pytest
+import torch
+
+from lit_video.datamodules import Dense, DenseStride, ReleasedDense, ReleasedSegments, Segments, Uniform, WholeVideo
+from lit_video.datamodules.moving_shapes_rendering import encode
+from lit_video.video.augmentation import EvaluationViews
+from lit_video.video.clips import ClipDataset, VideoRecord, reordered
+from lit_video.video.decoding import DecodeError, decode
+from lit_video.video.seeding import seeded
+
+COUNT, FPS = 60, 10
+SAMPLINGS = [Dense(1.0), Dense(9.0), DenseStride(2), DenseStride(2, fps=5), Segments(), Uniform(8, 1), WholeVideo(1.0)]
+SAMPLINGS += [ReleasedSegments(), ReleasedDense(2)]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """Six seconds whose every frame is brighter than the one before."""
+    path = tmp_path_factory.mktemp("segments") / "video.mp4"
+    levels = (20 + 3 * np.arange(COUNT)).astype(np.uint8)
+    encode(path, np.broadcast_to(levels[:, None, None, None], (COUNT, 32, 48, 3)).copy(), FPS, "")
+    return path
+
+
+def dataset(path, sampling=None, start=None, end=None, frames=4, clips=2, **options):
+    return ClipDataset(
+        [VideoRecord(path, 0, start, end)] * 3,
+        sampling or Dense(1.0),
+        frames,
+        EvaluationViews(1, 16),
+        0,
+        clips,
+        **options,
+    )
+
+
+def shown(sample):
+    """Numbers of the frames of a clip, from their brightness."""
+    return ((sample["clip"][0].float().mean((1, 2, 3)) - 20) / 3).round().int().tolist()
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=str)
+@pytest.mark.parametrize(
+    ("start", "end", "first", "last"), [(2.0, 4.0, 20, 39), (4.55, None, 46, 59), (None, 0.5, 0, 4)]
+)
+@pytest.mark.parametrize("clips", [None, 1, 2])
+def test_frames_of_a_segment_lie_in_it(path, sampling, start, end, first, last, clips):
+    data = dataset(path, sampling, start, end, clips=clips)
+    for clip in range(clips or 1):
+        with seeded("segment", clip):
+            numbers = data.numbers(data.records[0], clip)
+        assert len(numbers) == 4
+        assert first <= min(numbers) <= max(numbers) <= last
+
+
+def test_a_segment_is_sampled_as_if_it_were_a_whole_video(path):
+    data = dataset(path, Segments(), 2.0, 4.0, frames=4, clips=1)
+    assert data.numbers(data.records[0], 0) == [22, 27, 32, 37]
+
+
+def test_a_segment_shows_the_pixels_of_the_whole_videos_frames(path):
+    data = dataset(path, Dense(1.0), 2.0, 5.0)
+    for clip in range(2):
+        numbers = data.numbers(data.records[0], clip)
+        expected = EvaluationViews(1, 16)(decode(path, numbers))
+        assert torch.equal(data[(0, clip)]["clip"], expected)
+        assert shown(data[(0, clip)]) == numbers
+
+
+def test_a_segment_that_ends_after_the_video_ends_with_it(path):
+    data = dataset(path, Segments(), 5.0, 60.0, frames=10, clips=1)
+    assert data.numbers(data.records[0], 0) == list(range(50, 60))
+
+
+def test_a_segment_shorter_than_a_frame_is_a_frame(path):
+    data = dataset(path, Segments(), 3.01, 3.02, clips=1)
+    assert len(set(data.numbers(data.records[0], 0))) == 1
+
+
+@pytest.mark.parametrize(
+    ("start", "end"), [(6.0, None), (7.0, 9.0), (-1.0, 2.0), (3.0, 2.0), (2.0, 2.0), (None, -1.0), (None, 0.0)]
+)
+def test_a_segment_outside_the_video_is_told_in_one_line(path, start, end):
+    data = dataset(path, Dense(1.0), start, end)
+    with pytest.raises(DecodeError, match="no segment from") as error:
+        data[(0, 0)]
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+    reported = dataset(path, Dense(1.0), start, end, fail=False)[(0, 0)]
+    assert "no segment from" in reported["broken"]
+
+
+# orders
+
+
+def test_reversed_frames_run_backwards(path):
+    for item in range(6):
+        assert shown(dataset(path, order="reversed")[(0, item)]) == shown(dataset(path)[(0, item)])[::-1]
+
+
+def test_static_repeats_the_middle_frame(path):
+    for item in range(6):
+        assert shown(dataset(path, order="static")[(0, item)]) == [shown(dataset(path)[(0, item)])[2]] * 4
+
+
+def test_shuffled_is_a_permutation_that_every_clip_keeps_and_that_differs_between_them(path):
+    forward, data = dataset(path, frames=8), dataset(path, frames=8, order="shuffled")
+    permutations = set()
+    for item in range(6):
+        numbers, plain = shown(data[(0, item)]), shown(forward[(0, item)])
+        assert sorted(numbers) == plain
+        assert numbers == shown(data[(0, item)])
+        permutations.add(tuple(plain.index(i) for i in numbers))
+    assert len(permutations) == 6
+
+
+def test_shuffled_draws_every_permutation_alike():
+    counts = {}
+    with seeded("permutations"):
+        for _ in range(2400):
+            one = tuple(reordered([0, 1, 2, 3], "shuffled"))
+            counts[one] = counts.get(one, 0) + 1
+    assert len(counts) == 24
+    # 100 of 2400 each; 99.9 % of a chi-square with 23 degrees of freedom
+    assert sum((n - 100) ** 2 / 100 for n in counts.values()) < 49.7
+
+
+@pytest.mark.parametrize("order", ["forward", "reversed", "shuffled", "static"])
+def test_an_order_leaves_the_given_numbers_alone(order):
+    numbers = [3, 5, 8]
+    assert len(reordered(numbers, order)) == 3
+    assert numbers == [3, 5, 8]
