@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from lit_video.attention import Grid, Mixing, MixingPlan, Scheme, Space, mixing
-from lit_video.training.run import commit, device_name, versions
+from lit_video.utils.environment import commit, device_name, versions
 
 GRID = Grid(8, 14, 14)
 ROUNDS = 15

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from lit_video.network import pretrained as reference
-from lit_video.training.run import commit, device_name, versions
+from lit_video.utils.environment import commit, device_name, versions
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = {"": [], "x": ["x"], "k": ["key"], "v": ["value"], "k,v": ["key", "value"]}

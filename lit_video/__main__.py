@@ -56,24 +56,24 @@ usage: python -m lit_video COMMAND ...
 A finished row is skipped, an interrupted one goes on where it stopped: the same command again is always right.
 """
 
-# of each command the function that runs it, in this package; imported when asked for, because many need torch
+# of each command the function that runs it, in ``commands``; imported when asked for, because many need torch
 COMMANDS = {
-    "fit": "commands.fit.fit",
-    "table": "commands.fit.print_table",
-    "report": "commands.report.report",
-    "validate": "training.cli.validate",
-    "test": "training.cli.test",
-    "predict": "commands.predict.predict",
-    "attention": "commands.attention.attention",
-    "embed": "commands.embed.embed",
-    "cost": "commands.cost.cost",
-    "export": "commands.export.export",
-    "benchmark model": "commands.benchmark_model.benchmark_model",
-    "benchmark table": "commands.benchmark_table.benchmark_table",
-    "benchmark data": "commands.benchmark_data.benchmark_data",
-    "reproduce": "reports.markdown.reproduce",
-    "dashboard": "commands.dashboard.dashboard",
-    "data": "commands.data.data",
+    "fit": "fit.fit",
+    "table": "table.print_table",
+    "report": "report.report",
+    "validate": "evaluate.validate",
+    "test": "evaluate.test",
+    "predict": "predict.predict",
+    "attention": "attention.attention",
+    "embed": "embed.embed",
+    "cost": "cost.cost",
+    "export": "export.export",
+    "benchmark model": "benchmark_model.benchmark_model",
+    "benchmark table": "benchmark_table.benchmark_table",
+    "benchmark data": "benchmark_data.benchmark_data",
+    "reproduce": "reproduce.reproduce",
+    "dashboard": "dashboard.dashboard",
+    "data": "data.data",
 }
 
 
@@ -104,7 +104,7 @@ def _dispatch(argv: list[str]) -> int:
 def command(name: str) -> Callable[[list[str]], int]:
     """The function that runs a command with the arguments that follow its name."""
     module, _, function = COMMANDS[name].rpartition(".")
-    found: Callable[[list[str]], int] = getattr(import_module(f"lit_video.{module}"), function)
+    found: Callable[[list[str]], int] = getattr(import_module(f"lit_video.commands.{module}"), function)
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lit_video.tables.rendering import text_table
+from lit_video.utils.text_tables import text_table
 
 
 def render(result: dict[str, Any]) -> str:

@@ -5,17 +5,14 @@ from __future__ import annotations
 from argparse import ArgumentTypeError, Namespace
 from pathlib import Path
 
-from lit_video.commands.fit import Parser
-from lit_video.commands.predict import check_file
 from lit_video.errors import UserError
+from lit_video.utils.parser import Parser, check_file
+from lit_video.visual.formats import FIGURES, MOVING, STILL
 
 DESCRIPTION = """Where a trained model looks in a video: attention rollout from what is classified back to the patches
 of every frame, in the centre view of the video. As a picture (.png), or moving (.gif, .mp4). With --heads, of an X-ViT:
 which frames every head reads its channels from, which takes no video, and a row of a table instead of a checkpoint if
 you like."""
-MOVING = (".gif", ".mp4")
-STILL = (".png",)
-FIGURES = (".png", ".svg", ".pdf")
 
 
 def attention(argv: list[str]) -> int:

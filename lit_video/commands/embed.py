@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-from lit_video.commands.fit import Parser
-from lit_video.commands.predict import add_evaluation, check_file, ending, natural
 from lit_video.errors import UserError
+from lit_video.inference.options import add_evaluation
+from lit_video.utils.parser import Parser, check_file, ending, natural
 
 DESCRIPTION = """What enters the classifier's last layer, brought into the plane so that neighbours stay neighbours, and
 coloured by class. Without videos those of the run's own test split (config.yaml beside the checkpoint); of your own

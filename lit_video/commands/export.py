@@ -11,12 +11,12 @@ from typing import Any
 from safetensors.torch import save_file
 from torch import Tensor
 
-from lit_video.commands.fit import Parser
 from lit_video.errors import UserError
 from lit_video.inference.checkpoints import load_model
 from lit_video.modules import TimeSformer, VideoClassifier, ViViT
 from lit_video.network.pretrained.hugging_face import export_hf_timesformer, export_hf_vivit
 from lit_video.network.vit import SIZES, ViTSize
+from lit_video.utils.parser import Parser
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from argparse import ArgumentTypeError
-from collections.abc import Callable
 from pathlib import Path
 
-from lit_video.commands.fit import Parser
-from lit_video.errors import UserError
+from lit_video.inference.options import add_evaluation
+from lit_video.utils.parser import Parser, check_file, ending, positive
 
 DESCRIPTION = """Names and probabilities for your own videos. The checkpoint of a run is all it takes: it holds the
 names of the classes and how clips are made. A video that cannot be read is listed with the reason, the others are
@@ -49,53 +46,3 @@ def _parser() -> Parser:
     )
     add_evaluation(parser)
     return parser
-
-
-def add_evaluation(parser: Parser) -> None:
-    """The arguments that say how videos are put through a model."""
-    parser.add_argument("--clips", type=positive, metavar="N", help="views in time (default: as tested in training)")
-    parser.add_argument("--crops", type=positive, metavar="M", help="views in space of each (likewise)")
-    parser.add_argument("--device", choices=["cpu", "cuda"], help="default: cuda where there is one")
-    parser.add_argument("--batch", type=positive, default=8, metavar="B", help="clips at a time (default 8)")
-    parser.add_argument("--workers", type=natural, default=2, metavar="W", help="processes that decode (default 2)")
-
-
-def check_file(flag: str, path: Path) -> None:
-    """Refuse a file that cannot be written, before the work for it is done.
-
-    Raises:
-        UserError: its folder does not exist, it is a folder itself, or writing is not permitted.
-    """
-    if not path.parent.is_dir():
-        raise UserError(f"{flag} {path}: no such folder {path.parent}")
-    if path.is_dir():
-        raise UserError(f"{flag} {path}: is a folder, expected a file")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise UserError(f"{flag} {path}: writing there is not permitted")
-
-
-def ending(*endings: str) -> Callable[[str], Path]:
-    """Type of an argument that names a file with one of these endings."""
-
-    def path(text: str) -> Path:
-        if Path(text).suffix.lower() not in endings:
-            raise ArgumentTypeError(f"{text} ends in none of {', '.join(endings)}")
-        return Path(text)
-
-    return path
-
-
-def positive(text: str) -> int:
-    """Type of an argument that is 1, 2, 3, ..."""
-    return _at_least(text, 1)
-
-
-def natural(text: str) -> int:
-    """Type of an argument that is 0, 1, 2, ..."""
-    return _at_least(text, 0)
-
-
-def _at_least(text: str, least: int) -> int:
-    if not text.lstrip("-").isdecimal() or int(text) < least:
-        raise ArgumentTypeError(f"is {text}, expected a whole number from {least}")
-    return int(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -11,7 +12,6 @@ from lightning import LightningDataModule
 from torch.utils.data import DataLoader, default_collate
 
 from lit_video.datamodules.broken import BrokenVideos, Policy
-from lit_video.datamodules.digest import data_root
 from lit_video.errors import UserError
 from lit_video.video.augmentation import Augmentation, EvaluationViews, ReleasedViews, TrainingView
 from lit_video.video.batch import Batch, Classes, RawBatch, evaluation_batch, training_batch
@@ -24,6 +24,7 @@ from lit_video.video.sampling import Dense, Sampling
 from lit_video.video.subset import share_of
 
 Split = Literal["train", "val", "test"]
+SPLITS: tuple[Split, ...] = ("train", "val", "test")
 
 
 class VideoDataModule(LightningDataModule):
@@ -224,7 +225,7 @@ class VideoDataModule(LightningDataModule):
     def _loader(self, dataset: ClipDataset, sampler: EpochSampler, drop_last: bool) -> DataLoader[Sample]:
         tables = None
         if self.manifest is not None:
-            tables = partial(load_tables, Path(self.manifest).expanduser(), data_root(self))
+            tables = partial(load_tables, Path(self.manifest).expanduser(), self.data_root())
             tables()  # for decoding without workers; forked ones inherit it
         return DataLoader(
             dataset,
@@ -236,6 +237,11 @@ class VideoDataModule(LightningDataModule):
             pin_memory=torch.cuda.is_available(),
             worker_init_fn=tables,
         )
+
+    def data_root(self) -> Path:
+        """Folder that paths are written relative to: the data set's root, or what all its videos have in common."""
+        root: Path | None = getattr(self, "root", None)
+        return Path(root or os.path.commonpath([r.path for split in SPLITS for r in self.records(split)]))
 
     def _ranks(self) -> tuple[int, int]:
         if self.trainer is None:

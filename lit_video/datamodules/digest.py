@@ -5,12 +5,8 @@ from __future__ import annotations
 import os
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from lit_video.datamodules.base import Split, VideoDataModule
-
-SPLITS: tuple[Split, ...] = ("train", "val", "test")
+from lit_video.datamodules.base import SPLITS, VideoDataModule
 
 
 def data_digest(data: VideoDataModule) -> str:
@@ -18,7 +14,7 @@ def data_digest(data: VideoDataModule) -> str:
 
     Paths count relative to the data set's root, and their order does not count.
     """
-    root = data_root(data)
+    root = data.data_root()
     lines = [
         f"{split}\t{relative(record.path, root)}\t{record.label}\t{record.start}\t{record.end}"
         for split in SPLITS
@@ -30,12 +26,6 @@ def data_digest(data: VideoDataModule) -> str:
 def text_digest(lines: list[str]) -> str:
     """16 hexadecimal digits of some lines."""
     return blake2b("\n".join(lines).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
-
-
-def data_root(data: VideoDataModule) -> Path:
-    """Folder that paths are told relative to: the data set's root, or what all its videos have in common."""
-    root: Path | None = getattr(data, "root", None)
-    return Path(root) if root else Path(os.path.commonpath([r.path for split in SPLITS for r in data.records(split)]))
 
 
 def relative(path: Path, root: Path) -> str:

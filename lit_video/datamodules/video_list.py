@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from lit_video.datamodules.base import Split, VideoDataModule
-from lit_video.utils.class_paths import class_path, known_class
 from lit_video.video.clips import VideoRecord
-from lit_video.video.sampling import Sampling
-
-# the arguments of a data set that decide what a model sees of a video in the test
-SETTINGS = ("frames", "image_size", "sampling", "test_clips", "test_crops", "views", "mean", "std")
 
 
 class OwnVideos(VideoDataModule):
@@ -31,28 +25,3 @@ class OwnVideos(VideoDataModule):
     def records(self, split: Split) -> list[VideoRecord]:
         """Every video, in any split."""
         return [VideoRecord(path, 0) for path in self.paths]
-
-
-def stored_settings(data: VideoDataModule) -> dict[str, Any]:
-    """``SETTINGS`` of a data set as plain data, for a checkpoint; a sampling as its class and arguments."""
-    return {name: _plain(getattr(data, name)) for name in SETTINGS}
-
-
-def restored_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of a :class:`VideoDataModule` from what :func:`stored_settings` gave.
-
-    Raises:
-        ValueError: the sampling is of no known class, or its arguments are wrong.
-    """
-    return {name: _sampling(value) if name == "sampling" else value for name, value in stored.items()}
-
-
-def _plain(value: object) -> Any:
-    if is_dataclass(value):
-        arguments = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
-        return {"class_path": class_path(type(value)), "init_args": arguments}
-    return value
-
-
-def _sampling(stored: Mapping[str, Any]) -> Sampling:
-    return known_class(Sampling, stored["class_path"])(**stored["init_args"])  # type: ignore[type-abstract]

@@ -11,13 +11,13 @@ from zipfile import is_zipfile
 
 import torch
 
-from lit_video.datamodules.video_list import restored_settings
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
 from lit_video.modules.classifier import PASSPORT
 from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
 from lit_video.utils.class_paths import class_path, known_class
+from lit_video.video.settings import restored_settings
 
 # hyper-parameters that are dataclasses: stored as their fields, or as they are if the model was built in Python
 PARTS: dict[str, Any] = {"optimization": Optimization, "size": ViTSize}
@@ -30,7 +30,7 @@ class Trained:
     Args:
         model: on the CPU, in eval mode.
         class_names: by class number, of each task if there are several.
-        settings: arguments of a data set, see :func:`~lit_video.datamodules.video_list.stored_settings`.
+        settings: arguments of a data set, see :func:`~lit_video.video.settings.stored_settings`.
     """
 
     model: VideoClassifier

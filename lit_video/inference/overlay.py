@@ -10,17 +10,13 @@ from pathlib import Path
 import av
 import matplotlib
 import numpy as np
-from av.video.frame import VideoFrame
-from av.video.reformatter import Colorspace
-from av.video.stream import VideoStream
-from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from lit_video.errors import UserError
 from lit_video.video.decoding import DecodeError
 from lit_video.video.decoding.container import video_stream
+from lit_video.video.encoding import Pixels, h264_stream, video_frame
 
-Pixels = NDArray[np.uint8]
 Font = ImageFont.FreeTypeFont
 SMALLEST = 8  # pixels of a font that can be read
 SHARE, TINY_SHARE = 0.45, 0.6  # of the picture that a band may cover, and of one that is tiny
@@ -96,26 +92,6 @@ def _write(source: Path, part: Path, lines: Sequence[str]) -> None:
     finally:
         if container is not None:
             container.close()
-
-
-def h264_stream(container: av.container.OutputContainer, image: Pixels, base: Fraction, rate: Fraction) -> VideoStream:
-    """A stream for pictures of the size of ``image``, H.264 with the colours of BT.709."""
-    stream: VideoStream = container.add_stream("libx264", rate=rate, options={"crf": "18"})
-    stream.height, stream.width = image.shape[:2]
-    # 4:2:0 has no odd sizes
-    stream.pix_fmt = "yuv444p" if stream.height % 2 or stream.width % 2 else "yuv420p"
-    stream.codec_context.time_base = base
-    context = stream.codec_context
-    context.colorspace = context.color_primaries = context.color_trc = Colorspace.ITU709
-    return stream
-
-
-def video_frame(image: Pixels, stream: VideoStream, pts: int, base: Fraction) -> VideoFrame:
-    """An RGB picture as a frame of a stream of :func:`h264_stream`, shown at ``pts`` times ``base``."""
-    frame = VideoFrame.from_ndarray(image, format="rgb24")
-    frame = frame.reformat(format=stream.pix_fmt, dst_colorspace=Colorspace.ITU709)
-    frame.pts, frame.time_base = pts, base
-    return frame
 
 
 def pictures(source: Path) -> Iterator[tuple[Pixels, int, Fraction, Fraction]]:

@@ -11,8 +11,6 @@ from lightning import LightningModule
 from lightning.pytorch.utilities import rank_zero_only
 from torch import Tensor, nn
 
-from lit_video.datamodules.base import VideoDataModule
-from lit_video.datamodules.video_list import stored_settings
 from lit_video.errors import UserError
 from lit_video.modules.metrics import VideoAccuracy
 from lit_video.modules.optimization import Optimization, make_optimizer, rate
@@ -22,6 +20,7 @@ from lit_video.network.pretrained.loading import load_published
 from lit_video.utils.class_paths import class_path
 from lit_video.video.batch import Batch, Classes, per_task
 from lit_video.video.seeding import digest
+from lit_video.video.settings import SeenVideos, stored_settings
 
 # key of a checkpoint under which it says what it takes to use it alone
 PASSPORT = "lit_video"
@@ -157,7 +156,7 @@ class VideoClassifier(LightningModule):
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the names of the classes, and how clips are made: with them ``predict`` needs no other file."""
         data = getattr(self.trainer, "datamodule", None)
-        if isinstance(data, VideoDataModule):
+        if isinstance(data, SeenVideos):
             settings = {"model": class_path(type(self)), "data": stored_settings(data), "class_names": data.class_names}
             checkpoint[PASSPORT] = settings
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from einops import rearrange
 from torch import Tensor, nn
 
+from lit_video.utils.spacing import uniform_frames
+
 
 class Patches(nn.Module):
     """Linear projection of non-overlapping tubelets of ``tubelet`` frames x ``patch`` x ``patch`` pixels.
@@ -52,21 +54,3 @@ class Patches(nn.Module):
         if height < 1 or width < 1 or height % self.patch or width % self.patch:
             raise ValueError(f"image_size {height}x{width} is not divisible by the patch {self.patch}")
         return frames // self.tubelet, height // self.patch, width // self.patch
-
-
-def uniform_frames(frames: int, sampled: int) -> list[int]:
-    """Indices of ``sampled`` frames spread evenly inside a clip, its ends left out: round(k * frames / (sampled + 1)).
-
-    Halves go to the even index. All frames, where there are no more than asked for.
-    Source: ViViT, arXiv:2103.15691, section 3.2, as in the released code, but in integers: the release's floats give
-    one index too many for many pairs of numbers (8 frames, 5 sampled).
-    """
-    if sampled >= frames:
-        return list(range(frames))
-    return [_divide_half_even(k * frames, sampled + 1) for k in range(1, sampled + 1)]
-
-
-def _divide_half_even(a: int, b: int) -> int:
-    quotient, rest = divmod(a, b)
-    up = 2 * rest > b or (2 * rest == b and quotient % 2 == 1)
-    return quotient + up

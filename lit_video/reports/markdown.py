@@ -1,4 +1,4 @@
-"""The ``reproduce`` command: ``REPRODUCE.md``, what was reproduced at which scale, from results. Imports no torch."""
+"""``REPRODUCE.md``: what was reproduced at which scale, from results. Imports no torch."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from lit_video.commands.fit import Parser
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table, table_at
-from lit_video.tables.rendering import NOT_RUN, markdown_lines, pairs_table, render, summary
-from lit_video.tables.table import Table, results
+from lit_video.tables.rendering import NOT_RUN, pairs_table, render
+from lit_video.tables.results import results
+from lit_video.tables.summary import summary
+from lit_video.tables.table import Table
 from lit_video.tables.throughput import PAPERS, read_throughput
-from lit_video.utils.files import write_atomically
+from lit_video.utils.text_tables import markdown_lines
 
 COLUMNS = ("table", "source", "scale", "rows run", "seeds", "Kendall's tau", "orderings: yes / no / open", "status")
 
@@ -25,27 +26,6 @@ their own data sets; ours are of the scale that is named, so compare the order o
 the pairs of rows that a paper tells apart and that were run: those that ours support, contradict, and cannot decide
 (95 % bootstrap intervals over test videos and seeds). Seconds of training are no benchmark: other processes ran beside.
 """
-
-
-def reproduce(argv: list[str]) -> int:
-    """Write the page; with ``--check`` only say whether the one that is there is up to date."""
-    parser = Parser("reproduce", "REPRODUCE.md: what was reproduced at which scale, from result.json files alone.")
-    parser.add_argument("--results", type=Path, default=Path("benchmarks/results"))
-    parser.add_argument("--experiments", type=Path, default=Path("experiments"))
-    parser.add_argument("-o", "--output", type=Path, default=Path("REPRODUCE.md"))
-    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the page is not up to date")
-    known = parser.parse_args(argv)
-    text = page(known.experiments, known.results)
-    if known.check:
-        same = known.output.exists() and known.output.read_text() == text
-        print(f"{known.output}: {'up to date' if same else 'out of date; run python -m lit_video reproduce'}")
-        return 0 if same else 1
-    try:
-        write_atomically(known.output, text)
-    except OSError as error:
-        raise UserError(f"-o {known.output}: cannot be written ({error.strerror})") from error
-    print(f"wrote {known.output}")
-    return 0
 
 
 def page(experiments: Path, runs: Path) -> str:

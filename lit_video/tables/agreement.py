@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from lit_video.tables.predictions import Findings, read_findings
+from lit_video.tables.results import results
 from lit_video.tables.statistics import Hits, Interval, agreement, paired_difference
-from lit_video.tables.table import METRIC, Table, results
+from lit_video.tables.table import METRIC, Table
 
 
 def row_findings(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, list[Findings]]:

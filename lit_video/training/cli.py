@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import pickle
 import re
-import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import torch
 import yaml
@@ -17,7 +15,6 @@ from jsonargparse import get_loader, set_loader
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 
-from lit_video.commands.fit import Parser
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
@@ -25,7 +22,6 @@ from lit_video.training.callbacks.broken_videos import ReportBroken
 from lit_video.utils.log_filters import quiet_loggers
 from lit_video.utils.parser_errors import explain
 from lit_video.utils.yaml_files import read_yaml
-from lit_video.video.clips import Order
 
 quiet_loggers()
 _load_yaml = get_loader("yaml")
@@ -157,45 +153,6 @@ def _settings_in(path: Path, group: str) -> dict[str, Any]:
     if isinstance(given, str) and given.endswith((".yaml", ".yml")):
         given = read_yaml(path.parent / given)
     return (given.get("init_args") or {}) if isinstance(given, dict) else {}
-
-
-def validate(argv: list[str]) -> int:
-    """The centre view of every validation video."""
-    return _evaluate(["validate", *argv])
-
-
-def test(argv: list[str]) -> int:
-    """All views of every test video."""
-    return _evaluate(["test", *argv])
-
-
-def _evaluate(argv: list[str]) -> int:
-    """``validate`` and ``test`` of LightningCLI, on a run's ``config.yaml`` and checkpoint, or on published weights.
-
-    ``--order`` is short for ``--data.order``.
-    """
-    if {"-h", "--help"} & set(argv):
-        return show(argv)
-    refuse_ignored(argv, argv[0])
-    short = Parser(argv[0], add_help=False)
-    short.add_argument("--order", choices=get_args(Order))
-    known, argv = short.parse_known_args(argv)
-    argv += [f"--data.order={known.order}"] if known.order else []
-    asked = argparse.ArgumentParser(add_help=False)
-    asked.add_argument("--ckpt_path", type=Path)
-    checkpoint = asked.parse_known_args(argv)[0].ckpt_path
-    published = any(arg.split("=")[0].endswith(".weights") for arg in argv)
-    if (checkpoint is None and not published) or (checkpoint is not None and not checkpoint.is_file()):
-        raise UserError(f"--ckpt_path: {checkpoint or 'give a file'}: no such file; runs keep theirs as last.ckpt")
-    try:
-        with user_errors(lambda key: argv[0]):
-            VideoCLI([*argv, "--trainer.logger=false"], execute=True)
-    except (pickle.UnpicklingError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"--ckpt_path: {checkpoint} is damaged, or no checkpoint") from error
-    except RuntimeError as error:  # names or shapes differ
-        reason = " ".join(str(error).split())[:200]
-        raise UserError(f"--ckpt_path: {checkpoint} does not load into this model: {reason}") from error
-    return 0
 
 
 def show(argv: list[str]) -> int:

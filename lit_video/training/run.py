@@ -4,37 +4,35 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import torch
 import yaml
 from lightning import Trainer
 from lightning.pytorch.callbacks import LearningRateMonitor, ModelCheckpoint, Timer
 from lightning.pytorch.strategies import FSDPStrategy, ModelParallelStrategy
 
-from lit_video.commands.fit import Request
 from lit_video.costs.count import count
 from lit_video.datamodules.digest import data_digest
 from lit_video.errors import UserError
-from lit_video.tables.table import Row, read_result
+from lit_video.tables.results import read_result
+from lit_video.tables.table import Row
 from lit_video.training.callbacks.attention_picture import record_attention
 from lit_video.training.callbacks.broken_videos import ReportBroken
 from lit_video.training.callbacks.learning_curve import Curve
 from lit_video.training.callbacks.predictions import RecordTest
 from lit_video.training.callbacks.progress import progress_callback
 from lit_video.training.cli import CheckCLI, VideoCLI, refuse_ignored, user_errors
+from lit_video.training.request import Request
 from lit_video.training.run_folder import disk_errors, locked, same_settings, usable_checkpoint, writable
 from lit_video.training.scheme_names import scheme_name
 from lit_video.training.wandb_logger import RowLogger, TrackRow
+from lit_video.utils.environment import commit, device_name, versions
 from lit_video.utils.files import write_atomically
 from lit_video.video.decoding import DecodeError
 
@@ -209,27 +207,3 @@ def broken_videos() -> Iterator[None]:
 def first_process() -> bool:
     """Whether this is the only process of a run, or the one that owns its folder."""
     return all(os.environ.get(name, "0") == "0" for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID"))
-
-
-def commit() -> str:
-    """Commit of the code that runs, ``+changes`` if the working tree differs; ``unknown`` outside a checkout."""
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--abbrev=12", "--dirty=+changes"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-
-
-def device_name() -> str:
-    """The GPU's name, or the processor's."""
-    if torch.cuda.is_available():
-        return torch.cuda.get_device_name()
-    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-    names = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
-    return f"{names[0]}, {torch.get_num_threads()} threads" if names else platform.processor()
-
-
-def versions() -> dict[str, str]:
-    """Versions of what a result depends on."""
-    names = ("lit_video", "torch", "torchvision", "lightning", "timm", "av", "pytorchvideo")
-    return {"python": platform.python_version()} | {name: version(name) for name in names}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -14,7 +14,7 @@ from lit_video.errors import UserError
 from lit_video.utils.files import write_atomically
 from lit_video.utils.parallel import in_parallel
 from lit_video.video.decoding import FrameTable
-from lit_video.video.decoding.known_tables import sources
+from lit_video.video.decoding.frame_table import add_source
 from lit_video.video.probe import Probe, probe, stamp, unpack
 
 Video = tuple[Path, float | None]  # path, and the rate of a folder of images
@@ -112,8 +112,13 @@ def load_tables(file: Path, root: Path, worker: int = 0) -> None:
     """
     if not file.is_file():
         raise UserError(f"data.manifest: {file} does not exist; data check writes it")
-    if str(file) not in sources:  # a forked worker has its parent's
-        sources[str(file)] = Tables(file, root)
+    add_source(tables(file, root))
+
+
+@cache  # a forked worker has its parent's
+def tables(file: Path, root: Path) -> Tables:
+    """The tables of a manifest, read once."""
+    return Tables(file, root)
 
 
 class Tables:

@@ -10,7 +10,7 @@ from math import floor
 
 from pytorchvideo.data.clip_sampling import ClipSampler, RandomClipSampler, UniformClipSampler
 
-from lit_video.network.patches import uniform_frames
+from lit_video.utils.spacing import uniform_frames
 from lit_video.video.decoding import FrameTable
 from lit_video.video.time_spans import EvenClips, Span, frame_numbers, spans
 
@@ -109,7 +109,7 @@ class Uniform(Sampling):
     """ViViT's uniform frame sampling: ``frames`` spread evenly inside a dense clip of ``pool`` ones, without its ends.
 
     These are the frames that a model with ``sampled_frames: frames`` keeps of a clip of ``pool`` frames
-    (:func:`~lit_video.network.patches.uniform_frames`: number ``round(k * pool / (frames + 1))`` for k = 1, 2, ...);
+    (:func:`~lit_video.utils.spacing.uniform_frames`: number ``round(k * pool / (frames + 1))`` for k = 1, 2, ...);
     here the others are not even decoded, and the model takes all of the clip.
     Source: arXiv:2103.15691, section 3.2; pool and stride are those of the release on Kinetics-400 (32 frames x 2).
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from torch import Tensor
 
-from lit_video.commands.attention import MOVING
 from lit_video.errors import UserError
 from lit_video.inference.checkpoints import Trained, load_trained
 from lit_video.inference.predict import device, find_videos, own_videos
@@ -17,6 +16,7 @@ from lit_video.modules import VideoClassifier
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.files import write_bytes
 from lit_video.visual.attention_picture import Looked, moving, picture
+from lit_video.visual.formats import MOVING
 from lit_video.visual.moving_picture import encoded
 from lit_video.visual.rollout import Rollout, rollout, tubelet_frames
 

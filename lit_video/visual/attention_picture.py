@@ -15,8 +15,9 @@ from matplotlib.colors import Normalize
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import NDArray
 
-from lit_video.inference.overlay import Pixels, blend, overlay
+from lit_video.inference.overlay import blend, overlay
 from lit_video.utils.figures import plt
+from lit_video.video.encoding import Pixels
 
 COLOURS = "inferno"  # even steps for the eye, in grey and to the colour-blind too
 OPACITY = 0.65

@@ -13,11 +13,11 @@ from matplotlib.patches import Patch
 from torch import Tensor
 
 from lit_video.attention import LocalWindow, Mixing
-from lit_video.commands.fit import parse_request
 from lit_video.errors import UserError
 from lit_video.inference.checkpoints import load_model
 from lit_video.modules import VideoClassifier, XViT
 from lit_video.network.block import Block
+from lit_video.training.request import parse_request
 from lit_video.utils.figures import plt, run_name
 from lit_video.visual.channel_sources import channel_offsets
 

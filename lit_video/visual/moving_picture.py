@@ -9,7 +9,7 @@ from fractions import Fraction
 import av
 from PIL import Image
 
-from lit_video.inference.overlay import Pixels, h264_stream, video_frame
+from lit_video.video.encoding import Pixels, h264_stream, video_frame
 
 RATE = 4  # pictures a second
 

@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 from lit_video.attention import Grid
 from lit_video.network.block import Block
-from lit_video.network.patches import Patches, uniform_frames
+from lit_video.network.patches import Patches
 from lit_video.network.transformer import VideoTransformer
+from lit_video.utils.spacing import uniform_frames
 from lit_video.visual.routing import record, route
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 
 import av
@@ -19,8 +20,8 @@ from lit_video.__main__ import main
 from lit_video.datamodules import VideoFolder
 from lit_video.datamodules.digest import data_digest
 from lit_video.datamodules.inspection.prepare import scaled
-from lit_video.video.decoding import decode, frame_table
-from lit_video.video.decoding.known_tables import sources
+from lit_video.video.decoding import decode, forget_tables, frame_table
+from lit_video.video.manifest import tables
 from lit_video.video.probe import pack, unpack
 from tests.video.bad_files import ZOO, build, write
 
@@ -182,22 +183,23 @@ def test_a_packed_table_is_the_table(name, tmp_path):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_manifest_gives_the_same_clips_without_a_scan_as_long_as_the_file_is_the_same(root, workers, capsys):
+def test_a_manifest_gives_the_same_clips_without_a_scan_as_long_as_the_file_is_the_same(root, workers, monkeypatch):
     check(root)
     shape = dict(frames=2, image_size=16, batch_size=2, num_workers=workers)
-    try:
-        plain, known = (VideoFolder(str(root), **shape, manifest=m) for m in (None, str(root / "manifest.jsonl")))
-        for one, other in zip(plain.val_dataloader(), known.val_dataloader(), strict=True):
-            assert (one["clip"] == other["clip"]).all()
-        (tables,) = sources.values()
-        assert len(tables) == 12
-        for path in root.rglob("*.m[pk]*"):
-            if path.parent.name in "ab":
-                assert tables(path) == unpack(rows(root)[path.relative_to(root).as_posix()]["table"])
-        write(root / "val/b/1.mp4", frames=5)
-        assert tables(root / "val/b/1.mp4") is None
-    finally:
-        sources.clear()
+    plain, known = (VideoFolder(str(root), **shape, manifest=m) for m in (None, str(root / "manifest.jsonl")))
+    for one, other in zip(plain.val_dataloader(), known.val_dataloader(), strict=True):
+        assert (one["clip"] == other["clip"]).all()
+    stored = tables(root / "manifest.jsonl", root)
+    assert len(stored) == 12
+    monkeypatch.setattr(
+        import_module("lit_video.video.decoding.frame_table"), "_scan", lambda path: pytest.fail(f"{path} is scanned")
+    )
+    forget_tables()
+    for path in root.rglob("*.m[pk]*"):
+        if path.parent.name in "ab":
+            assert frame_table(path) == stored(path) == unpack(rows(root)[path.relative_to(root).as_posix()]["table"])
+    write(root / "val/b/1.mp4", frames=5)
+    assert stored(root / "val/b/1.mp4") is None
 
 
 # prepare

@@ -20,7 +20,6 @@ from lit_video.__main__ import main
 from lit_video.datamodules import MovingShapes, VideoDataModule
 from lit_video.datamodules.folder import folder_records
 from lit_video.datamodules.moving_shapes_rendering import SHAPES
-from lit_video.datamodules.video_list import SETTINGS
 from lit_video.inference.checkpoints import load_trained
 from lit_video.inference.overlay import overlay, pictures
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
@@ -29,6 +28,7 @@ from lit_video.network.head import head_inputs, linear_head
 from lit_video.network.vit import ViTSize
 from lit_video.video import clips as dataset_module
 from lit_video.video.decoding import decode, frame_table
+from lit_video.video.settings import SETTINGS
 
 ROOT = Path(__file__).parents[2]
 CLIPS = dict(pairs=(2, 1, 1), frames=4, image_size=16, batch_size=4, num_workers=0)

@@ -7,7 +7,8 @@ import torch
 import torch.nn.functional as F
 from einops import rearrange
 
-from lit_video.network.patches import Patches, uniform_frames
+from lit_video.network.patches import Patches
+from lit_video.utils.spacing import uniform_frames
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])

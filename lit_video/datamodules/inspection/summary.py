@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from lit_video.datamodules.base import VideoDataModule
-from lit_video.datamodules.digest import SPLITS, data_digest, data_root, relative, text_digest
+from lit_video.datamodules.base import SPLITS, VideoDataModule
+from lit_video.datamodules.digest import data_digest, relative, text_digest
 from lit_video.video.clips import VideoRecord
 from lit_video.video.manifest import scan
 from lit_video.video.probe import Probe
@@ -72,7 +72,7 @@ class Census:
 def take(data: VideoDataModule, file: Path, every_frame: bool = False) -> Census:
     """Look at every video of every split; the manifest goes to ``file``."""
     records = {split: data.records(split) for split in SPLITS}
-    root = data_root(data)
+    root = data.data_root()
     videos = {relative(r.path, root): (r.path, r.fps) for split in SPLITS for r in records[split]}
     rows = scan(videos, file, every_frame)
     splits: dict[str, SplitCount] = {split: _count(records[split], rows, data.class_names, root) for split in SPLITS}

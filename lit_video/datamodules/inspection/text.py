@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.datamodules.inspection.summary import Census, SplitCount, spread
-from lit_video.tables.rendering import text_table
+from lit_video.utils.text_tables import text_table
 
 SHOWN = 10  # missing or broken videos
 COLUMNS = ["split", "videos", "missing", "broken", "seconds min", "median", "max", "GB", "most common size"]

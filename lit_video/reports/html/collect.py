@@ -14,7 +14,8 @@ from lit_video.reports.html.compatibility import refuse_mixtures
 from lit_video.tables.learning_curve import Point, read_curves
 from lit_video.tables.predictions import Findings, read_findings
 from lit_video.tables.reading import table_at
-from lit_video.tables.table import Row, Table, read_result
+from lit_video.tables.results import read_result
+from lit_video.tables.table import Row, Table
 from lit_video.tables.throughput import read_throughput
 
 

@@ -6,15 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lit_video.reports.html.collect import Section
-from lit_video.tables.rendering import (
-    NOT_RUN,
-    OTHER_ORDERS,
-    PAPER_ONLY,
-    metric_name,
-    papers_own,
-    row_summary,
-    shown_metrics,
-)
+from lit_video.tables.rendering import NOT_RUN, OTHER_ORDERS, PAPER_ONLY, metric_name, shown_metrics
+from lit_video.tables.summary import papers_own, row_summary
 
 
 @dataclass(frozen=True)

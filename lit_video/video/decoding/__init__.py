@@ -6,9 +6,10 @@ and picking.
 """
 
 from lit_video.video.decoding.decoders import Decode, DecoderName, decoder
-from lit_video.video.decoding.frame_table import DecodeError, Frames, FrameTable, forget_tables, frame_table, segment
+from lit_video.video.decoding.frame_table import DecodeError, Frames, FrameTable, forget_tables, frame_table
 from lit_video.video.decoding.images import decode_images, image_table
 from lit_video.video.decoding.pyav import decode
+from lit_video.video.decoding.segments import segment
 
 __all__ = [
     "Decode",

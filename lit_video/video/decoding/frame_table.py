@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
 from pathlib import Path
 
 import av
@@ -19,10 +17,8 @@ from numpy.typing import NDArray
 from lit_video.video.decoding.cache import TableCache
 from lit_video.video.decoding.container import keep, reason, video_stream
 from lit_video.video.decoding.container_checks import cut_off, no_file, no_video
-from lit_video.video.decoding.known_tables import known_table
 
 Frames = NDArray[np.uint8]
-
 
 PROGRESSIVE = {0, 1}  # AVFieldOrder: unknown, progressive
 
@@ -64,52 +60,24 @@ def frame_table(path: Path) -> FrameTable:
     """
     table = _cache.get(path)
     if table is None:
-        table = known_table(path) or _scan(path)
+        table = next(filter(None, (source(path) for source in _sources)), None) or _scan(path)
         _cache.put(path, table, len(table.pts) + len(table.keyframes))
     return table
 
 
 _cache: TableCache[FrameTable] = TableCache()
+_sources: list[Callable[[Path], FrameTable | None]] = []
+
+
+def add_source(source: Callable[[Path], FrameTable | None]) -> None:
+    """Ask a function for a video's table before its packets are scanned, in this process; once, however often added."""
+    if source not in _sources:
+        _sources.append(source)
 
 
 def forget_tables() -> None:
     """Scan all videos anew."""
     _cache.clear()
-
-
-def segment(path: Path, start: float | None, end: float | None, fps: float | None = None) -> tuple[int, FrameTable]:
-    """The part of a video from ``start`` to ``end``, in seconds from its first frame, as if it were a whole one.
-
-    Args:
-        path: the video; a folder of images if ``fps`` is given.
-        start: in seconds; ``None`` for the beginning.
-        end: in seconds; ``None`` for the end.
-        fps: rate of a folder of images.
-
-    Returns:
-        The number of its first frame, and its own table, at least one frame long.
-
-    Raises:
-        DecodeError: the video cannot be opened, or the segment lies outside it.
-    """
-    # here, as the table of a folder is made of the classes above
-    from lit_video.video.decoding.images import image_table
-
-    table = frame_table(path) if fps is None else image_table(path, fps)
-    if start is None and end is None:
-        return 0, table
-    begin, stop = Fraction(start or 0), table.seconds if end is None else min(Fraction(end), table.seconds)
-    if not 0 <= begin < stop:
-        asked = f"{start or 0:g} to {'its end' if end is None else f'{end:g} s'}"
-        raise DecodeError(f"{path}: no segment from {asked} in a video of {float(table.seconds):.2f} s")
-    if table.pts:
-        first, last = (bisect_left(table.pts, table.pts[0] + t / table.time_base) for t in (begin, stop))
-    else:
-        first, last = (ceil(t * table.count / table.seconds) for t in (begin, stop))
-    first = min(first, table.count - 1)
-    last = max(last, first + 1)
-    part = replace(table, pts=table.pts[first:last], count=last - first, seconds=stop - begin)
-    return first, part
 
 
 def beyond_the_end(path: Path, numbers: Sequence[int], count: int) -> None:

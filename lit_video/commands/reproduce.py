@@ -1,0 +1,31 @@
+"""The ``reproduce`` command: ``REPRODUCE.md``. Imports no torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lit_video.errors import UserError
+from lit_video.reports.markdown import page
+from lit_video.utils.files import write_atomically
+from lit_video.utils.parser import Parser
+
+
+def reproduce(argv: list[str]) -> int:
+    """Write the page; with ``--check`` only say whether the one that is there is up to date."""
+    parser = Parser("reproduce", "REPRODUCE.md: what was reproduced at which scale, from result.json files alone.")
+    parser.add_argument("--results", type=Path, default=Path("benchmarks/results"))
+    parser.add_argument("--experiments", type=Path, default=Path("experiments"))
+    parser.add_argument("-o", "--output", type=Path, default=Path("REPRODUCE.md"))
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the page is not up to date")
+    known = parser.parse_args(argv)
+    text = page(known.experiments, known.results)
+    if known.check:
+        same = known.output.exists() and known.output.read_text() == text
+        print(f"{known.output}: {'up to date' if same else 'out of date; run python -m lit_video reproduce'}")
+        return 0 if same else 1
+    try:
+        write_atomically(known.output, text)
+    except OSError as error:
+        raise UserError(f"-o {known.output}: cannot be written ({error.strerror})") from error
+    print(f"wrote {known.output}")
+    return 0

@@ -1,0 +1,23 @@
+"""The ``table`` command: a table from the results that there are. Imports no torch."""
+
+from __future__ import annotations
+
+from lit_video.tables.reading import read_table
+from lit_video.tables.rendering import render
+from lit_video.tables.summary import summary
+from lit_video.training.request import seed_list, table_parser
+
+
+def print_table(argv: list[str]) -> int:
+    """Print a table from the results that there are."""
+    parser = table_parser("table")
+    parser.add_argument("--format", choices=["text", "json", "markdown", "latex"], default="text")
+    parser.add_argument("--pairs", action="store_true")
+    if {"-h", "--help"} & set(argv):
+        print("usage: python -m lit_video table --config TABLE.yaml [--config SCALE.yaml] [--recipe NAME] [--runs DIR]")
+        print("                                 [--seeds 0,1,2] [--format text|json|markdown|latex] [--pairs]")
+        return 0
+    known = parser.parse_args(argv)
+    found = summary(read_table(known.config, known.recipe), known.runs, seed_list(known.seeds))
+    print(render(found, known.format, known.pairs))
+    return 0

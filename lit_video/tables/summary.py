@@ -1,0 +1,73 @@
+"""A table and what runs measured of it, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from lit_video.tables.agreement import (
+    agreement_summary,
+    comparable,
+    pairs_summary,
+    row_findings,
+)
+from lit_video.tables.results import results
+from lit_video.tables.table import Row, Table
+
+
+def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, Any]:
+    """What a table says, as plain data: the paper's numbers, and ours from the ``result.json`` files alone."""
+    rows = [row_summary(row, results(table, runs, row, seeds)) for row in table.rows]
+    hits = comparable(row_findings(table, runs, seeds), table.metric)
+    papers = {row.name: row.paper[table.metric] for row in table.rows if table.metric in row.paper}
+    measured = {row["name"]: row["metrics"].get(table.metric, {}).get("ours") for row in rows}
+    ours = {name: value for name, value in measured.items() if value is not None}
+    return {
+        "table": table.name,
+        "scale": table.scale,
+        "title": table.title,
+        "source": table.source,
+        "metric": table.metric,
+        "rows": rows,
+        "reported": [row_summary(row, []) for row in table.reported],
+        "agreement": agreement_summary(papers, ours, hits),
+        "pairs": pairs_summary(hits),
+    }
+
+
+def row_summary(row: Row, found: list[dict[str, Any]]) -> dict[str, Any]:
+    """A row as plain data, from the ``result.json`` of its seeds."""
+    metrics = sorted({key for result in found for key in result["metrics"]} | row.paper.keys())
+    return {
+        "name": row.name,
+        "label": row.label,
+        "params": found[0]["params"] if found else None,
+        "gmacs": found[0]["gmacs"] if found else None,
+        "views": found[0]["views"] if found else None,
+        "seconds": mean(result["seconds"] for result in found) if found else None,
+        "seeds": [result["seed"] for result in found],
+        "commits": sorted({result["commit"] for result in found}),
+        "metrics": {key: _compare(row.paper.get(key), _values(found, key)) for key in metrics},
+    }
+
+
+def _values(found: list[dict[str, Any]], key: str) -> list[float]:
+    """What the runs measured; nothing for a number that only the paper has."""
+    return [] if papers_own(key) else [result["metrics"][key] for result in found if key in result["metrics"]]
+
+
+def _compare(paper: float | None, ours: list[float]) -> dict[str, float | None]:
+    average = mean(ours) if ours else None
+    return {
+        "paper": paper,
+        "ours": average,
+        "std": stdev(ours) if len(ours) > 1 else None,
+        "difference": average - paper if average is not None and paper is not None else None,
+    }
+
+
+def papers_own(key: str) -> bool:
+    """Whether a number is of another data set of the paper's, which a run does not measure (``K400 top-1``)."""
+    return "/" not in key

@@ -1,0 +1,34 @@
+"""The code, the device and the versions that a result was made with."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+
+
+def commit() -> str:
+    """Commit of the code that runs, ``+changes`` if the working tree differs; ``unknown`` outside a checkout."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--abbrev=12", "--dirty=+changes"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def device_name() -> str:
+    """The GPU's name, or the processor's."""
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    names = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
+    return f"{names[0]}, {torch.get_num_threads()} threads" if names else platform.processor()
+
+
+def versions() -> dict[str, str]:
+    """Versions of what a result depends on."""
+    names = ("lit_video", "torch", "torchvision", "lightning", "timm", "av", "pytorchvideo")
+    return {"python": platform.python_version()} | {name: version(name) for name in names}

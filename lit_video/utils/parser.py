@@ -1,0 +1,65 @@
+"""argparse with mistakes as one line, and types of arguments."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+from lit_video.errors import UserError
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, with mistakes as :class:`UserError`."""
+
+    def __init__(self, command: str, description: str = "", add_help: bool = True) -> None:
+        name = f"python -m lit_video {command}"
+        super().__init__(prog=name, description=description, add_help=add_help, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing the usage."""
+        raise UserError(f"{message} (see python -m lit_video --help)")
+
+
+def check_file(flag: str, path: Path) -> None:
+    """Refuse a file that cannot be written, before the work for it is done.
+
+    Raises:
+        UserError: its folder does not exist, it is a folder itself, or writing is not permitted.
+    """
+    if not path.parent.is_dir():
+        raise UserError(f"{flag} {path}: no such folder {path.parent}")
+    if path.is_dir():
+        raise UserError(f"{flag} {path}: is a folder, expected a file")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UserError(f"{flag} {path}: writing there is not permitted")
+
+
+def ending(*endings: str) -> Callable[[str], Path]:
+    """Type of an argument that names a file with one of these endings."""
+
+    def path(text: str) -> Path:
+        if Path(text).suffix.lower() not in endings:
+            raise ArgumentTypeError(f"{text} ends in none of {', '.join(endings)}")
+        return Path(text)
+
+    return path
+
+
+def positive(text: str) -> int:
+    """Type of an argument that is 1, 2, 3, ..."""
+    return _at_least(text, 1)
+
+
+def natural(text: str) -> int:
+    """Type of an argument that is 0, 1, 2, ..."""
+    return _at_least(text, 0)
+
+
+def _at_least(text: str, least: int) -> int:
+    if not text.lstrip("-").isdecimal() or int(text) < least:
+        raise ArgumentTypeError(f"is {text}, expected a whole number from {least}")
+    return int(text)

@@ -1,0 +1,25 @@
+"""Tables as text: for a terminal, in Markdown."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table as RichTable
+
+
+def text_table(title: str, header: list[str], body: list[list[str]]) -> str:
+    """A table for a terminal, numbers to the right."""
+    table = RichTable(title=title, title_justify="left")
+    for i, name in enumerate(header):
+        table.add_column(name, justify="right" if i else "left", no_wrap=True)
+    for cells in body:
+        table.add_row(*cells)
+    console = Console(width=max(100, 13 * len(header)))
+    with console.capture() as capture:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in capture.get().rstrip().splitlines())
+
+
+def markdown_lines(header: list[str], body: list[list[str]]) -> str:
+    """A table in Markdown without its title, numbers to the right."""
+    rule = ["---"] + ["---:"] * (len(header) - 1)
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *body])

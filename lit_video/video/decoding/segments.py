@@ -1,0 +1,44 @@
+"""The table of frames of a part of a video."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil
+from pathlib import Path
+
+from lit_video.video.decoding.frame_table import DecodeError, FrameTable, frame_table
+from lit_video.video.decoding.images import image_table
+
+
+def segment(path: Path, start: float | None, end: float | None, fps: float | None = None) -> tuple[int, FrameTable]:
+    """The part of a video from ``start`` to ``end``, in seconds from its first frame, as if it were a whole one.
+
+    Args:
+        path: the video; a folder of images if ``fps`` is given.
+        start: in seconds; ``None`` for the beginning.
+        end: in seconds; ``None`` for the end.
+        fps: rate of a folder of images.
+
+    Returns:
+        The number of its first frame, and its own table, at least one frame long.
+
+    Raises:
+        DecodeError: the video cannot be opened, or the segment lies outside it.
+    """
+    table = frame_table(path) if fps is None else image_table(path, fps)
+    if start is None and end is None:
+        return 0, table
+    begin, stop = Fraction(start or 0), table.seconds if end is None else min(Fraction(end), table.seconds)
+    if not 0 <= begin < stop:
+        asked = f"{start or 0:g} to {'its end' if end is None else f'{end:g} s'}"
+        raise DecodeError(f"{path}: no segment from {asked} in a video of {float(table.seconds):.2f} s")
+    if table.pts:
+        first, last = (bisect_left(table.pts, table.pts[0] + t / table.time_base) for t in (begin, stop))
+    else:
+        first, last = (ceil(t * table.count / table.seconds) for t in (begin, stop))
+    first = min(first, table.count - 1)
+    last = max(last, first + 1)
+    part = replace(table, pts=table.pts[first:last], count=last - first, seconds=stop - begin)
+    return first, part

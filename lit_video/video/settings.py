@@ -1,0 +1,57 @@
+"""Settings of a data set that travel in a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from lit_video.utils.class_paths import class_path, known_class
+from lit_video.video import released_sampling  # noqa: F401  # a checkpoint may name its samplings
+from lit_video.video.sampling import Sampling
+
+# the arguments of a data set that decide what a model sees of a video in the test
+SETTINGS = ("frames", "image_size", "sampling", "test_clips", "test_crops", "views", "mean", "std")
+
+
+@runtime_checkable
+class SeenVideos(Protocol):
+    """A data set that says how its videos are seen: names of its classes, and ``SETTINGS``."""
+
+    frames: int
+    image_size: int
+    sampling: Sampling
+    test_clips: int
+    test_crops: int
+    views: str
+    mean: float
+    std: float
+
+    @property
+    def class_names(self) -> list[str] | dict[str, list[str]]:
+        """By class number, of each task if there are several."""
+
+
+def stored_settings(data: SeenVideos) -> dict[str, Any]:
+    """``SETTINGS`` of a data set as plain data, for a checkpoint; a sampling as its class and arguments."""
+    return {name: _plain(getattr(data, name)) for name in SETTINGS}
+
+
+def restored_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a :class:`VideoDataModule` from what :func:`stored_settings` gave.
+
+    Raises:
+        ValueError: the sampling is of no known class, or its arguments are wrong.
+    """
+    return {name: _sampling(value) if name == "sampling" else value for name, value in stored.items()}
+
+
+def _plain(value: object) -> Any:
+    if is_dataclass(value):
+        arguments = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+        return {"class_path": class_path(type(value)), "init_args": arguments}
+    return value
+
+
+def _sampling(stored: Mapping[str, Any]) -> Sampling:
+    return known_class(Sampling, stored["class_path"])(**stored["init_args"])  # type: ignore[type-abstract]
