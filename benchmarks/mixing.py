@@ -37,13 +37,13 @@ def recorded(x: Tensor, offsets: tuple[int, ...], fold: int) -> Tensor:
 class Slices(Mixing):
     """Mixing whose move autograd records step by step."""
 
-    def borrow(self, x: Tensor, t: int) -> Tensor:
+    def shift_channels(self, x: Tensor, t: int) -> Tensor:
         """Swap the move for the recorded one."""
-        ours, mixing.borrow = mixing.borrow, recorded  # type: ignore[assignment]
+        ours, mixing.shift_channels = mixing.shift_channels, recorded  # type: ignore[assignment]
         try:
-            return super().borrow(x, t)
+            return super().shift(x, t)
         finally:
-            mixing.borrow = ours
+            mixing.shift_channels = ours
 
 
 def seconds(layer: Scheme, backward: bool) -> float:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from lit_video.tables.learning_curve import write_curves
-from lit_video.tables.predictions import Findings, TaskFindings, write_findings
+from lit_video.tables.predictions import Predictions, TaskPredictions, save_predictions
 from lit_video.tables.reading import read_table
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
@@ -38,8 +38,8 @@ def write_run(folder, rng, target, classes, skill):
     logits = rng.normal(size=(len(target), classes)).astype(np.float32)
     logits[np.arange(len(target)), target] += skill
     names = [f"class {i} of things" for i in range(classes)]
-    task = TaskFindings(logits, target, names)
-    write_findings(folder, Findings(np.arange(len(target)), {"": task}))
+    task = TaskPredictions(logits, target, names)
+    save_predictions(folder, Predictions(np.arange(len(target)), {"": task}))
     top1 = 100 * float(task.hits().mean())
     points = [
         {

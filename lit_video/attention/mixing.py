@@ -23,8 +23,8 @@ class MixingPlan:
     """What moves between frames.
 
     Args:
-        window: ``t_w``; frames up to this distance lend channels. 0 is spatial-only attention.
-        boundary: only the two frames at distance ``window`` lend ("Bo." in Table 1).
+        window: ``t_w``; channels are read from frames up to this distance. 0 is spatial-only attention.
+        boundary: only from the two frames at distance ``window`` ("Bo." in Table 1).
         ratio: ``rho`` in [0, 1], the share of channels that comes from other frames.
         mixed: the tensors whose channels move: any of ``x`` (the normed input), ``key``, ``value``, ``query``.
         scope: ``per_head`` splits the channels of each head (Eq. 9); ``full`` splits the concatenated heads,
@@ -78,7 +78,7 @@ class MixingPlan:
         return fold
 
 
-class _Borrow(torch.autograd.Function):
+class _Shift(torch.autograd.Function):
     """Channel ranges of the last axis read from neighbouring frames (axis 1), zeros beyond the ends.
 
     The map is linear and its transpose is the same map with negated offsets, so the backward pass is one call;
@@ -91,27 +91,27 @@ class _Borrow(torch.autograd.Function):
         out = torch.empty_like(x)
         t = x.shape[1]
         for i, k in enumerate(offsets):
-            lent = slice(i * fold, (i + 1) * fold)
+            moved = slice(i * fold, (i + 1) * fold)
             start, stop = min(max(-k, 0), t), max(t - max(k, 0), 0)
-            out[:, :start, ..., lent] = 0
-            out[:, stop:, ..., lent] = 0
+            out[:, :start, ..., moved] = 0
+            out[:, stop:, ..., moved] = 0
             if start < stop:
-                out[:, start:stop, ..., lent] = x[:, start + k : stop + k, ..., lent]
+                out[:, start:stop, ..., moved] = x[:, start + k : stop + k, ..., moved]
         own = slice(len(offsets) * fold, None)
         out[..., own] = x[..., own]
         return out
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        return _Borrow.apply(grads[0], tuple(-k for k in ctx.offsets), ctx.fold), None, None
+        return _Shift.apply(grads[0], tuple(-k for k in ctx.offsets), ctx.fold), None, None
 
 
-def borrow(x: Tensor, offsets: Iterable[int], fold: int) -> Tensor:
+def shift_channels(x: Tensor, offsets: Iterable[int], fold: int) -> Tensor:
     """Read ``fold`` channels of ``x (b, t, ..., c)`` per offset ``k`` from frame ``t + k``; no copy without offsets."""
     offsets = tuple(offsets)
     if not offsets:
         return x
-    return _Borrow.apply(x, offsets, fold)
+    return _Shift.apply(x, offsets, fold)
 
 
 class Mixing(Scheme):
@@ -143,7 +143,7 @@ class Mixing(Scheme):
         self.mix_input = "x" in plan.mixed
         self.mixed_parts = tuple(i for i, name in enumerate(("query", "key", "value")) if name in plan.mixed)
 
-    def borrow(self, x: Tensor, t: int) -> Tensor:
+    def shift(self, x: Tensor, t: int) -> Tensor:
         """Move channels of ``x (b, t * m, d)`` between the frames of each segment; nothing to do without offsets."""
         if not self.offsets:
             return x
@@ -151,17 +151,17 @@ class Mixing(Scheme):
         if t % segment:
             raise ValueError(f"{t} frames are not divisible into segments of {segment}")
         x = rearrange(x, "b (g t m) (a c) -> (b g) t m a c", g=t // segment, t=segment, a=self.groups)
-        return rearrange(borrow(x, self.offsets, self.fold), "(b g) t m a c -> b (g t m) (a c)", g=t // segment)
+        return rearrange(shift_channels(x, self.offsets, self.fold), "(b g) t m a c -> b (g t m) (a c)", g=t // segment)
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend within frames, over keys and values that hold channels of the neighbouring frames."""
         z = self.attn.norm(x)
         summary = self._summary(z, grid.t) if self.plan.summary else ()
         if self.mix_input:
-            z = self.borrow(z, grid.t)
+            z = self.shift(z, grid.t)
         parts = list(self.attn.qkv(z).chunk(3, dim=-1))
         for i in self.mixed_parts:
-            parts[i] = self.borrow(parts[i], grid.t)
+            parts[i] = self.shift(parts[i], grid.t)
         q, k, v = (rearrange(y, "b (t m) (a c) -> (b t) m a c", t=grid.t, a=self.attn.heads) for y in parts)
         if summary:
             k, v = (torch.cat((y, extra), dim=1) for y, extra in zip((k, v), summary, strict=True))

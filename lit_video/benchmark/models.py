@@ -33,14 +33,14 @@ class Clip:
 
 
 @dataclass(frozen=True)
-class Contestant:
+class BenchmarkModel:
     """A model and the clips that it takes.
 
     Args:
         name: in the report.
         network: clips ``(b, 3, t, height, width)`` to logits.
         frames: frames of its clips.
-        against: name of the contestant that its time is compared with; empty for none.
+        against: name of the model that its time is compared with; empty for none.
     """
 
     name: str
@@ -61,12 +61,12 @@ class _Peer(nn.Module):
         return self.model(rearrange(clip, "b c t h w -> b t c h w")).logits
 
 
-def schemes(size: ViTSize, clip: Clip) -> dict[str, Callable[[], Contestant]]:
+def schemes(size: ViTSize, clip: Clip) -> dict[str, Callable[[], BenchmarkModel]]:
     """Builders of our models, by name; ViViT's take tubelets of two frames, so that all have the same tokens."""
     image, patch, t = (clip.image_size, clip.image_size), 16, clip.frames
 
     def ours(name: str, network: Callable[[], VideoTransformer], against: str, frames: int = t) -> None:
-        builders[name] = lambda: Contestant(name, network(), frames, against)
+        builders[name] = lambda: BenchmarkModel(name, network(), frames, against)
 
     def ts(attention: str) -> Callable[[], VideoTransformer]:
         return lambda: timesformer(size, CLASSES, image, patch, t, attention)
@@ -77,7 +77,7 @@ def schemes(size: ViTSize, clip: Clip) -> dict[str, Callable[[], Contestant]]:
     def xv(plan: MixingPlan, exact: bool = False) -> Callable[[], VideoTransformer]:
         return lambda: xvit(size, CLASSES, image, patch, t, plan, exact=exact)
 
-    builders: dict[str, Callable[[], Contestant]] = {}
+    builders: dict[str, Callable[[], BenchmarkModel]] = {}
     ours("spatial-only", xv(MixingPlan(window=0)), "")
     ours("X-ViT", xv(MixingPlan()), "spatial-only")
     ours("X-ViT full", xv(MixingPlan(scope="full")), "spatial-only")
@@ -94,7 +94,7 @@ def schemes(size: ViTSize, clip: Clip) -> dict[str, Callable[[], Contestant]]:
     return builders
 
 
-def peers(size: ViTSize, clip: Clip) -> dict[str, Callable[[VideoTransformer], Contestant]]:
+def peers(size: ViTSize, clip: Clip) -> dict[str, Callable[[VideoTransformer], BenchmarkModel]]:
     """Builders of transformers' models from ours, weights copied; empty where transformers is not installed."""
     try:
         import transformers as hf
@@ -109,20 +109,20 @@ def peers(size: ViTSize, clip: Clip) -> dict[str, Callable[[VideoTransformer], C
         "num_labels": CLASSES,
     }
 
-    def hf_timesformer(name: str, attention: str) -> Callable[[VideoTransformer], Contestant]:
-        def make(network: VideoTransformer) -> Contestant:
+    def hf_timesformer(name: str, attention: str) -> Callable[[VideoTransformer], BenchmarkModel]:
+        def make(network: VideoTransformer) -> BenchmarkModel:
             config = hf.TimesformerConfig(patch_size=16, num_frames=clip.frames, attention_type=attention, **shared)
             model = hf.TimesformerForVideoClassification(config)
             model.load_state_dict(export_hf_timesformer(network))
-            return Contestant(name, _Peer(model), clip.frames)
+            return BenchmarkModel(name, _Peer(model), clip.frames)
 
         return make
 
-    def hf_vivit(network: VideoTransformer) -> Contestant:
+    def hf_vivit(network: VideoTransformer) -> BenchmarkModel:
         config = hf.VivitConfig(num_frames=2 * clip.frames, tubelet_size=[2, 16, 16], **shared)
         model = hf.VivitForVideoClassification(config)
         model.load_state_dict(export_hf_vivit(network))
-        return Contestant("HF ViViT-1", _Peer(model), 2 * clip.frames)
+        return BenchmarkModel("HF ViViT-1", _Peer(model), 2 * clip.frames)
 
     return {
         "HF S": hf_timesformer("HF S", "space_only"),
@@ -132,7 +132,7 @@ def peers(size: ViTSize, clip: Clip) -> dict[str, Callable[[VideoTransformer], C
     }
 
 
-def build(size: ViTSize, clip: Clip, names: list[str] | None) -> list[Contestant]:
+def build(size: ViTSize, clip: Clip, names: list[str] | None) -> list[BenchmarkModel]:
     """The models asked for, or all that this size and clip allow; a peer comes with the model compared with it.
 
     Raises:
@@ -142,23 +142,23 @@ def build(size: ViTSize, clip: Clip, names: list[str] | None) -> list[Contestant
     unknown = [name for name in names or [] if name not in ours]
     if unknown:
         raise UserError(f"--models: no model {unknown[0]!r}; models: {', '.join(ours)}")
-    found: list[Contestant] = []
+    found: list[BenchmarkModel] = []
     for name in names or ours:
         try:
-            contestant = ours[name]()
+            model = ours[name]()
         except ValueError as error:
             if names:
                 raise UserError(f"--models: {name}: {error}") from error
             print(f"{name}: left out: {error}", file=sys.stderr)
             continue
-        found.append(contestant)
-        if contestant.against in theirs and isinstance(contestant.network, VideoTransformer):
-            found.append(theirs[contestant.against](contestant.network))
+        found.append(model)
+        if model.against in theirs and isinstance(model.network, VideoTransformer):
+            found.append(theirs[model.against](model.network))
     return found
 
 
-def largest_difference(contestant: Contestant, peer: Contestant, clip: Tensor) -> float | None:
+def largest_difference(model: BenchmarkModel, peer: BenchmarkModel, clip: Tensor) -> float | None:
     """Largest difference of the logits of a clip; ``None`` where a peer gives another number of rows (HF's S)."""
     with torch.no_grad():
-        a, b = contestant.network.eval()(clip), peer.network.eval()(clip)
+        a, b = model.network.eval()(clip), peer.network.eval()(clip)
     return (a - b).abs().max().item() if a.shape == b.shape else None

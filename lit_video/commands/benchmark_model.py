@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lit_video.benchmark.models import CLASSES, Clip, Contestant, build, largest_difference
+from lit_video.benchmark.models import CLASSES, BenchmarkModel, Clip, build, largest_difference
 from lit_video.benchmark.timing import interleaved, peak_memory
 from lit_video.costs.count import count
 from lit_video.network.vit import SIZES
@@ -51,11 +51,11 @@ def benchmark_model(argv: list[str]) -> int:
     result = bench.facts(" ".join(argv)) | {"size": known.size, "image_size": known.image_size}
     if known.scaling:
         clips = [Clip(known.frames * factor, known.image_size) for factor in (1, 2, 4)]
-        contestants = [build(SIZES[known.size], clip, ["X-ViT"])[0] for clip in clips]
-        contestants = [Contestant(f"X-ViT, {c.frames} frames", c.network, c.frames) for c in contestants]
+        models = [build(SIZES[known.size], clip, ["X-ViT"])[0] for clip in clips]
+        models = [BenchmarkModel(f"X-ViT, {c.frames} frames", c.network, c.frames) for c in models]
     else:
-        contestants = build(SIZES[known.size], Clip(known.frames, known.image_size), names)
-    result["rows"] = bench.run(contestants, known.image_size)
+        models = build(SIZES[known.size], Clip(known.frames, known.image_size), names)
+    result["rows"] = bench.run(models, known.image_size)
     if known.scaling:
         result["fit"] = line_fit(result["rows"])
     print(json.dumps(result, indent=2) if known.json else render(result))
@@ -67,7 +67,7 @@ def benchmark_model(argv: list[str]) -> int:
 
 
 class Bench:
-    """Runs contestants on one device in one precision."""
+    """Runs models on one device in one precision."""
 
     def __init__(self, device: torch.device, dtype: torch.dtype, batch: int, repeats: int) -> None:
         self.device = device
@@ -87,55 +87,55 @@ class Bench:
             "repeats": self.repeats,
         }
 
-    def run(self, contestants: list[Contestant], image_size: int) -> list[dict[str, Any]]:
-        """Time, then measure memory; one row per contestant."""
+    def run(self, models: list[BenchmarkModel], image_size: int) -> list[dict[str, Any]]:
+        """Time, then measure memory; one row per model."""
         torch.manual_seed(0)
-        for contestant in contestants:
-            contestant.network.to(self.device)
-        differences = self._differences(contestants, image_size)
-        steps = {c.name: self._steps(c, image_size) for c in contestants}
+        for model in models:
+            model.network.to(self.device)
+        differences = self._differences(models, image_size)
+        steps = {c.name: self._steps(c, image_size) for c in models}
         times, rate = {}, 0.0
         for i, mode in enumerate(("forward", "train")):
             actions = {MATMUL: self._product()} | {name: step[i] for name, step in steps.items()}
             times[mode] = interleaved(actions, self.repeats, self.device, mode)
             rate = max(rate, 4 * self._side**3 / median(times[mode].pop(MATMUL)))
         rows = []
-        for contestant in contestants:
-            row = self._row(contestant, image_size, times)
+        for model in models:
+            row = self._row(model, image_size, times)
             row["share_of_matmul"] = row["macs_per_second"] / rate
-            row["train_memory"] = self._memory(contestant, steps[contestant.name][1])
-            row["logits_difference"] = differences.get(contestant.name)
+            row["train_memory"] = self._memory(model, steps[model.name][1])
+            row["logits_difference"] = differences.get(model.name)
             rows.append(row)
         return rows
 
-    def _row(self, contestant: Contestant, image_size: int, times: dict[str, dict[str, list[float]]]) -> dict[str, Any]:
+    def _row(self, model: BenchmarkModel, image_size: int, times: dict[str, dict[str, list[float]]]) -> dict[str, Any]:
         """Cost, medians, and medians of the ratios of each round."""
-        params, macs = count(contestant.network, contestant.frames, image_size)
-        row: dict[str, Any] = {"model": contestant.name, "frames": contestant.frames, "params": params, "macs": macs}
+        params, macs = count(model.network, model.frames, image_size)
+        row: dict[str, Any] = {"model": model.name, "frames": model.frames, "params": params, "macs": macs}
         for mode, all_times in times.items():
-            ours, theirs = all_times[contestant.name], all_times.get(contestant.against)
+            ours, theirs = all_times[model.name], all_times.get(model.against)
             row[f"{mode}_seconds"] = median(ours)
             row[f"{mode}_clips_per_second"] = self.batch / median(ours)
             if theirs:
-                row["against"] = contestant.against
+                row["against"] = model.against
                 row[f"{mode}_throughput_ratio"] = median(b / a for a, b in zip(ours, theirs, strict=True))
         row["macs_per_second"] = macs * row["forward_clips_per_second"]
         return row
 
-    def _differences(self, contestants: list[Contestant], image_size: int) -> dict[str, float | None]:
+    def _differences(self, models: list[BenchmarkModel], image_size: int) -> dict[str, float | None]:
         """How far the logits of a model are from its peer's, which has the same weights."""
         found = {}
-        by_name = {c.name: c for c in contestants}
-        for ours in contestants:
+        by_name = {c.name: c for c in models}
+        for ours in models:
             if ours.against.startswith("HF") and ours.against in by_name:
                 clip = torch.randn(1, 3, ours.frames, image_size, image_size, device=self.device)
                 found[ours.name] = largest_difference(ours, by_name[ours.against], clip)
         return found
 
-    def _steps(self, contestant: Contestant, image_size: int) -> tuple[Callable[[], None], Callable[[], None]]:
+    def _steps(self, model: BenchmarkModel, image_size: int) -> tuple[Callable[[], None], Callable[[], None]]:
         """Inference, and a training step (forward, backward, SGD), on the same clips."""
-        network = contestant.network
-        clip = torch.randn(self.batch, 3, contestant.frames, image_size, image_size, device=self.device)
+        network = model.network
+        clip = torch.randn(self.batch, 3, model.frames, image_size, image_size, device=self.device)
         optimizer = torch.optim.SGD(network.parameters(), lr=1e-6)
 
         def logits() -> Tensor:
@@ -171,11 +171,11 @@ class Bench:
 
         return product
 
-    def _memory(self, contestant: Contestant, train: Callable[[], None]) -> int | None:
+    def _memory(self, model: BenchmarkModel, train: Callable[[], None]) -> int | None:
         """Peak of a training step, the weights included: activations, gradients and all."""
         with peak_memory(self.device) as found:
             train()
-        weights = sum(p.numel() * p.element_size() for p in contestant.network.parameters())
+        weights = sum(p.numel() * p.element_size() for p in model.network.parameters())
         return found[0] + weights if found else None
 
 

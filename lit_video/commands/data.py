@@ -11,7 +11,7 @@ from lit_video.errors import UserError
 from lit_video.utils.parser import Parser
 
 if TYPE_CHECKING:
-    from lit_video.datamodules.inspection.summary import Census
+    from lit_video.datamodules.inspection.summary import DatasetSummary
 
 HELP = """\
 usage: python -m lit_video data COMMAND ...
@@ -49,11 +49,11 @@ def check(argv: list[str]) -> int:
     """Print what is there, what is missing and what is broken."""
     parser = _parser("check", "Look at every video of every split, and write one row per video to a manifest.")
     parser.add_argument("--decode", action="store_true", help="decode every frame, not only the first")
-    known, census = _census(parser, argv)
+    known, summary = _summarised(parser, argv)
     from lit_video.datamodules.inspection.text import check_report
 
-    print(json.dumps(census.summary(), indent=2) if known.json else check_report(census, _manifest(known)))
-    return 0 if census.sound else 1
+    print(json.dumps(summary.as_dict(), indent=2) if known.json else check_report(summary, _manifest(known)))
+    return 0 if summary.is_complete else 1
 
 
 def stats(argv: list[str]) -> int:
@@ -61,15 +61,15 @@ def stats(argv: list[str]) -> int:
     parser = _parser("stats", "Tables of a data set's classes, durations, sizes and frame rates.")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw them (.png, .pdf, .svg)")
     parser.set_defaults(decode=False)
-    known, census = _census(parser, argv)
+    known, summary = _summarised(parser, argv)
     from lit_video.datamodules.inspection.text import stats_report, stats_summary
 
-    print(json.dumps(stats_summary(census), indent=2) if known.json else stats_report(census))
+    print(json.dumps(stats_summary(summary), indent=2) if known.json else stats_report(summary))
     if known.plot:
         from lit_video.datamodules.inspection.figure import draw
 
-        draw(census, known.plot)
-    return 0 if census.sound else 1
+        draw(summary, known.plot)
+    return 0 if summary.is_complete else 1
 
 
 def prepare(argv: list[str]) -> int:
@@ -100,7 +100,7 @@ def _parser(command: str, description: str) -> Parser:
     return parser
 
 
-def _census(parser: Parser, argv: list[str]) -> tuple[Namespace, Census]:
+def _summarised(parser: Parser, argv: list[str]) -> tuple[Namespace, DatasetSummary]:
     known, flags = parser.parse_known_args(argv)
     if wrong := [flag for flag in flags if not flag.startswith("--data.")]:
         parser.error(f"unrecognized arguments: {' '.join(wrong)}")
@@ -109,10 +109,10 @@ def _census(parser: Parser, argv: list[str]) -> tuple[Namespace, Census]:
 
         check_picture(known.plot)
     from lit_video.datamodules.inspection.by_name import open_dataset
-    from lit_video.datamodules.inspection.summary import take
+    from lit_video.datamodules.inspection.summary import summarise
 
     dataset = open_dataset(known.dataset, known.root, flags)
-    return known, take(dataset, _manifest(known), known.decode)
+    return known, summarise(dataset, _manifest(known), known.decode)
 
 
 def _manifest(known: Namespace) -> Path:

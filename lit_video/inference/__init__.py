@@ -1,1 +1,1 @@
-"""Trained models on videos of one's own."""
+"""Trained models on a user's own videos."""

@@ -13,7 +13,7 @@ import torch
 
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
-from lit_video.modules.classifier import PASSPORT
+from lit_video.modules.classifier import CHECKPOINT_KEY
 from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
 from lit_video.utils.class_paths import class_path, known_class
@@ -24,7 +24,7 @@ PARTS: dict[str, Any] = {"optimization": Optimization, "size": ViTSize}
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedModel:
     """A model that can look at videos.
 
     Args:
@@ -38,14 +38,14 @@ class Trained:
     settings: dict[str, Any]
 
 
-def load_trained(path: Path, flag: str = "--ckpt") -> Trained:
+def load_trained_model(path: Path, flag: str = "--ckpt") -> TrainedModel:
     """A run's checkpoint, without its configuration and its data.
 
     Raises:
         UserError: the file does not exist, is damaged, is no checkpoint of ours, or too old to hold class names.
     """
     checkpoint = read_checkpoint(path, flag)
-    passport = checkpoint.get(PASSPORT)
+    passport = checkpoint.get(CHECKPOINT_KEY)
     if passport is None and str(checkpoint["hyper_parameters"].get("_class_path")).startswith("lit_video."):
         raise UserError(f"{flag}: {path} has no class names: it was made by an older lit_video; train the model again")
     if passport is None:
@@ -55,7 +55,7 @@ def load_trained(path: Path, flag: str = "--ckpt") -> Trained:
         settings = restored_settings(passport["data"])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"{flag}: {path} has settings of no data set: {_line(error)}") from error
-    return Trained(model, passport["class_names"], settings)
+    return TrainedModel(model, passport["class_names"], settings)
 
 
 def load_model(family: type[VideoClassifier], path: Path, flag: str) -> VideoClassifier:
@@ -96,7 +96,7 @@ def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], pa
     settings = dict(checkpoint["hyper_parameters"])
     named = settings.get("_class_path", class_path(family))
     try:
-        kind = known_class(family, checkpoint.get(PASSPORT, {"model": named})["model"])
+        kind = known_class(family, checkpoint.get(CHECKPOINT_KEY, {"model": named})["model"])
         model = kind(**{name: _part(name, value) for name, value in settings.items() if not name.startswith("_")})
         model.load_state_dict(checkpoint["state_dict"])
     except Exception as error:  # of constructors, of torch

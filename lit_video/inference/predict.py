@@ -19,9 +19,9 @@ from torch import Tensor
 from lit_video.datamodules.folder import EXTENSIONS
 from lit_video.datamodules.video_list import OwnVideos
 from lit_video.errors import UserError
-from lit_video.inference.checkpoints import Trained, load_trained
+from lit_video.inference.checkpoints import TrainedModel, load_trained_model
 from lit_video.inference.overlay import draw, drawn_paths
-from lit_video.inference.ranking import Prediction, predictions, print_table, write_features, write_predictions
+from lit_video.inference.ranking import RankedVideo, predictions, print_table, write_features, write_ranking
 from lit_video.network.head import head_inputs
 from lit_video.video.decoding import DecodeError
 
@@ -29,7 +29,7 @@ Videos = TypeVar("Videos", bound=OwnVideos)
 
 
 @dataclass(frozen=True)
-class Outputs:
+class VideoOutputs:
     """What a model makes of videos, the views of each averaged.
 
     Args:
@@ -53,14 +53,14 @@ def run(asked: Namespace) -> int:
     """
     paths = find_videos(asked.videos)
     targets = drawn_paths(asked.draw, paths) if asked.draw else {}
-    trained = load_trained(asked.ckpt)
+    trained = load_trained_model(asked.ckpt)
     data = own_videos(trained, paths, asked)
     outputs = compute(trained, data, device(asked.device))
     found = predictions(outputs.paths, outputs.logits, trained.class_names, asked.top)
     if found:
         print_table(found)
     if asked.output:
-        write_predictions(asked.output, found, outputs.broken)
+        write_ranking(asked.output, found, outputs.broken)
     if asked.features:
         write_features(asked.features, outputs.paths, outputs.features, outputs.logits, trained.class_names)
     broken = outputs.broken | dict(draw_all(found, targets))
@@ -93,7 +93,7 @@ def _below(folder: Path) -> list[Path]:
     return sorted(p for p in folder.rglob("*") if p.suffix.lower() in EXTENSIONS and p.is_file())
 
 
-def own_videos(trained: Trained, paths: Sequence[Path], asked: Namespace) -> OwnVideos:
+def own_videos(trained: TrainedModel, paths: Sequence[Path], asked: Namespace) -> OwnVideos:
     """The videos, cut as the model's test cuts them, but for the views that are asked for.
 
     Raises:
@@ -102,7 +102,7 @@ def own_videos(trained: Trained, paths: Sequence[Path], asked: Namespace) -> Own
     return evaluated(partial(OwnVideos, paths), trained, asked)
 
 
-def evaluated(build: Callable[..., Videos], trained: Trained, asked: Namespace) -> Videos:
+def evaluated(build: Callable[..., Videos], trained: TrainedModel, asked: Namespace) -> Videos:
     """A data set on the evaluation path of the model's, but for the views that are asked for.
 
     Raises:
@@ -127,7 +127,7 @@ def device(asked: str | None) -> torch.device:
     return torch.device(asked or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
-def compute(trained: Trained, data: OwnVideos, on: torch.device) -> Outputs:
+def compute(trained: TrainedModel, data: OwnVideos, on: torch.device) -> VideoOutputs:
     """Logits and features of every video that can be read in all its views."""
     model = trained.model.to(on)
     broken: dict[Path, str] = {}
@@ -145,7 +145,7 @@ def compute(trained: Trained, data: OwnVideos, on: torch.device) -> Outputs:
     means = [_mean(torch.cat(rows), videos, len(data.paths))[read] for rows in (logits, features)]
     # a reason begins with the path, which whoever prints it says anyway
     reasons = {path: reason.removeprefix(f"{path}: ") for path, reason in broken.items()}
-    return Outputs(means[0], means[1], [data.paths[v] for v in read], reasons)
+    return VideoOutputs(means[0], means[1], [data.paths[v] for v in read], reasons)
 
 
 def _mean(rows: Tensor, of: Tensor, count: int) -> Tensor:
@@ -162,7 +162,7 @@ def _progress(data: OwnVideos) -> Iterator[dict[str, Any]]:
             bar.advance(task, len(raw["video"]) / data.test_clips)
 
 
-def draw_all(found: Sequence[Prediction], targets: dict[Path, Path]) -> Iterator[tuple[Path, str]]:
+def draw_all(found: Sequence[RankedVideo], targets: dict[Path, Path]) -> Iterator[tuple[Path, str]]:
     """Write the videos with their predictions; yields those that cannot be decoded to their end, with the reason."""
     todo = [prediction for prediction in found if prediction.path in targets]
     bar = track(todo, "Drawing", console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())

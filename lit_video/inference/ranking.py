@@ -33,7 +33,7 @@ class Ranked:
 
 
 @dataclass(frozen=True)
-class Prediction:
+class RankedVideo:
     """What a model says about one video.
 
     Args:
@@ -51,7 +51,7 @@ class Prediction:
         return [f"{n} %  {one.name}" for n, one in zip(figures, list(self.ranked.values())[-1], strict=True)]
 
 
-def predictions(paths: Sequence[Path], logits: Tensor, class_names: ClassNames, top: int) -> list[Prediction]:
+def predictions(paths: Sequence[Path], logits: Tensor, class_names: ClassNames, top: int) -> list[RankedVideo]:
     """Rank the classes of every video: logits ``(videos, classes)``, the tasks' side by side."""
     names = class_names if isinstance(class_names, dict) else {ONLY_TASK: class_names}
     shares = [share.softmax(1) for share in torch.split(logits, [len(each) for each in names.values()], dim=1)]
@@ -60,7 +60,7 @@ def predictions(paths: Sequence[Path], logits: Tensor, class_names: ClassNames, 
         each = {task: _best(names[task], share[i], top) for task, share in zip(names, shares, strict=True)}
         if len(each) > 1:
             each["action" if each.keys() == {"verb", "noun"} else "all"] = combined(list(each.values()), top)
-        found.append(Prediction(path, each))
+        found.append(RankedVideo(path, each))
     return found
 
 
@@ -82,7 +82,7 @@ def combined(tasks: Sequence[list[Ranked]], top: int) -> list[Ranked]:
     return reduce(pairs, tasks)
 
 
-def print_table(found: Sequence[Prediction]) -> None:
+def print_table(found: Sequence[RankedVideo]) -> None:
     """A table of all videos, ranks below each other; nothing is cut, on a terminal long names are folded."""
     table = Table()
     table.add_column("video", overflow="fold")
@@ -103,7 +103,7 @@ def print_table(found: Sequence[Prediction]) -> None:
     console.print(table)
 
 
-def write_predictions(path: Path, found: Sequence[Prediction], broken: Mapping[Path, str]) -> None:
+def write_ranking(path: Path, found: Sequence[RankedVideo], broken: Mapping[Path, str]) -> None:
     """Write them as JSON, or as CSV with a row per rank; videos that could not be read with the reason.
 
     Raises:
@@ -125,7 +125,7 @@ def write_predictions(path: Path, found: Sequence[Prediction], broken: Mapping[P
         raise UserError(f"--output {path}: {error.strerror}") from error
 
 
-def _csv_rows(found: Sequence[Prediction], broken: Mapping[Path, str]) -> Iterator[Sequence[object]]:
+def _csv_rows(found: Sequence[RankedVideo], broken: Mapping[Path, str]) -> Iterator[Sequence[object]]:
     yield "path", "task", "rank", "name", "probability", "broken"
     for one in found:
         for task, ranked in one.ranked.items():

@@ -23,7 +23,7 @@ from lit_video.video.seeding import digest
 from lit_video.video.settings import SeenVideos, stored_settings
 
 # key of a checkpoint under which it says what it takes to use it alone
-PASSPORT = "lit_video"
+CHECKPOINT_KEY = "lit_video"
 
 
 class VideoClassifier(LightningModule):
@@ -158,7 +158,7 @@ class VideoClassifier(LightningModule):
         data = getattr(self.trainer, "datamodule", None)
         if isinstance(data, SeenVideos):
             settings = {"model": class_path(type(self)), "data": stored_settings(data), "class_names": data.class_names}
-            checkpoint[PASSPORT] = settings
+            checkpoint[CHECKPOINT_KEY] = settings
 
     def configure_optimizers(self) -> Any:
         """Optimizer, and a rate that follows the step."""

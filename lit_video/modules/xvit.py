@@ -25,9 +25,9 @@ class XViT(VideoClassifier):
         image_size: side of a clip in pixels, likewise.
         size: ``Ti``, ``S``, ``B``, ``L``, or width, depth and heads.
         patch: side of a patch in pixels.
-        window: frames on either side that lend channels, t_w (Table 1); 0 is spatial-only attention.
-        boundary: only the two frames at distance ``window`` lend (Table 1, "Bo.").
-        ratio: share of channels that is lent, 0 to 1 (Table 2d).
+        window: frames on either side that channels are read from, t_w (Table 1); 0 is spatial-only attention.
+        boundary: only from the two frames at distance ``window`` (Table 1, "Bo.").
+        ratio: share of channels that comes from other frames, 0 to 1 (Table 2d).
         mixed: what is mixed, out of ``x``, ``key``, ``value``, ``query`` (Table 2c).
         layers: the layers that mix (Table 2a): ``all``, ``first_half``, ``second_half``, ``odd`` or indices from 0.
         scope: ``per_head`` mixes within each head (Eq. 9), ``full`` moves whole heads (released code).

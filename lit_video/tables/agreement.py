@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from lit_video.tables.predictions import Findings, read_findings
+from lit_video.tables.predictions import Predictions, read_predictions
 from lit_video.tables.results import results
 from lit_video.tables.statistics import Hits, Interval, agreement, paired_difference
 from lit_video.tables.table import METRIC, Table
 
 
-def row_findings(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, list[Findings]]:
+def row_predictions(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, list[Predictions]]:
     """What the tests of each row found, by seed; rows without kept predictions are left out.
 
     Raises:
@@ -24,14 +24,14 @@ def row_findings(table: Table, runs: Path, seeds: Sequence[int] | None = None) -
     found = {}
     for row in table.rows:
         numbers = [result["seed"] for result in results(table, runs, row, seeds)]
-        of_seeds = [read_findings(table.run_dir(runs, row, seed)) for seed in numbers]
-        kept = [findings for findings in of_seeds if findings]
+        of_seeds = [read_predictions(table.run_dir(runs, row, seed)) for seed in numbers]
+        kept = [predictions for predictions in of_seeds if predictions]
         if kept and len(kept) == len(numbers):
             found[row.name] = kept
     return found
 
 
-def comparable(found: Mapping[str, Sequence[Findings]], metric: str = METRIC) -> dict[str, Hits]:
+def comparable(found: Mapping[str, Sequence[Predictions]], metric: str = METRIC) -> dict[str, Hits]:
     """Of each row and seed, whether each video was right in what the metric counts.
 
     Rows tested on other videos than the first are left out.

@@ -22,7 +22,7 @@ FILE = "predictions.npz"
 
 
 @dataclass(frozen=True)
-class TaskFindings:
+class TaskPredictions:
     """One task's logits ``(videos, classes)``, the mean over views; targets ``(videos,)``; names of the classes."""
 
     logits: NDArray[np.float32]
@@ -49,11 +49,11 @@ class TaskFindings:
 
 
 @dataclass(frozen=True)
-class Findings:
+class Predictions:
     """What the test of a run found: numbers of the videos in the data set, and each task; one alone has no name."""
 
     video: NDArray[np.int64]
-    tasks: dict[str, TaskFindings]
+    tasks: dict[str, TaskPredictions]
 
     def hits(self, metric: str = "") -> NDArray[np.bool_]:
         """Whether each video is right in what a metric counts: ``test/TASK_top1`` one task, any other all of them."""
@@ -63,10 +63,10 @@ class Findings:
         return np.all([task.hits() for task in self.tasks.values()], axis=0)
 
 
-def write_findings(run_dir: Path, findings: Findings) -> None:
+def save_predictions(run_dir: Path, predictions: Predictions) -> None:
     """Write ``predictions.npz``, whole or not at all."""
-    arrays: dict[str, NDArray[Any]] = {"video": findings.video}
-    for name, task in findings.tasks.items():
+    arrays: dict[str, NDArray[Any]] = {"video": predictions.video}
+    for name, task in predictions.tasks.items():
         for key, value in (("logits", task.logits), ("target", task.target), ("classes", np.array(task.classes))):
             arrays[f"{key}/{name}" if name else key] = value
     packed = io.BytesIO()
@@ -74,7 +74,7 @@ def write_findings(run_dir: Path, findings: Findings) -> None:
     write_bytes(run_dir / FILE, packed.getvalue())
 
 
-def read_findings(run_dir: Path) -> Findings | None:
+def read_predictions(run_dir: Path) -> Predictions | None:
     """What a run's test found; ``None`` for a run that kept nothing.
 
     Raises:
@@ -88,15 +88,15 @@ def read_findings(run_dir: Path) -> Findings | None:
         tasks = {name: _task(arrays, f"/{name}" if name else "") for name in names}
         if not tasks or any(len(task.logits) != len(arrays["video"]) for task in tasks.values()):
             raise ValueError
-        return Findings(arrays["video"], tasks)
+        return Predictions(arrays["video"], tasks)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         raise UserError(f"{path}: damaged; delete result.json beside it and run the row again") from None
 
 
-def _task(arrays: Mapping[str, NDArray[Any]], name: str) -> TaskFindings:
+def _task(arrays: Mapping[str, NDArray[Any]], name: str) -> TaskPredictions:
     logits, target, classes = (arrays[f"{key}{name}"] for key in ("logits", "target", "classes"))
     if logits.shape != (len(target), len(classes)):
         raise ValueError
-    return TaskFindings(logits, target, [str(label) for label in classes])
+    return TaskPredictions(logits, target, [str(label) for label in classes])

@@ -11,7 +11,7 @@ from lit_video.tables.agreement import (
     agreement_summary,
     comparable,
     pairs_summary,
-    row_findings,
+    row_predictions,
 )
 from lit_video.tables.results import results
 from lit_video.tables.table import Row, Table
@@ -20,7 +20,7 @@ from lit_video.tables.table import Row, Table
 def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, Any]:
     """What a table says, as plain data: the paper's numbers, and ours from the ``result.json`` files alone."""
     rows = [row_summary(row, results(table, runs, row, seeds)) for row in table.rows]
-    hits = comparable(row_findings(table, runs, seeds), table.metric)
+    hits = comparable(row_predictions(table, runs, seeds), table.metric)
     papers = {row.name: row.paper[table.metric] for row in table.rows if table.metric in row.paper}
     measured = {row["name"]: row["metrics"].get(table.metric, {}).get("ours") for row in rows}
     ours = {name: value for name, value in measured.items() if value is not None}

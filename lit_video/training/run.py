@@ -25,7 +25,7 @@ from lit_video.tables.table import Row
 from lit_video.training.callbacks.attention_picture import record_attention
 from lit_video.training.callbacks.broken_videos import ReportBroken
 from lit_video.training.callbacks.learning_curve import Curve
-from lit_video.training.callbacks.predictions import RecordTest
+from lit_video.training.callbacks.predictions import SavePredictions
 from lit_video.training.callbacks.progress import progress_callback
 from lit_video.training.cli import CheckCLI, VideoCLI, refuse_ignored, user_errors
 from lit_video.training.request import Request
@@ -46,7 +46,7 @@ class RunCLI(VideoCLI):
         self.run_dir = run_dir
         self.timer = Timer()
         self.logger: RowLogger | None = None
-        self.tested = RecordTest(run_dir, f"{row.label}, seed {facts['seed']}")
+        self.tested = SavePredictions(run_dir, f"{row.label}, seed {facts['seed']}")
         super().__init__(args)
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:

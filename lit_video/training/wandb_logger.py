@@ -14,7 +14,7 @@ from lit_video.datamodules.digest import data_digest
 from lit_video.tables.flat_settings import flat_settings
 from lit_video.tables.table import Row
 from lit_video.training.scheme_names import scheme_name
-from lit_video.training.wandb_media import tracked_findings
+from lit_video.training.wandb_media import wandb_media
 from lit_video.utils.wandb_login import offline
 from lit_video.video.seeding import digest
 
@@ -71,11 +71,11 @@ class RowLogger(WandbLogger):
         """Record what the test found, as figures, tables and summary, and close the run.
 
         The comparison with the paper is the table ``result``; the files of the run's folder are taken as they are
-        (see :func:`~lit_video.training.wandb_media.tracked_findings`).
+        (see :func:`~lit_video.training.wandb_media.wandb_media`).
         """
         rows = [[key, value, self.paper.get(f"paper/{key}")] for key, value in metrics.items()]
         self.log_table("result", columns=["metric", "ours", "paper"], data=rows)
-        if found := tracked_findings(self.run_dir):
+        if found := wandb_media(self.run_dir):
             self.experiment.log(found)
         self.experiment.summary.update(metrics)
         self.experiment.finish()

@@ -8,13 +8,13 @@ from typing import Any
 
 import wandb
 
-from lit_video.tables.predictions import read_findings
+from lit_video.tables.predictions import read_predictions
 
 FIGURES = ("confusion", "calibration", "attention")  # files NAME.png, or NAME_TASK.png of several tasks
 CHARTED_CLASSES = 100  # a chart's table has a line per pair of classes, and W&B shows ten thousand lines
 
 
-def tracked_findings(run_dir: Path) -> dict[str, Any]:
+def wandb_media(run_dir: Path) -> dict[str, Any]:
     """What there is to log, by W&B's key; of files that are not there, nothing.
 
     Returns:
@@ -45,9 +45,9 @@ def _number(cell: str) -> float | None:
 
 
 def _charts(run_dir: Path) -> dict[str, Any]:
-    findings = read_findings(run_dir)
+    predictions = read_predictions(run_dir)
     charts = {}
-    for task, found in findings.tasks.items() if findings else ():
+    for task, found in predictions.tasks.items() if predictions else ():
         if len(found.classes) <= CHARTED_CLASSES:
             charts[f"test/confusion_matrix_{task}" if task else "test/confusion_matrix"] = wandb.plot.confusion_matrix(
                 y_true=found.target.tolist(),

@@ -29,7 +29,7 @@ def quiet() -> None:
     os.environ.setdefault("WANDB_SILENT", "true")
 
 
-def quiet_loggers() -> None:
+def filter_loggers() -> None:
     """Drop Lightning's advertisements and device lines; called after its import, which sets the levels."""
     for name in ("lightning.pytorch", "lightning.fabric"):
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -15,7 +15,7 @@ from lit_video.utils.files import write_atomically
 from lit_video.utils.parallel import in_parallel
 from lit_video.video.decoding import FrameTable
 from lit_video.video.decoding.frame_table import add_source
-from lit_video.video.probe import Probe, probe, stamp, unpack
+from lit_video.video.probe import VideoInfo, probe, stamp, unpack
 
 Video = tuple[Path, float | None]  # path, and the rate of a folder of images
 
@@ -29,7 +29,7 @@ class Job(TypedDict):
     known: dict[str, Any] | None
 
 
-def scan(videos: dict[str, Video], file: Path, every_frame: bool = False) -> dict[str, Probe]:
+def scan(videos: dict[str, Video], file: Path, every_frame: bool = False) -> dict[str, VideoInfo]:
     """Look at videos that an earlier manifest does not have as they are now, and write the manifest.
 
     What is found goes to a part file beside it at once, so that a killed scan goes on where it was. A video that was
@@ -54,10 +54,10 @@ def scan(videos: dict[str, Video], file: Path, every_frame: bool = False) -> dic
         raise UserError(f"-o: cannot write {file} ({error.strerror}); give another file") from error
 
 
-def _scan(videos: dict[str, Video], file: Path, part: Path, every_frame: bool) -> dict[str, Probe]:
+def _scan(videos: dict[str, Video], file: Path, part: Path, every_frame: bool) -> dict[str, VideoInfo]:
     known = read_rows(file) | read_rows(part)
     jobs = [Job(path=path, name=name, fps=fps, known=known.get(name)) for name, (path, fps) in videos.items()]
-    found: dict[str, Probe] = {}
+    found: dict[str, VideoInfo] = {}
     with part.open("a") as log:
         for row, new in in_parallel(partial(_look, every_frame), jobs, "data check", chunk=8):
             found[row.path] = row
@@ -70,10 +70,10 @@ def _scan(videos: dict[str, Video], file: Path, part: Path, every_frame: bool) -
     return found
 
 
-def _look(every_frame: bool, job: Job) -> tuple[Probe, bool]:
+def _look(every_frame: bool, job: Job) -> tuple[VideoInfo, bool]:
     """A video's row, and whether it is a new one."""
     if job["known"]:
-        known = Probe(**job["known"])
+        known = VideoInfo(**job["known"])
         if known.status == "ok" and known.decoded >= every_frame and known.same_file(stamp(job["path"], job["name"])):
             return known, False
     return probe(job["path"], job["name"], every_frame, job["fps"]), True
@@ -87,7 +87,7 @@ def read_rows(file: Path) -> dict[str, dict[str, Any]]:
             row = json.loads(line)
         except json.JSONDecodeError:
             continue
-        if isinstance(row, dict) and row.keys() == Probe("").row().keys():
+        if isinstance(row, dict) and row.keys() == VideoInfo("").row().keys():
             rows[row["path"]] = row
     return rows
 
@@ -139,4 +139,4 @@ class Tables:
         if path not in self._rows:
             return None
         row = json.loads(self._rows[path])
-        return unpack(row["table"]) if Probe(**row).same_file(stamp(path, row["path"])) else None
+        return unpack(row["table"]) if VideoInfo(**row).same_file(stamp(path, row["path"])) else None

@@ -29,7 +29,7 @@ SHORT = 0.9  # of the announced duration: less is a video that ends early
 
 
 @dataclass
-class Probe:
+class VideoInfo:
     """A row of a manifest.
 
     Args:
@@ -62,7 +62,7 @@ class Probe:
     decoded: bool = False
     table: dict[str, Any] | None = None
 
-    def same_file(self, other: Probe) -> bool:
+    def same_file(self, other: VideoInfo) -> bool:
         """Whether both are of one state of a file."""
         return (self.size, self.mtime) == (other.size, other.mtime)
 
@@ -71,22 +71,22 @@ class Probe:
         return asdict(self)
 
 
-def stamp(path: Path, name: str) -> Probe:
+def stamp(path: Path, name: str) -> VideoInfo:
     """Size and last change of a file or of a folder of frames; its status is ``missing`` where there is none."""
     try:
         stat = path.stat()
         if not path.is_dir():
-            return Probe(name, stat.st_size, stat.st_mtime_ns)
+            return VideoInfo(name, stat.st_size, stat.st_mtime_ns)
         inside = [entry.stat() for entry in os.scandir(path) if entry.is_file()]
         newest = max([stat.st_mtime_ns, *(entry.st_mtime_ns for entry in inside)])
-        return Probe(name, sum(entry.st_size for entry in inside), newest)
+        return VideoInfo(name, sum(entry.st_size for entry in inside), newest)
     except FileNotFoundError:
-        return Probe(name, status="missing", reason="no such file")
+        return VideoInfo(name, status="missing", reason="no such file")
     except OSError as error:
-        return Probe(name, status="broken", reason=error.strerror or str(error))
+        return VideoInfo(name, status="broken", reason=error.strerror or str(error))
 
 
-def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) -> Probe:
+def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) -> VideoInfo:
     """Scan the packets of a video, or list a folder of images of this rate, and decode the first frame or all.
 
     Raises no error: what is wrong is in ``status`` and ``reason``.

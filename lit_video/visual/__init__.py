@@ -1,4 +1,5 @@
 """What a model looks at, drawn: attention rollout, what a token and a head read, features in a plane.
 
-``routing``, ``rollout``, ``lending``, ``reach`` and ``plane`` are the mathematics; the rest makes pictures of it.
+``routing``, ``rollout``, ``channel_sources``, ``receptive_field`` and ``projection`` are the mathematics; the rest
+makes pictures of it.
 """

@@ -9,13 +9,13 @@ from pathlib import Path
 from torch import Tensor
 
 from lit_video.errors import UserError
-from lit_video.inference.checkpoints import Trained, load_trained
+from lit_video.inference.checkpoints import TrainedModel, load_trained_model
 from lit_video.inference.predict import device, find_videos, own_videos
-from lit_video.inference.ranking import Prediction, predictions
+from lit_video.inference.ranking import RankedVideo, predictions
 from lit_video.modules import VideoClassifier
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.files import write_bytes
-from lit_video.visual.attention_picture import Looked, moving, picture
+from lit_video.visual.attention_picture import AttentionMaps, moving, picture
 from lit_video.visual.formats import MOVING
 from lit_video.visual.moving_picture import encoded
 from lit_video.visual.rollout import Rollout, rollout, tubelet_frames
@@ -30,12 +30,12 @@ def draw_attention(asked: Namespace) -> int:
     videos = find_videos([asked.video])
     if len(videos) > 1:
         raise UserError(f"{asked.video}: {len(videos)} videos; attention is drawn of one")
-    trained = load_trained(asked.ckpt)
-    looked = look(trained, attending(trained.model, asked.ckpt), videos[0], asked)
+    trained = load_trained_model(asked.ckpt)
+    maps = compute_attention_maps(trained, require_attention(trained.model, asked.ckpt), videos[0], asked)
     if asked.output.suffix.lower() in MOVING:
-        content = encoded(moving(looked), asked.output.suffix.lower())
+        content = encoded(moving(maps), asked.output.suffix.lower())
     else:
-        content = picture(looked)
+        content = picture(maps)
     try:
         write_bytes(asked.output, content)
     except OSError as error:
@@ -44,7 +44,7 @@ def draw_attention(asked: Namespace) -> int:
     return 0
 
 
-def attending(model: VideoClassifier, path: Path) -> VideoTransformer:
+def require_attention(model: VideoClassifier, path: Path) -> VideoTransformer:
     """The network, which must have attention.
 
     Raises:
@@ -61,7 +61,9 @@ def subtitle(asked: Namespace) -> str:
     return f"attention rollout from {start}" + (", last layer only" if asked.layers == "last" else "")
 
 
-def look(trained: Trained, network: VideoTransformer, video: Path, asked: Namespace) -> Looked:
+def compute_attention_maps(
+    trained: TrainedModel, network: VideoTransformer, video: Path, asked: Namespace
+) -> AttentionMaps:
     """The centre view of a video, and the rollout in it.
 
     Raises:
@@ -79,17 +81,17 @@ def look(trained: Trained, network: VideoTransformer, video: Path, asked: Namesp
     except ValueError as error:
         raise UserError(f"--token: {error}" if asked.token else f"--ckpt: {error}") from error
     guess = predictions([video], found.logits.float().cpu(), trained.class_names, top=1)[0]
-    return looked_at(network, found, raw["clip"][0, 0], guess, subtitle(asked), asked.token)
+    return attention_maps(network, found, raw["clip"][0, 0], guess, subtitle(asked), asked.token)
 
 
-def looked_at(
+def attention_maps(
     network: VideoTransformer,
     found: Rollout,
     frames: Tensor,
-    guess: Prediction,
+    guess: RankedVideo,
     subtitle: str,
     start: tuple[int, int, int] | None = None,
-) -> Looked:
+) -> AttentionMaps:
     """A rollout beside the frames ``(t, 3, height, width)`` that it was made of, and what they were taken for."""
     best = guess.lines()[0].split("%", 1)
     tubelets = tubelet_frames(network.embed.patches, len(frames))
@@ -98,7 +100,7 @@ def looked_at(
     pixels = frames[numbers].permute(0, 2, 3, 1).numpy()
     maps = found.patches.double().cpu() * found.patches.numel()
     lines = [f"{best[1].strip()}, {best[0].strip()} %   {guess.path.name}", subtitle]
-    return Looked(pixels, numbers, maps[places].numpy(), places, brightest(maps, start), lines)
+    return AttentionMaps(pixels, numbers, maps[places].numpy(), places, brightest(maps, start), lines)
 
 
 def brightest(maps: Tensor, start: tuple[int, int, int] | None) -> float:

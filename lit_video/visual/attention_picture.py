@@ -27,7 +27,7 @@ BAR = "relevance (1 = even over all patches)"
 
 
 @dataclass(frozen=True)
-class Looked:
+class AttentionMaps:
     """A clip and where the model looked in it.
 
     Args:
@@ -56,7 +56,7 @@ def overlaid(frames: Pixels, maps: NDArray[np.float64], top: float) -> Pixels:
     return np.round(255 * (OPACITY * heat + (1 - OPACITY) * grey)).astype(np.uint8)
 
 
-def picture(looked: Looked) -> bytes:
+def picture(looked: AttentionMaps) -> bytes:
     """A PNG: frames in rows, below each row the same frames with their maps; a bar says what colours mean."""
     count, over = len(looked.frames), overlaid(looked.frames, looked.maps, looked.top)
     across = min(count, ACROSS)
@@ -84,7 +84,7 @@ def picture(looked: Looked) -> bytes:
     return content.getvalue()
 
 
-def moving(looked: Looked) -> list[Pixels]:
+def moving(looked: AttentionMaps) -> list[Pixels]:
     """Each frame beside itself with its map, enlarged where it is small, above a band with the lines."""
     times = -(-SIDE // min(looked.frames.shape[1:3]))
     over = overlaid(looked.frames, looked.maps, looked.top)

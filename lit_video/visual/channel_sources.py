@@ -7,7 +7,7 @@ from einops import rearrange
 from torch import Tensor
 
 from lit_video.attention import Mixing, Scheme, Space
-from lit_video.attention.mixing import borrow
+from lit_video.attention.mixing import shift_channels
 
 
 def channel_offsets(scheme: Scheme) -> Tensor:
@@ -21,9 +21,9 @@ def channel_offsets(scheme: Scheme) -> Tensor:
     if isinstance(scheme, Space):
         return torch.zeros(scheme.attn.heads, scheme.attn.norm.normalized_shape[0] // scheme.attn.heads).long()
     if not isinstance(scheme, Mixing):
-        raise ValueError(f"{type(scheme).__name__} lends no channels")
+        raise ValueError(f"{type(scheme).__name__} reads no channels of other frames")
     heads, width, window = scheme.attn.heads, scheme.attn.norm.normalized_shape[0], scheme.plan.window
     # every channel of a frame says how far that frame is
     frames = torch.arange(-window, window + 1.0).view(1, -1, 1, 1).expand(1, -1, scheme.groups, width // scheme.groups)
-    lent = borrow(frames.contiguous(), scheme.offsets, scheme.fold)[0, window]
-    return rearrange(lent.reshape(-1), "(a c) -> a c", a=heads).long()
+    moved = shift_channels(frames.contiguous(), scheme.offsets, scheme.fold)[0, window]
+    return rearrange(moved.reshape(-1), "(a c) -> a c", a=heads).long()

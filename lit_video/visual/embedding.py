@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from lit_video.datamodules.base import Split
 from lit_video.datamodules.video_list import OwnVideos
 from lit_video.errors import UserError
-from lit_video.inference.checkpoints import load_trained
+from lit_video.inference.checkpoints import load_trained_model
 from lit_video.inference.predict import compute, device, evaluated, find_videos
 from lit_video.training.cli import CheckCLI, user_errors
 from lit_video.utils.figures import run_name
 from lit_video.utils.files import write_bytes, write_table
 from lit_video.video.clips import VideoRecord
-from lit_video.visual.projection import FEWEST, plane
+from lit_video.visual.projection import FEWEST, project
 from lit_video.visual.projection_picture import scatter
 
 
@@ -43,7 +43,7 @@ def draw_features(asked: Namespace) -> int:
     Raises:
         UserError: a flag, a path or the checkpoint is wrong, or there are too few videos.
     """
-    trained = load_trained(asked.ckpt)
+    trained = load_trained_model(asked.ckpt)
     if asked.videos:
         paths = find_videos(asked.videos)
         records, classes = [VideoRecord(path, 0) for path in paths], [path.resolve().parent.name for path in paths]
@@ -57,7 +57,7 @@ def draw_features(asked: Namespace) -> int:
     for path, reason in outputs.broken.items():
         print(f"{path}: {reason}", file=sys.stderr)
     _enough(len(read), "could be read")
-    places = plane(outputs.features.numpy(), asked.method, asked.seed)
+    places = project(outputs.features.numpy(), asked.method, asked.seed)
     write(asked, places, read)
     return 1 if outputs.broken else 0
 

@@ -93,7 +93,8 @@ def layers(built: VideoClassifier, name: str) -> list[Layers]:
         UserError: another family, or attention to an exact window.
     """
     if not isinstance(built, XViT):
-        raise UserError(f"--heads: {name} is a {type(built).__name__}; only the heads of an XViT lend channels")
+        other = f"{name} is a {type(built).__name__}"
+        raise UserError(f"--heads: {other}; only the heads of an XViT read channels of other frames")
     schemes = [block.scheme for block in built.network.blocks if isinstance(block, Block)]
     if any(isinstance(scheme, LocalWindow) for scheme in schemes):
         raise UserError(

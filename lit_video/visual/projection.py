@@ -12,7 +12,7 @@ FEWEST = 5  # with fewer points neither method says anything
 PERPLEXITY, NEIGHBOURS = 30.0, 15  # the methods' usual numbers
 
 
-def plane(features: NDArray[Any], method: Method = "tsne", seed: int = 0) -> NDArray[np.float64]:
+def project(features: NDArray[Any], method: Method = "tsne", seed: int = 0) -> NDArray[np.float64]:
     """Places of ``features (n, d)`` in the plane, ``(n, 2)``, neighbours near each other.
 
     Source: t-SNE, JMLR 9 (2008), van der Maaten and Hinton; UMAP, arXiv:1802.03426.

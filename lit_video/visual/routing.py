@@ -5,17 +5,17 @@ a network is the product over its steps (arXiv:2005.00928, section 3). Three pas
 schemes:
 
 1. The network looks at the clip, and the weights of every attention are recorded (:class:`Recording`).
-2. The *routing network* is run: the same modules, so that tokens are grouped, copied, averaged and borrowed exactly as
+2. The *routing network* is run: the same modules, so that tokens are grouped, copied, averaged and shifted exactly as
    in the original, but linear: norms and activations pass their input on, every linear layer takes the mean of its
    channels, MLPs add nothing, attention applies the recorded weights. All its tokens are ones, and every sum is divided
    by its own value. So each token stays one, and each step is a weighted mean of the tokens before it: (I + A) x, with
    rows that sum to one.
 3. The gradient of an output by the input tokens then is that output's row of the rollout.
 
-Channels matter where frames lend them (mixing attention): the value that a head reads consists of channels of several
-frames, so that relevance goes to a frame with its share of them. Zeros beyond the clip's ends are no token, and what is
-left of the step is what sums to one. Keys that come from other frames act on the weights; as in any rollout, relevance
-follows the values.
+Channels that are read from other frames matter (mixing attention): the value that a head reads consists of channels
+of several frames, so that relevance goes to a frame with its share of them. Zeros beyond the clip's ends are no token,
+and what is left of the step is what sums to one. Keys that come from other frames act on the weights; as in any
+rollout, relevance follows the values.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lit_video.attention import Grid, Mixing, MixingPlan, Space
-from lit_video.attention.mixing import borrow
+from lit_video.attention.mixing import shift_channels
 
 WIDTH = 20
 GRIDS = [Grid(1, 1, 1), Grid(1, 2, 3), Grid(3, 2, 3), Grid(4, 3, 2), Grid(5, 1, 1), Grid(5, 2, 3)]
@@ -229,18 +229,18 @@ def test_gradients_of_borrow_to_second_order(offsets, fold, frames):
 
     def squared(y):
         # the map alone is linear, its second derivative zero whatever the backward pass does
-        return borrow(y, offsets, fold) ** 2
+        return shift_channels(y, offsets, fold) ** 2
 
-    assert torch.autograd.gradcheck(lambda y: borrow(y, offsets, fold), x)
+    assert torch.autograd.gradcheck(lambda y: shift_channels(y, offsets, fold), x)
     assert torch.autograd.gradcheck(squared, x)
     assert torch.autograd.gradgradcheck(squared, x)
 
 
 def test_borrow_of_a_view_equals_borrow_of_its_copy():
     x = torch.arange(2 * 3 * 4 * 6.0).reshape(2, 4, 3, 6).transpose(1, 2)
-    assert torch.equal(borrow(x, (1, -1), 2), borrow(x.contiguous(), (1, -1), 2))
+    assert torch.equal(shift_channels(x, (1, -1), 2), shift_channels(x.contiguous(), (1, -1), 2))
     expanded = torch.arange(6.0).expand(2, 3, 4, 6)
-    assert torch.equal(borrow(expanded, (1, -1), 2), borrow(expanded.contiguous(), (1, -1), 2))
+    assert torch.equal(shift_channels(expanded, (1, -1), 2), shift_channels(expanded.contiguous(), (1, -1), 2))
 
 
 @pytest.mark.parametrize("name", PLANS)

@@ -12,11 +12,11 @@ from PIL import Image
 import lit_video.visual.attention_maps as attention_maps
 from lit_video.__main__ import main
 from lit_video.datamodules import MovingShapes
-from lit_video.inference.checkpoints import load_trained
+from lit_video.inference.checkpoints import load_trained_model
 from lit_video.inference.overlay import pictures
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
-from lit_video.visual.attention_picture import Looked, moving, overlaid, picture
+from lit_video.visual.attention_picture import AttentionMaps, moving, overlaid, picture
 from lit_video.visual.heads_picture import Layers, layers
 from lit_video.visual.rollout import rollout
 
@@ -87,22 +87,22 @@ def test_a_picture_of_every_family(name, checkpoints, videos, tmp_path):
 
 def test_what_is_drawn_is_the_rollout_of_the_centre_view(checkpoints, videos, tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(attention_maps, "picture", lambda looked: drawn.append(looked) or b"")
+    monkeypatch.setattr(attention_maps, "picture", lambda seen: drawn.append(seen) or b"")
     assert attention(videos[0], "--ckpt", checkpoints("tubelets"), "-o", tmp_path / "a.png") == 0
-    (looked,) = drawn
-    loaded = load_trained(checkpoints("tubelets"))
+    (seen,) = drawn
+    loaded = load_trained_model(checkpoints("tubelets"))
     data = MovingShapes(root=str(videos[0].parents[3]), **CLIPS | {"batch_size": 1}, test_clips=1, test_crops=1)
     records = [record.path for record in data.records("test")]
     raw = list(data.test_dataloader())[records.index(videos[0])]
     batch = data.on_after_batch_transfer(raw, 0)
     found = rollout(loaded.model.network, batch["clip"])
-    assert np.array_equal(looked.frames, raw["clip"][0, 0].permute(0, 2, 3, 1).numpy())
+    assert np.array_equal(seen.frames, raw["clip"][0, 0].permute(0, 2, 3, 1).numpy())
     expected = found.patches.numpy() * 32
-    np.testing.assert_allclose(looked.maps, expected[[0, 0, 1, 1]], rtol=1e-5)
-    assert (looked.numbers, looked.tubelets) == ([0, 1, 2, 3], [0, 0, 1, 1])
-    assert looked.top == pytest.approx(expected.max(), rel=1e-5)
+    np.testing.assert_allclose(seen.maps, expected[[0, 0, 1, 1]], rtol=1e-5)
+    assert (seen.numbers, seen.tubelets) == ([0, 1, 2, 3], [0, 0, 1, 1])
+    assert seen.top == pytest.approx(expected.max(), rel=1e-5)
     share, best = found.logits.softmax(1).max(1)
-    assert looked.lines == [
+    assert seen.lines == [
         f"{loaded.class_names[best]}, {100 * float(share):.0f} %   {videos[0].name}",
         "attention rollout from the output",
     ]
@@ -110,7 +110,7 @@ def test_what_is_drawn_is_the_rollout_of_the_centre_view(checkpoints, videos, tm
 
 def test_flags_choose_layers_and_where_to_start(checkpoints, videos, tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(attention_maps, "picture", lambda looked: drawn.append(looked) or b"")
+    monkeypatch.setattr(attention_maps, "picture", lambda seen: drawn.append(seen) or b"")
     for flags in ([], ["--layers", "last"], ["--token", "1,2,3"]):
         assert attention(videos[0], "--ckpt", checkpoints("divided"), *flags, "-o", tmp_path / "a.png") == 0
     every, last, patch = drawn
@@ -123,7 +123,7 @@ def test_flags_choose_layers_and_where_to_start(checkpoints, videos, tmp_path, m
 
 def test_frames_that_are_not_sampled_are_not_shown(checkpoints, videos, tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(attention_maps, "picture", lambda looked: drawn.append(looked) or b"")
+    monkeypatch.setattr(attention_maps, "picture", lambda seen: drawn.append(seen) or b"")
     assert attention(videos[0], "--ckpt", checkpoints("sampled"), "-o", tmp_path / "a.png") == 0
     assert drawn[0].numbers == [1, 3]
     assert drawn[0].frames.shape[0] == drawn[0].maps.shape[0] == 2
@@ -144,32 +144,32 @@ def test_moving_pictures_hold_the_frames(ending, checkpoints, videos, tmp_path):
     assert abs(images[0][:224, :224].mean() - source.mean()) < 25
 
 
-def looked_at(frames=3, side=8):
+def maps_of(frames=3, side=8):
     rng = np.random.default_rng(0)
     maps = np.zeros((frames, 2, 2))
     maps[1, 0, 1] = 4.0
     pixels = rng.integers(0, 255, (frames, side, side, 3)).astype(np.uint8)
-    return Looked(pixels, list(range(frames)), maps, list(range(frames)), 4.0, ["a class, 50 %", "words"])
+    return AttentionMaps(pixels, list(range(frames)), maps, list(range(frames)), 4.0, ["a class, 50 %", "words"])
 
 
 def test_maps_lie_over_their_frames_and_places():
-    looked = looked_at(side=32)
-    bright = overlaid(looked.frames * 0, looked.maps, looked.top).sum(-1)
+    seen = maps_of(side=32)
+    bright = overlaid(seen.frames * 0, seen.maps, seen.top).sum(-1)
     assert bright[0].max() == bright[2].max() == bright[1, 26:, :6].max() == bright.min()
     assert bright[1, :4, 28:].min() > 3 * 100
 
 
 def test_pairs_are_the_frame_and_its_map():
-    looked = looked_at(side=300)
-    shown = moving(looked)
+    seen = maps_of(side=300)
+    shown = moving(seen)
     assert [image.shape[1] for image in shown] == [600] * 3
     assert len(shown[0]) % 2 == 0
-    assert np.array_equal(shown[2][:300, :300], looked.frames[2])
-    assert np.array_equal(shown[1][:300, 300:], overlaid(looked.frames, looked.maps, 4.0)[1])
+    assert np.array_equal(shown[2][:300, :300], seen.frames[2])
+    assert np.array_equal(shown[1][:300, 300:], overlaid(seen.frames, seen.maps, 4.0)[1])
 
 
 def test_many_frames_fill_several_rows():
-    sizes = [Image.open(io.BytesIO(picture(looked_at(n)))).size for n in (8, 9)]
+    sizes = [Image.open(io.BytesIO(picture(maps_of(n)))).size for n in (8, 9)]
     assert sizes[0][0] == sizes[1][0]
     assert sizes[1][1] > 1.6 * sizes[0][1]
 
@@ -220,7 +220,10 @@ def test_wrong_flags_of_attention_are_told(checkpoints, videos, tmp_path, capsys
         ([*ckpt, videos[0], "--layers", "first"], "--layers: invalid choice"),
         ([*ckpt, videos[0], "--row", "tw1"], "--config, --row: are for --heads"),
         (["--ckpt", checkpoints("convnet"), videos[0]], "is a ConvNet, which has no attention"),
-        (["--heads", "--ckpt", checkpoints("divided")], "is a TimeSformer; only the heads of an XViT lend channels"),
+        (
+            ["--heads", "--ckpt", checkpoints("divided")],
+            "TimeSformer; only the heads of an XViT read channels of",
+        ),
         (["--heads", "--ckpt", checkpoints("convnet")], "is a ConvNet; only the heads"),
         (["--heads", "--ckpt", checkpoints("exact")], "attends its window exactly"),
         (["--heads"], "--heads: give either --ckpt"),

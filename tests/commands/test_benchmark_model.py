@@ -84,5 +84,5 @@ def test_peak_memory_sees_what_was_freed_again():
 
 
 def test_every_contestant_of_a_size_takes_its_clips():
-    for contestant in build(SIZE, Clip(4, 32), None):
-        assert contestant.network(torch.randn(1, 3, contestant.frames, 32, 32)).shape[-1] == 400
+    for model in build(SIZE, Clip(4, 32), None):
+        assert model.network(torch.randn(1, 3, model.frames, 32, 32)).shape[-1] == 400

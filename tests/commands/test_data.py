@@ -23,7 +23,7 @@ from lit_video.datamodules.inspection.prepare import scaled
 from lit_video.video.decoding import decode, forget_tables, frame_table
 from lit_video.video.manifest import tables
 from lit_video.video.probe import pack, unpack
-from tests.video.bad_files import ZOO, build, write
+from tests.video.bad_files import BAD_FILES, build, write
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_check_lists_what_is_broken_and_ends_with_1(root, capsys):
     build(root / "train" / "a")
     assert check(root, "--decode") == 1
     out = capsys.readouterr().out
-    videos = {name for name, animal in ZOO.items() if not animal.frames and name.endswith((".mp4", ".mkv"))}
+    videos = {name for name, file in BAD_FILES.items() if not file.frames and name.endswith((".mp4", ".mkv"))}
     listed = {path: row["reason"] for path, row in rows(root).items() if row["status"] == "broken"}
     assert {Path(path).name for path in listed} == {name for name in videos if os.path.lexists(root / "train/a" / name)}
     assert f"broken ({len(listed)}):" in out
@@ -176,7 +176,7 @@ def test_stats_are_tables_and_a_picture(root, tmp_path, capsys):
     assert found["fps"] == {"25": 4}
 
 
-@pytest.mark.parametrize("name", [name for name, animal in ZOO.items() if animal.frames])
+@pytest.mark.parametrize("name", [name for name, file in BAD_FILES.items() if file.frames])
 def test_a_packed_table_is_the_table(name, tmp_path):
     path = build(tmp_path, [name])[name]
     assert unpack(json.loads(json.dumps(pack(frame_table(path))))) == frame_table(path)

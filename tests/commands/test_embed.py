@@ -16,7 +16,7 @@ import lit_video.visual.embedding as embedding
 from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.video.clips import VideoRecord
-from lit_video.visual.projection import perplexity, plane
+from lit_video.visual.projection import perplexity, project
 from lit_video.visual.projection_picture import look_of, scatter
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +71,7 @@ def test_the_test_split_of_a_run(run, tmp_path):
 
 def test_given_videos_have_their_folders_as_classes(run, videos, tmp_path, monkeypatch):
     seen = []
-    monkeypatch.setattr(embedding, "plane", lambda x, method, seed: seen.append((x, method, seed)) or x[:, :2])
+    monkeypatch.setattr(embedding, "project", lambda x, method, seed: seen.append((x, method, seed)) or x[:, :2])
     args = ["--ckpt", run / "last.ckpt", "-o", tmp_path / "e.svg", "--csv", tmp_path / "e.csv", "--seed", 3]
     assert embed(*args, *videos[:6]) == 0
     rows = list(csv.DictReader((tmp_path / "e.csv").open()))
@@ -103,14 +103,14 @@ def test_neighbours_stay_neighbours(count):
     rng = np.random.default_rng(0)
     group = np.arange(count) % 2
     features = (rng.normal(size=(count, 12)) + 20 * group[:, None]).astype(np.float32)
-    places = plane(features)
+    places = project(features)
     assert places.shape == (count, 2)
-    assert np.array_equal(places, plane(features))
+    assert np.array_equal(places, project(features))
     centres = np.stack([places[group == i].mean(0) for i in (0, 1)])
     nearest = np.linalg.norm(places[:, None] - centres, axis=-1).argmin(1)
     assert np.array_equal(nearest, group)
     with pytest.raises(ValueError, match="4 videos are too few"):
-        plane(features[:4])
+        project(features[:4])
 
 
 def test_at_most_twenty_classes_are_named():
@@ -201,9 +201,9 @@ def test_umap_keeps_neighbours_too(count):
     pytest.importorskip("umap")
     group = np.arange(count) % 2
     features = (np.random.default_rng(0).normal(size=(count, 12)) + 20 * group[:, None]).astype(np.float32)
-    places = plane(features, "umap")
+    places = project(features, "umap")
     assert places.shape == (count, 2)
-    assert np.array_equal(places, plane(features, "umap"))
+    assert np.array_equal(places, project(features, "umap"))
     if count > 5:
         centres = np.stack([places[group == i].mean(0) for i in (0, 1)])
         assert np.array_equal(np.linalg.norm(places[:, None] - centres, axis=-1).argmin(1), group)

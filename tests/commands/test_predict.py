@@ -20,7 +20,7 @@ from lit_video.__main__ import main
 from lit_video.datamodules import MovingShapes, VideoDataModule
 from lit_video.datamodules.folder import folder_records
 from lit_video.datamodules.moving_shapes_rendering import SHAPES
-from lit_video.inference.checkpoints import load_trained
+from lit_video.inference.checkpoints import load_trained_model
 from lit_video.inference.overlay import overlay, pictures
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.modules.optimization import Optimization
@@ -170,7 +170,7 @@ def probabilities(video, names, task="class"):
 
 @pytest.mark.parametrize("batch", [1, 3, 8])
 def test_probabilities_are_those_of_the_test(batch, checkpoint, videos, root, tmp_path):
-    loaded = load_trained(checkpoint)
+    loaded = load_trained_model(checkpoint)
     data = MovingShapes(root=str(root), pairs=(2, 1, 1), **loaded.settings, batch_size=4, num_workers=0)
     assert (data.test_clips, data.test_crops) == (2, 3)
     expected = by_test(data, loaded.model)
@@ -184,7 +184,7 @@ def test_probabilities_are_those_of_the_test(batch, checkpoint, videos, root, tm
 
 
 def test_views_can_be_chosen(checkpoint, videos, root, tmp_path):
-    loaded = load_trained(checkpoint)
+    loaded = load_trained_model(checkpoint)
     settings = loaded.settings | {"test_clips": 1, "test_crops": 1}
     data = MovingShapes(root=str(root), pairs=(2, 1, 1), **settings, batch_size=4, num_workers=0)
     expected = by_test(data, loaded.model)
@@ -209,7 +209,7 @@ def test_the_checkpoint_is_all_it_takes(checkpoint, videos, tmp_path):
 
 
 def test_the_likeliest_come_first_and_top_counts_them(checkpoint, videos, tmp_path):
-    names = load_trained(checkpoint).class_names
+    names = load_trained_model(checkpoint).class_names
     for top, count in ((1, 1), (3, 3), (99, 8)):
         ranked = written(tmp_path / "out.json", "--ckpt", checkpoint, videos[0], "--top", top)["videos"][0]["class"]
         shares = [one["probability"] for one in ranked]
@@ -236,7 +236,7 @@ VERBS_NOUNS = {"verb": ["left", "right"], "noun": list(SHAPES)}
 
 
 def test_a_model_built_in_python_travels_as_well(two_tasks):
-    loaded = load_trained(two_tasks)
+    loaded = load_trained_model(two_tasks)
     assert type(loaded.model) is ViViT
     assert loaded.class_names == VERBS_NOUNS
     assert not loaded.model.training
@@ -298,7 +298,7 @@ def test_features_are_written_with_the_logits_they_lead_to(checkpoint, videos, t
     found = written(tmp_path / "out.json", "--ckpt", checkpoint, *videos, "--features", path)
     arrays = np.load(path)  # refuses pickles
     assert set(arrays) == {"features", "paths", "logits", "class_names", "tasks"}
-    loaded = load_trained(checkpoint)
+    loaded = load_trained_model(checkpoint)
     head = linear_head(loaded.model.network)
     logits = torch.from_numpy(arrays["features"]) @ head.weight.T + head.bias
     torch.testing.assert_close(logits, torch.from_numpy(arrays["logits"]), atol=1e-5, rtol=1e-5)

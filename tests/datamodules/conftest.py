@@ -26,7 +26,7 @@ def encode(path, frames=20, fps=10, side=32):
 
 
 @pytest.fixture(autouse=True)
-def told_anew():
+def tell_again():
     """What one test was told is told to the next one too."""
     tell.__wrapped__.cache_clear()
 

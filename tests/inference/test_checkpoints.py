@@ -8,7 +8,7 @@ import torch
 from lit_video.__main__ import main
 from lit_video.datamodules import Dense, ReleasedDense
 from lit_video.errors import UserError
-from lit_video.inference.checkpoints import load_model, load_trained
+from lit_video.inference.checkpoints import load_model, load_trained_model
 from lit_video.modules import VideoClassifier, XViT
 from lit_video.utils.class_paths import known_class
 from tests.conftest import OLD_RUN
@@ -82,15 +82,15 @@ def test_nor_without_class_names(change, changed):
 
 def test_a_checkpoint_cannot_choose_who_builds_its_model(changed):
     path = changed(setting(_instantiator="this.Zen", _class_path="this.Zen"))
-    assert type(load_trained(path).model) is XViT
+    assert type(load_trained_model(path).model) is XViT
 
 
 @pytest.mark.parametrize("module", ["video.sampling", "datamodules.sampling", "datamodules"])
 def test_classes_of_ours_are_found_wherever_they_moved(module, changed):
     stored = {"class_path": f"lit_video.{module}.Dense", "init_args": {"seconds": 0.5}}
-    assert load_trained(changed(sampling(stored))).settings["sampling"] == Dense(0.5)
+    assert load_trained_model(changed(sampling(stored))).settings["sampling"] == Dense(0.5)
     stored = {"class_path": f"lit_video.{module}.ReleasedDense", "init_args": {"stride": 8}}
-    assert load_trained(changed(sampling(stored))).settings["sampling"] == ReleasedDense(8)
+    assert load_trained_model(changed(sampling(stored))).settings["sampling"] == ReleasedDense(8)
 
 
 def test_a_class_of_the_same_name_elsewhere_is_another():

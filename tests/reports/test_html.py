@@ -13,7 +13,7 @@ from PIL import Image
 from lit_video.reports.html.collect import collect
 from lit_video.reports.html.compare import compare
 from lit_video.reports.html.table_view import view
-from lit_video.tables.predictions import FILE, Findings, TaskFindings, read_findings, write_findings
+from lit_video.tables.predictions import FILE, Predictions, TaskPredictions, read_predictions, save_predictions
 from lit_video.tables.statistics import paired_difference
 from tests.fake_runs import EXPERIMENTS, ROWS, change_result, seed_dir, write_table_runs
 
@@ -81,14 +81,14 @@ def test_any_folder_of_the_tree_can_be_given(fake_runs, below, count):
 
 
 def test_pairs_are_paired_over_videos_whatever_order_they_were_kept_in(fake_runs):
-    found = read_findings(seed_dir(fake_runs))
+    found = read_predictions(seed_dir(fake_runs))
     order = np.random.default_rng(1).permutation(len(found.video))
     task = found.tasks[""]
-    shuffled = TaskFindings(task.logits[order], task.target[order], task.classes)
-    write_findings(seed_dir(fake_runs), Findings(found.video[order], {"": shuffled}))
+    shuffled = TaskPredictions(task.logits[order], task.target[order], task.classes)
+    save_predictions(seed_dir(fake_runs), Predictions(found.video[order], {"": shuffled}))
     (section,) = collect([fake_runs], EXPERIMENTS)
     compared = compare(section)
-    hits = {row: [read_findings(seed_dir(fake_runs, row, s)).tasks[""].hits() for s in (0, 1)] for row in ROWS}
+    hits = {row: [read_predictions(seed_dir(fake_runs, row, s)).tasks[""].hits() for s in (0, 1)] for row in ROWS}
     hits["space"][0] = task.hits()
     pair = next(pair for pair in compared.pairs if {pair.first, pair.second} == {"space", "divided"})
     assert pair.first == "divided"  # the paper's better one
@@ -154,12 +154,12 @@ def test_the_page_needs_nothing_beside_it(fake_runs, write_report):
 def test_what_runs_are_called_cannot_change_the_page(fake_runs, write_report):
     for row in ROWS:
         for seed in (0, 1):
-            found = read_findings(seed_dir(fake_runs, row, seed))
+            found = read_predictions(seed_dir(fake_runs, row, seed))
             task = found.tasks[""]
             names = ["</script><script>alert(1)</script>", "<b>&", *task.classes[2:]]
-            write_findings(
+            save_predictions(
                 seed_dir(fake_runs, row, seed),
-                Findings(found.video, {"": TaskFindings(task.logits, task.target, names)}),
+                Predictions(found.video, {"": TaskPredictions(task.logits, task.target, names)}),
             )
             change_result(seed_dir(fake_runs, row, seed), device="<img src=x onerror=alert(1)>", commit="<i>")
     page = write_report(fake_runs)
@@ -170,7 +170,7 @@ def test_what_runs_are_called_cannot_change_the_page(fake_runs, write_report):
 
 def test_numbers_of_classes_are_those_of_the_predictions(fake_runs, write_report):
     data = json.loads(re.search(r'<script type="application/json">(.*?)</script>', write_report(fake_runs))[1])
-    tasks = [read_findings(seed_dir(fake_runs, "joint", seed)).tasks[""] for seed in (0, 1)]
+    tasks = [read_predictions(seed_dir(fake_runs, "joint", seed)).tasks[""] for seed in (0, 1)]
     for i, value in enumerate(data["rows"][1]["top1"]):
         each = [np.mean(task.logits[task.target == i].argmax(1) == i) for task in tasks]
         assert value == pytest.approx(100 * np.mean(each), abs=0.01)
@@ -180,9 +180,9 @@ def test_numbers_of_classes_are_those_of_the_predictions(fake_runs, write_report
 def test_several_tasks_have_a_matrix_and_classes_each(fake_runs, write_report):
     for row in ROWS:
         for seed in (0, 1):
-            found = read_findings(seed_dir(fake_runs, row, seed))
+            found = read_predictions(seed_dir(fake_runs, row, seed))
             both = {"verb": found.tasks[""], "noun": found.tasks[""]}
-            write_findings(seed_dir(fake_runs, row, seed), Findings(found.video, both))
+            save_predictions(seed_dir(fake_runs, row, seed), Predictions(found.video, both))
     page = write_report(fake_runs)
     assert page.count("two rows beside each other, verb") == page.count("two rows beside each other, noun") == 1
     assert page.count('class="chart confusion"') == 2 * len(ROWS)
@@ -191,7 +191,7 @@ def test_several_tasks_have_a_matrix_and_classes_each(fake_runs, write_report):
 def test_a_heat_map_holds_the_shares(fake_runs, write_report):
     address = re.search(r'href="data:image/png;base64,([^"]+)"', write_report(fake_runs))[1]
     alpha = np.asarray(Image.open(io.BytesIO(base64.b64decode(address))).convert("RGBA"))[..., 3]
-    counts = sum(read_findings(seed_dir(fake_runs, "space", seed)).tasks[""].confusion for seed in (0, 1))
+    counts = sum(read_predictions(seed_dir(fake_runs, "space", seed)).tasks[""].confusion for seed in (0, 1))
     assert np.abs(alpha / 255 - counts / counts.sum(1, keepdims=True)).max() < 0.01
 
 

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.tables.predictions import FILE, Findings, TaskFindings, read_findings, write_findings
+from lit_video.tables.predictions import FILE, Predictions, TaskPredictions, read_predictions, save_predictions
 from tests.fake_runs import ROWS, change_result, seed_dir, write_result, write_table_runs
 
 
@@ -12,15 +12,15 @@ def damage(name):
 
 
 def other_classes(runs):
-    found = read_findings(seed_dir(runs, "joint"))
+    found = read_predictions(seed_dir(runs, "joint"))
     task = found.tasks[""]
-    changed = TaskFindings(task.logits, task.target, [*task.classes[:-1], "another"])
-    write_findings(seed_dir(runs, "joint"), Findings(found.video, {"": changed}))
+    changed = TaskPredictions(task.logits, task.target, [*task.classes[:-1], "another"])
+    save_predictions(seed_dir(runs, "joint"), Predictions(found.video, {"": changed}))
 
 
 def other_videos(runs):
-    found = read_findings(seed_dir(runs, "joint"))
-    write_findings(seed_dir(runs, "joint"), Findings(found.video + 1, found.tasks))
+    found = read_predictions(seed_dir(runs, "joint"))
+    save_predictions(seed_dir(runs, "joint"), Predictions(found.video + 1, found.tasks))
 
 
 def other_row(runs):

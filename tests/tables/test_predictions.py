@@ -10,7 +10,7 @@ from torchmetrics.classification import MulticlassCalibrationError
 from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.tables.learning_curve import read_curves
-from lit_video.tables.predictions import Findings, TaskFindings, read_findings, write_findings
+from lit_video.tables.predictions import Predictions, TaskPredictions, read_predictions, save_predictions
 from lit_video.tables.statistics import calibration
 from lit_video.training.callbacks.predictions import class_rows
 
@@ -20,13 +20,13 @@ def some():
     rng = np.random.default_rng(0)
     target = np.array([0, 0, 1, 1, 1, 2])  # no video of class 3
     logits = rng.normal(size=(6, 4)).astype(np.float32)
-    return TaskFindings(logits, target, ["a", "b", "c", "d"])
+    return TaskPredictions(logits, target, ["a", "b", "c", "d"])
 
 
-def test_findings_come_back_as_they_were(some, tmp_path):
-    verbs = TaskFindings(some.logits[:, :2].copy(), some.target % 2, ["open", "close, slowly"])
-    write_findings(tmp_path, Findings(np.arange(6), {"verb": verbs, "noun": some}))
-    back = read_findings(tmp_path)
+def test_predictions_come_back_as_they_were(some, tmp_path):
+    verbs = TaskPredictions(some.logits[:, :2].copy(), some.target % 2, ["open", "close, slowly"])
+    save_predictions(tmp_path, Predictions(np.arange(6), {"verb": verbs, "noun": some}))
+    back = read_predictions(tmp_path)
     assert list(back.tasks) == ["verb", "noun"]
     np.testing.assert_array_equal(back.tasks["noun"].logits, some.logits)
     assert back.tasks["verb"].classes == ["open", "close, slowly"]
@@ -34,17 +34,17 @@ def test_findings_come_back_as_they_were(some, tmp_path):
 
 
 def test_nothing_kept_is_none_and_a_damaged_file_is_told(some, tmp_path):
-    assert read_findings(tmp_path) is None
+    assert read_predictions(tmp_path) is None
     assert read_curves(tmp_path) == []
-    write_findings(tmp_path, Findings(np.arange(6), {"": some}))
+    save_predictions(tmp_path, Predictions(np.arange(6), {"": some}))
     whole = (tmp_path / "predictions.npz").read_bytes()
     for damaged in (b"", b"no zip", whole[: len(whole) // 2]):
         (tmp_path / "predictions.npz").write_bytes(damaged)
         with pytest.raises(UserError, match=r"predictions\.npz: damaged"):
-            read_findings(tmp_path)
+            read_predictions(tmp_path)
     np.savez(tmp_path / "predictions.npz", video=np.arange(3), logits=some.logits, target=some.target)
     with pytest.raises(UserError, match=r"predictions\.npz: damaged"):
-        read_findings(tmp_path)
+        read_predictions(tmp_path)
     (tmp_path / "curves.csv").write_text("epoch,step\n1,many\n")
     with pytest.raises(UserError, match=r"curves\.csv: damaged"):
         read_curves(tmp_path)
@@ -62,7 +62,7 @@ def test_confusion_and_classes_count_every_video(some):
 
 
 def test_of_equal_logits_the_first_class_is_likelier():
-    task = TaskFindings(np.zeros((3, 3), np.float32), np.array([0, 1, 2]), ["a", "b", "c"])
+    task = TaskPredictions(np.zeros((3, 3), np.float32), np.array([0, 1, 2]), ["a", "b", "c"])
     assert task.hits().tolist() == [True, False, False]
     assert task.hits(2).tolist() == [True, True, False]
 
@@ -71,7 +71,7 @@ def test_of_equal_logits_the_first_class_is_likelier():
 def test_calibration_is_that_of_torchmetrics(bins):
     rng = np.random.default_rng(1)
     logits, target = 3 * rng.normal(size=(400, 6)).astype(np.float32), rng.integers(0, 6, 400)
-    task = TaskFindings(logits, target, list("abcdef"))
+    task = TaskPredictions(logits, target, list("abcdef"))
     metric = MulticlassCalibrationError(6, n_bins=bins)
     expected = 100 * float(metric(torch.tensor(logits).softmax(1), torch.tensor(target)))
     found = calibration(task.probabilities, task.hits(), bins)
@@ -83,7 +83,7 @@ def test_a_run_keeps_what_its_test_found(table, tiny, tmp_path):
     flags = ["--data.test_orders=[static]", "--trainer.logger=false"]
     assert main(["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path), *tiny, *flags]) == 0
     run = tmp_path / "two/default/second/seed0"
-    result, found = json.loads((run / "result.json").read_text()), read_findings(run)
+    result, found = json.loads((run / "result.json").read_text()), read_predictions(run)
     assert found.video.tolist() == list(range(8))
     assert 100 * found.hits().mean() == result["metrics"]["test/video_top1"]
     assert 100 * found.tasks[""].hits(5).mean() == result["metrics"]["test/video_top5"]

@@ -7,7 +7,7 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.tables.predictions import Findings, TaskFindings, write_findings
+from lit_video.tables.predictions import Predictions, TaskPredictions, save_predictions
 from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import render
 from lit_video.tables.summary import summary
@@ -224,8 +224,8 @@ def test_rows_that_only_the_paper_has_are_shown_and_never_run(table, tmp_path, c
 def keep(folder, hits):
     """Predictions of two classes, right where ``hits`` says so."""
     logits = np.stack([np.array(hits, np.float32), np.full(len(hits), 0.5, np.float32)], 1)
-    task = TaskFindings(logits, np.zeros(len(hits), np.int64), ["a", "b"])
-    write_findings(folder, Findings(np.arange(len(hits)), {"": task}))
+    task = TaskPredictions(logits, np.zeros(len(hits), np.int64), ["a", "b"])
+    save_predictions(folder, Predictions(np.arange(len(hits)), {"": task}))
 
 
 def test_a_table_says_how_far_it_agrees_with_the_paper(table, tmp_path):

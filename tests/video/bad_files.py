@@ -78,7 +78,7 @@ def list_of_files(path):
 
 
 @dataclass
-class Animal:
+class BadFile:
     """How a file is made, and its number of frames (it is decoded), or the reason that has to be given.
 
     ``decode`` is whether only decoding finds the fault, not the table of frames.
@@ -91,40 +91,40 @@ class Animal:
 
 
 FASTSTART = {"movflags": "faststart"}
-ZOO = {
-    "cut_no_index.mp4": Animal(cut, reason="Invalid data"),
-    "cut_with_index.mp4": Animal(lambda p: cut(p, options=FASTSTART), reason="the file ends early"),
-    "cut_at_the_end.mp4": Animal(lambda p: cut(p, 0.97, options=FASTSTART), reason="ends early, 3 or more"),
-    "zero_bytes.mp4": Animal(lambda p: p.write_bytes(b""), reason="Invalid data"),
-    "text.mp4": Animal(lambda p: p.write_text("no video\n" * 100), reason="Invalid data"),
-    "text.txt": Animal(lambda p: p.write_text("no video\n" * 100), reason="a text, no video"),
-    "list_of_files.mp4": Animal(list_of_files, reason="a list of files, no video"),
-    "audio_only.mp4": Animal(audio, reason="no video stream"),
-    "no_frame.mkv": Animal(lambda p: cut(p, 0.02), reason=""),
-    "one_frame.mp4": Animal(lambda p: write(p, frames=1), frames=1),
-    "three_frames.mp4": Animal(lambda p: write(p, frames=3), frames=3),
-    "odd_size.mp4": Animal(lambda p: write(p, height=45, width=63, pixels="yuv444p"), frames=30),
-    "ten_bit.mp4": Animal(lambda p: write(p, pixels="yuv420p10le"), frames=30),
-    "rotated.mp4": Animal(lambda p: write(p, rotation=90), frames=30),
-    "variable_rate.mp4": Animal(lambda p: write(p, pts=[0, 1, 2, 40, 41, 60, 61, 62, 63, 90]), frames=10),
-    "no_duration.mkv": Animal(lambda p: write(p, options={"live": "1"}), frames=30),
-    "huge.mp4": Animal(lambda p: write(p, frames=3, height=2160, width=4096), frames=3),
-    "wrong_extension.avi": Animal(lambda p: write(p, form="matroska"), frames=30),
-    "two_sizes.mp4": Animal(two_sizes, reason="its frames have several sizes", decode=True),
-    "folder.mp4": Animal(lambda p: p.mkdir(), reason=""),
-    "no_permission.mp4": Animal(no_permission, reason="Permission denied"),
-    "loop.mp4": Animal(lambda p: p.symlink_to(p), reason="Too many levels of symbolic links"),
-    "missing.mp4": Animal(lambda p: None, reason="No such file"),
-    "pipe.mp4": Animal(os.mkfifo, reason="neither a file nor a folder"),
+BAD_FILES = {
+    "cut_no_index.mp4": BadFile(cut, reason="Invalid data"),
+    "cut_with_index.mp4": BadFile(lambda p: cut(p, options=FASTSTART), reason="the file ends early"),
+    "cut_at_the_end.mp4": BadFile(lambda p: cut(p, 0.97, options=FASTSTART), reason="ends early, 3 or more"),
+    "zero_bytes.mp4": BadFile(lambda p: p.write_bytes(b""), reason="Invalid data"),
+    "text.mp4": BadFile(lambda p: p.write_text("no video\n" * 100), reason="Invalid data"),
+    "text.txt": BadFile(lambda p: p.write_text("no video\n" * 100), reason="a text, no video"),
+    "list_of_files.mp4": BadFile(list_of_files, reason="a list of files, no video"),
+    "audio_only.mp4": BadFile(audio, reason="no video stream"),
+    "no_frame.mkv": BadFile(lambda p: cut(p, 0.02), reason=""),
+    "one_frame.mp4": BadFile(lambda p: write(p, frames=1), frames=1),
+    "three_frames.mp4": BadFile(lambda p: write(p, frames=3), frames=3),
+    "odd_size.mp4": BadFile(lambda p: write(p, height=45, width=63, pixels="yuv444p"), frames=30),
+    "ten_bit.mp4": BadFile(lambda p: write(p, pixels="yuv420p10le"), frames=30),
+    "rotated.mp4": BadFile(lambda p: write(p, rotation=90), frames=30),
+    "variable_rate.mp4": BadFile(lambda p: write(p, pts=[0, 1, 2, 40, 41, 60, 61, 62, 63, 90]), frames=10),
+    "no_duration.mkv": BadFile(lambda p: write(p, options={"live": "1"}), frames=30),
+    "huge.mp4": BadFile(lambda p: write(p, frames=3, height=2160, width=4096), frames=3),
+    "wrong_extension.avi": BadFile(lambda p: write(p, form="matroska"), frames=30),
+    "two_sizes.mp4": BadFile(two_sizes, reason="its frames have several sizes", decode=True),
+    "folder.mp4": BadFile(lambda p: p.mkdir(), reason=""),
+    "no_permission.mp4": BadFile(no_permission, reason="Permission denied"),
+    "loop.mp4": BadFile(lambda p: p.symlink_to(p), reason="Too many levels of symbolic links"),
+    "missing.mp4": BadFile(lambda p: None, reason="No such file"),
+    "pipe.mp4": BadFile(os.mkfifo, reason="neither a file nor a folder"),
 }
 
 
-def build(folder, names=ZOO):
-    """Path of every animal by name; without the one that root can read."""
+def build(folder, names=BAD_FILES):
+    """Path of every bad file by name; without the one that root can read."""
     paths = {}
     for name in names:
         if name == "no_permission.mp4" and os.geteuid() == 0:
             continue
         paths[name] = folder / name
-        ZOO[name].make(paths[name])
+        BAD_FILES[name].make(paths[name])
     return paths

@@ -15,46 +15,46 @@ from lit_video.video.batch import evaluation_batch, training_batch
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import DecodeError, decode, frame_table
 from lit_video.video.probe import probe
-from tests.video.bad_files import ZOO, build, flip_bits, write
+from tests.video.bad_files import BAD_FILES, build, flip_bits, write
 
-SOUND = {name for name, animal in ZOO.items() if animal.frames}
+SOUND = {name for name, file in BAD_FILES.items() if file.frames}
 
 
 @pytest.fixture(scope="session")
-def zoo(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("zoo"))
+def bad_files(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("bad_files"))
 
 
-def animal_path(zoo, name):
-    if name not in zoo:
+def path_of(bad_files, name):
+    if name not in bad_files:
         pytest.skip("root can read everything")
-    return zoo[name]
+    return bad_files[name]
 
 
-@pytest.mark.parametrize("name", ZOO)
-def test_every_animal_is_decoded_right_or_refused_by_path_and_reason(zoo, name):
-    path, animal = animal_path(zoo, name), ZOO[name]
-    if animal.frames:
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_every_file_is_decoded_right_or_refused_by_path_and_reason(bad_files, name):
+    path, file = path_of(bad_files, name), BAD_FILES[name]
+    if file.frames:
         with av.open(str(path)) as container:
             expected = [np.rot90(f.to_ndarray(format="rgb24"), f.rotation // 90) for f in container.decode(video=0)]
-        assert frame_table(path).count == len(expected) == animal.frames
-        assert np.array_equal(decode(path, range(animal.frames)), np.stack(expected))
+        assert frame_table(path).count == len(expected) == file.frames
+        assert np.array_equal(decode(path, range(file.frames)), np.stack(expected))
         return
     with pytest.raises(DecodeError) as error:
         decode(path, [0, frame_table(path).count - 1])
     assert str(error.value).startswith(f"{path}: ")
-    assert animal.reason in str(error.value)
+    assert file.reason in str(error.value)
 
 
-@pytest.mark.parametrize("name", ZOO)
-def test_data_check_finds_every_broken_one(zoo, name):
-    found = probe(animal_path(zoo, name), name, every_frame=True)
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_data_check_finds_every_broken_one(bad_files, name):
+    found = probe(path_of(bad_files, name), name, every_frame=True)
     if name in SOUND:
-        assert (found.status, found.frames) == ("ok", ZOO[name].frames)
+        assert (found.status, found.frames) == ("ok", BAD_FILES[name].frames)
     else:
         assert found.status == ("missing" if name == "missing.mp4" else "broken")
         assert found.reason
-        assert probe(zoo[name], name, every_frame=False).status == "ok" or not ZOO[name].decode
+        assert probe(bad_files[name], name, every_frame=False).status == "ok" or not BAD_FILES[name].decode
 
 
 def test_flipped_bits_are_found_by_decoding_all_and_give_the_decoders_pixels_or_an_error(tmp_path):
@@ -87,24 +87,28 @@ class Videos(VideoDataModule):
 
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("split", ["train", "val", "test"])
-def test_loaders_pass_over_broken_videos_and_put_none_in_their_place(zoo, workers, split):
-    data = Videos(zoo.values(), broken="report", num_workers=workers, batch_size=1)
+def test_loaders_pass_over_broken_videos_and_put_none_in_their_place(bad_files, workers, split):
+    data = Videos(bad_files.values(), broken="report", num_workers=workers, batch_size=1)
     seen = {}
     for raw in getattr(data, f"{split}_dataloader")():
-        name = list(zoo)[int(raw["video"])]
+        name = list(bad_files)[int(raw["video"])]
         seen.setdefault(name, []).append(raw["broken"][0])
         assert int(raw["label"]) == int(raw["video"])
         assert bool(raw["clip"].any()) == (not raw["broken"][0])
-    assert {name: len(reasons) for name, reasons in seen.items()} == dict.fromkeys(zoo, 2 if split == "test" else 1)
+    assert {name: len(reasons) for name, reasons in seen.items()} == dict.fromkeys(
+        bad_files, 2 if split == "test" else 1
+    )
     for name, reasons in seen.items():
-        if not ZOO[name].decode:  # of the clips of that one some can be read
-            assert all(r.startswith(f"{zoo[name]}: ") and ZOO[name].reason in r for r in reasons) != (name in SOUND)
+        if not BAD_FILES[name].decode:  # of the clips of that one some can be read
+            assert all(r.startswith(f"{bad_files[name]}: ") and BAD_FILES[name].reason in r for r in reasons) != (
+                name in SOUND
+            )
             assert any(reasons) != (name in SOUND)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_under_fail_the_first_broken_video_ends_it_by_path(zoo, workers):
-    data = Videos([zoo["one_frame.mp4"], zoo["text.mp4"]], broken="fail", num_workers=workers, batch_size=1)
+def test_under_fail_the_first_broken_video_ends_it_by_path(bad_files, workers):
+    data = Videos([bad_files["one_frame.mp4"], bad_files["text.mp4"]], broken="fail", num_workers=workers, batch_size=1)
     loader = iter(data.val_dataloader())
     assert next(loader)["broken"] == [""]
     with pytest.raises(DecodeError, match=r"text\.mp4: Invalid data"):

@@ -228,5 +228,5 @@ def test_channels_of_heads_are_read_from_these_frames(plan, expected):
 
 def test_spatial_layers_read_their_own_frame_and_exact_windows_lend_nothing():
     assert channel_offsets(Space(16, 4)).tolist() == [[0] * 4] * 4
-    with pytest.raises(ValueError, match="LocalWindow lends no channels"):
+    with pytest.raises(ValueError, match="LocalWindow reads no channels of other frames"):
         channel_offsets(LocalWindow(16, 4))

@@ -117,7 +117,7 @@ def support(found):
 
 
 def lender(plan, channel):
-    """Distance of the frame that lends a channel of the token, in the words of Eq. 9 and of the release."""
+    """Distance of the frame that a channel of the token is read from, in the words of Eq. 9 and of the release."""
     group = WIDTH if plan.scope == "full" else WIDTH // HEADS
     near = [k for k in range(1, plan.window + 1) if k == plan.window or not plan.boundary]
     offsets = [k * sign for k in near for sign in (1, -1)]

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lit_video.datamodules.inspection.summary import Census
+from lit_video.datamodules.inspection.summary import DatasetSummary
 from lit_video.datamodules.inspection.text import rates
 from lit_video.utils.figures import plt, save
 
 
-def draw(census: Census, path: Path) -> None:
+def draw(summary: DatasetSummary, path: Path) -> None:
     """Write the figure; the splits are told apart by colour."""
     figure, axes = plt.subplots(2, 2, figsize=(11, 7), layout="constrained")
     (classes, seconds), (sizes, fps) = axes
-    counted = {name: split for name, split in census.splits.items() if split.seconds}
-    for name, split in census.splits.items():
+    counted = {name: split for name, split in summary.splits.items() if split.seconds}
+    for name, split in summary.splits.items():
         counts = [count for _, count in split.labels.most_common()]
         classes.step(range(1, len(counts) + 1), counts, where="mid", label=name)
     seconds.hist([split.seconds for split in counted.values()], bins=30, label=list(counted))
     for name, split in counted.items():
-        rows = [census.rows[file] for file in split.files if census.rows[file].width]
+        rows = [summary.rows[file] for file in split.files if summary.rows[file].width]
         sizes.scatter([row.width for row in rows], [row.height for row in rows], s=12, alpha=0.5, label=name)
-    fps.hist([list(rates(census, split).elements()) for split in counted.values()], bins=30, label=list(counted))
+    fps.hist([list(rates(summary, split).elements()) for split in counted.values()], bins=30, label=list(counted))
     classes.set(xlabel="class, by number of videos", ylabel="videos", ylim=(0, None))
     seconds.set(xlabel="seconds", ylabel="videos")
     sizes.set(xlabel="width (pixels)", ylabel="height (pixels)", xlim=(0, None), ylim=(0, None))

@@ -12,11 +12,11 @@ from lit_video.datamodules.base import SPLITS, VideoDataModule
 from lit_video.datamodules.digest import data_digest, relative, text_digest
 from lit_video.video.clips import VideoRecord
 from lit_video.video.manifest import scan
-from lit_video.video.probe import Probe
+from lit_video.video.probe import VideoInfo
 
 
 @dataclass
-class SplitCount:
+class SplitSummary:
     """What one split holds; a segment of a long video counts as a video."""
 
     videos: int = 0
@@ -28,24 +28,24 @@ class SplitCount:
 
 
 @dataclass
-class Census:
+class DatasetSummary:
     """All splits of a data set, the rows of its manifest, and its digests.
 
     ``data_digest`` is that of a run's ``result.json``; ``files_digest`` is of the files' sizes as well.
     """
 
     classes: int | dict[str, int]
-    splits: dict[str, SplitCount]
-    rows: dict[str, Probe]
+    splits: dict[str, SplitSummary]
+    rows: dict[str, VideoInfo]
     data_digest: str
     files_digest: str
 
     @property
-    def sound(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether nothing is missing or broken."""
         return not any(split.missing or split.broken for split in self.splits.values())
 
-    def summary(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """As plain data."""
         splits = {
             name: {
@@ -63,28 +63,28 @@ class Census:
         digests = {"data_digest": self.data_digest, "files_digest": self.files_digest}
         return {"classes": self.classes, "splits": splits} | digests
 
-    def sizes(self, split: SplitCount) -> Counter[str]:
+    def sizes(self, split: SplitSummary) -> Counter[str]:
         """How many files have which size in pixels."""
         rows = [self.rows[name] for name in split.files]
         return Counter(f"{row.width}x{row.height}" for row in rows if row.width)
 
 
-def take(data: VideoDataModule, file: Path, every_frame: bool = False) -> Census:
+def summarise(data: VideoDataModule, file: Path, every_frame: bool = False) -> DatasetSummary:
     """Look at every video of every split; the manifest goes to ``file``."""
     records = {split: data.records(split) for split in SPLITS}
     root = data.data_root()
     videos = {relative(r.path, root): (r.path, r.fps) for split in SPLITS for r in records[split]}
     rows = scan(videos, file, every_frame)
-    splits: dict[str, SplitCount] = {split: _count(records[split], rows, data.class_names, root) for split in SPLITS}
+    splits: dict[str, SplitSummary] = {split: _count(records[split], rows, data.class_names, root) for split in SPLITS}
     sizes = [f"{name}\t{rows[name].size}" for name in sorted(rows)]
     digest = data_digest(data)
-    return Census(data.num_classes, splits, rows, digest, text_digest([digest, *sizes]))
+    return DatasetSummary(data.num_classes, splits, rows, digest, text_digest([digest, *sizes]))
 
 
 def _count(
-    records: list[VideoRecord], rows: dict[str, Probe], classes: list[str] | dict[str, list[str]], root: Path
-) -> SplitCount:
-    count = SplitCount(videos=len(records))
+    records: list[VideoRecord], rows: dict[str, VideoInfo], classes: list[str] | dict[str, list[str]], root: Path
+) -> SplitSummary:
+    count = SplitSummary(videos=len(records))
     for record in records:
         name = relative(record.path, root)
         row = rows[name]
@@ -100,7 +100,7 @@ def _count(
     return count
 
 
-def _outside(record: VideoRecord, row: Probe) -> str:
+def _outside(record: VideoRecord, row: VideoInfo) -> str:
     """Why a segment is none of its video, or nothing."""
     if record.start is None or row.seconds is None or record.start < row.seconds:
         return ""

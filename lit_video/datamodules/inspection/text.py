@@ -6,47 +6,48 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from lit_video.datamodules.inspection.summary import Census, SplitCount, spread
+from lit_video.datamodules.inspection.summary import DatasetSummary, SplitSummary, spread
 from lit_video.utils.text_tables import text_table
 
 SHOWN = 10  # missing or broken videos
 COLUMNS = ["split", "videos", "missing", "broken", "seconds min", "median", "max", "GB", "most common size"]
 
 
-def check_report(census: Census, manifest: Path) -> str:
+def check_report(summary: DatasetSummary, manifest: Path) -> str:
     """Counts per split, the digests, and the first missing and broken videos."""
-    body = [_split_cells(census, name, split) for name, split in census.splits.items()]
-    missing = list(dict.fromkeys(path for split in census.splits.values() for path in split.missing))
-    broken = list(dict.fromkeys(f"{path}: {why}" for split in census.splits.values() for path, why in split.broken))
-    parts = [text_table(f"{_classes(census)}; rows in {manifest}", COLUMNS, body)]
+    body = [_split_cells(summary, name, split) for name, split in summary.splits.items()]
+    missing = list(dict.fromkeys(path for split in summary.splits.values() for path in split.missing))
+    broken = list(dict.fromkeys(f"{path}: {why}" for split in summary.splits.values() for path, why in split.broken))
+    parts = [text_table(f"{_classes(summary)}; rows in {manifest}", COLUMNS, body)]
     parts += [_list("missing", missing), _list("broken", broken)]
-    parts.append(f"data digest  {census.data_digest}  (paths, labels)\nfiles digest {census.files_digest}  (and sizes)")
+    parts.append(f"data digest  {summary.data_digest}  (paths, labels)")
+    parts[-1] += f"\nfiles digest {summary.files_digest}  (and sizes)"
     return "\n\n".join(filter(None, parts))
 
 
-def stats_summary(census: Census) -> dict[str, Any]:
+def stats_summary(summary: DatasetSummary) -> dict[str, Any]:
     """Videos per class, durations, sizes and rates of every split, as plain data."""
     return {
         name: {
             "videos": split.videos,
             "classes": dict(split.labels.most_common()),
             "seconds": spread(split.seconds),
-            "sizes": dict(census.sizes(split).most_common()),
-            "fps": {f"{rate:g}": count for rate, count in sorted(rates(census, split).items())},
+            "sizes": dict(summary.sizes(split).most_common()),
+            "fps": {f"{rate:g}": count for rate, count in sorted(rates(summary, split).items())},
         }
-        for name, split in census.splits.items()
+        for name, split in summary.splits.items()
     }
 
 
-def stats_report(census: Census) -> str:
+def stats_report(summary: DatasetSummary) -> str:
     """The same as tables."""
-    splits = census.splits
+    splits = summary.splits
     labels = sum((split.labels for split in splits.values()), Counter[str]())
     classes = [[label, *(str(split.labels[label]) for split in splits.values())] for label, _ in labels.most_common()]
     spreads = [(name, spread(split.seconds)) for name, split in splits.items()]
     seconds = [[name, *(f"{value:.2f}" for value in found.values())] for name, found in spreads if found]
-    sizes = {name: census.sizes(split) for name, split in splits.items()}
-    fps = {name: Counter(f"{k:g}" for k in rates(census, split).elements()) for name, split in splits.items()}
+    sizes = {name: summary.sizes(split) for name, split in splits.items()}
+    fps = {name: Counter(f"{k:g}" for k in rates(summary, split).elements()) for name, split in splits.items()}
     return "\n\n".join(
         [
             text_table("videos per class", ["class", *splits], classes),
@@ -57,9 +58,9 @@ def stats_report(census: Census) -> str:
     )
 
 
-def rates(census: Census, split: SplitCount) -> Counter[float]:
+def rates(summary: DatasetSummary, split: SplitSummary) -> Counter[float]:
     """How many files of a split have which frame rate, to a tenth."""
-    rows = [census.rows[name] for name in split.files]
+    rows = [summary.rows[name] for name in split.files]
     return Counter(round(row.fps, 1) for row in rows if row.fps)
 
 
@@ -68,19 +69,19 @@ def _counts(splits: dict[str, Counter[str]]) -> list[list[str]]:
     return [[key, *(str(split[key]) for split in splits.values())] for key, _ in total.most_common()]
 
 
-def _split_cells(census: Census, name: str, split: SplitCount) -> list[str]:
+def _split_cells(summary: DatasetSummary, name: str, split: SplitSummary) -> list[str]:
     counts = [str(split.videos), str(len(split.missing)), str(len(split.broken))]
     found = spread(split.seconds)
     seconds = [f"{value:.2f}" for value in found.values()] if found else ["", "", ""]
-    total = sum(census.rows[path].size or 0 for path in split.files)
-    common = census.sizes(split).most_common(1)
+    total = sum(summary.rows[path].size or 0 for path in split.files)
+    common = summary.sizes(split).most_common(1)
     return [name, *counts, *seconds, f"{total / 1e9:.3g}", common[0][0] if common else ""]
 
 
-def _classes(census: Census) -> str:
-    if isinstance(census.classes, dict):
-        return ", ".join(f"{count} {task}s" for task, count in census.classes.items())
-    return f"{census.classes} classes"
+def _classes(summary: DatasetSummary) -> str:
+    if isinstance(summary.classes, dict):
+        return ", ".join(f"{count} {task}s" for task, count in summary.classes.items())
+    return f"{summary.classes} classes"
 
 
 def _list(what: str, lines: list[str]) -> str:

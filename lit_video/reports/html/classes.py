@@ -9,7 +9,7 @@ import numpy as np
 
 from lit_video.reports.html.collect import Section
 from lit_video.reports.html.compare import averages
-from lit_video.tables.predictions import TaskFindings
+from lit_video.tables.predictions import TaskPredictions
 
 LARGEST = 12  # classes shown of either direction
 
@@ -42,7 +42,7 @@ class ClassView:
 
 def class_views(section: Section) -> list[ClassView]:
     """A view per task, of the rows that kept predictions; none where fewer than two did."""
-    tested = [(row, [run.findings for run in section.of(row) if run.findings]) for row in section.table.rows]
+    tested = [(row, [run.predictions for run in section.of(row) if run.predictions]) for row in section.table.rows]
     kept = [(row, found) for row, found in tested if found]
     if len(kept) < 2:
         return []
@@ -53,7 +53,7 @@ def class_views(section: Section) -> list[ClassView]:
         best, worst = 0, 1
     views = []
     for task in kept[0][1][0].tasks:
-        rows = [[findings.tasks[task] for findings in found] for _, found in kept]
+        rows = [[predictions.tasks[task] for predictions in found] for _, found in kept]
         one = rows[0][0]
         videos = np.bincount(one.target, minlength=len(one.classes))
         shares = [class_accuracy(each) for each in rows]
@@ -67,7 +67,7 @@ def class_views(section: Section) -> list[ClassView]:
     return views
 
 
-def class_accuracy(seeds: list[TaskFindings]) -> list[float | None]:
+def class_accuracy(seeds: list[TaskPredictions]) -> list[float | None]:
     """Accuracy of each class in percent, the mean over seeds; ``None`` of classes without a test video."""
     right = np.mean([np.bincount(one.target[one.hits()], minlength=len(one.classes)) for one in seeds], axis=0)
     videos = np.bincount(seeds[0].target, minlength=len(seeds[0].classes))

@@ -12,7 +12,7 @@ import numpy as np
 from lit_video.errors import UserError
 from lit_video.reports.html.compatibility import refuse_mixtures
 from lit_video.tables.learning_curve import Point, read_curves
-from lit_video.tables.predictions import Findings, read_findings
+from lit_video.tables.predictions import Predictions, read_predictions
 from lit_video.tables.reading import table_at
 from lit_video.tables.results import read_result
 from lit_video.tables.table import Row, Table
@@ -25,7 +25,7 @@ class Run:
 
     folder: Path
     result: dict[str, Any]
-    findings: Findings | None
+    predictions: Predictions | None
     curve: Sequence[Point]
 
 
@@ -92,7 +92,7 @@ def _section(scale_dir: Path, folders: Sequence[Path], experiments: Path) -> Sec
             raise UserError(f"{folder.parent}: {table.path} has no row {row!r}; rows: {', '.join(runs)}")
         runs[row].append(_read_run(folder))
     found = {row: each for row, each in runs.items() if each}
-    refuse_mixtures((str(run.folder), run.result, run.findings) for each in found.values() for run in each)
+    refuse_mixtures((str(run.folder), run.result, run.predictions) for each in found.values() for run in each)
     return Section(table, scale_dir, found, read_throughput(scale_dir))
 
 
@@ -117,15 +117,15 @@ def _read_run(folder: Path) -> Run:
         isinstance(x, int | float) for x in result["metrics"].values()
     ):
         raise UserError(f"{path}: metrics are not names and numbers; delete it and run the row again")
-    findings = read_findings(folder)
-    return Run(folder, result, findings and _ordered(findings), read_curves(folder))
+    predictions = read_predictions(folder)
+    return Run(folder, result, predictions and _ordered(predictions), read_curves(folder))
 
 
-def _ordered(findings: Findings) -> Findings:
+def _ordered(predictions: Predictions) -> Predictions:
     """By the videos' numbers, whatever order the processes of a test came back in."""
-    order = np.argsort(findings.video, kind="stable")
+    order = np.argsort(predictions.video, kind="stable")
     tasks = {
         name: replace(task, logits=task.logits[order], target=task.target[order])
-        for name, task in findings.tasks.items()
+        for name, task in predictions.tasks.items()
     }
-    return Findings(findings.video[order], tasks)
+    return Predictions(predictions.video[order], tasks)

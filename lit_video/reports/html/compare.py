@@ -68,6 +68,6 @@ def compare(section: Section) -> Comparison:
 
 def row_hits(section: Section) -> Mapping[str, Hits]:
     """By row and seed, whether each test video was right, of the rows whose every run kept its predictions."""
-    kept = {row: [run.findings for run in runs if run.findings] for row, runs in section.runs.items()}
+    kept = {row: [run.predictions for run in runs if run.predictions] for row, runs in section.runs.items()}
     whole = {row: found for row, found in kept.items() if len(found) == len(section.runs[row])}
     return comparable(whole, section.table.metric)

@@ -8,37 +8,37 @@ from typing import Any
 import numpy as np
 
 from lit_video.errors import UserError
-from lit_video.tables.predictions import Findings
+from lit_video.tables.predictions import Predictions
 
 TOGETHER = "they do not belong in one table; move one away, or run it again"
 
 
-def refuse_mixtures(runs: Iterable[tuple[str, Mapping[str, Any], Findings | None]]) -> None:
+def refuse_mixtures(runs: Iterable[tuple[str, Mapping[str, Any], Predictions | None]]) -> None:
     """Compare every run with the first one that has the same kind of record.
 
     Args:
-        runs: of each run its folder, its result, and its findings.
+        runs: of each run its folder, its result, and its predictions.
 
     Raises:
         UserError: two runs differ in their data, classes or test videos; names both.
     """
     first: dict[str, tuple[str, Any]] = {}
-    tested: tuple[str, Findings] | None = None
-    for folder, result, findings in runs:
+    tested: tuple[str, Predictions] | None = None
+    for folder, result, predictions in runs:
         for key in ("data_digest", "test_videos"):
             value = result.get(key)
             where, expected = first.setdefault(key, (folder, value)) if value is not None else (folder, None)
             if value != expected:
                 told = f"{where} has {key} {expected}, {folder} {value}"
                 raise UserError(f"{told}: measured on other videos; {TOGETHER}")
-        if findings is not None:
-            tested = tested or (folder, findings)
-            _compare(*tested, folder, findings)
+        if predictions is not None:
+            tested = tested or (folder, predictions)
+            _compare(*tested, folder, predictions)
 
 
-def _compare(first: str, one: Findings, second: str, other: Findings) -> None:
+def _compare(first: str, one: Predictions, second: str, other: Predictions) -> None:
     if one.tasks.keys() != other.tasks.keys():
-        told = [", ".join(name or "one alone" for name in findings.tasks) for findings in (one, other)]
+        told = [", ".join(name or "one alone" for name in predictions.tasks) for predictions in (one, other)]
         raise UserError(f"{first} has tasks ({told[0]}), {second} ({told[1]}): {TOGETHER}")
     for name, task in one.tasks.items():
         if task.classes != other.tasks[name].classes:

@@ -13,7 +13,7 @@ from PIL import Image
 
 from lit_video.reports.html.collect import Section
 from lit_video.reports.html.svg import CHARACTER, drawing, element, text
-from lit_video.tables.predictions import TaskFindings
+from lit_video.tables.predictions import TaskPredictions
 
 COLOUR = (37, 99, 235)
 NUMBERED, NAMED = 10, 32  # classes up to which there is room for counts, and for names
@@ -36,16 +36,16 @@ def confusions(section: Section) -> list[Confusion]:
     """Of every row whose runs kept their predictions."""
     found = []
     for row in section.table.rows:
-        kept = [run.findings for run in section.of(row) if run.findings]
+        kept = [run.predictions for run in section.of(row) if run.predictions]
         for task in kept[0].tasks if kept else ():
-            each = [findings.tasks[task] for findings in kept]
+            each = [predictions.tasks[task] for predictions in kept]
             counts = np.sum([one.confusion for one in each], axis=0)
             what = f"confusion matrix of {row.label}, {task or section.table.title}"
             found.append(Confusion(row.label, task, heat_map(counts, each[0].classes, what), _worst(counts, each[0])))
     return found
 
 
-def _worst(counts: NDArray[np.int64], task: TaskFindings, most: int = 3) -> list[tuple[str, str, int]]:
+def _worst(counts: NDArray[np.int64], task: TaskPredictions, most: int = 3) -> list[tuple[str, str, int]]:
     wrong = counts * (1 - np.eye(len(counts), dtype=np.int64))
     order = np.argsort(-wrong, axis=None, kind="stable")[:most]
     places = [divmod(int(i), len(counts)) for i in order]

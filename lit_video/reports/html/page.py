@@ -105,7 +105,7 @@ def _without(section: Section) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {"predictions.npz": [], "curves.csv": []}
     for row in section.table.rows:
         runs = section.of(row)
-        if any(run.findings is None for run in runs):
+        if any(run.predictions is None for run in runs):
             found["predictions.npz"].append(row.label)
         if any(not run.curve for run in runs):
             found["curves.csv"].append(row.label)

@@ -26,9 +26,9 @@ def reliability(section: Section) -> list[Reliability]:
     lines: dict[str, list[Line]] = {}
     errors: dict[str, list[tuple[str, float]]] = {}
     for i, row in enumerate(section.table.rows):
-        kept = [run.findings for run in section.of(row) if run.findings]
+        kept = [run.predictions for run in section.of(row) if run.predictions]
         for task in kept[0].tasks if kept else ():
-            each = [findings.tasks[task] for findings in kept]
+            each = [predictions.tasks[task] for predictions in kept]
             shares, hits = (np.concatenate([x.probabilities for x in each]), np.concatenate([x.hits() for x in each]))
             bins = calibration(shares, hits)
             full = bins.count > 0

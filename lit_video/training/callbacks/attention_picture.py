@@ -10,7 +10,7 @@ from lit_video.inference.ranking import predictions
 from lit_video.modules import VideoClassifier
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.files import write_bytes
-from lit_video.visual.attention_maps import looked_at
+from lit_video.visual.attention_maps import attention_maps
 from lit_video.visual.attention_picture import picture
 from lit_video.visual.rollout import rollout
 
@@ -39,5 +39,5 @@ def record_attention(model: VideoClassifier, data: VideoDataModule, run_dir: Pat
         return
     video = data.records("test")[0].path
     guess = predictions([video], found.logits.float().cpu(), data.class_names, top=1)[0]
-    shown = looked_at(network, found, raw["clip"][0, 0], guess, "attention rollout in the first test video")
+    shown = attention_maps(network, found, raw["clip"][0, 0], guess, "attention rollout in the first test video")
     write_bytes(run_dir / "attention.png", picture(shown))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lit_video.tables.predictions import TaskFindings
+from lit_video.tables.predictions import TaskPredictions
 from lit_video.tables.statistics import calibration
 from lit_video.utils.figures import plt, save
 
@@ -14,7 +14,7 @@ from lit_video.utils.figures import plt, save
 NAMED, NUMBERED = 60, 20
 
 
-def draw_confusion(task: TaskFindings, title: str, path: Path) -> None:
+def draw_confusion(task: TaskPredictions, title: str, path: Path) -> None:
     """Write the confusion matrix as shares of each class's videos; classes without a video stay blank."""
     counts = task.confusion
     with np.errstate(invalid="ignore"):
@@ -35,7 +35,7 @@ def draw_confusion(task: TaskFindings, title: str, path: Path) -> None:
     save(figure, path, quietly=True)
 
 
-def draw_calibration(task: TaskFindings, title: str, path: Path) -> None:
+def draw_calibration(task: TaskPredictions, title: str, path: Path) -> None:
     """Write accuracy against confidence, and how many videos each bin holds."""
     bins = calibration(task.probabilities, task.hits())
     edges = np.linspace(0, 100, len(bins.count) + 1)

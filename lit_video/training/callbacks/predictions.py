@@ -9,13 +9,13 @@ from lightning.pytorch.callbacks import Callback
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.modules import VideoClassifier
-from lit_video.tables.predictions import Findings, TaskFindings, write_findings
+from lit_video.tables.predictions import Predictions, TaskPredictions, save_predictions
 from lit_video.tables.statistics import calibration
 from lit_video.training.callbacks.prediction_figures import draw_calibration, draw_confusion
 from lit_video.utils.files import write_table
 
 
-class RecordTest(Callback):
+class SavePredictions(Callback):
     """Writes ``predictions.npz``, ``classes.csv``, ``confusion.png`` and ``calibration.png`` after a run's first test.
 
     Of several tasks every one has its figures, with its name in the file's. Further tests of a run, with the frames in
@@ -29,7 +29,7 @@ class RecordTest(Callback):
     def __init__(self, run_dir: Path, title: str) -> None:
         self.run_dir = run_dir
         self.title = title
-        self.findings: Findings | None = None
+        self.predictions: Predictions | None = None
         self.tested = False
 
     def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -47,16 +47,16 @@ class RecordTest(Callback):
             return
         names = data.class_names if isinstance(data.class_names, dict) else {"": data.class_names}
         of_tasks = {
-            task: TaskFindings(logits.cpu().numpy(), target.cpu().numpy(), names[task])
+            task: TaskPredictions(logits.cpu().numpy(), target.cpu().numpy(), names[task])
             for task, (logits, target) in tasks.items()
         }
-        self.findings = Findings(video.cpu().numpy(), of_tasks)
-        self._write(self.findings)
+        self.predictions = Predictions(video.cpu().numpy(), of_tasks)
+        self._write(self.predictions)
 
     @property
     def calibration_error(self) -> dict[str, float]:
         """``test/calibration_error`` in percent, of every task."""
-        found = self.findings.tasks.items() if self.findings else ()
+        found = self.predictions.tasks.items() if self.predictions else ()
         return {
             f"test/{name}_calibration_error" if name else "test/calibration_error": calibration(
                 task.probabilities, task.hits()
@@ -64,18 +64,18 @@ class RecordTest(Callback):
             for name, task in found
         }
 
-    def _write(self, findings: Findings) -> None:
-        write_findings(self.run_dir, findings)
-        rows = [row for name, task in findings.tasks.items() for row in class_rows(name, task)]
+    def _write(self, predictions: Predictions) -> None:
+        save_predictions(self.run_dir, predictions)
+        rows = [row for name, task in predictions.tasks.items() for row in class_rows(name, task)]
         write_table(self.run_dir / "classes.csv", [("task", "class", "videos", "top1", "top5"), *rows])
-        for name, task in findings.tasks.items():
+        for name, task in predictions.tasks.items():
             ending = f"_{name}.png" if name else ".png"
             title = f"{self.title}, {name}" if name else self.title
             draw_confusion(task, title, self.run_dir / f"confusion{ending}")
             draw_calibration(task, title, self.run_dir / f"calibration{ending}")
 
 
-def class_rows(name: str, task: TaskFindings) -> list[tuple[str, str, int, str, str]]:
+def class_rows(name: str, task: TaskPredictions) -> list[tuple[str, str, int, str, str]]:
     """Task, class, videos, top-1 and top-5 in percent of every class that has videos."""
     rows = []
     hits = [task.hits(), task.hits(5)]
