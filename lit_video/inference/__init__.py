@@ -1,1 +1,1 @@
-"""Trained models on a user's own videos."""
+"""TrainedModel models on a user's own videos."""

@@ -29,6 +29,7 @@ from lit_video.network.vit import ViTSize
 from lit_video.video import clips as dataset_module
 from lit_video.video.decoding import decode, frame_table
 from lit_video.video.settings import SETTINGS
+from tests.float32 import assert_close_in_float32
 
 ROOT = Path(__file__).parents[2]
 CLIPS = dict(pairs=(2, 1, 1), frames=4, image_size=16, batch_size=4, num_workers=0)
@@ -180,7 +181,7 @@ def test_probabilities_are_those_of_the_test(batch, checkpoint, videos, root, tm
     found = written(tmp_path / "out.json", "--ckpt", checkpoint, *records, "--top", 8, "--batch", batch)
     assert [video["path"] for video in found["videos"]] == [str(path) for path in records]
     ours = torch.stack([probabilities(video, loaded.class_names) for video in found["videos"]])
-    torch.testing.assert_close(ours, expected, atol=1e-6, rtol=1e-5)
+    assert_close_in_float32(ours, expected, loaded.model)
 
 
 def test_views_can_be_chosen(checkpoint, videos, root, tmp_path):
@@ -191,7 +192,7 @@ def test_views_can_be_chosen(checkpoint, videos, root, tmp_path):
     paths = [record.path for record in data.records("test")]
     one = written(tmp_path / "one.json", "--ckpt", checkpoint, *paths, "--clips", 1, "--crops", 1, "--top", 8)
     ours = torch.stack([probabilities(video, loaded.class_names) for video in one["videos"]])
-    torch.testing.assert_close(ours, expected, atol=1e-6, rtol=1e-5)
+    assert_close_in_float32(ours, expected, loaded.model)
     six = written(tmp_path / "six.json", "--ckpt", checkpoint, *paths, "--top", 8)
     assert one["videos"] != six["videos"]
 
@@ -204,7 +205,10 @@ def test_the_checkpoint_is_all_it_takes(checkpoint, videos, tmp_path):
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     elsewhere = json.loads((tmp_path / "out.json").read_text())["videos"][0]["class"]
-    assert elsewhere == written(tmp_path / "here.json", "--ckpt", checkpoint, videos[0])["videos"][0]["class"]
+    here = written(tmp_path / "here.json", "--ckpt", checkpoint, videos[0])["videos"][0]["class"]
+    assert [one["name"] for one in elsewhere] == [one["name"] for one in here]
+    shares = [one["probability"] for one in here]  # of another number of threads
+    assert [one["probability"] for one in elsewhere] == pytest.approx(shares, abs=1e-5)
     assert elsewhere[0]["name"] in done.stdout
 
 
@@ -340,7 +344,7 @@ def test_broken_videos_are_listed_and_the_others_predicted(checkpoint, videos, t
     alone = written(tmp_path / "alone.json", "--ckpt", checkpoint, *videos[:2])
     assert [video["path"] for video in found["videos"]] == [str(path) for path in videos[:2]]
     ours, theirs = ([probabilities(v, [r["name"] for r in v["class"]]) for v in f["videos"]] for f in (found, alone))
-    torch.testing.assert_close(ours, theirs)
+    assert_close_in_float32(torch.stack(ours), torch.stack(theirs), load_trained_model(checkpoint).model)
     assert [one["path"] for one in found["broken"]] == [str(text), str(cut)]
     assert len(np.load(tmp_path / "f.npz")["features"]) == 2
 
@@ -363,7 +367,8 @@ def test_csv_has_a_row_per_rank(checkpoint, videos, tmp_path):
     ]
     same = written(tmp_path / "out.json", "--ckpt", checkpoint, videos[0], "--top", 3)["videos"][0]["class"]
     assert [(row["name"], float(row["probability"])) for row in rows[:3]] == [
-        (one["name"], pytest.approx(one["probability"], abs=1e-6)) for one in same
+        (one["name"], pytest.approx(one["probability"], abs=1e-5))
+        for one in same  # a batch of another size
     ]
 
 

@@ -165,10 +165,10 @@ def network(window, positions="space", ta_layers=0):
 
 @pytest.fixture(scope="module")
 def clips_of_pairs(data):
-    """All three crops of all test videos, left and right members apart, as float clips."""
+    """All three crops of all test videos, left and right members apart, as clips of float64."""
     records, dataset = evaluation(data, SECOND, 8, 1)
     sides = [torch.cat([dataset[(0, pair[side])]["clip"] for pair in paired(records)]) for side in (0, 1)]
-    return [(clip.transpose(1, 2).float() / 255 - 0.5) / 0.5 for clip in sides]
+    return [(clip.transpose(1, 2).double() / 255 - 0.5) / 0.5 for clip in sides]
 
 
 @pytest.fixture(scope="module")
@@ -179,14 +179,14 @@ def labels_of_pairs(data):
 
 def both(model, clips_of_pairs):
     with torch.no_grad():
-        return [model(clips) for clips in clips_of_pairs]
+        return [model.double()(clips) for clips in clips_of_pairs]
 
 
 @pytest.mark.parametrize("positions", ["none", "space"])
 def test_spatial_attention_with_temporal_averaging_cannot_tell_a_pair_apart(clips_of_pairs, labels_of_pairs, positions):
     left, right = both(network(0, positions), clips_of_pairs)
     assert left.std(0).min() > 0.01, "logits that do not depend on the clip would prove nothing"
-    assert torch.allclose(left, right, rtol=0, atol=1e-5 * float(left.abs().max()))
+    torch.testing.assert_close(left, right, rtol=0, atol=1e-12 * float(left.abs().max()))
     # so of each pair and crop at most one is right
     labels = [torch.cat(labels_of_pairs[side::2]) for side in (0, 1)]
     correct = (left.argmax(1) == labels[0]).int() + (left.argmax(1) == labels[1]).int()
@@ -197,7 +197,7 @@ def test_spatial_attention_with_temporal_averaging_cannot_tell_a_pair_apart(clip
 def test_temporal_attention_over_spatial_attention_cannot_either(clips_of_pairs, ta_layers):
     left, right = both(network(0, ta_layers=ta_layers), clips_of_pairs)
     assert left.std(0).min() > 0.01
-    assert torch.allclose(left, right, rtol=0, atol=1e-4 * float(left.abs().max()))
+    torch.testing.assert_close(left, right, rtol=0, atol=1e-12 * float(left.abs().max()))
 
 
 def test_space_time_mixing_can(clips_of_pairs):

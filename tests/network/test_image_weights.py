@@ -38,13 +38,13 @@ def video_vit(width=32, depth=2, image_size=(32, 32), frames=1, **changes):
 
 @pytest.mark.parametrize("frames", [1, 3])
 def test_features_of_a_frame_are_those_of_the_image(frames):
-    image, network = image_vit(), video_vit(frames=frames)
+    image, network = image_vit().double(), video_vit(frames=frames).double()
     load_image_vit(network, image.state_dict())
-    clip = torch.randn(2, 3, frames, 32, 32)
+    clip = torch.randn(2, 3, frames, 32, 32, dtype=torch.float64)
     with torch.no_grad():
         expected = image.forward_features(rearrange(clip, "b c t h w -> (b t) c h w"))[:, 0]
         found = network.features(clip).flatten(0, 1)
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(found, expected, atol=1e-11, rtol=1e-11)
 
 
 def test_one_frame_through_mixing_differs_by_the_zeros_around_the_clip():
@@ -112,10 +112,10 @@ def test_positions_are_resized_by_cubic_convolution(source, target):
 
 @pytest.mark.parametrize("image_size", [(48, 48), (48, 32), (16, 64)])
 def test_another_image_size_resizes_the_positions(image_size):
-    network, weights = video_vit(image_size=image_size), image_vit().state_dict()
+    network, weights = video_vit(image_size=image_size).double(), image_vit().double().state_dict()
     load_image_vit(network, weights)
-    expected = resized_by_hand(weights["pos_embed"], (4, 4), (image_size[0] // 8, image_size[1] // 8)).float()
-    torch.testing.assert_close(network.embed.pos_embed.detach(), expected, atol=1e-6, rtol=1e-5)
+    expected = resized_by_hand(weights["pos_embed"], (4, 4), (image_size[0] // 8, image_size[1] // 8))
+    torch.testing.assert_close(network.embed.pos_embed.detach(), expected, atol=1e-12, rtol=1e-12)
 
 
 def test_the_same_image_size_takes_the_positions_as_they_are():

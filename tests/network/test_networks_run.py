@@ -56,7 +56,8 @@ def gradients(network, seed=0):
     """Loss and gradients of a training step."""
     torch.manual_seed(seed)
     network.zero_grad()
-    loss = F.cross_entropy(network(clip_of()), torch.tensor([1, 3]))
+    clip = clip_of(dtype=next(network.parameters()).dtype)
+    loss = F.cross_entropy(network(clip), torch.tensor([1, 3]))
     loss.backward()
     return {"loss": loss.detach(), **{key: parameter.grad.clone() for key, parameter in network.named_parameters()}}
 
@@ -161,24 +162,24 @@ def check_compiled(network):
     torch.compiler.reset()
     found = gradients(torch.compile(network, fullgraph=True, backend="eager"))
     for value, theirs in zip(expected.values(), found.values(), strict=True):
-        torch.testing.assert_close(theirs, value, atol=1e-6, rtol=1e-5)
+        torch.testing.assert_close(theirs, value, atol=1e-12, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", sorted(NETWORKS.keys() - VARIANTS))
 def test_whole_networks_compile_into_one_graph(name):
-    check_compiled(build(name, **SHALLOW).train())
+    check_compiled(build(name, **SHALLOW).double().train())
 
 
 def test_stochastic_depth_compiles_into_one_graph():
-    check_compiled(build("vivit_1", drop_path=0.4).train())
+    check_compiled(build("vivit_1", drop_path=0.4).double().train())
 
 
 @pytest.mark.parametrize("name", sorted(NETWORKS.keys() - VARIANTS))
 def test_networks_can_be_exported(name):
-    network, clip = build(name, **SHALLOW), clip_of()
+    network, clip = build(name, **SHALLOW).double(), clip_of(dtype=torch.float64)
     exported = torch.export.export(network, (clip,)).module()
     with torch.no_grad():
-        torch.testing.assert_close(exported(clip), network(clip), atol=1e-6, rtol=1e-5)
+        torch.testing.assert_close(exported(clip), network(clip), atol=1e-12, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", NETWORKS)

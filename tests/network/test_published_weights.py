@@ -21,6 +21,17 @@ SCENIC = ["m1_token", "m2_token", "m3_space_time", "m4"]
 SIZE = ViTSize(16, 2, 4)
 
 
+@pytest.fixture(autouse=True)
+def in_float64():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def double(state_dict):
+    return {key: value.double() for key, value in state_dict.items()}
+
+
 def randomised(network):
     generator = torch.Generator().manual_seed(0)
     for name, parameter in network.named_parameters():
@@ -68,7 +79,7 @@ def clip_of(frames=4, side=32):
 
 def check_equal(a, b):
     with torch.no_grad():
-        torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(a, b, atol=1e-10, rtol=1e-10)
     assert (a[0] - a[1]).abs().max() > 0.01
 
 
@@ -88,14 +99,16 @@ def test_the_release_of_xvit_in_its_module():
     settings = dict(scope="full", ratio=2 / config["shift_div"], frames=4, image_size=config["image_size"], size=size)
     classes, patch = len(vector["logits"][0]), vector["state_dict"]["base_model.patch_embed.proj.weight"].shape[-1]
     network = XViT(num_classes=classes, patch=patch, **settings).network.eval()
-    assert load_published(network, vector["state_dict"]) == ""
+    weights = double(vector["state_dict"])
+    assert load_published(network, weights) == ""
     with torch.no_grad():
-        torch.testing.assert_close(network(vector["input"]), vector["logits"], atol=1e-5, rtol=0)
-    longer, clip = XViT(num_classes=classes, patch=patch, **settings | dict(frames=8)).network.eval(), vector["input"]
-    load_published(longer, vector["state_dict"])
+        logits = network(vector["input"].double())
+    torch.testing.assert_close(logits, vector["logits_float64"], atol=1e-10, rtol=0)
+    longer = XViT(num_classes=classes, patch=patch, **settings | dict(frames=8)).network.eval()
+    load_published(longer, weights)
     assert torch.equal(longer.embed.temp_embed, network.embed.temp_embed.repeat(1, 2, 1))
     larger = XViT(num_classes=classes, patch=patch, **settings | dict(image_size=3 * patch)).network.eval()
-    load_published(larger, vector["state_dict"])
+    load_published(larger, weights)
     clip = torch.randn(2, 3, 4, 3 * patch, 3 * patch)
     check_equal(larger(clip), network(clip))
 
@@ -106,11 +119,12 @@ def test_the_release_of_vivit_in_its_network(name):
     if not path.is_file():
         pytest.skip(f"the vectors are not in this checkout: no {path.name} in ../shared/parity")
     vector = torch.load(path, weights_only=True)
-    clip = vector["input"].permute(0, 4, 1, 2, 3)
+    expected = torch.load(SHARED / "scenic_vivit_logits_float64.pt", weights_only=True)[f"scenic_vivit_{name}"]
+    clip = vector["input"].permute(0, 4, 1, 2, 3).double()
     network = vivit(ViTSize(64, 2, 4), 10, (32, 48), 16, 8, int(name[1]), temporal_depth=1).eval()
     assert load_published(network, vector["state_dict"]) == ""
     with torch.no_grad():
-        torch.testing.assert_close(network(clip), vector["logits"], atol=5e-6, rtol=0)
+        torch.testing.assert_close(network(clip), expected, atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize("name", ["m1_token", "m3_space_time", "m4"])
@@ -118,7 +132,7 @@ def test_the_release_of_vivit_in_a_network_of_other_frames(name):
     path = SHARED / f"scenic_vivit_{name}.pt"
     if not path.is_file():
         pytest.skip(f"the vectors are not in this checkout: no {path.name} in ../shared/parity")
-    weights, clip = torch.load(path, weights_only=True)["state_dict"], torch.randn(2, 3, 6, 32, 48)
+    weights, clip = double(torch.load(path, weights_only=True)["state_dict"]), torch.randn(2, 3, 6, 32, 48)
     network = vivit(ViTSize(64, 2, 4), 10, (32, 48), 16, 6, int(name[1])).eval()
     load_published(network, weights)
     source = reference.load("scenic-vivit", weights, heads=4, image_size=(32, 48), model=int(name[1]))
@@ -158,7 +172,7 @@ def test_positions_of_the_temporal_encoder_are_resized():
     path = SHARED / "scenic_vivit_m2_token.pt"
     if not path.is_file():
         pytest.skip(f"the vectors are not in this checkout: no {path.name} in ../shared/parity")
-    weights, clip = torch.load(path, weights_only=True)["state_dict"], torch.randn(2, 3, 6, 32, 48)
+    weights, clip = double(torch.load(path, weights_only=True)["state_dict"]), torch.randn(2, 3, 6, 32, 48)
     network = vivit(ViTSize(64, 2, 4), 10, (32, 48), 16, 6, 2, temporal_depth=1).eval()
     load_published(network, weights)
     check_equal(network(clip), reference.load("scenic-vivit", weights, heads=4, image_size=(32, 48))(clip))

@@ -134,7 +134,7 @@ def logits_of_pairs(table, row, tiny):
     cli = VideoCLI(
         [*request.row_args(read_table([EXPERIMENTS / f"{table}.yaml"]).row(row), 0), "--trainer.logger=false"]
     )
-    model, data = cli.model.eval(), cli.datamodule
+    model, data = cli.model.eval().double(), cli.datamodule
     torch.manual_seed(0)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
@@ -144,7 +144,7 @@ def logits_of_pairs(table, row, tiny):
     for raw in data.test_dataloader():
         batch = data.on_after_batch_transfer(raw, 0)
         with torch.no_grad():
-            logits = model(batch["clip"])
+            logits = model(batch["clip"].double())
         for video, view, target, row_logits in zip(batch["video"], batch["view"], batch["target"], logits, strict=True):
             found[int(video), int(view)] = (int(target), row_logits)
     per_class = len(found) // 8
@@ -163,7 +163,7 @@ def test_a_row_blind_to_order_cannot_pass_the_ceiling_of_appearance(table, row, 
     assert len(pairs) >= 8
     for (first, a), (second, b) in pairs:
         assert second == first + 1
-        torch.testing.assert_close(a, b, atol=2e-5, rtol=2e-5)
+        torch.testing.assert_close(a, b, atol=1e-10, rtol=1e-10)
 
 
 @pytest.mark.parametrize(("table", "row"), SEEING)

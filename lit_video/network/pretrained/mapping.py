@@ -110,7 +110,7 @@ def patch_of(renamed: Mapping[str, Tensor]) -> int:
 
 
 def classes_of(renamed: Mapping[str, Tensor], head: str = "aggregate.head") -> int:
-    """Outputs of the classifier."""
+    """VideoOutputs of the classifier."""
     return take(renamed, f"{head}.weight", 2).shape[0]
 
 
