@@ -19,11 +19,11 @@ from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
 from lit_video.training.callbacks.broken_videos import ReportBroken
-from lit_video.utils.log_filters import filter_loggers
+from lit_video.utils.log_filters import filter_lightning
 from lit_video.utils.parser_errors import explain
 from lit_video.utils.yaml_files import read_yaml
 
-filter_loggers()
+filter_lightning()
 _load_yaml = get_loader("yaml")
 
 

@@ -1,5 +1,6 @@
 """Every mistake of a user: one line that names file and key, exit status 2, nothing written, nothing trained."""
 
+import os
 import subprocess
 import sys
 
@@ -160,6 +161,21 @@ def test_what_only_the_run_can_find_out_is_told_too(flag, message, table, tiny, 
     assert fit("--config", table[0], "--runs", tmp_path / "runs", *flags) == 2
     assert message in one_line(capsys)
     assert not list(tmp_path.glob("runs/**/result.json"))
+
+
+def test_a_mistake_is_one_line_where_slurm_is_installed(table, tiny, tmp_path, monkeypatch):
+    """Lightning has a hint for everyone who has ``srun`` and does not use it."""
+    srun = tmp_path / "bin/srun"
+    srun.parent.mkdir()
+    srun.write_text("#!/bin/sh\n")
+    srun.chmod(0o755)
+    monkeypatch.setenv("PATH", str(srun.parent), prepend=os.pathsep)
+    args = ["fit", "--config", table[0], "--row=first", "--runs", tmp_path / "runs", *tiny, "--data.batch_size=17"]
+    command = [sys.executable, "-m", "lit_video", *map(str, args)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert "data.batch_size: 17 per process is more than 16 videos fill" in line
 
 
 @pytest.mark.parametrize("name", COMMANDS)
