@@ -1,1 +1,1 @@
-"""TrainedModel models on a user's own videos."""
+"""Models after training, used on a user's own videos."""

@@ -110,7 +110,7 @@ def patch_of(renamed: Mapping[str, Tensor]) -> int:
 
 
 def classes_of(renamed: Mapping[str, Tensor], head: str = "aggregate.head") -> int:
-    """VideoOutputs of the classifier."""
+    """Number of outputs of the classifier."""
     return take(renamed, f"{head}.weight", 2).shape[0]
 
 
