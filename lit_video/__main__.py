@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from io import TextIOWrapper
 
 from lit_video import __version__
 from lit_video.errors import UserError
@@ -111,6 +112,8 @@ def command(name: str) -> Callable[[list[str]], int]:
 def run() -> None:
     """Entry point of the installed command."""
     quiet()
+    if isinstance(sys.stdout, TextIOWrapper):  # a terminal without ± shows a question mark
+        sys.stdout.reconfigure(errors="replace")
     sys.exit(main(sys.argv[1:]))
 
 

@@ -21,10 +21,10 @@ def main(paths: Sequence[str]) -> int:
     """Strip the notebooks in place."""
     changed = False
     for path in map(Path, paths):
-        before = path.read_text()
+        before = path.read_text(encoding="utf-8")
         after = stripped(before)
         if after != before:
-            path.write_text(after)
+            path.write_text(after, encoding="utf-8")
             print(f"stripped {path}")
             changed = True
     return int(changed)

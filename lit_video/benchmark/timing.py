@@ -68,12 +68,12 @@ def _restart_peak() -> bool:
     """Let the kernel forget the process's peak of resident memory (Linux)."""
     try:
         ctypes.CDLL(None).malloc_trim(0)  # what was freed must not hide what is allocated
-        Path("/proc/self/clear_refs").write_text("5")
+        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
     except (OSError, AttributeError):
         return False
     return True
 
 
 def _status(key: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(f"{key}:"))

@@ -75,7 +75,7 @@ def export(argv: list[str]) -> int:
         known.output.mkdir(parents=True, exist_ok=True)
         save_file(weights, known.output / "model.safetensors", metadata={"format": "pt"})
         config = target.config(model.hparams) | _shared(model.hparams)
-        (known.output / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+        (known.output / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise UserError(f"--output {known.output}: {error.strerror}") from error
     print(f"wrote {known.output}: {config['architectures'][0]}.from_pretrained({str(known.output)!r}) opens it")

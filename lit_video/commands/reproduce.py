@@ -20,7 +20,7 @@ def reproduce(argv: list[str]) -> int:
     known = parser.parse_args(argv)
     text = page(known.experiments, known.results)
     if known.check:
-        same = known.output.exists() and known.output.read_text() == text
+        same = known.output.exists() and known.output.read_text(encoding="utf-8") == text
         print(f"{known.output}: {'up to date' if same else 'out of date; run python -m lit_video reproduce'}")
         return 0 if same else 1
     try:

@@ -140,7 +140,7 @@ def _expected(table: Table) -> list[str]:
     """What the file's header says of the table's own scale, below the first command."""
     if table.scale != read_table([table.path]).scale:
         return []
-    lines = table.path.read_text().split("\ntrainer:")[0].splitlines()
+    lines = table.path.read_text(encoding="utf-8").split("\ntrainer:")[0].splitlines()
     first = next((i for i, line in enumerate(lines) if "python -m lit_video" in line), len(lines))
     told = []
     for line in lines[first + 1 :]:

@@ -29,7 +29,7 @@ def read_curves(run_dir: Path) -> list[Point]:
     """
     path = run_dir / FILE
     try:
-        with path.open(newline="") as file:
+        with path.open(encoding="utf-8", newline="") as file:
             return [{key: float(value) for key, value in row.items() if value} for row in csv.DictReader(file)]
     except FileNotFoundError:
         return []

@@ -22,7 +22,7 @@ def read_result(run_dir: Path) -> dict[str, Any] | None:
     """
     path = run_dir / "result.json"
     try:
-        result = json.loads(path.read_text())
+        result = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (json.JSONDecodeError, UnicodeDecodeError):

@@ -20,7 +20,7 @@ def read_throughput(folder: Path) -> dict[str, Any] | None:
     """
     path = folder / FILE
     try:
-        found: dict[str, Any] = json.loads(path.read_text())
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         rates = [float(row[key]) for row in found["rows"].values() for key in ("clips_per_second", "low", "high")]
         if not rates or min(rates) <= 0:
             raise ValueError

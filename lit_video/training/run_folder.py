@@ -111,7 +111,7 @@ def same_settings(run_dir: Path, config: dict[str, Any], where: str) -> None:
     stored = run_dir / "config.yaml"
     if not stored.exists() or not any((run_dir / name).exists() for name in ("last.ckpt", "result.json")):
         return
-    old, new = flatten(yaml.safe_load(stored.read_text()) or {}), flatten(config)
+    old, new = flatten(yaml.safe_load(stored.read_text(encoding="utf-8")) or {}), flatten(config)
     for key in sorted(old.keys() | new.keys()):
         if not key.startswith(FREE) and old.get(key) != new.get(key):
             raise UserError(

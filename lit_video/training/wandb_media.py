@@ -31,7 +31,7 @@ def wandb_media(run_dir: Path) -> dict[str, Any]:
 
 def _table(path: Path) -> wandb.Table:
     """A csv as a table: text in ``task`` and ``class``, numbers elsewhere."""
-    with path.open(newline="") as file:
+    with path.open(encoding="utf-8", newline="") as file:
         head, *rows = csv.reader(file)
     text = {"task", "class"}
     return wandb.Table(

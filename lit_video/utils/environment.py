@@ -23,7 +23,7 @@ def device_name() -> str:
     """The GPU's name, or the processor's."""
     if torch.cuda.is_available():
         return torch.cuda.get_device_name()
-    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
     names = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
     return f"{names[0]}, {torch.get_num_threads()} threads" if names else platform.processor()
 

@@ -11,6 +11,10 @@ def quiet() -> None:
     warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\).*")
     # progress bars are plain text in notebooks without ipywidgets, which is fine
     warnings.filterwarnings("ignore", message='IProgress not found|install "ipywidgets"')
+    # PyTorchVideo's, when it is imported
+    warnings.filterwarnings("ignore", message="`torch.jit.script` is deprecated")
+    # a home that cannot be written: matplotlib keeps its font cache in a temporary folder, and says so
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     # W&B's banner; what matters of it we say ourselves
     os.environ.setdefault("WANDB_SILENT", "true")
 

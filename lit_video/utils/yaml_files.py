@@ -32,7 +32,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         UserError: the file does not exist, is no YAML, or no mapping.
     """
     try:
-        content = yaml.load(path.read_text(), _StrictLoader)
+        content = yaml.load(path.read_text(encoding="utf-8"), _StrictLoader)
     except (FileNotFoundError, IsADirectoryError):
         raise UserError(f"{path}: no such file") from None
     except UnicodeDecodeError:

@@ -58,7 +58,7 @@ def _scan(videos: dict[str, Video], file: Path, part: Path, every_frame: bool) -
     known = read_rows(file) | read_rows(part)
     jobs = [Job(path=path, name=name, fps=fps, known=known.get(name)) for name, (path, fps) in videos.items()]
     found: dict[str, VideoInfo] = {}
-    with part.open("a") as log:
+    with part.open("a", encoding="utf-8") as log:
         for row, new in in_parallel(partial(_look, every_frame), jobs, "data check", chunk=8):
             found[row.path] = row
             if new:
@@ -94,7 +94,7 @@ def read_rows(file: Path) -> dict[str, dict[str, Any]]:
 
 def _lines(file: Path) -> Iterable[str]:
     try:
-        return file.read_text(errors="replace").splitlines()
+        return file.read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:
         return []
 

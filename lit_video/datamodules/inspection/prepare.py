@@ -223,8 +223,8 @@ def _is_video(name: str) -> bool:
 def _same_encoding(file: Path, encoding: Encoding) -> None:
     """Refuse to fill a folder with videos of two kinds."""
     text = json.dumps(asdict(encoding)) + "\n"
-    if file.exists() and file.read_text() != text:
-        made = file.read_text().strip()
+    if file.exists() and file.read_text(encoding="utf-8") != text:
+        made = file.read_text(encoding="utf-8").strip()
         raise UserError(f"DST: {file.parent} was made with {made}; give another folder, or delete it")
     write_atomically(file, text)
 

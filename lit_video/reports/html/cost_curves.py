@@ -34,7 +34,7 @@ def count_all() -> dict[str, dict[str, dict[str, int]]]:
 
 def cost_curves() -> Markup:
     """Both drawings under one legend."""
-    counts = json.loads(FILE.read_text())
+    counts = json.loads(FILE.read_text(encoding="utf-8"))
     drawn = []
     for key, label in (("size", "image side (pixels), 8 frames"), ("frames", "frames of 224 × 224 pixels")):
         lines = [

@@ -59,7 +59,7 @@ def table_panels(table: Table) -> list[Panel]:
 
 def commands(table: Table) -> list[str]:
     """The commands that run a table: those that its file begins with, else the plain one."""
-    head = table.path.read_text().split("\n\n")[0]
+    head = table.path.read_text(encoding="utf-8").split("\n\n")[0]
     found = re.findall(r"^#\s+(python -m lit_video fit .*)$", head, flags=re.MULTILINE)
     return found or [f"python -m lit_video fit --config {table.path}"]
 

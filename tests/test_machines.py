@@ -1,0 +1,26 @@
+"""Commands on machines unlike the developer's: an ASCII locale, a home that cannot be written."""
+
+import os
+import subprocess
+import sys
+
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}  # else Python takes UTF-8 where it finds C
+
+
+def python(*args, **environment):
+    command = [sys.executable, *map(str, args)]
+    return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=300)
+
+
+def test_files_are_utf8_and_a_terminal_without_a_character_shows_a_question_mark(table, tiny):
+    path, _ = table
+    path.write_bytes(path.read_bytes().replace(b"label: 2nd", "label: ±2".encode()))
+    done = python("-m", "lit_video", "table", "--config", path, **ASCII)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "| ?2 " in done.stdout
+
+
+def test_figures_say_nothing_of_a_home_that_cannot_be_written():
+    code = "from lit_video.utils.log_filters import quiet; quiet(); import lit_video.utils.figures"
+    done = python("-c", code, HOME="/dev/null/home", XDG_CACHE_HOME="", XDG_CONFIG_HOME="", MPLCONFIGDIR="")
+    assert (done.returncode, done.stderr) == (0, "")
