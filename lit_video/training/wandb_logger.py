@@ -35,6 +35,8 @@ class RowLogger(WandbLogger):
         # records reach the disk within a second, so a killed run keeps them; tables stay inside the run's folder
         os.environ.setdefault("WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL", "1")
         os.environ.setdefault("WANDB_DATA_DIR", str(run_dir / "wandb"))
+        if not _has_cache():
+            os.environ.setdefault("WANDB_CACHE_DIR", str(run_dir / "wandb"))
         # a setting called views is not their number
         self.facts = flat_settings(config) | facts | {"scheme": scheme_name(config["model"])}
         name = f"{facts['table']}-{facts['scale']}-{facts['row']}-seed{facts['seed']}"
@@ -92,3 +94,13 @@ class TrackRow(Callback):
         if trainer.is_global_zero:
             self.logger.facts["data_digest"] = data_digest(trainer.datamodule)  # type: ignore[attr-defined]
             self.logger.begin()
+
+
+def _has_cache() -> bool:
+    """Whether W&B can write its logs where it keeps them; else it sends them all to stderr."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "wandb"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
