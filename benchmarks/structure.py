@@ -1,6 +1,6 @@
-"""Counts that say how plain the package's structure is: of this checkout, or of another (``git worktree add``).
+"""Counts that say how plain the package's structure is, of this checkout or another; and the picture of its layers.
 
-python benchmarks/structure.py [CHECKOUT]
+python benchmarks/structure.py [CHECKOUT | --picture]
 """
 
 from __future__ import annotations
@@ -47,12 +47,26 @@ def circles(graph: Graph) -> list[list[str]]:
     return [sorted(each) for each in found]
 
 
-def ranks(checkout: Path) -> dict[str, int]:
-    """Line of each top-level name in the contract of layers, the highest first; empty without a contract."""
+def layers(checkout: Path) -> list[list[str]]:
+    """Top-level names by line of the contract of layers, the highest first; empty without a contract."""
     settings = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = settings["tool"].get("importlinter", {}).get("contracts", [])
-    layers = next((contract["layers"] for contract in contracts if contract["type"] == "layers"), [])
-    return {name.strip(): rank for rank, line in enumerate(layers) for name in line.split("|")}
+    lines = next((contract["layers"] for contract in contracts if contract["type"] == "layers"), [])
+    return [[name.strip() for name in line.split("|")] for line in lines]
+
+
+def picture(checkout: Path) -> str:
+    """The layers as a drawing in text, each name with the first line of its docstring."""
+    files = {name: path for name, path in modules(checkout / "lit_video").items() if "." not in name}
+    lines = layers(checkout)
+    rule = f"├{'─' * 15}┤"
+    drawn = []
+    for names in lines:
+        for name in names:
+            said = (ast.get_docstring(ast.parse(files[name].read_text(encoding="utf-8"))) or "").splitlines()[0]
+            drawn.append(f"│ {name:13} │  {said}")
+        drawn.append(rule)
+    return "\n".join([rule.replace("├", "┌").replace("┤", "┐"), *drawn[:-1], rule.replace("├", "└").replace("┤", "┘")])
 
 
 def lines(folder: Path, *endings: str) -> int:
@@ -67,7 +81,7 @@ def counts(checkout: Path) -> dict[str, int | str]:
     graph = {name: {m for m in imported(path, package.name, known) if m != name} for name, path in known.items()}
     arrows = {(a.split(".")[0], b.split(".")[0]) for a, each in graph.items() for b in each}
     arrows = {(a, b) for a, b in arrows if a != b}
-    rank = ranks(checkout)
+    rank = {name: number for number, names in enumerate(layers(checkout)) for name in names}
     up = sorted(f"{a} -> {b}" for a, b in arrows if rank and rank.get(b, 99) <= rank.get(a, -1))
     return {
         "modules at the package's root": len(list(package.glob("*.py"))),
@@ -83,6 +97,9 @@ def counts(checkout: Path) -> dict[str, int | str]:
 
 
 if __name__ == "__main__":
-    place = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1]
+    place = Path(__file__).parents[1]
+    if sys.argv[1:] == ["--picture"]:
+        sys.exit(print(picture(place)))
+    place = Path(sys.argv[1]) if len(sys.argv) > 1 else place
     for what, count in counts(place).items():
         print(f"{what:40} {count}")

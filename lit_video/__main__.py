@@ -1,4 +1,4 @@
-"""``python -m lit_video``: what needs no torch is answered at once, the rest goes to the Lightning command line."""
+"""``python -m lit_video``: finds the command; what needs no torch is answered at once."""
 
 from __future__ import annotations
 

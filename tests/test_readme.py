@@ -1,11 +1,14 @@
 """What the README tells people to type exists."""
 
+import os
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 from lit_video.__main__ import main
 from lit_video.training.cli import CheckCLI
@@ -27,40 +30,40 @@ def test_commands_were_found():
     assert len(COMMANDS) >= 2
 
 
-@pytest.fixture
-def example(monkeypatch):
-    """The README's example of a scheme, run where its comments say."""
-    from lit_video.network.timesformer import SCHEMES
-
-    monkeypatch.syspath_prepend(str(ROOT / "tests" / "attention"))
-    from tests.attention import scheme_cases
-
-    code = re.search(r"```python\n(.*?)```", README, re.DOTALL)[1]
-    monkeypatch.setattr(scheme_cases, "CASES", dict(scheme_cases.CASES))
-    names = vars(scheme_cases) | {"SCHEMES": SCHEMES, "even_frames_apart": lambda i, j, grid: (i.t - j.t) % 2 == 0}
-    exec(code, names)
-    yield names["CASES"]["even_frames"]
-    SCHEMES.pop("even_frames")
-
-
-def test_the_example_of_a_scheme_equals_its_index_sets(example):
-    from tests.attention.scheme_cases import HEADS, close
-    from tests.attention.test_scheme_oracles import by_loops
-
-    for grid in example.grids:
-        layer, x = example.layer(), example.tokens(grid)
-        with torch.no_grad():
-            close(layer(x, grid), by_loops(example, layer, x, grid, HEADS))
+@pytest.fixture(scope="module")
+def copy_with_the_scheme(tmp_path_factory):
+    """A copy of the code in which the README's blocks are put, as printed, at the end of the files that they name."""
+    copy = tmp_path_factory.mktemp("copy")
+    for name in ("lit_video", "tests/attention", "experiments"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "tests/__init__.py", "tests/conftest.py", "tests/fake_runs.py"):
+        shutil.copy(ROOT / name, copy / name)
+    blocks = re.findall(r"```python\n# (\S+)\n(.*?)```", README, re.DOTALL)
+    assert len(blocks) == len(re.findall("```python", README)) == 3
+    for name, code in blocks:
+        with (copy / name).open("a", encoding="utf-8") as file:
+            file.write(f"\n\n{code}")
+    return copy
 
 
-def test_the_example_of_a_scheme_trains_from_the_command_line(example, tiny, tmp_path):
+def python(copy, *args):
+    command = [sys.executable, *map(str, args)]
+    done = subprocess.run(command, cwd=copy, env=os.environ | {"PYTHONPATH": str(copy)}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_example_of_a_scheme_passes_the_tests_of_schemes(copy_with_the_scheme):
+    command = ["-m", "pytest", "-q", "-o", "addopts=", "-p", "no:cacheprovider", "tests/attention", "-k", "even_frames"]
+    output = python(copy_with_the_scheme, *command)
+    assert int(re.search(r"(\d+) passed", output)[1]) >= 8
+
+
+def test_the_example_of_a_scheme_trains_from_the_command_line(copy_with_the_scheme, tiny, tmp_path):
     flags = [*tiny, "--data.image_size=32", "--model.attention=even_frames", "--trainer.fast_dev_run=true"]
     table = "experiments/timesformer_positions.yaml"
-    assert main(["fit", "--config", table, "--row", "space_time", "--runs", str(tmp_path), *flags]) == 0
-
-
-def test_the_example_of_a_scheme_is_short():
-    assert len(re.search(r"```python\n(.*?)```", README, re.DOTALL)[1].splitlines()) <= 32
+    command = ["-m", "lit_video", "fit", "--config", table, "--row", "space_time", "--runs", tmp_path]
+    python(copy_with_the_scheme, *command, *flags)
 
 
 @pytest.mark.parametrize("target", sorted(set(re.findall(r"make (\w[\w-]*)", README)) - {"the"}))

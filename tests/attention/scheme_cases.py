@@ -201,7 +201,11 @@ CASES = {
     "mixing": Case(partial(Mixing, plan=MixingPlan(ratio=1.0)), "frame", (), ("frames",)),  # equations: test_mixing.py
 }
 # fmt: on
-WITH_STEPS = [name for name, case in CASES.items() if case.steps]
+
+
+def with_steps():
+    """Names of the cases that are steps of attention."""
+    return [name for name, case in CASES.items() if case.steps]
 
 
 def close(a, b, tolerance=1e-12):

@@ -9,7 +9,6 @@ from tests.attention.scheme_cases import (
     CASES,
     HEADS,
     WIDTH,
-    WITH_STEPS,
     close,
     even_distance,
     everything,
@@ -18,6 +17,7 @@ from tests.attention.scheme_cases import (
     same_frame,
     same_place,
     same_quadrant,
+    with_steps,
 )
 
 
@@ -44,7 +44,7 @@ def reachable(case, grid, layers):
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("name", WITH_STEPS)
+@pytest.mark.parametrize("name", with_steps())
 def test_every_token_sees_what_the_index_sets_lead_to(name, layers):
     case = CASES[name]
     grid = Grid(2, 2, 2) if case.even else Grid(4, 2, 2)

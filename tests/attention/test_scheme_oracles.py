@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lit_video.attention import Factorised, FactorisedHeads, Grid, LocalWindow
-from tests.attention.scheme_cases import CASES, WITH_STEPS, close
+from tests.attention.scheme_cases import CASES, close, with_steps
 
 
 def norm(x, weights, name):
@@ -72,7 +72,7 @@ def by_loops(case, layer, x, grid, heads):
     ("name", "grid"),
     [
         pytest.param(name, grid, id=f"{name}-{'x'.join(map(str, grid))}")
-        for name in WITH_STEPS
+        for name in with_steps()
         for grid in CASES[name].grids
     ],
 )
@@ -84,7 +84,7 @@ def test_equals_its_index_sets_written_as_loops(name, grid):
 
 
 @pytest.mark.parametrize("heads", [2, 6])
-@pytest.mark.parametrize("name", WITH_STEPS)
+@pytest.mark.parametrize("name", with_steps())
 def test_equals_the_loops_for_other_numbers_of_heads(name, heads):
     case = CASES[name]
     grid, layer = Grid(2, 2, 2), case.layer(heads=heads)

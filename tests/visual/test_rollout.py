@@ -9,7 +9,7 @@ import torch
 
 from lit_video.attention import Grid, Mixing, MixingPlan
 from lit_video.visual.routing import record, route
-from tests.attention.scheme_cases import CASES, WITH_STEPS, close, randomised
+from tests.attention.scheme_cases import CASES, close, randomised, with_steps
 from tests.attention.test_scheme_gradients import seen
 from tests.attention.test_scheme_oracles import linear, norm, projected, step_by_loops
 
@@ -88,7 +88,7 @@ def by_loops(case, layers, x, grid, heads):
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("name", WITH_STEPS)
+@pytest.mark.parametrize("name", with_steps())
 def test_equals_the_product_over_index_sets_written_as_loops(name, layers):
     case = CASES[name]
     grid = Grid(2, 2, 2) if layers == 2 else case.grid
@@ -101,7 +101,7 @@ def test_equals_the_product_over_index_sets_written_as_loops(name, layers):
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("name", WITH_STEPS)
+@pytest.mark.parametrize("name", with_steps())
 def test_reaches_exactly_what_gradients_reach(name, layers):
     case = CASES[name]
     grid = Grid(2, 2, 2) if case.even else Grid(4, 2, 2)

@@ -1,0 +1,35 @@
+"""docs/architecture.md tells the truth: its picture is the contract's, its walks name files and definitions."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PATHS = re.findall(r"`((?:lit_video|tests|experiments|benchmarks)/[a-z\d_/.]*)`", PAGE)
+STEPS = re.findall(r"`(lit_video/[\w/]+\.py)`:\s+`(\w+)`", PAGE)
+
+
+def test_the_picture_is_that_of_the_contract():
+    command = [sys.executable, ROOT / "benchmarks" / "structure.py", "--picture"]
+    drawn = subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8").stdout
+    assert f"```\n{drawn}```" in PAGE
+
+
+def test_the_walks_were_found():
+    assert len(STEPS) >= 30
+
+
+@pytest.mark.parametrize(("file", "name"), sorted(set(STEPS)))
+def test_a_step_of_a_walk_is_where_the_page_says(file, name):
+    defined = ast.parse((ROOT / file).read_text(encoding="utf-8")).body
+    assert name in {getattr(node, "name", None) for node in defined}
+
+
+@pytest.mark.parametrize("path", sorted(set(PATHS)))
+def test_paths_exist(path):
+    assert (ROOT / path).exists()
