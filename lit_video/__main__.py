@@ -89,7 +89,7 @@ def main(argv: list[str]) -> int:
     try:
         return _dispatch(argv)
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {error.on_command_line}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         return 141

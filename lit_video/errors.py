@@ -1,5 +1,28 @@
-"""The one error that users see: what is wrong, where, what to do."""
+"""The errors that users see: what is wrong, where, what to do."""
 
 
 class UserError(Exception):
     """A mistake of the user's, told in one line; the command line prints it without a traceback and exits with 2."""
+
+    @property
+    def on_command_line(self) -> str:
+        """The line as commands print it."""
+        return str(self)
+
+
+class OptionError(UserError):
+    """A wrong argument of a function; a command calls it by its flag.
+
+    Args:
+        options: its name, or several with commas.
+        reason: what is wrong with it.
+    """
+
+    def __init__(self, options: str, reason: object) -> None:
+        super().__init__(f"{options}: {reason}")
+
+    @property
+    def on_command_line(self) -> str:
+        """With the names as flags."""
+        options, reason = str(self).split(": ", 1)
+        return f"{', '.join(f'--{option}' for option in options.split(', '))}: {reason}"

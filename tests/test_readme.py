@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from lit_video.__main__ import main
+from lit_video.commands.arguments import parse_request
 from lit_video.training.cli import CheckCLI
-from lit_video.training.request import parse_request
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

@@ -1,13 +1,18 @@
-"""The ``attention`` command: its arguments, checked before anything heavy is loaded. Imports no torch by itself."""
+"""The ``attention`` command: what a model looks at, as a picture. Imports no torch by itself."""
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentTypeError, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from lit_video.commands.parser import Parser, check_file, writing
 from lit_video.errors import UserError
-from lit_video.utils.parser import Parser, check_file
 from lit_video.visual.formats import FIGURES, MOVING, STILL
+
+if TYPE_CHECKING:
+    from lit_video.modules import VideoClassifier
 
 DESCRIPTION = """Where a trained model looks in a video: attention rollout from what is classified back to the patches
 of every frame, in the centre view of the video. As a picture (.png), or moving (.gif, .mp4). With --heads, of an X-ViT:
@@ -20,13 +25,55 @@ def attention(argv: list[str]) -> int:
     known = _parser().parse_intermixed_args(argv)
     known.output = known.output or Path("heads.png" if known.heads else "attention.png")
     check(known)
-    if known.heads:
-        from lit_video.visual.heads_picture import draw_heads
+    _draw_heads(known) if known.heads else _draw_maps(known)
+    print(f"wrote {known.output}", file=sys.stderr)
+    return 0
 
-        return draw_heads(known)
-    from lit_video.visual.attention_maps import draw_attention  # torch takes its seconds only now
 
-    return draw_attention(known)
+def _draw_maps(known: Namespace) -> None:
+    from lit_video.utils.files import write_bytes  # torch takes its seconds only now
+    from lit_video.visual.attention_maps import attention_maps
+    from lit_video.visual.attention_picture import moving, picture
+    from lit_video.visual.moving_picture import encoded
+
+    maps = attention_maps(known.ckpt, known.video, known.token, known.layers == "last", known.device)
+    ending = known.output.suffix.lower()
+    content = encoded(moving(maps), ending) if ending in MOVING else picture(maps)
+    with writing("--output", known.output):
+        write_bytes(known.output, content)
+
+
+def _draw_heads(known: Namespace) -> None:
+    from lit_video.utils.figures import plt, run_name
+    from lit_video.visual.heads_picture import heads_figure
+
+    name = str(run_name(known.ckpt) if known.ckpt else f"{known.config[0]}: row {known.row}")
+    model = _model(known)
+    try:
+        figure = heads_figure(model, name)
+    except ValueError as error:
+        raise UserError(f"--heads: {error}") from error
+    with writing("--output", known.output):
+        figure.savefig(known.output, dpi=150)
+    plt.close(figure)
+
+
+def _model(known: Namespace) -> VideoClassifier:
+    """The model of the checkpoint, or of the row of the table, that one without weights.
+
+    Raises:
+        UserError: there is none, or a setting is wrong.
+    """
+    if known.ckpt is not None:
+        from lit_video.inference.checkpoints import load_model
+        from lit_video.modules import VideoClassifier
+
+        return load_model(VideoClassifier, known.ckpt)
+    from lit_video.training.request import build_request
+    from lit_video.training.run import build_row
+
+    request = build_request(known.config, known.row)
+    return build_row(request, request.rows[0], 0).model
 
 
 def _parser() -> Parser:

@@ -17,11 +17,11 @@ from lit_video.benchmark.clip_decoders import ClipDecoder, clip_decoders, cut, s
 from lit_video.benchmark.data_loaders import BATCH, FRAMES, LOADERS, loader_row
 from lit_video.benchmark.data_report import render
 from lit_video.benchmark.sample_videos import KINDS, make_videos
+from lit_video.commands.parser import Parser
 from lit_video.datamodules.folder import EXTENSIONS
 from lit_video.errors import UserError
 from lit_video.utils.environment import commit, device_name, versions
 from lit_video.utils.figures import check_picture
-from lit_video.utils.parser import Parser
 from lit_video.video.decoding import DecodeError, frame_table
 
 SAMPLINGS = ("stride 8", "stride 32", "whole")

@@ -14,11 +14,11 @@ from torch import Tensor
 
 from lit_video.benchmark.models import CLASSES, BenchmarkModel, Clip, build, largest_difference
 from lit_video.benchmark.timing import interleaved, peak_memory
+from lit_video.commands.parser import Parser
 from lit_video.costs.count import count
 from lit_video.network.vit import SIZES
 from lit_video.utils.environment import commit, device_name, versions
 from lit_video.utils.figures import check_picture
-from lit_video.utils.parser import Parser
 from lit_video.utils.text_tables import text_table
 
 MATMUL = "matrix product"

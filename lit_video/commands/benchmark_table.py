@@ -10,15 +10,16 @@ from typing import Any
 import torch
 
 from lit_video.benchmark.timing import interleaved
+from lit_video.commands.arguments import parse_request
+from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.tables.table import Row
 from lit_video.tables.throughput import FILE, PAPERS
 from lit_video.training.cli import BuildCLI
-from lit_video.training.request import Request, parse_request
+from lit_video.training.request import Request
 from lit_video.training.run import build_row
 from lit_video.utils.environment import commit, device_name, versions
 from lit_video.utils.files import write_atomically
-from lit_video.utils.parser import Parser
 from lit_video.utils.text_tables import text_table
 
 

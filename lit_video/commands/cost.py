@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lit_video.commands.arguments import parse_request
+from lit_video.commands.parser import Parser
 from lit_video.costs.count import count
 from lit_video.costs.published import Published, agrees, published, value
-from lit_video.training.request import parse_request
 from lit_video.utils.figures import check_picture
-from lit_video.utils.parser import Parser
 from lit_video.utils.text_tables import text_table
 from lit_video.video.batch import outputs
 

@@ -9,11 +9,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import Table
 from lit_video.utils.files import write_atomically
-from lit_video.utils.parser import Parser
 from lit_video.utils.wandb_login import has_key
 
 if TYPE_CHECKING:

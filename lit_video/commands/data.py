@@ -7,8 +7,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
-from lit_video.utils.parser import Parser
 
 if TYPE_CHECKING:
     from lit_video.datamodules.inspection.summary import DatasetSummary

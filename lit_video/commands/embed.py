@@ -1,13 +1,24 @@
-"""The ``embed`` command: its arguments, checked before anything heavy is loaded. Imports no torch by itself."""
+"""The ``embed`` command: features of videos in the plane, as a picture and a table. Imports no torch by itself."""
 
 from __future__ import annotations
 
+import sys
+from argparse import Namespace
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from lit_video.commands.arguments import add_evaluation, evaluation
+from lit_video.commands.parser import Parser, check_file, ending, natural
 from lit_video.errors import UserError
-from lit_video.inference.options import add_evaluation
-from lit_video.utils.parser import Parser, check_file, ending, natural
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from lit_video.inference.checkpoints import TrainedModel
+    from lit_video.video.clips import VideoRecord
 
 DESCRIPTION = """What enters the classifier's last layer, brought into the plane so that neighbours stay neighbours, and
 coloured by class. Without videos those of the run's own test split (config.yaml beside the checkpoint); of your own
@@ -15,16 +26,100 @@ videos the class is the name of their folder."""
 
 
 def embed(argv: list[str]) -> int:
-    """Draw features; returns the exit status."""
+    """Draw features; 1 if a video could not be read."""
     known = _parser().parse_intermixed_args(argv)
     check_file("--output", known.output)
     if known.csv:
         check_file("--csv", known.csv)
     if known.method == "umap" and find_spec("umap") is None:
         raise UserError("--method umap: umap-learn is not installed; pip install 'lit_video[umap]', or take tsne")
-    from lit_video.visual.embedding import draw_features  # torch takes its seconds only now
+    return _embed(known)
 
-    return draw_features(known)
+
+def _embed(known: Namespace) -> int:
+    from lit_video.inference.checkpoints import load_trained_model  # torch takes its seconds only now
+    from lit_video.inference.predict import compute
+    from lit_video.visual.projection import project, require_enough
+
+    trained = load_trained_model(known.ckpt)
+    records, classes = _labelled(known, trained)
+    require_enough(len(records), "found")
+    outputs = compute(trained, records, evaluation(known))
+    read = [(str(r.path), name) for r, name in zip(records, classes, strict=True) if r.path not in outputs.broken]
+    for path, reason in outputs.broken.items():
+        print(f"{path}: {reason}", file=sys.stderr)
+    require_enough(len(read), "could be read")
+    _write(known, project(outputs.features.numpy(), known.method, known.seed), read)
+    return 1 if outputs.broken else 0
+
+
+def _labelled(known: Namespace, trained: TrainedModel) -> tuple[list[VideoRecord], list[str]]:
+    """The videos asked for, and the names of their classes."""
+    from lit_video.inference.predict import find_videos, unlabelled
+
+    if known.videos:
+        paths = find_videos(known.videos)
+        return unlabelled(paths), [path.resolve().parent.name for path in paths]
+    records = test_split(known.ckpt.parent / "config.yaml")
+    return records, class_of(records, trained.class_names, known.task)
+
+
+def test_split(config: Path) -> list[VideoRecord]:
+    """The test videos of a run's own data set.
+
+    Raises:
+        UserError: the run's configuration, or its data, is not there.
+    """
+    if not config.is_file():
+        raise UserError(f"{config}: no such file; give videos, or the last.ckpt in its run's folder")
+    from lit_video.training.cli import CheckCLI, user_errors
+
+    with user_errors(lambda key: str(config)):
+        data = CheckCLI(["--config", str(config)]).datamodule
+        data.prepare_data()
+        data.check()
+        return data.records("test")
+
+
+def class_of(records: Iterable[VideoRecord], names: list[str] | dict[str, list[str]], task: str | None) -> list[str]:
+    """Name of every video's class, in one task if there are several.
+
+    Raises:
+        UserError: there is no such task.
+    """
+    if not isinstance(names, dict):
+        if task is not None:
+            raise UserError(f"--task {task}: the model has one task only; leave the flag out")
+        return [names[label] for record in records if isinstance(label := record.label, int)]
+    if task is not None and task not in names:
+        raise UserError(f"--task {task}: the model's tasks are {', '.join(names)}")
+    which = list(names).index(task) if task else 0
+    of_task = list(names.values())[which]
+    return [of_task[label[which]] for record in records if isinstance(label := record.label, tuple)]
+
+
+def _write(known: Namespace, places: NDArray[np.float64], read: Sequence[tuple[str, str]]) -> None:
+    """Write the picture, and the table if asked for.
+
+    Raises:
+        UserError: a file cannot be written.
+    """
+    from lit_video.utils.figures import run_name
+    from lit_video.utils.files import write_bytes, write_table
+    from lit_video.visual.projection_picture import scatter
+
+    name = {"tsne": "t-SNE", "umap": "UMAP"}[known.method]
+    title = f"{name} of the features of {len(read)} videos\n{run_name(known.ckpt)}"
+    content = scatter(places, [label for _, label in read], title, known.output.suffix.lower().removeprefix("."))
+    rows = [(path, label, f"{x:.6g}", f"{y:.6g}") for (path, label), (x, y) in zip(read, places.tolist(), strict=True)]
+    try:
+        write_bytes(known.output, content)
+        if known.csv:
+            write_table(known.csv, [("path", "class", "x", "y"), *rows])
+    except OSError as error:
+        raise UserError(f"{error.filename}: {error.strerror}") from error
+    for path in filter(None, (known.output, known.csv)):
+        print(f"wrote {path}", file=sys.stderr)
 
 
 def _parser() -> Parser:

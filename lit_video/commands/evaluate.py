@@ -8,9 +8,9 @@ import zipfile
 from pathlib import Path
 from typing import get_args
 
+from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.training.cli import VideoCLI, refuse_ignored, show, user_errors
-from lit_video.utils.parser import Parser
 from lit_video.video.clips import Order
 
 

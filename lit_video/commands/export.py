@@ -11,12 +11,12 @@ from typing import Any
 from safetensors.torch import save_file
 from torch import Tensor
 
+from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.inference.checkpoints import load_model
 from lit_video.modules import TimeSformer, VideoClassifier, ViViT
 from lit_video.network.pretrained.hugging_face import export_hf_timesformer, export_hf_vivit
 from lit_video.network.vit import SIZES, ViTSize
-from lit_video.utils.parser import Parser
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def export(argv: list[str]) -> int:
     parser.add_argument("--output", "-o", type=Path, required=True, help="folder to write")
     known = parser.parse_args(argv)
     target = TARGETS[known.to]
-    model = load_model(target.family, known.ckpt_path, "--ckpt_path")
+    model = load_model(target.family, known.ckpt_path, "ckpt_path")
     try:
         if isinstance(model.num_classes, dict):
             raise ValueError("classes of transformers have one head, this model has several")

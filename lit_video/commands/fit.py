@@ -5,11 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from lit_video.commands.arguments import parse_request
 from lit_video.errors import UserError
 from lit_video.tables.rendering import render
 from lit_video.tables.results import read_result
 from lit_video.tables.summary import summary
-from lit_video.training.request import Request, parse_request
+from lit_video.training.request import Request
 
 
 def fit(argv: list[str]) -> int:

@@ -1,11 +1,18 @@
-"""The ``predict`` command: its arguments, checked before anything heavy is loaded. Imports no torch by itself."""
+"""The ``predict`` command: names and probabilities for the user's own videos. Imports no torch by itself."""
 
 from __future__ import annotations
 
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from lit_video.inference.options import add_evaluation
-from lit_video.utils.parser import Parser, check_file, ending, positive
+from lit_video.commands.arguments import add_evaluation, evaluation
+from lit_video.commands.parser import Parser, check_file, ending, positive
+
+if TYPE_CHECKING:
+    from lit_video.inference.ranking import RankedVideo
 
 DESCRIPTION = """Names and probabilities for your own videos. The checkpoint of a run is all it takes: it holds the
 names of the classes and how clips are made. A video that cannot be read is listed with the reason, the others are
@@ -13,14 +20,50 @@ predicted, and the exit status is 1."""
 
 
 def predict(argv: list[str]) -> int:
-    """Print predictions, write those files that are asked for; returns the exit status."""
+    """Print predictions, write those files that are asked for; 1 if a video could not be read."""
     known = _parser().parse_intermixed_args(argv)
     for flag, path in (("--output", known.output), ("--features", known.features)):
         if path is not None:
             check_file(flag, path)
-    from lit_video.inference.predict import run  # torch takes its seconds only now
+    return _predict(known)
 
-    return run(known)
+
+def _predict(known: Namespace) -> int:
+    from lit_video.inference import predict as api  # torch takes its seconds only now
+    from lit_video.inference.overlay import drawn_paths
+    from lit_video.inference.ranking import print_table, write_features, write_ranking
+
+    paths = api.find_videos(known.videos)
+    targets = drawn_paths(known.draw, paths) if known.draw else {}
+    found = api.predict(known.ckpt, paths, known.top, evaluation(known))
+    if found.ranked:
+        print_table(found.ranked)
+    if known.output:
+        write_ranking(known.output, found.ranked, found.broken)
+    if known.features:
+        write_features(known.features, found.paths, found.features, found.logits, found.class_names)
+    broken = found.broken | dict(_draw_all(found.ranked, targets))
+    for path, reason in broken.items():
+        print(f"{path}: {reason}", file=sys.stderr)
+    if broken:
+        print(f"{len(broken)} of {len(paths)} videos could not be read", file=sys.stderr)
+    return 1 if broken else 0
+
+
+def _draw_all(found: Sequence[RankedVideo], targets: Mapping[Path, Path]) -> Iterator[tuple[Path, str]]:
+    """Write the videos with their predictions; yields those that cannot be decoded to their end, with the reason."""
+    from rich.console import Console
+    from rich.progress import track
+
+    from lit_video.inference.overlay import draw
+    from lit_video.video.decoding import DecodeError
+
+    todo = [one for one in found if one.path in targets]
+    for one in track(todo, "Drawing", console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()):
+        try:
+            draw(one.path, targets[one.path], one.lines())
+        except DecodeError as error:
+            yield one.path, str(error).removeprefix(f"{one.path}: ")
 
 
 def _parser() -> Parser:

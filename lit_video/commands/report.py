@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import lit_video
+from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.utils.files import write_bytes
-from lit_video.utils.parser import Parser
 
 
 def report(argv: list[str]) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.reports.markdown import page
 from lit_video.utils.files import write_atomically
-from lit_video.utils.parser import Parser
 
 
 def reproduce(argv: list[str]) -> int:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from lit_video.commands.arguments import seed_list, table_parser
 from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import render
 from lit_video.tables.summary import summary
-from lit_video.training.request import seed_list, table_parser
 
 
 def print_table(argv: list[str]) -> int:

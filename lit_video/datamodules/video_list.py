@@ -1,27 +1,26 @@
-"""Videos without labels, on the evaluation path of the data set that a model was trained on."""
+"""Any videos, on the evaluation path of the data set that a model was trained on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from lit_video.datamodules.base import Split, VideoDataModule
 from lit_video.video.clips import VideoRecord
 
 
-class OwnVideos(VideoDataModule):
-    """Any videos; their labels, all 0, mean nothing.
+class VideoList(VideoDataModule):
+    """Videos of whatever origin; one without a label is a record with label 0, which means nothing.
 
     Args:
-        paths: the videos, in the order in which batches number them.
+        listed: the videos, in the order in which batches number them.
         **kwargs: see :class:`VideoDataModule`.
     """
 
-    def __init__(self, paths: Sequence[Path], **kwargs: Any) -> None:
+    def __init__(self, listed: Sequence[VideoRecord], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.paths = paths
+        self.listed = list(listed)
 
     def records(self, split: Split) -> list[VideoRecord]:
         """Every video, in any split."""
-        return [VideoRecord(path, 0) for path in self.paths]
+        return self.listed

@@ -11,7 +11,7 @@ from zipfile import is_zipfile
 
 import torch
 
-from lit_video.errors import UserError
+from lit_video.errors import OptionError
 from lit_video.modules import VideoClassifier
 from lit_video.modules.classifier import CHECKPOINT_KEY
 from lit_video.modules.optimization import Optimization
@@ -38,56 +38,60 @@ class TrainedModel:
     settings: dict[str, Any]
 
 
-def load_trained_model(path: Path, flag: str = "--ckpt") -> TrainedModel:
+def load_trained_model(path: Path, option: str = "ckpt") -> TrainedModel:
     """A run's checkpoint, without its configuration and its data.
 
     Raises:
         UserError: the file does not exist, is damaged, is no checkpoint of ours, or too old to hold class names.
     """
-    checkpoint = read_checkpoint(path, flag)
-    passport = checkpoint.get(CHECKPOINT_KEY)
-    if passport is None and str(checkpoint["hyper_parameters"].get("_class_path")).startswith("lit_video."):
-        raise UserError(f"{flag}: {path} has no class names: it was made by an older lit_video; train the model again")
-    if passport is None:
-        raise UserError(f"{flag}: {path} has no class names: it is another program's, or made without a data module")
-    model = build_model(checkpoint, VideoClassifier, path, flag)
+    checkpoint = read_checkpoint(path, option)
+    stored = checkpoint.get(CHECKPOINT_KEY)
+    if stored is None and str(checkpoint["hyper_parameters"].get("_class_path")).startswith("lit_video."):
+        raise OptionError(
+            option, f"{path} has no class names: it was made by an older lit_video; train the model again"
+        )
+    if stored is None:
+        raise OptionError(option, f"{path} has no class names: it is another program's, or made without a data module")
+    model = build_model(checkpoint, VideoClassifier, path, option)
     try:
-        settings = restored_settings(passport["data"])
+        settings = restored_settings(stored["data"])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{flag}: {path} has settings of no data set: {_line(error)}") from error
-    return TrainedModel(model, passport["class_names"], settings)
+        raise OptionError(option, f"{path} has settings of no data set: {_line(error)}") from error
+    return TrainedModel(model, stored["class_names"], settings)
 
 
-def load_model(family: type[VideoClassifier], path: Path, flag: str) -> VideoClassifier:
+def load_model(family: type[VideoClassifier], path: Path, option: str = "ckpt") -> VideoClassifier:
     """A run's checkpoint as a model of a family, on the CPU, in eval mode.
 
     Raises:
         UserError: the file does not exist, is damaged, or is another family's.
     """
-    return build_model(read_checkpoint(path, flag), family, path, flag)
+    return build_model(read_checkpoint(path, option), family, path, option)
 
 
-def read_checkpoint(path: Path, flag: str) -> dict[str, Any]:
+def read_checkpoint(path: Path, option: str) -> dict[str, Any]:
     """The content of a checkpoint; code in it is not run.
 
     Raises:
         UserError: the file does not exist, is damaged, or another program's.
     """
     if not path.is_file():
-        raise UserError(f"{flag}: {path}: no such file; runs keep theirs as last.ckpt")
+        raise OptionError(option, f"{path}: no such file; runs keep theirs as last.ckpt")
     if not is_zipfile(path):
-        raise UserError(f"{flag}: {path} is damaged, or no checkpoint of lit_video")
+        raise OptionError(option, f"{path} is damaged, or no checkpoint of lit_video")
     try:
         with torch.serialization.safe_globals(list(PARTS.values())):
             checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except (RuntimeError, pickle.UnpicklingError, EOFError, OSError, ValueError, KeyError) as error:
-        raise UserError(f"{flag}: {path} is damaged, or no checkpoint of lit_video: {_line(error)}") from error
+        raise OptionError(option, f"{path} is damaged, or no checkpoint of lit_video: {_line(error)}") from error
     if not isinstance(checkpoint, dict) or not {"state_dict", "hyper_parameters"} <= checkpoint.keys():
-        raise UserError(f"{flag}: {path} is no checkpoint of lit_video: it has no state_dict with hyper_parameters")
+        raise OptionError(option, f"{path} is no checkpoint of lit_video: it has no state_dict with hyper_parameters")
     return checkpoint
 
 
-def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], path: Path, flag: str) -> VideoClassifier:
+def build_model(
+    checkpoint: Mapping[str, Any], family: type[VideoClassifier], path: Path, option: str
+) -> VideoClassifier:
     """The model that a checkpoint describes, with its weights; nothing that it names is imported.
 
     Raises:
@@ -100,7 +104,7 @@ def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], pa
         model = kind(**{name: _part(name, value) for name, value in settings.items() if not name.startswith("_")})
         model.load_state_dict(checkpoint["state_dict"])
     except Exception as error:  # of constructors, of torch
-        raise UserError(f"{flag}: {path} is no checkpoint of a {family.__name__}: {_line(error)}") from error
+        raise OptionError(option, f"{path} is no checkpoint of a {family.__name__}: {_line(error)}") from error
     return model.eval()
 
 

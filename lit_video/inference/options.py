@@ -1,14 +1,41 @@
-"""Arguments that say how videos are put through a model."""
+"""How videos are put through a model. Imports no torch."""
 
 from __future__ import annotations
 
-from lit_video.utils.parser import Parser, natural, positive
+from dataclasses import dataclass
+from typing import Literal
+
+from lit_video.errors import OptionError
 
 
-def add_evaluation(parser: Parser) -> None:
-    """The arguments that say how videos are put through a model."""
-    parser.add_argument("--clips", type=positive, metavar="N", help="views in time (default: as tested in training)")
-    parser.add_argument("--crops", type=positive, metavar="M", help="views in space of each (likewise)")
-    parser.add_argument("--device", choices=["cpu", "cuda"], help="default: cuda where there is one")
-    parser.add_argument("--batch", type=positive, default=8, metavar="B", help="clips at a time (default 8)")
-    parser.add_argument("--workers", type=natural, default=2, metavar="W", help="processes that decode (default 2)")
+@dataclass(frozen=True)
+class Evaluation:
+    """How videos are put through a model.
+
+    Args:
+        clips: views in time of a video; ``None`` for as many as the model was tested on in training.
+        crops: views in space of each, likewise.
+        batch: clips at a time.
+        workers: processes that decode; 0 decodes in this one.
+        device: ``None`` for a GPU where there is one.
+        progress: show a bar, if this is a terminal.
+
+    Raises:
+        UserError: a number is too small, or there is no such device.
+    """
+
+    clips: int | None = None
+    crops: int | None = None
+    batch: int = 8
+    workers: int = 2
+    device: Literal["cpu", "cuda"] | None = None
+    progress: bool = False
+
+    def __post_init__(self) -> None:
+        """Check every value."""
+        for name, least in {"clips": 1, "crops": 1, "batch": 1, "workers": 0}.items():
+            number = getattr(self, name)
+            if number is not None and number < least:
+                raise OptionError(name, f"is {number}, expected a whole number from {least}")
+        if self.device not in (None, "cpu", "cuda"):
+            raise OptionError("device", f"is {self.device}, expected cpu or cuda")

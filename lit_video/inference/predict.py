@@ -1,31 +1,29 @@
-"""What ``predict`` does: videos through the evaluation path of the data set that the model was trained on."""
+"""Videos through the evaluation path of the data set that a model was trained on: logits, features, names."""
 
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from rich.console import Console
-from rich.progress import Progress, track
+from rich.progress import Progress
 from torch import Tensor
 
 from lit_video.datamodules.folder import EXTENSIONS
-from lit_video.datamodules.video_list import OwnVideos
-from lit_video.errors import UserError
+from lit_video.datamodules.video_list import VideoList
+from lit_video.errors import OptionError, UserError
 from lit_video.inference.checkpoints import TrainedModel, load_trained_model
-from lit_video.inference.overlay import draw, drawn_paths
-from lit_video.inference.ranking import RankedVideo, predictions, print_table, write_features, write_ranking
+from lit_video.inference.options import Evaluation
+from lit_video.inference.ranking import RankedVideo, ranked_videos
 from lit_video.network.head import head_inputs
-from lit_video.video.decoding import DecodeError
+from lit_video.video.clips import VideoRecord
 
-Videos = TypeVar("Videos", bound=OwnVideos)
+Paths = str | Path | Sequence[str | Path]
 
 
 @dataclass(frozen=True)
@@ -33,52 +31,61 @@ class VideoOutputs:
     """What a model makes of videos, the views of each averaged.
 
     Args:
-        logits: ``(videos, classes)``, of those that could be read.
+        paths: of the videos that could be read.
+        logits: ``(videos, classes)``, of several tasks side by side.
         features: ``(videos, d)``, what enters the linear head.
-        paths: of these videos.
+        class_names: by class number, of each task if there are several.
         broken: why the others could not be read.
     """
 
+    paths: list[Path]
     logits: Tensor
     features: Tensor
-    paths: list[Path]
+    class_names: list[str] | dict[str, list[str]]
     broken: dict[Path, str]
 
 
-def run(asked: Namespace) -> int:
-    """Predict what the command line asks for (see ``predict --help``); 1 if a video could not be read.
+@dataclass(frozen=True)
+class VideoPredictions(VideoOutputs):
+    """What a model says about videos.
+
+    Args:
+        ranked: the likeliest classes of each of ``paths``.
+    """
+
+    ranked: list[RankedVideo]
+
+
+def predict(ckpt: str | Path, videos: Paths, top: int = 5, evaluation: Evaluation | None = None) -> VideoPredictions:
+    """Name what videos show.
+
+    Args:
+        ckpt: a run's ``last.ckpt``; it holds the names of the classes and how clips are made.
+        videos: files, folders (all videos below them) and patterns.
+        top: classes to name of each video.
+        evaluation: views, batches and device; ``None`` for the usual ones.
 
     Raises:
-        UserError: a flag, a path or the checkpoint is wrong.
+        UserError: an argument or the checkpoint is wrong, or there is no video. One that cannot be read is no error:
+            see ``broken``.
     """
-    paths = find_videos(asked.videos)
-    targets = drawn_paths(asked.draw, paths) if asked.draw else {}
-    trained = load_trained_model(asked.ckpt)
-    data = own_videos(trained, paths, asked)
-    outputs = compute(trained, data, device(asked.device))
-    found = predictions(outputs.paths, outputs.logits, trained.class_names, asked.top)
-    if found:
-        print_table(found)
-    if asked.output:
-        write_ranking(asked.output, found, outputs.broken)
-    if asked.features:
-        write_features(asked.features, outputs.paths, outputs.features, outputs.logits, trained.class_names)
-    broken = outputs.broken | dict(draw_all(found, targets))
-    for path, reason in broken.items():
-        print(f"{path}: {reason}", file=sys.stderr)
-    if broken:
-        print(f"{len(broken)} of {len(paths)} videos could not be read", file=sys.stderr)
-    return 1 if broken else 0
+    if top < 1:
+        raise OptionError("top", f"is {top}, expected a whole number from 1")
+    evaluation, records = evaluation or Evaluation(), unlabelled(find_videos(videos))
+    outputs = compute(load_trained_model(Path(ckpt)), records, evaluation)
+    return VideoPredictions(
+        **vars(outputs), ranked=ranked_videos(outputs.paths, outputs.logits, outputs.class_names, top)
+    )
 
 
-def find_videos(asked: Sequence[str]) -> list[Path]:
+def find_videos(asked: Paths) -> list[Path]:
     """Videos by path, by folder (all below it, by their ending) and by pattern, each once.
 
     Raises:
         UserError: there is none.
     """
     found: dict[Path, None] = {}
-    for text in asked:
+    for text in map(str, [asked] if isinstance(asked, str | Path) else asked):
         if not Path(text).exists() and not has_magic(text):
             raise UserError(f"{text}: no such file or folder")
         places = [Path(text)] if Path(text).exists() else [Path(p) for p in sorted(glob(text, recursive=True))]
@@ -93,59 +100,61 @@ def _below(folder: Path) -> list[Path]:
     return sorted(p for p in folder.rglob("*") if p.suffix.lower() in EXTENSIONS and p.is_file())
 
 
-def own_videos(trained: TrainedModel, paths: Sequence[Path], asked: Namespace) -> OwnVideos:
-    """The videos, cut as the model's test cuts them, but for the views that are asked for.
+def unlabelled(paths: Sequence[Path]) -> list[VideoRecord]:
+    """Videos as records, with a label that means nothing."""
+    return [VideoRecord(path, 0) for path in paths]
+
+
+def video_list(trained: TrainedModel, records: Sequence[VideoRecord], evaluation: Evaluation) -> VideoList:
+    """Videos on the evaluation path of the model's data set, but for the views that are asked for.
 
     Raises:
         UserError: the sampling cannot give these views.
     """
-    return evaluated(partial(OwnVideos, paths), trained, asked)
-
-
-def evaluated(build: Callable[..., Videos], trained: TrainedModel, asked: Namespace) -> Videos:
-    """A data set on the evaluation path of the model's, but for the views that are asked for.
-
-    Raises:
-        UserError: the sampling cannot give these views.
-    """
-    views = {"test_clips": asked.clips, "test_crops": asked.crops}
+    views = {"test_clips": evaluation.clips, "test_crops": evaluation.crops}
     settings = trained.settings | {name: count for name, count in views.items() if count}
+    loading: dict[str, Any] = {"batch_size": evaluation.batch, "num_workers": evaluation.workers, "broken": "report"}
     try:
-        return build(**settings, batch_size=asked.batch, num_workers=asked.workers, broken="report")
+        return VideoList(records, **settings, **loading)
     except ValueError as error:
-        raise UserError(f"--clips, --crops: {error}") from error
+        raise OptionError("clips, crops", error) from error
 
 
-def device(asked: str | None) -> torch.device:
+def choose_device(asked: str | None) -> torch.device:
     """The device that is asked for, else the best there is.
 
     Raises:
         UserError: there is no GPU.
     """
     if asked == "cuda" and not torch.cuda.is_available():
-        raise UserError("--device cuda: PyTorch finds no GPU here; leave the flag out")
+        raise OptionError("device cuda", "PyTorch finds no GPU here; leave the flag out")
     return torch.device(asked or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
-def compute(trained: TrainedModel, data: OwnVideos, on: torch.device) -> VideoOutputs:
-    """Logits and features of every video that can be read in all its views."""
-    model = trained.model.to(on)
+def compute(trained: TrainedModel, records: Sequence[VideoRecord], evaluation: Evaluation) -> VideoOutputs:
+    """Logits and features of every video that can be read in all its views.
+
+    Raises:
+        UserError: the sampling cannot give the views that are asked for, or there is no such device.
+    """
+    data, on = video_list(trained, records, evaluation), choose_device(evaluation.device)
+    model, paths = trained.model.to(on), [record.path for record in records]
     broken: dict[Path, str] = {}
     logits, features, seen = [], [], []
-    for raw in _progress(data):
+    for raw in _batches(data, evaluation.progress):
         of_video = raw["video"].tolist()
-        broken |= {data.paths[v]: reason for v, reason in zip(of_video, raw["broken"], strict=True) if reason}
+        broken |= {paths[v]: reason for v, reason in zip(of_video, raw["broken"], strict=True) if reason}
         batch = data.on_after_batch_transfer({k: v.to(on) if isinstance(v, Tensor) else v for k, v in raw.items()}, 0)
         with torch.inference_mode(), head_inputs(model.network) as inputs:
             logits.append(model(batch["clip"]).float().cpu())
         features.append(inputs[0].float().cpu())
         seen.append(raw["video"].repeat_interleave(raw["clip"].shape[1]))
     videos = torch.cat(seen)
-    read = [v for v, path in enumerate(data.paths) if path not in broken]
-    means = [_mean(torch.cat(rows), videos, len(data.paths))[read] for rows in (logits, features)]
+    read = [v for v, path in enumerate(paths) if path not in broken]
+    means = [_mean(torch.cat(rows), videos, len(paths))[read] for rows in (logits, features)]
     # a reason begins with the path, which whoever prints it says anyway
     reasons = {path: reason.removeprefix(f"{path}: ") for path, reason in broken.items()}
-    return VideoOutputs(means[0], means[1], [data.paths[v] for v in read], reasons)
+    return VideoOutputs([paths[v] for v in read], means[0], means[1], trained.class_names, reasons)
 
 
 def _mean(rows: Tensor, of: Tensor, count: int) -> Tensor:
@@ -153,21 +162,11 @@ def _mean(rows: Tensor, of: Tensor, count: int) -> Tensor:
     return torch.zeros(count, rows.shape[1]).index_add_(0, of, rows) / (len(of) // count)
 
 
-def _progress(data: OwnVideos) -> Iterator[dict[str, Any]]:
-    """Batches, with a bar over videos on a terminal."""
-    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("Predicting", total=len(data.paths))
+def _batches(data: VideoList, progress: bool) -> Iterator[dict[str, Any]]:
+    """Batches, with a bar over videos if asked for, on a terminal."""
+    shown = progress and sys.stderr.isatty()
+    with Progress(console=Console(stderr=True), transient=True, disable=not shown) as bar:
+        task = bar.add_task("Predicting", total=len(data.listed))
         for raw in data.test_dataloader():
             yield raw
             bar.advance(task, len(raw["video"]) / data.test_clips)
-
-
-def draw_all(found: Sequence[RankedVideo], targets: dict[Path, Path]) -> Iterator[tuple[Path, str]]:
-    """Write the videos with their predictions; yields those that cannot be decoded to their end, with the reason."""
-    todo = [prediction for prediction in found if prediction.path in targets]
-    bar = track(todo, "Drawing", console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
-    for prediction in bar:
-        try:
-            draw(prediction.path, targets[prediction.path], prediction.lines())
-        except DecodeError as error:
-            yield prediction.path, str(error).removeprefix(f"{prediction.path}: ")

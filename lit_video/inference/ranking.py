@@ -51,7 +51,7 @@ class RankedVideo:
         return [f"{n} %  {one.name}" for n, one in zip(figures, list(self.ranked.values())[-1], strict=True)]
 
 
-def predictions(paths: Sequence[Path], logits: Tensor, class_names: ClassNames, top: int) -> list[RankedVideo]:
+def ranked_videos(paths: Sequence[Path], logits: Tensor, class_names: ClassNames, top: int) -> list[RankedVideo]:
     """Rank the classes of every video: logits ``(videos, classes)``, the tasks' side by side."""
     names = class_names if isinstance(class_names, dict) else {ONLY_TASK: class_names}
     shares = [share.softmax(1) for share in torch.split(logits, [len(each) for each in names.values()], dim=1)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from typing import Any
 
 import torch
 import yaml
-from jsonargparse import get_loader, set_loader
+from jsonargparse import ArgumentError, get_loader, set_loader
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 
@@ -115,7 +114,7 @@ def user_errors(where: Callable[[str], str]) -> Iterator[None]:
         raise UserError(f"{where(str(error).split(':')[0])}: {error}") from error
     except MisconfigurationException as error:  # of the trainer: a GPU that is not there, say
         raise UserError(f"{where('trainer')}: trainer: {' '.join(str(error).split())}") from error
-    except (argparse.ArgumentError, ValueError, TypeError) as error:
+    except (ArgumentError, ValueError, TypeError) as error:
         if isinstance(error, TypeError) and "lit_video" not in str(error):
             raise
         key, reason = explain(str(error))
@@ -161,6 +160,6 @@ def show(argv: list[str]) -> int:
         VideoCLI(argv, execute=True)
     except SystemExit as stop:
         return int(stop.code or 0)
-    except argparse.ArgumentError as error:
+    except ArgumentError as error:
         raise UserError(": ".join(filter(None, explain(str(error))))) from error
     return 0

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import Row, Table
-from lit_video.utils.parser import Parser
 
 
 @dataclass(frozen=True)
@@ -44,45 +43,31 @@ class Request:
         return f"{', '.join(map(str, self.configs))}: row {row.name}"
 
 
-def table_parser(command: str) -> Parser:
-    """Arguments that name a table, its seeds and where its runs live."""
-    parser = Parser(command, add_help=False)
-    parser.add_argument("--config", "-c", action="append", type=Path, required=True)
-    parser.add_argument("--recipe")
-    parser.add_argument("--seeds")
-    parser.add_argument("--runs", type=Path, default=Path("runs"))
-    return parser
+def build_request(
+    configs: Sequence[Path],
+    row: str | None = None,
+    seeds: Sequence[int] = (0,),
+    runs: Path = Path("runs"),
+    recipe: str | None = None,
+    flags: Sequence[str] = (),
+) -> Request:
+    """Read a table.
 
-
-def parse_request(argv: list[str]) -> Request:
-    """Read the flags of ``fit`` and the table.
-
-    Raises:
-        UserError: a flag, a file or the table is wrong.
-    """
-    parser = table_parser("fit")
-    parser.add_argument("--row")
-    parser.add_argument("--seed_everything", type=int)
-    known, flags = parser.parse_known_args(argv)
-    table = read_table(known.config, known.recipe)
-    rows = [table.row(known.row)] if known.row is not None else table.rows
-    seeds = seed_list(known.seeds) or [known.seed_everything or 0]
-    single = len(rows) == len(seeds) == 1 and (known.row is not None or len(table.rows) == 1)
-    return Request(table, known.config, rows, seeds, known.runs, flags, single)
-
-
-def seed_list(text: str | None) -> list[int] | None:
-    """``0,1,2`` as numbers, each once.
+    Args:
+        configs: the table's file, and those of a scale.
+        row: name or number of one of its rows; ``None`` for all.
+        seeds: of each row.
+        runs: folder of the runs.
+        recipe: of the scale; ``None`` for each family's first.
+        flags: ``--data.X=Y``, other settings.
 
     Raises:
-        UserError: something else.
+        UserError: a file or the table is wrong, or has no such row or recipe.
     """
-    if text is None:
-        return None
-    try:
-        return list(dict.fromkeys(int(part) for part in text.split(",")))
-    except ValueError:
-        raise UserError(f"--seeds {text}: expected numbers with commas, such as 0,1,2") from None
+    table = read_table(list(configs), recipe)
+    rows = [table.row(row)] if row is not None else table.rows
+    single = len(rows) == len(seeds) == 1 and (row is not None or len(table.rows) == 1)
+    return Request(table, list(configs), rows, list(seeds), runs, list(flags), single)
 
 
 def _flag_value(value: object) -> str:

@@ -1,96 +1,87 @@
-"""What ``attention`` does: a video through a trained model, and the attention rollout over its frames."""
+"""A video through a trained model, and where the model looks in it: attention rollout over its frames."""
 
 from __future__ import annotations
 
-import sys
-from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from torch import Tensor
 
-from lit_video.errors import UserError
+from lit_video.errors import OptionError, UserError
 from lit_video.inference.checkpoints import TrainedModel, load_trained_model
-from lit_video.inference.predict import device, find_videos, own_videos
-from lit_video.inference.ranking import RankedVideo, predictions
-from lit_video.modules import VideoClassifier
+from lit_video.inference.options import Evaluation
+from lit_video.inference.predict import choose_device, find_videos, unlabelled, video_list
+from lit_video.inference.ranking import RankedVideo, ranked_videos
 from lit_video.network.transformer import VideoTransformer
-from lit_video.utils.files import write_bytes
-from lit_video.visual.attention_picture import AttentionMaps, moving, picture
-from lit_video.visual.formats import MOVING
-from lit_video.visual.moving_picture import encoded
+from lit_video.video.batch import RawBatch
+from lit_video.visual.attention_picture import AttentionMaps
 from lit_video.visual.rollout import Rollout, rollout, tubelet_frames
 
 
-def draw_attention(asked: Namespace) -> int:
-    """Draw what the command line asks for (see ``attention --help``).
-
-    Raises:
-        UserError: a flag, the video or the checkpoint is wrong, or the model has no attention.
-    """
-    videos = find_videos([asked.video])
-    if len(videos) > 1:
-        raise UserError(f"{asked.video}: {len(videos)} videos; attention is drawn of one")
-    trained = load_trained_model(asked.ckpt)
-    maps = compute_attention_maps(trained, require_attention(trained.model, asked.ckpt), videos[0], asked)
-    if asked.output.suffix.lower() in MOVING:
-        content = encoded(moving(maps), asked.output.suffix.lower())
-    else:
-        content = picture(maps)
-    try:
-        write_bytes(asked.output, content)
-    except OSError as error:
-        raise UserError(f"--output {asked.output}: {error.strerror}") from error
-    print(f"wrote {asked.output}", file=sys.stderr)
-    return 0
-
-
-def require_attention(model: VideoClassifier, path: Path) -> VideoTransformer:
-    """The network, which must have attention.
-
-    Raises:
-        UserError: it has none.
-    """
-    if not isinstance(model.network, VideoTransformer):
-        raise UserError(f"--ckpt: {path} is a {type(model).__name__}, which has no attention that could be drawn")
-    return model.network
-
-
-def subtitle(asked: Namespace) -> str:
-    """What is drawn, in words."""
-    start = "the output" if asked.token is None else "patch {},{},{}".format(*asked.token)
-    return f"attention rollout from {start}" + (", last layer only" if asked.layers == "last" else "")
-
-
-def compute_attention_maps(
-    trained: TrainedModel, network: VideoTransformer, video: Path, asked: Namespace
+def attention_maps(
+    ckpt: str | Path,
+    video: str | Path,
+    token: Sequence[int] | None = None,
+    last_layer: bool = False,
+    device: Literal["cpu", "cuda"] | None = None,
 ) -> AttentionMaps:
-    """The centre view of a video, and the rollout in it.
+    """Where a trained model looks in the centre view of a video.
+
+    Args:
+        ckpt: a run's ``last.ckpt``.
+        video: its file.
+        token: frame, row and column of a patch of the last layer, to follow attention from there instead of from what
+            is classified.
+        last_layer: follow it through the last layer of the encoder only.
+        device: ``None`` for a GPU where there is one.
 
     Raises:
-        UserError: the video cannot be read, or ``--token`` is no patch.
+        UserError: the video cannot be read, the checkpoint is wrong or its model has no attention, or ``token`` is no
+            patch.
     """
-    on = device(asked.device)
-    data = own_videos(trained, [video], Namespace(clips=1, crops=1, batch=1, workers=0))
+    (path,), trained = _one_video(video), load_trained_model(Path(ckpt))
+    if not isinstance(network := trained.model.network, VideoTransformer):
+        family = type(trained.model).__name__
+        raise OptionError("ckpt", f"{ckpt} is a {family}, which has no attention that could be drawn")
+    raw, clip = _centre_view(trained, path, Evaluation(1, 1, 1, 0, device))
+    try:
+        found = rollout(network.to(clip.device), clip, token, last_layer)
+    except ValueError as error:
+        raise OptionError("token" if token else "ckpt", error) from error
+    guess = ranked_videos([path], found.logits.float().cpu(), trained.class_names, top=1)[0]
+    return maps_over_frames(network, found, raw["clip"][0, 0], guess, _subtitle(token, last_layer), token)
+
+
+def _one_video(video: str | Path) -> list[Path]:
+    videos = find_videos(video)
+    if len(videos) > 1:
+        raise UserError(f"{video}: {len(videos)} videos; attention is drawn of one")
+    return videos
+
+
+def _centre_view(trained: TrainedModel, video: Path, evaluation: Evaluation) -> tuple[RawBatch, Tensor]:
+    """The clip as it is read, and as the model takes it, ``(1, 3, t, side, side)``."""
+    on, data = choose_device(evaluation.device), video_list(trained, unlabelled([video]), evaluation)
     (raw,) = data.test_dataloader()
     if raw["broken"][0]:
         raise UserError(raw["broken"][0])
-    clip = data.on_after_batch_transfer(raw, 0)["clip"].to(on)
-    network.to(on)
-    try:
-        found = rollout(network, clip, asked.token, asked.layers == "last")
-    except ValueError as error:
-        raise UserError(f"--token: {error}" if asked.token else f"--ckpt: {error}") from error
-    guess = predictions([video], found.logits.float().cpu(), trained.class_names, top=1)[0]
-    return attention_maps(network, found, raw["clip"][0, 0], guess, subtitle(asked), asked.token)
+    return raw, data.on_after_batch_transfer(raw, 0)["clip"].to(on)
 
 
-def attention_maps(
+def _subtitle(token: Sequence[int] | None, last_layer: bool) -> str:
+    """What is drawn, in words."""
+    start = "the output" if token is None else "patch {},{},{}".format(*token)
+    return f"attention rollout from {start}" + (", last layer only" if last_layer else "")
+
+
+def maps_over_frames(
     network: VideoTransformer,
     found: Rollout,
     frames: Tensor,
     guess: RankedVideo,
     subtitle: str,
-    start: tuple[int, int, int] | None = None,
+    start: Sequence[int] | None = None,
 ) -> AttentionMaps:
     """A rollout beside the frames ``(t, 3, height, width)`` that it was made of, and what they were taken for."""
     best = guess.lines()[0].split("%", 1)
@@ -103,9 +94,9 @@ def attention_maps(
     return AttentionMaps(pixels, numbers, maps[places].numpy(), places, brightest(maps, start), lines)
 
 
-def brightest(maps: Tensor, start: tuple[int, int, int] | None) -> float:
+def brightest(maps: Tensor, start: Sequence[int] | None) -> float:
     """Largest relevance ``(t, h, w)``; but for the patch that it starts from, which keeps most of it by residuals."""
     others = maps.clone()
     if start is not None:
-        others[start] = 0
+        others[tuple(start)] = 0
     return max(float(others.max()), 1e-12)

@@ -1,24 +1,20 @@
-"""``attention --heads``: which frames the channels of every head are read from, in an X-ViT."""
+"""Which frames the channels of every head are read from, in an X-ViT."""
 
 from __future__ import annotations
 
-import sys
-from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from torch import Tensor
 
 from lit_video.attention import LocalWindow, Mixing
-from lit_video.errors import UserError
-from lit_video.inference.checkpoints import load_model
 from lit_video.modules import VideoClassifier, XViT
 from lit_video.network.block import Block
-from lit_video.training.request import parse_request
-from lit_video.utils.figures import plt, run_name
+from lit_video.utils.figures import plt
 from lit_video.visual.channel_sources import channel_offsets
 
 OWN = "#d9d9d9"
@@ -45,14 +41,17 @@ class Layers:
         return f"layer{'s' * (len(self.numbers) > 1)} {which}: {what}"
 
 
-def draw_heads(asked: Namespace) -> int:
-    """Draw what the command line asks for (see ``attention --help``).
+def heads_figure(model: VideoClassifier, name: str) -> Figure:
+    """Which frames the heads of every layer read.
+
+    Args:
+        model: an X-ViT.
+        name: of it, for the title.
 
     Raises:
-        UserError: a flag or the checkpoint is wrong, or the model is no X-ViT with mixing attention.
+        ValueError: another family, or attention to an exact window.
     """
-    name = str(run_name(asked.ckpt) if asked.ckpt else f"{asked.config[0]}: row {asked.row}")
-    groups = layers(model(asked), name)
+    groups = layers(model, name)
     size = (1.2 + 4.2 * len(groups), 1.7 + 0.3 * len(groups[0].offsets))
     figure, axes = plt.subplots(1, len(groups), figsize=size, squeeze=False, layout="constrained")
     for panel, group in zip(axes[0], groups, strict=True):
@@ -61,45 +60,21 @@ def draw_heads(asked: Namespace) -> int:
     handles = [Patch(facecolor=colour(k), edgecolor="black", linewidth=0.5, label=frame_name(k)) for k in seen]
     figure.suptitle(f"Frames that each head's channels are read from\n{name}", fontsize=10)
     figure.legend(handles=handles, loc="outside lower center", ncols=len(seen), fontsize=9, frameon=False)
-    try:
-        figure.savefig(asked.output, dpi=150)
-    except OSError as error:
-        raise UserError(f"--output {asked.output}: {error.strerror}") from error
-    finally:
-        plt.close(figure)
-    print(f"wrote {asked.output}", file=sys.stderr)
-    return 0
-
-
-def model(asked: Namespace) -> VideoClassifier:
-    """The model of the checkpoint, or of the row of the table, that one without weights.
-
-    Raises:
-        UserError: there is none, or a setting is wrong.
-    """
-    if asked.ckpt is not None:
-        return load_model(VideoClassifier, asked.ckpt, "--ckpt")
-    from lit_video.training.run import build_row
-
-    files = [arg for path in asked.config for arg in ("--config", str(path))]
-    request = parse_request([*files, "--row", asked.row])
-    return build_row(request, request.rows[0], 0).model
+    return figure
 
 
 def layers(built: VideoClassifier, name: str) -> list[Layers]:
     """The layers of an X-ViT, those that read alike together.
 
     Raises:
-        UserError: another family, or attention to an exact window.
+        ValueError: another family, or attention to an exact window.
     """
     if not isinstance(built, XViT):
         other = f"{name} is a {type(built).__name__}"
-        raise UserError(f"--heads: {other}; only the heads of an XViT read channels of other frames")
+        raise ValueError(f"{other}; only the heads of an XViT read channels of other frames")
     schemes = [block.scheme for block in built.network.blocks if isinstance(block, Block)]
     if any(isinstance(scheme, LocalWindow) for scheme in schemes):
-        raise UserError(
-            f"--heads: {name} attends its window exactly: every head reads all its frames with all channels"
-        )
+        raise ValueError(f"{name} attends its window exactly: every head reads all its frames with all channels")
     found: list[Layers] = []
     for number, scheme in enumerate(schemes, 1):
         mixed = scheme.plan.mixed if isinstance(scheme, Mixing) and scheme.offsets else ()

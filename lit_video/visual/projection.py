@@ -2,14 +2,65 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lit_video.errors import UserError
+from lit_video.inference.checkpoints import load_trained_model
+from lit_video.inference.options import Evaluation
+from lit_video.inference.predict import Paths, VideoOutputs, compute, find_videos, unlabelled
+
 Method = Literal["tsne", "umap"]
 FEWEST = 5  # with fewer points neither method says anything
 PERPLEXITY, NEIGHBOURS = 30.0, 15  # the methods' usual numbers
+
+
+@dataclass(frozen=True)
+class Embedding(VideoOutputs):
+    """Features of videos, and their places in the plane.
+
+    Args:
+        places: of each of ``paths``, ``(videos, 2)``, neighbours near each other.
+    """
+
+    places: NDArray[np.float64]
+
+
+def embed(
+    ckpt: str | Path, videos: Paths, method: Method = "tsne", seed: int = 0, evaluation: Evaluation | None = None
+) -> Embedding:
+    """Bring what enters the classifier's last layer into the plane.
+
+    Args:
+        ckpt: a run's ``last.ckpt``.
+        videos: files, folders (all videos below them) and patterns, at least five videos.
+        method: UMAP is an extra, see :func:`project`.
+        seed: of the method.
+        evaluation: views, batches and device; ``None`` for the usual ones.
+
+    Raises:
+        UserError: an argument or the checkpoint is wrong, or there are too few videos that can be read.
+    """
+    paths = find_videos(videos)
+    require_enough(len(paths), "found")
+    outputs = compute(load_trained_model(Path(ckpt)), unlabelled(paths), evaluation or Evaluation())
+    require_enough(len(outputs.paths), "could be read")
+    return Embedding(**vars(outputs), places=project(outputs.features.numpy(), method, seed))
+
+
+def require_enough(count: int, what: str) -> None:
+    """Refuse too few videos.
+
+    Raises:
+        UserError: fewer than five.
+    """
+    if count < FEWEST:
+        videos = "1 video" if count == 1 else f"{count} videos"
+        raise UserError(f"{videos} {what}, which is too few to show neighbours; give at least {FEWEST}")
 
 
 def project(features: NDArray[Any], method: Method = "tsne", seed: int = 0) -> NDArray[np.float64]:

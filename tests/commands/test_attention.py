@@ -9,13 +9,13 @@ import torch
 from lightning import Trainer
 from PIL import Image
 
-import lit_video.visual.attention_maps as attention_maps
 from lit_video.__main__ import main
 from lit_video.datamodules import MovingShapes
 from lit_video.inference.checkpoints import load_trained_model
 from lit_video.inference.overlay import pictures
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
+from lit_video.visual import attention_picture
 from lit_video.visual.attention_picture import AttentionMaps, moving, overlaid, picture
 from lit_video.visual.heads_picture import Layers, layers
 from lit_video.visual.rollout import rollout
@@ -87,7 +87,7 @@ def test_a_picture_of_every_family(name, checkpoints, videos, tmp_path):
 
 def test_what_is_drawn_is_the_rollout_of_the_centre_view(checkpoints, videos, tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(attention_maps, "picture", lambda seen: drawn.append(seen) or b"")
+    monkeypatch.setattr(attention_picture, "picture", lambda seen: drawn.append(seen) or b"")
     assert attention(videos[0], "--ckpt", checkpoints("tubelets"), "-o", tmp_path / "a.png") == 0
     (seen,) = drawn
     loaded = load_trained_model(checkpoints("tubelets"))
@@ -110,7 +110,7 @@ def test_what_is_drawn_is_the_rollout_of_the_centre_view(checkpoints, videos, tm
 
 def test_flags_choose_layers_and_where_to_start(checkpoints, videos, tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(attention_maps, "picture", lambda seen: drawn.append(seen) or b"")
+    monkeypatch.setattr(attention_picture, "picture", lambda seen: drawn.append(seen) or b"")
     for flags in ([], ["--layers", "last"], ["--token", "1,2,3"]):
         assert attention(videos[0], "--ckpt", checkpoints("divided"), *flags, "-o", tmp_path / "a.png") == 0
     every, last, patch = drawn
@@ -123,7 +123,7 @@ def test_flags_choose_layers_and_where_to_start(checkpoints, videos, tmp_path, m
 
 def test_frames_that_are_not_sampled_are_not_shown(checkpoints, videos, tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(attention_maps, "picture", lambda seen: drawn.append(seen) or b"")
+    monkeypatch.setattr(attention_picture, "picture", lambda seen: drawn.append(seen) or b"")
     assert attention(videos[0], "--ckpt", checkpoints("sampled"), "-o", tmp_path / "a.png") == 0
     assert drawn[0].numbers == [1, 3]
     assert drawn[0].frames.shape[0] == drawn[0].maps.shape[0] == 2

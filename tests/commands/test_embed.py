@@ -12,11 +12,12 @@ import pytest
 import torch
 from PIL import Image
 
-import lit_video.visual.embedding as embedding
 from lit_video.__main__ import main
+from lit_video.commands.embed import class_of
 from lit_video.errors import UserError
 from lit_video.inference.checkpoints import load_trained_model
 from lit_video.video.clips import VideoRecord
+from lit_video.visual import projection
 from lit_video.visual.projection import perplexity, project
 from lit_video.visual.projection_picture import look_of, scatter
 from tests.float32 import assert_close_in_float32
@@ -73,7 +74,7 @@ def test_the_test_split_of_a_run(run, tmp_path):
 
 def test_given_videos_have_their_folders_as_classes(run, videos, tmp_path, monkeypatch):
     seen = []
-    monkeypatch.setattr(embedding, "project", lambda x, method, seed: seen.append((x, method, seed)) or x[:, :2])
+    monkeypatch.setattr(projection, "project", lambda x, method, seed: seen.append((x, method, seed)) or x[:, :2])
     args = ["--ckpt", run / "last.ckpt", "-o", tmp_path / "e.svg", "--csv", tmp_path / "e.csv", "--seed", 3]
     assert embed(*args, *videos[:6]) == 0
     rows = list(csv.DictReader((tmp_path / "e.csv").open()))
@@ -133,12 +134,12 @@ def test_classes_of_a_legend_look_different():
 def test_classes_of_several_tasks():
     records = [VideoRecord(Path("a"), (0, 1)), VideoRecord(Path("b"), (1, 1))]
     names = {"verb": ["cut", "wash"], "noun": ["pan", "cup"]}
-    assert embedding.class_of(records, names, None) == ["cut", "wash"]
-    assert embedding.class_of(records, names, "noun") == ["cup", "cup"]
+    assert class_of(records, names, None) == ["cut", "wash"]
+    assert class_of(records, names, "noun") == ["cup", "cup"]
     with pytest.raises(UserError, match="--task colour: the model's tasks are verb, noun"):
-        embedding.class_of(records, names, "colour")
+        class_of(records, names, "colour")
     with pytest.raises(UserError, match="has one task only"):
-        embedding.class_of([VideoRecord(Path("a"), 0)], ["x"], "verb")
+        class_of([VideoRecord(Path("a"), 0)], ["x"], "verb")
 
 
 # mistakes

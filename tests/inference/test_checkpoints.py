@@ -77,7 +77,7 @@ def test_no_module_that_a_checkpoint_names_is_imported(change, message, changed,
 @pytest.mark.parametrize("change", [bare(_class_path="this.Zen"), bare(_class_path="this.Zen", optimization=ZEN)])
 def test_nor_without_class_names(change, changed):
     with pytest.raises(UserError, match=r"this\.Zen is no VideoClassifier of lit_video"):
-        load_model(VideoClassifier, changed(change), "--ckpt")
+        load_model(VideoClassifier, changed(change))
 
 
 def test_a_checkpoint_cannot_choose_who_builds_its_model(changed):

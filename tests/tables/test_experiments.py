@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
+from lit_video.commands.arguments import parse_request
 from lit_video.tables.reading import read_table
 from lit_video.training.cli import VideoCLI
-from lit_video.training.request import parse_request
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 AVLETTERS = EXPERIMENTS / "avletters.yaml"  # no paper's, and its videos are not in the repository

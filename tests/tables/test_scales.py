@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from lit_video.commands.arguments import parse_request
 from lit_video.tables.reading import read_table
 from lit_video.training.cli import refuse_ignored
-from lit_video.training.request import parse_request
 from lit_video.training.run import build_row
 from lit_video.utils.yaml_files import read_yaml
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from lit_video.__main__ import main
+from lit_video.commands.arguments import parse_request
 from lit_video.errors import UserError
 from lit_video.tables.predictions import Predictions, TaskPredictions, save_predictions
 from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import render
 from lit_video.tables.summary import summary
-from lit_video.training.request import parse_request
 
 
 def write_result(folder, seed, top1, top5=90.0):

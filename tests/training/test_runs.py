@@ -11,8 +11,8 @@ import yaml
 from lightning import Callback
 
 from lit_video.__main__ import main
+from lit_video.commands.arguments import parse_request
 from lit_video.tables.learning_curve import read_curves
-from lit_video.training.request import parse_request
 from lit_video.training.run import RunCLI
 
 FACTS = {"table", "row", "scale", "seed", "commit", "params", "gmacs", "views", "metrics", "test_videos", "steps"}

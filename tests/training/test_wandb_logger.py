@@ -12,13 +12,13 @@ import pytest
 from PIL import Image
 
 from lit_video.__main__ import main
+from lit_video.commands.arguments import parse_request
 from lit_video.reports.wandb.panels import named
 from lit_video.reports.wandb.report import table_panels
 from lit_video.reports.wandb.workspace import build_workspace
 from lit_video.tables.flat_settings import flat_row, flat_settings
 from lit_video.tables.predictions import Predictions, TaskPredictions, read_predictions, save_predictions
 from lit_video.tables.reading import read_table
-from lit_video.training.request import parse_request
 from lit_video.training.run import build_row
 from lit_video.training.wandb_media import CHARTED_CLASSES, wandb_media
 

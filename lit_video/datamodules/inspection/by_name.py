@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from jsonargparse import ArgumentParser
+from jsonargparse import ArgumentError, ArgumentParser
 
 from lit_video.datamodules import (
     HMDB51,
@@ -60,6 +59,6 @@ def open_dataset(name: str, root: Path, flags: Sequence[str]) -> VideoDataModule
     try:
         config = parser.parse_args([f"--data.root={root}", *flags])
         data: VideoDataModule = parser.instantiate(config).data
-    except (argparse.ArgumentError, ValueError, TypeError) as error:
+    except (ArgumentError, ValueError, TypeError) as error:
         raise UserError(": ".join(filter(None, explain(str(error))))) from error
     return data

@@ -6,11 +6,11 @@ import math
 from pathlib import Path
 
 from lit_video.datamodules import VideoDataModule
-from lit_video.inference.ranking import predictions
+from lit_video.inference.ranking import ranked_videos
 from lit_video.modules import VideoClassifier
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.files import write_bytes
-from lit_video.visual.attention_maps import attention_maps
+from lit_video.visual.attention_maps import maps_over_frames
 from lit_video.visual.attention_picture import picture
 from lit_video.visual.rollout import rollout
 
@@ -38,6 +38,6 @@ def record_attention(model: VideoClassifier, data: VideoDataModule, run_dir: Pat
         print(f"{run_dir / 'attention.png'}: not drawn, {error}", flush=True)
         return
     video = data.records("test")[0].path
-    guess = predictions([video], found.logits.float().cpu(), data.class_names, top=1)[0]
-    shown = attention_maps(network, found, raw["clip"][0, 0], guess, "attention rollout in the first test video")
+    guess = ranked_videos([video], found.logits.float().cpu(), data.class_names, top=1)[0]
+    shown = maps_over_frames(network, found, raw["clip"][0, 0], guess, "attention rollout in the first test video")
     write_bytes(run_dir / "attention.png", picture(shown))

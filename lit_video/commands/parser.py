@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 from argparse import ArgumentTypeError
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -36,6 +37,15 @@ def check_file(flag: str, path: Path) -> None:
         raise UserError(f"{flag} {path}: is a folder, expected a file")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise UserError(f"{flag} {path}: writing there is not permitted")
+
+
+@contextmanager
+def writing(flag: str, path: Path) -> Iterator[None]:
+    """Say in one line why a file cannot be written, if that shows only now."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{flag} {path}: {error.strerror}") from error
 
 
 def ending(*endings: str) -> Callable[[str], Path]:

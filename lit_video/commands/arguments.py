@@ -1,0 +1,66 @@
+"""Arguments that several commands have, and what they become below the commands, where nobody knows argparse."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+from lit_video.commands.parser import Parser, natural, positive
+from lit_video.errors import UserError
+from lit_video.inference.options import Evaluation
+from lit_video.training.request import Request, build_request
+
+
+def add_evaluation(parser: Parser) -> None:
+    """The arguments that say how videos are put through a model."""
+    parser.add_argument("--clips", type=positive, metavar="N", help="views in time (default: as tested in training)")
+    parser.add_argument("--crops", type=positive, metavar="M", help="views in space of each (likewise)")
+    parser.add_argument("--device", choices=["cpu", "cuda"], help="default: cuda where there is one")
+    parser.add_argument("--batch", type=positive, default=8, metavar="B", help="clips at a time (default 8)")
+    parser.add_argument("--workers", type=natural, default=2, metavar="W", help="processes that decode (default 2)")
+
+
+def evaluation(arguments: Namespace) -> Evaluation:
+    """What the arguments of :func:`add_evaluation` say; commands show progress."""
+    return Evaluation(
+        arguments.clips, arguments.crops, arguments.batch, arguments.workers, arguments.device, progress=True
+    )
+
+
+def table_parser(command: str) -> Parser:
+    """Arguments that name a table, its seeds and where its runs live."""
+    parser = Parser(command, add_help=False)
+    parser.add_argument("--config", "-c", action="append", type=Path, required=True)
+    parser.add_argument("--recipe")
+    parser.add_argument("--seeds")
+    parser.add_argument("--runs", type=Path, default=Path("runs"))
+    return parser
+
+
+def parse_request(argv: Sequence[str]) -> Request:
+    """Read the flags of ``fit`` and the table.
+
+    Raises:
+        UserError: a flag, a file or the table is wrong.
+    """
+    parser = table_parser("fit")
+    parser.add_argument("--row")
+    parser.add_argument("--seed_everything", type=int)
+    known, flags = parser.parse_known_args(argv)
+    seeds = seed_list(known.seeds) or [known.seed_everything or 0]
+    return build_request(known.config, known.row, seeds, known.runs, known.recipe, flags)
+
+
+def seed_list(text: str | None) -> list[int] | None:
+    """``0,1,2`` as numbers, each once.
+
+    Raises:
+        UserError: something else.
+    """
+    if text is None:
+        return None
+    try:
+        return list(dict.fromkeys(int(part) for part in text.split(",")))
+    except ValueError:
+        raise UserError(f"--seeds {text}: expected numbers with commas, such as 0,1,2") from None
