@@ -4,47 +4,41 @@ from __future__ import annotations
 
 import json
 import os
-import random
-import sys
-import time
+from argparse import Namespace
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-import torch
-
-from lit_video.benchmark.clip_decoders import ClipDecoder, clip_decoders, cut, same, truth
-from lit_video.benchmark.data_loaders import BATCH, FRAMES, LOADERS, loader_row
-from lit_video.benchmark.data_report import render
-from lit_video.benchmark.sample_videos import KINDS, make_videos
 from lit_video.commands.parser import Parser
-from lit_video.datamodules.folder import EXTENSIONS
 from lit_video.errors import UserError
-from lit_video.utils.environment import commit, device_name, versions
-from lit_video.utils.figures import check_picture
-from lit_video.video.decoding import DecodeError, frame_table
-
-SAMPLINGS = ("stride 8", "stride 32", "whole")
-STOCK = "PyTorchVideo"
 
 
 def benchmark_data(argv: list[str]) -> int:
     """Measure all libraries in one run and print, save or draw the result; 1 if ours gives wrong pixels."""
-    parser = Parser("benchmark data", "CPU time per clip and clips/s of loaders; all pixels compared first.")
-    parser.add_argument("root", type=Path, metavar="ROOT", help="folder of videos; made if it does not exist")
-    parser.add_argument("--make", action="store_true", help="make the videos that ROOT lacks of each kind")
-    parser.add_argument("--videos", type=int, default=4, help="of each kind (default 4)")
-    parser.add_argument("--clips", type=int, default=4, help="of each video and sampling (default 4)")
-    parser.add_argument("--loader-clips", type=int, default=48, help="per loader (default 48; 0: no loaders)")
-    parser.add_argument("--workers", help="numbers with commas (default: 0, 1, 2, 4, ... up to the cores)")
-    parser.add_argument("--gpu-clips", type=float, default=50, help="clips/s that one GPU trains (default 50)")
-    parser.add_argument("--json", action="store_true", help="print as JSON")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the result (.png, .svg)")
-    known = parser.parse_args(argv)
-    if min(known.videos, known.clips) < 1 or known.loader_clips < 0 or known.gpu_clips <= 0:
-        parser.error("--videos, --clips and --gpu-clips are at least 1, --loader-clips at least 0")
+    known = _arguments(argv)
     if known.plot:
+        from lit_video.utils.figures import check_picture
+
         check_picture(known.plot)
+    result = _measured(known, argv)
+    from lit_video.benchmark.data_report import render
+
+    print(json.dumps(result, indent=2) if known.json else render(result))
+    if known.plot:
+        from lit_video.benchmark.data_plot import draw
+
+        draw(result, known.plot)
+    return int(any(error["library"] == "lit_video" for error in result["errors"]))
+
+
+def _measured(known: Namespace, argv: list[str]) -> dict[str, Any]:
+    """Where, how and what: times of every library on the videos asked for."""
+    import torch
+
+    from lit_video.benchmark.clip_decoders import clip_decoders
+    from lit_video.benchmark.data_timing import SAMPLINGS, time_clips, time_loaders, video_groups
+    from lit_video.benchmark.sample_videos import make_videos
+    from lit_video.utils.environment import commit, device_name, versions
+
     workers = _workers(known.workers)
     if known.make or not known.root.exists():
         make_videos(known.root, known.videos)
@@ -67,92 +61,24 @@ def benchmark_data(argv: list[str]) -> int:
             result["errors"] += errors
     if known.loader_clips:
         result["loaders"] = time_loaders(groups, workers, known.loader_clips)
-    print(json.dumps(result, indent=2) if known.json else render(result))
-    if known.plot:
-        from lit_video.benchmark.data_plot import draw
-
-        draw(result, known.plot)
-    return int(any(error["library"] == "lit_video" for error in result["errors"]))
+    return result
 
 
-def video_groups(root: Path, each: int) -> dict[str, list[Path]]:
-    """Readable videos under a folder, at most ``each``: by kind if we made them, else all together.
-
-    Raises:
-        UserError: there are none.
-    """
-    files = sorted(p for p in root.rglob("[!.]*") if p.suffix.lower() in EXTENSIONS)
-    kinds = {kind.name: [p for p in files if p.parent == root / kind.name] for kind in KINDS}
-    made = {name: paths for name, paths in kinds.items() if paths}
-    chosen = made or {root.resolve().name: random.Random(0).sample(files, len(files))}
-    groups = {name: [p for p in paths if _readable(p)][:each] for name, paths in chosen.items()}
-    if not any(groups.values()):
-        raise UserError(f"{root}: no video in this folder that can be read; --make makes some")
-    return {name: paths for name, paths in groups.items() if paths}
-
-
-def _readable(path: Path) -> bool:
-    try:
-        return frame_table(path).count > 0
-    except DecodeError as error:
-        print(f"left out: {error}", file=sys.stderr)
-        return False
-
-
-def time_clips(
-    decoders: list[ClipDecoder], paths: list[Path], sampling: str, clips: int
-) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
-    """CPU time per clip of each library, in a random order for every clip; only where its pixels are right."""
-    draw = random.Random(0)
-    times: dict[str, dict[int, tuple[float, float]]] = {decoder.name: {} for decoder in decoders}
-    errors = []
-    for i, path in enumerate(path for path in paths for _ in range(clips)):
-        clip = cut(path, sampling, FRAMES, draw.random())
-        expected = truth(clip)
-        for decoder in draw.sample(decoders, len(decoders)):
-            wrong = same(decoder, clip, expected)
-            if wrong:
-                errors.append({"library": decoder.name, "video": str(path), "sampling": sampling, "error": wrong})
-                continue
-            times[decoder.name][i] = _time(decoder, clip)
-        done = f"{sampling}, clip {i + 1} of {len(paths) * clips}: {path}"
-        print(done, {k: f"{1000 * v[i][0]:.0f} ms" for k, v in times.items() if i in v}, file=sys.stderr, flush=True)
-    stock = times.get(STOCK, {})
-    return [_row(name, found, stock) for name, found in times.items()], errors
-
-
-def _time(decoder: ClipDecoder, clip: Any) -> tuple[float, float]:
-    """CPU seconds, of all threads, to decode, and to decode and transform."""
-    start = time.process_time()
-    frames = decoder.decode(clip)
-    decoded = time.process_time()
-    decoder.transform(frames)
-    return decoded - start, time.process_time() - start
-
-
-def _row(name: str, found: dict[int, tuple[float, float]], stock: dict[int, tuple[float, float]]) -> dict[str, Any]:
-    """Medians over the clips, and how many times stock takes longer for the same clip, the median too."""
-    row: dict[str, Any] = {"library": name, "clips": len(found)}
-    for part, key in enumerate(("decode", "transform")):
-        ratios = [stock[i][part] / found[i][part] for i in found if i in stock]
-        row[f"{key}_seconds"] = median(t[part] for t in found.values()) if found else None
-        row[f"{key}_ratio"] = median(ratios) if ratios else None
-    return row
-
-
-def time_loaders(groups: dict[str, list[Path]], workers: list[int], clips: int) -> list[dict[str, Any]]:
-    """Loaders over each kind of video: dense clips of 8 frames, 64 frames long; stock reads a quarter as many."""
-    rows = []
-    for name, paths in groups.items():
-        table = frame_table(paths[0])
-        seconds = float(min(64 * table.seconds / table.count, table.seconds / 2))
-        for count in workers:
-            for library in random.Random(count).sample(list(LOADERS), len(LOADERS)):
-                wanted = max(clips // 4 if library == STOCK else clips, BATCH)
-                row = loader_row(library, (paths * wanted)[:wanted], seconds, count)
-                rows.append({"videos": name} | row)
-                print(f"loader, {name}: {library}, {count} workers", file=sys.stderr, flush=True)
-    return rows
+def _arguments(argv: list[str]) -> Namespace:
+    parser = Parser("benchmark data", "CPU time per clip and clips/s of loaders; all pixels compared first.")
+    parser.add_argument("root", type=Path, metavar="ROOT", help="folder of videos; made if it does not exist")
+    parser.add_argument("--make", action="store_true", help="make the videos that ROOT lacks of each kind")
+    parser.add_argument("--videos", type=int, default=4, help="of each kind (default 4)")
+    parser.add_argument("--clips", type=int, default=4, help="of each video and sampling (default 4)")
+    parser.add_argument("--loader-clips", type=int, default=48, help="per loader (default 48; 0: no loaders)")
+    parser.add_argument("--workers", help="numbers with commas (default: 0, 1, 2, 4, ... up to the cores)")
+    parser.add_argument("--gpu-clips", type=float, default=50, help="clips/s that one GPU trains (default 50)")
+    parser.add_argument("--json", action="store_true", help="print as JSON")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the result (.png, .svg)")
+    known = parser.parse_args(argv)
+    if min(known.videos, known.clips) < 1 or known.loader_clips < 0 or known.gpu_clips <= 0:
+        parser.error("--videos, --clips and --gpu-clips are at least 1, --loader-clips at least 0")
+    return known
 
 
 def _workers(text: str | None) -> list[int]:

@@ -3,61 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from argparse import Namespace
 from pathlib import Path
-from statistics import correlation, median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-
-from lit_video.benchmark.models import CLASSES, BenchmarkModel, Clip, build, largest_difference
-from lit_video.benchmark.timing import interleaved, peak_memory
 from lit_video.commands.parser import Parser
-from lit_video.costs.count import count
-from lit_video.network.vit import SIZES
-from lit_video.utils.environment import commit, device_name, versions
-from lit_video.utils.figures import check_picture
-from lit_video.utils.text_tables import text_table
 
-MATMUL = "matrix product"
-DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+if TYPE_CHECKING:
+    from lit_video.benchmark.model_timing import Bench
+
+DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 
 
 def benchmark_model(argv: list[str]) -> int:
     """Time all schemes in one run and print, save or draw the result."""
-    parser = Parser("benchmark model", "Forward and training step of every scheme, interleaved; medians and ratios.")
-    parser.add_argument("--models", help="names with commas (default: all)")
-    parser.add_argument("--size", choices=list(SIZES), default="B")
-    parser.add_argument("--frames", type=int, default=8)
-    parser.add_argument("--image-size", type=int, default=224)
-    parser.add_argument("--batch", type=int, default=1, help="clips of a batch")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--dtype", choices=list(DTYPES), default="fp32", help="bf16 and fp16 by autocast")
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--scaling", action="store_true", help="X-ViT at 1, 2 and 4 times the frames instead")
-    parser.add_argument("--json", action="store_true", help="print as JSON")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the result (.png, .svg)")
-    known = parser.parse_args(argv)
-    if min(known.frames, known.image_size, known.batch, known.repeats) < 1:
-        parser.error("--frames, --image-size, --batch and --repeats are at least 1")
-    if known.device == "cuda" and not torch.cuda.is_available():
-        parser.error("--device cuda: this machine has no GPU that torch can use")
+    known = _arguments(argv)
+    import torch
+
+    from lit_video.benchmark.model_report import render
+    from lit_video.benchmark.model_timing import Bench
+    from lit_video.utils.environment import choose_device
+    from lit_video.utils.figures import check_picture
+
+    device = choose_device(known.device)
     if known.plot:
         check_picture(known.plot)
-    bench = Bench(torch.device(known.device), DTYPES[known.dtype], known.batch, known.repeats)
-    names = known.models.split(",") if known.models else None
-    result = bench.facts(" ".join(argv)) | {"size": known.size, "image_size": known.image_size}
-    if known.scaling:
-        clips = [Clip(known.frames * factor, known.image_size) for factor in (1, 2, 4)]
-        models = [build(SIZES[known.size], clip, ["X-ViT"])[0] for clip in clips]
-        models = [BenchmarkModel(f"X-ViT, {c.frames} frames", c.network, c.frames) for c in models]
-    else:
-        models = build(SIZES[known.size], Clip(known.frames, known.image_size), names)
-    result["rows"] = bench.run(models, known.image_size)
-    if known.scaling:
-        result["fit"] = line_fit(result["rows"])
+    result = _measured(Bench(device, getattr(torch, DTYPES[known.dtype]), known.batch, known.repeats), known, argv)
     print(json.dumps(result, indent=2) if known.json else render(result))
     if known.plot:
         from lit_video.benchmark.plot import draw
@@ -66,159 +37,42 @@ def benchmark_model(argv: list[str]) -> int:
     return 0
 
 
-class Bench:
-    """Runs models on one device in one precision."""
+def _measured(bench: Bench, known: Namespace, argv: list[str]) -> dict[str, Any]:
+    """Where, how and what: times and memory of the models asked for."""
+    from lit_video.benchmark.model_timing import line_fit
+    from lit_video.benchmark.models import BenchmarkModel, Clip, build
+    from lit_video.network.vit import SIZES
 
-    def __init__(self, device: torch.device, dtype: torch.dtype, batch: int, repeats: int) -> None:
-        self.device = device
-        self.dtype = dtype
-        self.batch = batch
-        self.repeats = repeats
-
-    def facts(self, command: str) -> dict[str, Any]:
-        """Where and how: device, versions, commit, command, and the rate of matrix products."""
-        return {
-            "command": f"python -m lit_video benchmark model {command}".strip(),
-            "commit": commit(),
-            "device": device_name(),
-            "versions": versions(),
-            "dtype": str(self.dtype).removeprefix("torch."),
-            "batch": self.batch,
-            "repeats": self.repeats,
-        }
-
-    def run(self, models: list[BenchmarkModel], image_size: int) -> list[dict[str, Any]]:
-        """Time, then measure memory; one row per model."""
-        torch.manual_seed(0)
-        for model in models:
-            model.network.to(self.device)
-        differences = self._differences(models, image_size)
-        steps = {c.name: self._steps(c, image_size) for c in models}
-        times, rate = {}, 0.0
-        for i, mode in enumerate(("forward", "train")):
-            actions = {MATMUL: self._product()} | {name: step[i] for name, step in steps.items()}
-            times[mode] = interleaved(actions, self.repeats, self.device, mode)
-            rate = max(rate, 4 * self._side**3 / median(times[mode].pop(MATMUL)))
-        rows = []
-        for model in models:
-            row = self._row(model, image_size, times)
-            row["share_of_matmul"] = row["macs_per_second"] / rate
-            row["train_memory"] = self._memory(model, steps[model.name][1])
-            row["logits_difference"] = differences.get(model.name)
-            rows.append(row)
-        return rows
-
-    def _row(self, model: BenchmarkModel, image_size: int, times: dict[str, dict[str, list[float]]]) -> dict[str, Any]:
-        """Cost, medians, and medians of the ratios of each round."""
-        params, macs = count(model.network, model.frames, image_size)
-        row: dict[str, Any] = {"model": model.name, "frames": model.frames, "params": params, "macs": macs}
-        for mode, all_times in times.items():
-            ours, theirs = all_times[model.name], all_times.get(model.against)
-            row[f"{mode}_seconds"] = median(ours)
-            row[f"{mode}_clips_per_second"] = self.batch / median(ours)
-            if theirs:
-                row["against"] = model.against
-                row[f"{mode}_throughput_ratio"] = median(b / a for a, b in zip(ours, theirs, strict=True))
-        row["macs_per_second"] = macs * row["forward_clips_per_second"]
-        return row
-
-    def _differences(self, models: list[BenchmarkModel], image_size: int) -> dict[str, float | None]:
-        """How far the logits of a model are from its peer's, which has the same weights."""
-        found = {}
-        by_name = {c.name: c for c in models}
-        for ours in models:
-            if ours.against.startswith("HF") and ours.against in by_name:
-                clip = torch.randn(1, 3, ours.frames, image_size, image_size, device=self.device)
-                found[ours.name] = largest_difference(ours, by_name[ours.against], clip)
-        return found
-
-    def _steps(self, model: BenchmarkModel, image_size: int) -> tuple[Callable[[], None], Callable[[], None]]:
-        """Inference, and a training step (forward, backward, SGD), on the same clips."""
-        network = model.network
-        clip = torch.randn(self.batch, 3, model.frames, image_size, image_size, device=self.device)
-        optimizer = torch.optim.SGD(network.parameters(), lr=1e-6)
-
-        def logits() -> Tensor:
-            with torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32):
-                return network(clip)
-
-        def forward() -> None:
-            network.eval()
-            with torch.no_grad():
-                logits()
-
-        def train() -> None:
-            network.train()
-            output = logits()
-            target = torch.arange(len(output), device=self.device) % CLASSES
-            torch.autograd.backward(F.cross_entropy(output, target))
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-
-        return forward, train
-
-    @property
-    def _side(self) -> int:
-        return 1024 if self.device.type == "cpu" else 8192
-
-    def _product(self) -> Callable[[], None]:
-        """Four square matrix products: what the device reaches at best in this precision."""
-        a, b = (torch.randn(self._side, self._side, device=self.device, dtype=self.dtype) for _ in range(2))
-
-        def product() -> None:
-            for _ in range(4):
-                a @ b
-
-        return product
-
-    def _memory(self, model: BenchmarkModel, train: Callable[[], None]) -> int | None:
-        """Peak of a training step, the weights included: activations, gradients and all."""
-        with peak_memory(self.device) as found:
-            train()
-        weights = sum(p.numel() * p.element_size() for p in model.network.parameters())
-        return found[0] + weights if found else None
+    result = bench.facts(" ".join(argv)) | {"size": known.size, "image_size": known.image_size}
+    if known.scaling:
+        clips = [Clip(known.frames * factor, known.image_size) for factor in (1, 2, 4)]
+        models = [build(SIZES[known.size], clip, ["X-ViT"])[0] for clip in clips]
+        models = [BenchmarkModel(f"X-ViT, {c.frames} frames", c.network, c.frames) for c in models]
+    else:
+        names = known.models.split(",") if known.models else None
+        models = build(SIZES[known.size], Clip(known.frames, known.image_size), names)
+    result["rows"] = bench.run(models, known.image_size)
+    if known.scaling:
+        result["fit"] = line_fit(result["rows"])
+    return result
 
 
-def line_fit(rows: list[dict[str, Any]]) -> dict[str, float]:
-    """How well cost, times and memory against frames fit a line: the squared correlation, 1 for a line."""
-    frames = [row["frames"] for row in rows]
-    keys = [key for key in ("macs", "forward_seconds", "train_seconds", "train_memory") if rows[0][key] is not None]
-    return {key: correlation(frames, [row[key] for row in rows]) ** 2 for key in keys}
+def _arguments(argv: list[str]) -> Namespace:
+    from lit_video.network.vit import SIZES
 
-
-def render(result: dict[str, Any]) -> str:
-    """The result as a table."""
-    header = ["model", "frames", "forward s", "clips/s", "GMAC/s", "of matmul", "train s", "clips/s", "memory"]
-    header += ["against", "forward x", "train x", "logits diff."]
-    body = [_cells(row) for row in result["rows"]]
-    title = (
-        f"ViT-{result['size']}/16, {result['image_size']} px, batch {result['batch']}, {result['dtype']}, "
-        f"{result['device']}, medians of {result['repeats']}"
-    )
-    legend = (
-        "x: throughput over that of the model under 'against', median of the rounds; memory: peak of a training step"
-    )
-    fit = [f"{key} {value:.4f}" for key, value in result.get("fit", {}).items()]
-    lines = f"\nsquared correlation with the frames, 1 for a line: {', '.join(fit)}" if fit else ""
-    return text_table(title, header, body) + "\n" + legend + lines
-
-
-def _cells(row: dict[str, Any]) -> list[str]:
-    def optional(key: str, form: str, scale: float = 1.0) -> str:
-        return "" if row.get(key) is None else format(row[key] / scale, form)
-
-    return [
-        row["model"],
-        str(row["frames"]),
-        f"{row['forward_seconds']:.3f}",
-        f"{row['forward_clips_per_second']:.3g}",
-        f"{row['macs_per_second'] / 1e9:.4g}",
-        f"{100 * row['share_of_matmul']:.0f} %",
-        f"{row['train_seconds']:.3f}",
-        f"{row['train_clips_per_second']:.3g}",
-        optional("train_memory", ".2f", 2**30) + (" GiB" if row["train_memory"] is not None else ""),
-        row.get("against", ""),
-        optional("forward_throughput_ratio", ".2f"),
-        optional("train_throughput_ratio", ".2f"),
-        optional("logits_difference", ".0e"),
-    ]
+    parser = Parser("benchmark model", "Forward and training step of every scheme, interleaved; medians and ratios.")
+    parser.add_argument("--models", help="names with commas (default: all)")
+    parser.add_argument("--size", choices=list(SIZES), default="B")
+    parser.add_argument("--frames", type=int, default=8)
+    parser.add_argument("--image-size", type=int, default=224)
+    parser.add_argument("--batch", type=int, default=1, help="clips of a batch")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--dtype", choices=list(DTYPES), default="fp32", help="bf16 and fp16 by autocast")
+    parser.add_argument("--device", choices=["cpu", "cuda"])
+    parser.add_argument("--scaling", action="store_true", help="X-ViT at 1, 2 and 4 times the frames instead")
+    parser.add_argument("--json", action="store_true", help="print as JSON")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the result (.png, .svg)")
+    known = parser.parse_args(argv)
+    if min(known.frames, known.image_size, known.batch, known.repeats) < 1:
+        parser.error("--frames, --image-size, --batch and --repeats are at least 1")
+    return known

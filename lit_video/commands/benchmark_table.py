@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from statistics import median, quantiles
 from typing import Any
 
-import torch
-
-from lit_video.benchmark.timing import interleaved
 from lit_video.commands.arguments import parse_request
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
-from lit_video.tables.table import Row
-from lit_video.tables.throughput import FILE, PAPERS
-from lit_video.training.cli import BuildCLI
-from lit_video.training.request import Request
-from lit_video.training.run import build_row
-from lit_video.utils.environment import commit, device_name, versions
+from lit_video.tables.throughput import FILE
 from lit_video.utils.files import write_atomically
-from lit_video.utils.text_tables import text_table
 
 
 def benchmark_table(argv: list[str]) -> int:
@@ -28,14 +17,15 @@ def benchmark_table(argv: list[str]) -> int:
     parser = Parser("benchmark table", "Inference of every row of a table, interleaved; medians and ratios.")
     parser.add_argument("--batch", type=int, default=8, help="clips of a batch")
     parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--device", choices=["cpu", "cuda"])
     known, rest = parser.parse_known_args(argv)
     if known.batch < 1 or known.repeats < 2:
         parser.error("--batch is at least 1, --repeats at least 2")
-    if known.device == "cuda" and not torch.cuda.is_available():
-        parser.error("--device cuda: this machine has no GPU that torch can use")
-    request = parse_request(rest)
-    rates = measure(request, torch.device(known.device), known.batch, known.repeats)
+    from lit_video.benchmark.row_timing import measure, render, summarise
+    from lit_video.utils.environment import choose_device, commit, device_name, versions
+
+    device, request = choose_device(known.device), parse_request(rest)
+    rates = measure(request, device, known.batch, known.repeats)
     result: dict[str, Any] = {
         "command": " ".join(["python -m lit_video benchmark table", *argv]),
         "commit": commit(),
@@ -43,7 +33,7 @@ def benchmark_table(argv: list[str]) -> int:
         "versions": versions(),
         "batch": known.batch,
         "repeats": known.repeats,
-        "rows": {row.name: _summary(rates, row, request.rows[0]) for row in request.rows},
+        "rows": {row.name: summarise(rates, row, request.rows[0]) for row in request.rows},
     }
     folder = request.runs / request.table.name / request.table.scale
     try:
@@ -54,46 +44,3 @@ def benchmark_table(argv: list[str]) -> int:
     print(render(request, result))
     print(f"kept in {folder / FILE}")
     return 0
-
-
-def measure(request: Request, device: torch.device, batch: int, repeats: int) -> dict[str, list[float]]:
-    """Clips per second of each round, by row."""
-    torch.manual_seed(0)
-    actions = {row.name: _inference(request, row, device, batch) for row in request.rows}
-    times = interleaved(actions, repeats, device, "forward")
-    return {name: [batch / seconds for seconds in rounds] for name, rounds in times.items()}
-
-
-def _inference(request: Request, row: Row, device: torch.device, batch: int) -> Callable[[], object]:
-    built = build_row(request, row, request.seeds[0], BuildCLI)
-    data, network = built.datamodule, built.model.network.eval().to(device)
-    clip = torch.randn(batch, 3, data.frames, data.image_size, data.image_size, device=device)
-
-    def forward() -> None:
-        with torch.no_grad():
-            network(clip)
-
-    return forward
-
-
-def _summary(rates: dict[str, list[float]], row: Row, first: Row) -> dict[str, float]:
-    """Median and quartiles of the rate, and the median of each round's ratio to the first row."""
-    own = rates[row.name]
-    low, middle, high = quantiles(own, n=4, method="inclusive")
-    ratio = median(a / b for a, b in zip(own, rates[first.name], strict=True))
-    return {"clips_per_second": middle, "low": low, "high": high, "ratio": ratio}
-
-
-def render(request: Request, result: dict[str, Any]) -> str:
-    """The result as a table; the paper's ratio where it gives its rates."""
-    papers = {row.name: row.paper[PAPERS] for row in request.rows if PAPERS in row.paper}
-    first = request.rows[0]
-    body = []
-    for row in request.rows:
-        found = result["rows"][row.name]
-        spread = f"{found['low']:.3g} to {found['high']:.3g}"
-        paper = f"{papers[row.name] / papers[first.name]:.3f}" if {row.name, first.name} <= papers.keys() else ""
-        body.append([row.label, f"{found['clips_per_second']:.3g}", spread, f"{found['ratio']:.3f}", paper])
-    title = f"{request.table.title} - {request.table.source}; scale {request.table.scale}, {result['device']}"
-    header = ["row", "clips/s", "quartiles", f"over {first.label}", "the paper's"]
-    return text_table(f"{title}, batch {result['batch']}, medians of {result['repeats']}", header, body)

@@ -9,11 +9,8 @@ from typing import Any
 
 from lit_video.commands.arguments import parse_request
 from lit_video.commands.parser import Parser
-from lit_video.costs.count import count
 from lit_video.costs.published import Published, agrees, published, value
-from lit_video.utils.figures import check_picture
 from lit_video.utils.text_tables import text_table
-from lit_video.video.batch import outputs
 
 CONVENTION = """\
 GMACs are 10^9 multiply-adds of matrix products, attention included, and convolutions. The papers' "FLOPs" are
@@ -35,6 +32,8 @@ def cost(argv: list[str]) -> int:
     if flags and not known.config:
         parser.error(f"{flags[0]}: no such flag of cost without --config")
     if known.plot:
+        from lit_video.utils.figures import check_picture
+
         check_picture(known.plot)
     rows = list(_table_costs(known.config, flags) if known.config else _published_costs(published()))
     print(json.dumps(rows, indent=2) if known.json else render(rows))
@@ -54,7 +53,9 @@ def _published_costs(models: Sequence[Published]) -> Iterator[dict[str, Any]]:
 
 def _table_costs(configs: list[Path], flags: list[str]) -> Iterator[dict[str, Any]]:
     """Rows of a table at its scale; the figures that the paper prints are for the paper's scale."""
+    from lit_video.costs.count import count
     from lit_video.training.run import build_row
+    from lit_video.video.batch import outputs
 
     request = parse_request([arg for path in configs for arg in ("--config", str(path))] + flags)
     source = f"{request.table.title} ({request.table.source}), ours at scale {request.table.scale}"

@@ -10,8 +10,6 @@ from typing import get_args
 
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
-from lit_video.training.cli import VideoCLI, refuse_ignored, show, user_errors
-from lit_video.video.clips import Order
 
 
 def validate(argv: list[str]) -> int:
@@ -29,6 +27,9 @@ def _evaluate(argv: list[str]) -> int:
 
     ``--order`` is short for ``--data.order``.
     """
+    from lit_video.training.cli import VideoCLI, refuse_ignored, show, user_errors  # torch takes its seconds only now
+    from lit_video.video.clips import Order
+
     if {"-h", "--help"} & set(argv):
         return show(argv)
     refuse_ignored(argv, argv[0])

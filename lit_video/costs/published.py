@@ -1,17 +1,16 @@
-"""What the papers print about the cost of their models, beside what ours count."""
+"""What the papers print about the cost of their models, beside what ours count. Imports no torch by itself."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-
-from lit_video import modules
-from lit_video.costs.count import count
 from lit_video.utils.yaml_files import read_yaml
+
+if TYPE_CHECKING:
+    from lit_video.modules import VideoClassifier
 
 FILE = Path(__file__).parent / "published.yaml"
 UNITS = {"M": 1e6, "G": 1e9, "T": 1e12}
@@ -53,15 +52,21 @@ class Published:
         """Side of a view in pixels."""
         return int(self.settings.get("image_size", 224))
 
-    def build(self) -> modules.VideoClassifier:
+    def build(self) -> VideoClassifier:
         """The model on the meta device: shapes without memory."""
+        import torch  # not before there is something to build: the figures alone are read at once
+
+        from lit_video import modules
+
         settings = self.settings | {"frames": self.frames, "image_size": self.image_size}
         with torch.device("meta"):
-            model: modules.VideoClassifier = getattr(modules, self.family)(self.classes, **settings)
+            model: VideoClassifier = getattr(modules, self.family)(self.classes, **settings)
         return model
 
     def count(self) -> tuple[int, int]:
         """Our parameters, and multiply-adds of one view."""
+        from lit_video.costs.count import count
+
         return count(self.build().network, self.frames, self.image_size)
 
 

@@ -21,6 +21,7 @@ from lit_video.inference.checkpoints import TrainedModel, load_trained_model
 from lit_video.inference.options import Evaluation
 from lit_video.inference.ranking import RankedVideo, ranked_videos
 from lit_video.network.head import head_inputs
+from lit_video.utils.environment import choose_device
 from lit_video.video.clips import VideoRecord
 
 Paths = str | Path | Sequence[str | Path]
@@ -118,17 +119,6 @@ def video_list(trained: TrainedModel, records: Sequence[VideoRecord], evaluation
         return VideoList(records, **settings, **loading)
     except ValueError as error:
         raise OptionError("clips, crops", error) from error
-
-
-def choose_device(asked: str | None) -> torch.device:
-    """The device that is asked for, else the best there is.
-
-    Raises:
-        UserError: there is no GPU.
-    """
-    if asked == "cuda" and not torch.cuda.is_available():
-        raise OptionError("device cuda", "PyTorch finds no GPU here; leave the flag out")
-    return torch.device(asked or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
 def compute(trained: TrainedModel, records: Sequence[VideoRecord], evaluation: Evaluation) -> VideoOutputs:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import torch
 
+from lit_video.errors import OptionError
+
 
 def commit() -> str:
     """Commit of the code that runs, ``+changes`` if the working tree differs; ``unknown`` outside a checkout."""
@@ -17,6 +19,17 @@ def commit() -> str:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+
+
+def choose_device(asked: str | None) -> torch.device:
+    """The device that is asked for, else the best there is.
+
+    Raises:
+        UserError: there is no GPU.
+    """
+    if asked == "cuda" and not torch.cuda.is_available():
+        raise OptionError("device cuda", "PyTorch finds no GPU here; leave the flag out")
+    return torch.device(asked or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
 def device_name() -> str:

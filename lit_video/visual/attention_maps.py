@@ -11,9 +11,10 @@ from torch import Tensor
 from lit_video.errors import OptionError, UserError
 from lit_video.inference.checkpoints import TrainedModel, load_trained_model
 from lit_video.inference.options import Evaluation
-from lit_video.inference.predict import choose_device, find_videos, unlabelled, video_list
+from lit_video.inference.predict import find_videos, unlabelled, video_list
 from lit_video.inference.ranking import RankedVideo, ranked_videos
 from lit_video.network.transformer import VideoTransformer
+from lit_video.utils.environment import choose_device
 from lit_video.video.batch import RawBatch
 from lit_video.visual.attention_picture import AttentionMaps
 from lit_video.visual.rollout import Rollout, rollout, tubelet_frames

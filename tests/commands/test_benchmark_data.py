@@ -11,8 +11,8 @@ from av.video.frame import PictureType
 
 from lit_video.__main__ import main
 from lit_video.benchmark.clip_decoders import clip_decoders, cut, same, truth
+from lit_video.benchmark.data_timing import time_clips
 from lit_video.benchmark.sample_videos import KINDS, encode
-from lit_video.commands.benchmark_data import time_clips
 
 
 @pytest.fixture(scope="module")

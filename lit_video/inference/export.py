@@ -1,0 +1,87 @@
+"""A trained model as Hugging Face's transformers stores it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from lit_video.errors import OptionError
+from lit_video.inference.checkpoints import load_model
+from lit_video.modules import TimeSformer, VideoClassifier, ViViT
+from lit_video.network.pretrained.hugging_face import export_hf_timesformer, export_hf_vivit
+from lit_video.network.vit import SIZES, ViTSize
+
+
+@dataclass(frozen=True)
+class Target:
+    """A class of transformers: our family, its weights under the class's names, and its configuration."""
+
+    family: type[VideoClassifier]
+    weights: Callable[[Any], dict[str, Tensor]]
+    config: Callable[[Mapping[str, Any]], dict[str, Any]]
+
+
+def _timesformer(hparams: Mapping[str, Any]) -> dict[str, Any]:
+    kinds = {"divided": "divided_space_time", "joint": "joint_space_time", "space": "space_only"}
+    return {
+        "architectures": ["TimesformerForVideoClassification"],
+        "model_type": "timesformer",
+        "num_frames": hparams["frames"],
+        "patch_size": hparams["patch"],
+        "attention_type": kinds.get(hparams["attention"]),
+        "hidden_act": "gelu",
+    }
+
+
+def _vivit(hparams: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "architectures": ["VivitForVideoClassification"],
+        "model_type": "vivit",
+        "num_frames": hparams["frames"],
+        "tubelet_size": [hparams["tubelet"], hparams["patch"], hparams["patch"]],
+        "hidden_act": "gelu_fast",
+    }
+
+
+TARGETS = {
+    "hf-timesformer": Target(TimeSformer, export_hf_timesformer, _timesformer),
+    "hf-vivit": Target(ViViT, export_hf_vivit, _vivit),
+}
+
+
+def exported(ckpt: Path, to: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Weights and configuration of a trained model, under the names of one of ``TARGETS``.
+
+    Raises:
+        UserError: the checkpoint is wrong, or the model has something that the target has not.
+    """
+    target = TARGETS[to]
+    model = load_model(target.family, ckpt, "ckpt_path")
+    try:
+        if isinstance(model.num_classes, dict):
+            raise ValueError("classes of transformers have one head, this model has several")
+        weights = target.weights(model.network)
+    except ValueError as error:
+        raise OptionError(f"to {to}", error) from error
+    return weights, target.config(model.hparams) | _shared(model.hparams)
+
+
+def _shared(hparams: Mapping[str, Any]) -> dict[str, Any]:
+    size = hparams["size"] if isinstance(hparams["size"], ViTSize) else SIZES[hparams["size"]]
+    labels = [f"LABEL_{i}" for i in range(hparams["num_classes"])]
+    return {
+        "image_size": hparams["image_size"],
+        "num_channels": 3,
+        "hidden_size": size.width,
+        "num_hidden_layers": size.depth,
+        "num_attention_heads": size.heads,
+        "intermediate_size": round(size.width * size.mlp_ratio),
+        "qkv_bias": True,
+        "layer_norm_eps": 1e-6,
+        "id2label": dict(enumerate(labels)),
+        "label2id": {label: i for i, label in enumerate(labels)},
+    }
