@@ -1,4 +1,4 @@
-"""Parity on a device: networks loaded from published names against the logits of the published code.
+"""Parity on a device: networks loaded from released names against the logits of the released code.
 
     python benchmarks/parity.py [--device cpu|cuda] [--json FILE]
 
@@ -32,7 +32,7 @@ SCENIC = {
 
 
 def cases(device: torch.device) -> Iterator[tuple[str, nn.Module, Tensor, Tensor]]:
-    """Name, network, clips and the published code's logits."""
+    """Name, network, clips and the released code's logits."""
     for path in sorted((ROOT / "tests" / "vectors").glob("xvit_*.pt")):
         vector = torch.load(path, weights_only=True)
         yield path.stem, xvit(vector), vector["input"], vector["logits"]

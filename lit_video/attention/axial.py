@@ -18,7 +18,7 @@ class Axial(Scheme):
     Shape: ``(b, 1 + t * h * w, d)`` -> same.
     Source: TimeSformer, arXiv:2102.05095, scheme T+W+H, section 3.
     No code was released. Our reading: each added step has its own norm and a zero-initialised linear layer, which the
-    published 156.8M parameters need; the class token takes part in the last step only, every column gets a copy and
+    paper's 156.8M parameters need; the class token takes part in the last step only, every column gets a copy and
     the branch is averaged over the copies, as over frames in :class:`~lit_video.attention.Divided`.
     """
 

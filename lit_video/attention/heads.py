@@ -27,7 +27,7 @@ class Scheme(nn.Module):
 
 
 class ZeroLinear(nn.Linear):
-    """A linear layer that starts at zero: the branch that ends in it adds nothing until it has learnt something."""
+    """A linear layer that starts at zero: the branch that ends in it adds nothing until it has learned."""
 
     def reset_parameters(self) -> None:
         """Zero weight and bias."""

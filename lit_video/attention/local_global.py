@@ -18,7 +18,7 @@ class LocalGlobal(Scheme):
     Source: TimeSformer, arXiv:2102.05095, scheme L+G, section 3.
     No code was released, and the text leaves open whether the neighbourhood slides with the patch. Our reading: fixed
     quadrants, and the eight interleaved sub-grids that a stride of 2 makes (the authors say that they used einops). The
-    added step has its own norm and a zero-initialised W, which the published 121.4M parameters need. The class token
+    added step has its own norm and a zero-initialised W, which the paper's 121.4M parameters need. The class token
     is treated as in :class:`~lit_video.attention.Divided`.
 
     Raises:

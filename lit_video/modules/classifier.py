@@ -16,7 +16,7 @@ from lit_video.modules.metrics import VideoAccuracy
 from lit_video.modules.optimization import Optimization, make_optimizer, rate
 from lit_video.network.block import checkpoint_blocks
 from lit_video.network.pretrained.image_vit import read_weights
-from lit_video.network.pretrained.loading import load_published
+from lit_video.network.pretrained.loading import load_pretrained
 from lit_video.utils.class_paths import class_path
 from lit_video.video.batch import Batch, Classes, per_task
 from lit_video.video.seeding import digest
@@ -80,7 +80,7 @@ class VideoClassifier(LightningModule):
         if self.weights is None or self._started:
             return
         try:
-            left_out = load_published(self.network, read_weights(Path(self.weights)), fresh_head=stage == "fit")
+            left_out = load_pretrained(self.network, read_weights(Path(self.weights)), fresh_head=stage == "fit")
         except ValueError as error:
             raise UserError(f"model.weights: {self.weights}: {error}") from error
         self._started = True

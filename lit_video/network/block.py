@@ -43,7 +43,7 @@ class MLP(nn.Module):
 class Block(nn.Module):
     """Scheme and MLP with stochastic depth over clips. Shape: ``(b, n, d) -> (b, n, d)``.
 
-    Stochastic depth drops the whole change that a branch makes to a clip, whatever branches the scheme has inside.
+    Stochastic depth drops all that the scheme, or the MLP, adds to a clip, also where a scheme has several branches.
     """
 
     def __init__(self, scheme: Scheme, mlp: MLP, drop_path: float = 0.0) -> None:

@@ -12,7 +12,7 @@ Architecture = Literal["c2d", "i3d", "slow", "slowfast", "slowfast_50_50", "r2pl
 # kernels over time of the four stages' first convolutions; I3D inflates every second block
 _I3D = (((3, 1, 1),), ((3, 1, 1), (1, 1, 1)), ((3, 1, 1), (1, 1, 1)), ((1, 1, 1), (3, 1, 1)))
 _STILL = ((1, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1))
-# R101 of the SlowFast paper's counts: 6 of the 23 blocks of the fourth stage look at time
+# R101 of the SlowFast paper's counts: 6 of the 23 blocks of the fourth stage have kernels over time
 _HALF = (
     ((1, 1, 1), (1, 1, 1), ((3, 1, 1),) * 6 + ((1, 1, 1),) * 17, (3, 1, 1)),
     ((3, 1, 1), (3, 1, 1), ((3, 1, 1),) * 6 + ((1, 1, 1),) * 17, (3, 1, 1)),
@@ -75,7 +75,7 @@ def convnet(
             over time), ``r2plus1d``, ``csn`` (depthwise, interaction-reduced) or ``x3d``.
         classes: number of classes.
         depth: 50, 101 or 152 layers, of the ResNets; X3D has its own.
-        width: channels of the stem; ``None`` for the published 64 (X3D: 12, times ``x3d_width``).
+        width: channels of the stem; ``None`` for the papers' 64 (X3D: 12, times ``x3d_width``).
         alpha: frames of SlowFast's fast pathway per frame of the slow one.
         beta_inv: channels of SlowFast's slow pathway per channel of the fast one.
         x3d_width: X3D's width factor: 2.0 for S, M and L, 2.9 for XL.

@@ -24,7 +24,7 @@ class Embedding(nn.Module):
         cls: whether there is a class token.
         position_std: spread of the initial positions in space and time. ``None``: 0.02 in space and zeros in time, so
             that training starts from an image model; from scratch, on little data, such small positions are hardly
-            found.
+            learned.
 
     Raises:
         ValueError: the image does not divide into patches, or the clip into tubelets.
@@ -135,7 +135,7 @@ class ClipEmbedding(Embedding):
 
 
 class JointEmbedding(Embedding):
-    """Tubelets with one table of positions over space and time, led by a class token if asked for.
+    """Tubelets with one table of positions over space and time, led by a class token if ``cls``.
 
     z_{t,s} = E x_{t,s} + p_{t,s},   z_cls + p_cls
 

@@ -37,14 +37,14 @@ def head_inputs(network: nn.Module) -> Iterator[list[Tensor]]:
     Where it enters for each frame or place it is averaged: the head is affine, so its output for the average is the
     average that the network gives. In eval mode, thus, ``features @ weight.T + bias`` are the logits.
     """
-    found: list[Tensor] = []
+    features: list[Tensor] = []
 
     def keep(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         x = inputs[0].detach()
-        found.append(x.flatten(1, -2).mean(1) if x.ndim > 2 else x)
+        features.append(x.flatten(1, -2).mean(1) if x.ndim > 2 else x)
 
     handle = linear_head(network).register_forward_pre_hook(keep)
     try:
-        yield found
+        yield features
     finally:
         handle.remove()

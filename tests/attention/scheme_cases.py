@@ -56,7 +56,7 @@ class Step(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A scheme, its tokens, its steps in order, and the axes whose order it tells."""
+    """A scheme, its tokens, its steps in order, and the axes whose order it depends on."""
 
     factory: Callable[[int, int], Scheme]
     layout: str
@@ -85,12 +85,12 @@ class Case(NamedTuple):
 
     @property
     def grid(self):
-        """Small, and with company for every token along every axis."""
+        """Small, and with another token for every token along every axis."""
         return Grid(4, 2, 4) if self.even else Grid(3, 2, 3)
 
 
 class Reading(Scheme):
-    """The bottleneck in a scheme's clothes: the first tokens are the latents; the others are read, and stay."""
+    """The bottleneck as a scheme: the first tokens are the latents; the others are read, and stay."""
 
     def __init__(self, width, heads):
         super().__init__()

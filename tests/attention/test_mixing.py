@@ -155,10 +155,10 @@ def test_space_keeps_frames_apart_as_frames_given_alone():
 
 def reached(t, frames, steps, layers):
     """Frames that the output of frame ``t`` can depend on."""
-    found = {t}
+    sources = {t}
     for _ in range(layers):
-        found |= {frame + step for frame in found for step in steps if 0 <= frame + step < frames}
-    return found
+        sources |= {frame + step for frame in sources for step in steps if 0 <= frame + step < frames}
+    return sources
 
 
 def seen(layers, grid):
@@ -167,11 +167,11 @@ def seen(layers, grid):
     y = x
     for layer in layers:
         y = layer(y, grid)
-    found = []
+    sources = []
     for frame in y.chunk(grid.t, dim=1):
         (gradient,) = torch.autograd.grad((frame * torch.randn_like(frame)).sum(), x, retain_graph=True)
-        found.append({i for i, part in enumerate(gradient.chunk(grid.t, dim=1)) if part.abs().max() > 1e-12})
-    return found
+        sources.append({i for i, part in enumerate(gradient.chunk(grid.t, dim=1)) if part.abs().max() > 1e-12})
+    return sources
 
 
 @pytest.mark.parametrize("mixed", [("key", "value"), ("key",), ("value",), ("query",), ("x",)], ids="_".join)
@@ -228,7 +228,7 @@ def test_gradients_of_borrow_to_second_order(offsets, fold, frames):
     x = torch.randn(2, frames, 2, 9, dtype=torch.float64, requires_grad=True)
 
     def squared(y):
-        # the map alone is linear, its second derivative zero whatever the backward pass does
+        # the map alone is linear, its second derivative zero for any backward pass
         return shift_channels(y, offsets, fold) ** 2
 
     assert torch.autograd.gradcheck(lambda y: shift_channels(y, offsets, fold), x)

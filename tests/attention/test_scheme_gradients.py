@@ -1,4 +1,4 @@
-"""What gradients tell of the schemes: who sees whom, that no weight is dead, that layers that start at zero learn."""
+"""What gradients show of the schemes: who attends whom, that no weight is dead, that layers starting at zero learn."""
 
 import pytest
 import torch
@@ -35,12 +35,12 @@ def seen(case, layers, grid):
 def reachable(case, grid, layers):
     """The same from the index sets, step after step; residuals keep every token in its own view."""
     places = case.places(grid)
-    found = [{n} for n in range(len(places))]
+    sources = [{n} for n in range(len(places))]
     for step in case.steps * layers:
         halves = [sets for sets in (step.sets, step.second_half) if sets]
         attended = [{j for sets in halves for group in sets(i, places, grid) for j in group} for i in places]
-        found = [set().union(found[n], *(found[j] for j in attended[n])) for n in range(len(places))]
-    return found
+        sources = [set().union(sources[n], *(sources[j] for j in attended[n])) for n in range(len(places))]
+    return sources
 
 
 @pytest.mark.parametrize("layers", [1, 2])

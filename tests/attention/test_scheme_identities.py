@@ -1,4 +1,4 @@
-"""Schemes must coincide where their definitions do, and tell the order of frames and patches only where they should."""
+"""Schemes must coincide where their definitions do, and see the order of frames and patches only where they should."""
 
 import pytest
 import torch

@@ -12,7 +12,7 @@ from lit_video.costs.count import count
 from lit_video.modules import ConvNet
 from lit_video.network.convnets import TwoPathways, convnet, slow_frames
 from lit_video.network.pretrained.image_vit import read_weights
-from lit_video.network.pretrained.loading import load_published
+from lit_video.network.pretrained.loading import load_pretrained
 from tests.float32 import assert_close_in_float32
 
 SMALL = {"c2d": 8, "i3d": 8, "slow": 8, "slowfast": 16, "r2plus1d": 8, "csn": 8, "x3d": 8}
@@ -126,7 +126,7 @@ def pair(model):
     torch.manual_seed(0)
     theirs = awake(build(model_num_class=5, **theirs_narrow)).eval()
     ours = convnet(classes=5, **settings, **narrow).eval()
-    load_published(ours, theirs.state_dict())
+    load_pretrained(ours, theirs.state_dict())
     return theirs, ours
 
 
@@ -159,7 +159,7 @@ def test_logits_are_exactly_those_of_pytorchvideos_own(model):
 
 
 @pytest.mark.parametrize("architecture", SMALL)
-def test_a_released_file_loads_and_only_its_classifier_may_start_anew(architecture, tmp_path):
+def test_a_released_file_loads_and_only_its_classifier_may_start_from_scratch(architecture, tmp_path):
     source, width = small(architecture), SMALL[architecture]
     path = tmp_path / "released.pyth"
     torch.save({"model_state": source.state_dict()}, path)
@@ -169,11 +169,11 @@ def test_a_released_file_loads_and_only_its_classifier_may_start_anew(architectu
     other = convnet(architecture, 7, width=width)
     fresh = {name: value.clone() for name, value in other.state_dict().items() if ".proj." in name}
     with pytest.raises(ValueError, match=r"blocks\.\d\.proj\.(weight|bias) is \(7.* here, \(5.* in the file"):
-        load_published(other, read_weights(path))
-    assert load_published(other, read_weights(path), fresh_head=True) == ", ".join(sorted(fresh))
+        load_pretrained(other, read_weights(path))
+    assert load_pretrained(other, read_weights(path), fresh_head=True) == ", ".join(sorted(fresh))
     torch.testing.assert_close(other.state_dict(), source.state_dict() | fresh)
     with pytest.raises(ValueError, match=r"blocks\.0\..* is \("):
-        load_published(convnet(architecture, 5, width=2 * width), read_weights(path), fresh_head=True)
+        load_pretrained(convnet(architecture, 5, width=2 * width), read_weights(path), fresh_head=True)
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,8 @@ def test_features_of_a_frame_are_those_of_the_image(frames):
     clip = torch.randn(2, 3, frames, 32, 32, dtype=torch.float64)
     with torch.no_grad():
         expected = image.forward_features(rearrange(clip, "b c t h w -> (b t) c h w"))[:, 0]
-        found = network.features(clip).flatten(0, 1)
-    torch.testing.assert_close(found, expected, atol=1e-11, rtol=1e-11)
+        actual = network.features(clip).flatten(0, 1)
+    torch.testing.assert_close(actual, expected, atol=1e-11, rtol=1e-11)
 
 
 def test_one_frame_through_mixing_differs_by_the_zeros_around_the_clip():
@@ -106,8 +106,8 @@ def resized_by_hand(table, source, target):
 def test_positions_are_resized_by_cubic_convolution(source, target):
     torch.manual_seed(0)
     table = torch.randn(1, 1 + source[0] * source[1], 5, dtype=torch.float64)
-    found = resize_space(table[:, 1:], source, target)
-    torch.testing.assert_close(found, resized_by_hand(table, source, target)[:, 1:])
+    actual = resize_space(table[:, 1:], source, target)
+    torch.testing.assert_close(actual, resized_by_hand(table, source, target)[:, 1:])
 
 
 @pytest.mark.parametrize("image_size", [(48, 48), (48, 32), (16, 64)])
@@ -159,17 +159,17 @@ def weights_of(suffix, path):
 @pytest.mark.parametrize("suffix", [".safetensors", ".pth", ".pt", ".bin"])
 def test_weights_files_round_trip(suffix, tmp_path):
     weights, file = weights_of(suffix, tmp_path)
-    found = read_weights(file)
-    assert found.keys() == weights.keys()
-    assert all(torch.equal(found[key], weights[key]) for key in weights)
+    loaded = read_weights(file)
+    assert loaded.keys() == weights.keys()
+    assert all(torch.equal(loaded[key], weights[key]) for key in weights)
 
 
 def test_arrays_of_numpy_are_read_as_tensors(tmp_path):
     weights = image_vit().state_dict()
     np.savez(tmp_path / "image.npz", **{key: value.numpy() for key, value in weights.items()})
-    found = read_weights(tmp_path / "image.npz")
-    assert found.keys() == weights.keys()
-    assert all(torch.equal(found[key], weights[key]) for key in weights)
+    loaded = read_weights(tmp_path / "image.npz")
+    assert loaded.keys() == weights.keys()
+    assert all(torch.equal(loaded[key], weights[key]) for key in weights)
 
 
 @pytest.mark.parametrize("part", ["model_state", "state_dict", "model"])
@@ -178,9 +178,9 @@ def test_of_a_training_checkpoint_the_model_s_part_is_read(part, suffix, tmp_pat
     weights = image_vit().state_dict()
     content = {"epoch": 3, "optimizer_state": {"state": {}, "param_groups": []}, "cfg": "TRAIN: 1", part: weights}
     torch.save(content, tmp_path / f"checkpoint{suffix}")
-    found = read_weights(tmp_path / f"checkpoint{suffix}")
-    assert found.keys() == weights.keys()
-    assert all(torch.equal(found[key], weights[key]) for key in weights)
+    loaded = read_weights(tmp_path / f"checkpoint{suffix}")
+    assert loaded.keys() == weights.keys()
+    assert all(torch.equal(loaded[key], weights[key]) for key in weights)
 
 
 class RunsCode:

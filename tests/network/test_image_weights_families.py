@@ -197,8 +197,8 @@ def test_tubelets_start_as_the_image_s_patches_of_their_central_frame_or_of_equa
         seen = clip if how == "central" else frames.repeat_interleave(k, dim=2)
         with torch.no_grad():
             expected = image.patch_embed(rearrange(frames, "b c t h w -> (b t) c h w")).unflatten(0, (2, 2))
-            found = network.embed.patches(seen).flatten(2, 3)
-        torch.testing.assert_close(found, expected, atol=1e-12, rtol=1e-12)
+            actual = network.embed.patches(seen).flatten(2, 3)
+        torch.testing.assert_close(actual, expected, atol=1e-12, rtol=1e-12)
 
 
 def test_an_unknown_start_of_tubelets_is_named_and_nothing_is_changed():

@@ -130,9 +130,9 @@ def test_activation_checkpointing_changes_neither_loss_nor_gradients(name):
     blocks = [module for module in saving.modules() if isinstance(module, Block)]
     for block in blocks:
         block.mlp.register_forward_pre_hook(lambda *_: runs.append(1))
-    expected, found = gradients(plain), gradients(saving)
+    expected, actual = gradients(plain), gradients(saving)
     assert len(runs) == 2 * len(blocks)
-    assert all(torch.equal(found[key], value) for key, value in expected.items())
+    assert all(torch.equal(actual[key], value) for key, value in expected.items())
     runs.clear()
     with torch.no_grad():
         assert torch.equal(saving.eval()(clip_of()), plain.eval()(clip_of()))
@@ -147,9 +147,9 @@ def test_checkpointing_needs_blocks():
 @pytest.mark.parametrize("name", NETWORKS)
 def test_stochastic_depth_drops_in_training_only(name):
     network, without = build(name, drop_path=0.8).train(), build(name)
-    found = [gradients(network, seed) for seed in range(4)]
-    assert all(value.isfinite().all() for run in found for value in run.values())
-    assert len({run["loss"].item() for run in found}) > 1
+    runs = [gradients(network, seed) for seed in range(4)]
+    assert all(value.isfinite().all() for run in runs for value in run.values())
+    assert len({run["loss"].item() for run in runs}) > 1
     assert torch.equal(network.eval()(clip_of()), without(clip_of()))
 
 
@@ -160,9 +160,9 @@ VARIANTS = {"xvit_mean", "vivit_1_mean", "vivit_2_mean", "vivit_3_time_space", "
 def check_compiled(network):
     expected = gradients(network)
     torch.compiler.reset()
-    found = gradients(torch.compile(network, fullgraph=True, backend="eager"))
-    for value, theirs in zip(expected.values(), found.values(), strict=True):
-        torch.testing.assert_close(theirs, value, atol=1e-12, rtol=1e-12)
+    actual = gradients(torch.compile(network, fullgraph=True, backend="eager"))
+    for value, compiled in zip(expected.values(), actual.values(), strict=True):
+        torch.testing.assert_close(compiled, value, atol=1e-12, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", sorted(NETWORKS.keys() - VARIANTS))
@@ -188,6 +188,6 @@ def test_low_precision_is_close(name):
     with torch.no_grad():
         expected = network(clip)
         with torch.autocast("cpu", torch.bfloat16):
-            found = network(clip)
-    assert found.isfinite().all()
-    assert (found.float() - expected).norm() < 0.05 * expected.norm()
+            actual = network(clip)
+    assert actual.isfinite().all()
+    assert (actual.float() - expected).norm() < 0.05 * expected.norm()

@@ -14,7 +14,7 @@ PAIRS = [(1, 1), (1, 4), (2, 3), (4, 8), (8, 3), (5, 7), (6, 1)]
 
 
 def linear(source, target):
-    """Matrix ``(target, source)`` of linear interpolation between cells' centres, the ends held."""
+    """Matrix ``(target, source)`` of linear interpolation between cells' centres, constant beyond the ends."""
     matrix = torch.zeros(target, source, dtype=torch.float64)
     for i in range(target):
         place = min(max((i + 0.5) * source / target - 0.5, 0), source - 1)

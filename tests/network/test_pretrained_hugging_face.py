@@ -94,11 +94,11 @@ def their_logits(model, clip):
 def check(network, model, clip, tolerance=1e-9):
     expected = their_logits(model, clip)
     with torch.no_grad():
-        found = network(clip)
+        actual = network(clip)
     if clip.dtype == torch.float32:
-        assert_close_in_float32(found, expected, network)
+        assert_close_in_float32(actual, expected, network)
     else:
-        torch.testing.assert_close(found, expected, atol=tolerance, rtol=tolerance)
+        torch.testing.assert_close(actual, expected, atol=tolerance, rtol=tolerance)
     assert (expected[0] - expected[1]).abs().max() > 0.05
 
 
@@ -134,12 +134,12 @@ OLDER_VIVIT = {
 
 def renamed(state_dict, pieces, prefix=""):
     """Other names for parts of the keys, the first pieces first."""
-    found = {}
+    names = {}
     for key, value in state_dict.items():
         for old, new in pieces.items():
             key = key.replace(old, new)
-        found[prefix + key] = value
-    return found
+        names[prefix + key] = value
+    return names
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])

@@ -92,13 +92,13 @@ def load(source, weights, **changes):
 
 
 def places(source, weights):
-    """What each key becomes, found by loading every tensor filled with its own number; a query's place for its key."""
+    """What each key becomes, seen by loading every tensor filled with its own number; a query's place for its key."""
     numbered = {key: torch.full_like(value, i) for i, (key, value) in enumerate(weights.items())}
-    keys, found = list(weights), {}
+    keys, name_of = list(weights), {}
     for name, parameter in load(source, numbered).named_parameters():
         for value in parameter.unique().tolist():
-            found[keys[int(value)]] = name.replace(".qkv.", ".")
-    return found
+            name_of[keys[int(value)]] = name.replace(".qkv.", ".")
+    return name_of
 
 
 @pytest.mark.parametrize("source", WEIGHTS)

@@ -54,7 +54,7 @@ def test_logits_of_the_release(name):
 
 WIDTH, HEADS, PATCH, CLASSES = 16, 4, 4, 5
 GRID = (3, 2, 3)
-# every kind of model: weights that a release of it has, and options that its shapes cannot tell
+# every kind of model: weights that a release of it has, and options that its shapes do not show
 CASES = {
     "1_token": dict(model=1, pool="token"),
     "1_mean": dict(model=1, pool="mean"),
@@ -270,12 +270,12 @@ def test_every_model_gives_the_logits_of_the_second_implementation(name):
 
 
 @pytest.mark.parametrize("name", sorted(CASES.keys() - {"4", "4_uniform"}))
-def test_names_tell_the_model_its_pooling_and_its_temporal_encoder(name):
+def test_names_show_the_model_its_pooling_and_its_temporal_encoder(name):
     case = CASES[name]
-    told = {key: value for key, value in case.items() if key in ("order", "sampled_frames")}
+    settings = {key: value for key, value in case.items() if key in ("order", "sampled_frames")}
     weights, clip = flax_weights(**case), channels_first(clip_of(case))
     with torch.no_grad():
-        assert torch.equal(load(weights, **told)(clip), load(weights, **options_of(case))(clip))
+        assert torch.equal(load(weights, **settings)(clip), load(weights, **options_of(case))(clip))
 
 
 @pytest.mark.parametrize(
@@ -323,5 +323,5 @@ def test_tubelets_are_those_of_a_convolution_with_the_flax_kernel():
     kernel = rearrange(weights["embedding/kernel"], "k h w c d -> d c k h w")
     expected = F.conv3d(clip, kernel, weights["embedding/bias"], stride=kernel.shape[2:])
     with torch.no_grad():
-        found = load(weights).embed.patches(clip)
-    torch.testing.assert_close(rearrange(found, "b t h w d -> b d t h w"), expected, atol=1e-12, rtol=0)
+        actual = load(weights).embed.patches(clip)
+    torch.testing.assert_close(rearrange(actual, "b t h w d -> b d t h w"), expected, atol=1e-12, rtol=0)

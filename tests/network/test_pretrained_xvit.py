@@ -69,13 +69,13 @@ def test_logits_of_the_release_at_larger_sizes(name):
 def test_tokens_after_every_layer_of_the_release(path):
     vector = torch.load(path, weights_only=True)
     network, expected = loaded(vector).double(), vector["intermediates"]
-    found = {}
+    tokens = {}
     for i, block in enumerate(network.blocks):
-        block.register_forward_hook(lambda module, args, output, i=i: found.update({f"block_{i}": output}))
+        block.register_forward_hook(lambda module, args, output, i=i: tokens.update({f"block_{i}": output}))
     with torch.no_grad():
-        found["tokens_in"] = network.embed(vector["input"].double())[0]
-        found["frame_cls"] = network.features(vector["input"].double())
-    for name, value in found.items():  # the release's own are stored as it computed them, in float32
+        tokens["tokens_in"] = network.embed(vector["input"].double())[0]
+        tokens["frame_cls"] = network.features(vector["input"].double())
+    for name, value in tokens.items():  # the release's own are stored as it computed them, in float32
         assert_close_in_float32(value.float(), expected[name].reshape(value.shape), network)
 
 
@@ -93,7 +93,7 @@ def test_gradient_norms_of_the_release(path):
 
 
 def our_names(vector):
-    """The release's parameter names -> ours, found by loading every tensor filled with its own number."""
+    """The release's parameter names -> ours, seen by loading every tensor filled with its own number."""
     numbered = {key: torch.full_like(value, i) for i, (key, value) in enumerate(vector["state_dict"].items())}
     keys = list(numbered)
     return {keys[int(p.flatten()[0])]: name for name, p in loaded(vector, numbered).named_parameters()}

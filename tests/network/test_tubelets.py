@@ -19,8 +19,8 @@ def test_tubelets_are_a_convolution(k, frames, height, width):
     clip = torch.randn(2, 3, frames, height, width, dtype=torch.float64)
     kernel = rearrange(patches.proj.weight, "d (c k) h w -> d c k h w", k=k)
     expected = F.conv3d(clip, kernel, patches.proj.bias, stride=(k, 4, 4))
-    found = rearrange(patches(clip), "b t h w d -> b d t h w")
-    torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
+    actual = rearrange(patches(clip), "b t h w d -> b d t h w")
+    torch.testing.assert_close(actual, expected, atol=1e-12, rtol=0)
     assert patches.grid(frames, height, width) == expected.shape[2:]
 
 
@@ -32,9 +32,9 @@ def test_sampled_frames_are_those_of_exact_arithmetic_for_every_pair():
     for frames in range(1, 129):
         for sampled in range(1, frames):
             step = Fraction(frames, sampled + 1)
-            found = uniform_frames(frames, sampled)
-            assert found == [round(k * step) for k in range(1, sampled + 1)]
-            assert found[0] >= 0 and found[-1] < frames and found == sorted(set(found)), (frames, sampled)
+            numbers = uniform_frames(frames, sampled)
+            assert numbers == [round(k * step) for k in range(1, sampled + 1)]
+            assert numbers[0] >= 0 and numbers[-1] < frames and numbers == sorted(set(numbers)), (frames, sampled)
 
 
 @pytest.mark.parametrize(("frames", "sampled"), [(4, 4), (4, 5), (1, 8)])

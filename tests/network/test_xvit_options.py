@@ -141,9 +141,9 @@ def test_options_that_mean_the_same_in_evaluation_give_the_same_logits(name):
 
 
 def test_every_setting_of_the_mixing_reaches_the_layers():
-    asked = dict(window=2, boundary=True, ratio=0.75, mixed=("key",), scope="full", summary=True)
-    plans = {block.scheme.plan for block in tiny(**asked, segments=2).network.blocks}
-    assert plans == {MixingPlan(**asked, segment=2)}
+    settings = dict(window=2, boundary=True, ratio=0.75, mixed=("key",), scope="full", summary=True)
+    plans = {block.scheme.plan for block in tiny(**settings, segments=2).network.blocks}
+    assert plans == {MixingPlan(**settings, segment=2)}
 
 
 @pytest.mark.parametrize(("ta_layers", "places"), [(0, 1), (1, 2)])
@@ -153,15 +153,15 @@ def test_dropout_is_that_of_the_frame_tokens_and_the_classifier(ta_layers, place
 
 
 def test_by_default_one_layer_of_temporal_attention_reads_the_frames_out():
-    network, asked = xvit(TINY, 5, (16, 16), patch=8), aggregation(TINY, 5, ta_layers=1)
-    assert network.aggregate.state_dict().keys() == asked.state_dict().keys()
+    network, one_layer = xvit(TINY, 5, (16, 16), patch=8), aggregation(TINY, 5, ta_layers=1)
+    assert network.aggregate.state_dict().keys() == one_layer.state_dict().keys()
     assert network.aggregate.layers[0].attn.heads == TINY.heads
 
 
 @pytest.mark.parametrize("ta_layers", [0, 1, 2, 3])
 def test_ta_layers_is_the_depth_of_the_temporal_transformer(ta_layers):
-    found = aggregation(TINY, 5, ta_layers)
-    assert (len(found.layers) if ta_layers else found.head.out_features) == (ta_layers or 5)
+    aggregate = aggregation(TINY, 5, ta_layers)
+    assert (len(aggregate.layers) if ta_layers else aggregate.head.out_features) == (ta_layers or 5)
 
 
 def test_without_temporal_attention_logits_are_the_mean_of_the_frames_logits():
@@ -218,9 +218,9 @@ def test_stochastic_depth_drops_whole_branches_of_whole_clips_and_scales_the_res
     x = torch.randn(1, 20, 16).expand(64, -1, -1)
     scheme = {False: x[:1], True: x[:1] + 2 * (block.scheme(x[:1], grid) - x[:1])}
     ends = {(a, b): z + 2 * b * block.mlp(z) for a, z in scheme.items() for b in (False, True)}
-    found = [[key for key, end in ends.items() if torch.allclose(y, end[0], atol=1e-5)] for y in block(x, grid)]
-    assert all(len(keys) == 1 for keys in found)
-    assert {keys[0] for keys in found} == set(ends)
+    matches = [[key for key, end in ends.items() if torch.allclose(y, end[0], atol=1e-5)] for y in block(x, grid)]
+    assert all(len(keys) == 1 for keys in matches)
+    assert {keys[0] for keys in matches} == set(ends)
 
 
 @pytest.mark.parametrize(
@@ -277,11 +277,11 @@ def test_rectangular_clips_are_embedded_patch_by_patch(height, width, rule):
     torch.nn.init.normal_(embed.temp_embed)
     tokens, grid = embed(clip)
     assert grid == (4, height // 8, width // 8)
-    found = tokens.detach().unflatten(1, (4, -1))
+    embedded = tokens.detach().unflatten(1, (4, -1))
     for t in range(4):
         time = torch.tensor(FOUR_OF_TWO[rule][t]).double() @ embed.temp_embed[0]
         torch.testing.assert_close(
-            found[:, t, 0], (embed.cls_token + embed.pos_embed[:, :1])[:, 0].expand(2, -1) + time
+            embedded[:, t, 0], (embed.cls_token + embed.pos_embed[:, :1])[:, 0].expand(2, -1) + time
         )
         for row in range(grid.h):
             for column in range(grid.w):
@@ -290,7 +290,7 @@ def test_rectangular_clips_are_embedded_patch_by_patch(height, width, rule):
                 value = (
                     torch.einsum("b c y x, d c y x -> b d", patch, embed.patches.proj.weight) + embed.patches.proj.bias
                 )
-                torch.testing.assert_close(found[:, t, s], value + embed.pos_embed[0, s] + time)
+                torch.testing.assert_close(embedded[:, t, s], value + embed.pos_embed[0, s] + time)
 
 
 def test_a_clip_of_the_same_number_of_patches_turned_on_its_side_gets_resized_positions():

@@ -86,7 +86,7 @@ def load_hf_timesformer(
         state_dict: the weights.
         heads: number of heads.
         image_size: (height, width) in pixels.
-        attention: ``divided``, ``joint`` or ``space``; ``None`` for what the names tell.
+        attention: ``divided``, ``joint`` or ``space``; ``None`` for what the names show.
     """
     return build(_with_bias(rename(state_dict, HF_TIMESFORMER)), heads, image_size, attention)
 

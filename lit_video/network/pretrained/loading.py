@@ -1,4 +1,4 @@
-"""Published checkpoints into a network that a configuration has built."""
+"""Released checkpoints into a network that a configuration has built."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from lit_video.network.pretrained import detect, load
 from lit_video.network.transformer import VideoTransformer
 
 
-def load_published(network: nn.Module, state_dict: Mapping[str, Tensor], fresh_head: bool = False) -> str:
-    """Load a published checkpoint, strictly; positions of another grid or length are resized by their authors' rule.
+def load_pretrained(network: nn.Module, state_dict: Mapping[str, Tensor], fresh_head: bool = False) -> str:
+    """Load a released checkpoint, strictly; positions of another grid or length are resized by their authors' rule.
 
     Args:
         network: changed in place; one that is no :class:`VideoTransformer` takes its own names only.

@@ -1,4 +1,4 @@
-"""What the loaders share: renaming, sizes that shapes tell, and strict filling."""
+"""What the loaders share: renaming, sizes read from shapes, and strict filling."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ def classes_of(renamed: Mapping[str, Tensor], head: str = "aggregate.head") -> i
     return take(renamed, f"{head}.weight", 2).shape[0]
 
 
-def asked_grid(image_size: tuple[int, int], patch: int) -> tuple[int, int]:
-    """Grid (rows, columns) of the image size asked for.
+def patch_grid(image_size: tuple[int, int], patch: int) -> tuple[int, int]:
+    """Grid (rows, columns) of patches in an image.
 
     Raises:
         ValueError: the patch does not divide it.
@@ -126,12 +126,12 @@ def asked_grid(image_size: tuple[int, int], patch: int) -> tuple[int, int]:
 
 
 def stored_grid(cells: int, image_size: tuple[int, int], patch: int) -> tuple[int, int]:
-    """Grid (rows, columns) that spatial positions are laid out on: the one asked for, else the square of their number.
+    """Grid (rows, columns) that spatial positions are laid out on: the image's, else the square of their number.
 
     Raises:
         ValueError: they are neither.
     """
-    rows, columns = asked_grid(image_size, patch)
+    rows, columns = patch_grid(image_size, patch)
     if rows * columns == cells:
         return rows, columns
     side = round(cells**0.5)
@@ -149,7 +149,7 @@ def stored_joint_grid(cells: int, image_size: tuple[int, int], patch: int, tubel
     Raises:
         ValueError: the number of positions does not allow it.
     """
-    rows, columns = asked_grid(image_size, patch)
+    rows, columns = patch_grid(image_size, patch)
     t = tubelets or cells // (rows * columns)
     if t < 1 or cells % t or (tubelets is None and cells % (rows * columns)):
         raise ValueError(

@@ -76,10 +76,10 @@ def load_scenic_vivit(
         state_dict: flax names joined with ``/``, flax layouts.
         heads: number of heads.
         image_size: (height, width) in pixels.
-        model: 1 to 4; ``None`` for what the names tell, which cannot tell 4 from 1.
-        pool: ``token`` or ``mean``; ``None`` for what the names tell.
+        model: 1 to 4; ``None`` for what the names show; they are the same for 4 and 1.
+        pool: ``token`` or ``mean``; ``None`` for what the names show.
         order: of model 3; the release's class default is ``time_space``, the paper's ``space_time``.
-        temporal: of model 2: ``encoder``, or ``mean`` for the average-pool baseline; ``None`` for what the names tell.
+        temporal: of model 2: ``encoder``, or ``mean`` for the average-pool baseline; ``None`` for what the names show.
         sampled_frames: uniform frame sampling.
         frames: frames (after sampling) that positions over space and time are laid out for; ``None`` for what their
             number leaves to time beside ``image_size``.
@@ -113,7 +113,7 @@ def load_scenic_vivit(
 
 
 def _model(state_dict: Mapping[str, Tensor]) -> int:
-    """What the names tell: 4 looks like 1, apart from the class token that 1 may have."""
+    """The model that the names show: those of 4 are those of 1, but for the class token that 1 may have."""
     if any(key.startswith("SpatialTransformer/") for key in state_dict):
         return 2
     return 3 if any("LayerNorm_space" in key for key in state_dict) else 1

@@ -1,4 +1,4 @@
-"""Networks from published state dicts, by whose names they have."""
+"""Networks from released state dicts, by whose names they have."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SOURCES: dict[str, tuple[Callable[..., VideoTransformer], str]] = {
 def load(
     source: str, state_dict: Mapping[str, Tensor], *, heads: int, image_size: int | tuple[int, int], **options: Any
 ) -> VideoTransformer:
-    """Build the network that a published state dict belongs to, in eval mode and in the weights' dtype.
+    """Build the network that a released state dict belongs to, in eval mode and in the weights' dtype.
 
     Sources: ``xvit`` and ``timesformer`` (the authors' releases), ``hf-timesformer`` and ``hf-vivit`` (transformers,
     current and older names), ``scenic-vivit`` (the authors' release, flax names with ``/``), ``timm-vit`` (an image
@@ -37,10 +37,10 @@ def load(
     Args:
         source: whose parameter names these are.
         state_dict: the weights.
-        heads: number of attention heads, which no shape tells.
+        heads: number of attention heads, which no shape shows.
         image_size: side, or (height, width), in pixels that the network will be given. Stored positions are taken to be
             this grid's if their number fits, else a square's, resized by the authors' own rule.
-        **options: what else shapes cannot tell: see the ``load_...`` function of the source's file.
+        **options: what else shapes do not show: see the ``load_...`` function of the source's file.
 
     Returns:
         A network from clips ``(b, 3, t, height, width)``, float and normalised, to logits ``(b, classes)``.

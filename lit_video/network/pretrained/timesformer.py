@@ -43,7 +43,7 @@ def load_timesformer(
         state_dict: the ``model_state`` of a checkpoint, with or without the prefix ``model.``.
         heads: number of heads.
         image_size: (height, width) in pixels.
-        attention: ``divided``, ``joint`` or ``space``; ``None`` for what the names tell.
+        attention: ``divided``, ``joint`` or ``space``; ``None`` for what the names show.
     """
     return build(rename(without_prefix(state_dict, "module.", "model."), TIMESFORMER), heads, image_size, attention)
 

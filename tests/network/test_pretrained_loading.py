@@ -1,4 +1,4 @@
-"""A published checkpoint in a network that a configuration has built: of its own grid, of another, refused whole."""
+"""A released checkpoint in a network that a configuration has built: of its own grid, of another, refused whole."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from torch import nn
 from lit_video.modules import TimeSformer, ViViT, XViT
 from lit_video.network import pretrained as reference
 from lit_video.network.pretrained.hugging_face import export_hf_timesformer, export_hf_vivit
-from lit_video.network.pretrained.loading import load_published
+from lit_video.network.pretrained.loading import load_pretrained
 from lit_video.network.pretrained.mapping import new_name
 from lit_video.network.pretrained.timesformer import TIMESFORMER
 from lit_video.network.vit import ViTSize
@@ -68,7 +68,7 @@ CASES = {
 }
 
 
-def published(name, **options):
+def released(name, **options):
     kind, names = CASES[name]
     return kind, names(randomised(network_of(kind, **options)))
 
@@ -85,9 +85,9 @@ def check_equal(a, b):
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_checkpoint_of_the_same_grid_gives_its_own_logits(name):
-    kind, weights = published(name)
+    kind, weights = released(name)
     network = network_of(kind)
-    assert load_published(network, weights) == ""
+    assert load_pretrained(network, weights) == ""
     source = reference.load(name.partition(" ")[0], weights, heads=4, image_size=32)
     check_equal(network(clip_of()), source(clip_of()))
 
@@ -100,15 +100,15 @@ def test_the_release_of_xvit_in_its_module():
     classes, patch = len(vector["logits"][0]), vector["state_dict"]["base_model.patch_embed.proj.weight"].shape[-1]
     network = XViT(num_classes=classes, patch=patch, **settings).network.eval()
     weights = double(vector["state_dict"])
-    assert load_published(network, weights) == ""
+    assert load_pretrained(network, weights) == ""
     with torch.no_grad():
         logits = network(vector["input"].double())
     torch.testing.assert_close(logits, vector["logits_float64"], atol=1e-10, rtol=0)
     longer = XViT(num_classes=classes, patch=patch, **settings | dict(frames=8)).network.eval()
-    load_published(longer, weights)
+    load_pretrained(longer, weights)
     assert torch.equal(longer.embed.temp_embed, network.embed.temp_embed.repeat(1, 2, 1))
     larger = XViT(num_classes=classes, patch=patch, **settings | dict(image_size=3 * patch)).network.eval()
-    load_published(larger, weights)
+    load_pretrained(larger, weights)
     clip = torch.randn(2, 3, 4, 3 * patch, 3 * patch)
     check_equal(larger(clip), network(clip))
 
@@ -122,7 +122,7 @@ def test_the_release_of_vivit_in_its_network(name):
     expected = torch.load(SHARED / "scenic_vivit_logits_float64.pt", weights_only=True)[f"scenic_vivit_{name}"]
     clip = vector["input"].permute(0, 4, 1, 2, 3).double()
     network = vivit(ViTSize(64, 2, 4), 10, (32, 48), 16, 8, int(name[1]), temporal_depth=1).eval()
-    assert load_published(network, vector["state_dict"]) == ""
+    assert load_pretrained(network, vector["state_dict"]) == ""
     with torch.no_grad():
         torch.testing.assert_close(network(clip), expected, atol=1e-9, rtol=0)
 
@@ -134,7 +134,7 @@ def test_the_release_of_vivit_in_a_network_of_other_frames(name):
         pytest.skip(f"the vectors are not in this checkout: no {path.name} in ../shared/parity")
     weights, clip = double(torch.load(path, weights_only=True)["state_dict"]), torch.randn(2, 3, 6, 32, 48)
     network = vivit(ViTSize(64, 2, 4), 10, (32, 48), 16, 6, int(name[1])).eval()
-    load_published(network, weights)
+    load_pretrained(network, weights)
     source = reference.load("scenic-vivit", weights, heads=4, image_size=(32, 48), model=int(name[1]))
     check_equal(network(clip), source(clip))
 
@@ -146,25 +146,25 @@ TIMESFORMERS = [name for name in CASES if "vivit" not in name]
 @pytest.mark.parametrize(("frames", "side"), [(4, 48), (6, 32), (3, 24)])
 def test_positions_of_another_grid_are_resized_by_the_source_s_rule(name, frames, side):
     """As the source does it when it is given such a clip, though the network resizes otherwise."""
-    kind, weights = published(name)
+    kind, weights = released(name)
     network, clip = network_of(kind, frames, side), clip_of(frames, side)
-    load_published(network, weights)
+    load_pretrained(network, weights)
     check_equal(network(clip), reference.load(name.partition(" ")[0], weights, heads=4, image_size=32)(clip))
 
 
 @pytest.mark.parametrize("frames", [2, 6, 8])
 def test_positions_of_vivit_are_resized_in_time(frames):
-    kind, weights = published("hf-vivit")
+    kind, weights = released("hf-vivit")
     network, clip = network_of(kind, frames), clip_of(frames)
-    load_published(network, weights)
+    load_pretrained(network, weights)
     check_equal(network(clip), reference.load("hf-vivit", weights, heads=4, image_size=32)(clip))
 
 
 @pytest.mark.parametrize("side", [16, 48, 64])
 def test_positions_of_vivit_are_resized_in_space(side):
-    kind, weights = published("hf-vivit")
+    kind, weights = released("hf-vivit")
     network, clip = network_of(kind, 4, side), clip_of(4, side)
-    load_published(network, weights)
+    load_pretrained(network, weights)
     check_equal(network(clip), reference.load("hf-vivit", weights, heads=4, image_size=32)(clip))
 
 
@@ -174,21 +174,21 @@ def test_positions_of_the_temporal_encoder_are_resized():
         pytest.skip(f"the vectors are not in this checkout: no {path.name} in ../shared/parity")
     weights, clip = double(torch.load(path, weights_only=True)["state_dict"]), torch.randn(2, 3, 6, 32, 48)
     network = vivit(ViTSize(64, 2, 4), 10, (32, 48), 16, 6, 2, temporal_depth=1).eval()
-    load_published(network, weights)
+    load_pretrained(network, weights)
     check_equal(network(clip), reference.load("scenic-vivit", weights, heads=4, image_size=(32, 48))(clip))
 
 
 @pytest.mark.parametrize("kind", ["timesformer_divided", "timm"])
 def test_names_without_a_prefix_are_translated(kind):
     source, network = randomised(network_of(kind)), network_of(kind)
-    load_published(network, authors_names(source, ""))
+    load_pretrained(network, authors_names(source, ""))
     check_equal(network(clip_of()), source(clip_of()))
 
 
 @pytest.mark.parametrize("prefix", ["", "network."])
 def test_a_network_s_own_names_are_taken(prefix):
     source, network = randomised(network_of("vivit_2")), network_of("vivit_2")
-    load_published(network, {prefix + key: value for key, value in source.state_dict().items()})
+    load_pretrained(network, {prefix + key: value for key, value in source.state_dict().items()})
     check_equal(network(clip_of()), source(clip_of()))
 
 
@@ -202,14 +202,14 @@ def changed(network, before):
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_classifier_of_other_classes_is_left_out_or_refused(name):
-    kind, weights = published(name, classes=7)
+    kind, weights = released(name, classes=7)
     network = network_of(kind)
     before = snapshot(network)
     with pytest.raises(ValueError, match=r"aggregate\.head\.weight is \(5, 16\) here, \(7, 16\) in the file"):
-        load_published(network, weights)
+        load_pretrained(network, weights)
     assert changed(network, before) == set()
     head = {"aggregate.head.weight", "aggregate.head.bias"}
-    assert {*load_published(network, weights, fresh_head=True).split(", ")} == head
+    assert {*load_pretrained(network, weights, fresh_head=True).split(", ")} == head
     assert changed(network, before) == before.keys() - head
 
 
@@ -217,14 +217,14 @@ def test_the_last_layer_of_a_deep_classifier_is_the_one_of_the_classes():
     source, network = randomised(network_of("xvit", classes=7)), network_of("xvit")
     before = snapshot(network)
     head = {"aggregate.head.4.weight", "aggregate.head.4.bias"}
-    assert {*load_published(network, source.state_dict(), fresh_head=True).split(", ")} == head
+    assert {*load_pretrained(network, source.state_dict(), fresh_head=True).split(", ")} == head
     assert changed(network, before) == before.keys() - head
 
 
 @pytest.mark.parametrize("fresh_head", [False, True])
 @pytest.mark.parametrize("name", CASES)
 def test_what_does_not_fit_is_named_and_nothing_is_changed(name, fresh_head):
-    kind, weights = published(name)
+    kind, weights = released(name)
     network = network_of(kind)
     before = snapshot(network)
     norm = next(key for key in weights if "norm" in key and ".1." in key and key.endswith("bias"))
@@ -232,7 +232,7 @@ def test_what_does_not_fit_is_named_and_nothing_is_changed(name, fresh_head):
     wrong = weights | {norm: torch.zeros(3)}
     for case in (missing, wrong, weights | {next(iter(weights)) + ".more": torch.zeros(3)}, {}):
         with pytest.raises(ValueError):
-            load_published(network, case, fresh_head)
+            load_pretrained(network, case, fresh_head)
     assert changed(network, before) == set()
 
 
@@ -250,7 +250,7 @@ def test_a_checkpoint_of_another_kind_is_refused(kind, name, message):
     network = network_of(kind)
     before = snapshot(network)
     with pytest.raises(ValueError, match=message):
-        load_published(network, published(name)[1])
+        load_pretrained(network, released(name)[1])
     assert changed(network, before) == set()
 
 
@@ -259,13 +259,13 @@ def test_a_network_of_another_depth_or_width_is_refused():
         network = TimeSformer(5, 4, 32, size, 8).network
         before = snapshot(network)
         with pytest.raises(ValueError, match=message):
-            load_published(network, published("timesformer")[1])
+            load_pretrained(network, released("timesformer")[1])
         assert changed(network, before) == set()
 
 
 def test_another_kind_of_module_takes_its_own_names_only():
     network, weights = nn.Sequential(nn.Linear(2, 3)), {"network.0.weight": torch.ones(3, 2), "0.bias": torch.ones(3)}
-    assert load_published(network, weights) == ""
+    assert load_pretrained(network, weights) == ""
     assert all(value.eq(1).all() for value in network.state_dict().values())
     with pytest.raises(ValueError, match=r"lacks 0\.bias, 0\.weight, and has no place for model\.\w+"):
-        load_published(network, published("timesformer")[1])
+        load_pretrained(network, released("timesformer")[1])
