@@ -36,7 +36,7 @@ def timm_v0() -> ImageOp:
 
 
 def posterize(image: Image.Image, bits: int, **_: object) -> Image.Image:
-    """Keep the upper bits of every colour. The policy asks for none, black, which newer versions of Pillow refuse."""
+    """Keep the upper bits of every colour. The policy may keep none (black), which newer versions of Pillow refuse."""
     return image.point([value >> (8 - bits) << (8 - bits) for value in range(256)] * 3)
 
 
@@ -69,7 +69,7 @@ def for_clip(op: ImageOp, frames: Frames) -> Frames:
 
 
 def clip_policy(policy: Policy) -> Callable[[Tensor], Tensor]:
-    """What a policy makes of a cropped clip, uint8 ``(t, 3, side, side)`` -> same; ``timm-v0`` comes before a crop."""
+    """A policy on a cropped clip, uint8 ``(t, 3, side, side)`` -> same; ``timm-v0`` comes before a crop."""
     if policy == "auto":
         return v2.AutoAugment(interpolation=InterpolationMode.BILINEAR, fill=GREY)
     if policy == "rand":

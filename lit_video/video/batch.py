@@ -70,7 +70,7 @@ def training_batch(
 ) -> Batch:
     """Erase a box per clip, smooth the labels, mix clips and labels.
 
-    All draws are a function of the seed and of which samples the batch holds, on whatever device and with whatever
+    All draws are a function of the seed and of which samples the batch holds, on any device and with any
     number of workers.
     """
     generator = torch.Generator().manual_seed(digest(seed, raw["key"].tolist()))
@@ -116,7 +116,7 @@ def smooth(labels: Tensor, classes: int, smoothing: float) -> Tensor:
 
 
 def mix(clip: Tensor, target: Tensor, augmentation: Augmentation, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Mixup or cutmix, whichever is asked for; one of them by an even draw, if both are."""
+    """Mixup or cutmix, the one that is on; one of them by an even draw if both are."""
     both = augmentation.mixup and augmentation.cutmix
     if augmentation.cutmix and not (both and torch.rand((), generator=generator) < 0.5):
         return cutmix(clip, target, augmentation.cutmix, generator)
@@ -138,7 +138,7 @@ def cutmix(clip: Tensor, target: Tensor, alpha: float, generator: torch.Generato
     """A box of each clip, the same in all frames, is its neighbour's in the batch; labels by the share of pixels.
 
     The box has the image's aspect, 1 - Beta(alpha, alpha) of its area and a uniform centre; what lies outside the image
-    is cut off, which the labels know of. Source: arXiv:1905.04899, section 3.1.
+    is cut off, which the labels take into account. Source: arXiv:1905.04899, section 3.1.
 
     Args:
         clip: ``(b, 3, t, height, width)``.

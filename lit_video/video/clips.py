@@ -45,7 +45,7 @@ class Sample(TypedDict):
 
     ``clip``: uint8 ``(views, t, 3, side, side)``, a view being a spatial crop; ``label``: ``()``, or ``(tasks,)``;
     ``broken``: why the video could not be read, with its path, and empty where it could; its clip then is black, and
-    its place in the batch counts for nothing.
+    its place in the batch does not count.
     """
 
     clip: Tensor
@@ -124,7 +124,7 @@ class ClipDataset(Dataset[Sample]):
 
 
 def reordered(numbers: list[int], order: Order) -> list[int]:
-    """Frames as they are, backwards, in a random order, or the middle one only: what a model makes of time."""
+    """Frames as they are, backwards, in a random order, or the middle one only: tests whether a model uses time."""
     if order == "reversed":
         return numbers[::-1]
     if order == "shuffled":

@@ -21,19 +21,19 @@ Video = tuple[Path, float | None]  # path, and the rate of a folder of images
 
 
 class Job(TypedDict):
-    """A video to look at: its path, its name in the manifest, the rate of a folder of images, an earlier row of it."""
+    """A video to probe: its path, its name in the manifest, the rate of a folder of images, an earlier row of it."""
 
     path: Path
     name: str
     fps: float | None
-    known: dict[str, Any] | None
+    earlier: dict[str, Any] | None
 
 
 def scan(videos: dict[str, Video], file: Path, every_frame: bool = False) -> dict[str, VideoInfo]:
-    """Look at videos that an earlier manifest does not have as they are now, and write the manifest.
+    """Probe the videos that an earlier manifest does not have as they are now, and write the manifest.
 
-    What is found goes to a part file beside it at once, so that a killed scan goes on where it was. A video that was
-    sound is not read again while its size and time of change are the same; a broken one is: its disk may be well now.
+    Rows go to a part file beside it at once, so that a killed scan goes on where it was. A video that was intact is not
+    read again while its size and time of change are the same; a broken one is: its disk may work again.
 
     Args:
         videos: by name; of a folder of images its rate beside its path.
@@ -45,7 +45,7 @@ def scan(videos: dict[str, Video], file: Path, every_frame: bool = False) -> dic
     """
     part = file.with_name(f".{file.name}.scanned")
     try:
-        part.touch()  # tells more than a lock that cannot be made
+        part.touch()  # its error says more than that of a lock
         with FileLock(file.with_name(f".{file.name}.lock"), timeout=0):
             return _scan(videos, file, part, every_frame)
     except Timeout:
@@ -55,27 +55,27 @@ def scan(videos: dict[str, Video], file: Path, every_frame: bool = False) -> dic
 
 
 def _scan(videos: dict[str, Video], file: Path, part: Path, every_frame: bool) -> dict[str, VideoInfo]:
-    known = read_rows(file) | read_rows(part)
-    jobs = [Job(path=path, name=name, fps=fps, known=known.get(name)) for name, (path, fps) in videos.items()]
-    found: dict[str, VideoInfo] = {}
+    earlier = read_rows(file) | read_rows(part)
+    jobs = [Job(path=path, name=name, fps=fps, earlier=earlier.get(name)) for name, (path, fps) in videos.items()]
+    rows: dict[str, VideoInfo] = {}
     with part.open("a", encoding="utf-8") as log:
-        for row, new in in_parallel(partial(_look, every_frame), jobs, "data check", chunk=8):
-            found[row.path] = row
+        for row, new in in_parallel(partial(_row, every_frame), jobs, "data check", chunk=8):
+            rows[row.path] = row
             if new:
                 log.write(json.dumps(row.row()) + "\n")
                 log.flush()
-    lines = [json.dumps(found[name].row()) for name in sorted(found)]
+    lines = [json.dumps(rows[name].row()) for name in sorted(rows)]
     write_atomically(file, "".join(f"{line}\n" for line in lines))
     part.unlink()
-    return found
+    return rows
 
 
-def _look(every_frame: bool, job: Job) -> tuple[VideoInfo, bool]:
+def _row(every_frame: bool, job: Job) -> tuple[VideoInfo, bool]:
     """A video's row, and whether it is a new one."""
-    if job["known"]:
-        known = VideoInfo(**job["known"])
-        if known.status == "ok" and known.decoded >= every_frame and known.same_file(stamp(job["path"], job["name"])):
-            return known, False
+    if job["earlier"]:
+        row = VideoInfo(**job["earlier"])
+        if row.status == "ok" and row.decoded >= every_frame and row.same_file(stamp(job["path"], job["name"])):
+            return row, False
     return probe(job["path"], job["name"], every_frame, job["fps"]), True
 
 
@@ -124,7 +124,7 @@ def tables(file: Path, root: Path) -> Tables:
 class Tables:
     """Frame tables of a manifest, by path, as long as the files are as they were.
 
-    Rows stay text until they are asked for: a parsed table takes ten times the memory.
+    Rows stay text until they are needed: a parsed table takes ten times the memory.
     """
 
     def __init__(self, file: Path, root: Path) -> None:

@@ -1,4 +1,4 @@
-"""What one video is: its row of a manifest, from its packets and its first frame, or from all its frames."""
+"""Facts about one video: its row of a manifest, from its packets and its first frame, or from all its frames."""
 
 from __future__ import annotations
 
@@ -91,32 +91,32 @@ def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) ->
 
     Raises no error: what is wrong is in ``status`` and ``reason``.
     """
-    found = stamp(path, name)
-    if found.status != "ok":
-        return found
+    info = stamp(path, name)
+    if info.status != "ok":
+        return info
     forget_tables()  # the file may have changed; and of a million videos each is read once
     try:
         table = frame_table(path) if fps is None else image_table(path, fps)
         frames = decode if fps is None else decode_images
         picture = frames(path, [0])
-        found.frames, found.seconds = table.count, float(table.seconds)
-        found.height, found.width = picture.shape[1:3]
-        found.fps = round(table.count / float(table.seconds), 3)
-        found.rotation = 0
+        info.frames, info.seconds = table.count, float(table.seconds)
+        info.height, info.width = picture.shape[1:3]
+        info.fps = round(table.count / float(table.seconds), 3)
+        info.rotation = 0
         if fps is None:
-            found.rotation, announced = _header(path, table)
-            if float(table.seconds) < SHORT * announced and announced - float(table.seconds) > 3 / found.fps:
-                raise DecodeError(f"{path}: {announced:.2f} s are announced, the frames end at {found.seconds:.2f} s")
+            info.rotation, announced = _header(path, table)
+            if float(table.seconds) < SHORT * announced and announced - float(table.seconds) > 3 / info.fps:
+                raise DecodeError(f"{path}: {announced:.2f} s are announced, the frames end at {info.seconds:.2f} s")
             if every_frame:
                 _decode_all(path, table)
         elif every_frame:
             for i in range(table.count):
                 frames(path, [i])
-        found.decoded = every_frame
-        found.table = pack(table)
+        info.decoded = every_frame
+        info.table = pack(table)
     except DecodeError as error:
-        found.status, found.reason = "broken", str(error).removeprefix(f"{path}: ")
-    return found
+        info.status, info.reason = "broken", str(error).removeprefix(f"{path}: ")
+    return info
 
 
 def _header(path: Path, table: FrameTable) -> tuple[int, float]:

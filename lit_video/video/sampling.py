@@ -34,7 +34,7 @@ class Sampling(ABC):
         """
 
     def check(self, frames: int, clips: int) -> None:  # noqa: B027  # most samplings cut any clip
-        """Look whether clips of so many frames, and so many clips, can be cut.
+        """Check that clips of so many frames, and so many clips, can be cut.
 
         Raises:
             ValueError: they cannot.
@@ -70,7 +70,7 @@ class DenseStride(Sampling):
 
     Args:
         stride: frames from one to the next.
-        fps: rate at which frames are counted, in time; ``None`` for the video's own frames, whatever they last.
+        fps: rate at which frames are counted, in time; ``None`` to count the video's own frames.
     """
 
     stride: int
@@ -142,7 +142,7 @@ class WholeVideo(Sampling):
     """Clips of ``seconds`` that follow each other from the start of a long video to its end, as on HowTo100M.
 
     The clips are those of PyTorchVideo's ``UniformClipSampler``, the last one moved back into the video. Of a video
-    with fewer of them than are asked for each comes (nearly) equally often; of one with more, an even choice: ask for
+    with fewer of them than ``clips`` each comes (nearly) equally often; of one with more, an even choice: set
     as many as cover the longest video (:meth:`covering`). In training one random clip.
 
     Args:

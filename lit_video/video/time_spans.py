@@ -43,13 +43,13 @@ def spans(sampler: ClipSampler, seconds: Fraction) -> list[Span]:
     """Every clip that a PyTorchVideo sampler cuts from a video of this length; the sampler itself stays untouched."""
     sampler = copy.copy(sampler)
     sampler.reset()
-    found: list[Span] = []
+    cut: list[Span] = []
     last = False
     while not last:
-        info = sampler(found[-1][1] if found else 0, seconds, {})
-        found.append((Fraction(info.clip_start_sec), Fraction(info.clip_end_sec)))
+        info = sampler(cut[-1][1] if cut else 0, seconds, {})
+        cut.append((Fraction(info.clip_start_sec), Fraction(info.clip_end_sec)))
         last = info.is_last_clip
-    return found
+    return cut
 
 
 def frame_numbers(table: FrameTable, span: Span, shifts: Sequence[float]) -> list[int]:

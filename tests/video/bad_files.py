@@ -1,4 +1,4 @@
-"""Videos that are broken, or look as if they were: how each is made, and how it has to end."""
+"""Videos that are broken, or seem to be: how each is made, and what has to come of it."""
 
 import os
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import av
 import numpy as np
 
 
-def film(frames, height, width):
+def scroll(frames, height, width):
     noise = np.random.default_rng(0).integers(0, 255, (height, width, 3), dtype=np.uint8)
     for i in range(frames):
         picture = np.roll(noise, 3 * i, axis=1)
@@ -28,7 +28,7 @@ def write(path, frames=30, height=48, width=64, pixels="yuv420p", pts=None, rota
         stream.options = {"preset": "veryfast", "x264-params": x264}
         if rotation:
             stream.set_display_rotation(rotation)
-        for i, picture in enumerate(film(len(pts or range(frames)), height, width)):
+        for i, picture in enumerate(scroll(len(pts or range(frames)), height, width)):
             frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
             frame.pts, frame.time_base = pts[i] if pts else i, base
             output.mux(stream.encode(frame))

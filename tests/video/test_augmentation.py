@@ -17,7 +17,7 @@ SIZES = {"wide": (180, 240), "tall": (240, 180), "square": (200, 200)}
 
 
 def ruler(height, width, frames=1):
-    """Frames whose red channel is the row and whose green channel the column: a crop tells where it was cut."""
+    """Frames whose red channel is the row and whose green channel the column: a crop shows where it was cut."""
     rows, columns = np.mgrid[0:height, 0:width]
     picture = np.stack([rows, columns, np.full_like(rows, 77)], axis=-1).astype(np.uint8)
     return np.repeat(picture[None], frames, axis=0)
@@ -134,24 +134,24 @@ def test_a_policy_treats_all_frames_alike_and_does_something(policy):
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_policy_draws_once_for_the_clip_and_mixes_no_frames(policy):
     view = TrainingView(Augmentation(policy=policy), 24)
-    film = photo(40, 60, frames=5)
+    video = photo(40, 60, frames=5)
     for seed in range(40):
         with seeded(seed):
-            clip = view(film)
+            clip = view(video)
         for i in range(5):
             with seeded(seed):
-                alone = view(film[i : i + 1])
+                alone = view(video[i : i + 1])
             assert torch.equal(clip[:, i : i + 1], alone)
 
 
 @pytest.mark.parametrize("policy", ["none", *POLICIES])
 def test_a_training_view_is_a_function_of_the_seed(policy):
     view = TrainingView(Augmentation(policy=policy, flip=0.5), 24)
-    film = photo(60, 80, frames=3)
+    video = photo(60, 80, frames=3)
     clips = []
     for seed in (0, 1, 0):
         with seeded(seed):
-            clips.append(view(film))
+            clips.append(view(video))
     assert torch.equal(clips[0], clips[2])
     assert not torch.equal(clips[0], clips[1])
 

@@ -17,7 +17,7 @@ from lit_video.video.decoding import DecodeError, decode, frame_table
 from lit_video.video.probe import probe
 from tests.video.bad_files import BAD_FILES, build, flip_bits, write
 
-SOUND = {name for name, file in BAD_FILES.items() if file.frames}
+INTACT = {name for name, file in BAD_FILES.items() if file.frames}
 
 
 @pytest.fixture(scope="session")
@@ -48,12 +48,12 @@ def test_every_file_is_decoded_right_or_refused_by_path_and_reason(bad_files, na
 
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_data_check_finds_every_broken_one(bad_files, name):
-    found = probe(path_of(bad_files, name), name, every_frame=True)
-    if name in SOUND:
-        assert (found.status, found.frames) == ("ok", BAD_FILES[name].frames)
+    info = probe(path_of(bad_files, name), name, every_frame=True)
+    if name in INTACT:
+        assert (info.status, info.frames) == ("ok", BAD_FILES[name].frames)
     else:
-        assert found.status == ("missing" if name == "missing.mp4" else "broken")
-        assert found.reason
+        assert info.status == ("missing" if name == "missing.mp4" else "broken")
+        assert info.reason
         assert probe(bad_files[name], name, every_frame=False).status == "ok" or not BAD_FILES[name].decode
 
 
@@ -101,9 +101,9 @@ def test_loaders_pass_over_broken_videos_and_put_none_in_their_place(bad_files, 
     for name, reasons in seen.items():
         if not BAD_FILES[name].decode:  # of the clips of that one some can be read
             assert all(r.startswith(f"{bad_files[name]}: ") and BAD_FILES[name].reason in r for r in reasons) != (
-                name in SOUND
+                name in INTACT
             )
-            assert any(reasons) != (name in SOUND)
+            assert any(reasons) != (name in INTACT)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -127,7 +127,7 @@ def trainer(**kwargs):
 
 @pytest.fixture
 def ten(tmp_path):
-    """Nine sound videos and a broken one."""
+    """Nine intact videos and a broken one."""
     paths = [tmp_path / f"{i}.mp4" for i in range(10)]
     for path in paths[:9]:
         write(path, frames=4)
@@ -147,7 +147,7 @@ def test_skip_allows_its_share_of_broken_videos_and_report_any(ten, policy, perc
     assert data.found_broken.rows() == [("test", str(ten[9]), "Invalid data found when processing input")]
 
 
-def test_a_broken_video_counts_once_whatever_the_epochs(ten):
+def test_a_broken_video_counts_once_over_all_epochs(ten):
     data = Videos(ten, broken="skip", broken_percent=10, batch_size=5)
     trainer(max_epochs=3, limit_val_batches=0).fit(model(), data)
     assert [row[:2] for row in data.found_broken.rows()] == [("train", str(ten[9]))]
@@ -170,14 +170,14 @@ def test_validation_and_test_of_broken_videos_only_end_without_a_number(tmp_path
     assert np.isnan(trainer().validate(model(), data, verbose=False)[0]["val/loss"])
 
 
-def test_metrics_of_a_split_are_those_of_its_sound_videos(ten):
+def test_metrics_of_a_split_are_those_of_its_intact_videos(ten):
     network = model()
     for run in ("validate", "test"):
-        every, sound = (
+        every, intact = (
             getattr(trainer(), run)(network, Videos(paths, broken="report", batch_size=3), verbose=False)[0]
             for paths in (ten, ten[:9])
         )
-        assert every == pytest.approx(sound)
+        assert every == pytest.approx(intact)
 
 
 def raw_batch(broken=()):

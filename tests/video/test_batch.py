@@ -32,14 +32,14 @@ def generator(seed=0):
 @pytest.mark.parametrize(("mean", "std"), [(0.5, 0.5), (0.45, 0.225), (0.0, 1.0)])
 def test_normalise_is_its_formula_with_time_behind_channels(mean, std):
     clip = raw_batch(items=2, views=3)["clip"]
-    found = normalise(clip, mean, std)
-    assert found.shape == (6, 3, 3, 8, 8)
-    assert found.dtype == torch.float32
+    actual = normalise(clip, mean, std)
+    assert actual.shape == (6, 3, 3, 8, 8)
+    assert actual.dtype == torch.float32
     for b in range(2):
         for view in range(3):
             for frame in range(3):
                 expected = (clip[b, view, frame].double() / 255 - mean) / std
-                assert torch.allclose(found[b * 3 + view, :, frame].double(), expected, atol=1e-5)
+                assert torch.allclose(actual[b * 3 + view, :, frame].double(), expected, atol=1e-5)
 
 
 def test_normalise_leaves_the_loaders_batch_as_it_was():
@@ -65,8 +65,8 @@ def test_every_view_of_an_evaluation_batch_becomes_a_clip():
 
 
 def test_smooth_is_its_formula():
-    found = smooth(torch.tensor([2, 0]), 4, 0.2)
-    assert torch.allclose(found, torch.tensor([[0.05, 0.05, 0.85, 0.05], [0.85, 0.05, 0.05, 0.05]]))
+    actual = smooth(torch.tensor([2, 0]), 4, 0.2)
+    assert torch.allclose(actual, torch.tensor([[0.05, 0.05, 0.85, 0.05], [0.85, 0.05, 0.05, 0.05]]))
 
 
 def test_no_smoothing_is_one_hot():
@@ -83,7 +83,7 @@ def test_smooth_labels_are_probabilities(smoothing):
 
 def boxes(erased):
     """(clip, top, bottom, left, right) of what was set to 0 in clips of ones, after checking that it is a box."""
-    found = []
+    erased_boxes = []
     for i, clip in enumerate(erased):
         gone = clip == 0
         assert (gone | (clip == 1)).all()
@@ -94,8 +94,8 @@ def boxes(erased):
         top, bottom, left, right = int(rows[0]), int(rows[-1]) + 1, int(columns[0]), int(columns[-1]) + 1
         assert gone[0, 0, top:bottom, left:right].all()
         assert gone[0, 0].sum() == (bottom - top) * (right - left)
-        found.append((i, top, bottom, left, right))
-    return found
+        erased_boxes.append((i, top, bottom, left, right))
+    return erased_boxes
 
 
 @pytest.fixture(scope="module")

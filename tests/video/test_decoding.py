@@ -1,4 +1,4 @@
-"""decode() must give the very pixels of sequential decoding, whatever the codec, container and index set."""
+"""decode() must give the pixels of sequential decoding, for every codec, container and index set."""
 
 import random
 import shutil
@@ -83,7 +83,7 @@ MADE = {
 }
 
 
-def film(frames, height=HEIGHT, width=WIDTH):
+def scroll(frames, height=HEIGHT, width=WIDTH):
     """A noise picture that scrolls under a blinking square: no two frames alike, and frames worth referring to."""
     noise = np.random.default_rng(0).integers(0, 255, (height, width, 3), dtype=np.uint8)
     for i in range(frames):
@@ -120,7 +120,7 @@ def write(
         stream.options = options or {"preset": "veryfast", "x264-params": x264}
         if rotation is not None:
             stream.set_display_rotation(rotation)
-        for picture, time in zip(film(len(pts or range(frames)), height, width), pts or range(frames), strict=True):
+        for picture, time in zip(scroll(len(pts or range(frames)), height, width), pts or range(frames), strict=True):
             frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
             frame.pts, frame.time_base = time, time_base
             output.mux(stream.encode(frame))
@@ -168,11 +168,11 @@ def assert_bit_equal_to_sequential(path, count, draws):
     pictures, times = sequentially(path, set().union(*sets))
     assert len(times) == count
     for numbers in sets:
-        found = decode(path, numbers)
+        actual = decode(path, numbers)
         expected = np.stack([pictures[i] for i in numbers])
-        assert found.dtype == np.uint8
-        assert found.shape == expected.shape
-        assert np.array_equal(found, expected), f"{path.name}: other pixels for {numbers}"
+        assert actual.dtype == np.uint8
+        assert actual.shape == expected.shape
+        assert np.array_equal(actual, expected), f"{path.name}: other pixels for {numbers}"
 
 
 @pytest.fixture(scope="session")
@@ -327,10 +327,10 @@ def test_stream_that_starts_inside_a_group_of_pictures_never_gives_another_frame
     decodable = 0
     for i, time in enumerate(table.pts):
         try:
-            found = decode(late, [i])[0]
+            actual = decode(late, [i])[0]
         except DecodeError:
             continue
-        assert time in picture_at and np.array_equal(found, picture_at[time]), f"frame {i} shows another one"
+        assert time in picture_at and np.array_equal(actual, picture_at[time]), f"frame {i} shows another one"
         decodable += 1
     assert decodable >= 40
 
@@ -369,10 +369,10 @@ def test_truncated_stream_gives_the_frames_that_are_there(made, tmp_path, name):
     path.write_bytes(content[: len(content) * 6 // 10])
     count = frame_table(path).count
     assert 10 < count < 60
-    # the cut may run through the last frame: what a decoder makes up for it is no one's promise
-    sound = len(sequentially(path, ())[1]) - 8
+    # the cut may run through the last frame: what a decoder makes up for it is not defined
+    intact = len(sequentially(path, ())[1]) - 8
     pictures, _ = sequentially(path)
-    for numbers in index_sets(sound, draws=5):
+    for numbers in index_sets(intact, draws=5):
         assert np.array_equal(decode(path, numbers), np.stack([pictures[i] for i in numbers]))
 
 

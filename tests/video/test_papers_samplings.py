@@ -162,10 +162,10 @@ def test_as_many_clips_as_cover_a_video_are_its_consecutive_clips():
     assert clips == [[100 * clip + (25 + 50 * i) // 4 for i in range(8)] for clip in range(10)]
 
 
-@pytest.mark.parametrize("asked", [10, 12, 15, 20, 37])
-def test_a_shorter_video_shows_each_of_its_clips_about_equally_often(asked):
+@pytest.mark.parametrize("clips", [10, 12, 15, 20, 37])
+def test_a_shorter_video_shows_each_of_its_clips_about_equally_often(clips):
     table = video(1000, 10)
-    seen = Counter(tuple(WholeVideo(10.0).numbers(table, 5, clip, asked)) for clip in range(asked))
+    seen = Counter(tuple(WholeVideo(10.0).numbers(table, 5, clip, clips)) for clip in range(clips))
     assert len(seen) == 10
     assert max(seen.values()) - min(seen.values()) <= 1
 

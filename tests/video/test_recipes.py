@@ -22,7 +22,7 @@ def generator(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
-def film(frames, height=48, width=64, seed=0):
+def random_frames(frames, height=48, width=64, seed=0):
     rng = np.random.default_rng(seed)
     coarse = rng.integers(0, 256, (frames, 6, 8, 3), dtype=np.uint8)
     return np.stack([np.asarray(Image.fromarray(one).resize((width, height))) for one in coarse])
@@ -40,7 +40,7 @@ def test_every_recipe_makes_clips(name):
     view = TrainingView(recipe(name), 32)
     for seed in range(10):
         with seeded(seed):
-            clip = view(film(4))
+            clip = view(random_frames(4))
         assert clip.shape == (1, 4, 3, 32, 32)
         assert clip.dtype == torch.uint8
 
@@ -122,7 +122,7 @@ data:
 
 def test_the_released_policy_is_timms_own_on_every_frame():
     reference = auto_augment_transform("v0", {"translate_const": 100, "img_mean": (128, 128, 128)})
-    frames, changed, refused = film(3), 0, 0
+    frames, changed, refused = random_frames(3), 0, 0
     for seed in range(150):
         with seeded(seed):
             ours = for_clip(timm_v0(), frames)
@@ -141,7 +141,7 @@ def test_the_released_policy_is_timms_own_on_every_frame():
 
 @pytest.mark.parametrize("bits", range(1, 9))
 def test_posterizing_is_pillows_and_no_bits_are_black(bits):
-    image = Image.fromarray(film(1)[0])
+    image = Image.fromarray(random_frames(1)[0])
     assert np.array_equal(posterize(image, bits), ImageOps.posterize(image, bits))
     assert not np.asarray(posterize(image, 0)).any()
 
@@ -151,16 +151,16 @@ def test_the_released_policy_comes_before_the_crop():
     plain = TrainingView(Augmentation(policy="none"), 16)
     for seed in range(20):
         with seeded(seed):
-            expected = plain(for_clip(timm_v0(), film(2)))
+            expected = plain(for_clip(timm_v0(), random_frames(2)))
         with seeded(seed):
-            assert torch.equal(view(film(2)), expected)
+            assert torch.equal(view(random_frames(2)), expected)
 
 
 def test_a_clip_draws_from_the_stream_as_often_as_one_frame():
     after = []
     for frames in (1, 5):
         with seeded("stream"):
-            for_clip(timm_v0(), film(frames))
+            for_clip(timm_v0(), random_frames(frames))
             after.append(random.random())
     assert after[0] == after[1]
 

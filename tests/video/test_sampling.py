@@ -70,11 +70,11 @@ def test_even_clips_obey_pytorchvideos_protocol(clips, seconds):
 @pytest.mark.parametrize("clips", [2, 3, 5, 10])
 @pytest.mark.parametrize("seconds", [Fraction(3), Fraction(10), Fraction(2999, 300)])
 def test_even_clips_reach_both_ends_at_equal_steps(clips, seconds):
-    found = spans(EvenClips(Fraction("2.56"), clips), seconds)
-    assert len(found) == clips
-    assert found[0] == (0, Fraction("2.56"))
-    assert found[-1] == (seconds - Fraction("2.56"), seconds)
-    assert len({b[0] - a[0] for a, b in pairwise(found)}) == 1
+    cut = spans(EvenClips(Fraction("2.56"), clips), seconds)
+    assert len(cut) == clips
+    assert cut[0] == (0, Fraction("2.56"))
+    assert cut[-1] == (seconds - Fraction("2.56"), seconds)
+    assert len({b[0] - a[0] for a, b in pairwise(cut)}) == 1
 
 
 @pytest.mark.parametrize("seconds", [Fraction(3), Fraction(10), Fraction(2999, 300)])
@@ -110,11 +110,11 @@ def test_a_one_frame_video_fills_any_clip():
 
 def test_random_clips_lie_inside_the_video_and_all_over_it():
     random.seed(0)
-    found = [spans(RandomClipSampler(Fraction(2)), Fraction(10)) for _ in range(2000)]
-    assert all(len(one) == 1 for one in found)
-    starts = [float(one[0][0]) for one in found]
+    cuts = [spans(RandomClipSampler(Fraction(2)), Fraction(10)) for _ in range(2000)]
+    assert all(len(one) == 1 for one in cuts)
+    starts = [float(one[0][0]) for one in cuts]
     assert all(0 <= start <= 8 for start in starts)
-    assert all(one[0][1] - one[0][0] == 2 for one in found)
+    assert all(one[0][1] - one[0][0] == 2 for one in cuts)
     # each tenth of the range gets 200 of 2000, standard deviation 13.4
     for tenth in range(10):
         assert 130 < sum(0.8 * tenth <= start < 0.8 * (tenth + 1) for start in starts) < 270
@@ -265,11 +265,11 @@ def test_a_clip_needs_a_length(seconds):
 )
 def test_spans_lists_every_clip_and_leaves_the_sampler_untouched(sampler, seconds, starts):
     before = dict(vars(sampler))
-    found = spans(sampler, seconds)
-    assert [start for start, _ in found] == starts
-    assert all(end - start == 1 for start, end in found)
+    cut = spans(sampler, seconds)
+    assert [start for start, _ in cut] == starts
+    assert all(end - start == 1 for start, end in cut)
     assert vars(sampler) == before
-    assert spans(sampler, seconds) == found
+    assert spans(sampler, seconds) == cut
 
 
 def test_spans_of_a_sampler_in_use_start_over_and_do_not_disturb_it():
@@ -281,8 +281,8 @@ def test_spans_of_a_sampler_in_use_start_over_and_do_not_disturb_it():
 
 def test_spans_of_the_random_sampler_is_one_random_span():
     random.seed(0)
-    found = [spans(RandomClipSampler(Fraction(1)), Fraction(5)) for _ in range(5)]
-    assert len({one[0][0] for one in found}) == 5
+    cuts = [spans(RandomClipSampler(Fraction(1)), Fraction(5)) for _ in range(5)]
+    assert len({one[0][0] for one in cuts}) == 5
 
 
 # digest and seeded
@@ -307,15 +307,15 @@ def draws():
 
 
 def test_seeded_draws_depend_on_the_key_alone():
-    found = []
+    drawn = []
     for key in [(1, 2), (1, 3), (1, 2)]:
-        random.seed(len(found))
-        torch.manual_seed(len(found))
+        random.seed(len(drawn))
+        torch.manual_seed(len(drawn))
         with seeded(*key):
-            found.append(draws())
-    assert found[0] == found[2]
-    assert found[0][0] != found[1][0]
-    assert found[0][1] != found[1][1]
+            drawn.append(draws())
+    assert drawn[0] == drawn[2]
+    assert drawn[0][0] != drawn[1][0]
+    assert drawn[0][1] != drawn[1][1]
 
 
 def test_seeded_leaves_the_global_streams_as_they_were():

@@ -1,8 +1,7 @@
 """Frame-exact decoding of the frames that a clip needs, and no others.
 
-A :class:`FrameTable`, read from a file's packets by PyAV, is the one truth about a video's frames, whatever decodes
-them. A decoder is a function ``(path, frame numbers) -> frames``, and all give the pixels of decoding the whole video
-and picking.
+A :class:`FrameTable`, read from a file's packets by PyAV, says which frames a video has, for all decoders. A decoder
+is a function ``(path, frame numbers) -> frames``, and all give the pixels of decoding the whole video and picking.
 """
 
 from lit_video.video.decoding.decoders import Decode, DecoderName, decoder

@@ -76,7 +76,7 @@ def add_source(source: Callable[[Path], FrameTable | None]) -> None:
 
 
 def forget_tables() -> None:
-    """Scan all videos anew."""
+    """Scan all videos again."""
     _cache.clear()
 
 
@@ -118,7 +118,7 @@ def _scan(path: Path) -> FrameTable:
         shown = [p for p in packets if not p.is_discard]  # an edit list hides frames that others refer to
         rate = stream.average_rate or Fraction(25)
         times = {p.pts for p in shown if p.pts is not None}
-        # AVI has no display times, and equal times tell no frames apart: such frames are counted
+        # AVI has no display times, and equal times do not identify frames: such frames are counted
         timed = len(times) == len(shown) and stream.time_base is not None and container.format.name != "avi"
         pts = compact(times if timed else ())
         keys = compact(p.pts for p in packets if p.is_keyframe and p.pts is not None) if pts else ()

@@ -40,22 +40,22 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
     beyond_the_end(path, numbers, table.count)
     wanted = sorted(set(numbers))
     try:
-        found: dict[int, Frames] = {}
+        images: dict[int, Frames] = {}
         if table.pts:
             with suppress(av.FFmpegError), opened(path) as container:  # one that cannot seek is read from its start
-                found = _by_time(container, table, wanted)
-        if len(found) < len(wanted):
-            found = _from_start(path, table, wanted)
+                images = _by_time(container, table, wanted)
+        if len(images) < len(wanted):
+            images = _from_start(path, table, wanted)
     except (av.FFmpegError, OSError) as error:
         raise DecodeError(f"{path}: {reason(error)}") from error
-    if len(found) < len(wanted):
-        raise DecodeError(f"{path}: frames {sorted(set(wanted) - found.keys())} are missing from the stream")
-    return stacked(path, [found[i] for i in numbers])
+    if len(images) < len(wanted):
+        raise DecodeError(f"{path}: frames {sorted(set(wanted) - images.keys())} are missing from the stream")
+    return stacked(path, [images[i] for i in numbers])
 
 
 def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) -> dict[int, Frames]:
     """Decode group of pictures by group of pictures, frames identified by their presentation time."""
-    found: dict[int, Frames] = {}
+    images: dict[int, Frames] = {}
     stream, converter = scanned_stream(container), VideoReformatter()
     for gop, members in groupby(wanted, key=lambda i: bisect_right(table.keyframes, table.pts[i])):
         number_of = {table.pts[i]: i for i in members}
@@ -70,8 +70,8 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
             if not exact:
                 break
             if frame.pts in number_of:
-                found[number_of[frame.pts]] = _rgb(frame, converter)
-    return found
+                images[number_of[frame.pts]] = _rgb(frame, converter)
+    return images
 
 
 def _frames(container: InputContainer, stream: VideoStream, wanted: set[int]) -> Iterator[VideoFrame]:
@@ -92,15 +92,15 @@ def _from_start(path: Path, table: FrameTable, wanted: list[int]) -> dict[int, F
     """Decode from the start: for streams without usable times, which are counted, or that cannot seek exactly."""
     number_of = {pts: i for i, pts in enumerate(table.pts)}
     last, keep = max(wanted), set(wanted)
-    converter, found = VideoReformatter(), {}
+    converter, images = VideoReformatter(), {}
     with av.open(str(path)) as container:
         for count, frame in enumerate(container.decode(scanned_stream(container))):
             i = count if not table.pts else -1 if frame.pts is None else number_of.get(frame.pts, -1)
             if i in keep:
-                found[i] = _rgb(frame, converter)
+                images[i] = _rgb(frame, converter)
             if i >= last:
                 break
-    return found
+    return images
 
 
 def _rgb(frame: VideoFrame, converter: VideoReformatter) -> Frames:

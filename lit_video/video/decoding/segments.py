@@ -32,8 +32,8 @@ def segment(path: Path, start: float | None, end: float | None, fps: float | Non
         return 0, table
     begin, stop = Fraction(start or 0), table.seconds if end is None else min(Fraction(end), table.seconds)
     if not 0 <= begin < stop:
-        asked = f"{start or 0:g} to {'its end' if end is None else f'{end:g} s'}"
-        raise DecodeError(f"{path}: no segment from {asked} in a video of {float(table.seconds):.2f} s")
+        span = f"{start or 0:g} to {'its end' if end is None else f'{end:g} s'}"
+        raise DecodeError(f"{path}: no segment from {span} in a video of {float(table.seconds):.2f} s")
     if table.pts:
         first, last = (bisect_left(table.pts, table.pts[0] + t / table.time_base) for t in (begin, stop))
     else:

@@ -12,7 +12,7 @@ from lit_video.video.decoding.frame_table import DecodeError, Frames, beyond_the
 
 
 def check() -> None:
-    """Look whether torchcodec works here.
+    """Check that torchcodec works here.
 
     Raises:
         ValueError: it is not installed, or finds no FFmpeg.
@@ -34,8 +34,8 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
     """As :func:`lit_video.video.decoding.pyav.decode`, which also decodes what torchcodec 0.17 gets wrong.
 
     That is, compared with decoding the whole video: MPEG streams (other frames, or errors), interlaced video and more
-    than 8 bits (other colours), each told by the frame table; and files where it counts other frames. H.264 with
-    intra refresh instead of key frames it gets wrong too, which no header tells: use ``pyav`` there.
+    than 8 bits (other colours), each known from the frame table; and files where it counts other frames. H.264 with
+    intra refresh instead of key frames it gets wrong too, which no header shows: use ``pyav`` there.
 
     ``seek_mode="exact"`` scans the file as the frame table does: the other mode guesses from the header and gives
     other frames of some files.
