@@ -1,4 +1,4 @@
-"""Data sets whose videos are listed by annotation files: what these list against what is published and on the disk."""
+"""Data sets whose videos are listed by annotation files: what these list against the release and the disk."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class AnnotatedVideos(VideoDataModule):
 
     Args:
         root: the folder that holds annotations and videos.
-        missing: what happens if videos are not on the disk, or if the annotation files list fewer than are published:
+        missing: what happens if videos are not on the disk, or if the annotation files list fewer than the release:
             ``fail`` stops before the training, ``skip`` goes on with the videos that are there. The counts are printed
             and, as ``video_counts``, in ``result.json`` in any case.
         **kwargs: see :class:`VideoDataModule`.
     """
 
     #: least and most videos that released annotation files list, by split
-    published: Mapping[Split, tuple[int, int]] = {}
+    released: Mapping[Split, tuple[int, int]] = {}
     #: splits with annotations of their own; papers test on the validation videos where there is no third
     splits: tuple[Split, ...] = ("train", "val")
 
@@ -58,46 +58,46 @@ class AnnotatedVideos(VideoDataModule):
         """Videos of a split; without those that are not there, if these are to be skipped."""
         split = split if split in self.splits else "val"
         if split not in self._records:
-            self._records[split] = self._found(split)
+            self._records[split] = self._used(split)
         return self._records[split]
 
     def check(self) -> None:
-        """Annotations and videos are complete; otherwise what is missing is told, or fails."""
+        """Annotations and videos are complete; what is missing is printed, or an error."""
         for split in self.splits:
             self.records(split)
             absent = self._absent(self._listed[split])
             if absent and self.missing == "fail":
-                told = _told(absent, self._listed[split], split)
-                raise UserError(f"data.root: {told}; add them, or set data.missing: skip")
+                counts = _counts(absent, self._listed[split], split)
+                raise UserError(f"data.root: {counts}; add them, or set data.missing: skip")
         for split in self.splits:
             self._check_size(split)
 
     def _check_size(self, split: Split) -> None:
         count = len(self._listed[split])
-        least, most = self.published.get(split, (count, count))
-        what = f"the {split} annotations in {self.root} list {count:,} videos, published are {_range(least, most)}"
+        least, most = self.released.get(split, (count, count))
+        what = f"the {split} annotations in {self.root} list {count:,} videos, the release has {_range(least, most)}"
         if count > most or (count < least and self.missing == "fail"):
             raise UserError(f"data.root: {what}; use the released files, or set data.missing: skip for a part")
         if count < least:
-            tell(f"{type(self).__name__}: {what}; {len(self.records(split)):,} are used")
+            print_once(f"{type(self).__name__}: {what}; {len(self.records(split)):,} are used")
 
-    def _found(self, split: Split) -> list[VideoRecord]:
+    def _used(self, split: Split) -> list[VideoRecord]:
         listed = self._listed[split] = self.annotated(split)
         absent = self._absent(listed) if self.missing == "skip" else []
         if absent:
-            tell(f"{type(self).__name__}: {_told(absent, listed, split)} and left out")
-        used = [record for record in listed if self.folders.hold(record.path)] if absent else listed
+            print_once(f"{type(self).__name__}: {_counts(absent, listed, split)} and left out")
+        used = [record for record in listed if self.folders.contains(record.path)] if absent else listed
         if not used:
-            raise UserError(f"data.root: {_told(absent, listed, split)}; nothing is left")
+            raise UserError(f"data.root: {_counts(absent, listed, split)}; nothing is left")
         self.video_counts[split] = {"listed": len(listed), "used": len(used)}
         return used
 
     def _absent(self, listed: list[VideoRecord]) -> list[Path]:
-        return list(dict.fromkeys(record.path for record in listed if not self.folders.hold(record.path)))
+        return list(dict.fromkeys(record.path for record in listed if not self.folders.contains(record.path)))
 
 
 class Folders:
-    """What folders hold, each listed once: a look per video takes minutes for 240,000 of them on a network disk."""
+    """What folders hold, each listed once: a check per video takes minutes for 240,000 of them on a network disk."""
 
     def __init__(self) -> None:
         # by text: a Path takes longer to hash than all else that is done with it here
@@ -116,7 +116,7 @@ class Folders:
                 raise UserError(f"data.root: {folder} cannot be read: {error.strerror}") from None
         return self._names[folder]
 
-    def hold(self, path: Path) -> bool:
+    def contains(self, path: Path) -> bool:
         """Whether a video or a folder of frames is there."""
         folder, name = os.path.split(path)
         return name in self.names(folder)
@@ -132,12 +132,12 @@ class Folders:
 
 @rank_zero_only
 @cache
-def tell(line: str) -> None:
+def print_once(line: str) -> None:
     """One line on the error stream, once per process: settings are checked before they are used."""
     print(line, file=sys.stderr, flush=True)
 
 
-def _told(absent: list[Path], listed: list[VideoRecord], split: str) -> str:
+def _counts(absent: list[Path], listed: list[VideoRecord], split: str) -> str:
     first = ", ".join(map(str, sorted(absent)[:_SHOWN])) + (", ..." if len(absent) > _SHOWN else "")
     videos = len({record.path for record in listed})
     return f"{len(absent):,} of {videos:,} {split} videos are missing ({first})"

@@ -1,4 +1,4 @@
-"""Annotation tables (csv, JSON) read row by row; what is wrong is told with file, line and column."""
+"""Annotation tables (csv, JSON) read row by row; errors name file, line and column."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class Row:
         """Class number of a cell, or of a name made from it."""
         name = self.text(column) if name is None else name
         if name not in numbers:
-            known = ", ".join(list(numbers)[:3])
-            raise self.error(column, f"{name!r} is none of the {len(numbers)} classes ({known}, ...); correct it")
+            first = ", ".join(list(numbers)[:3])
+            raise self.error(column, f"{name!r} is none of the {len(numbers)} classes ({first}, ...); correct it")
         return numbers[name]
 
     def seconds(self, column: str) -> float | None:

@@ -32,7 +32,7 @@ class VideoDataModule(LightningDataModule):
 
     Training draws one random clip per video and epoch. Validation takes the centre clip and crop. Test takes
     ``test_clips`` x ``test_crops`` views of every video; :class:`~lit_video.modules.metrics.VideoAccuracy` combines
-    them. A sample is a function of (seed, epoch, index), whatever the workers, processes and restarts.
+    them. A sample is a function of (seed, epoch, index), for any number of workers, processes and restarts.
 
     Args:
         frames: frames of a clip.
@@ -49,11 +49,11 @@ class VideoDataModule(LightningDataModule):
         std: of the pixels likewise.
         seed: of the order of videos and of all augmentation.
         order: of the frames of a clip in validation and test: ``reversed``, ``shuffled`` and ``static`` (the middle
-            frame, repeated) tell what a model makes of time.
+            frame, repeated) show whether a model uses time.
         test_orders: orders in which a run is tested too; ``result.json`` then has ``reversed/video_top1``, ...
         broken: what a video that cannot be read does: ``fail`` stops there; ``skip`` goes on without it, as long as no
             more than ``broken_percent`` of a split are broken; ``report`` goes on in any case. No other video takes its
-            place: it counts for nothing in losses and metrics, and the run's folder lists it in ``broken.csv``.
+            place: it does not count in losses and metrics, and the run's folder lists it in ``broken.csv``.
         broken_percent: see there.
         decoder: ``pyav`` needs nothing else; ``torchcodec`` (an extra) gives the same pixels.
         manifest: of ``data check``; its frame tables spare a scan of every video. ``None`` for none.
@@ -130,7 +130,7 @@ class VideoDataModule(LightningDataModule):
         raise NotImplementedError
 
     def check(self) -> None:
-        """Look whether the data is there, before anything is trained.
+        """Check that the data is there, before anything is trained.
 
         Raises:
             UserError: it is not; the message says what is wrong and what to do.
@@ -179,7 +179,7 @@ class VideoDataModule(LightningDataModule):
         return evaluation_batch(raw, self.mean, self.std)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where training stands in its epoch, and what it could not read so far, for the checkpoint."""
+        """How far training is in its epoch, and what it could not read so far, for the checkpoint."""
         assert self.trainer is not None
         epoch, batches = self.trainer.current_epoch, self.trainer.fit_loop.epoch_loop.batch_progress.current.ready
         if batches == self.trainer.num_training_batches:
@@ -189,7 +189,7 @@ class VideoDataModule(LightningDataModule):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Let the next training loader leave out what the checkpoint has seen of its epoch."""
         self._resume = (state_dict["epoch"], state_dict["batches"])
-        if broken := state_dict.get("broken"):  # older checkpoints say nothing
+        if broken := state_dict.get("broken"):  # older checkpoints have none
             count = len(self._expected("train"))
             self.found_broken.reasons["train"] = {i: reason for i, reason in broken.items() if i < count}
 

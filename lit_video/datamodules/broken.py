@@ -14,9 +14,9 @@ Policy = Literal["fail", "skip", "report"]
 
 
 class BrokenVideos:
-    """The broken videos of every split: each counts once, whatever the epochs, clips and reasons.
+    """The broken videos of every split: each counts once, over all epochs, clips and reasons.
 
-    A process knows what it has met itself; :meth:`gather` tells all processes what any has met.
+    A process has those that it met itself; :meth:`gather` gives every process those of all.
 
     Args:
         policy: ``skip`` allows ``percent`` of a split.
@@ -45,7 +45,7 @@ class BrokenVideos:
             self._check(split)
 
     def gather(self) -> None:
-        """Share what every process has found; all processes must call it.
+        """Share what every process has met; all processes must call it.
 
         Raises:
             UserError: together there are too many.
@@ -55,7 +55,7 @@ class BrokenVideos:
         of_ranks: list[dict[str, dict[int, str]]] = [{} for _ in range(dist.get_world_size())]
         dist.all_gather_object(of_ranks, self.reasons)
         for split in self.reasons:
-            self.reasons[split] = {video: why for found in reversed(of_ranks) for video, why in found[split].items()}
+            self.reasons[split] = {video: why for rank in reversed(of_ranks) for video, why in rank[split].items()}
             self._check(split)
 
     def rows(self) -> list[tuple[str, str, str]]:
@@ -68,12 +68,12 @@ class BrokenVideos:
         return list(dict.fromkeys(rows))
 
     def _check(self, split: str) -> None:
-        found = self.reasons[split]
-        if self.policy != "skip" or not found or split not in self._records:
+        reasons = self.reasons[split]
+        if self.policy != "skip" or not reasons or split not in self._records:
             return
-        share = 100 * len(found) / len(self._records[split])
+        share = 100 * len(reasons) / len(self._records[split])
         if share > self.percent:
             raise UserError(
                 f"data.broken_percent: {share:.1f} % of the {split} videos cannot be read, more than "
-                f"{self.percent:g} %; the last: {list(found.values())[-1]}"
+                f"{self.percent:g} %; the last: {list(reasons.values())[-1]}"
             )

@@ -20,7 +20,7 @@ class Diving48(AnnotatedVideos):
     each. There are no validation videos: validation is on the test split.
     """
 
-    published: Mapping[Split, tuple[int, int]] = {"train": (15_027, 15_027), "val": (1_970, 1_970)}
+    released: Mapping[Split, tuple[int, int]] = {"train": (15_027, 15_027), "val": (1_970, 1_970)}
 
     @property
     def num_classes(self) -> int:

@@ -24,7 +24,7 @@ class EpicKitchens100(AnnotatedVideos):
     for validation; the test split has no labels, so results are those of validation.
     """
 
-    published: Mapping[Split, tuple[int, int]] = {"train": (67_217, 67_217), "val": (9_668, 9_668)}
+    released: Mapping[Split, tuple[int, int]] = {"train": (67_217, 67_217), "val": (9_668, 9_668)}
 
     @property
     def num_classes(self) -> dict[str, int]:

@@ -83,7 +83,7 @@ class VideoFolder(VideoDataModule):
         self.fps = fps
         self.root = Path(root).expanduser()
 
-    @cached_property  # of a folder: the number of classes is asked for with every batch
+    @cached_property  # of a folder: the number of classes is needed with every batch
     def class_names(self) -> list[str]:
         """Names of the class folders."""
         return class_folders(self.root)

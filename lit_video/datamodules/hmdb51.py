@@ -27,7 +27,7 @@ class HMDB51(AnnotatedVideos):
         **kwargs: see :class:`AnnotatedVideos`.
     """
 
-    published: Mapping[Split, tuple[int, int]] = {"train": (3_570, 3_570), "val": (1_530, 1_530)}
+    released: Mapping[Split, tuple[int, int]] = {"train": (3_570, 3_570), "val": (1_530, 1_530)}
 
     def __init__(self, split: Literal[1, 2, 3] = 1, **kwargs: Any) -> None:
         super().__init__(**kwargs)

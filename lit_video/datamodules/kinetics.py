@@ -71,8 +71,8 @@ class Kinetics(AnnotatedVideos):
         folder = self.root / split
         names = self.folders.names(folder)
         spellings = {label: (label, label.replace(" ", "_")) for label in self.class_names}
-        found = {label: [name for name in spellings[label] if name in names] for label in spellings}
-        return {label: folder / found[label][0] if found[label] else folder for label in found}
+        folders = {label: [name for name in spellings[label] if name in names] for label in spellings}
+        return {label: folder / folders[label][0] if folders[label] else folder for label in folders}
 
 
 class Kinetics400(Kinetics):
@@ -83,7 +83,7 @@ class Kinetics400(Kinetics):
     """
 
     classes = 400
-    published: Mapping[Split, tuple[int, int]] = {"train": (239_000, 246_534), "val": (19_700, 19_906)}
+    released: Mapping[Split, tuple[int, int]] = {"train": (239_000, 246_534), "val": (19_700, 19_906)}
 
 
 class Kinetics600(Kinetics):
@@ -94,4 +94,4 @@ class Kinetics600(Kinetics):
     """
 
     classes = 600
-    published: Mapping[Split, tuple[int, int]] = {"train": (366_000, 427_549), "val": (27_900, 30_001)}
+    released: Mapping[Split, tuple[int, int]] = {"train": (366_000, 427_549), "val": (27_900, 30_001)}

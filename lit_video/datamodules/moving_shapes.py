@@ -1,4 +1,4 @@
-"""The embedded data set: small H.264 videos whose classes only time can tell apart."""
+"""The embedded data set: small H.264 videos whose classes differ in time only."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ VERSION = 1  # of the pictures: a change of what is drawn for a seed raises it
 class MovingShapes(VideoDataModule):
     """Shapes that drift left or right over a torus, or grow or shrink: class = shape x motion, 4 x 2 = 8 classes.
 
-    **Why no single frame and no sum over frames can tell the motion.** Videos come in pairs: the second is the first
+    **Why no single frame and no sum over frames can show the motion.** Videos come in pairs: the second is the first
     played backwards, with the other motion as its label. Every frame is coded on its own (intra only, constant
     quantiser), so the codec carries nothing over from frame to frame, and both files of a pair decode to the same
     pictures in opposite order. Clips are cut symmetrically in time: the evenly spaced clips of one member, of an even
-    number of frames, show the frames of the other's in reverse, and random clips do so in distribution. Hence whatever
-    is a sum over frames of anything computed from single frames, or any other function of the set of frames, has the
+    number of frames, show the frames of the other's in reverse, and random clips do so in distribution. Hence any
+    sum over frames of anything computed from single frames, or any other function of the set of frames, has the
     same value for both members of a pair; on the test split it gets at most one of two right. The ceiling of such
     models, spatial attention with temporal averaging among them, is 50 % (the shape, and a guess of the motion); chance
     is 12.5 %.
@@ -53,16 +53,16 @@ class MovingShapes(VideoDataModule):
 
     Args:
         root: folder of the videos; ``None`` for ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``.
-        difficulty: 0 to 1; raises noise and texture, lowers contrast and size (see ``rendering.draw_scene``).
+        difficulty: 0 to 1; raises noise and texture, lowers contrast and size (see ``draw_scene``).
         pairs: pairs of videos per shape in train, val and test.
-        motion: ``drift`` left or right; or ``zoom``: the shape stays in its place and grows or shrinks, which asks less
-            of a model: what one place shows, and when. The argument above holds for both.
+        motion: ``drift`` left or right; or ``zoom``: the shape stays in its place and grows or shrinks, which is
+            easier: it takes what one place shows, and when. The argument above holds for both.
         sampling: how clips are cut, ``Dense`` or ``Segments``; ``None`` for 1 second.
         **kwargs: see :class:`VideoDataModule`. Flips must stay off: they swap the motions.
 
     Raises:
         ValueError: a value out of its range, a flip, a sampling that cuts no symmetric clips, or dense clips longer
-            than the shortest video, whose repeated last frame would tell the members of a pair apart.
+            than the shortest video, whose repeated last frame would differ between the members of a pair.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class MovingShapes(VideoDataModule):
         return ZOOMS if self.motion == "zoom" else tuple(f"moving {motion}" for motion in MOTIONS)
 
     def records(self, split: Split) -> list[VideoRecord]:
-        """Videos of a split, read from the folder like anybody's."""
+        """Videos of a split, read from the folder like all others."""
         return folder_records(self.root, split, self.class_names)
 
     def check(self) -> None:
@@ -145,8 +145,8 @@ class MovingShapes(VideoDataModule):
         """Render once, encode forwards and backwards."""
         scene = self.scene(*what)
         frames = render(scene)
-        for path, film in ((forward, frames), (backward, frames[::-1])):
+        for path, images in ((forward, frames), (backward, frames[::-1])):
             path.parent.mkdir(parents=True, exist_ok=True)
             part = path.with_suffix(f".part{os.getpid()}")
-            encode(part, film, scene.fps, comment=str(asdict(scene)))
+            encode(part, images, scene.fps, comment=str(asdict(scene)))
             part.replace(path)

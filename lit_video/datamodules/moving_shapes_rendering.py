@@ -80,21 +80,21 @@ def render(scene: Scene) -> NDArray[np.uint8]:
     dy = _around(rows - scene.y - scene.speed * scene.slope * time, HEIGHT)
     radius = scene.radius * (1 + scene.growth * np.linspace(-1, 1, scene.frames)[:, None, None])
     cover = np.clip(0.5 - _distance(scene.shape, dx, dy, radius), 0, 1)[..., None]
-    film = still * (1 - cover) + np.array(scene.foreground) * cover
-    film += scene.noise * rng.standard_normal(film.shape)
-    return np.asarray((film.clip(0, 1) * 255).round(), dtype=np.uint8)
+    frames = still * (1 - cover) + np.array(scene.foreground) * cover
+    frames += scene.noise * rng.standard_normal(frames.shape)
+    return np.asarray((frames.clip(0, 1) * 255).round(), dtype=np.uint8)
 
 
-def encode(path: Path, film: NDArray[np.uint8], fps: int, comment: str = "") -> None:
+def encode(path: Path, frames: NDArray[np.uint8], fps: int, comment: str = "") -> None:
     """Write H.264: every frame on its own (intra only), constant quantiser, so that order leaves no trace."""
     with av.open(str(path), "w", format="mp4") as container:
         container.metadata["comment"] = comment
         stream = container.add_stream("libx264", rate=fps)
-        stream.width, stream.height, stream.pix_fmt = film.shape[2], film.shape[1], "yuv420p"
+        stream.width, stream.height, stream.pix_fmt = frames.shape[2], frames.shape[1], "yuv420p"
         stream.codec_context.gop_size = 1
         stream.codec_context.thread_count = 1
         stream.options = {"qp": "16", "preset": "veryfast", "x264-params": "keyint=1:scenecut=0:sliced-threads=0"}
-        for image in film:
+        for image in frames:
             container.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(image), format="rgb24")))
         container.mux(stream.encode())
 

@@ -24,7 +24,7 @@ class SomethingV2(AnnotatedVideos):
     when mirrored, so flips stay off.
     """
 
-    published: Mapping[Split, tuple[int, int]] = {"train": (168_913, 168_913), "val": (24_777, 24_777)}
+    released: Mapping[Split, tuple[int, int]] = {"train": (168_913, 168_913), "val": (24_777, 24_777)}
 
     @property
     def num_classes(self) -> int:

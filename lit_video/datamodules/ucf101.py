@@ -29,7 +29,7 @@ class UCF101(AnnotatedVideos):
         super().__init__(**kwargs)
         self.split = split
         train, test = _SIZES[split]
-        self.published = {"train": (train, train), "val": (test, test)}
+        self.released = {"train": (train, train), "val": (test, test)}
 
     @property
     def num_classes(self) -> int:

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from lit_video.datamodules.annotated import AnnotatedVideos, tell
+from lit_video.datamodules.annotated import AnnotatedVideos, print_once
 from lit_video.datamodules.annotations import Row, read_table, refuse_repeats
 from lit_video.datamodules.base import Split
 from lit_video.datamodules.folder import check_fps, frame_rate
@@ -43,7 +43,7 @@ class VideoCSV(AnnotatedVideos):
         train_values: of the training videos in this column.
         val_values: of the validation videos.
         test_values: of the test videos.
-        classes: names of the classes by number, where it is not the labels of the training table that tell. A label
+        classes: names of the classes by number; without them the labels of the training table are these. A label
             is one of them, or else its number.
         fps: frames per second of videos that are folders of frames.
         **kwargs: see :class:`AnnotatedVideos`.
@@ -124,7 +124,7 @@ class VideoCSV(AnnotatedVideos):
             absent = sorted({*range(len(self.class_names))} - {int(str(record.label)) for record in records})
             if absent:
                 classes = f"{len(absent)} of {len(self.class_names)} classes ({self.class_names[absent[0]]} first)"
-                tell(f"{self.tables[split]}: {classes} have no {split} video")
+                print_once(f"{self.tables[split]}: {classes} have no {split} video")
 
     def _class(self, row: Row) -> int:
         text = row.text(self.columns[1])
@@ -147,7 +147,7 @@ class VideoCSV(AnnotatedVideos):
 
 
 def _refuse_absent(key: str, table: Path, column: str, values: Sequence[str], rows: Sequence[Row]) -> None:
-    held = sorted({row.cells[column] for row in rows})
-    absent = [value for value in values if value not in held]
+    present = sorted({row.cells[column] for row in rows})
+    absent = [value for value in values if value not in present]
     if absent:
-        raise UserError(f"{key}: {table} has no {column} {absent[0]!r}; it has {', '.join(held)[:200]}")
+        raise UserError(f"{key}: {table} has no {column} {absent[0]!r}; it has {', '.join(present)[:200]}")

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from lit_video.datamodules.annotated import tell
+from lit_video.datamodules.annotated import print_once
 from lit_video.video.sampling import Dense
 
 CODECS = {".mp4": "libx264", ".MP4": "libx264", ".mkv": "libx264", ".avi": "mpeg4", ".webm": "libvpx"}
 
 
 def encode(path, frames=20, fps=10, side=32):
-    """A film that gets brighter frame by frame."""
+    """A video that gets brighter frame by frame."""
     with av.open(str(path), "w", format=path.suffix.lower()[1:].replace("mkv", "matroska")) as container:
         stream = container.add_stream(CODECS[path.suffix], rate=fps)
         stream.width, stream.height, stream.pix_fmt = side, side, "yuv420p"
@@ -26,9 +26,9 @@ def encode(path, frames=20, fps=10, side=32):
 
 
 @pytest.fixture(autouse=True)
-def tell_again():
-    """What one test was told is told to the next one too."""
-    tell.__wrapped__.cache_clear()
+def print_again():
+    """What was printed in one test is printed in the next one too."""
+    print_once.__wrapped__.cache_clear()
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +37,7 @@ def video(tmp_path_factory):
     folder = tmp_path_factory.mktemp("originals")
 
     def put(path):
-        original = folder / f"film{path.suffix}"
+        original = folder / f"video{path.suffix}"
         if not original.exists():
             encode(original)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -55,15 +55,15 @@ def small():
 
 @pytest.fixture(scope="session")
 def load():
-    """Function that gives one batch of the training loader and one of the test loader, looked at for sense."""
+    """Function that gives one batch of the training loader and one of the test loader, checked for sense."""
 
     def batches(data):
-        found = [next(iter(data.train_dataloader())), next(iter(data.test_dataloader()))]
-        for batch in found:
+        pair = [next(iter(data.train_dataloader())), next(iter(data.test_dataloader()))]
+        for batch in pair:
             assert batch["clip"].shape == (2, 1, 4, 3, 16, 16)
             assert batch["clip"].dtype == torch.uint8
             assert batch["broken"] == ["", ""]
             assert batch["clip"].float().std() > 0
-        return found
+        return pair
 
     return batches

@@ -1,4 +1,4 @@
-"""A sample is a function of (seed, epoch, index), whatever the workers, ranks and restarts."""
+"""A sample is a function of (seed, epoch, index), for any workers, ranks and restarts."""
 
 from itertools import chain
 from types import SimpleNamespace
@@ -42,11 +42,11 @@ def shapes(root, **changes):
 def epochs(data, numbers=(0, 1)):
     """The training batches of some epochs as the model gets them, from one loader, as Lightning iterates it."""
     loader = data.train_dataloader()
-    found = []
+    batches = []
     for number in numbers:
         loader.sampler.set_epoch(number)
-        found.append([_train(data, raw) for raw in loader])
-    return found
+        batches.append([_train(data, raw) for raw in loader])
+    return batches
 
 
 def _train(data, raw):
@@ -73,9 +73,9 @@ def test_an_epoch_holds_every_video_once(two_epochs):
 
 @pytest.mark.parametrize("workers", [0, 1, 2, 3])
 def test_training_batches_do_not_depend_on_the_number_of_workers(root, two_epochs, workers):
-    found = epochs(shapes(root, num_workers=workers))
-    assert same(found[0], two_epochs[0])
-    assert same(found[1], two_epochs[1])
+    batches = epochs(shapes(root, num_workers=workers))
+    assert same(batches[0], two_epochs[0])
+    assert same(batches[1], two_epochs[1])
 
 
 OTHERS = {
@@ -101,9 +101,9 @@ def test_no_recipe_and_no_sampling_depends_on_workers_or_restarts(root, name):
     expected = epochs(folder_of_shapes(root, name))
     assert not same(expected[0], expected[1])
     for workers in (1, 2):
-        found = epochs(folder_of_shapes(root, name, num_workers=workers))
-        assert same(found[0], expected[0])
-        assert same(found[1], expected[1])
+        batches = epochs(folder_of_shapes(root, name, num_workers=workers))
+        assert same(batches[0], expected[0])
+        assert same(batches[1], expected[1])
     data = folder_of_shapes(root, name, num_workers=2)
     data.load_state_dict({"epoch": 0, "batches": 5})
     assert same(epochs(data, (0,))[0], expected[0][5:])
@@ -167,9 +167,9 @@ def test_workers_cut_another_clip_for_another_epoch_seed_or_video(root):
 def test_a_checkpoint_in_the_middle_of_an_epoch_leaves_out_what_was_seen_of_it(root, two_epochs):
     data = shapes(root)
     data.load_state_dict({"epoch": 0, "batches": 3})
-    found = epochs(data)
-    assert same(found[0], two_epochs[0][3:])
-    assert same(found[1], two_epochs[1])
+    batches = epochs(data)
+    assert same(batches[0], two_epochs[0][3:])
+    assert same(batches[1], two_epochs[1])
 
 
 @pytest.mark.parametrize(("ready", "state"), [(3, (2, 3)), (0, (2, 0)), (8, (3, 0))])
@@ -205,7 +205,7 @@ def test_test_loader_covers_every_view_of_every_video_once_and_draws_nothing(roo
     first = evaluated(loader)
     loader.sampler.set_epoch(5)
     assert same(evaluated(loader), first)
-    # whatever the seed and the workers: the two parameters of this test compare with the same reference
+    # for any seed and workers: the two parameters of this test compare with the same reference
     assert same(first, evaluated(shapes(root, test_clips=3, test_crops=2).test_dataloader()))
     views = [pair for batch in first for pair in zip(batch["video"].tolist(), batch["view"].tolist(), strict=True)]
     assert sorted(views) == [(video, view) for video in range(4 * 2 * PAIRS[2]) for view in range(6)]
@@ -370,6 +370,6 @@ def test_video_folder_says_what_is_wrong_and_where(tmp_path, what):
 
 def test_video_folder_names_a_missing_folder(tmp_path):
     data = VideoFolder(root=str(tmp_path / "absent"))
-    for look in (data.check, lambda: data.num_classes, data.train_dataloader):
+    for use in (data.check, lambda: data.num_classes, data.train_dataloader):
         with pytest.raises(UserError, match="absent does not exist"):
-            look()
+            use()

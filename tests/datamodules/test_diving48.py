@@ -32,15 +32,15 @@ def diving(root, small):
     return Diving48(root=str(root), missing="skip", **small)
 
 
-def test_the_released_layout_is_read_and_its_sizes_are_told(root, small, load, capsys):
+def test_the_released_layout_is_read_and_its_sizes_are_reported(root, small, load, capsys):
     data = diving(root, small)
     data.check()
     assert data.records("train")[1] == VideoRecord(root / "rgb" / "train_8Vy3dlHg2w_00001.mp4", 47)
     assert data.records("val") == data.records("test") != data.records("train")
     assert data.class_names[47] == "Back 475som 05Twis FREE"
-    told = capsys.readouterr().err
-    assert "list 2 videos, published are 15,027" in told
-    assert "list 2 videos, published are 1,970" in told
+    printed = capsys.readouterr().err
+    assert "list 2 videos, the release has 15,027" in printed
+    assert "list 2 videos, the release has 1,970" in printed
     train, test = load(data)
     assert sorted(train["label"].tolist()) == [7, 47]
     assert test["label"].tolist() == [7, 47]
@@ -67,7 +67,7 @@ def test_the_48_classes_are_known_without_the_data(tmp_path, small):
         ),
     ],
 )
-def test_wrong_files_are_told(root, small, name, content, message):
+def test_wrong_files_are_reported(root, small, name, content, message):
     (root / name).write_text(json.dumps(content))
     data = diving(root, small)
     if "15,028" in message:

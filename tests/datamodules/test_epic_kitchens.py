@@ -49,11 +49,11 @@ def epic(root, small, **changes):
 def test_segments_with_verb_and_noun_are_read_and_cut(root, small, load, capsys):
     data = epic(root, small)
     data.check()
-    film = root / "P01" / "videos" / "P01_01.MP4"
-    assert data.records("train") == [VideoRecord(film, (3, 3), 0.0, 1.0), VideoRecord(film, (0, 299), 0.5, 1.5)]
+    path = root / "P01" / "videos" / "P01_01.MP4"
+    assert data.records("train") == [VideoRecord(path, (3, 3), 0.0, 1.0), VideoRecord(path, (0, 299), 0.5, 1.5)]
     assert data.records("test") == data.records("val")
     assert [record.label for record in data.records("val")] == [(96, 7), (8, 0)]
-    assert "published are 67,217" in capsys.readouterr().err
+    assert "the release has 67,217" in capsys.readouterr().err
     train, test = load(data)
     assert train["label"].shape == (2, 2)
     assert test["label"].tolist() == [[96, 7], [8, 0]]
@@ -109,7 +109,7 @@ def test_one_moment_may_have_two_narrations_but_no_narration_is_there_twice(root
         ("verb_class", "verb_klass", "line 1: no column 'verb_class'"),
     ],
 )
-def test_a_wrong_row_is_told_with_line_and_column(root, small, old, new, message):
+def test_a_wrong_row_is_reported_with_line_and_column(root, small, old, new, message):
     path = root / "annotations" / "EPIC_100_train.csv"
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new, 1))
@@ -117,7 +117,7 @@ def test_a_wrong_row_is_told_with_line_and_column(root, small, old, new, message
         epic(root, small).check()
 
 
-def test_swapped_class_lists_are_told(root, small):
+def test_swapped_class_lists_are_reported(root, small):
     (root / "annotations" / "EPIC_100_verb_classes.csv").write_text(classes(300))
     with pytest.raises(UserError, match=r"EPIC_100_verb_classes.csv, line 99, column id: is '97'"):
         _ = epic(root, small).class_names

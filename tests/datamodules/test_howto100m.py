@@ -91,7 +91,7 @@ def test_the_1059_tasks_of_the_paper_are_counted_without_the_data_and_checked_wi
         ("task_ids.csv", "7\tBoil Eggs\n", "task_ids.csv does not name task 52907"),
     ],
 )
-def test_wrong_files_are_told(root, small, name, text, message):
+def test_wrong_files_are_reported(root, small, name, text, message):
     (root / name).write_text(text)
     data = howto(root, small)
     with pytest.raises(UserError, match=message):

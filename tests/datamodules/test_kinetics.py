@@ -1,4 +1,4 @@
-"""Kinetics in the layouts in which it is found on disks."""
+"""Kinetics in the layouts that disks hold."""
 
 import os
 from itertools import pairwise
@@ -34,7 +34,7 @@ def released(root, video, classes=400, folder=lambda label: "", endings=(".mp4",
 
 
 @pytest.mark.parametrize(("data_set", "classes"), [(Kinetics400, 400), (Kinetics600, 600)])
-def test_a_release_is_read_and_what_is_missing_is_told_in_one_line_per_split(
+def test_a_release_is_read_and_what_is_missing_is_reported_in_one_line_per_split(
     data_set, classes, tmp_path, video, small, load, capsys
 ):
     data = data_set(root=str(released(tmp_path, video, classes)), missing="skip", **small)
@@ -44,9 +44,9 @@ def test_a_release_is_read_and_what_is_missing_is_told_in_one_line_per_split(
     assert [record.label for record in data.records("train")] == [0, 1]
     assert data.records("test") == data.records("val")
     assert data.video_counts["train"] == {"listed": classes, "used": 2}
-    told = capsys.readouterr().err.splitlines()
-    assert f"{classes - 2} of {classes} train videos are missing" in told[0]
-    assert f"{data_set.__name__}: the train annotations in {tmp_path} list {classes} videos, published are" in told[2]
+    shown = capsys.readouterr().err.splitlines()
+    assert f"{classes - 2} of {classes} train videos are missing" in shown[0]
+    assert f"{data_set.__name__}: the train annotations in {tmp_path} list {classes} videos, the release" in shown[2]
     train, test = load(data)
     assert sorted(train["label"].tolist()) == [0, 1]
     assert test["label"].tolist() == [0, 1]
@@ -88,12 +88,12 @@ def test_a_shortened_list_fails_unless_a_part_will_do(tmp_path, video, small):
         for i in range(2, 400):
             (root / split / f"{split}{i:08d}_{i:06d}_{i + 10:06d}.mp4").touch()
     with pytest.raises(
-        UserError, match=r"the train annotations in .* list 400 videos, published are 239,000 to 246,534"
+        UserError, match=r"the train annotations in .* list 400 videos, the release has 239,000 to 246,534"
     ):
         Kinetics400(root=str(root), **small).check()
 
 
-def test_videos_that_are_all_missing_are_told(tmp_path, video, small):
+def test_videos_that_are_all_missing_are_reported(tmp_path, video, small):
     root = released(tmp_path, video, endings=())
     with pytest.raises(UserError, match=r"400 of 400 train videos are missing .* nothing is left"):
         Kinetics400(root=str(root), missing="skip", **small).check()
@@ -119,7 +119,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_row_is_told_with_file_line_and_column(what, tmp_path, video, small):
+def test_a_wrong_row_is_reported_with_file_line_and_column(what, tmp_path, video, small):
     split, change, message = WRONG[what]
     root = released(tmp_path, video)
     write(root, split, change(lines(split, 400)))
@@ -127,7 +127,7 @@ def test_a_wrong_row_is_told_with_file_line_and_column(what, tmp_path, video, sm
         Kinetics400(root=str(root), missing="skip", **small).check()
 
 
-def test_the_annotations_of_another_data_set_are_told(tmp_path, video, small):
+def test_the_annotations_of_another_data_set_are_reported(tmp_path, video, small):
     root = released(tmp_path, video)
     (root / "annotations" / "train.csv").write_text("narration_id,video_id,verb_class\nP01_0,P01_01,3\n")
     with pytest.raises(UserError, match=r"train.csv, line 1: no column 'label', only narration_id, video_id"):
@@ -138,7 +138,7 @@ def test_every_folder_is_listed_once_however_many_videos_it_holds(tmp_path, vide
     data = Kinetics400(root=str(released(tmp_path, video)), missing="skip", **small)
     listed, real = [], os.listdir
     monkeypatch.setattr("os.listdir", lambda folder: listed.append(folder) or real(folder))
-    monkeypatch.setattr("os.stat", lambda path, **_: pytest.fail(f"a look at {path} alone"))
+    monkeypatch.setattr("os.stat", lambda path, **_: pytest.fail(f"a call for {path} alone"))
     assert len(data.records("train")) == 2
     assert listed == [str(tmp_path / "train")]
 

@@ -1,4 +1,4 @@
-"""Every link of the argument that only time tells the classes of MovingShapes apart (see its docstring)."""
+"""Every link of the argument that the classes of MovingShapes differ in time only (see its docstring)."""
 
 import math
 from concurrent.futures import ThreadPoolExecutor
@@ -183,7 +183,7 @@ def both(model, clips_of_pairs):
 
 
 @pytest.mark.parametrize("positions", ["none", "space"])
-def test_spatial_attention_with_temporal_averaging_cannot_tell_a_pair_apart(clips_of_pairs, labels_of_pairs, positions):
+def test_spatial_attention_with_temporal_averaging_gives_a_pair_one_answer(clips_of_pairs, labels_of_pairs, positions):
     left, right = both(network(0, positions), clips_of_pairs)
     assert left.std(0).min() > 0.01, "logits that do not depend on the clip would prove nothing"
     torch.testing.assert_close(left, right, rtol=0, atol=1e-12 * float(left.abs().max()))
@@ -228,7 +228,7 @@ def place(frames):
     return np.angle((columns - columns.mean(1, keepdims=True)) @ wave)
 
 
-def test_a_sum_over_frames_that_knows_their_times_tells_the_motion():
+def test_a_sum_over_frames_that_knows_their_times_shows_the_motion():
     """The claim is about models without temporal positions, and needs that restriction.
 
     The sum of cos(place - speed * time) over frames is a sum of functions of single frames and their times; it is
@@ -238,8 +238,8 @@ def test_a_sum_over_frames_that_knows_their_times_tells_the_motion():
     for scene in scenes(200, difficulty=0):
         frames = np.linspace(0, scene.fps - 1, 8).round().astype(int)
         turn = 2 * np.pi * 30 / WIDTH * frames / scene.fps
-        film = render(scene)[: scene.fps]
-        for direction, clip in ((1, film), (-1, film[::-1])):
+        video = render(scene)[: scene.fps]
+        for direction, clip in ((1, video), (-1, video[::-1])):
             score = np.cos(place(clip[frames].astype(float)) - turn).sum()
             correct.append((score > 2) == (direction == 1))
     assert np.mean(correct) > 0.6
@@ -277,8 +277,8 @@ def test_starts_are_uniform_over_the_torus(axis, size):
 
 
 def test_nuisance_is_drawn_independently():
-    found = scenes(3000)
-    values = np.array([[s.x, s.y, s.speed, s.slope, s.radius, s.noise, s.fps, s.background[0]] for s in found])
+    drawn = scenes(3000)
+    values = np.array([[s.x, s.y, s.speed, s.slope, s.radius, s.noise, s.fps, s.background[0]] for s in drawn])
     correlations = np.corrcoef(values.T) - np.eye(values.shape[1])
     assert np.abs(correlations).max() < 0.08  # standard deviation 0.018
 
@@ -299,8 +299,8 @@ def test_shapes_move_as_their_label_says(data):
             assert (drift > 0) == (MOTIONS[record.label % 2] == "right"), record.path
 
 
-def test_the_film_is_periodic_in_both_directions():
-    """A shape that leaves on one side comes in on the other, so no border tells where it came from."""
+def test_the_video_is_periodic_in_both_directions():
+    """A shape that leaves on one side comes in on the other, so no border shows where it came from."""
     scene = draw_scene(1, "cross", 0.0)
     quiet = {"noise": 0.0, "texture": 0.0, "gradient": (0.0, 0.0), "slope": 0.0}
     base = type(scene)(**(vars(scene) | quiet))
@@ -436,9 +436,9 @@ def test_splits_are_balanced_and_share_no_video(data):
 
 
 def test_durations_and_rates_vary():
-    found = scenes(200)
-    assert {s.fps for s in found} == {12, 15, 20, 25, 30}
-    seconds = [Fraction(s.frames, s.fps) for s in found]
+    drawn = scenes(200)
+    assert {s.fps for s in drawn} == {12, 15, 20, 25, 30}
+    seconds = [Fraction(s.frames, s.fps) for s in drawn]
     assert 1.1 < min(seconds) < 1.3
     assert 1.9 < max(seconds) < 2.1
 
@@ -454,10 +454,10 @@ def test_the_shape_stands_out_from_the_background_at_every_difficulty(shape):
 def test_difficulty_changes_the_pictures_and_the_folder(tmp_path):
     easy, hard = (shapes(tmp_path, difficulty=difficulty) for difficulty in (0.0, 1.0))
     assert easy.root != hard.root
-    films = [render(data.scene(3, "disk")).astype(float) for data in (easy, hard)]
-    assert films[0].shape == films[1].shape
+    videos = [render(data.scene(3, "disk")).astype(float) for data in (easy, hard)]
+    assert videos[0].shape == videos[1].shape
     # what stays of a background pixel from frame to frame is noise
-    noise = [np.median(np.abs(np.diff(film, axis=0))) for film in films]
+    noise = [np.median(np.abs(np.diff(video, axis=0))) for video in videos]
     assert noise[1] > noise[0]
 
 
@@ -492,7 +492,7 @@ def test_the_folder_is_the_given_one_then_the_environments_then_the_cache(tmp_pa
     assert MovingShapes().root.parent == tmp_path / ".cache" / "lit_video"
 
 
-def test_a_folder_that_cannot_be_written_is_told_in_one_line(tmp_path):
+def test_a_folder_that_cannot_be_written_is_reported_in_one_line(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(UserError, match="cannot write") as error:
         shapes(tmp_path / "file").prepare_data()

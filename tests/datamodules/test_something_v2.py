@@ -41,16 +41,16 @@ def something(tmp_path, video, small):
     return release
 
 
-def test_the_released_layout_is_read_and_its_sizes_are_told(tmp_path, something, load, capsys):
+def test_the_released_layout_is_read_and_its_sizes_are_reported(tmp_path, something, load, capsys):
     data = something()
     data.check()
     videos = tmp_path / "20bn-something-something-v2"
     assert data.records("train") == [VideoRecord(videos / "78687.webm", 0), VideoRecord(videos / "42326.webm", 2)]
     assert [record.label for record in data.records("val")] == [1, 1]
     assert data.class_names == TEMPLATES
-    told = capsys.readouterr().err.splitlines()
-    assert "list 2 videos, published are 168,913" in told[0]
-    assert "list 2 videos, published are 24,777" in told[1]
+    printed = capsys.readouterr().err.splitlines()
+    assert "list 2 videos, the release has 168,913" in printed[0]
+    assert "list 2 videos, the release has 24,777" in printed[1]
     train, test = load(data)
     assert sorted(train["label"].tolist()) == [0, 2]
     assert test["label"].tolist() == [1, 1]
@@ -67,7 +67,7 @@ def test_the_174_classes_are_known_without_the_data(tmp_path):
 
 def test_a_part_of_the_release_fails_unless_a_part_will_do(something):
     with pytest.raises(
-        UserError, match=r"train annotations in .* list 2 videos, published are 168,913; .*missing: skip"
+        UserError, match=r"train annotations in .* list 2 videos, the release has 168,913; .*missing: skip"
     ):
         something(missing="fail").check()
 
@@ -98,7 +98,7 @@ WRONG_RELEASES = {
 
 
 @pytest.mark.parametrize("what", WRONG_RELEASES)
-def test_what_is_missing_or_wrong_is_told_with_its_place(tmp_path, something, what):
+def test_what_is_missing_or_wrong_is_reported_with_its_place(tmp_path, something, what):
     changes, message = WRONG_RELEASES[what]
     with pytest.raises(UserError, match=message) as error:
         something(**changes).check()

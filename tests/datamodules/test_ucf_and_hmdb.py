@@ -40,7 +40,7 @@ def hmdb(tmp_path, video):
 
 
 @pytest.mark.parametrize("split", [1, 2, 3])
-def test_each_split_of_ucf_101_is_read_and_its_sizes_are_told(ucf, small, load, capsys, split):
+def test_each_split_of_ucf_101_is_read_and_its_sizes_are_reported(ucf, small, load, capsys, split):
     data = UCF101(root=str(ucf), split=split, missing="skip", **small)
     data.check()
     assert data.class_names == ACTIONS
@@ -48,30 +48,30 @@ def test_each_split_of_ucf_101_is_read_and_its_sizes_are_told(ucf, small, load, 
     assert data.records("train")[0] == VideoRecord(first, 0)
     assert data.records("val") == data.records("test") != data.records("train")
     train, test = {1: ("9,537", "3,783"), 2: ("9,586", "3,734"), 3: ("9,624", "3,696")}[split]
-    told = capsys.readouterr().err.splitlines()
-    assert f"list 2 videos, published are {train};" in told[0]
-    assert f"list 2 videos, published are {test};" in told[1]
+    printed = capsys.readouterr().err.splitlines()
+    assert f"list 2 videos, the release has {train};" in printed[0]
+    assert f"list 2 videos, the release has {test};" in printed[1]
     train, test = load(data)
     assert sorted(train["label"].tolist()) == test["label"].tolist() == [0, 1]
 
 
-def test_the_published_splits_of_ucf_101_sum_to_its_videos():
-    sizes = [UCF101(root=".", split=split).published for split in (1, 2, 3)]
+def test_the_released_splits_of_ucf_101_sum_to_its_videos():
+    sizes = [UCF101(root=".", split=split).released for split in (1, 2, 3)]
     assert [one["train"][0] + one["val"][0] for one in sizes] == [13_320] * 3
 
 
 @pytest.mark.parametrize("split", [1, 2, 3])
-def test_each_split_of_hmdb_51_is_read_and_its_sizes_are_told(hmdb, small, load, capsys, split):
+def test_each_split_of_hmdb_51_is_read_and_its_sizes_are_reported(hmdb, small, load, capsys, split):
     data = HMDB51(root=str(hmdb), split=split, missing="skip", **small)
     data.check()
     assert data.class_names == DEEDS
     first = hmdb / "hmdb51_org" / "deed_00" / f"deed_00!one;#({split})_u.avi"
     assert data.records("train")[0] == VideoRecord(first, 0)
     assert data.records("val")[1] == VideoRecord(hmdb / "hmdb51_org" / "deed_01" / "deed_01_two.avi", 1)
-    told = capsys.readouterr().err
-    assert "49 of 51 train videos are missing" in told
-    assert "list 51 videos, published are 3,570" in told
-    assert "list 51 videos, published are 1,530" in told
+    printed = capsys.readouterr().err
+    assert "49 of 51 train videos are missing" in printed
+    assert "list 51 videos, the release has 3,570" in printed
+    assert "list 51 videos, the release has 1,530" in printed
     train, test = load(data)
     assert sorted(train["label"].tolist()) == test["label"].tolist() == [0, 1]
 
@@ -97,7 +97,7 @@ def test_the_classes_are_counted_without_the_data(tmp_path):
         ("testlist01", "", None, "testlist01.txt does not exist"),
     ],
 )
-def test_wrong_lists_of_ucf_101_are_told(ucf, small, name, old, new, message):
+def test_wrong_lists_of_ucf_101_are_reported(ucf, small, name, old, new, message):
     path = ucf / "ucfTrainTestlist" / f"{name}.txt"
     if new is None:
         path.unlink()
@@ -117,13 +117,13 @@ def test_wrong_lists_of_ucf_101_are_told(ucf, small, name, old, new, message):
         ("", "deed_05_test_split1.txt is empty"),
     ],
 )
-def test_wrong_lists_of_hmdb_51_are_told(hmdb, small, text, message):
+def test_wrong_lists_of_hmdb_51_are_reported(hmdb, small, text, message):
     (hmdb / "testTrainMulti_7030_splits" / "deed_05_test_split1.txt").write_text(text)
     with pytest.raises(UserError, match=message):
         HMDB51(root=str(hmdb), missing="skip", **small).check()
 
 
-def test_a_list_of_hmdb_51_that_is_missing_is_told(hmdb, small, tmp_path):
+def test_a_list_of_hmdb_51_that_is_missing_is_reported(hmdb, small, tmp_path):
     (hmdb / "testTrainMulti_7030_splits" / "deed_05_test_split1.txt").unlink()
     with pytest.raises(UserError, match="testTrainMulti_7030_splits has 50 classes, expected 51"):
         HMDB51(root=str(hmdb), missing="skip", **small).check()

@@ -131,22 +131,22 @@ def test_one_table_is_divided_by_a_column(root, table):
     parts = dict(split_column="take", train_values=[1], val_values=[2, "3"], test_values=["3"])
     data = table(ONE, **parts)
     data.check()
-    found = {split: [str(r.path.relative_to(root)) for r in data.records(split)] for split in ("train", "val", "test")}
-    assert found == {"train": ["a/1.mp4", "a/2.mp4"], "val": ["b/1.mp4", "b/2.mp4"], "test": ["b/2.mp4"]}
+    paths = {split: [str(r.path.relative_to(root)) for r in data.records(split)] for split in ("train", "val", "test")}
+    assert paths == {"train": ["a/1.mp4", "a/2.mp4"], "val": ["b/1.mp4", "b/2.mp4"], "test": ["b/2.mp4"]}
     with pytest.raises(UserError, match=r"data.val_values: .*train.csv has no take '4'; it has 1, 2, 3"):
         table(ONE, **(parts | {"val_values": [2, 4]})).check()
     with pytest.raises(UserError, match="line 1: no column 'tke', only path, label, take"):
         table(ONE, **(parts | {"split_column": "tke"})).check()
 
 
-def test_a_video_trained_and_tested_on_is_told(table):
+def test_a_video_trained_and_tested_on_is_reported(table):
     with pytest.raises(UserError, match=r"data.val: .*a/2.mp4 is a training video as well \(2 are\)"):
         table(
             ONE, split_column="label", train_values=["walk", "sit"], val_values=["sit"], classes=["walk", "sit"]
         ).check()
 
 
-def test_a_class_without_test_videos_is_told(root, table, capsys):
+def test_a_class_without_test_videos_is_reported(root, table, capsys):
     (root / "val.csv").write_text("path,label\nb/1.mp4,walk\n")
     table().check()
     assert capsys.readouterr().err == f"{root}/val.csv: 1 of 2 classes (sit first) have no val video\n"
@@ -192,7 +192,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_table_is_told_in_one_line_with_file_line_and_column(what, table):
+def test_a_wrong_table_is_reported_in_one_line_with_file_line_and_column(what, table):
     text, message = WRONG[what]
     with pytest.raises(UserError, match=message) as error:
         table(text).check()
@@ -200,7 +200,7 @@ def test_a_wrong_table_is_told_in_one_line_with_file_line_and_column(what, table
     assert str(error.value).startswith("data.")
 
 
-def test_a_label_that_training_has_not_is_told(root, table):
+def test_a_label_that_training_has_not_is_reported(root, table):
     (root / "val.csv").write_text(VAL + "a/1.mp4,jump\n")
     with pytest.raises(UserError, match=r"val.csv, line 4, column label: 'jump' is none of the 2 classes .sit, walk"):
         table().check()
@@ -210,7 +210,7 @@ def test_a_label_that_training_has_not_is_told(root, table):
         table("path,label\na/1.mp4,3\n", classes=["walk", "jump", "sit"]).check()
 
 
-def test_a_table_that_is_no_file_is_told(root, small):
+def test_a_table_that_is_no_file_is_reported(root, small):
     with pytest.raises(UserError, match=r"data.train: .*/nothing.csv does not exist"):
         VideoCSV(root=str(root), train="nothing.csv", **small).check()
     with pytest.raises(UserError, match=r"data.train: .*/a cannot be read: Is a directory"):

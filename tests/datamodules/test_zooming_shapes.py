@@ -34,9 +34,9 @@ def pairs_of(records):
 
 def test_both_files_of_a_pair_decode_to_the_same_pictures_in_opposite_order(data):
     for split, pairs in data.pairs.items():
-        found = pairs_of(data.records(split))
-        assert len(found) == 4 * pairs
-        for shrinking, growing in found:
+        files = pairs_of(data.records(split))
+        assert len(files) == 4 * pairs
+        for shrinking, growing in files:
             assert np.array_equal(whole(shrinking), whole(growing)[::-1])
 
 
@@ -46,7 +46,7 @@ def test_classes_are_shapes_times_motions(data):
 
 def test_shapes_grow_or_shrink_as_their_label_says(data):
     for shrinking, growing in pairs_of(data.records("test")):
-        brightness = [film.astype(float).mean((1, 2, 3)) for film in (whole(shrinking), whole(growing))]
+        brightness = [video.astype(float).mean((1, 2, 3)) for video in (whole(shrinking), whole(growing))]
         assert brightness[0][0] > brightness[0][-1] + 5
         assert brightness[1][-1] > brightness[1][0] + 5
 
@@ -54,8 +54,8 @@ def test_shapes_grow_or_shrink_as_their_label_says(data):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_shape_stays_in_its_place(shape):
     scene = draw_scene(digest("stays", shape), shape, 0.0, zoom=True)
-    film = render(scene).astype(float).mean(-1)
-    first, last = film[0] > (film[0].max() + film[0].min()) / 2, film[-1] > (film[-1].max() + film[-1].min()) / 2
+    video = render(scene).astype(float).mean(-1)
+    first, last = video[0] > (video[0].max() + video[0].min()) / 2, video[-1] > (video[-1].max() + video[-1].min()) / 2
     assert last.sum() > 1.5 * first.sum()
     # the circular mean of its columns and rows does not move
     for axis, size in ((0, 48), (1, 36)):

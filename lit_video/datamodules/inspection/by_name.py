@@ -1,4 +1,4 @@
-"""Data sets by the names that the ``data`` commands know."""
+"""Data sets by the names that the ``data`` commands take."""
 
 from __future__ import annotations
 

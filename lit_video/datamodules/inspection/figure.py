@@ -10,7 +10,7 @@ from lit_video.utils.figures import plt, save
 
 
 def draw(summary: DatasetSummary, path: Path) -> None:
-    """Write the figure; the splits are told apart by colour."""
+    """Write the figure; a colour for each split."""
     figure, axes = plt.subplots(2, 2, figsize=(11, 7), layout="constrained")
     (classes, seconds), (sizes, fps) = axes
     counted = {name: split for name, split in summary.splits.items() if split.seconds}

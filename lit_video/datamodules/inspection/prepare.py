@@ -35,7 +35,7 @@ class Encoding:
     Args:
         short_side: pixels of the shorter side; a smaller video keeps its size, made even.
         gop: frames from one key frame to the next: few make random access fast, many make files small.
-        crf: x264's quality, 0 to 51; 0 loses nothing.
+        crf: x264's quality, 0 to 51; 0 is lossless.
     """
 
     short_side: int = 256
@@ -54,7 +54,7 @@ class Encoding:
 def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
     """Encode every video under ``src`` to the same place under ``dst``; list them in ``videos.csv``.
 
-    What cannot be read is listed in ``broken.csv`` and on the terminal, and stops nothing. Videos that are done, and
+    What cannot be read is listed in ``broken.csv`` and on the terminal, and the rest goes on. Videos that are done, and
     not older than their source, are left as they are.
 
     Returns:
@@ -111,7 +111,7 @@ def encode(source: Path, target: Path, encoding: Encoding) -> None:
 
 
 def _prepare(encoding: Encoding, job: tuple[Path, Path]) -> str:
-    """Encode one video unless that is done; the reason why it cannot be, or nothing."""
+    """Encode one video unless that is done; the reason why it cannot be, or an empty string."""
     source, target = job
     part = target.with_name(f".{target.name}.part")
     try:
@@ -153,7 +153,7 @@ def _upright(frames: Iterator[VideoFrame], short_side: int, source: Path) -> Ite
             graph.link_nodes(*nodes).configure()
         if (frame.width, frame.height) != size:
             raise DecodeError(f"{source}: its frames have several sizes")
-        frame.pts, frame.time_base = 0, Fraction(1, 1000)  # the caller knows the time
+        frame.pts, frame.time_base = 0, Fraction(1, 1000)  # the caller sets the time
         graph.vpush(frame)
         yield graph.vpull()
 

@@ -70,7 +70,7 @@ class DatasetSummary:
 
 
 def summarise(data: VideoDataModule, file: Path, every_frame: bool = False) -> DatasetSummary:
-    """Look at every video of every split; the manifest goes to ``file``."""
+    """Probe every video of every split; the manifest goes to ``file``."""
     records = {split: data.records(split) for split in SPLITS}
     root = data.data_root()
     videos = {relative(r.path, root): (r.path, r.fps) for split in SPLITS for r in records[split]}
@@ -101,7 +101,7 @@ def _count(
 
 
 def _outside(record: VideoRecord, row: VideoInfo) -> str:
-    """Why a segment is none of its video, or nothing."""
+    """Why a segment is none of its video, or an empty string."""
     if record.start is None or row.seconds is None or record.start < row.seconds:
         return ""
     return f"no segment from {record.start:g} s in a video of {row.seconds:.2f} s"

@@ -45,7 +45,7 @@ def stats_report(summary: DatasetSummary) -> str:
     labels = sum((split.labels for split in splits.values()), Counter[str]())
     classes = [[label, *(str(split.labels[label]) for split in splits.values())] for label, _ in labels.most_common()]
     spreads = [(name, spread(split.seconds)) for name, split in splits.items()]
-    seconds = [[name, *(f"{value:.2f}" for value in found.values())] for name, found in spreads if found]
+    seconds = [[name, *(f"{value:.2f}" for value in numbers.values())] for name, numbers in spreads if numbers]
     sizes = {name: summary.sizes(split) for name, split in splits.items()}
     fps = {name: Counter(f"{k:g}" for k in rates(summary, split).elements()) for name, split in splits.items()}
     return "\n\n".join(
@@ -71,8 +71,8 @@ def _counts(splits: dict[str, Counter[str]]) -> list[list[str]]:
 
 def _split_cells(summary: DatasetSummary, name: str, split: SplitSummary) -> list[str]:
     counts = [str(split.videos), str(len(split.missing)), str(len(split.broken))]
-    found = spread(split.seconds)
-    seconds = [f"{value:.2f}" for value in found.values()] if found else ["", "", ""]
+    numbers = spread(split.seconds)
+    seconds = [f"{value:.2f}" for value in numbers.values()] if numbers else ["", "", ""]
     total = sum(summary.rows[path].size or 0 for path in split.files)
     common = summary.sizes(split).most_common(1)
     return [name, *counts, *seconds, f"{total / 1e9:.3g}", common[0][0] if common else ""]
