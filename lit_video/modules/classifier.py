@@ -1,4 +1,4 @@
-"""Everything that training a video classifier takes, once; families only build their network."""
+"""What all video classifiers share in training and test; families only build their network."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lit_video.video.batch import Batch, Classes, per_task
 from lit_video.video.seeding import digest
 from lit_video.video.settings import SeenVideos, stored_settings
 
-# key of a checkpoint under which it says what it takes to use it alone
+# key of a checkpoint for what its use without other files takes
 CHECKPOINT_KEY = "lit_video"
 
 
@@ -41,8 +41,8 @@ class VideoClassifier(LightningModule):
     Args:
         network: clips ``(b, 3, t, height, width)`` to logits ``(b, classes)``.
         optimization: optimizer and learning rate; ``None`` for the defaults.
-        weights: file with a published checkpoint of this network (.pth, .pyth, .safetensors, .npz). In training, a
-            classifier of other classes starts anew.
+        weights: file with a released checkpoint of this network (.pth, .pyth, .safetensors, .npz). In training, a
+            classifier of other classes starts from scratch.
         activation_checkpointing: compute activations again in the backward pass instead of keeping them.
         num_classes: of each task by name, in the order of the logits; one task needs none.
 
@@ -76,7 +76,7 @@ class VideoClassifier(LightningModule):
         return self.network(clip)
 
     def setup(self, stage: str) -> None:
-        """Start from published weights, where given, once: not again when a trained model is tested."""
+        """Start from released weights, where given, once: not again when a trained model is tested."""
         if self.weights is None or self._started:
             return
         try:
@@ -85,8 +85,8 @@ class VideoClassifier(LightningModule):
             raise UserError(f"model.weights: {self.weights}: {error}") from error
         self._started = True
         if left_out:
-            tell = rank_zero_only(print)
-            tell(f"{self.weights}: the classifier is for other classes and starts anew ({left_out})", flush=True)
+            line = f"{self.weights}: the classifier is for other classes and starts from scratch ({left_out})"
+            rank_zero_only(print)(line, flush=True)
 
     def on_fit_start(self) -> None:
         """Remember the run's seed before training draws from its stream."""
@@ -101,7 +101,7 @@ class VideoClassifier(LightningModule):
 
         The mean is over all clips of the batch; of one that could not be read there is nothing to add. So loss and
         gradient are those of the batch without it, times the share of clips that could be read: every clip weighs the
-        same, whatever its neighbours and processes met. (A batch norm, though, sees the grey clip.) Mixup gives a
+        same, in any batch and process. (A batch norm, though, sees the grey clip.) Mixup gives a
         clip beside a broken one the weight that it has in the mixture: a dimmed clip, a smaller target.
         """
         shares = zip(per_task(logits, self.num_classes), per_task(target, self.num_classes), strict=True)
@@ -112,10 +112,10 @@ class VideoClassifier(LightningModule):
         logits, target = self(batch["clip"]), batch["target"]
         loss = self.loss(logits, target)
         size = len(logits)
-        guess, likeliest = (
+        predicted, expected = (
             torch.stack([share.argmax(1) for share in per_task(x, self.num_classes)]) for x in (logits, target)
         )
-        hits = (guess == likeliest).all(0)
+        hits = (predicted == expected).all(0)
         self.log("train/loss", loss, prog_bar=True, batch_size=size)
         accuracy, read = mean_of(hits.float(), batch["video"] >= 0)
         self.log("train/clip_top1", 100 * accuracy, batch_size=read, on_step=False, on_epoch=True, sync_dist=True)

@@ -20,7 +20,7 @@ class ConvNet(VideoClassifier):
         image_size: side of a clip in pixels, likewise.
         architecture: ``c2d``, ``i3d``, ``slow``, ``slowfast``, ``slowfast_50_50``, ``r2plus1d``, ``csn`` or ``x3d``.
         depth: 50, 101 or 152 layers, of the ResNets.
-        width: channels of the stem; ``None`` for the published.
+        width: channels of the stem; ``None`` for the papers'.
         alpha: frames of SlowFast's fast pathway per frame of the slow one.
         beta_inv: channels of SlowFast's slow pathway per channel of the fast one.
         x3d_width: X3D's width factor: 2.0 for S, M and L, 2.9 for XL.

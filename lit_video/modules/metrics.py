@@ -17,12 +17,12 @@ from lit_video.video.batch import Classes, per_task
 class VideoAccuracy(Metric):
     """Top-k accuracy of videos whose views' logits are averaged (X-ViT's release adds raw logits).
 
-    Views are told apart by number, so what a distributed sampler repeats to fill its last batch is counted once, and
+    Views are identified by number, so what a distributed sampler repeats to fill its last batch is counted once, and
     any number of processes gives the result of one.
 
     With several tasks a video is right when all its tasks are. Top-k then is over all combinations of their classes
     (97 x 300 pairs of verb and noun), ranked by the product of the probabilities that the mean logits give, as
-    Epic-Kitchens-100 ranks actions; combinations that no training video shows count. Whatever the tasks are, this is
+    Epic-Kitchens-100 ranks actions; combinations that no training video shows count. With any tasks this is
     ``top1``, ...; when they are verb and noun it is ``action_top1``, ... as well.
 
     Args:
@@ -62,8 +62,8 @@ class VideoAccuracy(Metric):
         """Mean logits ``(videos, classes)`` and target ``(videos[, tasks])``, in the order of the video numbers."""
         video, view = dim_zero_cat(self.video), dim_zero_cat(self.view)
         logits, target = dim_zero_cat(self.logits), dim_zero_cat(self.target)
-        found, inverse = torch.unique(torch.stack((video, view), dim=1), dim=0, return_inverse=True)
-        first = torch.full((len(found),), len(video), device=video.device)
+        views, inverse = torch.unique(torch.stack((video, view), dim=1), dim=0, return_inverse=True)
+        first = torch.full((len(views),), len(video), device=video.device)
         first = first.scatter_reduce(0, inverse, torch.arange(len(video), device=video.device), "amin")
         numbers, of_video = torch.unique(video[first], return_inverse=True)
         total = torch.zeros(len(numbers), logits.shape[1], device=logits.device).index_add(0, of_video, logits[first])
@@ -99,7 +99,7 @@ def ranked_hits(tasks: Sequence[tuple[Tensor, Tensor]], depth: int) -> Tensor:
     """Whether the n-th best combination of the tasks' classes is the target: bool ``(videos, at most depth)``.
 
     Logits rank combinations as log probabilities do: they differ by a constant per video and task. The best
-    combinations consist of each task's best classes, so that no more than ``depth`` of either need be looked at.
+    combinations consist of each task's best classes, so that no more than ``depth`` of either are needed.
 
     Args:
         tasks: of each, logits ``(videos, classes)`` and target ``(videos,)``.

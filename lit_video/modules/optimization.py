@@ -1,4 +1,4 @@
-"""Optimizer, parameter groups and the learning rate's course."""
+"""Optimizer, parameter groups and learning rate schedule."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ def decay_groups(recipe: Optimization, module: nn.Module) -> list[dict[str, obje
 def rate(recipe: Optimization, progress: float) -> float:
     """Learning rate over its base at ``progress`` (0 to 1): half a cosine or steps, after a linear warm-up."""
     if progress < recipe.warmup:
-        return recipe.warmup_start + (_course(recipe, recipe.warmup) - recipe.warmup_start) * progress / recipe.warmup
-    return _course(recipe, progress)
+        return recipe.warmup_start + (_schedule(recipe, recipe.warmup) - recipe.warmup_start) * progress / recipe.warmup
+    return _schedule(recipe, progress)
 
 
-def _course(recipe: Optimization, progress: float) -> float:
+def _schedule(recipe: Optimization, progress: float) -> float:
     if recipe.milestones:
         return float(0.1 ** sum(progress >= share for share in recipe.milestones))
     return cosine(progress)

@@ -53,7 +53,7 @@ def test_gradients_reach_every_parameter(architecture):
 
 
 @pytest.mark.parametrize("architecture", SMALL)
-def test_all_but_c2d_tell_a_clip_from_its_reverse(architecture):
+def test_all_but_c2d_distinguish_a_clip_from_its_reverse(architecture):
     network = small(architecture).eval().double()
     clip = torch.randn(1, 3, 8, 32, 32, dtype=torch.float64)
     with torch.no_grad():
@@ -116,8 +116,8 @@ SOFTMAX = ("R(2+1)D", "X3D")  # after the logits of PyTorchVideo's own
 def test_names_and_shapes_are_those_of_pytorchvideos_own_models(model):
     theirs, ours, *_ = HUB[model]
     with torch.device("meta"):
-        published, network = theirs().state_dict(), convnet(classes=400, **ours).state_dict()
-    assert {key: value.shape for key, value in network.items()} == {k: v.shape for k, v in published.items()}
+        released, network = theirs().state_dict(), convnet(classes=400, **ours).state_dict()
+    assert {key: value.shape for key, value in network.items()} == {k: v.shape for k, v in released.items()}
 
 
 def pair(model):
@@ -149,7 +149,7 @@ def test_logits_of_a_models_own_clip_are_those_of_pytorchvideos_own(model):
 
 @pytest.mark.parametrize("model", HUB)
 def test_logits_are_exactly_those_of_pytorchvideos_own(model):
-    """On small pictures, because float64 is slow; theirs pools over a picture of fixed size, and is told this one."""
+    """On small pictures, because float64 is slow; theirs pools over a picture of fixed size, set to this one here."""
     theirs, ours = (network.double() for network in pair(model))
     for module in theirs.modules():
         if isinstance(module, nn.AvgPool3d):

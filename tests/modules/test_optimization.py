@@ -89,10 +89,10 @@ def test_only_weights_decay_and_every_parameter_is_in_one_group(options):
 def test_tokens_and_positions_do_not_decay_though_they_have_several_axes():
     model = tiny()
     _, exempt = decay_groups(Optimization(), model)
-    found = {id(p) for p in exempt["params"]}
+    exempt_ids = {id(p) for p in exempt["params"]}
     network = model.network
     tokens = [network.embed.cls_token, network.embed.pos_embed, network.embed.temp_embed, network.aggregate.cls_token]
-    assert all(id(token) in found for token in tokens)
+    assert all(id(token) in exempt_ids for token in tokens)
 
 
 def test_decay_all_is_one_group_of_everything():
@@ -108,11 +108,11 @@ def test_sgd_is_made_as_asked(nesterov):
     optimizer = make_optimizer(recipe, tiny())
     assert type(optimizer) is torch.optim.SGD
     for group, decay in zip(optimizer.param_groups, (0.3, 0), strict=True):
-        asked = dict(lr=0.2, momentum=0.7, nesterov=nesterov, weight_decay=decay, dampening=0)
-        assert {key: group[key] for key in asked} == asked
+        settings = dict(lr=0.2, momentum=0.7, nesterov=nesterov, weight_decay=decay, dampening=0)
+        assert {key: group[key] for key in settings} == settings
 
 
-def test_adamw_is_made_as_asked():
+def test_adamw_is_made_with_its_settings():
     optimizer = make_optimizer(Optimization(optimizer="adamw", lr=0.2, weight_decay=0.3, momentum=0.7), tiny())
     assert type(optimizer) is torch.optim.AdamW
     for group, decay in zip(optimizer.param_groups, (0.3, 0), strict=True):

@@ -32,8 +32,8 @@ def views(classes, seed, videos=40, count=3):
     generator = torch.Generator().manual_seed(seed)
     target = torch.stack([torch.randint(n, (videos,), generator=generator) for n in classes.values()], dim=1)
     logits = torch.randn(videos, count, sum(classes.values()), generator=generator)
-    truth = torch.cat([F.one_hot(t, n) for t, n in zip(target.unbind(1), classes.values(), strict=True)], dim=1)
-    logits += 0.4 * truth[:, None]
+    one_hot = torch.cat([F.one_hot(t, n) for t, n in zip(target.unbind(1), classes.values(), strict=True)], dim=1)
+    logits += 0.4 * one_hot[:, None]
     rows = torch.cat((torch.randperm(videos * count, generator=generator), torch.arange(5)))
     video = torch.arange(videos).repeat_interleave(count)
     return logits.flatten(0, 1)[rows], target[video][rows], video[rows], torch.arange(count).repeat(videos)[rows]
@@ -47,11 +47,11 @@ def log_softmax(logits):
 
 def by_hand(classes, data, top):
     """Percent of videos whose labels are among the best of all combinations, by a loop over each."""
-    found = {}
+    videos = {}
     for logits, target, video, view in zip(*(column.tolist() for column in data), strict=True):
-        found.setdefault(video, (tuple(target), {}))[1][view] = logits
+        videos.setdefault(video, (tuple(target), {}))[1][view] = logits
     hits = 0
-    for target, seen in found.values():
+    for target, seen in videos.values():
         mean = [sum(column) / len(seen) for column in zip(*seen.values(), strict=True)]
         ends = list(itertools.accumulate(classes.values()))
         scores = [log_softmax(mean[end - n : end]) for end, n in zip(ends, classes.values(), strict=True)]
@@ -60,7 +60,7 @@ def by_hand(classes, data, top):
             for which in itertools.product(*(range(n) for n in classes.values()))
         }
         hits += target in sorted(likely, key=lambda which: -likely[which])[:top]
-    return 100 * hits / len(found)
+    return 100 * hits / len(videos)
 
 
 def only(classes, data, task):

@@ -1,4 +1,4 @@
-"""Video accuracy counts every view of every video once, in whatever order, batches and number of processes."""
+"""Video accuracy counts every view of every video once, in any order, batches and number of processes."""
 
 import pytest
 import torch
@@ -33,14 +33,14 @@ def measured(data, batch=7):
 
 def by_hand(data, top):
     """Percent of videos whose target is among the top classes of their views' mean logits."""
-    found = {}
+    videos = {}
     for logits, target, video, view in zip(*(column.tolist() for column in data), strict=True):
-        found.setdefault(video, (target, {}))[1].setdefault(view, logits)
+        videos.setdefault(video, (target, {}))[1].setdefault(view, logits)
     hits = 0
-    for target, seen in found.values():
+    for target, seen in videos.values():
         mean = [sum(column) / len(seen) for column in zip(*seen.values(), strict=True)]
         hits += target in sorted(range(len(mean)), key=lambda c: -mean[c])[:top]
-    return 100 * hits / len(found)
+    return 100 * hits / len(videos)
 
 
 @pytest.mark.parametrize("batch", [1, 7, 1000])
@@ -173,7 +173,7 @@ def test_two_processes_with_a_padded_last_batch_give_the_result_of_one(tmp_path)
     one = VideoAccuracy()
     one.update(*views())
     for rank in range(2):
-        found = torch.load(tmp_path / str(rank), weights_only=True)
-        assert found["views"] == count + 1
-        assert found["result"] == one.compute()
-        assert torch.equal(found["mean"], one.per_video()[0])
+        saved = torch.load(tmp_path / str(rank), weights_only=True)
+        assert saved["views"] == count + 1
+        assert saved["result"] == one.compute()
+        assert torch.equal(saved["mean"], one.per_video()[0])
