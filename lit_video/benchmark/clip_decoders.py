@@ -1,4 +1,4 @@
-"""What decodes a clip: our decoder, stock PyTorchVideo, torchcodec and decord; and the truth that all are held to."""
+"""What decodes a clip: our decoder, stock PyTorchVideo, torchcodec and decord; and the reference for all."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ class ClipDecoder:
 
 def truth(clip: Clip) -> Frames:
     """The frames of a clip out of the whole video decoded in order, one thread, nothing skipped."""
-    wanted, found = set(clip.numbers), {}
+    wanted, images = set(clip.numbers), {}
     with av.open(str(clip.path)) as container:
         for i, frame in enumerate(container.decode(video=0)):
             if i in wanted:
-                found[i] = np.rot90(frame.to_ndarray(format="rgb24"), frame.rotation // 90)
+                images[i] = np.rot90(frame.to_ndarray(format="rgb24"), frame.rotation // 90)
             if i >= max(wanted):
                 break
-    return np.stack([found[i] for i in clip.numbers])
+    return np.stack([images[i] for i in clip.numbers])
 
 
 def clip_decoders() -> list[ClipDecoder]:
@@ -74,18 +74,18 @@ def clip_decoders() -> list[ClipDecoder]:
         forget_tables()  # as if the video were new: the scan counts, as it does in the others
         return decode(clip.path, clip.numbers)
 
-    found = [_frames("lit_video", ours), ClipDecoder("PyTorchVideo", _stock, _stock_transform, _stock_pixels)]
+    decoders = [_frames("lit_video", ours), ClipDecoder("PyTorchVideo", _stock, _stock_transform, _stock_pixels)]
     try:
         decoder("torchcodec")
-        found.append(_frames("torchcodec", _torchcodec))
+        decoders.append(_frames("torchcodec", _torchcodec))
     except ValueError:
         pass
     try:
         importlib.import_module("decord")
-        found.append(_frames("decord", _decord))
+        decoders.append(_frames("decord", _decord))
     except (ImportError, OSError):
         pass
-    return found
+    return decoders
 
 
 def _frames(name: str, decode_clip: Callable[[Clip], Frames]) -> ClipDecoder:
@@ -156,10 +156,10 @@ def cut(path: Path, sampling: str, frames: int, share: float) -> Clip:
 def same(decoder: ClipDecoder, clip: Clip, expected: Sequence[Frames] | Frames) -> str:
     """Why a library's pixels are not the expected ones; empty if they are."""
     try:
-        found = decoder.pixels(decoder.decode(clip))
-    except Exception as error:  # of any library: it is told, not hidden
+        actual = decoder.pixels(decoder.decode(clip))
+    except Exception as error:  # of any library: it is reported, not hidden
         return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}"
-    if found.shape != np.shape(expected):
-        return f"frames of shape {found.shape}, expected {np.shape(expected)}"
-    wrong = [n for n, a, b in zip(clip.numbers, found, expected, strict=True) if not np.array_equal(a, b)]
+    if actual.shape != np.shape(expected):
+        return f"frames of shape {actual.shape}, expected {np.shape(expected)}"
+    wrong = [n for n, a, b in zip(clip.numbers, actual, expected, strict=True) if not np.array_equal(a, b)]
     return f"other pixels in frames {wrong}" if wrong else ""

@@ -19,9 +19,9 @@ def draw(result: dict[str, Any], path: Path) -> None:
     bars.set(xscale="log", title="CPU ms per clip, decode and transform")
     bars.tick_params(axis="y", labelsize=7)
     for name, library in dict.fromkeys((row["videos"], row["library"]) for row in result["loaders"]):
-        found = [row for row in result["loaders"] if (row["videos"], row["library"]) == (name, library)]
+        series = [row for row in result["loaders"] if (row["videos"], row["library"]) == (name, library)]
         style = "-" if library == "lit_video" else ":"
-        points = [row["workers"] for row in found], [row["clips_per_second"] for row in found]
+        points = [row["workers"] for row in series], [row["clips_per_second"] for row in series]
         lines.plot(*points, style, marker="o", label=f"{name}, {library}")
     lines.axhline(result["gpu_clips"], color="C7", linewidth=1)
     lines.set(title=f"clips/s of the loader; the line is one GPU ({result['gpu_clips']:g})", xlabel="workers")

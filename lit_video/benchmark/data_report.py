@@ -37,7 +37,7 @@ def _loader_cells(row: dict[str, Any], gpu: float) -> list[str]:
 
 
 def _feeds(result: dict[str, Any]) -> list[str]:
-    """What the most workers of our loader are good for, by kind of video."""
+    """How many GPUs the most workers of our loader feed, by kind of video."""
     ours = {row["videos"]: row for row in result["loaders"] if row["library"] == "lit_video"}
     gpu = result["gpu_clips"]
     return [

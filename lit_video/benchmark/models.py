@@ -65,7 +65,7 @@ def schemes(size: ViTSize, clip: Clip) -> dict[str, Callable[[], BenchmarkModel]
     """Builders of our models, by name; ViViT's take tubelets of two frames, so that all have the same tokens."""
     image, patch, t = (clip.image_size, clip.image_size), 16, clip.frames
 
-    def ours(name: str, network: Callable[[], VideoTransformer], against: str, frames: int = t) -> None:
+    def add(name: str, network: Callable[[], VideoTransformer], against: str, frames: int = t) -> None:
         builders[name] = lambda: BenchmarkModel(name, network(), frames, against)
 
     def ts(attention: str) -> Callable[[], VideoTransformer]:
@@ -78,19 +78,19 @@ def schemes(size: ViTSize, clip: Clip) -> dict[str, Callable[[], BenchmarkModel]
         return lambda: xvit(size, CLASSES, image, patch, t, plan, exact=exact)
 
     builders: dict[str, Callable[[], BenchmarkModel]] = {}
-    ours("spatial-only", xv(MixingPlan(window=0)), "")
-    ours("X-ViT", xv(MixingPlan()), "spatial-only")
-    ours("X-ViT full", xv(MixingPlan(scope="full")), "spatial-only")
-    ours("X-ViT summary", xv(MixingPlan(summary=True)), "spatial-only")
-    ours("exact window", xv(MixingPlan(), exact=True), "spatial-only")
-    ours("S", ts("space"), "HF S")
-    ours("ST", ts("joint"), "HF ST")
-    ours("T+S", ts("divided"), "HF T+S")
-    ours("L+G", ts("local_global"), "T+S")
-    ours("T+W+H", ts("axial"), "T+S")
+    add("spatial-only", xv(MixingPlan(window=0)), "")
+    add("X-ViT", xv(MixingPlan()), "spatial-only")
+    add("X-ViT full", xv(MixingPlan(scope="full")), "spatial-only")
+    add("X-ViT summary", xv(MixingPlan(summary=True)), "spatial-only")
+    add("exact window", xv(MixingPlan(), exact=True), "spatial-only")
+    add("S", ts("space"), "HF S")
+    add("ST", ts("joint"), "HF ST")
+    add("T+S", ts("divided"), "HF T+S")
+    add("L+G", ts("local_global"), "T+S")
+    add("T+W+H", ts("axial"), "T+S")
     for variant, against in ((1, "HF ViViT-1"), (2, "ViViT-1"), (3, "ViViT-1"), (4, "ViViT-1")):
-        ours(f"ViViT-{variant}", vv(variant), against, 2 * t)
-    ours("Perceiver", lambda: perceiver(size, CLASSES, image, patch, t), "ST")
+        add(f"ViViT-{variant}", vv(variant), against, 2 * t)
+    add("Perceiver", lambda: perceiver(size, CLASSES, image, patch, t), "ST")
     return builders
 
 
@@ -133,16 +133,16 @@ def peers(size: ViTSize, clip: Clip) -> dict[str, Callable[[VideoTransformer], B
 
 
 def build(size: ViTSize, clip: Clip, names: list[str] | None) -> list[BenchmarkModel]:
-    """The models asked for, or all that this size and clip allow; a peer comes with the model compared with it.
+    """The models of these names, or all that this size and clip allow; a peer comes with the model compared with it.
 
     Raises:
-        UserError: a name is unknown, or a model that was asked for cannot be built.
+        UserError: a name is unknown, or a model that was named cannot be built.
     """
     ours, theirs = schemes(size, clip), peers(size, clip)
     unknown = [name for name in names or [] if name not in ours]
     if unknown:
         raise UserError(f"--models: no model {unknown[0]!r}; models: {', '.join(ours)}")
-    found: list[BenchmarkModel] = []
+    models: list[BenchmarkModel] = []
     for name in names or ours:
         try:
             model = ours[name]()
@@ -151,10 +151,10 @@ def build(size: ViTSize, clip: Clip, names: list[str] | None) -> list[BenchmarkM
                 raise UserError(f"--models: {name}: {error}") from error
             print(f"{name}: left out: {error}", file=sys.stderr)
             continue
-        found.append(model)
+        models.append(model)
         if model.against in theirs and isinstance(model.network, VideoTransformer):
-            found.append(theirs[model.against](model.network))
-    return found
+            models.append(theirs[model.against](model.network))
+    return models
 
 
 def largest_difference(model: BenchmarkModel, peer: BenchmarkModel, clip: Tensor) -> float | None:

@@ -1,4 +1,4 @@
-"""Videos for benchmarks, made on the spot: textures that pan and drift, encoded as data sets are."""
+"""Synthetic videos for benchmarks: textures that pan and drift, encoded as data sets are."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def encode(path: Path, kind: Kind, seed: int) -> None:
             stream = container.add_stream(kind.codec, rate=kind.fps)
             stream.width, stream.height, stream.pix_fmt = kind.width, kind.height, "yuv420p"
             stream.options = dict(kind.options)
-            for i, picture in enumerate(film(kind, seed)):
+            for i, picture in enumerate(render(kind, seed)):
                 frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
                 frame.pts, frame.time_base = i, Fraction(1, kind.fps)
                 container.mux(stream.encode(frame))
@@ -77,7 +77,7 @@ def encode(path: Path, kind: Kind, seed: int) -> None:
         raise UserError(f"--make: this PyAV has no encoder {kind.codec}; give a folder of videos") from None
 
 
-def film(kind: Kind, seed: int) -> Iterator[NDArray[np.uint8]]:
+def render(kind: Kind, seed: int) -> Iterator[NDArray[np.uint8]]:
     """Pictures ``(height, width, 3)``: a background and patches that sway by fractions of pixels, each on its own path.
 
     Fractional motion is what makes B frames cost bits, as in recordings: whole pixels are predicted for free.

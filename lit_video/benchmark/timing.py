@@ -47,21 +47,21 @@ def interleaved(
 
 @contextmanager
 def peak_memory(device: torch.device) -> Iterator[list[int]]:
-    """Bytes that the block needed at its peak, beyond what was held before; in a list that is empty if unknown."""
-    found: list[int] = []
+    """Bytes that the block needed at its peak, beyond what was in use before; in a list that is empty if unknown."""
+    peak: list[int] = []
     gc.collect()
     if device.type == "cuda":
         torch.cuda.synchronize(device)
         torch.cuda.reset_peak_memory_stats(device)
         before = torch.cuda.memory_allocated(device)
-        yield found
-        found.append(torch.cuda.max_memory_allocated(device) - before)
+        yield peak
+        peak.append(torch.cuda.max_memory_allocated(device) - before)
         return
     started = _restart_peak()
     before = _status("VmRSS") if started else 0
-    yield found
+    yield peak
     if started:
-        found.append(max(_status("VmHWM") - before, 0))
+        peak.append(max(_status("VmHWM") - before, 0))
 
 
 def _restart_peak() -> bool:

@@ -23,9 +23,9 @@ def known_class(base: type[Base], path: str) -> type[Base]:
     Raises:
         ValueError: there is none.
     """
-    known = [base]
-    for kind in known:  # which grows meanwhile
+    classes = [base]
+    for kind in classes:  # which grows meanwhile
         if class_name(class_path(kind)) == class_name(path):
             return kind
-        known += kind.__subclasses__()
+        classes += kind.__subclasses__()
     raise ValueError(f"{path} is no {base.__name__} of lit_video")

@@ -1,4 +1,4 @@
-"""matplotlib without a screen, and figures saved where the user asked."""
+"""matplotlib without a screen, and figures saved to files."""
 
 from __future__ import annotations
 

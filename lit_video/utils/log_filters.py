@@ -1,4 +1,4 @@
-"""Silence for messages of other packages that tell a user of ours nothing; each with its reason. Imports no torch."""
+"""Filters for messages of other packages that do not help our users; each with its reason. Imports no torch."""
 
 import logging
 import os

@@ -73,7 +73,7 @@ def _shown(results: Iterable[Result], total: int, name: str, every: float) -> It
 
 
 def _start_worker(parent: int) -> None:
-    """Leave Ctrl-C to the parent, and end with it however it ends: a killed parent cannot tell its workers."""
+    """Leave Ctrl-C to the parent, and end with it however it ends: a killed parent cannot stop its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:

@@ -18,7 +18,7 @@ def has_key() -> bool:
 
 
 def offline() -> bool:
-    """Whether runs are recorded offline: ``WANDB_MODE`` asks for it, or there is no key."""
+    """Whether runs are recorded offline: ``WANDB_MODE`` says so, or there is no key."""
     if "WANDB_MODE" in os.environ:
         return os.environ["WANDB_MODE"] == "offline"
     return not has_key()

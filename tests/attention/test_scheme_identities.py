@@ -144,7 +144,7 @@ def moved(case, grid, axis, order):
 
 @pytest.mark.parametrize(("axis", "order"), [("frames", [1, 0, 2, 3]), ("patches", [1, 2, 3, 4, 5, 6, 7, 0])])
 @pytest.mark.parametrize("name", CASES)
-def test_order_matters_exactly_where_the_scheme_tells_it(name, axis, order):
+def test_order_matters_exactly_where_the_scheme_depends_on_it(name, axis, order):
     case, grid = CASES[name], Grid(4, 2, 4)
     layer, x, index = case.layer(), case.tokens(grid), moved(case, grid, axis, order)
     with torch.no_grad():
@@ -155,7 +155,7 @@ def test_order_matters_exactly_where_the_scheme_tells_it(name, axis, order):
         close(before, after)
 
 
-def test_local_global_tells_even_frames_from_odd_ones_and_no_more():
+def test_local_global_separates_even_frames_from_odd_ones_and_no_more():
     case, grid = CASES["local_global"], Grid(6, 2, 2)
     layer, x, index = case.layer(), case.tokens(grid), moved(case, grid, "frames", [5, 2, 1, 4, 3, 0])
     close(layer(x[:, index], grid), layer(x, grid)[:, index])

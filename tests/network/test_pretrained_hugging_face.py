@@ -202,7 +202,7 @@ def test_any_number_of_frames_of_the_space_model_is_right(attention):
     check(loaded, model, clip_of(7, 48, 48))
 
 
-def test_names_that_cannot_tell_space_from_joint_are_told_by_the_temporal_positions():
+def test_temporal_positions_decide_where_names_are_of_space_or_joint():
     weights = renamed(hf_timesformer("joint", SHAPES[0]).state_dict(), FACEBOOK)
     for attention, message in (("space", r"embed\.temp_embed"), ("divided", r"scheme\.time_attn"), ("all", "'all'")):
         with pytest.raises(ValueError, match=message):

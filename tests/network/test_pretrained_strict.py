@@ -182,7 +182,7 @@ def test_positions_that_are_neither_a_square_nor_the_image_s_are_refused(source)
 
 
 @pytest.mark.parametrize("source", WEIGHTS)
-def test_the_names_tell_the_source(source):
+def test_the_names_show_the_source(source):
     assert reference.detect(WEIGHTS[source]()) == source
 
 

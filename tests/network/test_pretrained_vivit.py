@@ -286,7 +286,7 @@ def test_names_show_the_model_its_pooling_and_its_temporal_encoder(name):
         ("1_uniform_tubelets", dict(sampled_frames=None)),
     ],
 )
-def test_options_that_names_cannot_tell_matter(name, change):
+def test_options_that_names_do_not_show_matter(name, change):
     case = CASES[name]
     weights, clip = flax_weights(**case), channels_first(clip_of(case))[:, :, :18]
     with torch.no_grad():

@@ -107,7 +107,7 @@ def test_a_loaded_network_is_in_eval_mode_and_has_the_dtype_of_the_weights():
         assert {p.dtype for p in loaded(vector, weights).parameters()} == {dtype}
 
 
-def test_the_vectors_tell_apart_what_can_be_set():
+def test_the_vectors_differ_in_what_can_be_set():
     vector = mini("shift_ta1")
     expected = vector["logits"]
     for change in (dict(ratio=0.25), dict(segments=2), dict(layers=[0]), dict(mixed=["value"]), dict(ta_heads=2)):

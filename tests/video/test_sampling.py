@@ -292,7 +292,7 @@ def test_digest_is_the_same_on_every_machine_and_in_every_version():
     assert digest(1, "a") == 4207620368297011618
 
 
-def test_digest_tells_keys_apart_and_fills_63_bits():
+def test_digest_differs_between_keys_and_fills_63_bits():
     keys = [(), (1,), ("1",), (1, "a"), ("a", 1), (1, "b"), (2, "a"), ((1, "a"),), (11,), (1, 1), ([1, 1],)]
     assert len({digest(*key) for key in keys}) == len(keys)
     values = [digest(0, epoch, index) for epoch in range(50) for index in range(50)]
