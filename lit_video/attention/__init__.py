@@ -1,6 +1,6 @@
 """Attention schemes: what one encoder layer does before its MLP, residual included.
 
-A scheme maps tokens to tokens, ``forward(x: (b, n, d), grid: Grid) -> (b, n, d)``, and knows nothing of Lightning.
+A scheme maps tokens to tokens, ``forward(x: (b, n, d), grid: Grid) -> (b, n, d)``, and imports no Lightning.
 
 Axis letters, the same everywhere in this package:
 

@@ -1,1 +1,1 @@
-"""Measurements on this machine: ratios within one run, medians of interleaved repetitions."""
+"""Measurements on the machine at hand: ratios within one run, medians of interleaved repetitions."""

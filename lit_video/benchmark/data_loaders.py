@@ -1,4 +1,4 @@
-"""Whole loaders: ours beside PyTorchVideo's ``LabeledVideoDataset``, by number of workers."""
+"""Whole loaders: ours and PyTorchVideo's ``LabeledVideoDataset``, by number of workers."""
 
 from __future__ import annotations
 

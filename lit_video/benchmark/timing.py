@@ -30,8 +30,8 @@ def interleaved(
 ) -> dict[str, list[float]]:
     """Times of all actions, one of each after the other, ``repeats`` times after a round 0 that does not count.
 
-    Neighbours in time share the machine's state, so that ratios of one round are fair. Each round has an order of its
-    own: what ran before costs or saves an action several percent on a CPU.
+    Neighbours in time share the machine's state, so that times of one round compare. Each round has its own
+    order: what ran before costs or saves an action several percent on a CPU.
     """
     times: dict[str, list[float]] = {name: [] for name in actions}
     order, draw = list(actions), random.Random(0)

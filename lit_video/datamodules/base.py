@@ -11,7 +11,7 @@ import torch
 from lightning import LightningDataModule
 from torch.utils.data import DataLoader, default_collate
 
-from lit_video.datamodules.broken import BrokenVideos, Policy
+from lit_video.datamodules.broken import BrokenVideos, OnBroken
 from lit_video.errors import UserError
 from lit_video.video.augmentation import Augmentation, EvaluationViews, ReleasedViews, TrainingView
 from lit_video.video.batch import Batch, Classes, RawBatch, evaluation_batch, training_batch
@@ -56,7 +56,7 @@ class VideoDataModule(LightningDataModule):
             place: it does not count in losses and metrics, and the run's folder lists it in ``broken.csv``.
         broken_percent: see there.
         decoder: ``pyav`` needs nothing else; ``torchcodec`` (an extra) gives the same pixels.
-        manifest: of ``data check``; its frame tables spare a scan of every video. ``None`` for none.
+        manifest: of ``data check``; its frame tables save the scan of every video. ``None`` for none.
         train_share: share of every class's training videos that is used, above 0 and at most 1.
     """
 
@@ -76,7 +76,7 @@ class VideoDataModule(LightningDataModule):
         seed: int = 0,
         order: Order = "forward",
         test_orders: tuple[Order, ...] = (),
-        broken: Policy = "fail",
+        broken: OnBroken = "fail",
         broken_percent: float = 1.0,
         decoder: DecoderName = "pyav",
         manifest: str | None = None,

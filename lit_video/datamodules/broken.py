@@ -10,7 +10,7 @@ import torch.distributed as dist
 from lit_video.errors import UserError
 from lit_video.video.clips import VideoRecord
 
-Policy = Literal["fail", "skip", "report"]
+OnBroken = Literal["fail", "skip", "report"]
 
 
 class BrokenVideos:
@@ -19,18 +19,18 @@ class BrokenVideos:
     A process has those that it met itself; :meth:`gather` gives every process those of all.
 
     Args:
-        policy: ``skip`` allows ``percent`` of a split.
+        on_broken: ``skip`` allows ``percent`` of a split.
         percent: see there.
     """
 
-    def __init__(self, policy: Policy, percent: float) -> None:
-        self.policy = policy
+    def __init__(self, on_broken: OnBroken, percent: float) -> None:
+        self.on_broken = on_broken
         self.percent = percent
         self.reasons: dict[str, dict[int, str]] = {"train": {}, "val": {}, "test": {}}
         self._records: dict[str, Sequence[VideoRecord]] = {}
 
     def expect(self, split: str, records: Sequence[VideoRecord]) -> None:
-        """Remember what a split's numbers stand for."""
+        """Keep the records that a split's numbers refer to."""
         self._records[split] = records
 
     def add(self, split: str, videos: Sequence[int], reasons: Sequence[str]) -> None:
@@ -69,7 +69,7 @@ class BrokenVideos:
 
     def _check(self, split: str) -> None:
         reasons = self.reasons[split]
-        if self.policy != "skip" or not reasons or split not in self._records:
+        if self.on_broken != "skip" or not reasons or split not in self._records:
             return
         share = 100 * len(reasons) / len(self._records[split])
         if share > self.percent:

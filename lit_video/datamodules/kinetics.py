@@ -78,7 +78,7 @@ class Kinetics(AnnotatedVideos):
 class Kinetics400(Kinetics):
     """Kinetics-400 (arXiv:1705.06950); see :class:`Kinetics`.
 
-    Up to 246,534 training and 19,906 validation videos: lists differ by their date. The release's csv was not at hand;
+    Up to 246,534 training and 19,906 validation videos: lists differ by their date. The release's csv was missing;
     what is checked is a range between the counts that its users report.
     """
 
@@ -90,7 +90,7 @@ class Kinetics600(Kinetics):
     """Kinetics-600 (arXiv:1808.01340); see :class:`Kinetics`.
 
     About 392,622 training and 30,001 validation videos: lists differ by their date, and CVDF's is longer. The release's
-    csv was not at hand; what is checked is a range between the counts that its users report.
+    csv was missing; what is checked is a range between the counts that its users report.
     """
 
     classes = 600

@@ -42,7 +42,7 @@ class MovingShapes(VideoDataModule):
     same value for both members of a pair; on the test split it gets at most one of two right. The ceiling of such
     models, spatial attention with temporal averaging among them, is 50 % (the shape, and a guess of the motion); chance
     is 12.5 %.
-    It binds models that do not know a frame's place in time: experiments on blind models leave temporal positions out.
+    It holds for models that do not see a frame's place in time: experiments on blind models have no temporal positions.
     ``tests/datamodules/test_moving_shapes.py`` checks every link of this argument.
 
     Nuisance, drawn per pair: start (uniform over the torus), speed, slope of the path, size, colours, background

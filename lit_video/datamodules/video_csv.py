@@ -113,7 +113,7 @@ class VideoCSV(AnnotatedVideos):
         ]
 
     def check(self) -> None:
-        """Beside what the base checks: no video is both trained and tested on, and every class is tested."""
+        """Besides what the base checks: no video is both trained and tested on, and every class is tested."""
         super().check()
         trained = {(record.path, record.start, record.end) for record in self.records("train")}
         for split in self.splits[1:]:

@@ -46,35 +46,35 @@ class Optimization:
             raise ValueError(f"milestones are {list(self.milestones)}, shares of training, expected 0 to 1")
 
 
-def make_optimizer(recipe: Optimization, module: nn.Module) -> torch.optim.Optimizer:
+def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optimizer:
     """Optimizer over two groups: decayed weights, and norms, biases, tokens and positions without decay."""
-    groups = decay_groups(recipe, module)
-    if recipe.optimizer == "adamw":
-        return torch.optim.AdamW(groups, lr=recipe.lr)
-    return torch.optim.SGD(groups, lr=recipe.lr, momentum=recipe.momentum, nesterov=recipe.nesterov)
+    groups = decay_groups(config, module)
+    if config.optimizer == "adamw":
+        return torch.optim.AdamW(groups, lr=config.lr)
+    return torch.optim.SGD(groups, lr=config.lr, momentum=config.momentum, nesterov=config.nesterov)
 
 
-def decay_groups(recipe: Optimization, module: nn.Module) -> list[dict[str, object]]:
+def decay_groups(config: Optimization, module: nn.Module) -> list[dict[str, object]]:
     """Parameter groups of a module; weights are what has two or more axes and is no token and no position."""
     decayed: list[nn.Parameter] = []
     exempt: list[nn.Parameter] = []
     for name, parameter in module.named_parameters():
         weight = parameter.ndim > 1 and not name.endswith(("_token", "_embed", "latents"))
-        (decayed if weight or recipe.decay_all else exempt).append(parameter)
-    groups = [(decayed, recipe.weight_decay), (exempt, 0.0)]
+        (decayed if weight or config.decay_all else exempt).append(parameter)
+    groups = [(decayed, config.weight_decay), (exempt, 0.0)]
     return [{"params": parameters, "weight_decay": decay} for parameters, decay in groups if parameters]
 
 
-def rate(recipe: Optimization, progress: float) -> float:
+def rate(config: Optimization, progress: float) -> float:
     """Learning rate over its base at ``progress`` (0 to 1): half a cosine or steps, after a linear warm-up."""
-    if progress < recipe.warmup:
-        return recipe.warmup_start + (_schedule(recipe, recipe.warmup) - recipe.warmup_start) * progress / recipe.warmup
-    return _schedule(recipe, progress)
+    if progress < config.warmup:
+        return config.warmup_start + (_schedule(config, config.warmup) - config.warmup_start) * progress / config.warmup
+    return _schedule(config, progress)
 
 
-def _schedule(recipe: Optimization, progress: float) -> float:
-    if recipe.milestones:
-        return float(0.1 ** sum(progress >= share for share in recipe.milestones))
+def _schedule(config: Optimization, progress: float) -> float:
+    if config.milestones:
+        return float(0.1 ** sum(progress >= share for share in config.milestones))
     return cosine(progress)
 
 

@@ -14,7 +14,7 @@ from lit_video.network.vit import ViTSize, encoder
 class LinearHead(nn.Module):
     """A linear classifier of one feature per clip. Shape: ``(b, d) -> (b, classes)``.
 
-    Source: TimeSformer's and ViViT's released code (TimeSformer's paper speaks of a hidden layer).
+    Source: TimeSformer's and ViViT's released code (TimeSformer's paper describes a hidden layer).
     """
 
     def __init__(self, width: int, classes: int, dropout: float = 0.0) -> None:

@@ -26,7 +26,7 @@ class Batch(TypedDict):
     With several tasks ``target`` is ``(b, tasks)``, in training ``(b, sum of classes)``, each task's probabilities side
     by side.
     Where a video could not be read the clip is grey, ``video`` is -1, and ``target`` is -100 (``IGNORED``), in training
-    no probabilities at all: losses and metrics pass over it.
+    no probabilities at all: losses and metrics ignore it.
     """
 
     clip: Tensor

@@ -36,7 +36,7 @@ def scan(videos: dict[str, Video], file: Path, every_frame: bool = False) -> dic
     read again while its size and time of change are the same; a broken one is: its disk may work again.
 
     Args:
-        videos: by name; of a folder of images its rate beside its path.
+        videos: by name; path, and of a folder of images its rate.
         file: the manifest.
         every_frame: decode every frame, not only the first.
 
@@ -100,7 +100,7 @@ def _lines(file: Path) -> Iterable[str]:
 
 
 def load_tables(file: Path, root: Path, worker: int = 0) -> None:
-    """Take frame tables from a manifest in this process, so that no video that it knows is scanned.
+    """Take frame tables from a manifest in this process, so that no video that it lists is scanned.
 
     Args:
         file: the manifest.

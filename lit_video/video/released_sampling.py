@@ -103,6 +103,6 @@ class ReleasedDense(Sampling):
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Frame numbers of one clip, see :class:`Sampling`."""
-        # the release knows 30 only: a clip of another rate is one of a video of another rate
+        # the release has 30 only: another rate is the same as another rate of the video
         fps = None if self.fps is None else float(table.count / table.seconds) * 30 / self.fps
         return dense_index(table.count, frames, self.stride, None if clips is None else clip, clips or 1, fps)

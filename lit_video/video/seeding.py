@@ -19,7 +19,7 @@ def digest(*key: object) -> int:
 def seeded(*key: object) -> Iterator[None]:
     """Draw from ``random`` and ``torch`` as a function of the key alone, leaving their streams as they were.
 
-    PyTorchVideo's samplers and torchvision's transforms know only these global streams.
+    PyTorchVideo's samplers and torchvision's transforms draw from these global streams only.
     """
     python, pytorch = random.getstate(), torch.get_rng_state()
     seed = digest(*key)

@@ -1,4 +1,4 @@
-"""torchcodec beside PyAV, folders of images, and the memory of frame tables."""
+"""torchcodec and PyAV, folders of images, and the memory of frame tables."""
 
 import builtins
 import os

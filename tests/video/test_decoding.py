@@ -296,7 +296,7 @@ def assert_decodes_without(path, numbers, spoilt):
         for packet in container.demux(video=0):
             if packet.size and spoilt(packet):
                 content[packet.pos : packet.pos + packet.size] = b"\xff" * packet.size
-    # in place: the frame table is cached, a new one would not know the spoilt key frames as such
+    # in place: the frame table is cached, a new one would not list the damaged key frames as such
     path.write_bytes(content)
     with pytest.raises(av.FFmpegError):
         sequentially(path)

@@ -40,7 +40,7 @@ def test_segments_of_validation_and_test():
         length, frames, clip = case["video_length"], case["num_frames"], case["clip"] or 0
         assert segment_index(length, frames, clip) == case["index"], case
         assert ReleasedSegments().numbers(video(length), frames, clip, clips=3) == case["index"], case
-        if clip == 0:  # validation asks for one clip
+        if clip == 0:  # validation takes one clip
             assert ReleasedSegments().numbers(video(length), frames, 0, clips=1) == case["index"], case
 
 

@@ -102,8 +102,8 @@ def load_hf_vivit(
         state_dict: the weights.
         heads: number of heads.
         image_size: (height, width) in pixels.
-        frames: frames that the positions are laid out for; ``None`` for what their number leaves to time beside
-            ``image_size``.
+        frames: frames that the positions are laid out for; ``None`` to compute them from the number of positions
+            and ``image_size``.
     """
     renamed = rename({_current(key): value for key, value in state_dict.items()}, HF_VIVIT)
     fuse(renamed, ("q", "k", "v"))

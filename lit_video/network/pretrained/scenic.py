@@ -81,8 +81,8 @@ def load_scenic_vivit(
         order: of model 3; the release's class default is ``time_space``, the paper's ``space_time``.
         temporal: of model 2: ``encoder``, or ``mean`` for the average-pool baseline; ``None`` for what the names show.
         sampled_frames: uniform frame sampling.
-        frames: frames (after sampling) that positions over space and time are laid out for; ``None`` for what their
-            number leaves to time beside ``image_size``.
+        frames: frames (after sampling) that positions over space and time are laid out for; ``None`` to compute them
+            from the number of positions and ``image_size``.
     """
     renamed = _rename(state_dict, heads)
     tubelet, patch = take(renamed, "embed.patches.proj.weight", 4).shape[1] // 3, patch_of(renamed)

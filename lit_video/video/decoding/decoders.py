@@ -24,7 +24,7 @@ def decoder(name: DecoderName) -> Decode:
         return pyav.decode
     if name != "torchcodec":
         raise ValueError(f"decoder is {name!r}, expected pyav or torchcodec")
-    from lit_video.video.decoding import torchcodec as with_torchcodec
+    from lit_video.video.decoding import torchcodec
 
-    with_torchcodec.check()
-    return with_torchcodec.decode
+    torchcodec.check()
+    return torchcodec.decode

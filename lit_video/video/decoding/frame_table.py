@@ -70,7 +70,7 @@ _sources: list[Callable[[Path], FrameTable | None]] = []
 
 
 def add_source(source: Callable[[Path], FrameTable | None]) -> None:
-    """Ask a function for a video's table before its packets are scanned, in this process; once, however often added."""
+    """Try a function for a video's table before its packets are scanned, in this process; added once only."""
     if source not in _sources:
         _sources.append(source)
 
@@ -80,7 +80,7 @@ def forget_tables() -> None:
     _cache.clear()
 
 
-def beyond_the_end(path: Path, numbers: Sequence[int], count: int) -> None:
+def check_numbers(path: Path, numbers: Sequence[int], count: int) -> None:
     """Refuse frame numbers that a video does not have.
 
     Raises:

@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from lit_video.video.decoding.cache import TableCache
-from lit_video.video.decoding.frame_table import DecodeError, Frames, FrameTable, beyond_the_end, stacked
+from lit_video.video.decoding.frame_table import DecodeError, Frames, FrameTable, check_numbers, stacked
 
 EXTENSIONS = {".jpg", ".jpeg", ".png"}
 
@@ -65,7 +65,7 @@ def decode_images(folder: Path, numbers: Sequence[int]) -> Frames:
         IndexError: a number beyond the images.
     """
     files = image_files(folder)
-    beyond_the_end(folder, numbers, len(files))
+    check_numbers(folder, numbers, len(files))
     images = {i: _read(files[i]) for i in set(numbers)}
     return stacked(folder, [images[i] for i in numbers])
 

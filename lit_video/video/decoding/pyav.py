@@ -1,4 +1,4 @@
-"""Decoding with PyAV, whose wheel brings its own FFmpeg: group of pictures by group of pictures."""
+"""Decoding with PyAV, whose wheel includes FFmpeg: group of pictures by group of pictures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
 from lit_video.video.decoding.container import opened, reason, scanned_stream
-from lit_video.video.decoding.frame_table import DecodeError, Frames, FrameTable, beyond_the_end, frame_table, stacked
+from lit_video.video.decoding.frame_table import DecodeError, Frames, FrameTable, check_numbers, frame_table, stacked
 
 
 def decode(path: Path, numbers: Sequence[int]) -> Frames:
@@ -37,7 +37,7 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
         IndexError: a number beyond the video's frames.
     """
     table = frame_table(path)
-    beyond_the_end(path, numbers, table.count)
+    check_numbers(path, numbers, table.count)
     wanted = sorted(set(numbers))
     try:
         images: dict[int, Frames] = {}

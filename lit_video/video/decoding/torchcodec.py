@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from lit_video.video.decoding import pyav
-from lit_video.video.decoding.frame_table import DecodeError, Frames, beyond_the_end, frame_table
+from lit_video.video.decoding.frame_table import DecodeError, Frames, check_numbers, frame_table
 
 
 def check() -> None:
@@ -43,7 +43,7 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
     from torchcodec.decoders import VideoDecoder
 
     table = frame_table(path)
-    beyond_the_end(path, numbers, table.count)
+    check_numbers(path, numbers, table.count)
     if not table.plain:
         return pyav.decode(path, numbers)
     try:
