@@ -100,8 +100,8 @@ class ClipDataset(Dataset[Sample]):
         record, broken = self.records[video], ""
         try:
             with seeded(self.seed, epoch, index):
-                pictures = self.decode if record.fps is None else decode_images
-                views = self.view(pictures(record.path, self.numbers(record, clip)))
+                read_frames = self.decode if record.fps is None else decode_images
+                views = self.view(read_frames(record.path, self.numbers(record, clip)))
         except DecodeError as error:
             if self.fail:
                 raise

@@ -97,10 +97,10 @@ def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) ->
     forget_tables()  # the file may have changed; and of a million videos each is read once
     try:
         table = frame_table(path) if fps is None else image_table(path, fps)
-        frames = decode if fps is None else decode_images
-        picture = frames(path, [0])
+        read_frames = decode if fps is None else decode_images
+        first = read_frames(path, [0])
         info.frames, info.seconds = table.count, float(table.seconds)
-        info.height, info.width = picture.shape[1:3]
+        info.height, info.width = first.shape[1:3]
         info.fps = round(table.count / float(table.seconds), 3)
         info.rotation = 0
         if fps is None:
@@ -111,7 +111,7 @@ def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) ->
                 _decode_all(path, table)
         elif every_frame:
             for i in range(table.count):
-                frames(path, [i])
+                read_frames(path, [i])
         info.decoded = every_frame
         info.table = pack(table)
     except DecodeError as error:

@@ -82,14 +82,14 @@ def summarise(data: VideoDataModule, file: Path, every_frame: bool = False) -> D
 
 
 def _count(
-    records: list[VideoRecord], rows: dict[str, VideoInfo], classes: list[str] | dict[str, list[str]], root: Path
+    records: list[VideoRecord], rows: dict[str, VideoInfo], class_names: list[str] | dict[str, list[str]], root: Path
 ) -> SplitSummary:
     count = SplitSummary(videos=len(records))
     for record in records:
         name = relative(record.path, root)
         row = rows[name]
         count.files.add(name)
-        count.labels.update(_class_names(record.label, classes))
+        count.labels.update(_names_of(record.label, class_names))
         if row.status == "missing":
             count.missing.append(name)
         elif reason := row.reason or _outside(record, row):
@@ -107,11 +107,11 @@ def _outside(record: VideoRecord, row: VideoInfo) -> str:
     return f"no segment from {record.start:g} s in a video of {row.seconds:.2f} s"
 
 
-def _class_names(label: int | tuple[int, ...], classes: list[str] | dict[str, list[str]]) -> list[str]:
-    if isinstance(classes, dict):
+def _names_of(label: int | tuple[int, ...], class_names: list[str] | dict[str, list[str]]) -> list[str]:
+    if isinstance(class_names, dict):
         labels = label if isinstance(label, tuple) else (label,)
-        return [f"{task} {names[i]}" for (task, names), i in zip(classes.items(), labels, strict=True)]
-    return [classes[label if isinstance(label, int) else label[0]]]
+        return [f"{task} {names[i]}" for (task, names), i in zip(class_names.items(), labels, strict=True)]
+    return [class_names[label if isinstance(label, int) else label[0]]]
 
 
 def spread(values: list[float]) -> dict[str, float] | None:
