@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lit_video.modules import TimeSformer as TimeSformer
     from lit_video.modules import ViViT as ViViT
     from lit_video.modules import XViT as XViT
-    from lit_video.network.pretrained.loading import load_published as load_published
+    from lit_video.network.pretrained.loading import load_pretrained as load_pretrained
     from lit_video.tables.reading import read_table as read_table
     from lit_video.tables.summary import summary as summary
     from lit_video.visual.attention_maps import attention_maps as attention_maps
@@ -39,7 +39,7 @@ _MODULES = {
     "XViT": "modules",
     "attention_maps": "visual.attention_maps",
     "embed": "visual.projection",
-    "load_published": "network.pretrained.loading",
+    "load_pretrained": "network.pretrained.loading",
     "predict": "inference.predict",
     "read_table": "tables.reading",
     "summary": "tables.summary",
