@@ -30,8 +30,8 @@ def check_picture(path: Path) -> None:
         raise UserError(f"--plot {path}: no such folder {path.parent}")
 
 
-def save(figure: Figure, path: Path, quietly: bool = False) -> None:
-    """Write a figure, and say so unless it is one file of many.
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure, and say so.
 
     Raises:
         UserError: the file cannot be written.
@@ -42,8 +42,7 @@ def save(figure: Figure, path: Path, quietly: bool = False) -> None:
         raise UserError(f"--plot {path}: {error.strerror}") from error
     finally:
         plt.close(figure)
-    if not quietly:
-        print(f"wrote {path}", file=sys.stderr)
+    print(f"wrote {path}", file=sys.stderr)
 
 
 def run_name(checkpoint: Path) -> Path:

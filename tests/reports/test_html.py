@@ -1,5 +1,3 @@
-import base64
-import io
 import json
 import re
 import subprocess
@@ -8,11 +6,12 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from lit_video.reports.html.collect import collect
 from lit_video.reports.html.compare import compare
+from lit_video.reports.html.embedding import vega
 from lit_video.reports.html.table_view import view
+from lit_video.tables.learning_curve import read_curves
 from lit_video.tables.predictions import FILE, Predictions, TaskPredictions, read_predictions, save_predictions
 from lit_video.tables.statistics import paired_difference
 from tests.fake_runs import EXPERIMENTS, ROWS, change_result, seed_dir, write_table_runs
@@ -117,6 +116,16 @@ def test_committed_results_make_a_page(write_report):
         assert f"{name}, scale" in page
 
 
+def charts(page):
+    """Every chart of a page, by what it says to a screen reader."""
+    found = [json.loads(text) for text in re.findall(r'px"><script type="application/json">(.*?)</script>', page)]
+    return {chart["description"]: chart for chart in found}
+
+
+def classes_data(page):
+    return json.loads(re.search(r'</div>\n<script type="application/json">(.*?)</script>', page)[1])
+
+
 class Links(HTMLParser):
     """What a page would load, and its anchors; every element closed."""
 
@@ -146,7 +155,10 @@ def test_the_page_needs_nothing_beside_it(fake_runs, write_report):
     links.feed(page)
     assert not links.open
     assert all(load.startswith("data:") for load in links.loads)
-    assert not re.search(r"@import|url\(|https?://", page)
+    ours = page.replace(vega(), "")
+    assert len(page) - len(ours) > 500_000, "Vega is there once"
+    assert not re.search(r"@import|url\(|https?://", ours)
+    assert "connect-src" not in page and "default-src 'none'" in page and "unsafe-eval" not in page
     assert {jump.removeprefix("#") for jump in links.jumps} <= set(links.ids)
     assert len(links.ids) == len(set(links.ids))
 
@@ -162,14 +174,15 @@ def test_what_runs_are_called_cannot_change_the_page(fake_runs, write_report):
                 Predictions(found.video, {"": TaskPredictions(task.logits, task.target, names)}),
             )
             change_result(seed_dir(fake_runs, row, seed), device="<img src=x onerror=alert(1)>", commit="<i>")
-    page = write_report(fake_runs)
+    page = write_report(fake_runs).replace(vega(), "")
     assert "alert(1)</script>" not in page and "<img" not in page and "<i>" not in page
-    data = json.loads(re.search(r'<script type="application/json">(.*?)</script>', page)[1])
+    data = classes_data(page)
+    assert charts(page)["confusion matrix of S, Space-time attention schemes"]["params"][0]["value"][:2] == names[:2]
     assert data["classes"][:2] == ["</script><script>alert(1)</script>", "<b>&"]
 
 
 def test_numbers_of_classes_are_those_of_the_predictions(fake_runs, write_report):
-    data = json.loads(re.search(r'<script type="application/json">(.*?)</script>', write_report(fake_runs))[1])
+    data = classes_data(write_report(fake_runs))
     tasks = [read_predictions(seed_dir(fake_runs, "joint", seed)).tasks[""] for seed in (0, 1)]
     for i, value in enumerate(data["rows"][1]["top1"]):
         each = [np.mean(task.logits[task.target == i].argmax(1) == i) for task in tasks]
@@ -185,14 +198,26 @@ def test_several_tasks_have_a_matrix_and_classes_each(fake_runs, write_report):
             save_predictions(seed_dir(fake_runs, row, seed), Predictions(found.video, both))
     page = write_report(fake_runs)
     assert page.count("two rows beside each other, verb") == page.count("two rows beside each other, noun") == 1
-    assert page.count('class="chart confusion"') == 2 * len(ROWS)
+    assert sum(what.startswith("confusion matrix of") for what in charts(page)) == 2 * len(ROWS)
 
 
-def test_a_heat_map_holds_the_shares(fake_runs, write_report):
-    address = re.search(r'href="data:image/png;base64,([^"]+)"', write_report(fake_runs))[1]
-    alpha = np.asarray(Image.open(io.BytesIO(base64.b64decode(address))).convert("RGBA"))[..., 3]
+def test_charts_hold_the_runs(fake_runs, write_report):
+    drawn = charts(write_report(fake_runs))
+    (title,) = {what.partition(", ")[2] for what in drawn if what.startswith("confusion")}
     counts = sum(read_predictions(seed_dir(fake_runs, "space", seed)).tasks[""].confusion for seed in (0, 1))
-    assert np.abs(alpha / 255 - counts / counts.sum(1, keepdims=True)).max() < 0.01
+    cells = drawn[f"confusion matrix of S, {title}"]["datasets"]["cells"]
+    assert {(c["i"], c["j"]): c["videos"] for c in cells} == {(i, j): counts[i, j] for i, j in np.argwhere(counts)}
+    (section,) = collect([fake_runs], EXPERIMENTS)
+    (pairs,) = (chart["datasets"]["pairs"] for what, chart in drawn.items() if what.startswith("differences"))
+    compared = compare(section).pairs
+    assert [p["ours"] for p in pairs] == [pair.difference.value for pair in compared]
+    assert [p["paper"] for p in pairs] == [pair.paper for pair in compared]
+    (curves,) = (chart for what, chart in drawn.items() if " over epochs" in what)
+    first = read_curves(seed_dir(fake_runs, "space"))
+    loss = [p["y"] for p in curves["datasets"]["thin1"] if p["row"] == "S" and p["seed"] == 0]
+    assert loss == [point["val/loss"] for point in first if "val/loss" in point]
+    (by_speed,) = (chart for what, chart in drawn.items() if what.startswith("accuracy against clips"))
+    assert [round(dot["x"], 2) for dot in by_speed["datasets"]["dots"]] == [40, 30.77, 25]
 
 
 def test_the_command_imports_no_torch(fake_runs, tmp_path):
@@ -204,4 +229,5 @@ def test_the_command_imports_no_torch(fake_runs, tmp_path):
 
 def test_a_page_of_many_tables_stays_small(tmp_path, write_report):
     write_table_runs(tmp_path / "runs", "avletters", classes=26, videos=260)
-    assert len(write_report(tmp_path / "runs").encode()) < 5e6 / 25
+    page = write_report(tmp_path / "runs")
+    assert len(page.replace(vega(), "").encode()) < 5e6 / 25

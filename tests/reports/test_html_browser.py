@@ -11,6 +11,7 @@ from lit_video.__main__ import main
 from tests.fake_runs import EXPERIMENTS, write_table_runs
 
 selenium = pytest.importorskip("selenium.webdriver", reason="needs selenium (pip install selenium)")
+WebDriverWait = pytest.importorskip("selenium.webdriver.support.wait").WebDriverWait
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
     not (CHROMIUM and DRIVER), reason="needs chromium and chromedriver (apt-get install chromium chromium-driver)"
@@ -27,9 +28,19 @@ const ground = light(getComputedStyle(document.body).backgroundColor);
 const ratio = (colour) => (Math.max(light(colour), ground) + 0.05) / (Math.min(light(colour), ground) + 0.05);
 const texts = [...document.querySelectorAll("p, td, th, dt, dd, a, caption, figcaption, .quiet, button")]
   .filter((each) => !each.closest(".note, thead")).map((each) => ratio(getComputedStyle(each).color));
-const marks = [...document.querySelectorAll(".mark")].map((each) => ratio(getComputedStyle(each).fill));
-return [Math.min(...texts), Math.min(...marks), ground];
+const marks = [...document.querySelectorAll(".chart .mark-symbol > path")].map((each) => getComputedStyle(each).fill)
+  .filter((fill) => !["none", "transparent", getComputedStyle(document.body).backgroundColor].includes(fill));
+const labels = [...document.querySelectorAll(".chart .mark-text.role-axis-label text, .chart .role-legend-label text")];
+const seen = [...marks, ...labels.map((each) => getComputedStyle(each).fill)].map(ratio);
+return [Math.min(...texts), Math.min(...seen), ground, marks.length, labels.length];
 """
+
+
+CHARTS = 18  # of the page: three of costs; of two tables intervals, curves, calibration, and nine matrices
+
+
+def drawn(driver):
+    return driver.execute_script("return document.querySelectorAll('.chart > svg').length")
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +67,9 @@ def chromium():
 
 @pytest.fixture
 def show(chromium, page):
-    """Open the page with a width and a colour scheme; it must log nothing."""
+    """Open the page with a width and a colour scheme, all charts drawn or only those near; it must log nothing."""
 
-    def opened(width=1280, scheme="light", script=True):
+    def opened(width=1280, scheme="light", script=True, every=True):
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not script})
@@ -66,6 +77,9 @@ def show(chromium, page):
         chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         chromium.get_log("performance")
         chromium.get(page)
+        if script and every:
+            chromium.execute_script("dispatchEvent(new Event('beforeprint'))")
+            WebDriverWait(chromium, 30).until(lambda _: drawn(chromium) == CHARTS)
         return chromium
 
     yield opened
@@ -126,8 +140,9 @@ def test_the_page_fits_and_can_be_read(show, width, scheme):
     driver = show(width, scheme)
     root = "document.documentElement"
     assert driver.execute_script(f"return {root}.scrollWidth <= {root}.clientWidth && innerWidth") == width
-    text, mark, ground = driver.execute_script(CONTRAST)
+    text, mark, ground, marks, labels = driver.execute_script(CONTRAST)
     assert text >= 4.5 and mark >= 3
+    assert marks > 100 and labels > 100
     assert (ground < 0.05) == (scheme == "dark")
     asked = [entry["message"] for entry in driver.get_log("performance") if "requestWillBeSent" in entry["message"]]
     urls = [url for message in asked for url in re.findall(r'"url":"([^"]+)"', message)]
@@ -136,7 +151,7 @@ def test_the_page_fits_and_can_be_read(show, width, scheme):
 
 def test_chart_labels_stay_inside_their_drawings(show):
     outside = """
-    return [...document.querySelectorAll("svg.chart")].flatMap((svg) => {
+    return [...document.querySelectorAll(".chart > svg")].flatMap((svg) => {
       const box = svg.getBoundingClientRect();
       return [...svg.querySelectorAll("text")].filter((text) => {
         const t = text.getBoundingClientRect();
@@ -146,8 +161,74 @@ def test_chart_labels_stay_inside_their_drawings(show):
     assert show().execute_script(outside) == []
 
 
+def test_labels_of_points_cover_neither_each_other_nor_points(show):
+    covered = """
+    const chart = [...document.querySelectorAll("#cost ~ figure .chart")][0];
+    const boxes = (what) => [...chart.querySelectorAll(what)].filter((each) => each.getAttribute("opacity") !== "0")
+      .map((each) => each.getBoundingClientRect());
+    const labels = boxes(".mark-text:not(.role-axis-label):not(.role-axis-title):not(.role-legend-label) text");
+    const points = boxes(".dots_marks > path");
+    const meet = (a, b) => a.left < b.right - 2 && b.left < a.right - 2 && a.top < b.bottom - 4 && b.top < a.bottom - 4;
+    const others = (i) => [...labels.slice(0, i), ...points];
+    return [labels.length, points.length, labels.flatMap((a, i) => others(i).filter((b) => meet(a, b))).length];
+    """
+    labels, points, covered = show().execute_script(covered)
+    assert points == 9 and 4 <= labels <= 9 and covered == 0
+
+
+def test_charts_are_drawn_when_they_come_near(show):
+    driver = show(every=False)
+    assert drawn(driver) < CHARTS
+    driver.execute_script("document.getElementById('cost-curves').scrollIntoView()")
+    last = "return document.querySelector('#cost-curves ~ figure svg') !== null"
+    WebDriverWait(driver, 30).until(lambda _: driver.execute_script(last))
+    assert drawn(driver) < CHARTS
+
+
+def test_a_narrower_window_draws_charts_anew(show):
+    driver = show()
+    last = "return document.querySelector('#cost-curves ~ figure svg').height.baseVal.value"
+    driver.execute_script("document.getElementById('cost-curves').scrollIntoView()")
+    before = driver.execute_script(last)
+    size = {"width": 420, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    driver.execute_script("document.getElementById('cost-curves').scrollIntoView()")
+    WebDriverWait(driver, 30).until(lambda _: driver.execute_script(last) > 1.5 * before)
+
+
+def test_a_click_in_a_legend_leaves_one_series_and_a_double_click_all(show):
+    driver = show()
+    curves = driver.find_element("css selector", ".chart[aria-label*='over epochs']")
+    paths = "[...arguments[0].querySelectorAll('.mark-line path')]"
+    faded = f"return {paths}.map((each) => Number(each.getAttribute('opacity')))"
+    lines = driver.execute_script(faded, curves)
+    assert len(lines) == 3 * (4 + 4 * 3) and set(lines) == {1}, "three panels of four rows of three seeds"
+    names = curves.find_elements("css selector", ".role-legend-label text")
+    assert [name.text for name in names] == ["S", "ST", "T+S", "L+G"]
+    mouse = selenium.ActionChains(driver)
+    mouse.move_to_element(names[1]).click().perform()
+    assert sorted(driver.execute_script(faded, curves)) == [0.08] * 36 + [1] * 12
+    mouse.double_click(curves.find_element("css selector", ".mark-group.role-legend ~ *, svg")).perform()
+    assert set(driver.execute_script(faded, curves)) == {1}
+
+
+def test_pointing_at_a_chart_says_its_numbers(show):
+    driver = show()
+    matrix = driver.find_element("css selector", ".chart[aria-label^='confusion matrix of S,']")
+    selenium.ActionChains(driver).move_to_element(matrix.find_element("css selector", ".mark-rect path")).perform()
+    tip = WebDriverWait(driver, 10).until(lambda _: driver.find_element("css selector", "#vg-tooltip-element.visible"))
+    cells = [each.text for each in tip.find_elements("css selector", "td")]
+    assert cells[::2] == ["class", "taken for", "videos", "% of the class"]
+    assert cells[1].startswith("class ") and int(cells[5]) > 0 and 0 < float(cells[7]) <= 100
+
+
+def test_without_script_the_page_says_that_charts_need_it(show):
+    (said,) = show(script=False).find_elements("css selector", "noscript")
+    assert "JavaScript" in said.text
+
+
 def test_paper_is_white_and_nothing_is_cut(show, tmp_path):
-    driver = show(scheme="dark")
+    driver = show(scheme="dark", every=False)
     dark = {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]}
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
     size = {"width": 696, "height": 1000, "deviceScaleFactor": 1, "mobile": False}  # A4 less its margins
@@ -157,6 +238,9 @@ def test_paper_is_white_and_nothing_is_cut(show, tmp_path):
     assert not any(each.is_displayed() for each in driver.find_elements("css selector", "select"))
     pdf = base64.b64decode(driver.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"])
     assert pdf.startswith(b"%PDF")
+    assert drawn(driver) == CHARTS
+    text = driver.find_element("css selector", ".chart .role-axis-label text")
+    assert text.value_of_css_property("fill") == "rgb(27, 31, 36)"
     if shutil.which("pdftotext"):
         (tmp_path / "page.pdf").write_bytes(pdf)
         words = subprocess.run(["pdftotext", "-layout", tmp_path / "page.pdf", "-"], capture_output=True, text=True)

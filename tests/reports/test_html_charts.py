@@ -1,63 +1,146 @@
-import json
+"""Charts hold the numbers that they are given, are valid, and come out as a PNG in the colours of paper."""
 
+import json
+import re
+
+import numpy as np
 import pytest
 import torch
+import vl_convert
+from PIL import Image
 
 from lit_video.costs.count import count
 from lit_video.modules import TimeSformer
 from lit_video.reports.html.cost_curves import FILE, count_all
-from lit_video.reports.html.labels import place
 from lit_video.reports.html.learning import average
-from lit_video.reports.html.svg import CHARACTER, Scale, around, element
+from lit_video.tables.charts.calibration import calibration_chart
+from lit_video.tables.charts.confusion import confusion_chart
+from lit_video.tables.charts.curves import Line, Panel, curves_chart
+from lit_video.tables.charts.intervals import Difference, intervals_chart
+from lit_video.tables.charts.scatter import Dot, scatter_chart
+from lit_video.tables.charts.style import CONFIG, DARK, LIGHT, save, spec
+from lit_video.tables.statistics import Interval, calibration
+
+COUNTS = np.array([[5, 1, 0], [0, 0, 0], [2, 0, 2]])
+BINS = calibration(np.array([[0.9, 0.1], [0.4, 0.6], [0.95, 0.05]]), np.array([True, False, False]), bins=5)
+PANELS = [
+    Panel(
+        "epoch", "loss", {"a": Line([(1, 2.5), (2, 1.5)], [[(1, 2), (2, 1)], [(1, 3), (2, 2)]]), "b": Line([(1, 4.0)])}
+    ),
+    Panel("frames", "cost", {"b": Line([(x, 10.0**x) for x in range(30)])}, log=True),
+]
+DOTS = {"one table": [Dot("x", 1.0, 50.0, 0.9, 1.2), Dot("y", 10.0, 60.0)], "another": [Dot("z", 3.0, 55.0)]}
+DIFFERENCES = [
+    Difference("a", "b", Interval(2.0, 1.0, 3.0), 2.5),
+    Difference("a", "c", Interval(0.5, -1.0, 2.0)),
+    Difference("b", "c", Interval(-2.0, -3.0, -1.0), 99.0),
+]
+CHARTS = {
+    "calibration": lambda: calibration_chart({"a": BINS, "b": BINS}, "what"),
+    "confusion": lambda: confusion_chart(COUNTS, ["x", "y", "z"], "what"),
+    "curves": lambda: curves_chart(PANELS, ["a", "b"], "what"),
+    "intervals": lambda: intervals_chart(DIFFERENCES, "what"),
+    "scatter": lambda: scatter_chart(DOTS, "GMACs", "what"),
+}
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "ticks"),
-    [(0, 100, [0, 20, 40, 60, 80, 100]), (-0.31, 0.22, [-0.3, -0.2, -0.1, 0, 0.1, 0.2]), (51, 54, [51, 52, 53, 54])],
-)
-def test_ticks_are_round_and_inside(low, high, ticks):
-    found = [tick for tick in Scale(low, high, 0, 1).ticks() if round(tick, 3) in ticks]
-    assert found == pytest.approx(ticks)
+def tables(chart):
+    return spec(chart)["datasets"]
 
 
-@pytest.mark.parametrize(("low", "high"), [(0.001, 3000), (0.13, 0.71), (20, 21), (9.9, 10.1)])
-def test_logarithmic_ticks_lie_inside(low, high):
-    ticks = Scale(low, high, 0, 1, log=True).ticks()
-    assert 2 <= len(ticks) <= 12
-    assert all(low * 0.99 <= tick <= high * 1.01 for tick in ticks)
-    assert ticks == sorted(set(ticks))
+def said(node):
+    """Titles and fields of all tooltips."""
+    if isinstance(node, dict):
+        tips = node.get("tooltip", [])
+        return {tip.get("title", tip["field"]) for tip in tips} | {x for each in node.values() for x in said(each)}
+    return {x for each in node for x in said(each)} if isinstance(node, list) else set()
 
 
-def test_scales_map_ends_to_ends():
-    assert [Scale(2, 4, 10, 20)(x) for x in (2, 3, 4)] == [10, 15, 20]
-    assert [Scale(1, 100, 0, 10, log=True)(x) for x in (1, 10, 100)] == pytest.approx([0, 5, 10])
-    for values in ([5.0], [0.0], [1.0, 9.0]):
-        scale = around(values, 0, 1)
-        assert all(0 < scale(value) < 1 for value in values)
+@pytest.mark.parametrize("name", CHARTS)
+def test_charts_are_valid_described_and_name_no_address(name):
+    chart = CHARTS[name]()
+    chart.to_dict()  # raises what Vega-Lite's schema does not know
+    made = spec(chart)
+    vega = vl_convert.vegalite_to_vega(json.dumps(made | {"config": CONFIG}))
+    assert vega["description"] == made["description"] == "what"
+    assert "://" not in json.dumps(made)
+    assert said(made)
 
 
-def test_labels_never_cover_labels_points_or_lines():
-    points = [(50.0 + 7 * i, 50.0 + 3 * i) for i in range(12)]
-    names = [f"row number {i}" for i in range(12)]
-    line = (0.0, 40.0, 300.0, 44.0)
-    boxes = []
-    for label in place(points, names, (0, 0, 300, 200), [line]):
-        width = CHARACTER * len(label.words)
-        left = label.x - {"start": 0, "middle": width / 2, "end": width}[label.anchor]
-        boxes.append((left, label.y - 10, left + width, label.y + 3))
-    assert len(boxes) >= 3
-    rest = [line, *((x, y, x, y) for x, y in points)]
-    for i, box in enumerate(boxes):
-        for other in boxes[:i] + rest:
-            apart = box[2] <= other[0] or other[2] <= box[0] or box[3] <= other[1] or other[3] <= box[1]
-            assert apart
-        assert box[0] >= 0 and box[2] <= 300
-    assert place([(290.0, 5.0)], ["far too long for the room that there is"], (280, 0, 300, 9)) == []
+@pytest.mark.parametrize("name", CHARTS)
+def test_charts_have_no_colours_but_those_of_light_and_dark(name):
+    text = json.dumps(spec(CHARTS[name]()) | {"config": CONFIG})
+    assert LIGHT.keys() == DARK.keys() >= set(re.findall(r"var\(--(\w+)\)", text))
+    assert not re.findall(r"#[0-9a-f]{3,6}\b", text)
 
 
-def test_elements_escape_what_they_hold():
-    made = element("text", "<a> & b", class_="x", data_label='"', x=1.0)
-    assert made == '<text class="x" data-label="&#34;" x="1">&lt;a&gt; &amp; b</text>'
+def test_curves_hold_means_and_seeds():
+    found = tables(CHARTS["curves"]())
+    assert [(p["row"], p["x"], p["y"]) for p in found["mean0"]] == [("a", 1, 2.5), ("a", 2, 1.5), ("b", 1, 4.0)]
+    thin = [("a", 0, 1, 2), ("a", 0, 2, 1), ("a", 1, 1, 3), ("a", 1, 2, 2)]
+    assert [(p["row"], p["seed"], p["x"], p["y"]) for p in found["thin0"]] == thin
+    assert found["thin1"] == [] and sum(p["marked"] for p in found["mean1"]) == 10, "of 30 points every third"
+    assert {"row", "epoch", "loss", "frames", "cost"} <= said(spec(CHARTS["curves"]()))
+
+
+def test_a_confusion_matrix_holds_the_counts():
+    made = spec(CHARTS["confusion"]())
+    cells = np.zeros((3, 3), int)
+    for cell in made["datasets"]["cells"]:
+        cells[cell["i"], cell["j"]] = cell["videos"]
+    np.testing.assert_array_equal(cells, COUNTS)
+    assert made["params"][0] == {"name": "names", "value": ["x", "y", "z"]}
+    vega = vl_convert.vegalite_to_svg(json.dumps(made | {"config": CONFIG}))
+    opacities = [float(x) for x in re.findall(r'fill-opacity="([\d.]+)"', vega)]
+    assert sorted(opacities)[-4:] == pytest.approx([1 / 6, 0.5, 0.5, 5 / 6], abs=0.01)
+
+
+@pytest.mark.parametrize(("classes", "named", "numbered"), [(8, True, True), (30, True, False), (40, False, False)])
+def test_a_confusion_matrix_has_names_and_numbers_where_there_is_room(classes, named, numbered):
+    made = spec(confusion_chart(np.eye(classes, dtype=int), [f"c{i}" for i in range(classes)], "what"))
+    svg = vl_convert.vegalite_to_svg(json.dumps(made | {"config": CONFIG}))
+    assert ("c3" in re.findall(">(c3)</text>", svg)) == named
+    assert (svg.count(">1</text>") == classes) == numbered
+    assert (made["layer"][0]["encoding"]["fillOpacity"]["scale"]["type"] == "sqrt") == (classes > 32)
+
+
+def test_calibration_holds_the_bins():
+    points = tables(CHARTS["calibration"]())["bins"]
+    assert [p["videos"] for p in points] == 2 * BINS.count.tolist()
+    full = [(p["confidence"], p["accuracy"]) for p in points if p["videos"]]
+    assert full == 2 * [(60.0, 0.0), (92.5, 50.0)]
+    assert all(p["confidence"] is None for p in points if not p["videos"])
+
+
+def test_intervals_are_hollow_around_zero_and_hold_the_paper_on_their_scale():
+    made = spec(CHARTS["intervals"]())
+    pairs = made["datasets"]["pairs"]
+    assert [(p["pair"], p["ours"], p["low"], p["high"], p["paper"]) for p in pairs] == [
+        ("a − b", 2.0, 1.0, 3.0, 2.5), ("a − c", 0.5, -1.0, 2.0, None), ("b − c", -2.0, -3.0, -1.0, 99.0),
+    ]  # fmt: skip
+    assert [p["inside"] for p in pairs] == ["var(--s0)", "var(--ground)", "var(--s1)"]
+    low, high = made["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    assert -4 < low < -3 and 3 < high < 4
+    assert {"pair", "ours", "low", "high", "paper"} <= said(made)
+
+
+def test_a_scatter_holds_dots_and_their_spans():
+    made = spec(CHARTS["scatter"]())
+    assert [(p["row"], p["label"], p["x"], p["y"], p["low"]) for p in made["datasets"]["dots"]] == [
+        ("one table", "x", 1.0, 50.0, 0.9), ("one table", "y", 10.0, 60.0, None), ("another", "z", 3.0, 55.0, None),
+    ]  # fmt: skip
+    assert [layer["name"] for layer in made["layer"]] == ["spans", "dots"]
+    without = spec(scatter_chart({"t": [Dot("x", 1.0, 50.0)]}, "GMACs", "what"))
+    assert [layer["name"] for layer in without["layer"]] == ["dots"]
+    assert "middle half, low" in said(made) and "middle half, low" not in said(without)
+
+
+def test_a_png_is_white_and_in_the_colours_of_paper(tmp_path):
+    save(CHARTS["confusion"](), "title", tmp_path / "x.png")
+    image = Image.open(tmp_path / "x.png").convert("RGB")
+    colours = {colour for _, colour in image.getcolors(10**6)}
+    assert image.getpixel((image.width - 1, 0)) == (255, 255, 255) and image.width > 500
+    assert any(np.abs(np.subtract(colour, (66, 122, 207))).max() < 4 for colour in colours), "5 of 6: 83 % of the blue"
 
 
 def test_a_mean_over_seeds_has_only_points_that_every_seed_has():

@@ -7,7 +7,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -17,12 +16,11 @@ from lit_video.reports.wandb.panels import named
 from lit_video.reports.wandb.report import table_panels
 from lit_video.reports.wandb.workspace import build_workspace
 from lit_video.tables.flat_settings import flat_row, flat_settings
-from lit_video.tables.predictions import Predictions, TaskPredictions, read_predictions, save_predictions
 from lit_video.tables.reading import read_table
 from lit_video.training.run import build_row
-from lit_video.training.wandb_media import CHARTED_CLASSES, wandb_media
+from lit_video.training.wandb_media import wandb_media
 
-EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
+EXPERIMENTS = sorted((Path(__file__).parent.parent / "experiments").glob("*.yaml"))
 
 
 @dataclass
@@ -109,30 +107,13 @@ def keeps_what_the_test_found(record, run_dir):
     assert logged["columns"] == ["task", "class", "videos", "top1", "top5"]
     assert [row["class"] for row in rows] == [row[1] for row in logged["data"]]
     assert [[float(row[key]) for key in logged["columns"][2:]] for row in rows] == [r[2:] for r in logged["data"]]
-    confusion = read_predictions(run_dir).tasks[""].confusion
-    counts = [cell for _, _, cell in record.tables["test/confusion_matrix_table"]["data"]]
-    assert counts == confusion.flatten().tolist()
-    assert sum(counts) == 8
 
 
-def predictions(classes, tasks=("",)):
-    target = np.arange(6) % classes
-    names = [f"c{i}" for i in range(classes)]
-    of_task = TaskPredictions(np.eye(classes, dtype=np.float32)[target[::-1]], target, names)
-    return Predictions(np.arange(6), dict.fromkeys(tasks, of_task))
-
-
-def test_every_task_has_its_own_chart(tmp_path):
-    save_predictions(tmp_path, predictions(3, ("verb", "noun")))
-    assert wandb_media(tmp_path).keys() == {"test/confusion_matrix_verb", "test/confusion_matrix_noun"}
-
-
-def test_a_chart_of_more_classes_than_can_be_shown_is_left_to_the_figure(tmp_path):
-    Image.new("RGB", (5, 4)).save(tmp_path / "confusion.png")
-    save_predictions(tmp_path, predictions(CHARTED_CLASSES + 1))
-    assert wandb_media(tmp_path).keys() == {"figures/confusion"}
-    save_predictions(tmp_path, predictions(CHARTED_CLASSES))
-    assert wandb_media(tmp_path).keys() == {"figures/confusion", "test/confusion_matrix"}
+def test_every_task_has_its_own_figures(tmp_path):
+    for name in ("confusion_verb", "confusion_noun", "calibration_verb", "other"):
+        Image.new("RGB", (5, 4)).save(tmp_path / f"{name}.png")
+    expected = {"figures/confusion_verb", "figures/confusion_noun", "figures/calibration_verb"}
+    assert wandb_media(tmp_path).keys() == expected
 
 
 def test_a_run_that_kept_nothing_logs_nothing(tmp_path):

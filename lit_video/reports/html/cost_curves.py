@@ -11,8 +11,8 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from lit_video.reports.html.line_plot import Line, line_plot
-from lit_video.reports.html.svg import legend
+from lit_video.reports.html.embedding import embedded
+from lit_video.tables.charts.curves import Line, Panel, curves_chart
 from lit_video.utils.files import write_atomically
 
 FILE = Path(__file__).parent / "cost_curves.json"
@@ -33,18 +33,15 @@ def count_all() -> dict[str, dict[str, dict[str, int]]]:
 
 
 def cost_curves() -> Markup:
-    """Both drawings under one legend."""
+    """Both panels under one legend."""
     counts = json.loads(FILE.read_text(encoding="utf-8"))
-    drawn = []
+    panels = []
     for key, label in (("size", "image side (pixels), 8 frames"), ("frames", "frames of 224 × 224 pixels")):
-        lines = [
-            Line(name, i, [(float(x), macs / 1e12) for x, macs in each[key].items()])
-            for i, (name, each) in enumerate(counts.items())
-        ]
-        drawn.append(
-            line_plot(lines, label, "multiply-adds per view (10¹²)", f"cost against {label}", log=(False, True))
-        )
-    return legend(dict(enumerate(counts))) + Markup('<div class="pair">{}{}</div>').format(*drawn)
+        lines = {
+            name: Line([(float(x), macs / 1e12) for x, macs in each[key].items()]) for name, each in counts.items()
+        }
+        panels.append(Panel(label, "multiply-adds per view (10¹²)", lines, log=True))
+    return embedded(curves_chart(panels, [*counts], "cost against image side, and against frames"), 400)
 
 
 if __name__ == "__main__":

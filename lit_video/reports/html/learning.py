@@ -8,7 +8,8 @@ from statistics import mean
 from markupsafe import Markup
 
 from lit_video.reports.html.collect import Section
-from lit_video.reports.html.line_plot import Line, line_plot
+from lit_video.reports.html.embedding import embedded
+from lit_video.tables.charts.curves import Line, Panel, curves_chart
 from lit_video.tables.learning_curve import Point
 
 DRAWN = (
@@ -19,19 +20,22 @@ DRAWN = (
 )
 
 
-def learning_curves(section: Section) -> list[Markup]:
-    """A drawing per quantity that some run kept, none where no run kept a curve."""
-    found = []
+def learning_curves(section: Section) -> Markup:
+    """A panel per quantity that some run kept; empty where no run kept a curve."""
+    panels = []
     for key, label in DRAWN:
-        lines = [
-            Line(row.label, i, average(curves), curves if len(curves) > 1 else ())
-            for i, row in enumerate(section.table.rows)
+        lines = {
+            row.label: Line(average(curves), curves if len(curves) > 1 else ())
+            for row in section.table.rows
             if (curves := [each for run in section.of(row) if (each := _points(run.curve, key))])
-        ]
+        }
         if lines:
-            what = f"{label} over epochs, {section.table.title}: {', '.join(one.name for one in lines)}"
-            found.append(line_plot(lines, "epoch", label, what))
-    return found
+            panels.append(Panel("epoch", label, lines))
+    if not panels:
+        return Markup("")
+    names = [row.label for row in section.table.rows if section.of(row)]
+    what = f"{', '.join(panel.y for panel in panels)} over epochs, {section.table.title}: {', '.join(names)}"
+    return embedded(curves_chart(panels, names, what), 320 * ((len(panels) + 1) // 2))
 
 
 def _points(curve: Sequence[Point], key: str) -> list[tuple[float, float]]:

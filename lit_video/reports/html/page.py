@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.resources import files
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -15,14 +14,15 @@ from markupsafe import Markup
 from lit_video.reports.html.classes import ClassView, class_views
 from lit_video.reports.html.collect import Section
 from lit_video.reports.html.compare import Comparison, averages, compare
-from lit_video.reports.html.confusion_plot import Confusion, confusions
+from lit_video.reports.html.confusions import Confusion, confusions
 from lit_video.reports.html.cost_curves import cost_curves
-from lit_video.reports.html.intervals import interval_axis, interval_drawing, interval_scale
+from lit_video.reports.html.embedding import embedded, vega
 from lit_video.reports.html.learning import learning_curves
 from lit_video.reports.html.reliability import Reliability, reliability
-from lit_video.reports.html.scatter import Dot, scatter
-from lit_video.reports.html.svg import legend
 from lit_video.reports.html.table_view import View, view
+from lit_video.tables.charts.intervals import STEP, Difference, intervals_chart
+from lit_video.tables.charts.scatter import HEIGHT, Dot, scatter_chart
+from lit_video.tables.charts.style import CONFIG, DARK, LIGHT
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,9 @@ class Content:
     section: Section
     view: View
     comparison: Comparison
-    intervals: list[Markup]
-    axis: Markup | None
+    intervals: Markup
     labels: Mapping[str, str]
-    legend: Markup
-    curves: list[Markup]
+    curves: Markup
     confusions: list[Confusion]
     reliability: list[Reliability]
     classes: list[ClassView]
@@ -63,6 +61,10 @@ def render_page(sections: Sequence[Section], command: str) -> str:
     source = files("lit_video.reports.html") / "templates"
     return environment.get_template("page.html").render(
         style=Markup((source / "style.css").read_text(encoding="utf-8")),
+        light=LIGHT,
+        dark=DARK,
+        chart_config=CONFIG,
+        vega=vega(),
         script=Markup((source / "script.js").read_text(encoding="utf-8")),
         made=datetime.now().astimezone(),
         command=command,
@@ -78,19 +80,15 @@ def render_page(sections: Sequence[Section], command: str) -> str:
 
 def _content(section: Section) -> Content:
     comparison = compare(section)
-    intervals = [pair.difference for pair in comparison.pairs]
-    scale = interval_scale(intervals) if intervals else None
-    drawn = [interval_drawing(pair.difference, scale, pair.paper) for pair in comparison.pairs] if scale else []
     table = section.table
+    labels = {row.name: row.label for row in table.rows}
     return Content(
         anchor=re.sub(r"[^A-Za-z0-9_-]+", "-", f"{table.name}-{table.scale}"),
         section=section,
         view=view(section),
         comparison=comparison,
-        intervals=drawn,
-        axis=interval_axis(scale) if scale else None,
-        labels={row.name: row.label for row in table.rows},
-        legend=legend({i: row.label for i, row in enumerate(table.rows) if section.of(row)}),
+        intervals=_intervals(comparison, labels),
+        labels=labels,
         curves=learning_curves(section),
         confusions=confusions(section),
         reliability=reliability(section),
@@ -98,6 +96,13 @@ def _content(section: Section) -> Content:
         without=_without(section),
         benchmark=f"python -m lit_video benchmark table --config {table.path}",
     )
+
+
+def _intervals(comparison: Comparison, labels: Mapping[str, str]) -> Markup:
+    """Empty where no two rows kept predictions."""
+    pairs = [Difference(labels[p.first], labels[p.second], p.difference, p.paper) for p in comparison.pairs]
+    what = "differences between rows with 95 % intervals, as in the table above"
+    return embedded(intervals_chart(pairs, what), STEP * len(pairs) + 50) if pairs else Markup("")
 
 
 def _without(section: Section) -> dict[str, list[str]]:
@@ -113,40 +118,35 @@ def _without(section: Section) -> dict[str, list[str]]:
 
 
 def _by_cost(sections: Sequence[Section]) -> Markup:
-    series = []
+    dots = {}
     for section in sections:
-        ours, dots = averages(section), []
-        for row in section.table.rows:
-            if row.name in ours:
-                result = section.of(row)[0].result
-                dots.append(Dot(row.label, result["gmacs"] * result["views"], ours[row.name]))
-        series.append((_name(section), dots))
-    return _scatter(series, "GMACs of all views of a video")
+        ours = averages(section)
+        dots[_name(section)] = [
+            Dot(row.label, result["gmacs"] * result["views"], ours[row.name])
+            for row in section.table.rows
+            if row.name in ours and (result := section.of(row)[0].result)
+        ]
+    return _scatter(dots, "GMACs of all views of a video")
 
 
 def _by_speed(sections: Sequence[Section]) -> Markup:
     """Empty where nothing was measured."""
-    series = []
+    dots = {}
     for section in sections:
-        ours, rows = averages(section), _speeds(section)
-        dots = [
+        ours, measured = averages(section), section.throughput or {}
+        rows = measured.get("rows", {})
+        dots[f"{_name(section)}, on {measured.get('device', 'unknown device')}"] = [
             Dot(row.label, speed["clips_per_second"], ours[row.name], speed["low"], speed["high"])
             for row in section.table.rows
             if row.name in ours and (speed := rows.get(row.name))
         ]
-        device = (section.throughput or {}).get("device", "unknown device")
-        series.append((f"{_name(section)}, on {device}", dots))
-    return _scatter(series, "clips per second")
+    return _scatter(dots, "clips per second")
 
 
-def _speeds(section: Section) -> dict[str, Any]:
-    return dict(section.throughput["rows"]) if section.throughput else {}
-
-
-def _scatter(series: Sequence[tuple[str, Sequence[Dot]]], x_label: str) -> Markup:
-    drawn = [(name, dots) for name, dots in series if dots]
-    what = f"accuracy against {x_label}: {', '.join(name for name, _ in drawn)}"
-    return scatter(drawn, x_label, "accuracy (%)", what) if drawn else Markup("")
+def _scatter(dots: Mapping[str, Sequence[Dot]], x_title: str) -> Markup:
+    drawn = {name: each for name, each in dots.items() if each}
+    what = f"accuracy against {x_title}: {', '.join(drawn)}"
+    return embedded(scatter_chart(drawn, x_title, what), HEIGHT + 100) if drawn else Markup("")
 
 
 def _name(section: Section) -> str:

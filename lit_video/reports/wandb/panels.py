@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import wandb_workspaces.reports.v2 as wr
 
@@ -17,13 +17,11 @@ Panel: TypeAlias = (
     | wr.ParallelCoordinatesPlot
     | wr.RunComparer
     | wr.MediaBrowser
-    | wr.CustomChart
     | wr.WeavePanelSummaryTable
 )
 COSTS = {"gmacs": "GMACs of a view", "params": "parameters"}
 CURVES = ("train/loss", "val/loss", "train/clip_top1", "val/clip_top1")
 STEP = "trainer/global_step"
-CONFUSIONS = "test/confusion_matrix_table"  # where W&B puts the numbers of the chart test/confusion_matrix
 # settings that tables are about, in the order in which a clip meets them; the rows of a table add their own
 USUAL = ("scheme", "frames", "views", "window", "ratio", "ta_layers")
 
@@ -103,22 +101,8 @@ def pictures() -> list[Panel]:
 
 
 def class_panels() -> list[Panel]:
-    """Which classes are taken for which, as W&B's own chart, and the accuracy of every class, as a table."""
-    # with all that the library adds when it writes the query, so that what is read back is the same
-    lookup: dict[str, Any] = {
-        "runSets": None,
-        "limit": 500.0,
-        "summaryTable": {"tableKey": CONFUSIONS},
-        "id": [],
-        "name": [],
-    }
-    chart = wr.CustomChart(
-        query=lookup,
-        chart_name="wandb/confusion_matrix/v1",
-        chart_fields={name: name for name in ("Actual", "Predicted", "nPredictions")},
-        chart_strings={"title": "Confusion"},
-    )
-    return [chart, wr.WeavePanelSummaryTable(table_name="test/classes")]
+    """The accuracy of every class, as a table."""
+    return [wr.WeavePanelSummaryTable(table_name="test/classes")]
 
 
 def comparer() -> wr.RunComparer:
@@ -139,8 +123,6 @@ def named(panel: Panel) -> list[str]:
             found = [_told(column.metric) for column in columns]
         case wr.MediaBrowser(media_keys=keys):
             found = [f"media {key}" for key in keys]
-        case wr.CustomChart(query=query):
-            found = [f"table {query['summaryTable']['tableKey']}"]
         case wr.WeavePanelSummaryTable(table_name=table):
             found = [f"table {table}"]
         case wr.RunComparer():

@@ -35,7 +35,7 @@ def build_workspace(tables: Sequence[Table], entity: str, project: str) -> ws.Wo
             _section("Accuracy and cost", _comparison(metrics), columns=3),
             _section("Settings", [coordinates(keys, metrics), comparer()], columns=1),
             _section("Learning curves", curves("scheme"), columns=2),
-            _section("Classes", class_panels(), columns=2),
+            _section("Classes", class_panels(), columns=1),
             _section("Confusion, calibration, attention", pictures(), columns=1),
         ],
         settings=ws.WorkspaceSettings(max_runs=100),

@@ -80,3 +80,47 @@ function classes(box) {
 
 document.querySelectorAll("table.sortable").forEach(sortable);
 document.querySelectorAll(".classes").forEach(classes);
+
+// Charts are drawn when they come near the screen, again where its width has changed, and all of them before printing.
+// Panels side by side share the width.
+const CHARTS = {
+  mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false,
+  tooltip: { theme: "page", disableDefaultStyle: true },
+  config: JSON.parse(document.getElementById("chart-config").textContent),
+};
+const texts = new Map([...document.querySelectorAll(".chart")].map((box) => [box, box.textContent]));
+const waiting = new Set();
+const views = new Map();
+
+function draw(box) {
+  if (!waiting.delete(box)) return;
+  const chart = JSON.parse(texts.get(box));
+  if (chart.concat) {
+    chart.columns = box.clientWidth < 800 ? 1 : 2;
+    for (const panel of chart.concat) panel.width = Math.min(panel.width, box.clientWidth / chart.columns - 80);
+  }
+  views.get(box)?.finalize();
+  vegaEmbed(box, chart, CHARTS).then((view) => { views.set(box, view); box.style.minHeight = ""; });
+}
+
+const near = new IntersectionObserver((entries) => {
+  for (const entry of entries) if (entry.isIntersecting) draw(entry.target);
+}, { rootMargin: "800px" });
+
+function drawWhenNear() {
+  for (const box of texts.keys()) {
+    waiting.add(box);
+    near.unobserve(box);
+    near.observe(box);
+  }
+}
+
+let width = innerWidth, soon;
+drawWhenNear();
+addEventListener("resize", () => {
+  if (innerWidth === width) return;
+  width = innerWidth;
+  clearTimeout(soon);
+  soon = setTimeout(drawWhenNear, 200);
+});
+addEventListener("beforeprint", () => waiting.forEach(draw));

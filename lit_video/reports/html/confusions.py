@@ -1,0 +1,45 @@
+"""Confusion matrices of a section's rows, and what each confuses most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from lit_video.reports.html.collect import Section
+from lit_video.reports.html.embedding import embedded
+from lit_video.tables.charts.confusion import confusion_chart
+from lit_video.tables.predictions import TaskPredictions
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """A row's matrix of one task, of its seeds together, and what it confuses most: (class, taken for, videos)."""
+
+    label: str
+    task: str
+    drawing: Markup
+    worst: list[tuple[str, str, int]]
+
+
+def confusions(section: Section) -> list[Confusion]:
+    """Of every row whose runs kept their predictions."""
+    found = []
+    for row in section.table.rows:
+        kept = [run.predictions for run in section.of(row) if run.predictions]
+        for task in kept[0].tasks if kept else ():
+            each = [predictions.tasks[task] for predictions in kept]
+            counts = np.sum([one.confusion for one in each], axis=0)
+            what = f"confusion matrix of {row.label}, {task or section.table.title}"
+            drawing = embedded(confusion_chart(counts, each[0].classes, what), 360)
+            found.append(Confusion(row.label, task, drawing, _worst(counts, each[0])))
+    return found
+
+
+def _worst(counts: NDArray[np.int64], task: TaskPredictions, most: int = 3) -> list[tuple[str, str, int]]:
+    wrong = counts * (1 - np.eye(len(counts), dtype=np.int64))
+    order = np.argsort(-wrong, axis=None, kind="stable")[:most]
+    places = [divmod(int(i), len(counts)) for i in order]
+    return [(task.classes[a], task.classes[b], int(wrong[a, b])) for a, b in places if wrong[a, b]]

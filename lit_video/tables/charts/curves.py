@@ -1,0 +1,87 @@
+"""Lines over epochs, frames or pixels, side by side: a thick one per series, thin ones for what it is the mean of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import altair as alt
+
+from lit_video.tables.charts.series import chosen, colour, opacity, shape
+from lit_video.tables.charts.style import Values, table
+
+WIDTH, HEIGHT = 430, 260
+MARKED = 15  # points of a line up to which each has a mark; of more, only some
+
+Points = Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A series' points, and those of thin lines beside it."""
+
+    points: Points
+    thin: Sequence[Points] = field(default=())
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Titles of both axes, lines by their series' name, and whether the upright axis is logarithmic."""
+
+    x: str
+    y: str
+    lines: Mapping[str, Line]
+    log: bool = False
+
+
+def curves_chart(panels: Sequence[Panel], names: Sequence[str], what: str) -> alt.ConcatChart:
+    """Draw the panels under one legend.
+
+    Args:
+        panels: at least one, with at least one line.
+        names: of all series, in the order of their colours.
+        what: is drawn, for a screen reader.
+    """
+    drawn, tables = [], dict[str, Values]()
+    for i, panel in enumerate(panels):
+        tables[f"mean{i}"], tables[f"thin{i}"] = _mean(panel), _thin(panel)
+        drawn.append(_panel(panel, names, f"mean{i}", f"thin{i}" if tables[f"thin{i}"] else ""))
+    drawn[0] = drawn[0].add_params(chosen())
+    figure = alt.concat(*drawn, columns=2, description=what)
+    figure.datasets = tables
+    return figure
+
+
+def _panel(panel: Panel, names: Sequence[str], of_means: str, of_thin: str) -> alt.LayerChart:
+    """A panel of two tables; of thin lines there may be none."""
+    upright = dict(type="log") if panel.log else dict(zero=False, padding=8)
+    x = alt.X("x:Q", title=panel.x, scale=dict(zero=False, nice=False, padding=8), axis=dict(tickMinStep=1))
+    y = alt.Y("y:Q", title=panel.y, scale=upright)
+    seeds, mean = (table(name).encode(x=x, y=y, color=colour(names), opacity=opacity()) for name in (of_thin, of_means))
+    tips = [alt.Tooltip("row:N"), alt.Tooltip("x:Q", title=panel.x), alt.Tooltip("y:Q", title=panel.y, format=".4~g")]
+    layers = [
+        mean.mark_line(strokeWidth=2),
+        mean.transform_filter("datum.marked").mark_point(filled=True, size=45).encode(shape=shape(names)),
+        # points without a mark have a tooltip too
+        mean.mark_point(filled=True, size=90, fillOpacity=0).encode(tooltip=tips),
+    ]
+    if of_thin:
+        layers.insert(0, seeds.mark_line(strokeWidth=1, strokeOpacity=0.45).encode(detail="seed:N"))
+    return alt.LayerChart(layer=layers, width=WIDTH, height=HEIGHT)
+
+
+def _mean(panel: Panel) -> Values:
+    found = []
+    for name, line in panel.lines.items():
+        every = 1 if len(line.points) <= MARKED else len(line.points) // 8
+        found += [{"row": name, "x": x, "y": y, "marked": i % every == 0} for i, (x, y) in enumerate(line.points)]
+    return found
+
+
+def _thin(panel: Panel) -> Values:
+    return [
+        {"row": name, "seed": i, "x": x, "y": y}
+        for name, line in panel.lines.items()
+        for i, points in enumerate(line.thin)
+        for x, y in points
+    ]
