@@ -15,8 +15,8 @@ from lit_video.datamodules import VideoFolder
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import DecodeError, decode, decode_images, decoder, frame_table, image_table
-from lit_video.video.decoding.cache import TableCache
 from lit_video.video.decoding.container import opened
+from lit_video.video.decoding.frame_table import table_cache
 from lit_video.video.sampling import Dense
 
 
@@ -115,12 +115,21 @@ def test_tables_of_even_rate_take_the_memory_of_a_range(video):
 
 
 def test_the_table_cache_forgets_what_was_used_longest_ago():
-    cache = TableCache(times=3 * (256 + 10))
+    cache = table_cache(len, most=3 * (256 + 10))
     for name in "abc":
-        cache.put(Path(name), name, 10)
-    cache.get(Path("a"))
-    cache.put(Path("d"), "d", 10)
-    assert [cache.get(Path(name)) for name in "abcd"] == ["a", None, "c", "d"]
+        cache[name] = range(10)
+    assert cache["a"]
+    cache["d"] = range(10)
+    assert list(cache) == ["a", "c", "d"]
+
+
+def test_a_table_longer_than_the_cache_is_kept_alone():
+    cache = table_cache(len, most=1000)
+    cache["a"] = range(10)
+    cache["long"] = range(10**6)
+    assert list(cache) == ["long"]
+    cache["b"] = range(10)
+    assert list(cache) == ["b"]
 
 
 def test_a_video_is_opened_once_for_its_table_and_its_pixels_and_closed_then(video):

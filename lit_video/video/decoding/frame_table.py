@@ -7,18 +7,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any, TypeVar
 
 import av
 import numpy as np
 from av.container import InputContainer
 from av.video.stream import VideoStream
+from cachetools import LRUCache, cached
 from numpy.typing import NDArray
 
-from lit_video.video.decoding.cache import TableCache
 from lit_video.video.decoding.container import keep, reason, video_stream
 from lit_video.video.decoding.container_checks import cut_off, no_file, no_video
 
 Frames = NDArray[np.uint8]
+T = TypeVar("T")
 
 PROGRESSIVE = {0, 1}  # AVFieldOrder: unknown, progressive
 
@@ -52,20 +54,32 @@ class FrameTable:
     plain: bool = False
 
 
+def table_cache(times: Callable[[T], int], most: int = 4_000_000) -> LRUCache[Any, T]:
+    """Keeps the tables used last, so that a worker's memory stays flat whatever number and length of videos it sees.
+
+    The bound is on times, 8 bytes each, as one hour of video has as many as a thousand short clips; 4 million are
+    about 32 MiB. A table itself counts as 256 of them, for what it holds beside; the last one is kept however long.
+
+    Args:
+        times: of a table.
+        most: times to be kept, of all tables together.
+    """
+    return LRUCache(most, getsizeof=lambda table: min(times(table) + 256, most))
+
+
+_tables: LRUCache[Any, FrameTable] = table_cache(lambda table: len(table.pts) + len(table.keyframes))
+
+
+@cached(_tables)
 def frame_table(path: Path) -> FrameTable:
     """Scan a video's packets (1-3 ms for ten seconds); the tables used last are kept, per process.
 
     Raises:
         DecodeError: the file cannot be opened, or holds no video.
     """
-    table = _cache.get(path)
-    if table is None:
-        table = next(filter(None, (source(path) for source in _sources)), None) or _scan(path)
-        _cache.put(path, table, len(table.pts) + len(table.keyframes))
-    return table
+    return next(filter(None, (source(path) for source in _sources)), None) or _scan(path)
 
 
-_cache: TableCache[FrameTable] = TableCache()
 _sources: list[Callable[[Path], FrameTable | None]] = []
 
 
@@ -77,7 +91,7 @@ def add_source(source: Callable[[Path], FrameTable | None]) -> None:
 
 def forget_tables() -> None:
     """Scan all videos again."""
-    _cache.clear()
+    _tables.clear()
 
 
 def check_numbers(path: Path, numbers: Sequence[int], count: int) -> None:

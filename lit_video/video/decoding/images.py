@@ -8,10 +8,10 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+from cachetools import cached
 from PIL import Image, ImageOps
 
-from lit_video.video.decoding.cache import TableCache
-from lit_video.video.decoding.frame_table import DecodeError, Frames, FrameTable, check_numbers, stacked
+from lit_video.video.decoding.frame_table import DecodeError, Frames, FrameTable, check_numbers, stacked, table_cache
 
 EXTENSIONS = {".jpg", ".jpeg", ".png"}
 
@@ -32,26 +32,20 @@ def image_table(folder: Path, fps: float) -> FrameTable:
     return FrameTable(range(count), step, range(count), count, count * step, height, width)
 
 
+@cached(table_cache(lambda files: 32 * len(files)))  # a path takes about as much as 32 times
 def image_files(folder: Path) -> list[Path]:
     """The images of a folder in the order of the numbers in their names (``2.jpg`` before ``10.jpg``).
 
     Raises:
         DecodeError: the folder cannot be read, or holds no image.
     """
-    files = _cache.get(folder)
-    if files is None:
-        try:
-            names = [p for p in folder.iterdir() if p.suffix.lower() in EXTENSIONS and not p.name.startswith(".")]
-        except OSError as error:
-            raise DecodeError(f"{folder}: {error.strerror}") from error
-        if not names:
-            raise DecodeError(f"{folder}: no image in this folder; expected .jpg, .jpeg or .png")
-        files = sorted(names, key=_natural)
-        _cache.put(folder, files, 32 * len(files))  # a path takes about as much as 32 times
-    return files
-
-
-_cache: TableCache[list[Path]] = TableCache()
+    try:
+        names = [p for p in folder.iterdir() if p.suffix.lower() in EXTENSIONS and not p.name.startswith(".")]
+    except OSError as error:
+        raise DecodeError(f"{folder}: {error.strerror}") from error
+    if not names:
+        raise DecodeError(f"{folder}: no image in this folder; expected .jpg, .jpeg or .png")
+    return sorted(names, key=_natural)
 
 
 def decode_images(folder: Path, numbers: Sequence[int]) -> Frames:
