@@ -1,4 +1,4 @@
-"""How sure a table is: intervals over test videos, rank agreement with a paper, calibration. NumPy and SciPy only."""
+"""How sure a table is: intervals over test videos, rank agreement with a paper, calibration. NumPy only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import kendalltau
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
@@ -86,11 +85,14 @@ def paired_difference(first: Hits, second: Hits, seed: int = 0) -> Interval:
 
 
 def kendall_tau(paper: Sequence[float], ours: Sequence[float]) -> float | None:
-    """Kendall's tau-b, ties allowed; ``None`` of fewer than two rows, or where one side is all ties."""
-    if len(paper) < 2:
-        return None
-    tau = float(kendalltau(paper, ours, variant="b").statistic)
-    return None if np.isnan(tau) else tau
+    """Kendall's tau-b, ties allowed; ``None`` of fewer than two rows, or where one side is all ties.
+
+    Pairs of the same order less pairs of opposite order, over the root of the pairs that each side tells apart
+    (Kendall, 1945). SciPy's is the same, but takes a second to import.
+    """
+    signs = [np.sign(np.subtract.outer(values, values)) for values in (paper, ours)]
+    untied = np.sqrt(np.prod([(sign**2).sum() for sign in signs]))
+    return float((signs[0] * signs[1]).sum() / untied) if untied else None
 
 
 def agreement(paper: Mapping[str, float], ours: Mapping[str, float], hits: Mapping[str, Hits]) -> Agreement:
