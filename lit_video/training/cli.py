@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -82,8 +83,8 @@ class VideoCLI(LightningCLI):
 
     def resolved(self) -> dict[str, Any]:
         """The whole configuration as plain data, without what the data set decides."""
-        text = self.parser.dump(self.config, skip_none=False, skip_link_targets=True, format="yaml")
-        config: dict[str, Any] = yaml.safe_load(text)
+        text = self.parser.dump(self.config, skip_none=False, skip_link_targets=True, format="json")
+        config: dict[str, Any] = json.loads(text)
         return {key: value for key, value in config.items() if key not in {"config", "table", "recipes"}}
 
 

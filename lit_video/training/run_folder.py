@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 from filelock import FileLock, Timeout
 
 from lit_video.errors import UserError
 from lit_video.utils.class_paths import class_name
+from lit_video.utils.yaml_files import read_yaml
 
 # settings that change neither the model nor the numbers, by the start of their key
 FREE = (
@@ -111,7 +111,7 @@ def same_settings(run_dir: Path, config: dict[str, Any], where: str) -> None:
     stored = run_dir / "config.yaml"
     if not stored.exists() or not any((run_dir / name).exists() for name in ("last.ckpt", "result.json")):
         return
-    old, new = flatten(yaml.safe_load(stored.read_text(encoding="utf-8")) or {}), flatten(config)
+    old, new = flatten(read_yaml(stored)), flatten(config)
     for key in sorted(old.keys() | new.keys()):
         if not key.startswith(FREE) and old.get(key) != new.get(key):
             raise UserError(

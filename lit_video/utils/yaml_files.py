@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,13 @@ import yaml
 
 from lit_video.errors import UserError
 
+try:  # libyaml's, eight times as fast
+    from yaml import CSafeLoader as SafeLoader
+except ImportError:  # PyYAML was built without it
+    from yaml import SafeLoader  # type: ignore[assignment]
 
-class _StrictLoader(yaml.SafeLoader):
+
+class _StrictLoader(SafeLoader):
     """SafeLoader that refuses a key given twice, which plain YAML loaders resolve silently."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -25,14 +32,20 @@ class _StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+@lru_cache(maxsize=256)
+def _parse(text: str) -> Any:
+    """By what a file says, not by its name and date: one that has changed is parsed again, however soon."""
+    return yaml.load(text, _StrictLoader)
+
+
 def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file.
+    """The mapping in a YAML file, parsed once per process; the caller may change it.
 
     Raises:
         UserError: the file does not exist, is no YAML, or no mapping.
     """
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), _StrictLoader)
+        content = _parse(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, IsADirectoryError):
         raise UserError(f"{path}: no such file") from None
     except UnicodeDecodeError:
@@ -42,6 +55,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}{line}: {error.problem}") from None
     except yaml.YAMLError as error:
         raise UserError(f"{path}: {str(error).splitlines()[0]}") from None
+    except ValueError as error:  # a date that does not exist
+        raise UserError(f"{path}: {error}") from None
     if not isinstance(content, dict):
         raise UserError(f"{path}: expected keys and values (trainer, data, model, table)")
-    return content
+    return deepcopy(content)

@@ -12,6 +12,7 @@ from lit_video.tables.predictions import Predictions, TaskPredictions, save_pred
 from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import render
 from lit_video.tables.summary import summary
+from lit_video.utils.yaml_files import read_yaml
 
 
 def write_result(folder, seed, top1, top5=90.0):
@@ -62,6 +63,14 @@ def test_every_format_holds_the_numbers(table, tmp_path):
     assert len({line.count("&") for line in latex if line.endswith((r"\\", r"\midrule")) and "&" in line}) == 1
 
 
+def test_a_file_that_changes_is_read_again_and_what_was_read_of_it_may_be_changed(table):
+    path, rewrite = table
+    read_yaml(path)["table"]["rows"].clear()
+    assert [row.label for row in read_table([path]).rows] == ["first", "2nd"]
+    rewrite("label: 2nd", "label: 3rd")
+    assert [row.label for row in read_table([path]).rows] == ["first", "3rd"]
+
+
 def test_overlays_name_the_scale(table, tmp_path):
     path, _ = table
     overlay = tmp_path / "big.yaml"
@@ -90,7 +99,8 @@ def test_shared_settings_reach_every_row_and_a_row_wins(table):
     ("old", "new", "message"),
     [
         ("    second:", "    first:", r"two.yaml, line 10: 'first' is given twice"),
-        ("title: Two rows", "title: [a", r"two.yaml, line \d+: expected"),
+        ("title: Two rows", "title: [a", r"two.yaml, line \d+: did not find expected"),
+        ("title: Two rows", "title: 2001-99-99", r"two.yaml: month must be in 1..12"),
         ("title: Two rows", "titel: x", r"two.yaml: table.titel: no such key"),
         ("label: 2nd", "lable: 2nd", r"two.yaml: table.rows.second.lable: no such key"),
         ("{model.window: 0}", "3", r"two.yaml: table.rows.first.set: expected keys and values"),
