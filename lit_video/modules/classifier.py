@@ -15,8 +15,9 @@ from lit_video.errors import UserError
 from lit_video.modules.metrics import VideoAccuracy
 from lit_video.modules.optimization import Optimization, make_optimizer, rate
 from lit_video.network.block import checkpoint_blocks
-from lit_video.network.pretrained.image_vit import read_weights
+from lit_video.network.pretrained.image_vit import TubeletInit, load_image_vit, read_weights
 from lit_video.network.pretrained.loading import load_pretrained
+from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.class_paths import class_path
 from lit_video.video.batch import Batch, Classes, per_task
 from lit_video.video.seeding import digest
@@ -28,6 +29,9 @@ CHECKPOINT_KEY = "lit_video"
 
 class VideoClassifier(LightningModule):
     """Base of all model families: loss, steps, optimizer, clip and video accuracy.
+
+    A family's constructor may be long: the papers' knobs are flat names in YAML there, as a data set's are in its data
+    module's; and nowhere else, below they are grouped in dataclasses.
 
     Logs ``train/loss``, ``train/clip_top1``; ``val/loss``, ``val/clip_top1`` and ``val/clip_top5`` (the centre view);
     ``test/video_top1``, ``test/video_top5`` (all views of a video averaged, every video once) and ``test/videos``.
@@ -50,6 +54,10 @@ class VideoClassifier(LightningModule):
         ValueError: activation checkpointing of a network without transformer blocks; a task called video or clip.
     """
 
+    # where training of a family of image transformers starts: see the families
+    image_weights: str | None = None
+    tubelet_init: TubeletInit = "central"
+
     def __init__(
         self,
         network: nn.Module,
@@ -71,12 +79,23 @@ class VideoClassifier(LightningModule):
         self._seed = 0
         self._started = False
 
+    @property
+    def scheme_name(self) -> str:
+        """What it is called when schemes are compared: the family, and what makes another attention of it.
+
+        Sizes and windows are settings, not names.
+        """
+        return type(self).__name__
+
     def forward(self, clip: Tensor) -> Tensor:
         """Logits of normalised clips."""
         return self.network(clip)
 
     def setup(self, stage: str) -> None:
-        """Start from released weights, where given, once: not again when a trained model is tested."""
+        """Start from image weights in training, or from released ones, once: not when a trained model is tested."""
+        if stage == "fit" and self.image_weights:
+            assert isinstance(self.network, VideoTransformer)
+            load_image_vit(self.network, read_weights(Path(self.image_weights)), self.tubelet_init)
         if self.weights is None or self._started:
             return
         try:

@@ -8,6 +8,17 @@ from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.convnets import Architecture, convnet, slow_frames
 from lit_video.video.batch import Classes, outputs
 
+NAMES: dict[Architecture, str] = {
+    "c2d": "C2D",
+    "i3d": "I3D",
+    "slow": "Slow",
+    "slowfast": "SlowFast",
+    "slowfast_50_50": "SlowFast 50-50",
+    "r2plus1d": "R(2+1)D",
+    "csn": "CSN",
+    "x3d": "X3D",
+}
+
 
 class ConvNet(VideoClassifier):
     """CNNs of PyTorchVideo: the baselines of the papers' tables.
@@ -53,3 +64,9 @@ class ConvNet(VideoClassifier):
             architecture, outputs(num_classes), depth, width, alpha, beta_inv, x3d_width, x3d_depth, dropout
         )
         super().__init__(network, num_classes=num_classes, **kwargs)
+        self.architecture = architecture
+
+    @property
+    def scheme_name(self) -> str:
+        """The architecture as its paper writes it."""
+        return NAMES[self.architecture]

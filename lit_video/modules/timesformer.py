@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.positions import PositionKind
-from lit_video.network.pretrained.image_vit import load_image_vit, read_weights
 from lit_video.network.timesformer import timesformer
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, SizeName, ViTSize
@@ -69,9 +67,9 @@ class TimeSformer(VideoClassifier):
         )
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.image_weights = image_weights
+        self.attention = attention
 
-    def setup(self, stage: str) -> None:
-        """Start training from image weights, where given."""
-        if stage == "fit" and self.image_weights:
-            load_image_vit(self.network, read_weights(Path(self.image_weights)))
-        super().setup(stage)
+    @property
+    def scheme_name(self) -> str:
+        """``TimeSformer divided``, ``TimeSformer local-global``, ..."""
+        return f"TimeSformer {self.attention.replace('_', '-')}"

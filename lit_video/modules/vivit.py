@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Literal
 
 from lit_video.attention.factorised import Order
 from lit_video.modules.classifier import VideoClassifier
-from lit_video.network.pretrained.image_vit import TubeletInit, load_image_vit, read_weights
+from lit_video.network.pretrained.image_vit import TubeletInit
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, SizeName, ViTSize
 from lit_video.network.vivit import Pool, Temporal, vivit
@@ -81,10 +80,12 @@ class ViViT(VideoClassifier):
         )
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.image_weights = image_weights
-        self.tubelet_init: TubeletInit = tubelet_init
+        self.tubelet_init = tubelet_init
+        self.variant = variant
+        self.temporal = temporal
 
-    def setup(self, stage: str) -> None:
-        """Start training from image weights, where given."""
-        if stage == "fit" and self.image_weights:
-            load_image_vit(self.network, read_weights(Path(self.image_weights)), self.tubelet_init)
-        super().setup(stage)
+    @property
+    def scheme_name(self) -> str:
+        """``ViViT-1`` to ``ViViT-4``; ``ViViT-2 mean`` without a temporal encoder."""
+        mean = self.variant == 2 and self.temporal == "mean"
+        return f"ViViT-{self.variant}" + (" mean" if mean else "")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from lit_video.attention import MixingPlan
 from lit_video.attention.mixing import Scope, Summary, Target
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.positions import PositionKind, Resizing
-from lit_video.network.pretrained.image_vit import load_image_vit, read_weights
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, SizeName, ViTSize
 from lit_video.network.xvit import LayerChoice, aggregation, xvit
@@ -99,9 +97,9 @@ class XViT(VideoClassifier):
         )
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.image_weights = image_weights
+        self.exact = exact
 
-    def setup(self, stage: str) -> None:
-        """Start training from image weights, where given."""
-        if stage == "fit" and self.image_weights:
-            load_image_vit(self.network, read_weights(Path(self.image_weights)))
-        super().setup(stage)
+    @property
+    def scheme_name(self) -> str:
+        """``X-ViT``, ``X-ViT exact``."""
+        return "X-ViT exact" if self.exact else "X-ViT"

@@ -30,7 +30,6 @@ from lit_video.training.callbacks.progress import progress_callback
 from lit_video.training.cli import CheckCLI, VideoCLI, refuse_ignored, user_errors
 from lit_video.training.request import Request
 from lit_video.training.run_folder import disk_errors, locked, same_settings, usable_checkpoint, writable
-from lit_video.training.scheme_names import scheme_name
 from lit_video.training.wandb_logger import RowLogger, TrackRow
 from lit_video.utils.environment import commit, device_name, versions
 from lit_video.utils.files import write_atomically
@@ -53,8 +52,7 @@ class RunCLI(VideoCLI):
         """The configured trainer, completed by what every run has; a logger of the user's own replaces ours."""
         params, macs = count(self.model, self.datamodule.frames, self.datamodule.image_size)
         views = self.datamodule.test_clips * self.datamodule.test_crops
-        scheme = scheme_name(self.resolved()["model"])
-        self.facts |= {"scheme": scheme, "params": params, "gmacs": macs / 1e9, "views": views}
+        self.facts |= {"scheme": self.model.scheme_name, "params": params, "gmacs": macs / 1e9, "views": views}
         settings = self.config_init.trainer
         checkpoint = ModelCheckpoint(
             dirpath=self.run_dir,

@@ -13,7 +13,6 @@ from lightning.pytorch.loggers import WandbLogger
 from lit_video.datamodules.digest import data_digest
 from lit_video.tables.flat_settings import flat_settings
 from lit_video.tables.table import Row
-from lit_video.training.scheme_names import scheme_name
 from lit_video.training.wandb_media import wandb_media
 from lit_video.utils.wandb_login import offline
 from lit_video.video.seeding import digest
@@ -26,8 +25,8 @@ class RowLogger(WandbLogger):
 
     Args:
         run_dir: folder of the run; W&B writes to ``run_dir/wandb``.
-        facts: flat facts of the run (table, row, seed, commit, params, ...), which dashboards group and filter by.
-        config: the resolved configuration; its plain settings become flat keys too, and ``scheme`` the model's name.
+        facts: flat facts of the run (table, row, seed, scheme, params, ...), which dashboards group and filter by.
+        config: the resolved configuration; its plain settings become flat keys too.
         row: the table's row, whose paper numbers go to the summary.
     """
 
@@ -37,8 +36,7 @@ class RowLogger(WandbLogger):
         os.environ.setdefault("WANDB_DATA_DIR", str(run_dir / "wandb"))
         if not _has_cache():
             os.environ.setdefault("WANDB_CACHE_DIR", str(run_dir / "wandb"))
-        # a setting called views is not their number
-        self.facts = flat_settings(config) | facts | {"scheme": scheme_name(config["model"])}
+        self.facts = flat_settings(config) | facts  # a setting called views is not their number
         name = f"{facts['table']}-{facts['scale']}-{facts['row']}-seed{facts['seed']}"
         super().__init__(
             name=str(facts["row"]),

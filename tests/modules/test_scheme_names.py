@@ -1,0 +1,51 @@
+"""What models are called when schemes are compared: by family, and what makes another attention of it."""
+
+import pytest
+import torch
+from torch import nn
+
+from lit_video.modules import ConvNet, Perceiver, TimeSformer, VideoClassifier, ViViT, XViT
+from lit_video.network.convnets import Architecture
+from lit_video.network.vit import ViTSize
+
+
+class Mamba(VideoClassifier):
+    def __init__(self, num_classes, **kwargs):
+        super().__init__(nn.Linear(1, num_classes))
+
+
+def named(family, **options):
+    if family is not ConvNet:
+        options = dict(size=ViTSize(16, 2, 2), frames=4, image_size=32) | options
+    with torch.device("meta"):
+        return family(num_classes=2, **options).scheme_name
+
+
+@pytest.mark.parametrize(
+    ("family", "options", "name"),
+    [
+        (XViT, {"window": 1, "exact": False}, "X-ViT"),
+        (XViT, {"window": 2, "exact": True}, "X-ViT exact"),
+        (XViT, {}, "X-ViT"),
+        (TimeSformer, {"attention": "local_global"}, "TimeSformer local-global"),
+        (TimeSformer, {}, "TimeSformer divided"),
+        (ViViT, {"variant": 2, "temporal": "encoder"}, "ViViT-2"),
+        (ViViT, {"variant": 2, "temporal": "mean"}, "ViViT-2 mean"),
+        (ViViT, {"variant": 3, "temporal": "mean"}, "ViViT-3"),  # which has no temporal encoder to leave out
+        (ViViT, {}, "ViViT-1"),
+        (ConvNet, {"architecture": "slowfast"}, "SlowFast"),
+        (ConvNet, {"architecture": "r2plus1d", "depth": 50}, "R(2+1)D"),
+        (ConvNet, {}, "I3D"),
+        (Perceiver, {}, "Perceiver"),
+        (Mamba, {}, "Mamba"),
+    ],
+)
+def test_a_scheme_is_called_by_family_and_attention(family, options, name):
+    assert named(family, **options) == name
+
+
+def test_every_architecture_of_convolutions_has_a_name_of_its_own():
+    depths = {"slowfast_50_50": 101}
+    names = {named(ConvNet, architecture=a, depth=depths.get(a, 50)) for a in Architecture.__args__}
+    assert len(names) == len(Architecture.__args__)
+    assert not names & set(Architecture.__args__)
