@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from lit_video.attention import MixingPlan
 from lit_video.errors import UserError
+from lit_video.network.patches import ClipSize
 from lit_video.network.perceiver import perceiver
 from lit_video.network.pretrained.hugging_face import export_hf_timesformer, export_hf_vivit
 from lit_video.network.timesformer import timesformer
@@ -63,19 +64,21 @@ class _Peer(nn.Module):
 
 def schemes(size: ViTSize, clip: Clip) -> dict[str, Callable[[], BenchmarkModel]]:
     """Builders of our models, by name; ViViT's take tubelets of two frames, so that all have the same tokens."""
-    image, patch, t = (clip.image_size, clip.image_size), 16, clip.frames
+    t = clip.frames
+    frames = ClipSize((clip.image_size, clip.image_size), frames=t)
+    tubelets = replace(frames, frames=2 * t, tubelet=2)
 
     def add(name: str, network: Callable[[], VideoTransformer], against: str, frames: int = t) -> None:
         builders[name] = lambda: BenchmarkModel(name, network(), frames, against)
 
     def ts(attention: str) -> Callable[[], VideoTransformer]:
-        return lambda: timesformer(size, CLASSES, image, patch, t, attention)
+        return lambda: timesformer(size, CLASSES, frames, attention)
 
     def vv(variant: int) -> Callable[[], VideoTransformer]:
-        return lambda: vivit(size, CLASSES, image, patch, 2 * t, variant)
+        return lambda: vivit(size, CLASSES, tubelets, variant)
 
     def xv(plan: MixingPlan, exact: bool = False) -> Callable[[], VideoTransformer]:
-        return lambda: xvit(size, CLASSES, image, patch, t, plan, exact=exact)
+        return lambda: xvit(size, CLASSES, frames, plan, exact=exact)
 
     builders: dict[str, Callable[[], BenchmarkModel]] = {}
     add("spatial-only", xv(MixingPlan(window=0)), "")
@@ -90,7 +93,7 @@ def schemes(size: ViTSize, clip: Clip) -> dict[str, Callable[[], BenchmarkModel]
     add("T+W+H", ts("axial"), "T+S")
     for variant, against in ((1, "HF ViViT-1"), (2, "ViViT-1"), (3, "ViViT-1"), (4, "ViViT-1")):
         add(f"ViViT-{variant}", vv(variant), against, 2 * t)
-    add("Perceiver", lambda: perceiver(size, CLASSES, image, patch, t), "ST")
+    add("Perceiver", lambda: perceiver(size, CLASSES, frames), "ST")
     return builders
 
 

@@ -30,9 +30,6 @@ CHECKPOINT_KEY = "lit_video"
 class VideoClassifier(LightningModule):
     """Base of all model families: loss, steps, optimizer, clip and video accuracy.
 
-    A family's constructor may be long: the papers' knobs are flat names in YAML there, as a data set's are in its data
-    module's; and nowhere else, below they are grouped in dataclasses.
-
     Logs ``train/loss``, ``train/clip_top1``; ``val/loss``, ``val/clip_top1`` and ``val/clip_top5`` (the centre view);
     ``test/video_top1``, ``test/video_top5`` (all views of a video averaged, every video once) and ``test/videos``.
     Accuracies are in percent.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lit_video.modules.classifier import VideoClassifier
+from lit_video.network.patches import ClipSize
 from lit_video.network.perceiver import perceiver
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, SizeName, ViTSize
@@ -50,10 +51,7 @@ class Perceiver(VideoClassifier):
         network = perceiver(
             size if isinstance(size, ViTSize) else SIZES[size],
             outputs(num_classes),
-            (image_size, image_size),
-            patch,
-            frames,
-            tubelet,
+            ClipSize((image_size, image_size), patch, frames, tubelet),
             latents,
             reads,
             dropout,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from lit_video.modules.classifier import VideoClassifier
-from lit_video.network.positions import PositionKind
+from lit_video.network.patches import ClipSize
+from lit_video.network.positions import PositionKind, Positions
 from lit_video.network.timesformer import timesformer
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, SizeName, ViTSize
@@ -56,14 +57,11 @@ class TimeSformer(VideoClassifier):
         network = timesformer(
             size if isinstance(size, ViTSize) else SIZES[size],
             outputs(num_classes),
-            (image_size, image_size),
-            patch,
-            frames,
+            ClipSize((image_size, image_size), patch, frames),
             attention,
-            positions,
-            dropout=dropout,
-            drop_path=drop_path,
-            position_std=position_std,
+            Positions(positions, position_std),
+            dropout,
+            drop_path,
         )
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.image_weights = image_weights

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from lit_video.attention.factorised import Order
 from lit_video.modules.classifier import VideoClassifier
+from lit_video.network.patches import ClipSize
 from lit_video.network.pretrained.image_vit import TubeletInit
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, SizeName, ViTSize
@@ -65,12 +66,8 @@ class ViViT(VideoClassifier):
         network = vivit(
             size if isinstance(size, ViTSize) else SIZES[size],
             outputs(num_classes),
-            (image_size, image_size),
-            patch,
-            frames,
+            ClipSize((image_size, image_size), patch, frames, tubelet, sampled_frames),
             variant,
-            tubelet,
-            sampled_frames,
             pool,
             order,
             temporal,

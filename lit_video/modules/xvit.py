@@ -7,7 +7,8 @@ from typing import Any
 from lit_video.attention import MixingPlan
 from lit_video.attention.mixing import Scope, Summary, Target
 from lit_video.modules.classifier import VideoClassifier
-from lit_video.network.positions import PositionKind, Resizing
+from lit_video.network.patches import ClipSize
+from lit_video.network.positions import PositionKind, Positions, Resizing
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, SizeName, ViTSize
 from lit_video.network.xvit import LayerChoice, aggregation, xvit
@@ -83,17 +84,13 @@ class XViT(VideoClassifier):
         network = xvit(
             size,
             classes,
-            (image_size, image_size),
-            patch,
-            frames=segments or frames,
+            ClipSize((image_size, image_size), patch, segments or frames),
             plan=MixingPlan(window, boundary, ratio, tuple(mixed), scope, summary, segments),
             layers=layers,
             exact=exact,
             aggregate=aggregation(size, classes, ta_layers, dropout=dropout),
-            positions=positions,
-            resizing=Resizing(time="repeat" if segments else "linear"),
+            positions=Positions(positions, position_std, Resizing(time="repeat" if segments else "linear")),
             drop_path=drop_path,
-            position_std=position_std,
         )
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.image_weights = image_weights

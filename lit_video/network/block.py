@@ -20,24 +20,20 @@ class MLP(nn.Module):
         width: channels of a token.
         ratio: hidden channels over ``width``.
         eps: epsilon of the layer norm.
-        dropout: after each linear layer.
         gelu: approximation of the GELU: ``none`` (timm, TimeSformer, X-ViT) or ``tanh`` (ViViT's release).
     """
 
-    def __init__(
-        self, width: int, ratio: float = 4.0, eps: float = 1e-6, dropout: float = 0.0, gelu: Gelu = "none"
-    ) -> None:
+    def __init__(self, width: int, ratio: float = 4.0, eps: float = 1e-6, gelu: Gelu = "none") -> None:
         super().__init__()
         hidden = round(width * ratio)
         self.norm = nn.LayerNorm(width, eps=eps)
         self.fc1 = nn.Linear(width, hidden)
         self.act = nn.GELU(approximate=gelu)
         self.fc2 = nn.Linear(hidden, width)
-        self.drop = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """The branch without its residual."""
-        return self.drop(self.fc2(self.drop(self.act(self.fc1(self.norm(x))))))
+        return self.fc2(self.act(self.fc1(self.norm(x))))
 
 
 class Block(nn.Module):

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from lit_video.attention import Grid
 from lit_video.network.patches import Patches
-from lit_video.network.positions import PositionKind, Resizing, resize_joint, resize_space, resize_time
+from lit_video.network.positions import Positions, Resizing, resize_joint, resize_space, resize_time
 
 
 class Embedding(nn.Module):
@@ -16,15 +16,10 @@ class Embedding(nn.Module):
 
     Args:
         patches: projection of the pixels.
-        frames: frames of the clips that the positions are laid out for; others are served by ``resizing``.
+        frames: frames of the clips that the positions are laid out for; others get them resized.
         image_size: (height, width) in pixels, likewise.
-        positions: ``none``, ``space`` or ``space-time``. Spatial positions have a slot for the class token.
-        resizing: how positions serve other clips.
-        dropout: probability of dropping a token's channel.
+        positions: which; ``None`` for the defaults.
         cls: whether there is a class token.
-        position_std: spread of the initial positions in space and time. ``None``: 0.02 in space and zeros in time, so
-            that training starts from an image model; from scratch, on little data, such small positions are hardly
-            learned.
 
     Raises:
         ValueError: the image does not divide into patches, or the clip into tubelets.
@@ -35,31 +30,26 @@ class Embedding(nn.Module):
         patches: Patches,
         frames: int,
         image_size: tuple[int, int],
-        positions: PositionKind = "space-time",
-        resizing: Resizing | None = None,
-        dropout: float = 0.0,
+        positions: Positions | None = None,
         cls: bool = True,
-        position_std: float | None = None,
     ) -> None:
         super().__init__()
-        if positions not in ("none", "space", "space-time"):
-            raise ValueError(f"positions is {positions!r}, expected none, space or space-time")
+        positions = positions or Positions()
         self.patches = patches
         self.grid = Grid(*patches.grid(frames, *image_size))
-        self.resizing = resizing or Resizing()
-        self.drop = nn.Dropout(dropout)
+        self.resizing = positions.resizing
         self.cls_token: nn.Parameter | None = None
         self.pos_embed: nn.Parameter | None = None
         self.temp_embed: nn.Parameter | None = None
         if cls:
             self.cls_token = nn.Parameter(torch.zeros(1, 1, self.width))
             nn.init.trunc_normal_(self.cls_token, std=0.02)
-        if positions != "none":
+        if positions.kind != "none":
             self.pos_embed = nn.Parameter(torch.zeros(1, self.slots + self.grid.h * self.grid.w, self.width))
-            nn.init.trunc_normal_(self.pos_embed, std=position_std or 0.02)
-        if positions == "space-time":
+            nn.init.trunc_normal_(self.pos_embed, std=positions.std or 0.02)
+        if positions.kind == "space-time":
             self.temp_embed = nn.Parameter(torch.zeros(1, self.grid.t, self.width))
-            nn.init.normal_(self.temp_embed, std=position_std or 0.0)
+            nn.init.normal_(self.temp_embed, std=positions.std or 0.0)
 
     @property
     def width(self) -> int:
@@ -90,7 +80,7 @@ class Embedding(nn.Module):
             cls, cells = self.pos_embed[:, : self.slots], self.pos_embed[:, self.slots :]
             cells = resize_space(cells, self.grid[1:], grid[1:], self.resizing.space)
             x = x + torch.cat((cls, cells), dim=1)
-        return rearrange(self.drop(x), "(b t) m d -> b t m d", t=grid.t), grid
+        return rearrange(x, "(b t) m d -> b t m d", t=grid.t), grid
 
     def time(self, t: int) -> Tensor | float:
         """Temporal positions ``(1, t, 1, d)``; zero without."""
@@ -106,8 +96,7 @@ class FrameEmbedding(Embedding):
 
     Shape: ``(b, 3, t, height, width) -> (b, t * (1 + h * w), d)`` and the grid ``(t, h, w)``.
     Source: X-ViT, arXiv:2106.05968, Eq. 1-2; the class token gets the temporal position too, as in the released code.
-    Dropout sits between the two positions (released code). Without temporal positions: TimeSformer's space attention
-    and ViViT's spatial encoder.
+    Without temporal positions: TimeSformer's space attention and ViViT's spatial encoder.
     """
 
     def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:
@@ -122,16 +111,15 @@ class ClipEmbedding(Embedding):
     z_{t,s} = E x_{t,s} + p_s + p_t,   z_cls + p_cls
 
     Shape: ``(b, 3, t, height, width) -> (b, 1 + t * h * w, d)`` and the grid ``(t, h, w)``.
-    Source: TimeSformer, arXiv:2102.05095, section 3; the class token has a spatial and no temporal position, and
-    dropout comes after each of the two, as in the released code.
+    Source: TimeSformer, arXiv:2102.05095, section 3; the class token has a spatial and no temporal position, as in
+    the released code.
     """
 
     def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:
         """Embed a normalised clip."""
         x, grid = self.frames(clip)
         cls, z = x[:, 0, : self.slots], x[:, :, self.slots :]
-        z = z if self.temp_embed is None else self.drop(z + self.time(grid.t))
-        return torch.cat((cls, rearrange(z, "b t s d -> b (t s) d")), dim=1), grid
+        return torch.cat((cls, rearrange(z + self.time(grid.t), "b t s d -> b (t s) d")), dim=1), grid
 
 
 class JointEmbedding(Embedding):
@@ -140,43 +128,35 @@ class JointEmbedding(Embedding):
     z_{t,s} = E x_{t,s} + p_{t,s},   z_cls + p_cls
 
     Shape: ``(b, 3, t * tubelet, height, width) -> (b, [1 +] t * h * w, d)`` and the grid ``(t, h, w)``.
-    Source: ViViT, arXiv:2103.15691, Eq. 1.
-
-    Args:
-        cls: whether there is a class token (it starts at zero).
-        positions: whether there are positions.
-        **kwargs: see :class:`Embedding`.
+    Source: ViViT, arXiv:2103.15691, Eq. 1; the class token starts at zero.
     """
+
+    pos_embed: nn.Parameter
 
     def __init__(
         self,
         patches: Patches,
         frames: int,
         image_size: tuple[int, int],
-        cls: bool = True,
-        positions: bool = True,
         resizing: Resizing | None = None,
-        dropout: float = 0.0,
+        cls: bool = True,
     ) -> None:
-        super().__init__(patches, frames, image_size, "none", resizing, dropout, cls)
+        super().__init__(patches, frames, image_size, Positions("none", resizing=resizing or Resizing()), cls)
         if self.cls_token is not None:
             nn.init.zeros_(self.cls_token)
-        if positions:
-            t, h, w = self.grid
-            self.pos_embed = nn.Parameter(torch.zeros(1, self.slots + t * h * w, self.width))
-            nn.init.normal_(self.pos_embed, std=0.02)
+        t, h, w = self.grid
+        self.pos_embed = nn.Parameter(torch.zeros(1, self.slots + t * h * w, self.width))
+        nn.init.normal_(self.pos_embed, std=0.02)
 
     def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:
         """Embed a normalised clip."""
         x = self.patches(clip)
         grid = Grid(*x.shape[1:4])
         x = self.lead(rearrange(x, "b t h w d -> b (t h w) d"))
-        if self.pos_embed is not None:
-            x = x + self._positions(self.pos_embed, grid)
-        return self.drop(x), grid
+        return x + self._positions(grid), grid
 
-    def _positions(self, table: Tensor, grid: Grid) -> Tensor:
+    def _positions(self, grid: Grid) -> Tensor:
         if grid == self.grid:
-            return table
-        cls, cells = table[:, : self.slots], table[:, self.slots :]
+            return self.pos_embed
+        cls, cells = self.pos_embed[:, : self.slots], self.pos_embed[:, self.slots :]
         return torch.cat((cls, resize_joint(cells, self.grid, grid, self.resizing)), dim=1)

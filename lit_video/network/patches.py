@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from einops import rearrange
 from torch import Tensor, nn
 
 from lit_video.utils.spacing import uniform_frames
+
+
+@dataclass(frozen=True)
+class ClipSize:
+    """The clip that a network is laid out for, and what a token of it is.
+
+    Args:
+        image_size: (height, width) in pixels.
+        patch: side of a tubelet in pixels.
+        frames: frames of the clip.
+        tubelet: frames of a tubelet.
+        sampled_frames: uniform frame sampling: tubelets are made of this many of the clip's frames
+            (:func:`uniform_frames`); ``None`` for all.
+    """
+
+    image_size: tuple[int, int] = (224, 224)
+    patch: int = 16
+    frames: int = 8
+    tubelet: int = 1
+    sampled_frames: int | None = None
+
+    def patches(self, width: int) -> Patches:
+        """Its projection to tokens of ``width`` channels."""
+        return Patches(width, self.patch, self.tubelet, self.sampled_frames)
 
 
 class Patches(nn.Module):
@@ -18,10 +44,7 @@ class Patches(nn.Module):
 
     Args:
         width: channels of a token.
-        patch: side of a patch in pixels.
-        tubelet: frames of a tubelet.
-        sampled_frames: uniform frame sampling: tubelets are made of this many of the clip's frames
-            (:func:`uniform_frames`); ``None`` for all.
+        patch, tubelet, sampled_frames: see :class:`ClipSize`.
 
     Raises:
         ValueError: the clip does not divide into tubelets.

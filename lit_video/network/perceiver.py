@@ -9,7 +9,7 @@ from lit_video.attention import Bottleneck, Grid, Joint
 from lit_video.network.aggregation import LinearHead
 from lit_video.network.block import MLP
 from lit_video.network.embedding import JointEmbedding
-from lit_video.network.patches import Patches
+from lit_video.network.patches import ClipSize
 from lit_video.network.readout import mean_token
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import ViTSize, encoder, init_backbone
@@ -52,10 +52,7 @@ class Latents(nn.Module):
 def perceiver(
     size: ViTSize,
     classes: int,
-    image_size: tuple[int, int] = (224, 224),
-    patch: int = 16,
-    frames: int = 8,
-    tubelet: int = 1,
+    clip: ClipSize,
     latents: int = 256,
     reads: int = 1,
     dropout: float = 0.0,
@@ -66,15 +63,12 @@ def perceiver(
     Args:
         size: width, depth (layers among the latents) and heads.
         classes: number of classes.
-        image_size: (height, width) in pixels.
-        patch: side of a patch in pixels.
-        frames: frames of a clip.
-        tubelet: frames of a tubelet.
+        clip: what the network is laid out for.
         latents: number of latents.
         reads: how often the latents read the tokens.
         dropout: before the classifier.
         drop_path: stochastic depth of the last layer.
     """
-    embed = JointEmbedding(Patches(size.width, patch, tubelet), frames, image_size, cls=False)
+    embed = JointEmbedding(clip.patches(size.width), clip.frames, clip.image_size, cls=False)
     blocks = [Latents(size, latents, reads, drop_path)]
     return VideoTransformer(embed, blocks, mean_token, LinearHead(size.width, classes, dropout))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 import torch.nn.functional as F
 from einops import rearrange, repeat
@@ -26,6 +26,29 @@ class Resizing:
 
     space: Literal["bicubic", "nearest"] = "bicubic"
     time: Literal["linear", "nearest", "repeat"] = "linear"
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Which learned positions a network adds to its tokens.
+
+    Args:
+        kind: ``none``, ``space`` or ``space-time``. Spatial positions have a slot for the class token.
+        std: spread of the initial positions in space and time. ``None``: 0.02 in space and zeros in time, so that
+            training starts from an image model; from scratch, on little data, such small positions are hardly found.
+        resizing: how they serve clips of another size or length.
+
+    Raises:
+        ValueError: an unknown kind.
+    """
+
+    kind: PositionKind = "space-time"
+    std: float | None = None
+    resizing: Resizing = field(default_factory=Resizing)
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(PositionKind):
+            raise ValueError(f"positions is {self.kind!r}, expected none, space or space-time")
 
 
 def resize_space(table: Tensor, source: tuple[int, int], target: tuple[int, int], mode: str = "bicubic") -> Tensor:

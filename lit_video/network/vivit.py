@@ -11,7 +11,8 @@ from lit_video.attention import Factorised, FactorisedHeads, Joint, Scheme, Spac
 from lit_video.attention.factorised import Order
 from lit_video.network.aggregation import LinearHead, TemporalEncoder, TemporalMean
 from lit_video.network.embedding import FrameEmbedding, JointEmbedding
-from lit_video.network.patches import Patches
+from lit_video.network.patches import ClipSize
+from lit_video.network.positions import Positions
 from lit_video.network.readout import clip_token, frame_means, frame_tokens, mean_token
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import ViTSize, encoder
@@ -25,12 +26,8 @@ Temporal = Literal["encoder", "mean"]
 def vivit(
     size: ViTSize,
     classes: int,
-    image_size: tuple[int, int] = (224, 224),
-    patch: int = 16,
-    frames: int = 32,
+    clip: ClipSize,
     variant: int = 1,
-    tubelet: int = 2,
-    sampled_frames: int | None = None,
     pool: Pool | None = None,
     order: Order = "space_time",
     temporal: Temporal = "encoder",
@@ -43,12 +40,8 @@ def vivit(
     Args:
         size: width, depth and heads.
         classes: number of classes.
-        image_size: (height, width) in pixels.
-        patch: side of a tubelet in pixels.
-        frames: frames of a clip.
+        clip: what the network is laid out for, and its tubelets.
         variant: 1 joint, 2 factorised encoder, 3 factorised self-attention, 4 factorised dot-product attention.
-        tubelet: frames of a tubelet.
-        sampled_frames: uniform frame sampling: use this many frames of the clip only.
         pool: ``token`` reads a class token, ``mean`` averages tokens; ``None`` for ``token`` in models 1 and 2, and
             ``mean`` in 3 and 4, which have no class token.
         order: which comes first in model 3.
@@ -68,7 +61,7 @@ def vivit(
     if pool == "token" and variant in (3, 4):
         raise ValueError(f"pool is token, but variant {variant} has no class token")
     cls = pool == "token"
-    patches = Patches(size.width, patch, tubelet, sampled_frames)
+    patches = clip.patches(size.width)
 
     def scheme(i: int) -> Scheme:
         if variant == 3:
@@ -78,9 +71,9 @@ def vivit(
     blocks = encoder(size, scheme, drop_path, gelu="tanh")
     if variant != 2:
         head = LinearHead(size.width, classes, dropout)
-        joint = JointEmbedding(patches, frames, image_size, cls)
+        joint = JointEmbedding(patches, clip.frames, clip.image_size, cls=cls)
         return VideoTransformer(joint, blocks, clip_token if cls else mean_token, head)
-    embed = FrameEmbedding(patches, frames, image_size, "space", cls=cls)
+    embed = FrameEmbedding(patches, clip.frames, clip.image_size, Positions("space"), cls)
     aggregate: nn.Module = TemporalMean(size.width, classes, dropout)
     if temporal == "encoder":
         deep = replace(size, depth=temporal_depth)

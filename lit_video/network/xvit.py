@@ -10,8 +10,8 @@ from torch import nn
 from lit_video.attention import LocalWindow, Mixing, MixingPlan, Scheme, Space
 from lit_video.network.aggregation import TemporalAttention, TemporalMean
 from lit_video.network.embedding import FrameEmbedding
-from lit_video.network.patches import Patches
-from lit_video.network.positions import PositionKind, Resizing
+from lit_video.network.patches import ClipSize
+from lit_video.network.positions import Positions
 from lit_video.network.readout import frame_tokens
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import ViTSize, encoder
@@ -44,34 +44,26 @@ def chosen_layers(choice: LayerChoice | Sequence[int], depth: int) -> frozenset[
 def xvit(
     size: ViTSize,
     classes: int,
-    image_size: tuple[int, int] = (224, 224),
-    patch: int = 16,
-    frames: int = 8,
+    clip: ClipSize,
     plan: MixingPlan | None = None,
     layers: LayerChoice | Sequence[int] = "all",
     exact: bool = False,
     aggregate: nn.Module | None = None,
-    positions: PositionKind = "space-time",
-    resizing: Resizing | None = None,
+    positions: Positions | None = None,
     drop_path: float = 0.0,
-    position_std: float | None = None,
 ) -> VideoTransformer:
     """Build an X-ViT.
 
     Args:
         size: width, depth and heads.
         classes: number of classes.
-        image_size: (height, width) in pixels.
-        patch: side of a patch in pixels.
-        frames: length of the temporal positions.
+        clip: what the network is laid out for; its frames are the length of the temporal positions.
         plan: what moves between frames; ``None`` for the paper's best setting.
         layers: the layers that mix; the others are spatial-only.
         exact: attend the window exactly (Eq. 7) instead of mixing; only the plan's ``window`` counts then.
         aggregate: maps frame tokens ``(b, t, d)`` to logits; ``None`` for one layer of temporal attention.
-        positions: ``none``, ``space`` or ``space-time``.
-        resizing: how positions serve clips of another size or length.
+        positions: which; ``None`` for the defaults.
         drop_path: stochastic depth of the last layer, rising linearly from 0 in the first.
-        position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time.
     """
     plan = plan or MixingPlan()
     mixing = chosen_layers(layers, size.depth)
@@ -81,24 +73,15 @@ def xvit(
             return Space(size.width, size.heads)
         return LocalWindow(size.width, size.heads, plan.window) if exact else Mixing(size.width, size.heads, plan)
 
-    embed = FrameEmbedding(
-        Patches(size.width, patch),
-        frames=frames,
-        image_size=image_size,
-        positions=positions,
-        resizing=resizing,
-        position_std=position_std,
-    )
-    aggregate = aggregate or TemporalAttention(size.width, classes, depth=1, heads=size.heads)
+    embed = FrameEmbedding(clip.patches(size.width), clip.frames, clip.image_size, positions)
+    aggregate = aggregate or aggregation(size, classes, ta_layers=1)
     return VideoTransformer(embed, encoder(size, scheme, drop_path), frame_tokens, aggregate)
 
 
-def aggregation(
-    size: ViTSize, classes: int, ta_layers: int, ta_heads: int | None = None, dropout: float = 0.5
-) -> nn.Module:
+def aggregation(size: ViTSize, classes: int, ta_layers: int, dropout: float = 0.5) -> nn.Module:
     """X-ViT's Table 2b: 0 TA layers is temporal averaging, more is a temporal transformer of that depth."""
     if ta_layers < 0:
         raise ValueError(f"ta_layers is {ta_layers}, expected 0, 1, 2, ...")
     if ta_layers == 0:
         return TemporalMean(size.width, classes, dropout)
-    return TemporalAttention(size.width, classes, ta_layers, ta_heads or size.heads, dropout=dropout)
+    return TemporalAttention(size.width, classes, ta_layers, size.heads, dropout=dropout)

@@ -13,7 +13,8 @@ from timm.models.vision_transformer import VisionTransformer
 
 from lit_video.attention import MixingPlan
 from lit_video.errors import UserError
-from lit_video.network.positions import resize_space
+from lit_video.network.patches import ClipSize
+from lit_video.network.positions import Positions, resize_space
 from lit_video.network.pretrained.image_vit import load_image_vit, read_weights
 from lit_video.network.vit import ViTSize
 from lit_video.network.xvit import xvit
@@ -33,7 +34,7 @@ def video_vit(width=32, depth=2, image_size=(32, 32), frames=1, **changes):
     torch.manual_seed(1)
     size = ViTSize(width, depth, 4)
     options = dict(plan=MixingPlan(window=0)) | changes
-    return xvit(size, 5, image_size, patch=8, frames=frames, **options).eval()
+    return xvit(size, 5, ClipSize(image_size, 8, frames), **options).eval()
 
 
 @pytest.mark.parametrize("frames", [1, 3])
@@ -125,7 +126,7 @@ def test_the_same_image_size_takes_the_positions_as_they_are():
 
 
 def test_a_network_without_positions_drops_them():
-    network = video_vit(positions="none")
+    network = video_vit(positions=Positions("none"))
     load_image_vit(network, image_vit().state_dict())
     assert network.embed.pos_embed is None
 

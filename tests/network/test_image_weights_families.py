@@ -6,6 +6,7 @@ from einops import rearrange, repeat
 from timm.models.vision_transformer import VisionTransformer
 
 from lit_video.attention import MixingPlan
+from lit_video.network.patches import ClipSize
 from lit_video.network.pretrained.image_vit import inflate, load_image_vit
 from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize
@@ -13,6 +14,7 @@ from lit_video.network.vivit import vivit
 from lit_video.network.xvit import xvit
 
 SIZE, FRAMES = ViTSize(32, 2, 4), 4
+CLIP = ClipSize((32, 32), 8, FRAMES)
 
 
 def image_vit():
@@ -35,14 +37,14 @@ def family(name):
     torch.manual_seed(1)
     kind, _, option = name.partition("_")
     if kind == "timesformer":
-        return timesformer(SIZE, 5, (32, 32), 8, FRAMES, option).double().eval()
+        return timesformer(SIZE, 5, CLIP, option).double().eval()
     if kind == "vivit":
         temporal = "mean" if option.endswith("baseline") else "encoder"
         order = option[2:] if option[1:] and option[0] == "3" else "space_time"
-        network = vivit(SIZE, 5, (32, 32), 8, FRAMES, int(option[0]), 1, order=order, temporal=temporal)
+        network = vivit(SIZE, 5, CLIP, int(option[0]), order=order, temporal=temporal)
         return network.double().eval()
     plan = MixingPlan(window=0 if option == "spatial" else 1)
-    return xvit(SIZE, 5, (32, 32), 8, FRAMES, plan, exact=option == "exact").double().eval()
+    return xvit(SIZE, 5, CLIP, plan, exact=option == "exact").double().eval()
 
 
 def still(frames=FRAMES, count=2):
@@ -191,7 +193,7 @@ def test_tubelets_start_as_the_image_s_patches_of_their_central_frame_or_of_equa
     image = image_vit()
     clip = torch.randn(2, 3, 2 * k, 32, 32, dtype=torch.float64)
     for how in ("central", "average"):
-        network = vivit(SIZE, 5, (32, 32), 8, 2 * k, variant, k).double().eval()
+        network = vivit(SIZE, 5, ClipSize((32, 32), 8, 2 * k, k), variant).double().eval()
         load_image_vit(network, image.state_dict(), how)
         frames = clip[:, :, k // 2 :: k]
         seen = clip if how == "central" else frames.repeat_interleave(k, dim=2)

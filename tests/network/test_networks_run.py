@@ -9,6 +9,7 @@ from torch import nn
 
 from lit_video.attention import MixingPlan
 from lit_video.network.block import Block, checkpoint_blocks
+from lit_video.network.patches import ClipSize
 from lit_video.network.perceiver import perceiver
 from lit_video.network.timesformer import SCHEMES, timesformer
 from lit_video.network.vit import ViTSize
@@ -16,7 +17,6 @@ from lit_video.network.vivit import vivit
 from lit_video.network.xvit import aggregation, xvit
 
 SIZE, CLASSES, PATCH = ViTSize(16, 2, 2), 5, 4
-COMMON = dict(size=SIZE, classes=CLASSES, patch=PATCH)
 MEAN = dict(aggregate=aggregation(SIZE, CLASSES, 0))
 NETWORKS = {
     "xvit": (xvit, {}),
@@ -42,7 +42,10 @@ def build(name, frames=4, image_size=(8, 8), **changes):
     """Randomised, because what starts at zero hides what lies before it."""
     torch.manual_seed(0)
     builder, options = NETWORKS[name]
-    network = builder(**COMMON | copy.deepcopy(options) | changes, frames=frames, image_size=image_size)
+    options = dict(size=SIZE, classes=CLASSES) | copy.deepcopy(options) | changes
+    tubelet = options.pop("tubelet", 2 if builder is vivit else 1)
+    clip = ClipSize(image_size, PATCH, frames, tubelet, options.pop("sampled_frames", None))
+    network = builder(clip=clip, **options)
     for key, parameter in network.named_parameters():
         nn.init.normal_(parameter, mean=float("norm" in key and key.endswith("weight")), std=0.3)
     return network.eval()

@@ -8,7 +8,7 @@ import torch
 from lit_video.attention import Grid
 from lit_video.network.embedding import ClipEmbedding, FrameEmbedding, JointEmbedding
 from lit_video.network.patches import Patches
-from lit_video.network.positions import Resizing, resize_joint, resize_space, resize_time
+from lit_video.network.positions import Positions, Resizing, resize_joint, resize_space, resize_time
 
 PAIRS = [(1, 1), (1, 4), (2, 3), (4, 8), (8, 3), (5, 7), (6, 1)]
 
@@ -99,15 +99,15 @@ def test_a_table_over_space_and_time_is_resized_along_each(target, resizing, spa
 
 
 EMBEDDINGS = {
-    "frame": (FrameEmbedding, {}, 1),
-    "frame_without_cls": (FrameEmbedding, dict(cls=False, positions="space"), 1),
-    "clip": (ClipEmbedding, {}, 1),
-    "clip_space": (ClipEmbedding, dict(positions="space"), 1),
-    "joint": (JointEmbedding, {}, 2),
-    "joint_without_cls": (JointEmbedding, dict(cls=False), 2),
+    "frame": (FrameEmbedding, "space-time", True),
+    "frame_without_cls": (FrameEmbedding, "space", False),
+    "clip": (ClipEmbedding, "space-time", True),
+    "clip_space": (ClipEmbedding, "space", True),
+    "joint": (JointEmbedding, None, True),
+    "joint_without_cls": (JointEmbedding, None, False),
 }
 RULES = {
-    "bicubic_linear": (None, cubic, linear),
+    "bicubic_linear": (Resizing(), cubic, linear),
     "nearest": (Resizing("nearest", "nearest"), nearest, nearest),
 }
 
@@ -117,10 +117,12 @@ RULES = {
 @pytest.mark.parametrize("name", EMBEDDINGS)
 def test_every_embedding_adds_the_positions_of_the_clip_s_own_grid(name, target, rule):
     """Of clips of zeros: the bias, the class token and the positions are all there is."""
-    kind, options, tubelet = EMBEDDINGS[name]
+    kind, positions, cls = EMBEDDINGS[name]
+    tubelet = 2 if kind is JointEmbedding else 1
     resizing, space, time = RULES[rule]
     source = Grid(2, 2, 3)
-    embed = kind(Patches(5, 4, tubelet), 2 * tubelet, (8, 12), resizing=resizing, **options).double()
+    rule = Positions(positions, resizing=resizing) if positions else resizing
+    embed = kind(Patches(5, 4, tubelet), 2 * tubelet, (8, 12), rule, cls).double()
     for parameter in embed.parameters():
         torch.nn.init.normal_(parameter)
     slots, bias = embed.slots, embed.patches.proj.bias
@@ -148,17 +150,15 @@ def test_every_embedding_adds_the_positions_of_the_clip_s_own_grid(name, target,
 
 
 def test_no_positions_are_no_parameters_and_the_class_token_is_left():
-    for kind, options in ((FrameEmbedding, {}), (ClipEmbedding, {})):
-        embed = kind(Patches(5, 4), 2, (8, 12), "none", **options)
+    for kind in (FrameEmbedding, ClipEmbedding):
+        embed = kind(Patches(5, 4), 2, (8, 12), Positions("none"))
         assert {name for name, _ in embed.named_parameters()} == {
             "cls_token",
             "patches.proj.weight",
             "patches.proj.bias",
         }
-    embed = JointEmbedding(Patches(5, 4), 2, (8, 12), cls=False, positions=False)
-    assert {name for name, _ in embed.named_parameters()} == {"patches.proj.weight", "patches.proj.bias"}
 
 
 def test_unknown_positions_are_named():
     with pytest.raises(ValueError, match="positions is 'time', expected none, space or space-time"):
-        ClipEmbedding(Patches(5, 4), 2, (8, 12), "time")
+        Positions("time")

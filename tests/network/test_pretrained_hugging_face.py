@@ -12,6 +12,8 @@ from transformers import (
 )
 
 from lit_video.network import pretrained as reference
+from lit_video.network.patches import ClipSize
+from lit_video.network.positions import Positions
 from lit_video.network.pretrained.hugging_face import export_hf_timesformer, export_hf_vivit
 from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize
@@ -264,7 +266,7 @@ def test_vivit_positions_serve_other_clips():
 
 @pytest.mark.parametrize("attention", TYPES)
 def test_an_exported_timesformer_has_the_same_logits_in_transformers(attention):
-    network = randomised(timesformer(ViTSize(24, 2, 3, mlp_ratio=3.0), 5, (16, 16), 8, 3, attention))
+    network = randomised(timesformer(ViTSize(24, 2, 3, mlp_ratio=3.0), 5, ClipSize((16, 16), 8, 3), attention))
     weights = export_hf_timesformer(network)
     model = hf_timesformer(attention, SHAPES[1])
     model.load_state_dict(weights)
@@ -280,7 +282,7 @@ def test_an_exported_vivit_has_the_same_logits_in_transformers(shape):
     model = hf_vivit(**shape, hidden_act="gelu_pytorch_tanh")
     config, size = model.config, ViTSize(32, 2, 4, mlp_ratio=1.5)
     tubelet, patch, _ = config.tubelet_size
-    network = randomised(vivit(size, 5, tuple(config.image_size), patch, config.num_frames, tubelet=tubelet))
+    network = randomised(vivit(size, 5, ClipSize(tuple(config.image_size), patch, config.num_frames, tubelet)))
     weights = export_hf_vivit(network)
     assert all(value.is_contiguous() for value in weights.values())
     model.load_state_dict(weights)
@@ -291,26 +293,35 @@ def test_an_exported_vivit_has_the_same_logits_in_transformers(shape):
 
 @pytest.mark.parametrize("attention", ["local_global", "axial"])
 def test_an_attention_that_transformers_lacks_cannot_be_exported(attention):
-    network = timesformer(ViTSize(16, 1, 2), 5, (16, 16), 8, 2, attention)
+    network = timesformer(ViTSize(16, 1, 2), 5, ClipSize((16, 16), 8, 2), attention)
     with pytest.raises(ValueError, match=r"no place for blocks\.0\.scheme\.\w+_attn"):
         export_hf_timesformer(network)
 
 
 @pytest.mark.parametrize("variant", [2, 3])
 def test_a_vivit_that_transformers_lacks_cannot_be_exported(variant):
-    network = vivit(ViTSize(16, 1, 2), 5, (16, 16), 8, 4, variant)
+    network = vivit(ViTSize(16, 1, 2), 5, ClipSize((16, 16), 8, 4, 2), variant)
     with pytest.raises(ValueError, match=r"VivitForVideoClassification has no place for "):
         export_hf_vivit(network)
+
+
+FOUR_FRAMES = ClipSize((16, 16), 8, 4)
 
 
 @pytest.mark.parametrize(
     ("export", "network"),
     [
-        (export_hf_vivit, lambda size: vivit(size, 5, (16, 16), 8, 4, 1, pool="mean")),
-        (export_hf_vivit, lambda size: vivit(size, 5, (16, 16), 8, 4, 4)),
-        (export_hf_vivit, lambda size: vivit(size, 5, (16, 16), 8, 8, 1, sampled_frames=4)),
-        (export_hf_timesformer, lambda size: timesformer(size, 5, (16, 16), 8, 4, positions="space")),
-        (export_hf_timesformer, lambda size: timesformer(size, 5, (16, 16), 8, 4, positions="none")),
+        (export_hf_vivit, lambda size: vivit(size, 5, ClipSize((16, 16), 8, 4, 2), 1, pool="mean")),
+        (export_hf_vivit, lambda size: vivit(size, 5, ClipSize((16, 16), 8, 4, 2), 4)),
+        (export_hf_vivit, lambda size: vivit(size, 5, ClipSize((16, 16), 8, 8, 2, sampled_frames=4))),
+        (
+            export_hf_timesformer,
+            lambda size: timesformer(size, 5, FOUR_FRAMES, positions=Positions("space")),
+        ),
+        (
+            export_hf_timesformer,
+            lambda size: timesformer(size, 5, FOUR_FRAMES, positions=Positions("none")),
+        ),
     ],
     ids=["vivit_mean", "vivit_4", "vivit_uniform", "timesformer_space", "timesformer_none"],
 )

@@ -8,6 +8,7 @@ from torch import nn
 
 from lit_video.modules import TimeSformer, ViViT, XViT
 from lit_video.network import pretrained as reference
+from lit_video.network.patches import ClipSize
 from lit_video.network.pretrained.hugging_face import export_hf_timesformer, export_hf_vivit
 from lit_video.network.pretrained.loading import load_pretrained
 from lit_video.network.pretrained.mapping import new_name
@@ -121,7 +122,7 @@ def test_the_release_of_vivit_in_its_network(name):
     vector = torch.load(path, weights_only=True)
     expected = torch.load(SHARED / "scenic_vivit_logits_float64.pt", weights_only=True)[f"scenic_vivit_{name}"]
     clip = vector["input"].permute(0, 4, 1, 2, 3).double()
-    network = vivit(ViTSize(64, 2, 4), 10, (32, 48), 16, 8, int(name[1]), temporal_depth=1).eval()
+    network = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, 8, 2), int(name[1]), temporal_depth=1).eval()
     assert load_pretrained(network, vector["state_dict"]) == ""
     with torch.no_grad():
         torch.testing.assert_close(network(clip), expected, atol=1e-9, rtol=0)
@@ -133,7 +134,7 @@ def test_the_release_of_vivit_in_a_network_of_other_frames(name):
     if not path.is_file():
         pytest.skip(f"the vectors are not in this checkout: no {path.name} in ../shared/parity")
     weights, clip = double(torch.load(path, weights_only=True)["state_dict"]), torch.randn(2, 3, 6, 32, 48)
-    network = vivit(ViTSize(64, 2, 4), 10, (32, 48), 16, 6, int(name[1])).eval()
+    network = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, 6, 2), int(name[1])).eval()
     load_pretrained(network, weights)
     source = reference.load("scenic-vivit", weights, heads=4, image_size=(32, 48), model=int(name[1]))
     check_equal(network(clip), source(clip))
@@ -173,7 +174,7 @@ def test_positions_of_the_temporal_encoder_are_resized():
     if not path.is_file():
         pytest.skip(f"the vectors are not in this checkout: no {path.name} in ../shared/parity")
     weights, clip = double(torch.load(path, weights_only=True)["state_dict"]), torch.randn(2, 3, 6, 32, 48)
-    network = vivit(ViTSize(64, 2, 4), 10, (32, 48), 16, 6, 2, temporal_depth=1).eval()
+    network = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, 6, 2), 2, temporal_depth=1).eval()
     load_pretrained(network, weights)
     check_equal(network(clip), reference.load("scenic-vivit", weights, heads=4, image_size=(32, 48))(clip))
 

@@ -9,8 +9,8 @@ from lit_video.costs.count import count
 from lit_video.modules import XViT
 from lit_video.network.block import MLP, Block
 from lit_video.network.embedding import FrameEmbedding
-from lit_video.network.patches import Patches
-from lit_video.network.positions import Resizing
+from lit_video.network.patches import ClipSize, Patches
+from lit_video.network.positions import Positions, Resizing
 from lit_video.network.vit import ViTSize
 from lit_video.network.xvit import aggregation, chosen_layers, xvit
 
@@ -153,8 +153,8 @@ def test_dropout_is_that_of_the_frame_tokens_and_the_classifier(ta_layers, place
 
 
 def test_by_default_one_layer_of_temporal_attention_reads_the_frames_out():
-    network, one_layer = xvit(TINY, 5, (16, 16), patch=8), aggregation(TINY, 5, ta_layers=1)
-    assert network.aggregate.state_dict().keys() == one_layer.state_dict().keys()
+    network, asked = xvit(TINY, 5, ClipSize((16, 16), 8)), aggregation(TINY, 5, ta_layers=1)
+    assert network.aggregate.state_dict().keys() == asked.state_dict().keys()
     assert network.aggregate.layers[0].attn.heads == TINY.heads
 
 
@@ -272,7 +272,7 @@ FOUR_OF_TWO = {
 @pytest.mark.parametrize(("height", "width"), [(16, 32), (32, 16), (8, 24)])
 def test_rectangular_clips_are_embedded_patch_by_patch(height, width, rule):
     torch.manual_seed(0)
-    embed = FrameEmbedding(Patches(6, 8), 2, (height, width), resizing=Resizing(time=rule)).double()
+    embed = FrameEmbedding(Patches(6, 8), 2, (height, width), Positions(resizing=Resizing(time=rule))).double()
     clip = clips(2, 4, height, width)
     torch.nn.init.normal_(embed.temp_embed)
     tokens, grid = embed(clip)

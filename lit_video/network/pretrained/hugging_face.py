@@ -11,6 +11,7 @@ from torch import Tensor
 
 from lit_video.attention import Joint
 from lit_video.network.block import Block
+from lit_video.network.patches import ClipSize
 from lit_video.network.pretrained.mapping import (
     classes_of,
     fill,
@@ -113,8 +114,8 @@ def load_hf_vivit(
     tubelet, patch = stem.shape[2], stem.shape[-1]
     cells = take(renamed, "embed.pos_embed", 3).shape[1] - 1
     grid = stored_joint_grid(cells, image_size, patch, frames and frames // tubelet)
-    size, pixels = size_of(renamed, heads), (grid.h * patch, grid.w * patch)
-    return fill(vivit(size, classes_of(renamed), pixels, patch, grid.t * tubelet, variant=1, tubelet=tubelet), renamed)
+    clip = ClipSize((grid.h * patch, grid.w * patch), patch, grid.t * tubelet, tubelet)
+    return fill(vivit(size_of(renamed, heads), classes_of(renamed), clip), renamed)
 
 
 def export_hf_timesformer(network: VideoTransformer) -> dict[str, Tensor]:

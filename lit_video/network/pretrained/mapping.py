@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from lit_video.attention import Grid
+from lit_video.network.patches import ClipSize
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import ViTSize
 
@@ -112,6 +113,13 @@ def patch_of(renamed: Mapping[str, Tensor]) -> int:
 def classes_of(renamed: Mapping[str, Tensor], head: str = "aggregate.head") -> int:
     """Number of outputs of the classifier."""
     return take(renamed, f"{head}.weight", 2).shape[0]
+
+
+def frame_clip(renamed: Mapping[str, Tensor], image_size: tuple[int, int], frames: int) -> ClipSize:
+    """The clip that positions of frames, led by the class token's, are laid out for."""
+    patch = patch_of(renamed)
+    rows, columns = stored_grid(take(renamed, "embed.pos_embed", 3).shape[1] - 1, image_size, patch)
+    return ClipSize((rows * patch, columns * patch), patch, frames)
 
 
 def patch_grid(image_size: tuple[int, int], patch: int) -> tuple[int, int]:

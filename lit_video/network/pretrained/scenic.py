@@ -10,6 +10,7 @@ from torch import Tensor
 
 from lit_video.attention import Grid
 from lit_video.attention.factorised import Order
+from lit_video.network.patches import ClipSize
 from lit_video.network.pretrained.mapping import (
     classes_of,
     fill,
@@ -98,12 +99,8 @@ def load_scenic_vivit(
     network = vivit(
         size_of(renamed, heads),
         classes_of(renamed),
-        (grid.h * patch, grid.w * patch),
-        patch,
-        frames=grid.t * tubelet,
+        ClipSize((grid.h * patch, grid.w * patch), patch, grid.t * tubelet, tubelet, sampled_frames),
         variant=model,
-        tubelet=tubelet,
-        sampled_frames=sampled_frames,
         pool=pool or ("token" if cls else "mean"),
         order=order,
         temporal=temporal or ("encoder" if layers or model != 2 else "mean"),

@@ -6,15 +6,14 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from lit_video.network.positions import PositionKind, Resizing
+from lit_video.network.positions import Positions, Resizing
 from lit_video.network.pretrained.mapping import (
     TIMM,
     classes_of,
     fill,
-    patch_of,
+    frame_clip,
     rename,
     size_of,
-    stored_grid,
     take,
     without_prefix,
 )
@@ -52,23 +51,11 @@ def build(
     renamed: dict[str, Tensor], heads: int, image_size: tuple[int, int], attention: str | None
 ) -> VideoTransformer:
     """The network of a state dict that has our names already."""
-    size = size_of(renamed, heads)
-    patch = patch_of(renamed)
-    rows, columns = stored_grid(take(renamed, "embed.pos_embed", 3).shape[1] - 1, image_size, patch)
     attention = attention or _attention(renamed)
     frames = 1 if attention == "space" else take(renamed, "embed.temp_embed", 3).shape[1]
-    positions: PositionKind = "space" if attention == "space" else "space-time"
-    network = timesformer(
-        size,
-        classes_of(renamed),
-        (rows * patch, columns * patch),
-        patch,
-        frames=frames,
-        attention=attention,
-        positions=positions,
-        resizing=Resizing("nearest", "nearest"),
-    )
-    return fill(network, renamed)
+    positions = Positions("space" if attention == "space" else "space-time", resizing=Resizing("nearest", "nearest"))
+    clip = frame_clip(renamed, image_size, frames)
+    return fill(timesformer(size_of(renamed, heads), classes_of(renamed), clip, attention, positions), renamed)
 
 
 def _attention(renamed: Mapping[str, Tensor]) -> str:

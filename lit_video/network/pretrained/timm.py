@@ -9,18 +9,8 @@ from torch import Tensor
 from lit_video.attention import Space
 from lit_video.network.aggregation import TemporalMean
 from lit_video.network.embedding import FrameEmbedding
-from lit_video.network.patches import Patches
-from lit_video.network.pretrained.mapping import (
-    TIMM,
-    classes_of,
-    fill,
-    patch_of,
-    rename,
-    size_of,
-    stored_grid,
-    take,
-    without_prefix,
-)
+from lit_video.network.positions import Positions
+from lit_video.network.pretrained.mapping import TIMM, classes_of, fill, frame_clip, rename, size_of, without_prefix
 from lit_video.network.readout import frame_tokens
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import encoder
@@ -33,9 +23,8 @@ def load_timm_vit(state_dict: Mapping[str, Tensor], *, heads: int, image_size: t
     """
     renamed = rename(without_prefix(state_dict, "module.", "model."), TIMM)
     size = size_of(renamed, heads)
-    patch = patch_of(renamed)
-    rows, columns = stored_grid(take(renamed, "embed.pos_embed", 3).shape[1] - 1, image_size, patch)
-    embed = FrameEmbedding(Patches(size.width, patch), 1, (rows * patch, columns * patch), "space")
+    clip = frame_clip(renamed, image_size, 1)
+    embed = FrameEmbedding(clip.patches(size.width), 1, clip.image_size, Positions("space"))
     blocks = encoder(size, lambda i: Space(size.width, size.heads))
     head = TemporalMean(size.width, classes_of(renamed))
     return fill(VideoTransformer(embed, blocks, frame_tokens, head), renamed)

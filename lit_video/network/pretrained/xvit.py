@@ -11,15 +11,14 @@ from torch import Tensor, nn
 from lit_video.attention import MixingPlan
 from lit_video.attention.mixing import Target
 from lit_video.network.aggregation import TemporalAttention, TemporalMean
-from lit_video.network.positions import Resizing
+from lit_video.network.positions import Positions, Resizing
 from lit_video.network.pretrained.mapping import (
     TIMM,
     classes_of,
     fill,
-    patch_of,
+    frame_clip,
     rename,
     size_of,
-    stored_grid,
     take,
     without_prefix,
 )
@@ -80,15 +79,11 @@ def load_xvit(
         layers_of_ta = len({key.split(".")[2] for key in renamed if key.startswith("aggregate.layers.")})
         hidden = take(renamed, "aggregate.head.1.weight", 2).shape[0]
         aggregate = TemporalAttention(size.width, classes, layers_of_ta, ta_heads or heads, hidden)
-    patch = patch_of(renamed)
-    rows, columns = stored_grid(take(renamed, "embed.pos_embed", 3).shape[1] - 1, image_size, patch)
     renamed["embed.temp_embed"] = take(renamed, "embed.temp_embed", 4).squeeze(2)
     network = xvit(
         size,
         classes,
-        (rows * patch, columns * patch),
-        patch,
-        frames=renamed["embed.temp_embed"].shape[1],
+        frame_clip(renamed, image_size, renamed["embed.temp_embed"].shape[1]),
         plan=MixingPlan(
             # with less than one channel to move the release moves none
             window=1 if mixed and math.floor(ratio * size.width / 2 + 1e-6) else 0,
@@ -99,6 +94,6 @@ def load_xvit(
         ),
         layers="all" if layers is None else list(layers),
         aggregate=aggregate,
-        resizing=Resizing(time="repeat"),
+        positions=Positions(resizing=Resizing(time="repeat")),
     )
     return fill(network, renamed)
