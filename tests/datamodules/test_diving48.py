@@ -63,7 +63,7 @@ def test_the_48_classes_are_known_without_the_data(tmp_path, small):
         (
             "Diving48_V2_train.json",
             [{"vid_name": str(i), "label": 1} for i in range(15_028)],
-            "list 15,028 videos, pub",
+            "list 15,028 videos, the",
         ),
     ],
 )
