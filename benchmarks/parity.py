@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lit_video.network import pretrained as reference
+from lit_video.network import pretrained
 from lit_video.utils.environment import commit, device_name, versions
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,7 +41,7 @@ def cases(device: torch.device) -> Iterator[tuple[str, nn.Module, Tensor, Tensor
         if path.is_file():
             vector = torch.load(path, weights_only=True)
             height, width = vector["input"].shape[2:4]
-            network = reference.load(
+            network = pretrained.load(
                 "scenic-vivit", vector["state_dict"], heads=4, image_size=(height, width), **options
             )
             yield path.stem, network, vector["input"].permute(0, 4, 1, 2, 3), vector["logits"]
@@ -51,7 +51,7 @@ def cases(device: torch.device) -> Iterator[tuple[str, nn.Module, Tensor, Tensor
 def xvit(vector: dict[str, Any]) -> nn.Module:
     """The network of one of X-ViT's vectors."""
     config = vector["config"]
-    return reference.load(
+    return pretrained.load(
         "xvit",
         vector["state_dict"],
         heads=config["num_heads"],
@@ -83,7 +83,7 @@ def live(
     """Run transformers' model on the device."""
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.05)
-    network = reference.load(source, model.state_dict(), heads=6, image_size=96)
+    network = pretrained.load(source, model.state_dict(), heads=6, image_size=96)
     with torch.no_grad():
         logits = model.to(device).eval()(clip.to(device).transpose(1, 2)).logits
     yield f"{source} {name}", network, clip, logits.cpu()

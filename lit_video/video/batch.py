@@ -109,7 +109,7 @@ def soft_labels(labels: Tensor, classes: Classes, smoothing: float) -> Tensor:
 def smooth(labels: Tensor, classes: int, smoothing: float) -> Tensor:
     """Class numbers ``(b,)`` -> probabilities ``(b, classes)``: 1 - smoothing for the class, the rest spread evenly.
 
-    All zero where the label is ``IGNORED``: no loss comes of it.
+    All zero where the label is ``IGNORED``: it adds no loss.
     """
     valid = (labels != IGNORED)[:, None]
     return (F.one_hot(labels.clamp(min=0), classes) * (1 - smoothing) + smoothing / classes) * valid

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from lit_video.modules import TimeSformer, ViViT, XViT
-from lit_video.network import pretrained as reference
+from lit_video.network import pretrained
 from lit_video.network.patches import ClipSize
 from lit_video.network.pretrained.hugging_face import export_hf_timesformer, export_hf_vivit
 from lit_video.network.pretrained.loading import load_pretrained
@@ -89,7 +89,7 @@ def test_a_checkpoint_of_the_same_grid_gives_its_own_logits(name):
     kind, weights = released(name)
     network = network_of(kind)
     assert load_pretrained(network, weights) == ""
-    source = reference.load(name.partition(" ")[0], weights, heads=4, image_size=32)
+    source = pretrained.load(name.partition(" ")[0], weights, heads=4, image_size=32)
     check_equal(network(clip_of()), source(clip_of()))
 
 
@@ -136,7 +136,7 @@ def test_the_release_of_vivit_in_a_network_of_other_frames(name):
     weights, clip = double(torch.load(path, weights_only=True)["state_dict"]), torch.randn(2, 3, 6, 32, 48)
     network = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, 6, 2), int(name[1])).eval()
     load_pretrained(network, weights)
-    source = reference.load("scenic-vivit", weights, heads=4, image_size=(32, 48), model=int(name[1]))
+    source = pretrained.load("scenic-vivit", weights, heads=4, image_size=(32, 48), model=int(name[1]))
     check_equal(network(clip), source(clip))
 
 
@@ -150,7 +150,7 @@ def test_positions_of_another_grid_are_resized_by_the_source_s_rule(name, frames
     kind, weights = released(name)
     network, clip = network_of(kind, frames, side), clip_of(frames, side)
     load_pretrained(network, weights)
-    check_equal(network(clip), reference.load(name.partition(" ")[0], weights, heads=4, image_size=32)(clip))
+    check_equal(network(clip), pretrained.load(name.partition(" ")[0], weights, heads=4, image_size=32)(clip))
 
 
 @pytest.mark.parametrize("frames", [2, 6, 8])
@@ -158,7 +158,7 @@ def test_positions_of_vivit_are_resized_in_time(frames):
     kind, weights = released("hf-vivit")
     network, clip = network_of(kind, frames), clip_of(frames)
     load_pretrained(network, weights)
-    check_equal(network(clip), reference.load("hf-vivit", weights, heads=4, image_size=32)(clip))
+    check_equal(network(clip), pretrained.load("hf-vivit", weights, heads=4, image_size=32)(clip))
 
 
 @pytest.mark.parametrize("side", [16, 48, 64])
@@ -166,7 +166,7 @@ def test_positions_of_vivit_are_resized_in_space(side):
     kind, weights = released("hf-vivit")
     network, clip = network_of(kind, 4, side), clip_of(4, side)
     load_pretrained(network, weights)
-    check_equal(network(clip), reference.load("hf-vivit", weights, heads=4, image_size=32)(clip))
+    check_equal(network(clip), pretrained.load("hf-vivit", weights, heads=4, image_size=32)(clip))
 
 
 def test_positions_of_the_temporal_encoder_are_resized():
@@ -176,7 +176,7 @@ def test_positions_of_the_temporal_encoder_are_resized():
     weights, clip = double(torch.load(path, weights_only=True)["state_dict"]), torch.randn(2, 3, 6, 32, 48)
     network = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, 6, 2), 2, temporal_depth=1).eval()
     load_pretrained(network, weights)
-    check_equal(network(clip), reference.load("scenic-vivit", weights, heads=4, image_size=(32, 48))(clip))
+    check_equal(network(clip), pretrained.load("scenic-vivit", weights, heads=4, image_size=(32, 48))(clip))
 
 
 @pytest.mark.parametrize("kind", ["timesformer_divided", "timm"])

@@ -10,7 +10,7 @@ from transformers import (
     VivitForVideoClassification,
 )
 
-from lit_video.network import pretrained as reference
+from lit_video.network import pretrained
 
 WIDTH, HEADS = 16, 4
 IMAGE_SIZES = {"timm-vit": 12, "timesformer": 12, "hf-timesformer": 12, "hf-vivit": (8, 12), "scenic-vivit": (8, 12)}
@@ -88,7 +88,7 @@ WEIGHTS = {
 
 
 def load(source, weights, **changes):
-    return reference.load(source, weights, **dict(heads=HEADS, image_size=IMAGE_SIZES[source]) | changes)
+    return pretrained.load(source, weights, **dict(heads=HEADS, image_size=IMAGE_SIZES[source]) | changes)
 
 
 def places(source, weights):
@@ -183,10 +183,10 @@ def test_positions_that_are_neither_a_square_nor_the_image_s_are_refused(source)
 
 @pytest.mark.parametrize("source", WEIGHTS)
 def test_the_names_show_the_source(source):
-    assert reference.detect(WEIGHTS[source]()) == source
+    assert pretrained.detect(WEIGHTS[source]()) == source
 
 
 @pytest.mark.parametrize("weights", [{}, {"network.head": torch.zeros(1)}])
 def test_names_of_no_source_are_refused(weights):
     with pytest.raises(ValueError, match=r"none of hf-timesformer, .*; the first is "):
-        reference.detect(weights)
+        pretrained.detect(weights)

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from einops import rearrange
 
-from lit_video.network import pretrained as reference
+from lit_video.network import pretrained
 from tests.float32 import assert_close_in_float32
 
 
@@ -24,7 +24,7 @@ def image_vit(img_size=32, dtype=torch.float32, **options):
 @pytest.mark.parametrize("img_size", [32, (32, 48)], ids=str)
 def test_logits_are_the_mean_of_the_frames_logits(img_size, frames, dtype):
     model = image_vit(img_size, dtype)
-    network = reference.load("timm-vit", model.state_dict(), heads=3, image_size=img_size)
+    network = pretrained.load("timm-vit", model.state_dict(), heads=3, image_size=img_size)
     height, width = model.patch_embed.img_size
     clip = torch.randn(2, 3, frames, height, width, dtype=dtype)
     with torch.no_grad():
@@ -40,7 +40,7 @@ def test_logits_are_the_mean_of_the_frames_logits(img_size, frames, dtype):
 def test_another_image_size_gets_bicubic_positions(image_size):
     """Without antialiasing, as everywhere here: timm's own antialiases when it makes the grid smaller."""
     weights = image_vit(48, torch.float64).state_dict()
-    network = reference.load("timm-vit", weights, heads=3, image_size=48)
+    network = pretrained.load("timm-vit", weights, heads=3, image_size=48)
     cells = rearrange(weights["pos_embed"][:, 1:], "1 (h w) d -> 1 d h w", h=3)
     cells = F.interpolate(cells, size=tuple(side // 16 for side in image_size), mode="bicubic")
     cells = rearrange(cells, "1 d h w -> 1 (h w) d")
@@ -54,4 +54,4 @@ def test_another_image_size_gets_bicubic_positions(image_size):
 def test_a_head_of_another_kind_is_refused():
     model = image_vit(class_token=False, global_pool="avg")
     with pytest.raises(ValueError, match=r"fc_norm\.weight"):
-        reference.load("timm-vit", model.state_dict(), heads=3, image_size=32)
+        pretrained.load("timm-vit", model.state_dict(), heads=3, image_size=32)

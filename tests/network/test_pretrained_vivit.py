@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from einops import rearrange
 
-from lit_video.network import pretrained as reference
+from lit_video.network import pretrained
 from tests.float32 import assert_close_in_float32
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "parity"
@@ -44,8 +44,8 @@ def test_logits_of_the_release(name):
         temporal="mean" if config["spatial_only_baseline"] else "encoder",
         sampled_frames=config["n_sampled_frames"] or None,
     )
-    single = reference.load("scenic-vivit", vector["state_dict"], **options)
-    exact = reference.load("scenic-vivit", double(vector["state_dict"]), **options)
+    single = pretrained.load("scenic-vivit", vector["state_dict"], **options)
+    exact = pretrained.load("scenic-vivit", double(vector["state_dict"]), **options)
     with torch.no_grad():
         assert_close_in_float32(single(clip), vector["logits"], single)
         expected = torch.load(SHARED / "scenic_vivit_logits_float64.pt", weights_only=True)[name]
@@ -234,7 +234,7 @@ def clip_of(case):
 
 
 def load(weights, **options):
-    return reference.load(
+    return pretrained.load(
         "scenic-vivit", weights, heads=HEADS, image_size=(GRID[1] * PATCH, GRID[2] * PATCH), **options
     )
 

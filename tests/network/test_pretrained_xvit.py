@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from einops import rearrange
 
-from lit_video.network import pretrained as reference
+from lit_video.network import pretrained
 from tests.float32 import assert_close_in_float32
 
 MINI = sorted((Path(__file__).resolve().parents[1] / "vectors").glob("xvit_mini_*.pt"))
@@ -31,7 +31,7 @@ def loaded(vector, state_dict=None, **changes):
         mixed=TARGETS[config["shift_on"]],
         ta_heads=config["ta_heads"],
     )
-    return reference.load("xvit", vector["state_dict"] if state_dict is None else state_dict, **options | changes)
+    return pretrained.load("xvit", vector["state_dict"] if state_dict is None else state_dict, **options | changes)
 
 
 def double(state_dict):
@@ -119,7 +119,7 @@ def test_defaults_are_the_release_s_own():
     vector = mini("shift_ta1")
     config = vector["config"]
     weights = double(vector["state_dict"])
-    network = reference.load("xvit", weights, heads=config["num_heads"], image_size=config["image_size"])
+    network = pretrained.load("xvit", weights, heads=config["num_heads"], image_size=config["image_size"])
     with torch.no_grad():
         logits = network(vector["input"].double())
     torch.testing.assert_close(logits, vector["logits_float64"], atol=1e-10, rtol=0)
@@ -194,7 +194,7 @@ def test_temporal_positions_of_another_width_are_named():
 def test_an_unknown_source_is_named():
     vector = mini("shift_ta1")
     with pytest.raises(ValueError, match=r"source 'xvit_v2' is not known, expected one of .*, xvit$"):
-        reference.load("xvit_v2", vector["state_dict"], heads=4, image_size=16)
+        pretrained.load("xvit_v2", vector["state_dict"], heads=4, image_size=16)
 
 
 def test_mixing_stays_within_segments_of_a_longer_clip():
