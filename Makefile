@@ -34,9 +34,10 @@ notebooks: setup  ## run the notebooks top to bottom
 strip: setup  ## take outputs out of the notebooks, as they are kept
 	$(BIN)/python notebooks/strip_outputs.py notebooks/*.ipynb || true
 
-lint: setup  ## ruff, without changing anything
+lint: setup  ## ruff and the layers of packages, without changing anything
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 
 format: setup  ## let ruff mend and format
 	$(BIN)/ruff check --fix .
@@ -50,4 +51,4 @@ bench: setup  ## time and memory of every scheme beside transformers' models, th
 	$(BIN)/python benchmarks/mixing.py
 
 clean:  ## remove the environment and caches; runs/ stays
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache *.egg-info build
+	rm -rf $(VENV) .import_linter_cache .mypy_cache .ruff_cache .pytest_cache *.egg-info build

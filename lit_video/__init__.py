@@ -7,15 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from lit_video import datamodules as datamodules
+    from lit_video import modules as modules
     from lit_video.errors import UserError as UserError
     from lit_video.inference.options import Evaluation as Evaluation
     from lit_video.inference.predict import VideoPredictions as VideoPredictions
     from lit_video.inference.predict import predict as predict
-    from lit_video.modules import ConvNet as ConvNet
-    from lit_video.modules import Perceiver as Perceiver
-    from lit_video.modules import TimeSformer as TimeSformer
-    from lit_video.modules import ViViT as ViViT
-    from lit_video.modules import XViT as XViT
     from lit_video.network.pretrained.loading import load_pretrained as load_pretrained
     from lit_video.tables.reading import read_table as read_table
     from lit_video.tables.summary import summary as summary
@@ -26,17 +23,13 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+# no models and no data sets: a run's config.yaml names these by the shortest path, which is lit_video.modules.XViT
 _MODULES = {
     "AttentionMaps": "visual.attention_picture",
-    "ConvNet": "modules",
     "Embedding": "visual.projection",
     "Evaluation": "inference.options",
-    "Perceiver": "modules",
-    "TimeSformer": "modules",
     "UserError": "errors",
-    "ViViT": "modules",
     "VideoPredictions": "inference.predict",
-    "XViT": "modules",
     "attention_maps": "visual.attention_maps",
     "embed": "visual.projection",
     "load_pretrained": "network.pretrained.loading",
@@ -44,15 +37,15 @@ _MODULES = {
     "read_table": "tables.reading",
     "summary": "tables.summary",
 }
-__all__ = [*_MODULES]
+__all__ = [*_MODULES, "datamodules", "modules"]
 
 
 def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    globals()[name] = value
-    return value
+    if name in _MODULES:
+        return getattr(import_module(f"lit_video.{_MODULES[name]}"), name)
+    if name in __all__:
+        return import_module(f"lit_video.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

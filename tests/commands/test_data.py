@@ -360,13 +360,6 @@ def test_videos_that_would_become_one_and_other_settings_are_refused(src, tmp_pa
     assert "would both become" in one_line(capsys)
 
 
-def test_help_needs_no_torch():
-    code = "import sys; from lit_video.__main__ import main; "
-    code += "main(['data']); main(['data', 'check', '--help']); main(['data', 'prepare', '--help']); "
-    code += "assert 'torch' not in sys.modules and 'av' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
-
-
 def test_a_rate_that_is_no_whole_number_stays(tmp_path):
     (tmp_path / "src").mkdir()
     with av.open(str(tmp_path / "src/ntsc.mp4"), "w") as output:

@@ -2,8 +2,6 @@
 
 import csv
 import shutil
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -182,21 +180,6 @@ def test_wrong_checkpoints_are_told(command, run, videos, tmp_path, capsys):
         assert main([command, *map(str, args)]) == 2
         assert message in one_line(capsys)
     assert not (tmp_path / "a.png").exists()
-
-
-@pytest.mark.parametrize("command", ["attention", "embed"])
-def test_help_needs_no_torch(command):
-    code = """
-import sys
-from lit_video.__main__ import main
-try:
-    main(sys.argv[1:])
-finally:
-    assert "torch" not in sys.modules
-"""
-    done = subprocess.run([sys.executable, "-c", code, command, "--help"], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "--ckpt" in done.stdout
 
 
 @pytest.mark.slow  # numba compiles

@@ -540,22 +540,6 @@ def test_code_in_a_checkpoint_is_not_run(checkpoint, videos, tmp_path, capsys):
     assert trap.exists()  # the trap works
 
 
-def test_help_and_wrong_flags_need_no_torch():
-    code = """
-import sys
-from lit_video.__main__ import main
-try:
-    main(sys.argv[1:])
-finally:
-    assert "torch" not in sys.modules
-"""
-    for args in (["--help"], ["--ckpt", "x", "y", "--top", "0"]):
-        command = [sys.executable, "-c", code, "predict", *args]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        assert "--top" in done.stdout + done.stderr
-
-
 # test --order
 
 

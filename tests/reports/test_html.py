@@ -1,7 +1,5 @@
 import json
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
 
 import numpy as np
@@ -218,13 +216,6 @@ def test_charts_hold_the_runs(fake_runs, write_report):
     assert loss == [point["val/loss"] for point in first if "val/loss" in point]
     (by_speed,) = (chart for what, chart in drawn.items() if what.startswith("accuracy against clips"))
     assert [round(dot["x"], 2) for dot in by_speed["datasets"]["dots"]] == [40, 30.77, 25]
-
-
-def test_the_command_imports_no_torch(fake_runs, tmp_path):
-    code = "import sys; from lit_video.__main__ import main as m; sys.exit(m(sys.argv[1:]) or 'torch' in sys.modules)"
-    args = ["report", str(fake_runs), "-o", str(tmp_path / "x.html"), "--experiments", str(EXPERIMENTS)]
-    done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
 
 
 def test_a_page_of_many_tables_stays_small(tmp_path, write_report):

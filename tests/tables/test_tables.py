@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -130,14 +128,6 @@ def test_missing_files_and_damaged_results_are_told(table, tmp_path, capsys):
         result.write_text(content)
         assert main(["table", "--config", str(path), "--runs", str(tmp_path / "runs")]) == 2
         assert f"result.json: {message}" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("args", [["--help"], ["--version"], ["table", "--config", "experiments/ablation_tw.yaml"]])
-def test_light_commands_import_no_torch(args, tiny):
-    code = "import sys; from lit_video.__main__ import main as m; sys.exit(m(sys.argv[1:]) or 'torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
 
 
 RECIPES = """\

@@ -1,0 +1,106 @@
+"""lit_video.predict, attention_maps and embed: the commands' numbers, as plain values, for a notebook."""
+
+import ast
+import csv
+import json
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from jsonargparse._util import get_import_path
+from lightning import Trainer
+
+import lit_video
+from lit_video.__main__ import main
+from lit_video.network.vit import ViTSize
+
+CLIPS = dict(pairs=(2, 1, 1), frames=4, image_size=16, batch_size=4, num_workers=0)
+HERE = lit_video.Evaluation(workers=0, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def videos(data_root):
+    data = lit_video.datamodules.MovingShapes(root=str(data_root / "api"), **CLIPS)
+    data.prepare_data()
+    return [record.path for record in data.records("test")][:6]
+
+
+@pytest.fixture(scope="module")
+def ckpt(videos, data_root, tmp_path_factory):
+    torch.manual_seed(0)
+    model = lit_video.modules.TimeSformer(8, 4, 16, ViTSize(16, 2, 2), 8)
+    quiet = dict(logger=False, enable_progress_bar=False, enable_model_summary=False, enable_checkpointing=False)
+    trainer = Trainer(max_steps=1, accelerator="cpu", **quiet)
+    trainer.fit(model, lit_video.datamodules.MovingShapes(root=str(data_root / "api"), **CLIPS))
+    trainer.save_checkpoint(path := tmp_path_factory.mktemp("api") / "last.ckpt")
+    return path
+
+
+def test_every_name_is_there_and_typed_as_it_is_loaded():
+    (typed,) = [node for node in ast.parse(Path(lit_video.__file__).read_text()).body if isinstance(node, ast.If)]
+    assert {name.asname for one in typed.body for name in one.names} == {*lit_video.__all__}
+    for one in typed.body:
+        for name in one.names:
+            found = getattr(lit_video, name.name)
+            assert found is getattr(import_module(one.module), name.name)
+            assert found.__name__.removeprefix("lit_video.") == name.name
+    assert {*lit_video.__all__, "__version__"} <= {*dir(lit_video)}
+    with pytest.raises(AttributeError, match="no attribute 'predictions'"):
+        lit_video.predictions  # noqa: B018
+
+
+def test_a_runs_configuration_names_classes_as_before():
+    assert get_import_path(lit_video.modules.XViT) == "lit_video.modules.XViT"
+    assert get_import_path(lit_video.datamodules.MovingShapes) == "lit_video.datamodules.MovingShapes"
+
+
+def test_predict_gives_what_the_command_writes(ckpt, videos, tmp_path, capsys):
+    text = tmp_path / "text.mp4"
+    text.write_text("no video")
+    found = lit_video.predict(str(ckpt), [*videos, text], top=2, evaluation=HERE)
+    assert capsys.readouterr() == ("", "")
+    files = ["-o", tmp_path / "p.json", "--features", tmp_path / "f.npz", "--workers", 0, "--device", "cpu"]
+    assert main(["predict", "--top", "2", *map(str, ["--ckpt", ckpt, *videos, text, *files])]) == 1
+    written, arrays = json.loads((tmp_path / "p.json").read_text()), np.load(tmp_path / "f.npz")
+    assert found.paths == videos
+    assert [[vars(r) for r in one.ranked["class"]] for one in found.ranked] == [v["class"] for v in written["videos"]]
+    assert np.array_equal(found.logits, arrays["logits"]) and np.array_equal(found.features, arrays["features"])
+    assert found.logits.shape == (6, 8) and found.features.shape == (6, 16)
+    assert len(found.class_names) == 8
+    assert found.broken.keys() == {text}
+
+
+def test_embed_gives_what_the_command_writes(ckpt, videos, tmp_path):
+    found = lit_video.embed(ckpt, videos[0].parents[1], seed=3, evaluation=HERE)
+    args = [videos[0].parents[1], "--ckpt", ckpt, "-o", tmp_path / "e.png", "--csv", tmp_path / "e.csv", "--seed", 3]
+    assert main(["embed", "--workers", "0", "--device", "cpu", *map(str, args)]) == 0
+    rows = list(csv.DictReader((tmp_path / "e.csv").open()))
+    assert [row["path"] for row in rows] == [str(path) for path in found.paths]
+    assert [(row["x"], row["y"]) for row in rows] == [(f"{x:.6g}", f"{y:.6g}") for x, y in found.places]
+
+
+def test_attention_maps_are_plain_arrays(ckpt, videos):
+    maps = lit_video.attention_maps(ckpt, videos[0], token=[1, 0, 1], device="cpu")
+    assert maps.frames.shape == (4, 16, 16, 3)
+    assert maps.maps.shape == (4, 2, 2)
+    assert maps.maps.argmax() == np.ravel_multi_index((1, 0, 1), maps.maps.shape)
+
+
+def test_mistakes_name_the_argument_and_commands_its_flag(ckpt, videos, tmp_path, capsys):
+    none = tmp_path / "none.ckpt"
+    for call, message in (
+        (lambda: lit_video.predict(none, videos), f"ckpt: {none}: no such file"),
+        (lambda: lit_video.predict(ckpt, videos, top=0), "top: is 0, expected"),
+        (lambda: lit_video.predict(ckpt, "none.mp4"), "none.mp4: no such file or folder"),
+        (lambda: lit_video.Evaluation(workers=-1), "workers: is -1, expected a whole number from 0"),
+        (lambda: lit_video.Evaluation(device="tpu"), "device: is tpu, expected cpu or cuda"),
+        (lambda: lit_video.attention_maps(ckpt, videos[0], token=(4, 0, 0), device="cpu"), "token: 4,0,0 is no patch"),
+        (lambda: lit_video.embed(ckpt, videos[:4]), "4 videos found, which is too few"),
+    ):
+        with pytest.raises(lit_video.UserError) as raised:
+            call()
+        assert str(raised.value).startswith(message)
+    assert main(["predict", "--ckpt", str(none), str(videos[0])]) == 2
+    assert capsys.readouterr().err == f"error: --ckpt: {none}: no such file; runs keep theirs as last.ckpt\n"

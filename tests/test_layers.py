@@ -1,0 +1,60 @@
+"""What a command loads before it has work to do. Which package imports which is import-linter's (pyproject.toml)."""
+
+import subprocess
+import sys
+
+from tests.conftest import EXPERIMENTS
+
+HEAVY = """
+import sys
+def loaded(*names):
+    return {"torch", "lightning", "matplotlib", "av", *names} & sys.modules.keys()
+"""
+IMPORTS = """
+import lit_video
+assert not loaded("wandb", "numpy", "yaml"), loaded("wandb", "numpy", "yaml")
+import pkgutil
+from importlib import import_module
+from lit_video import __main__, commands, reports, tables
+names = [m.name for p in (tables, commands, reports) for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.")]
+assert len(names) > 40, names
+for name in names:
+    import_module(name)
+    assert not loaded(), (name, loaded())
+    # its workspaces and reports are made with W&B's own classes
+    assert "lit_video.reports.wandb" in sys.modules or not loaded("wandb"), name
+"""
+COMMANDS = """
+import shlex
+from lit_video.__main__ import main
+for line in sys.argv[1].splitlines():
+    expected, *command = shlex.split(line)
+    try:
+        status = main(command)
+    except SystemExit as stop:  # --help
+        status = stop.code
+    assert status == int(expected), (line, status)
+    assert not loaded(), (line, loaded())
+"""
+
+
+def test_light_commands_load_nothing_heavy(fake_runs, tiny, tmp_path):
+    """Every module of commands, tables and reports, and what answers without a model, in one process."""
+    lines = f"""\
+0 --help
+0 --version
+0 predict --help
+2 predict --ckpt x y --top 0
+0 attention --help
+0 embed --help
+0 data
+0 data check --help
+0 data prepare --help
+0 table --config experiments/ablation_tw.yaml
+0 dashboard --dry-run -o {tmp_path / "dashboard"}
+0 report {fake_runs} -o {tmp_path / "x.html"} --experiments {EXPERIMENTS}"""
+    command = [sys.executable, "-c", HEAVY + IMPORTS + COMMANDS, lines]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for said in ("--ckpt", "--top", "--decode", "--short-side", "t_w = 1", "workspace.json"):
+        assert said in done.stdout
