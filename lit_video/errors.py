@@ -19,10 +19,13 @@ class OptionError(UserError):
     """
 
     def __init__(self, options: str, reason: object) -> None:
-        super().__init__(f"{options}: {reason}")
+        super().__init__(options, reason)
+
+    def __str__(self) -> str:
+        return "{}: {}".format(*self.args)
 
     @property
     def on_command_line(self) -> str:
         """With the names as flags."""
-        options, reason = str(self).split(": ", 1)
+        options, reason = self.args
         return f"{', '.join(f'--{option}' for option in options.split(', '))}: {reason}"

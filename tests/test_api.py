@@ -94,9 +94,12 @@ def test_mistakes_name_the_argument_and_commands_its_flag(ckpt, videos, tmp_path
         (lambda: lit_video.predict(none, videos), f"ckpt: {none}: no such file"),
         (lambda: lit_video.predict(ckpt, videos, top=0), "top: is 0, expected"),
         (lambda: lit_video.predict(ckpt, "none.mp4"), "none.mp4: no such file or folder"),
+        (lambda: lit_video.predict(ckpt, []), "videos: there is none"),
         (lambda: lit_video.Evaluation(workers=-1), "workers: is -1, expected a whole number from 0"),
         (lambda: lit_video.Evaluation(device="tpu"), "device: is tpu, expected cpu or cuda"),
         (lambda: lit_video.attention_maps(ckpt, videos[0], token=(4, 0, 0), device="cpu"), "token: 4,0,0 is no patch"),
+        (lambda: lit_video.attention_maps(ckpt, videos[0], token=(1, 2)), "token: is (1, 2), expected frame, row and"),
+        (lambda: lit_video.embed(ckpt, videos, "pca"), "method: is pca, expected tsne or umap"),
         (lambda: lit_video.embed(ckpt, videos[:4]), "4 videos found, which is too few"),
     ):
         with pytest.raises(lit_video.UserError) as raised:

@@ -79,21 +79,23 @@ def predict(ckpt: str | Path, videos: Paths, top: int = 5, evaluation: Evaluatio
     )
 
 
-def find_videos(asked: Paths) -> list[Path]:
+def find_videos(videos: Paths) -> list[Path]:
     """Videos by path, by folder (all below it, by their ending) and by pattern, each once.
 
     Raises:
         UserError: there is none.
     """
     found: dict[Path, None] = {}
-    for text in map(str, [asked] if isinstance(asked, str | Path) else asked):
+    for text in map(str, [videos] if isinstance(videos, str | Path) else videos):
         if not Path(text).exists() and not has_magic(text):
             raise UserError(f"{text}: no such file or folder")
         places = [Path(text)] if Path(text).exists() else [Path(p) for p in sorted(glob(text, recursive=True))]
-        videos = [video for place in places for video in (_below(place) if place.is_dir() else [place])]
-        if not videos:
+        inside = [video for place in places for video in (_below(place) if place.is_dir() else [place])]
+        if not inside:
             raise UserError(f"{text}: {'holds no video' if places else 'matches no file'} ({', '.join(EXTENSIONS)})")
-        found |= dict.fromkeys(videos)
+        found |= dict.fromkeys(inside)
+    if not found:
+        raise OptionError("videos", "there is none")
     return list(found)
 
 

@@ -21,15 +21,15 @@ def commit() -> str:
         return "unknown"
 
 
-def choose_device(asked: str | None) -> torch.device:
+def choose_device(name: str | None) -> torch.device:
     """The device that is asked for, else the best there is.
 
     Raises:
         UserError: there is no GPU.
     """
-    if asked == "cuda" and not torch.cuda.is_available():
+    if name == "cuda" and not torch.cuda.is_available():
         raise OptionError("device cuda", "PyTorch finds no GPU here; leave the flag out")
-    return torch.device(asked or ("cuda" if torch.cuda.is_available() else "cpu"))
+    return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
 def device_name() -> str:

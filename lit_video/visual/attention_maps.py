@@ -41,7 +41,9 @@ def attention_maps(
         UserError: the video cannot be read, the checkpoint is wrong or its model has no attention, or ``token`` is no
             patch.
     """
-    (path,), trained = _one_video(video), load_trained_model(Path(ckpt))
+    if token is not None and len(token) != 3:
+        raise OptionError("token", f"is {token}, expected frame, row and column of a patch")
+    path, trained = _one_video(video), load_trained_model(Path(ckpt))
     if not isinstance(network := trained.model.network, VideoTransformer):
         family = type(trained.model).__name__
         raise OptionError("ckpt", f"{ckpt} is a {family}, which has no attention that could be drawn")
@@ -49,16 +51,16 @@ def attention_maps(
     try:
         found = rollout(network.to(clip.device), clip, token, last_layer)
     except ValueError as error:
-        raise OptionError("token" if token else "ckpt", error) from error
+        raise OptionError("token" if token is not None else "ckpt", error) from error
     guess = ranked_videos([path], found.logits.float().cpu(), trained.class_names, top=1)[0]
     return maps_over_frames(network, found, raw["clip"][0, 0], guess, _subtitle(token, last_layer), token)
 
 
-def _one_video(video: str | Path) -> list[Path]:
+def _one_video(video: str | Path) -> Path:
     videos = find_videos(video)
     if len(videos) > 1:
         raise UserError(f"{video}: {len(videos)} videos; attention is drawn of one")
-    return videos
+    return videos[0]
 
 
 def _centre_view(trained: TrainedModel, video: Path, evaluation: Evaluation) -> tuple[RawBatch, Tensor]:

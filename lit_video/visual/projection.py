@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lit_video.errors import UserError
+from lit_video.errors import OptionError, UserError
 from lit_video.inference.checkpoints import load_trained_model
 from lit_video.inference.options import Evaluation
 from lit_video.inference.predict import Paths, VideoOutputs, compute, find_videos, unlabelled
@@ -44,7 +44,10 @@ def embed(
 
     Raises:
         UserError: an argument or the checkpoint is wrong, or there are too few videos that can be read.
+        ImportError: UMAP is not installed.
     """
+    if method not in (methods := get_args(Method)):
+        raise OptionError("method", f"is {method}, expected {' or '.join(methods)}")
     paths = find_videos(videos)
     require_enough(len(paths), "found")
     outputs = compute(load_trained_model(Path(ckpt)), unlabelled(paths), evaluation or Evaluation())
