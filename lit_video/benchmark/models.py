@@ -65,20 +65,20 @@ class _Peer(nn.Module):
 def schemes(size: ViTSize, clip: Clip) -> dict[str, Callable[[], BenchmarkModel]]:
     """Builders of our models, by name; ViViT's take tubelets of two frames, so that all have the same tokens."""
     t = clip.frames
-    frames = ClipSize((clip.image_size, clip.image_size), frames=t)
-    tubelets = replace(frames, frames=2 * t, tubelet=2)
+    patches = ClipSize((clip.image_size, clip.image_size), frames=t)
+    tubelets = replace(patches, frames=2 * t, tubelet=2)
 
     def add(name: str, network: Callable[[], VideoTransformer], against: str, frames: int = t) -> None:
         builders[name] = lambda: BenchmarkModel(name, network(), frames, against)
 
     def ts(attention: str) -> Callable[[], VideoTransformer]:
-        return lambda: timesformer(size, CLASSES, frames, attention)
+        return lambda: timesformer(size, CLASSES, patches, attention)
 
     def vv(variant: int) -> Callable[[], VideoTransformer]:
         return lambda: vivit(size, CLASSES, tubelets, variant)
 
     def xv(plan: MixingPlan, exact: bool = False) -> Callable[[], VideoTransformer]:
-        return lambda: xvit(size, CLASSES, frames, plan, exact=exact)
+        return lambda: xvit(size, CLASSES, patches, plan, exact=exact)
 
     builders: dict[str, Callable[[], BenchmarkModel]] = {}
     add("spatial-only", xv(MixingPlan(window=0)), "")
@@ -93,7 +93,7 @@ def schemes(size: ViTSize, clip: Clip) -> dict[str, Callable[[], BenchmarkModel]
     add("T+W+H", ts("axial"), "T+S")
     for variant, against in ((1, "HF ViViT-1"), (2, "ViViT-1"), (3, "ViViT-1"), (4, "ViViT-1")):
         add(f"ViViT-{variant}", vv(variant), against, 2 * t)
-    add("Perceiver", lambda: perceiver(size, CLASSES, frames), "ST")
+    add("Perceiver", lambda: perceiver(size, CLASSES, patches), "ST")
     return builders
 
 

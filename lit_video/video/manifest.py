@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypedDict
@@ -62,9 +63,9 @@ def _scan(videos: dict[str, Video], file: Path, part: Path, every_frame: bool) -
         for row, new in in_parallel(partial(_row, every_frame), jobs, "data check", chunk=8):
             rows[row.path] = row
             if new:
-                log.write(json.dumps(row.row()) + "\n")
+                log.write(json.dumps(asdict(row)) + "\n")
                 log.flush()
-    lines = [json.dumps(rows[name].row()) for name in sorted(rows)]
+    lines = [json.dumps(asdict(rows[name])) for name in sorted(rows)]
     write_atomically(file, "".join(f"{line}\n" for line in lines))
     part.unlink()
     return rows
@@ -87,7 +88,7 @@ def read_rows(file: Path) -> dict[str, dict[str, Any]]:
             row = json.loads(line)
         except json.JSONDecodeError:
             continue
-        if isinstance(row, dict) and row.keys() == VideoInfo("").row().keys():
+        if isinstance(row, dict) and row.keys() == asdict(VideoInfo("")).keys():
             rows[row["path"]] = row
     return rows
 

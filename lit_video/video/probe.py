@@ -66,10 +66,6 @@ class VideoInfo:
         """Whether both are of one state of a file."""
         return (self.size, self.mtime) == (other.size, other.mtime)
 
-    def row(self) -> dict[str, Any]:
-        """As plain data."""
-        return asdict(self)
-
 
 def stamp(path: Path, name: str) -> VideoInfo:
     """Size and last change of a file or of a folder of frames; its status is ``missing`` where there is none."""
