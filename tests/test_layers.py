@@ -1,14 +1,19 @@
 """What a command loads before it has work to do. Which package imports which is import-linter's (pyproject.toml)."""
 
+import ast
 import subprocess
 import sys
 
-from tests.conftest import EXPERIMENTS
+import pytest
+
+from tests.conftest import EXPERIMENTS, ROOT
+
+PACKAGE = ROOT / "lit_video"
 
 HEAVY = """
 import sys
 def loaded(*names):
-    return {"torch", "lightning", "matplotlib", "av", *names} & sys.modules.keys()
+    return {"torch", "lightning", "matplotlib", "av", "scipy", *names} & sys.modules.keys()
 """
 IMPORTS = """
 import lit_video
@@ -58,3 +63,20 @@ def test_light_commands_load_nothing_heavy(fake_runs, tiny, tmp_path):
     assert done.returncode == 0, done.stderr
     for said in ("--ckpt", "--top", "--decode", "--short-side", "t_w = 1", "workspace.json"):
         assert said in done.stdout
+
+
+def test_the_root_holds_three_modules():
+    assert {path.name for path in PACKAGE.glob("*.py")} == {"__init__.py", "__main__.py", "errors.py"}
+
+
+@pytest.mark.parametrize("module", sorted(path.stem for path in (PACKAGE / "utils").glob("[a-z]*.py")))
+def test_utils_are_used_by_two_packages_or_more(module):
+    name = f"lit_video.utils.{module} import"
+    users = {path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py") if name in path.read_text()}
+    assert len(users - {"utils"}) >= 2
+
+
+@pytest.mark.parametrize("file", sorted(PACKAGE.glob("*/**/__init__.py")), ids=lambda path: path.parent.name)
+def test_a_package_only_hands_names_on(file):
+    kinds = {type(node) for node in ast.parse(file.read_text(encoding="utf-8")).body}
+    assert kinds <= {ast.Expr, ast.ImportFrom, ast.Assign}  # a docstring, imports, __all__
