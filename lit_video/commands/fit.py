@@ -43,7 +43,7 @@ def run_table(request: Request, argv: list[str]) -> int:
             print(f"{name}: starting", flush=True)
             if _wait([*base, "--row", row.name, "--seeds", str(seed)]):
                 failed.append(name)
-    print(render(summary(request.table, request.runs, request.seeds), "text"))
+    print(render(summary(request.table, request.runs, request.seeds, pairs=False), "text"))
     print(f"runs: {request.runs / request.table.name / request.table.scale}")
     for name in failed:
         print(f"{name}: FAILED, see its messages above; the same command again resumes it", file=sys.stderr)

@@ -18,6 +18,7 @@ def print_table(argv: list[str]) -> int:
         print("                                 [--seeds 0,1,2] [--format text|json|markdown|latex] [--pairs]")
         return 0
     known = parser.parse_args(argv)
-    found = summary(read_table(known.config, known.recipe), known.runs, seed_list(known.seeds))
+    pairs = known.pairs or known.format == "json"
+    found = summary(read_table(known.config, known.recipe), known.runs, seed_list(known.seeds), pairs)
     print(render(found, known.format, known.pairs))
     return 0

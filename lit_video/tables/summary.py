@@ -17,8 +17,15 @@ from lit_video.tables.results import results
 from lit_video.tables.table import Row, Table
 
 
-def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, Any]:
-    """What a table says, as plain data: the paper's numbers, and ours from the ``result.json`` files alone."""
+def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None, pairs: bool = True) -> dict[str, Any]:
+    """What a table says, as plain data: the paper's numbers, and ours from the ``result.json`` files alone.
+
+    Args:
+        table: the paper's.
+        runs: where runs live.
+        seeds: of the runs; ``None`` for all.
+        pairs: whether to compare all rows in pairs, each of which takes 20 ms.
+    """
     rows = [row_summary(row, results(table, runs, row, seeds)) for row in table.rows]
     hits = comparable(row_predictions(table, runs, seeds), table.metric)
     papers = {row.name: row.paper[table.metric] for row in table.rows if table.metric in row.paper}
@@ -33,7 +40,7 @@ def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dic
         "rows": rows,
         "reported": [row_summary(row, []) for row in table.reported],
         "agreement": agreement_summary(papers, ours, hits),
-        "pairs": pairs_summary(hits),
+        "pairs": pairs_summary(hits) if pairs else [],
     }
 
 
