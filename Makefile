@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 TABLE ?= experiments/ablation_tw.yaml
 SEEDS ?= 0
+# every core; worksteal keeps the tests of a file together, which share what they make, until a worker has nothing to do
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-slow lint format types bench notebooks strip clean
@@ -23,13 +25,13 @@ demo: setup  ## X-ViT's Table 1 on the embedded data set: train, test, print (mi
 	$(BIN)/python -m lit_video fit --config $(TABLE) --seeds $(SEEDS)
 
 test: lint types  ## lint, types and all tests that are not slow
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 test-slow: setup  ## the tests that take minutes
-	$(BIN)/python -m pytest -m slow
+	$(PYTEST) -m slow
 
 notebooks: setup  ## run the notebooks top to bottom
-	$(BIN)/python -m pytest tests/test_notebooks.py
+	$(PYTEST) tests/test_notebooks.py
 
 strip: setup  ## take outputs out of the notebooks, as they are kept
 	$(BIN)/python notebooks/strip_outputs.py notebooks/*.ipynb || true

@@ -1,6 +1,7 @@
 import os
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pytest
 import torch
@@ -12,7 +13,9 @@ from tests.fake_runs import EXPERIMENTS, ROWS, write_table_runs
 ROOT = Path(__file__).parent.parent
 OLD_RUN = ROOT / "tests/old_run"
 quiet()
-torch.set_num_threads(1)
+torch.set_num_threads(1)  # a core each: pytest-xdist's workers, and the processes that tests start
+os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+os.environ["MPLCONFIGDIR"] = matplotlib.get_cachedir()  # tests change HOME, where the list of fonts would be made anew
 # inside an allocation Lightning would take the tests for a Slurm job
 for name in [name for name in os.environ if name.startswith(("SLURM_", "WANDB_"))]:
     if name != "WANDB_SILENT":

@@ -1,14 +1,15 @@
 """The cost columns of the papers are met to the last printed digit, or the difference is explained."""
 
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.costs import curves as cost_plot
+from lit_video.costs import curves
 from lit_video.costs.count import count
-from lit_video.costs.published import agrees, published, value
+from lit_video.costs.published import Published, agrees, published, value
 from lit_video.modules import TimeSformer, ViViT, XViT
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -26,6 +27,15 @@ EXACT = {
     "model 3": ("117.3M", None),
     "model 2, average pooling": ("86.7M", None),
 }
+
+
+@pytest.fixture(autouse=True, scope="module")
+def counted_once():
+    """All models are counted by several tests; once is enough."""
+    by_place = cache(lambda place, plain=Published.count: plain(MODELS[place]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Published, "count", lambda model: by_place(MODELS.index(model)))
+        yield
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.label)
@@ -110,8 +120,12 @@ def test_costs_of_one_table_are_those_of_its_scale(tiny, capsys):
 
 
 def test_the_plot_is_a_picture(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(cost_plot, "SIZES", (32, 64))
-    monkeypatch.setattr(cost_plot, "FRAMES", (2,))
+    drawn = curves.schemes()
+    assert len(drawn) == 11
+    two = {name: drawn[name] for name in ("space (S)", "Perceiver, 256 latents")}
+    monkeypatch.setattr(curves, "schemes", lambda: two)
+    monkeypatch.setattr(curves, "SIZES", (32, 64))
+    monkeypatch.setattr(curves, "FRAMES", (2,))
     path = tmp_path / "cost.png"
     assert main(["cost", "--json", "--plot", str(path)]) == 0
     assert path.read_bytes().startswith(b"\x89PNG")
