@@ -8,6 +8,7 @@ import pytest
 import torch
 from filelock import FileLock
 
+import lit_video.commands.fit as fit_command
 from lit_video.__main__ import COMMANDS, command, main
 
 
@@ -119,18 +120,18 @@ def test_a_row_that_runs_elsewhere_is_left_alone(table, tiny, tmp_path, capsys):
     assert not (run_dir / "config.yaml").exists()
 
 
-def test_a_failed_row_is_reported_and_the_others_go_on(table, tiny, tmp_path):
-    path, _ = table
+def test_a_failed_row_is_reported_and_the_others_go_on(table, tiny, tmp_path, capsys, monkeypatch):
+    """Rows in this process here; in processes of their own in test_demo."""
+    monkeypatch.setattr(fit_command, "_wait", lambda command: main(command[3:]))
     blocked = tmp_path / "runs/two/default/first/seed0"
     blocked.mkdir(parents=True)
     with FileLock(blocked / "lock"):
-        command = [sys.executable, "-m", "lit_video", "fit", "--config", path, "--runs", tmp_path / "runs", *tiny]
-        done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "two first seed 0: FAILED" in done.stderr
-    assert "Traceback" not in done.stderr
+        assert fit("--config", table[0], "--runs", tmp_path / "runs", "--trainer.logger=false", *tiny) == 1
+    printed = capsys.readouterr()
+    assert "two first seed 0: FAILED" in printed.err
+    assert "Traceback" not in printed.err
     assert (tmp_path / "runs/two/default/second/seed0/result.json").exists()
-    assert "not run" in done.stdout
+    assert "not run" in printed.out
 
 
 @pytest.mark.parametrize("workers", [0, 1])

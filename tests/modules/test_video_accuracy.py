@@ -2,8 +2,6 @@
 
 import pytest
 import torch
-import torch.distributed as dist
-import torch.multiprocessing as mp
 
 from lit_video.modules.metrics import VideoAccuracy
 
@@ -151,29 +149,3 @@ def padded_share(rank, processes):
     count = len(data[0])
     index = [*range(count), *range(-count % processes)]
     return rows(data, torch.tensor(index[rank::processes]))
-
-
-def measure_in_process(rank, processes, path):
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{path}/store", rank=rank, world_size=processes)
-    metric = VideoAccuracy()
-    share = padded_share(rank, processes)
-    for start in range(0, len(share[0]), 4):
-        metric.update(*rows(share, slice(start, start + 4)))
-    result = metric.compute()
-    metric.sync()
-    torch.save({"result": result, "views": len(metric.video), "mean": metric.per_video()[0]}, path / f"{rank}")
-    dist.destroy_process_group()
-
-
-def test_two_processes_with_a_padded_last_batch_give_the_result_of_one(tmp_path):
-    count = VIDEOS * VIEWS
-    assert count % 2
-    mp.spawn(measure_in_process, args=(2, tmp_path), nprocs=2)
-    one = VideoAccuracy()
-    one.update(*views())
-    for rank in range(2):
-        saved = torch.load(tmp_path / str(rank), weights_only=True)
-        assert saved["views"] == count + 1
-        assert saved["result"] == one.compute()
-        assert torch.equal(saved["mean"], one.per_video()[0])

@@ -1,19 +1,30 @@
-"""Tests a fixed model on a folder of videos in as many processes as asked; the first prints the metrics."""
+"""What two processes do in one launch: test a fixed model, synchronise a metric, run rows that broken videos end.
+
+    python -m tests.training.ddp_script VIDEOS OUT [flags of a row over broken videos]
+
+OUT gets ``metrics.json``, a file for the metric of each process, and the ``status`` of the first row.
+"""
 
 import json
 import sys
+from pathlib import Path
 
 import torch
+import torch.distributed as dist
 from lightning import Trainer
 
+from lit_video.__main__ import main
 from lit_video.datamodules import VideoFolder
 from lit_video.modules import XViT
+from lit_video.modules.metrics import VideoAccuracy
 from lit_video.network.vit import ViTSize
+from tests.modules.test_video_accuracy import padded_share, rows
 
-if __name__ == "__main__":
-    root, processes = sys.argv[1], int(sys.argv[2])
+
+def metrics_of(videos, processes):
+    """Metrics of a fixed model on a folder of videos."""
     torch.manual_seed(0)
-    data = VideoFolder(root, frames=4, image_size=16, batch_size=3, num_workers=0, test_clips=2)
+    data = VideoFolder(videos, frames=4, image_size=16, batch_size=3, num_workers=0, test_clips=2)
     model = XViT(data.num_classes, 4, 16, ViTSize(16, 1, 2), patch=8)
     trainer = Trainer(
         accelerator="cpu",
@@ -22,7 +33,31 @@ if __name__ == "__main__":
         logger=False,
         enable_checkpointing=False,
         enable_progress_bar=False,
+        enable_model_summary=False,
     )
-    (metrics,) = trainer.test(model, data, verbose=False)
-    if trainer.is_global_zero:
-        print("METRICS", json.dumps(metrics))
+    return trainer.test(model, data, verbose=False)[0]
+
+
+def synchronised(rank):
+    """A metric that has seen this process's share of the views, then those of both."""
+    metric, share = VideoAccuracy(), padded_share(rank, 2)
+    for start in range(0, len(share[0]), 4):
+        metric.update(*rows(share, slice(start, start + 4)))
+    result = metric.compute()
+    metric.sync()
+    return {"result": result, "views": len(metric.video), "mean": metric.per_video()[0]}
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    videos, out, row = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
+    metrics = metrics_of(videos, 2)
+    rank = dist.get_rank()
+    torch.save(synchronised(rank), out / f"{rank}.pt")
+    if rank == 0:
+        (out / "metrics.json").write_text(json.dumps(metrics))
+    status = main([*row, "--runs", str(out / "skip"), "--data.broken=skip", "--data.broken_percent=13"])
+    if rank == 0:
+        (out / "status").write_text(str(status))
+        print("NEXT ROW", file=sys.stderr, flush=True)
+    sys.exit(main([*row, "--runs", str(out / "fail"), "--data.broken=fail"]))

@@ -1,52 +1,109 @@
-"""Two processes give what one gives."""
+"""Two processes give what one gives. Starting them takes long, so that each of two launches serves several tests."""
 
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import torch
 
 from lit_video.datamodules import MovingShapes
+from lit_video.modules.metrics import VideoAccuracy
+from tests.conftest import ROOT, TINY
+from tests.modules.test_video_accuracy import VIDEOS, VIEWS, views
+from tests.training.broken_copy import broken_copy, listed
+from tests.training.ddp_script import metrics_of
 
-SCRIPT = Path(__file__).parent / "ddp_script.py"
+ROW = ["fit", "--config", "experiments/ablation_tw.yaml", "--row=tw1", "--trainer.logger=false"]
+ROW += [flag for flag in TINY if "pairs" not in flag and "batch_size" not in flag]
+ROW += ["--trainer.devices=2", "--trainer.strategy=ddp", "--trainer.accelerator=cpu", "--data.batch_size=2"]
+AUGMENTED = [f"--data.augmentation.{one}" for one in ("policy=timm-v0", "crop=multiscale", "mixup=0.4", "cutmix=1.0")]
+RUN = Path("ablation_tw/embedded/tw1/seed0")
 
 
-@pytest.fixture
-def seven_videos(data_root, tmp_path):
+def launch(*command):
+    return subprocess.run(
+        [sys.executable, "-m", *map(str, command)], cwd=ROOT, capture_output=True, text=True, timeout=600
+    )
+
+
+@pytest.fixture(scope="module")
+def row(data_root, tmp_path_factory):
+    """Flags of a row over 16, 8 and 8 videos; one of train and two of test are broken."""
+    return [*ROW, "--data=VideoFolder", f"--data.root={broken_copy(data_root, tmp_path_factory.mktemp('broken'))}"]
+
+
+def test_a_row_trains_in_two_processes_that_add_up_what_each_has_met(row, tmp_path):
+    # Lightning starts the second process with this one's command line: the row must expand there too.
+    # Each tests four videos, one of them broken: 1 of 8 for each, 2 of 8 together
+    policy = ["--data.broken=skip", "--data.broken_percent=30"]
+    done = launch("lit_video", *row, *AUGMENTED, *policy, "--runs", tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "Traceback" not in done.stderr
+    result = json.loads((tmp_path / RUN / "result.json").read_text())
+    assert (result["test_videos"], result["test_broken"]) == (6, 2)
+    assert result["steps"] == 2 * 16 // 2 // 2
+    assert done.stdout.count("test/video_top1") == 1, "one process reports"
+    assert sorted(row["split"] for row in listed(tmp_path / RUN)) == ["test", "test", "train"]
+
+
+@pytest.fixture(scope="module")
+def seven_videos(data_root, tmp_path_factory):
     """A folder with a test split that no number of processes above one divides."""
     data = MovingShapes(str(data_root), pairs=(2, 1, 1))
     data.prepare_data()
+    folder = tmp_path_factory.mktemp("seven")
     for split in ("train", "val", "test"):
         for record in data.records(split)[: 7 if split == "test" else None]:
-            target = tmp_path / "videos" / record.path.relative_to(data.root)
+            target = folder / record.path.relative_to(data.root)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.symlink_to(record.path)
-    return tmp_path / "videos"
+    return folder
 
 
-def metrics(*command):
-    done = subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-2000:]
-    lines = [line for line in done.stdout.splitlines() if line.startswith("METRICS")]
-    assert len(lines) == 1
-    return json.loads(lines[0].removeprefix("METRICS"))
+@dataclass
+class Launched:
+    """What two processes left, and what they said."""
+
+    folder: Path
+    done: subprocess.CompletedProcess
 
 
-def test_video_accuracy_of_two_processes_is_that_of_one(seven_videos):
-    one, two = metrics(SCRIPT, seven_videos, 1), metrics(SCRIPT, seven_videos, 2)
-    assert one["test/videos"] == 7
-    assert two == one
+@pytest.fixture(scope="module")
+def launched(seven_videos, row, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("two")
+    return Launched(folder, launch("tests.training.ddp_script", seven_videos, folder, *row))
 
 
-def test_a_row_trains_in_two_processes(table, tiny, tmp_path):
-    # Lightning starts the second process with this one's command line: the row must expand there too
-    flags = [*tiny, "--trainer.devices=2", "--trainer.strategy=ddp", "--trainer.accelerator=cpu", "--row=second"]
-    flags += [f"--data.augmentation.{one}" for one in ("policy=timm-v0", "crop=multiscale", "mixup=0.4", "cutmix=1.0")]
-    command = ["-m", "lit_video", "fit", "--config", table[0], "--runs", tmp_path / "runs", *flags]
-    done = subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-2000:]
-    result = json.loads((tmp_path / "runs/two/default/second/seed0/result.json").read_text())
-    assert result["test_videos"] == 8
-    assert result["steps"] == 2 * 16 // 4 // 2
-    assert done.stdout.count("test/video_top1") == 1, "one process reports"
+def test_video_accuracy_of_two_processes_is_that_of_one(launched, seven_videos):
+    metrics = json.loads((launched.folder / "metrics.json").read_text())
+    assert metrics["test/videos"] == 7
+    assert metrics == metrics_of(str(seven_videos), 1)
+
+
+def test_a_metric_of_two_processes_with_a_padded_last_batch_is_that_of_one(launched):
+    assert VIDEOS * VIEWS % 2
+    one = VideoAccuracy()
+    one.update(*views())
+    for rank in range(2):
+        found = torch.load(launched.folder / f"{rank}.pt", weights_only=True)
+        assert found["views"] == VIDEOS * VIEWS + 1
+        assert found["result"] == one.compute()
+        assert torch.equal(found["mean"], one.per_video()[0])
+
+
+def test_more_broken_videos_than_allowed_end_two_processes_in_a_line(launched):
+    said = launched.done.stderr.partition("NEXT ROW")[0]
+    assert (launched.folder / "status").read_text() == "2", said[-2000:]
+    assert "25.0 % of the test videos cannot be read, more than 13 %" in said
+    assert "Traceback" not in said
+    assert not (launched.folder / "skip" / RUN / "result.json").exists()
+
+
+def test_a_broken_video_ends_two_processes_under_fail(launched):
+    said = launched.done.stderr.partition("NEXT ROW")[2]
+    assert launched.done.returncode != 0
+    assert "Invalid data found when processing input; mend the video" in said
+    assert not (launched.folder / "fail" / RUN / "result.json").exists()

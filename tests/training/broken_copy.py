@@ -1,0 +1,28 @@
+"""A folder of videos of which three are broken, and what a run says of them."""
+
+import csv
+
+from lit_video.datamodules import MovingShapes
+
+BROKEN = {("train", 3), ("test", 0), ("test", 5)}
+
+
+def broken_copy(data_root, folder):
+    """16, 8 and 8 videos; one of train and two of test are broken."""
+    data = MovingShapes(str(data_root), pairs=(2, 1, 1))
+    data.prepare_data()
+    for split in ("train", "val", "test"):
+        for i, record in enumerate(data.records(split)):
+            target = folder / record.path.relative_to(data.root)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if (split, i) in BROKEN:
+                target.write_bytes(record.path.read_bytes()[:1000])
+            else:
+                target.symlink_to(record.path)
+    return folder
+
+
+def listed(run_dir):
+    """The rows of a run's ``broken.csv``."""
+    with (run_dir / "broken.csv").open() as file:
+        return list(csv.DictReader(file))
