@@ -43,19 +43,22 @@ def data_root(tmp_path_factory):
     return tmp_path_factory.mktemp("data")
 
 
+def at_home(data_root, patch):
+    """Run in the repository's root, with the tests' data and no W&B key of the developer's."""
+    patch.chdir(ROOT)
+    patch.setenv("LIT_VIDEO_DATA", str(data_root))
+    patch.setenv("HOME", str(data_root))
+
+
 @pytest.fixture
 def tiny(data_root, monkeypatch):
     """Flags of a tiny run; the working directory is the repository's root."""
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setenv("LIT_VIDEO_DATA", str(data_root))
-    monkeypatch.setenv("HOME", str(data_root))  # no W&B key of the developer's
+    at_home(data_root, monkeypatch)
     return list(TINY)
 
 
-@pytest.fixture
-def table(tmp_path):
-    """An experiment of two rows, which tests may change: path, and a function that rewrites it."""
-    path = tmp_path / "two.yaml"
+def write_table(path):
+    """An experiment of two rows."""
     parts = ROOT / "experiments" / "parts"
     text = f"""\
 trainer: {parts}/trainer_embedded.yaml
@@ -70,6 +73,13 @@ table:
     second: {{label: 2nd, set: {{model.window: 1}}, paper: {{test/video_top1: 62.5, test/video_top5: 87.8}}}}
 """
     path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def table(tmp_path):
+    """An experiment of two rows, which tests may change: path, and a function that rewrites it."""
+    path = write_table(tmp_path / "two.yaml")
 
     def rewrite(old, new):
         assert old in path.read_text()

@@ -33,13 +33,6 @@ def fit(path, runs, flags, row="second"):
     return main(["fit", "--config", str(path), "--row", row, "--runs", str(runs), *flags])
 
 
-@pytest.fixture
-def finished(table, tiny, tmp_path):
-    """A finished run's folder."""
-    assert fit(table[0], tmp_path / "runs", tiny) == 0
-    return tmp_path / "runs/two/default/second/seed0"
-
-
 def test_a_run_ends_with_a_whole_result(finished):
     result = json.loads((finished / "result.json").read_text())
     assert result.keys() == FACTS

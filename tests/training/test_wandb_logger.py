@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from lit_video.__main__ import main
 from lit_video.commands.arguments import parse_request
 from lit_video.reports.wandb.panels import named
 from lit_video.reports.wandb.report import table_panels
@@ -57,18 +56,11 @@ def read_record(run_dir):
     return record
 
 
-@pytest.fixture
-def record(table, tiny, tmp_path):
-    """The record of a run, and its folder."""
-    folder = tmp_path / "runs/two/default/second/seed0"
-    assert main(["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path / "runs"), *tiny]) == 0
-    return read_record(folder), folder
-
-
-def test_a_run_carries_what_dashboards_look_up(record, table):
-    carries_its_facts(*record)
-    carries_what_panels_name(record[0], read_table([table[0]]))
-    keeps_what_the_test_found(*record)
+def test_a_run_carries_what_dashboards_look_up(finished, table):
+    record = read_record(finished)
+    carries_its_facts(record, finished)
+    carries_what_panels_name(record, read_table([table[0]]))
+    keeps_what_the_test_found(record, finished)
 
 
 def carries_its_facts(record, run_dir):
