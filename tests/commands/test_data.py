@@ -296,11 +296,10 @@ def test_a_killed_prepare_leaves_whole_videos_only_and_goes_on(src, tmp_path):
     process = start("prepare", src, dst, "--short-side", "64")
     wait_for(lambda: len(list(dst.glob("a/*.mp4"))) > 2, process)
     process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.communicate()  # until its workers have ended too, which hold the same pipes
     assert not (dst / "videos.csv").exists()
     done = {path: path.stat().st_mtime_ns for path in dst.glob("a/[lm]*.mp4")}
     assert all(frame_table(path).count == 30 for path in done)
-    time.sleep(2.5)  # workers end with their parent
     assert prepare(src, dst) == 0
     assert {path: path.stat().st_mtime_ns for path in done} == done
     assert len(table_of(dst / "videos.csv")) == 35

@@ -168,8 +168,18 @@ def check_compiled(network):
         torch.testing.assert_close(compiled, value, atol=1e-12, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", sorted(NETWORKS.keys() - VARIANTS))
-def test_whole_networks_compile_into_one_graph(name):
+# tracing takes seconds: a network of each family here, all others in the slow tests
+COMPILED = ("xvit", "timesformer_divided", "vivit_2", "perceiver")
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_a_network_of_each_family_compiles_into_one_graph(name):
+    check_compiled(build(name, **SHALLOW).double().train())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(NETWORKS.keys() - VARIANTS - set(COMPILED)))
+def test_all_other_networks_compile_into_one_graph(name):
     check_compiled(build(name, **SHALLOW).double().train())
 
 
