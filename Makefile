@@ -41,7 +41,7 @@ lint: setup  ## ruff and the layers of packages, without changing anything
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 
-format: setup  ## let ruff mend and format
+format: setup  ## let ruff fix and format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
