@@ -35,11 +35,6 @@ MODELS = {
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    return tmp_path_factory.mktemp("shapes")
-
-
-@pytest.fixture(scope="module")
 def checkpoints(root, tmp_path_factory):
     """Checkpoints of several families, untrained, made once each."""
     folder = tmp_path_factory.mktemp("checkpoints")

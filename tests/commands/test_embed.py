@@ -23,30 +23,6 @@ from tests.float32 import assert_close_in_float32
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    return tmp_path_factory.mktemp("shapes")
-
-
-@pytest.fixture(scope="module")
-def run(root, tmp_path_factory):
-    """The folder of a run of the command line."""
-    runs = tmp_path_factory.mktemp("runs")
-    data = [f"--data.root={root}", "--data.pairs=[2,1,1]", "--data.frames=4", "--data.image_size=16"]
-    size = ["--model.size.width=16", "--model.size.depth=2", "--model.size.heads=2"]
-    flags = ["--data.batch_size=4", "--data.num_workers=0", "--trainer.max_epochs=1", "--trainer.logger=false"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        table = ["--config", "experiments/ablation_tw.yaml", "--row", "tw1", "--runs", str(runs)]
-        assert main(["fit", *table, *data, *size, *flags]) == 0
-    return next(runs.rglob("last.ckpt")).parent
-
-
-@pytest.fixture(scope="module")
-def videos(root, run):
-    return sorted(root.glob("*/test/*/*.mp4"))
-
-
 def embed(*args):
     return main(["embed", "--workers", "0", *map(str, args)])
 

@@ -62,47 +62,6 @@ class VerbsAndNouns(MovingShapes):
         return [dataset_module.VideoRecord(r.path, (r.label % 2, r.label // 2)) for r in found]
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    return tmp_path_factory.mktemp("shapes")
-
-
-@pytest.fixture(scope="module")
-def run(root, tmp_path_factory):
-    """The folder of a run of the command line, tested on two clips by three crops."""
-    runs = tmp_path_factory.mktemp("runs")
-    flags = [
-        f"--data.root={root}",
-        "--data.pairs=[2,1,1]",
-        "--data.frames=4",
-        "--data.image_size=16",
-        "--data.batch_size=4",
-        "--data.num_workers=0",
-        "--data.test_clips=2",
-        "--model.size.width=16",
-        "--model.size.depth=2",
-        "--model.size.heads=2",
-        "--trainer.max_epochs=2",
-        "--trainer.logger=false",
-        "--runs",
-        str(runs),
-    ]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        assert main(["fit", "--config", "experiments/ablation_tw.yaml", "--row", "tw1", *flags]) == 0
-    return next(runs.rglob("last.ckpt")).parent
-
-
-@pytest.fixture(scope="module")
-def checkpoint(run):
-    return run / "last.ckpt"
-
-
-@pytest.fixture(scope="module")
-def videos(root, run):
-    return sorted(root.glob("*/test/*/*.mp4"))
-
-
 def trained(model, data, path):
     """A checkpoint made in Python, after one step."""
     quiet = dict(logger=False, enable_progress_bar=False, enable_model_summary=False, enable_checkpointing=False)
