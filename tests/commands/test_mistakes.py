@@ -120,9 +120,10 @@ def test_a_row_that_runs_elsewhere_is_left_alone(table, tiny, tmp_path, capsys):
     assert not (run_dir / "config.yaml").exists()
 
 
-def test_a_failed_row_is_reported_and_the_others_go_on(table, tiny, tmp_path, capsys, monkeypatch):
-    """Rows in this process here; in processes of their own in test_demo."""
-    monkeypatch.setattr(fit_command, "_wait", lambda command: main(command[3:]))
+@pytest.mark.parametrize("own_processes", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_failed_row_is_reported_and_the_others_go_on(own_processes, table, tiny, tmp_path, capsys, monkeypatch):
+    if not own_processes:
+        monkeypatch.setattr(fit_command, "_wait", lambda command: main(command[3:]))
     blocked = tmp_path / "runs/two/default/first/seed0"
     blocked.mkdir(parents=True)
     with FileLock(blocked / "lock"):
