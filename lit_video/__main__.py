@@ -1,4 +1,4 @@
-"""``python -m lit_video``: finds the command; what needs no torch is answered at once."""
+"""``python -m lit_video``: finds the command, and imports only what it needs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ usage: python -m lit_video COMMAND ...
   report RUNS... [-o report.html]      one page of tables, statistics, curves and confusions; opens without a server
       [--experiments DIR]                   where the tables' YAML files are (default: experiments)
   validate, test                       --config RUN/config.yaml --ckpt_path RUN/last.ckpt
-                                       (or --model.weights FILE: a published checkpoint)
+                                       (or --model.weights FILE: a released checkpoint)
       [--order reversed|shuffled|static]    of the frames: what the model makes of time
   predict --ckpt RUN/last.ckpt VIDEO|FOLDER|GLOB ...   names and probabilities; needs no other file
       [--top 5] [-o FILE.csv|.json] [--features FILE.npz] [--draw FILE.mp4|DIR] [--clips N] [--crops M]
@@ -57,7 +57,7 @@ usage: python -m lit_video COMMAND ...
 A finished row is skipped, an interrupted one goes on where it stopped: the same command again is always right.
 """
 
-# of each command the function that runs it, in ``commands``; imported when asked for, because many need torch
+# the function in ``commands`` that runs each command; imported when it is run, because many need torch
 COMMANDS = {
     "fit": "fit.fit",
     "table": "table.print_table",
@@ -105,8 +105,8 @@ def _dispatch(argv: list[str]) -> int:
 def command(name: str) -> Callable[[list[str]], int]:
     """The function that runs a command with the arguments that follow its name."""
     module, _, function = COMMANDS[name].rpartition(".")
-    found: Callable[[list[str]], int] = getattr(import_module(f"lit_video.commands.{module}"), function)
-    return found
+    runner: Callable[[list[str]], int] = getattr(import_module(f"lit_video.commands.{module}"), function)
+    return runner
 
 
 def run() -> None:

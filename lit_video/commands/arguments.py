@@ -1,4 +1,4 @@
-"""Arguments that several commands have, and what they become below the commands, where nobody knows argparse."""
+"""Arguments that several commands have, and what they become below the commands, which do not use argparse."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lit_video.training.request import Request, build_request
 
 
 def add_evaluation(parser: Parser) -> None:
-    """The arguments that say how videos are put through a model."""
+    """The arguments for how videos are put through a model."""
     parser.add_argument("--clips", type=positive, metavar="N", help="views in time (default: as tested in training)")
     parser.add_argument("--crops", type=positive, metavar="M", help="views in space of each (likewise)")
     parser.add_argument("--device", choices=["cpu", "cuda"], help="default: cuda where there is one")
@@ -22,14 +22,14 @@ def add_evaluation(parser: Parser) -> None:
 
 
 def evaluation(arguments: Namespace) -> Evaluation:
-    """What the arguments of :func:`add_evaluation` say; commands show progress."""
+    """The arguments of :func:`add_evaluation` as options; commands show progress."""
     return Evaluation(
         arguments.clips, arguments.crops, arguments.batch, arguments.workers, arguments.device, progress=True
     )
 
 
 def table_parser(command: str) -> Parser:
-    """Arguments that name a table, its seeds and where its runs live."""
+    """Arguments that name a table, its seeds and the folder of its runs."""
     parser = Parser(command, add_help=False)
     parser.add_argument("--config", "-c", action="append", type=Path, required=True)
     parser.add_argument("--recipe")
@@ -47,9 +47,9 @@ def parse_request(argv: Sequence[str]) -> Request:
     parser = table_parser("fit")
     parser.add_argument("--row")
     parser.add_argument("--seed_everything", type=int)
-    known, flags = parser.parse_known_args(argv)
-    seeds = seed_list(known.seeds) or [known.seed_everything or 0]
-    return build_request(known.config, known.row, seeds, known.runs, known.recipe, flags)
+    arguments, flags = parser.parse_known_args(argv)
+    seeds = seed_list(arguments.seeds) or [arguments.seed_everything or 0]
+    return build_request(arguments.config, arguments.row, seeds, arguments.runs, arguments.recipe, flags)
 
 
 def seed_list(text: str | None) -> list[int] | None:

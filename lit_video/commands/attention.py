@@ -1,4 +1,4 @@
-"""The ``attention`` command: what a model looks at, as a picture. Imports no torch by itself."""
+"""The ``attention`` command: what a model attends to, as a picture. Imports no torch by itself."""
 
 from __future__ import annotations
 
@@ -22,61 +22,61 @@ you like."""
 
 def attention(argv: list[str]) -> int:
     """Draw attention; returns the exit status."""
-    known = _parser().parse_intermixed_args(argv)
-    known.output = known.output or Path("heads.png" if known.heads else "attention.png")
-    check(known)
-    _draw_heads(known) if known.heads else _draw_maps(known)
-    print(f"wrote {known.output}", file=sys.stderr)
+    arguments = _arguments(argv)
+    _draw_heads(arguments) if arguments.heads else _draw_maps(arguments)
+    print(f"wrote {arguments.output}", file=sys.stderr)
     return 0
 
 
-def _draw_maps(known: Namespace) -> None:
-    from lit_video.utils.files import write_bytes  # torch takes its seconds only now
+def _draw_maps(arguments: Namespace) -> None:
+    from lit_video.utils.files import write_bytes  # here, because importing torch takes seconds
     from lit_video.visual.attention_maps import attention_maps
     from lit_video.visual.attention_picture import moving, picture
     from lit_video.visual.moving_picture import encoded
 
-    maps = attention_maps(known.ckpt, known.video, known.token, known.layers == "last", known.device)
-    ending = known.output.suffix.lower()
+    maps = attention_maps(
+        arguments.ckpt, arguments.video, arguments.token, arguments.layers == "last", arguments.device
+    )
+    ending = arguments.output.suffix.lower()
     content = encoded(moving(maps), ending) if ending in MOVING else picture(maps)
-    with writing("--output", known.output):
-        write_bytes(known.output, content)
+    with writing("--output", arguments.output):
+        write_bytes(arguments.output, content)
 
 
-def _draw_heads(known: Namespace) -> None:
+def _draw_heads(arguments: Namespace) -> None:
     from lit_video.utils.figures import plt, run_name
     from lit_video.visual.heads_picture import heads_figure
 
-    name = str(run_name(known.ckpt) if known.ckpt else f"{known.config[0]}: row {known.row}")
-    model = _model(known)
+    name = str(run_name(arguments.ckpt) if arguments.ckpt else f"{arguments.config[0]}: row {arguments.row}")
+    model = _model(arguments)
     try:
         figure = heads_figure(model, name)
     except ValueError as error:
         raise UserError(f"--heads: {error}") from error
-    with writing("--output", known.output):
-        figure.savefig(known.output, dpi=150)
+    with writing("--output", arguments.output):
+        figure.savefig(arguments.output, dpi=150)
     plt.close(figure)
 
 
-def _model(known: Namespace) -> VideoClassifier:
+def _model(arguments: Namespace) -> VideoClassifier:
     """The model of the checkpoint, or of the row of the table, that one without weights.
 
     Raises:
         UserError: there is none, or a setting is wrong.
     """
-    if known.ckpt is not None:
+    if arguments.ckpt is not None:
         from lit_video.inference.checkpoints import load_model
         from lit_video.modules import VideoClassifier
 
-        return load_model(VideoClassifier, known.ckpt)
+        return load_model(VideoClassifier, arguments.ckpt)
     from lit_video.training.request import build_request
     from lit_video.training.run import build_row
 
-    request = build_request(known.config, known.row)
+    request = build_request(arguments.config, arguments.row)
     return build_row(request, request.rows[0], 0).model
 
 
-def _parser() -> Parser:
+def _arguments(argv: list[str]) -> Namespace:
     parser = Parser("attention", DESCRIPTION)
     parser.add_argument("video", nargs="?", metavar="VIDEO")
     parser.add_argument("--ckpt", "--ckpt_path", type=Path, metavar="FILE", help="a run's last.ckpt")
@@ -91,7 +91,7 @@ def _parser() -> Parser:
     )
     parser.add_argument(
         "--token",
-        type=_place,
+        type=_patch,
         metavar="T,ROW,COLUMN",
         help="follow it from this patch of the last layer, counted from 0, instead of from what is classified",
     )
@@ -99,36 +99,39 @@ def _parser() -> Parser:
     parser.add_argument("--config", "-c", action="append", type=Path, metavar="TABLE.yaml", help="with --heads")
     parser.add_argument("--row", metavar="NAME|INDEX", help="of the table, with --heads")
     parser.add_argument("--device", choices=["cpu", "cuda"], help="default: cuda where there is one")
-    return parser
+    arguments = parser.parse_intermixed_args(argv)
+    arguments.output = arguments.output or Path("heads.png" if arguments.heads else "attention.png")
+    _check(arguments)
+    return arguments
 
 
-def check(known: Namespace) -> None:
+def _check(arguments: Namespace) -> None:
     """Refuse flags that do not go together.
 
     Raises:
-        UserError: one line that says which.
+        UserError: they do not.
     """
-    allowed = FIGURES if known.heads else STILL + MOVING
-    if known.output.suffix.lower() not in allowed:
-        raise UserError(f"--output {known.output}: ends in none of {', '.join(allowed)}")
-    check_file("--output", known.output)
-    if known.heads:
-        if known.video or known.token or known.layers != "all":
+    allowed = FIGURES if arguments.heads else STILL + MOVING
+    if arguments.output.suffix.lower() not in allowed:
+        raise UserError(f"--output {arguments.output}: ends in none of {', '.join(allowed)}")
+    check_file("--output", arguments.output)
+    if arguments.heads:
+        if arguments.video or arguments.token or arguments.layers != "all":
             raise UserError("--heads: is about the model alone; leave out the video, --token and --layers")
-        if (known.ckpt is None) == (known.config is None):
+        if (arguments.ckpt is None) == (arguments.config is None):
             raise UserError("--heads: give either --ckpt RUN/last.ckpt, or --config TABLE.yaml --row NAME")
-        if (known.config is None) != (known.row is None):
+        if (arguments.config is None) != (arguments.row is None):
             raise UserError("--heads: --config and --row belong together")
         return
-    if known.config or known.row:
+    if arguments.config or arguments.row:
         raise UserError("--config, --row: are for --heads; maps of a video need a trained model, --ckpt RUN/last.ckpt")
-    if known.video is None:
+    if arguments.video is None:
         raise UserError("give a video (or --heads); see python -m lit_video attention --help")
-    if known.ckpt is None:
+    if arguments.ckpt is None:
         raise UserError("--ckpt: give a run's last.ckpt")
 
 
-def _place(text: str) -> tuple[int, ...]:
+def _patch(text: str) -> tuple[int, ...]:
     parts = text.split(",")
     if len(parts) != 3 or not all(part.isdecimal() for part in parts):
         raise ArgumentTypeError(f"is {text}, expected frame, row and column of a patch, such as 0,3,2")

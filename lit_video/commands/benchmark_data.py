@@ -14,54 +14,60 @@ from lit_video.errors import UserError
 
 def benchmark_data(argv: list[str]) -> int:
     """Measure all libraries in one run and print, save or draw the result; 1 if ours gives wrong pixels."""
-    known = _arguments(argv)
-    if known.plot:
+    arguments = _arguments(argv)
+    if arguments.plot:
         from lit_video.utils.figures import check_picture
 
-        check_picture(known.plot)
-    result = _measured(known, argv)
+        check_picture(arguments.plot)
+    result = _measure(arguments, argv)
     from lit_video.benchmark.data_report import render
 
-    print(json.dumps(result, indent=2) if known.json else render(result))
-    if known.plot:
+    print(json.dumps(result, indent=2) if arguments.json else render(result))
+    if arguments.plot:
         from lit_video.benchmark.data_plot import draw
 
-        draw(result, known.plot)
+        draw(result, arguments.plot)
     return int(any(error["library"] == "lit_video" for error in result["errors"]))
 
 
-def _measured(known: Namespace, argv: list[str]) -> dict[str, Any]:
-    """Where, how and what: times of every library on the videos asked for."""
+def _measure(arguments: Namespace, argv: list[str]) -> dict[str, Any]:
+    """Times of every library on the videos, beside where and how they were taken."""
     import torch
 
-    from lit_video.benchmark.clip_decoders import clip_decoders
-    from lit_video.benchmark.data_timing import SAMPLINGS, time_clips, time_loaders, video_groups
+    from lit_video.benchmark.data_timing import time_loaders, video_groups
     from lit_video.benchmark.sample_videos import make_videos
     from lit_video.utils.environment import commit, device_name, versions
 
-    workers = _workers(known.workers)
-    if known.make or not known.root.exists():
-        make_videos(known.root, known.videos)
-    groups = video_groups(known.root, known.videos)
+    workers = _workers(arguments.workers)
+    if arguments.make or not arguments.root.exists():
+        make_videos(arguments.root, arguments.videos)
+    groups = video_groups(arguments.root, arguments.videos)
     torch.set_num_threads(1)
     result: dict[str, Any] = {
         "command": f"python -m lit_video benchmark data {' '.join(argv)}".strip(),
         "commit": commit(),
         "device": device_name(),
         "versions": versions(),
-        "gpu_clips": known.gpu_clips,
-        "rows": [],
-        "errors": [],
-        "loaders": [],
+        "gpu_clips": arguments.gpu_clips,
     }
+    result["rows"], result["errors"] = _time_decoders(groups, arguments.clips)
+    loader_clips = arguments.loader_clips
+    result["loaders"] = time_loaders(groups, workers, loader_clips) if loader_clips else []
+    return result
+
+
+def _time_decoders(groups: dict[str, list[Path]], clips: int) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """Times of every library on every group of videos and sampling, and the wrong pixels that were seen."""
+    from lit_video.benchmark.clip_decoders import clip_decoders
+    from lit_video.benchmark.data_timing import SAMPLINGS, time_clips
+
+    rows, errors = [], []
     for name, paths in groups.items():
         for sampling in SAMPLINGS:
-            rows, errors = time_clips(clip_decoders(), paths, sampling, known.clips)
-            result["rows"] += [{"videos": name, "sampling": sampling} | row for row in rows]
-            result["errors"] += errors
-    if known.loader_clips:
-        result["loaders"] = time_loaders(groups, workers, known.loader_clips)
-    return result
+            times, wrong = time_clips(clip_decoders(), paths, sampling, clips)
+            rows += [{"videos": name, "sampling": sampling} | row for row in times]
+            errors += wrong
+    return rows, errors
 
 
 def _arguments(argv: list[str]) -> Namespace:
@@ -75,10 +81,10 @@ def _arguments(argv: list[str]) -> Namespace:
     parser.add_argument("--gpu-clips", type=float, default=50, help="clips/s that one GPU trains (default 50)")
     parser.add_argument("--json", action="store_true", help="print as JSON")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the result (.png, .svg)")
-    known = parser.parse_args(argv)
-    if min(known.videos, known.clips) < 1 or known.loader_clips < 0 or known.gpu_clips <= 0:
+    arguments = parser.parse_args(argv)
+    if min(arguments.videos, arguments.clips) < 1 or arguments.loader_clips < 0 or arguments.gpu_clips <= 0:
         parser.error("--videos, --clips and --gpu-clips are at least 1, --loader-clips at least 0")
-    return known
+    return arguments
 
 
 def _workers(text: str | None) -> list[int]:

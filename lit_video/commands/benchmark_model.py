@@ -10,49 +10,52 @@ from typing import TYPE_CHECKING, Any
 from lit_video.commands.parser import Parser
 
 if TYPE_CHECKING:
-    from lit_video.benchmark.model_timing import Bench
+    import torch
 
 DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 
 
 def benchmark_model(argv: list[str]) -> int:
     """Time all schemes in one run and print, save or draw the result."""
-    known = _arguments(argv)
-    import torch
-
+    arguments = _arguments(argv)
     from lit_video.benchmark.model_report import render
-    from lit_video.benchmark.model_timing import Bench
     from lit_video.utils.environment import choose_device
     from lit_video.utils.figures import check_picture
 
-    device = choose_device(known.device)
-    if known.plot:
-        check_picture(known.plot)
-    result = _measured(Bench(device, getattr(torch, DTYPES[known.dtype]), known.batch, known.repeats), known, argv)
-    print(json.dumps(result, indent=2) if known.json else render(result))
-    if known.plot:
+    device = choose_device(arguments.device)
+    if arguments.plot:
+        check_picture(arguments.plot)
+    result = _measure(device, arguments, argv)
+    print(json.dumps(result, indent=2) if arguments.json else render(result))
+    if arguments.plot:
         from lit_video.benchmark.plot import draw
 
-        draw(result, known.plot)
+        draw(result, arguments.plot)
     return 0
 
 
-def _measured(bench: Bench, known: Namespace, argv: list[str]) -> dict[str, Any]:
-    """Where, how and what: times and memory of the models asked for."""
-    from lit_video.benchmark.model_timing import line_fit
+def _measure(device: torch.device, arguments: Namespace, argv: list[str]) -> dict[str, Any]:
+    """Times and memory of the chosen models, beside where and how they were taken."""
+    import torch
+
+    from lit_video.benchmark.model_timing import Bench, line_fit
     from lit_video.benchmark.models import BenchmarkModel, Clip, build
     from lit_video.network.vit import SIZES
 
-    result = bench.facts(" ".join(argv)) | {"size": known.size, "image_size": known.image_size}
-    if known.scaling:
-        clips = [Clip(known.frames * factor, known.image_size) for factor in (1, 2, 4)]
-        models = [build(SIZES[known.size], clip, ["X-ViT"])[0] for clip in clips]
+    bench = Bench(device, getattr(torch, DTYPES[arguments.dtype]), arguments.batch, arguments.repeats)
+    size, result = (
+        SIZES[arguments.size],
+        bench.facts(" ".join(argv)) | {"size": arguments.size, "image_size": arguments.image_size},
+    )
+    if arguments.scaling:
+        clips = [Clip(arguments.frames * factor, arguments.image_size) for factor in (1, 2, 4)]
+        models = [build(size, clip, ["X-ViT"])[0] for clip in clips]
         models = [BenchmarkModel(f"X-ViT, {c.frames} frames", c.network, c.frames) for c in models]
     else:
-        names = known.models.split(",") if known.models else None
-        models = build(SIZES[known.size], Clip(known.frames, known.image_size), names)
-    result["rows"] = bench.run(models, known.image_size)
-    if known.scaling:
+        names = arguments.models.split(",") if arguments.models else None
+        models = build(size, Clip(arguments.frames, arguments.image_size), names)
+    result["rows"] = bench.run(models, arguments.image_size)
+    if arguments.scaling:
         result["fit"] = line_fit(result["rows"])
     return result
 
@@ -72,7 +75,7 @@ def _arguments(argv: list[str]) -> Namespace:
     parser.add_argument("--scaling", action="store_true", help="X-ViT at 1, 2 and 4 times the frames instead")
     parser.add_argument("--json", action="store_true", help="print as JSON")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the result (.png, .svg)")
-    known = parser.parse_args(argv)
-    if min(known.frames, known.image_size, known.batch, known.repeats) < 1:
+    arguments = parser.parse_args(argv)
+    if min(arguments.frames, arguments.image_size, arguments.batch, arguments.repeats) < 1:
         parser.error("--frames, --image-size, --batch and --repeats are at least 1")
-    return known
+    return arguments

@@ -18,21 +18,21 @@ def benchmark_table(argv: list[str]) -> int:
     parser.add_argument("--batch", type=int, default=8, help="clips of a batch")
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--device", choices=["cpu", "cuda"])
-    known, rest = parser.parse_known_args(argv)
-    if known.batch < 1 or known.repeats < 2:
+    arguments, rest = parser.parse_known_args(argv)
+    if arguments.batch < 1 or arguments.repeats < 2:
         parser.error("--batch is at least 1, --repeats at least 2")
     from lit_video.benchmark.row_timing import measure, render, summarise
     from lit_video.utils.environment import choose_device, commit, device_name, versions
 
-    device, request = choose_device(known.device), parse_request(rest)
-    rates = measure(request, device, known.batch, known.repeats)
+    device, request = choose_device(arguments.device), parse_request(rest)
+    rates = measure(request, device, arguments.batch, arguments.repeats)
     result: dict[str, Any] = {
         "command": " ".join(["python -m lit_video benchmark table", *argv]),
         "commit": commit(),
         "device": device_name(),
         "versions": versions(),
-        "batch": known.batch,
-        "repeats": known.repeats,
+        "batch": arguments.batch,
+        "repeats": arguments.repeats,
         "rows": {row.name: summarise(rates, row, request.rows[0]) for row in request.rows},
     }
     folder = request.runs / request.table.name / request.table.scale

@@ -1,9 +1,9 @@
-"""The ``dashboard`` command: what W&B shows of our tables, made from ``experiments``. Imports no torch."""
+"""The ``dashboard`` command: the W&B workspace and report of our tables. Imports no torch."""
 
 from __future__ import annotations
 
-import argparse
 import os
+from argparse import Namespace
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +17,9 @@ from lit_video.utils.files import write_atomically
 from lit_video.utils.wandb_login import has_key
 
 if TYPE_CHECKING:
+    from wandb_workspaces.reports.v2 import Report
+    from wandb_workspaces.workspaces import Workspace
+
     from lit_video.reports.wandb.panels import Panel
 
 EXPERIMENTS = Path("experiments")
@@ -30,24 +33,24 @@ not checked, for want of a server: how W&B draws them. Runs in report.json have 
 
 def dashboard(argv: list[str]) -> int:
     """Make the workspace and the report, and write or save them; returns the exit status."""
-    known = _flags(argv)
-    tables = _tables(known.table, known.scale, known.recipe)
+    arguments = _arguments(argv)
+    tables = _tables(arguments.table, arguments.scale, arguments.recipe)
     if find_spec("wandb_workspaces") is None:
         raise UserError("dashboard needs wandb-workspaces: pip install 'lit_video[dashboard]' (here: '.[dashboard]')")
-    if known.dry_run:
-        _write(tables, known.entity or "", known.project, known.out or Path("dashboard"))
+    if arguments.dry_run:
+        _write(tables, arguments.entity or "", arguments.project, arguments.out or Path("dashboard"))
         return 0
-    if known.out:
+    if arguments.out:
         raise UserError("-o is for --dry-run, which writes files; without it W&B keeps the workspace and the report")
     if not has_key():
         raise UserError("no W&B API key: run wandb login or set WANDB_API_KEY, or look at the files of --dry-run")
     from lit_video.reports.wandb.saving import save
 
-    save(tables, known.entity, known.project)
+    save(tables, arguments.entity, arguments.project)
     return 0
 
 
-def _flags(argv: list[str]) -> argparse.Namespace:
+def _arguments(argv: list[str]) -> Namespace:
     parser = Parser("dashboard", "The W&B workspace and report that compare the schemes of our tables.")
     parser.add_argument("--dry-run", action="store_true", help="write workspace.json and report.json; needs no key")
     parser.add_argument("--entity", help="user or team at W&B (default: yours)")
@@ -62,30 +65,29 @@ def _flags(argv: list[str]) -> argparse.Namespace:
 
 
 def _tables(names: Sequence[str], scale: str | None, recipe: str | None) -> list[Table]:
-    """The tables asked for, of ``experiments`` in the working directory, at their own scale or at another.
+    """The tables of these names, or all, of ``experiments`` in the working directory, at their own scale or at another.
 
     Raises:
         UserError: there are none, or not this one, or not at this scale.
     """
-    found = {path.stem: path for path in sorted(EXPERIMENTS.glob("*.yaml"))}
-    if not found:
+    paths = {path.stem: path for path in sorted(EXPERIMENTS.glob("*.yaml"))}
+    if not paths:
         raise UserError(f"no tables in {EXPERIMENTS.absolute()}; run this in the repository's root")
     for name in names:
-        if name not in found:
-            raise UserError(f"--table: no table {name!r}; tables: {', '.join(found)}")
+        if name not in paths:
+            raise UserError(f"--table: no table {name!r}; tables: {', '.join(paths)}")
     overlay = SCALES / f"{scale}.yaml"
     if scale and not overlay.exists():
         raise UserError(
             f"--scale: no {overlay}; scales: {', '.join(sorted(path.stem for path in SCALES.glob('*.yaml')))}"
         )
     overlays = [overlay] if scale else []
-    return [read_table([found[name], *overlays], recipe) for name in dict.fromkeys(names or found)]
+    return [read_table([paths[name], *overlays], recipe) for name in dict.fromkeys(names or paths)]
 
 
 def _write(tables: Sequence[Table], entity: str, project: str, folder: Path) -> None:
     """Write both specifications, and print what is in them."""
-    from lit_video.reports.wandb.panels import named
-    from lit_video.reports.wandb.report import build_report, table_panels
+    from lit_video.reports.wandb.report import build_report
     from lit_video.reports.wandb.specification import checked
     from lit_video.reports.wandb.workspace import build_workspace
 
@@ -97,18 +99,26 @@ def _write(tables: Sequence[Table], entity: str, project: str, folder: Path) -> 
             write_atomically(folder / name, text)
     except OSError as error:
         raise UserError(f"-o: cannot write {folder} ({error.strerror}); give another folder") from error
+    _print_contents(tables, workspace, report, project)
+    print(f"wrote {folder / 'workspace.json'}, {folder / 'report.json'}")
+    print(CHECKED, end="")
 
-    def tell(panels: Sequence[Panel]) -> None:
-        for panel in panels:
-            print(f"    {type(panel).__name__}: {', '.join(named(panel)) or 'whatever differs'}")
+
+def _print_contents(tables: Sequence[Table], workspace: Workspace, report: Report, project: str) -> None:
+    from lit_video.reports.wandb.report import table_panels
 
     print(f"workspace {workspace.name!r}, project {project}: {workspace.runset_settings.filters}")
     for section in workspace.sections:
         print(f"  {section.name}")
-        tell(section.panels)
+        _print_panels(section.panels)
     print(f"report {report.title!r}")
     for table in tables:
         print(f"  {table.name} at {table.scale}: {table.title}")
-        tell(table_panels(table))
-    print(f"wrote {folder / 'workspace.json'}, {folder / 'report.json'}")
-    print(CHECKED, end="")
+        _print_panels(table_panels(table))
+
+
+def _print_panels(panels: Sequence[Panel]) -> None:
+    from lit_video.reports.wandb.panels import named
+
+    for panel in panels:
+        print(f"    {type(panel).__name__}: {', '.join(named(panel)) or 'whatever differs'}")

@@ -49,10 +49,10 @@ def check(argv: list[str]) -> int:
     """Print what is there, what is missing and what is broken."""
     parser = _parser("check", "Look at every video of every split, and write one row per video to a manifest.")
     parser.add_argument("--decode", action="store_true", help="decode every frame, not only the first")
-    known, summary = _summarised(parser, argv)
+    arguments, summary = _summarise(parser, argv)
     from lit_video.datamodules.inspection.text import check_report
 
-    print(json.dumps(summary.as_dict(), indent=2) if known.json else check_report(summary, _manifest(known)))
+    print(json.dumps(summary.as_dict(), indent=2) if arguments.json else check_report(summary, _manifest(arguments)))
     return 0 if summary.is_complete else 1
 
 
@@ -61,14 +61,14 @@ def stats(argv: list[str]) -> int:
     parser = _parser("stats", "Tables of a data set's classes, durations, sizes and frame rates.")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw them (.png, .pdf, .svg)")
     parser.set_defaults(decode=False)
-    known, summary = _summarised(parser, argv)
+    arguments, summary = _summarise(parser, argv)
     from lit_video.datamodules.inspection.text import stats_report, stats_summary
 
-    print(json.dumps(stats_summary(summary), indent=2) if known.json else stats_report(summary))
-    if known.plot:
+    print(json.dumps(stats_summary(summary), indent=2) if arguments.json else stats_report(summary))
+    if arguments.plot:
         from lit_video.datamodules.inspection.figure import draw
 
-        draw(summary, known.plot)
+        draw(summary, arguments.plot)
     return 0 if summary.is_complete else 1
 
 
@@ -80,15 +80,15 @@ def prepare(argv: list[str]) -> int:
     parser.add_argument("--short-side", type=int, default=256, help="pixels; smaller videos keep their size")
     parser.add_argument("--gop", type=int, default=12, help="frames from one key frame to the next")
     parser.add_argument("--crf", type=int, default=22, help="quality of x264: 0 loses nothing, 51 is worst")
-    known = parser.parse_args(argv)
+    arguments = parser.parse_args(argv)
     from lit_video.datamodules.inspection.prepare import Encoding, prepare_folder
 
     try:
-        encoding = Encoding(known.short_side, known.gop, known.crf)
+        encoding = Encoding(arguments.short_side, arguments.gop, arguments.crf)
     except ValueError as error:  # "short_side is 0, expected ..."
         name, _, rest = str(error).partition(" ")
         raise UserError(f"--{name.replace('_', '-')}: {rest}") from None
-    return prepare_folder(known.src, known.dst, encoding)
+    return prepare_folder(arguments.src, arguments.dst, encoding)
 
 
 def _parser(command: str, description: str) -> Parser:
@@ -100,20 +100,20 @@ def _parser(command: str, description: str) -> Parser:
     return parser
 
 
-def _summarised(parser: Parser, argv: list[str]) -> tuple[Namespace, DatasetSummary]:
-    known, flags = parser.parse_known_args(argv)
-    if wrong := [flag for flag in flags if not flag.startswith("--data.")]:
+def _summarise(parser: Parser, argv: list[str]) -> tuple[Namespace, DatasetSummary]:
+    arguments, settings = parser.parse_known_args(argv)
+    if wrong := [flag for flag in settings if not flag.startswith("--data.")]:
         parser.error(f"unrecognized arguments: {' '.join(wrong)}")
-    if getattr(known, "plot", None):
+    if getattr(arguments, "plot", None):
         from lit_video.utils.figures import check_picture
 
-        check_picture(known.plot)
+        check_picture(arguments.plot)
     from lit_video.datamodules.inspection.by_name import open_dataset
     from lit_video.datamodules.inspection.summary import summarise
 
-    dataset = open_dataset(known.dataset, known.root, flags)
-    return known, summarise(dataset, _manifest(known), known.decode)
+    dataset = open_dataset(arguments.dataset, arguments.root, settings)
+    return arguments, summarise(dataset, _manifest(arguments), arguments.decode)
 
 
-def _manifest(known: Namespace) -> Path:
-    return known.output or known.root / "manifest.jsonl"
+def _manifest(arguments: Namespace) -> Path:
+    return arguments.output or arguments.root / "manifest.jsonl"

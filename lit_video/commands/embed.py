@@ -27,41 +27,32 @@ videos the class is the name of their folder."""
 
 def embed(argv: list[str]) -> int:
     """Draw features; 1 if a video could not be read."""
-    known = _parser().parse_intermixed_args(argv)
-    check_file("--output", known.output)
-    if known.csv:
-        check_file("--csv", known.csv)
-    if known.method == "umap" and find_spec("umap") is None:
-        raise UserError("--method umap: umap-learn is not installed; pip install 'lit_video[umap]', or take tsne")
-    return _embed(known)
-
-
-def _embed(known: Namespace) -> int:
-    from lit_video.inference.checkpoints import load_trained_model  # torch takes its seconds only now
+    arguments = _arguments(argv)
+    from lit_video.inference.checkpoints import load_trained_model  # here, because importing torch takes seconds
     from lit_video.inference.predict import compute
     from lit_video.visual.projection import project, require_enough
 
-    trained = load_trained_model(known.ckpt)
-    records, classes = _labelled(known, trained)
+    trained = load_trained_model(arguments.ckpt)
+    records, classes = _videos(arguments, trained)
     require_enough(len(records), "found")
-    outputs = compute(trained, records, evaluation(known))
+    outputs = compute(trained, records, evaluation(arguments))
     read = [(str(r.path), name) for r, name in zip(records, classes, strict=True) if r.path not in outputs.broken]
     for path, reason in outputs.broken.items():
         print(f"{path}: {reason}", file=sys.stderr)
     require_enough(len(read), "could be read")
-    _write(known, project(outputs.features.numpy(), known.method, known.seed), read)
+    _write(arguments, project(outputs.features.numpy(), arguments.method, arguments.seed), read)
     return 1 if outputs.broken else 0
 
 
-def _labelled(known: Namespace, trained: TrainedModel) -> tuple[list[VideoRecord], list[str]]:
-    """The videos asked for, and the names of their classes."""
+def _videos(arguments: Namespace, trained: TrainedModel) -> tuple[list[VideoRecord], list[str]]:
+    """The videos given, or the test split's, and the names of their classes."""
     from lit_video.inference.predict import find_videos, unlabelled
 
-    if known.videos:
-        paths = find_videos(known.videos)
+    if arguments.videos:
+        paths = find_videos(arguments.videos)
         return unlabelled(paths), [path.resolve().parent.name for path in paths]
-    records = test_split(known.ckpt.parent / "config.yaml")
-    return records, class_of(records, trained.class_names, known.task)
+    records = test_split(arguments.ckpt.parent / "config.yaml")
+    return records, class_of(records, trained.class_names, arguments.task)
 
 
 def test_split(config: Path) -> list[VideoRecord]:
@@ -98,8 +89,8 @@ def class_of(records: Iterable[VideoRecord], names: list[str] | dict[str, list[s
     return [of_task[label[which]] for record in records if isinstance(label := record.label, tuple)]
 
 
-def _write(known: Namespace, places: NDArray[np.float64], read: Sequence[tuple[str, str]]) -> None:
-    """Write the picture, and the table if asked for.
+def _write(arguments: Namespace, places: NDArray[np.float64], read: Sequence[tuple[str, str]]) -> None:
+    """Write the picture, and the table with ``--csv``.
 
     Raises:
         UserError: a file cannot be written.
@@ -108,21 +99,21 @@ def _write(known: Namespace, places: NDArray[np.float64], read: Sequence[tuple[s
     from lit_video.utils.files import write_bytes, write_table
     from lit_video.visual.projection_picture import scatter
 
-    name = {"tsne": "t-SNE", "umap": "UMAP"}[known.method]
-    title = f"{name} of the features of {len(read)} videos\n{run_name(known.ckpt)}"
-    content = scatter(places, [label for _, label in read], title, known.output.suffix.lower().removeprefix("."))
+    name = {"tsne": "t-SNE", "umap": "UMAP"}[arguments.method]
+    title = f"{name} of the features of {len(read)} videos\n{run_name(arguments.ckpt)}"
+    content = scatter(places, [label for _, label in read], title, arguments.output.suffix.lower().removeprefix("."))
     rows = [(path, label, f"{x:.6g}", f"{y:.6g}") for (path, label), (x, y) in zip(read, places.tolist(), strict=True)]
     try:
-        write_bytes(known.output, content)
-        if known.csv:
-            write_table(known.csv, [("path", "class", "x", "y"), *rows])
+        write_bytes(arguments.output, content)
+        if arguments.csv:
+            write_table(arguments.csv, [("path", "class", "x", "y"), *rows])
     except OSError as error:
         raise UserError(f"{error.filename}: {error.strerror}") from error
-    for path in filter(None, (known.output, known.csv)):
+    for path in filter(None, (arguments.output, arguments.csv)):
         print(f"wrote {path}", file=sys.stderr)
 
 
-def _parser() -> Parser:
+def _arguments(argv: list[str]) -> Namespace:
     parser = Parser("embed", DESCRIPTION)
     parser.add_argument("videos", nargs="*", metavar="VIDEO|FOLDER|GLOB", help="default: the run's test split")
     parser.add_argument("--ckpt", "--ckpt_path", type=Path, required=True, metavar="FILE", help="a run's last.ckpt")
@@ -136,4 +127,10 @@ def _parser() -> Parser:
     )
     parser.add_argument("--seed", type=natural, default=0, metavar="N", help="of the method (default 0)")
     add_evaluation(parser)
-    return parser
+    arguments = parser.parse_intermixed_args(argv)
+    check_file("--output", arguments.output)
+    if arguments.csv:
+        check_file("--csv", arguments.csv)
+    if arguments.method == "umap" and find_spec("umap") is None:
+        raise UserError("--method umap: umap-learn is not installed; pip install 'lit_video[umap]', or take tsne")
+    return arguments

@@ -1,4 +1,4 @@
-"""The ``validate`` and ``test`` commands: a checkpoint, or published weights, on a data set."""
+"""The ``validate`` and ``test`` commands: a checkpoint, or pretrained weights, on a data set."""
 
 from __future__ import annotations
 
@@ -23,26 +23,14 @@ def test(argv: list[str]) -> int:
 
 
 def _evaluate(argv: list[str]) -> int:
-    """``validate`` and ``test`` of LightningCLI, on a run's ``config.yaml`` and checkpoint, or on published weights.
-
-    ``--order`` is short for ``--data.order``.
-    """
-    from lit_video.training.cli import VideoCLI, refuse_ignored, show, user_errors  # torch takes its seconds only now
-    from lit_video.video.clips import Order
+    """``validate`` and ``test`` of LightningCLI, on a run or on pretrained weights."""
+    from lit_video.training.cli import VideoCLI, refuse_ignored, show, user_errors  # importing torch takes seconds
 
     if {"-h", "--help"} & set(argv):
         return show(argv)
     refuse_ignored(argv, argv[0])
-    short = Parser(argv[0], add_help=False)
-    short.add_argument("--order", choices=get_args(Order))
-    known, argv = short.parse_known_args(argv)
-    argv += [f"--data.order={known.order}"] if known.order else []
-    asked = argparse.ArgumentParser(add_help=False)
-    asked.add_argument("--ckpt_path", type=Path)
-    checkpoint = asked.parse_known_args(argv)[0].ckpt_path
-    published = any(arg.split("=")[0].endswith(".weights") for arg in argv)
-    if (checkpoint is None and not published) or (checkpoint is not None and not checkpoint.is_file()):
-        raise UserError(f"--ckpt_path: {checkpoint or 'give a file'}: no such file; runs keep theirs as last.ckpt")
+    argv = _with_order(argv)
+    checkpoint = _checkpoint(argv)
     try:
         with user_errors(lambda key: argv[0]):
             VideoCLI([*argv, "--trainer.logger=false"], execute=True)
@@ -52,3 +40,28 @@ def _evaluate(argv: list[str]) -> int:
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"--ckpt_path: {checkpoint} does not load into this model: {reason}") from error
     return 0
+
+
+def _with_order(argv: list[str]) -> list[str]:
+    """The arguments with ``--order X`` as ``--data.order=X``."""
+    from lit_video.video.clips import Order
+
+    parser = Parser(argv[0], add_help=False)
+    parser.add_argument("--order", choices=get_args(Order))
+    arguments, others = parser.parse_known_args(argv)
+    return others + ([f"--data.order={arguments.order}"] if arguments.order else [])
+
+
+def _checkpoint(argv: list[str]) -> Path | None:
+    """The file of ``--ckpt_path``, which may be left out if there are pretrained weights.
+
+    Raises:
+        UserError: there is no such file, or neither is given.
+    """
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--ckpt_path", type=Path)
+    checkpoint: Path | None = parser.parse_known_args(argv)[0].ckpt_path
+    pretrained = any(arg.split("=")[0].endswith(".weights") for arg in argv)
+    if not (checkpoint.is_file() if checkpoint else pretrained):
+        raise UserError(f"--ckpt_path: {checkpoint or 'give a file'}: no such file; runs keep theirs as last.ckpt")
+    return checkpoint

@@ -14,7 +14,7 @@ from lit_video.training.request import Request
 
 
 def fit(argv: list[str]) -> int:
-    """Run one row in this process, or all rows and seeds asked for in a process each."""
+    """Run one row in this process, or several rows and seeds in a process each."""
     if {"-h", "--help"} & set(argv) or any(arg.endswith(".help") or arg.startswith("--print_config") for arg in argv):
         from lit_video.training.cli import show
 

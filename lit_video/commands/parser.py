@@ -41,7 +41,7 @@ def check_file(flag: str, path: Path) -> None:
 
 @contextmanager
 def writing(flag: str, path: Path) -> Iterator[None]:
-    """Say in one line why a file cannot be written, if that shows only now."""
+    """Raise a :class:`UserError` with the reason if a file cannot be written in the block."""
     try:
         yield
     except OSError as error:

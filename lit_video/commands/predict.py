@@ -20,29 +20,22 @@ predicted, and the exit status is 1."""
 
 
 def predict(argv: list[str]) -> int:
-    """Print predictions, write those files that are asked for; 1 if a video could not be read."""
-    known = _parser().parse_intermixed_args(argv)
-    for flag, path in (("--output", known.output), ("--features", known.features)):
-        if path is not None:
-            check_file(flag, path)
-    return _predict(known)
-
-
-def _predict(known: Namespace) -> int:
-    from lit_video.inference import predict as api  # torch takes its seconds only now
+    """Print predictions, write the files of the other flags; 1 if a video could not be read."""
+    arguments = _arguments(argv)
+    from lit_video.inference import predict as api  # here, because importing torch takes seconds
     from lit_video.inference.overlay import drawn_paths
     from lit_video.inference.ranking import print_table, write_features, write_ranking
 
-    paths = api.find_videos(known.videos)
-    targets = drawn_paths(known.draw, paths) if known.draw else {}
-    found = api.predict(known.ckpt, paths, known.top, evaluation(known))
-    if found.ranked:
-        print_table(found.ranked)
-    if known.output:
-        write_ranking(known.output, found.ranked, found.broken)
-    if known.features:
-        write_features(known.features, found.paths, found.features, found.logits, found.class_names)
-    broken = found.broken | dict(_draw_all(found.ranked, targets))
+    paths = api.find_videos(arguments.videos)
+    targets = drawn_paths(arguments.draw, paths) if arguments.draw else {}
+    outputs = api.predict(arguments.ckpt, paths, arguments.top, evaluation(arguments))
+    if outputs.ranked:
+        print_table(outputs.ranked)
+    if arguments.output:
+        write_ranking(arguments.output, outputs.ranked, outputs.broken)
+    if arguments.features:
+        write_features(arguments.features, outputs.paths, outputs.features, outputs.logits, outputs.class_names)
+    broken = outputs.broken | dict(_draw_all(outputs.ranked, targets))
     for path, reason in broken.items():
         print(f"{path}: {reason}", file=sys.stderr)
     if broken:
@@ -50,7 +43,7 @@ def _predict(known: Namespace) -> int:
     return 1 if broken else 0
 
 
-def _draw_all(found: Sequence[RankedVideo], targets: Mapping[Path, Path]) -> Iterator[tuple[Path, str]]:
+def _draw_all(videos: Sequence[RankedVideo], targets: Mapping[Path, Path]) -> Iterator[tuple[Path, str]]:
     """Write the videos with their predictions; yields those that cannot be decoded to their end, with the reason."""
     from rich.console import Console
     from rich.progress import track
@@ -58,15 +51,15 @@ def _draw_all(found: Sequence[RankedVideo], targets: Mapping[Path, Path]) -> Ite
     from lit_video.inference.overlay import draw
     from lit_video.video.decoding import DecodeError
 
-    todo = [one for one in found if one.path in targets]
-    for one in track(todo, "Drawing", console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()):
+    drawn = [video for video in videos if video.path in targets]
+    for video in track(drawn, "Drawing", console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()):
         try:
-            draw(one.path, targets[one.path], one.lines())
+            draw(video.path, targets[video.path], video.lines())
         except DecodeError as error:
-            yield one.path, str(error).removeprefix(f"{one.path}: ")
+            yield video.path, str(error).removeprefix(f"{video.path}: ")
 
 
-def _parser() -> Parser:
+def _arguments(argv: list[str]) -> Namespace:
     parser = Parser("predict", DESCRIPTION)
     parser.add_argument("videos", nargs="+", metavar="VIDEO|FOLDER|GLOB", help="a folder: all videos below it")
     parser.add_argument("--ckpt", "--ckpt_path", type=Path, required=True, metavar="FILE", help="a run's last.ckpt")
@@ -88,4 +81,8 @@ def _parser() -> Parser:
         help="write the video with its prediction on it, as .mp4, without sound; of several videos, into a folder",
     )
     add_evaluation(parser)
-    return parser
+    arguments = parser.parse_intermixed_args(argv)
+    for flag, path in (("--output", arguments.output), ("--features", arguments.features)):
+        if path is not None:
+            check_file(flag, path)
+    return arguments

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import lit_video
-from lit_video.commands.parser import Parser
+from lit_video.commands.parser import Parser, writing
 from lit_video.errors import UserError
 from lit_video.utils.files import write_bytes
 
@@ -20,20 +19,18 @@ def report(argv: list[str]) -> int:
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUNS", help="a runs folder, or one inside it")
     parser.add_argument("-o", "--output", type=Path, default=Path("report.html"), help="default: report.html")
     parser.add_argument("--experiments", type=Path, metavar="DIR", help="where the tables' YAML files are")
-    known = parser.parse_args(argv)
-    _check_output(known.output)
-    experiments = _experiments(known.experiments)
+    arguments = parser.parse_args(argv)
+    _check_output(arguments.output)
+    experiments = _experiments(arguments.experiments)
     from lit_video.reports.html.collect import collect
     from lit_video.reports.html.page import render_page
 
-    sections = collect(known.runs, experiments)
+    sections = collect(arguments.runs, experiments)
     page = render_page(sections, shlex.join(["python", "-m", "lit_video", "report", *argv]))
-    try:
-        write_bytes(known.output, page.encode())
-    except OSError as error:
-        raise UserError(f"--output {known.output}: {error.strerror}") from error
+    with writing("--output", arguments.output):
+        write_bytes(arguments.output, page.encode())
     runs = sum(len(each) for section in sections for each in section.runs.values())
-    print(f"wrote {known.output}: {len(sections)} tables, {runs} runs, {_size(page)}", file=sys.stderr)
+    print(f"wrote {arguments.output}: {len(sections)} tables, {runs} runs, {_size(page)}", file=sys.stderr)
     return 0
 
 
@@ -47,14 +44,12 @@ def _check_output(path: Path) -> None:
         raise UserError(f"--output {path}: writing there is not permitted")
 
 
-def _experiments(given: Path | None) -> Path:
+def _experiments(folder: Path | None) -> Path:
     """The folder given; else ``experiments`` in the working directory; else beside the package."""
-    if given and not given.is_dir():
-        raise UserError(f"--experiments {given}: no such folder")
-    places: Sequence[Path] = (
-        [given] if given else [Path("experiments"), Path(lit_video.__file__).parents[1] / "experiments"]
-    )
-    return next((place for place in places if place.is_dir()), places[0])
+    if folder and not folder.is_dir():
+        raise UserError(f"--experiments {folder}: no such folder")
+    here, beside = Path("experiments"), Path(lit_video.__file__).parents[1] / "experiments"
+    return folder or (beside if beside.is_dir() and not here.is_dir() else here)
 
 
 def _size(page: str) -> str:

@@ -17,15 +17,15 @@ def reproduce(argv: list[str]) -> int:
     parser.add_argument("--experiments", type=Path, default=Path("experiments"))
     parser.add_argument("-o", "--output", type=Path, default=Path("REPRODUCE.md"))
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the page is not up to date")
-    known = parser.parse_args(argv)
-    text = page(known.experiments, known.results)
-    if known.check:
-        same = known.output.exists() and known.output.read_text(encoding="utf-8") == text
-        print(f"{known.output}: {'up to date' if same else 'out of date; run python -m lit_video reproduce'}")
+    arguments = parser.parse_args(argv)
+    text = page(arguments.experiments, arguments.results)
+    if arguments.check:
+        same = arguments.output.exists() and arguments.output.read_text(encoding="utf-8") == text
+        print(f"{arguments.output}: {'up to date' if same else 'out of date; run python -m lit_video reproduce'}")
         return 0 if same else 1
     try:
-        write_atomically(known.output, text)
+        write_atomically(arguments.output, text)
     except OSError as error:
-        raise UserError(f"-o {known.output}: cannot be written ({error.strerror})") from error
-    print(f"wrote {known.output}")
+        raise UserError(f"-o {arguments.output}: cannot be written ({error.strerror})") from error
+    print(f"wrote {arguments.output}")
     return 0

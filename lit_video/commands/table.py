@@ -17,8 +17,8 @@ def print_table(argv: list[str]) -> int:
         print("usage: python -m lit_video table --config TABLE.yaml [--config SCALE.yaml] [--recipe NAME] [--runs DIR]")
         print("                                 [--seeds 0,1,2] [--format text|json|markdown|latex] [--pairs]")
         return 0
-    known = parser.parse_args(argv)
-    pairs = known.pairs or known.format == "json"
-    found = summary(read_table(known.config, known.recipe), known.runs, seed_list(known.seeds), pairs)
-    print(render(found, known.format, known.pairs))
+    arguments = parser.parse_args(argv)
+    pairs = arguments.pairs or arguments.format == "json"
+    table = read_table(arguments.config, arguments.recipe)
+    print(render(summary(table, arguments.runs, seed_list(arguments.seeds), pairs), arguments.format, arguments.pairs))
     return 0

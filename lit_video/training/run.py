@@ -199,7 +199,7 @@ def broken_videos() -> Iterator[None]:
         yield
     except DecodeError as error:  # from a worker it carries the worker's traceback, the reason in its last line
         reason = str(error).strip().splitlines()[-1].removeprefix(f"{DecodeError.__module__}.DecodeError: ")
-        raise UserError(f"{reason}; mend the video or take it out of the data set") from error
+        raise UserError(f"{reason}; fix the video or take it out of the data set") from error
 
 
 def first_process() -> bool:

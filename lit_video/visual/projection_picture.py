@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from lit_video.utils.figures import plt
 
-# Okabe and Ito's colours, told apart by the colour-blind, without their yellow, which is lost on white
+# Okabe and Ito's colours, which differ to the colour-blind; without their yellow, which does not show on white
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">")  # 7 and 9 have no common divisor: 63 pairs
 NAMED = 20  # classes in the legend
 LONGEST = 32  # letters of a name in it
 
 
-def look_of(number: int) -> tuple[str, str]:
+def style_of(number: int) -> tuple[str, str]:
     """Colour and marker of a class, which differ from those of the classes next to it."""
     return COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
 
@@ -38,7 +38,7 @@ def scatter(places: NDArray[np.float64], classes: Sequence[str], title: str, end
         label = f"{len(counts) - len(named)} other classes"
         axes.scatter(places[others, 0], places[others, 1], s=0.6 * size, c="#bbbbbb", marker=".", label=label)
     for number, name in enumerate(named):
-        colour, marker = look_of(number)
+        colour, marker = style_of(number)
         x, y = places[of == name].T
         axes.scatter(x, y, s=size, c=colour, marker=marker, label=_short(name), linewidths=0.25, edgecolors="white")
     axes.set(xticks=[], yticks=[])

@@ -1,4 +1,4 @@
-"""The command attention: pictures of what the model sees, which frames heads read, and mistakes in a line each."""
+"""The command attention: pictures of what the model attends to, the frames that heads read, mistakes in a line each."""
 
 import io
 from pathlib import Path
@@ -90,13 +90,13 @@ def test_what_is_drawn_is_the_rollout_of_the_centre_view(checkpoints, videos, tm
     records = [record.path for record in data.records("test")]
     raw = list(data.test_dataloader())[records.index(videos[0])]
     batch = data.on_after_batch_transfer(raw, 0)
-    found = rollout(loaded.model.network, batch["clip"])
+    result = rollout(loaded.model.network, batch["clip"])
     assert np.array_equal(seen.frames, raw["clip"][0, 0].permute(0, 2, 3, 1).numpy())
-    expected = found.patches.numpy() * 32
+    expected = result.patches.numpy() * 32
     np.testing.assert_allclose(seen.maps, expected[[0, 0, 1, 1]], rtol=1e-5)
     assert (seen.numbers, seen.tubelets) == ([0, 1, 2, 3], [0, 0, 1, 1])
     assert seen.top == pytest.approx(expected.max(), rel=1e-5)
-    share, best = found.logits.softmax(1).max(1)
+    share, best = result.logits.softmax(1).max(1)
     assert seen.lines == [
         f"{loaded.class_names[best]}, {100 * float(share):.0f} %   {videos[0].name}",
         "attention rollout from the output",
@@ -184,17 +184,17 @@ def test_heads_of_a_checkpoint_and_of_a_row(checkpoints, tmp_path, monkeypatch):
 
 
 def test_layers_that_read_alike_are_drawn_together():
-    found = layers(XViT(8, 4, 32, ViTSize(16, 6, 2), 8, layers="odd", scope="full"), "x")
-    assert [group.numbers for group in found] == [[1, 3, 5], [2, 4, 6]]
-    assert [group.title for group in found] == ["layers 1, 3, 5: nothing moves", "layers 2, 4, 6: keys and values"]
-    assert found[1].offsets.tolist() == [[1] * 4 + [-1] * 4, [0] * 8]
-    assert Layers([1, 2, 3, 5], found[0].offsets, ("x",)).title == "layers 1–3, 5: input"
+    groups = layers(XViT(8, 4, 32, ViTSize(16, 6, 2), 8, layers="odd", scope="full"), "x")
+    assert [group.numbers for group in groups] == [[1, 3, 5], [2, 4, 6]]
+    assert [group.title for group in groups] == ["layers 1, 3, 5: nothing moves", "layers 2, 4, 6: keys and values"]
+    assert groups[1].offsets.tolist() == [[1] * 4 + [-1] * 4, [0] * 8]
+    assert Layers([1, 2, 3, 5], groups[0].offsets, ("x",)).title == "layers 1–3, 5: input"
 
 
 # mistakes
 
 
-def test_wrong_flags_of_attention_are_told(checkpoints, videos, tmp_path, capsys):
+def test_wrong_flags_of_attention_are_reported(checkpoints, videos, tmp_path, capsys):
     (tmp_path / "empty").mkdir()
     text = tmp_path / "text.mp4"
     text.write_text("no video")

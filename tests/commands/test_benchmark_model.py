@@ -59,7 +59,7 @@ def test_scaling_measures_the_same_model_at_more_frames(capsys):
         (["--dtype", "fp8"], "fp8"),
     ],
 )
-def test_mistakes_are_told_in_one_line(flags, message, capsys):
+def test_mistakes_are_reported_in_one_line(flags, message, capsys):
     assert main(["benchmark", "model", *flags]) == 2
     error = capsys.readouterr().err
     assert message in error
@@ -77,11 +77,11 @@ def test_rounds_are_interleaved_and_the_first_does_not_count():
 
 
 def test_peak_memory_sees_what_was_freed_again():
-    with peak_memory(torch.device("cpu")) as found:
+    with peak_memory(torch.device("cpu")) as peak:
         torch.ones(64, 2**20).sum()
-    if not found:
+    if not peak:
         pytest.skip("the kernel does not let a process restart its peak")
-    assert found[0] > 200 * 2**20
+    assert peak[0] > 200 * 2**20
 
 
 def test_every_contestant_of_a_size_takes_its_clips():

@@ -1,4 +1,4 @@
-"""Throughput of a table's rows: complete, kept where the report looks for it, bad input told. Never how fast."""
+"""Throughput of a table's rows: complete, kept where the report reads it, bad input reported. Never how fast."""
 
 import json
 
@@ -30,7 +30,7 @@ def test_every_row_is_timed_and_compared_with_the_first(table, tiny, tmp_path, c
     assert "2nd" in printed
 
 
-def test_bad_input_is_told(table, tmp_path, capsys):
+def test_bad_input_is_reported(table, tmp_path, capsys):
     assert bench(table[0], tmp_path, "--repeats=1") == 2
     assert "--repeats at least 2" in capsys.readouterr().err
     assert bench(table[0], tmp_path, "--row=third") == 2

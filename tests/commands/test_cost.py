@@ -51,7 +51,7 @@ def test_every_printed_figure_is_met_or_explained(model):
 def test_all_settled_figures_are_in_the_list():
     printed = {model.label: (model.params, model.cost) for model in MODELS}
     for label, figures in EXACT.items():
-        assert all(figure in (None, found) for figure, found in zip(figures, printed[label], strict=True))
+        assert all(figure in (None, theirs) for figure, theirs in zip(figures, printed[label], strict=True))
 
 
 @pytest.mark.parametrize("label", ["model 1", "model 2", "model 3", "model 4", "ViViT-L/16x2", "ViViT-H/14x2"])
@@ -61,7 +61,7 @@ def test_vivits_figures_exceed_ours_by_the_element_wise_work_only(label):
 
 
 @pytest.mark.parametrize(("frames", "side"), [(8, 224), (3, 64)])
-def test_joint_attention_costs_what_its_formula_says(frames, side):
+def test_joint_attention_costs_what_its_formula_gives(frames, side):
     network = TimeSformer(400, frames=frames, image_size=side, size="Ti", attention="joint").network
     d, patches = 192, frames * (side // 16) ** 2
     n = 1 + patches
@@ -140,7 +140,7 @@ def test_the_plot_is_a_picture(tmp_path, capsys, monkeypatch):
         (["--config", "missing.yaml"], "missing.yaml: no such file"),
     ],
 )
-def test_mistakes_are_told_in_one_line(flags, message, capsys, tmp_path, monkeypatch):
+def test_mistakes_are_reported_in_one_line(flags, message, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["cost", "--json", *flags]) == 2
     error = capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""``data check``, ``stats`` and ``prepare``: what they find, write, and how they go on."""
+"""``data check``, ``stats`` and ``prepare``: what they report and write, and how they go on."""
 
 import csv
 import json
@@ -28,7 +28,7 @@ from tests.video.bad_files import BAD_FILES, build, write
 
 @pytest.fixture
 def root(tmp_path):
-    """Two sound videos in each of two classes and three splits."""
+    """Two intact videos in each of two classes and three splits."""
     for split in ("train", "val", "test"):
         for name in "ab":
             folder = tmp_path / "root" / split / name
@@ -57,14 +57,14 @@ def one_line(capsys):
 
 
 def test_check_counts_and_writes_a_row_for_every_video(root, capsys):
-    status, found = summary(root, capsys)
+    status, result = summary(root, capsys)
     assert status == 0
     for split in ("train", "val", "test"):
-        assert {key: found["splits"][split][key] for key in ("videos", "missing", "broken")} == dict(
+        assert {key: result["splits"][split][key] for key in ("videos", "missing", "broken")} == dict(
             videos=4, missing=0, broken=0
         )
-        assert found["splits"][split]["seconds"] == pytest.approx(dict(min=0.48, median=0.72, max=0.96))
-        assert found["splits"][split]["sizes"] == {"64x48": 2, "64x32": 2}
+        assert result["splits"][split]["seconds"] == pytest.approx(dict(min=0.48, median=0.72, max=0.96))
+        assert result["splits"][split]["sizes"] == {"64x48": 2, "64x32": 2}
     row = rows(root)["train/a/1.mp4"]
     assert (row["frames"], row["seconds"], row["fps"], row["rotation"], row["status"]) == (12, 0.48, 25.0, 0, "ok")
     assert row["size"] == (root / "train/a/1.mp4").stat().st_size
@@ -83,7 +83,7 @@ def test_check_lists_what_is_broken_and_ends_with_1(root, capsys):
     assert "train/a/cut_with_index.mp4: the file ends early" in out
 
 
-def test_missing_videos_are_told(tmp_path, capsys):
+def test_missing_videos_are_reported(tmp_path, capsys):
     labels = tmp_path / "labels"
     labels.mkdir()
     entries = [dict(id=str(i), template="Holding [something]") for i in range(3)]
@@ -111,7 +111,7 @@ def test_a_second_check_reads_only_what_has_changed(root, capsys):
     assert kept == set(marked) - {"val/b/1.mp4"}
     assert rows(root)["val/b/1.mp4"]["frames"] == 30
     check(root, "--decode")
-    assert not any(row["reason"] for row in rows(root).values()), "frames that were not decoded are looked at again"
+    assert not any(row["reason"] for row in rows(root).values()), "frames that were not decoded are checked again"
 
 
 def start(*args):
@@ -148,7 +148,7 @@ def test_a_killed_check_goes_on_where_it_was(root):
     assert not log.exists()
 
 
-def test_digests_are_those_of_a_copy_and_tell_other_data(root, tmp_path, capsys):
+def test_digests_are_those_of_a_copy_and_differ_for_other_data(root, tmp_path, capsys):
     first = summary(root, capsys)[1]
     copy = shutil.copytree(root, tmp_path / "elsewhere" / "copy")
     second = summary(copy, capsys)[1]
@@ -171,9 +171,9 @@ def test_stats_are_tables_and_a_picture(root, tmp_path, capsys):
         assert title in out
     assert picture.read_bytes().startswith(b"\x89PNG")
     main(["data", "stats", str(root), "--dataset", "folder", "--json"])
-    found = json.loads(capsys.readouterr().out)["test"]
-    assert found["classes"] == {"a": 2, "b": 2}
-    assert found["fps"] == {"25": 4}
+    tables = json.loads(capsys.readouterr().out)["test"]
+    assert tables["classes"] == {"a": 2, "b": 2}
+    assert tables["fps"] == {"25": 4}
 
 
 @pytest.mark.parametrize("name", [name for name, file in BAD_FILES.items() if file.frames])
@@ -186,8 +186,8 @@ def test_a_packed_table_is_the_table(name, tmp_path):
 def test_a_manifest_gives_the_same_clips_without_a_scan_as_long_as_the_file_is_the_same(root, workers, monkeypatch):
     check(root)
     shape = dict(frames=2, image_size=16, batch_size=2, num_workers=workers)
-    plain, known = (VideoFolder(str(root), **shape, manifest=m) for m in (None, str(root / "manifest.jsonl")))
-    for one, other in zip(plain.val_dataloader(), known.val_dataloader(), strict=True):
+    plain, listed = (VideoFolder(str(root), **shape, manifest=m) for m in (None, str(root / "manifest.jsonl")))
+    for one, other in zip(plain.val_dataloader(), listed.val_dataloader(), strict=True):
         assert (one["clip"] == other["clip"]).all()
     stored = tables(root / "manifest.jsonl", root)
     assert len(stored) == 12
@@ -268,7 +268,7 @@ def corners(picture):
     ("size", "expected"),
     [((340, 256), (340, 256)), ((1280, 720), (456, 256)), ((720, 1280), (256, 456)), ((63, 45), (64, 44))],
 )
-def test_the_short_side_is_the_one_asked_for_and_never_larger(size, expected):
+def test_the_short_side_is_the_given_one_and_never_larger(size, expected):
     assert scaled(*size, 256) == expected
 
 
@@ -338,7 +338,7 @@ def test_a_flat_folder_has_no_labels(tmp_path):
         (["nope"], "no command 'nope' of data; commands: check, prepare, stats"),
     ],
 )
-def test_mistakes_are_told_in_one_line(root, tmp_path, capsys, args, message):
+def test_mistakes_are_reported_in_one_line(root, tmp_path, capsys, args, message):
     (tmp_path / "file").write_text("x")
     (tmp_path / "empty").mkdir()
     places = {"ROOT": root, "DST": tmp_path / "dst", "FILE": tmp_path / "file", "EMPTY": tmp_path / "empty"}

@@ -17,7 +17,7 @@ from lit_video.inference.checkpoints import load_trained_model
 from lit_video.video.clips import VideoRecord
 from lit_video.visual import projection
 from lit_video.visual.projection import perplexity, project
-from lit_video.visual.projection_picture import look_of, scatter
+from lit_video.visual.projection_picture import scatter, style_of
 from tests.float32 import assert_close_in_float32
 
 ROOT = Path(__file__).parents[2]
@@ -100,9 +100,9 @@ def test_at_most_twenty_classes_are_named():
 
 
 def test_classes_of_a_legend_look_different():
-    looks = [look_of(i) for i in range(20)]
-    assert len(set(looks)) == 20
-    assert all(a[0] != b[0] and a[1] != b[1] for a, b in pairwise(looks))
+    styles = [style_of(i) for i in range(20)]
+    assert len(set(styles)) == 20
+    assert all(a[0] != b[0] and a[1] != b[1] for a, b in pairwise(styles))
 
 
 def test_classes_of_several_tasks():
@@ -119,7 +119,7 @@ def test_classes_of_several_tasks():
 # mistakes
 
 
-def test_wrong_flags_of_embed_are_told(run, videos, tmp_path, tmp_path_factory, capsys, monkeypatch):
+def test_wrong_flags_of_embed_are_reported(run, videos, tmp_path, tmp_path_factory, capsys, monkeypatch):
     alone = shutil.copy(run / "last.ckpt", tmp_path_factory.mktemp("alone"))
     out = ["-o", tmp_path / "e.png", "--ckpt", run / "last.ckpt"]
     for args, message in (
@@ -141,7 +141,7 @@ def test_wrong_flags_of_embed_are_told(run, videos, tmp_path, tmp_path_factory, 
 
 
 @pytest.mark.parametrize("command", ["attention", "embed"])
-def test_wrong_checkpoints_are_told(command, run, videos, tmp_path, capsys):
+def test_wrong_checkpoints_are_reported(command, run, videos, tmp_path, capsys):
     whole = run / "last.ckpt"
     content = torch.load(whole, weights_only=False)
     content.pop("lit_video")

@@ -32,8 +32,8 @@ def test_transformers_opens_it_with_equal_logits(case, tiny, tmp_path):
     ours = family.load_from_checkpoint(checkpoint, map_location="cpu").eval().double()
     clip = torch.randn(2, 3, 4, 32, 32, dtype=torch.float64)
     with torch.no_grad():  # transformers rounds a constant of ViViT's GELU to seven digits
-        found = theirs.eval().double()(clip.transpose(1, 2)).logits
-        torch.testing.assert_close(found, ours(clip), atol=1e-6, rtol=1e-6)
+        logits = theirs.eval().double()(clip.transpose(1, 2)).logits
+        torch.testing.assert_close(logits, ours(clip), atol=1e-6, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_transformers_opens_it_with_equal_logits(case, tiny, tmp_path):
         ("vivit_models", "model1", "hf-timesformer", "is no checkpoint of a TimeSformer"),
     ],
 )
-def test_what_has_no_place_there_is_told_in_one_line(table, row, target, message, tiny, tmp_path, capsys):
+def test_what_has_no_place_there_is_reported_in_one_line(table, row, target, message, tiny, tmp_path, capsys):
     checkpoint = trained(table, row, tiny, tmp_path)
     capsys.readouterr()
     assert main(["export", "--to", target, "--ckpt_path", str(checkpoint), "-o", str(tmp_path / "out")]) == 2
@@ -54,7 +54,7 @@ def test_what_has_no_place_there_is_told_in_one_line(table, row, target, message
     assert not (tmp_path / "out").exists()
 
 
-def test_a_missing_or_damaged_checkpoint_is_told(tmp_path, capsys):
+def test_a_missing_or_damaged_checkpoint_is_reported(tmp_path, capsys):
     damaged = tmp_path / "last.ckpt"
     damaged.write_bytes(b"nothing")
     for path, message in ((tmp_path / "no.ckpt", "no such file"), (damaged, "is damaged, or no checkpoint")):

@@ -65,13 +65,13 @@ def test_a_wrong_setting_in_a_later_row_stops_everything(setting, message, table
         (["--data=VideoFolder", "--data.root=/nowhere"], "data.root: the folder /nowhere does not exist"),
     ],
 )
-def test_a_wrong_flag_is_told(flags, message, table, tiny, tmp_path, capsys):
+def test_a_wrong_flag_is_reported(flags, message, table, tiny, tmp_path, capsys):
     assert fit("--config", table[0], "--runs", tmp_path / "runs", *tiny, *flags) == 2
     assert message in one_line(capsys)
     assert not (tmp_path / "runs").exists()
 
 
-def test_commands_and_options_that_do_not_exist_are_told(capsys):
+def test_commands_and_options_that_do_not_exist_are_reported(capsys):
     assert main(["train"]) == 2
     assert "no command 'train'; commands: fit, table" in one_line(capsys)
     assert main(["fit"]) == 2
@@ -82,7 +82,7 @@ def test_commands_and_options_that_do_not_exist_are_told(capsys):
     ("folders", "message"),
     [([], "holds no class folder"), (["train/a"], "holds one class (a)"), (["train/a", "train/b"], "holds no video")],
 )
-def test_a_data_folder_without_data_is_told(folders, message, table, tiny, tmp_path, capsys):
+def test_a_data_folder_without_data_is_reported(folders, message, table, tiny, tmp_path, capsys):
     root = tmp_path / "videos"
     root.mkdir()
     for folder in folders:
@@ -92,13 +92,13 @@ def test_a_data_folder_without_data_is_told(folders, message, table, tiny, tmp_p
     assert message in one_line(capsys)
 
 
-def test_an_output_folder_that_cannot_be_written_is_told(table, tiny, tmp_path, capsys):
+def test_an_output_folder_that_cannot_be_written_is_reported(table, tiny, tmp_path, capsys):
     (tmp_path / "file").write_text("in the way")
     assert fit("--config", table[0], "--runs", tmp_path / "file", *tiny) == 2
     assert "--runs: cannot write" in one_line(capsys)
 
 
-def test_a_full_output_folder_is_told(table, tiny, tmp_path, capsys):
+def test_a_full_output_folder_is_reported(table, tiny, tmp_path, capsys):
     small = tmp_path / "small"
     small.mkdir()
     mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", small], capture_output=True)
@@ -136,7 +136,7 @@ def test_a_failed_row_is_reported_and_the_others_go_on(own_processes, table, tin
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_a_broken_video_is_told_by_its_path(workers, table, tiny, tmp_path, capsys):
+def test_a_broken_video_is_reported_by_its_path(workers, table, tiny, tmp_path, capsys):
     root = tmp_path / "videos"
     for split in ("train", "val", "test"):
         for name in ("a", "b"):
@@ -147,7 +147,7 @@ def test_a_broken_video_is_told_by_its_path(workers, table, tiny, tmp_path, caps
     assert fit(*args) == 2
     line = one_line(capsys)
     assert f"{root}/train/" in line
-    assert "1.mp4: Invalid data found when processing input; mend the video" in line
+    assert "1.mp4: Invalid data found when processing input; fix the video" in line
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_broken_video_is_told_by_its_path(workers, table, tiny, tmp_path, caps
     ],
 )
 @pytest.mark.skipif(torch.cuda.is_available(), reason="asks for a GPU that must not be there")
-def test_what_only_the_run_can_find_out_is_told_too(flag, message, table, tiny, tmp_path, capsys):
+def test_what_only_the_run_can_find_out_is_reported_too(flag, message, table, tiny, tmp_path, capsys):
     flags = [*tiny, flag, "--row=first", "--trainer.logger=false"]
     assert fit("--config", table[0], "--runs", tmp_path / "runs", *flags) == 2
     assert message in one_line(capsys)

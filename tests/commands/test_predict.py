@@ -1,4 +1,4 @@
-"""A checkpoint alone predicts videos as the test does, and mistakes are told in a line each."""
+"""A checkpoint alone predicts videos as the test does, and mistakes are reported in a line each."""
 
 import csv
 import inspect
@@ -33,7 +33,7 @@ from tests.float32 import assert_close_in_float32
 
 ROOT = Path(__file__).parents[2]
 CLIPS = dict(pairs=(2, 1, 1), frames=4, image_size=16, batch_size=4, num_workers=0)
-# arguments of a data set that change nothing of what a model sees of a video in the test
+# arguments of a data set that do not change the clips of a video in the test
 UNSEEN = {
     "test_orders",
     "batch_size",
@@ -58,8 +58,8 @@ class VerbsAndNouns(MovingShapes):
 
     def records(self, split):
         names = MovingShapes.class_names.fget(self)
-        found = folder_records(self.root, split, names)
-        return [dataset_module.VideoRecord(r.path, (r.label % 2, r.label // 2)) for r in found]
+        records = folder_records(self.root, split, names)
+        return [dataset_module.VideoRecord(r.path, (r.label % 2, r.label // 2)) for r in records]
 
 
 def trained(model, data, path):
@@ -134,12 +134,12 @@ def test_probabilities_are_those_of_the_test(batch, checkpoint, videos, root, tm
     data = MovingShapes(root=str(root), pairs=(2, 1, 1), **loaded.settings, batch_size=4, num_workers=0)
     assert (data.test_clips, data.test_crops) == (2, 3)
     expected = by_test(data, loaded.model)
-    assert (expected[0] - expected[-1]).abs().max() > 1e-4  # the model tells videos apart
+    assert (expected[0] - expected[-1]).abs().max() > 1e-4  # the model distinguishes videos
     records = [record.path for record in data.records("test")]
     assert sorted(records) == videos
-    found = written(tmp_path / "out.json", "--ckpt", checkpoint, *records, "--top", 8, "--batch", batch)
-    assert [video["path"] for video in found["videos"]] == [str(path) for path in records]
-    ours = torch.stack([probabilities(video, loaded.class_names) for video in found["videos"]])
+    result = written(tmp_path / "out.json", "--ckpt", checkpoint, *records, "--top", 8, "--batch", batch)
+    assert [video["path"] for video in result["videos"]] == [str(path) for path in records]
+    ours = torch.stack([probabilities(video, loaded.class_names) for video in result["videos"]])
     assert_close_in_float32(ours, expected, loaded.model)
 
 
@@ -171,7 +171,7 @@ def test_the_checkpoint_is_all_it_takes(checkpoint, videos, tmp_path):
     assert elsewhere[0]["name"] in done.stdout
 
 
-def test_the_likeliest_come_first_and_top_counts_them(checkpoint, videos, tmp_path):
+def test_the_most_probable_come_first_and_top_counts_them(checkpoint, videos, tmp_path):
     names = load_trained_model(checkpoint).class_names
     for top, count in ((1, 1), (3, 3), (99, 8)):
         ranked = written(tmp_path / "out.json", "--ckpt", checkpoint, videos[0], "--top", top)["videos"][0]["class"]
@@ -242,13 +242,13 @@ def test_features_through_the_last_layer_are_the_logits(model):
     for parameter in module.parameters():
         parameter.data.add_(0.05 * torch.randn_like(parameter))  # heads start at zero
     side = 32 if isinstance(module, ConvNet) else 16
-    with torch.no_grad(), head_inputs(module.network) as found:
+    with torch.no_grad(), head_inputs(module.network) as inputs:
         logits = module(torch.randn(2, 3, 8 if side == 32 else 4, side, side))
     head = linear_head(module.network)
-    assert len(found) == 1
-    assert found[0].shape == (2, head.in_features)
+    assert len(inputs) == 1
+    assert inputs[0].shape == (2, head.in_features)
     assert (logits[0] - logits[1]).abs().max() > 1e-5
-    torch.testing.assert_close(found[0] @ head.weight.T + head.bias, logits, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(inputs[0] @ head.weight.T + head.bias, logits, atol=1e-4, rtol=1e-4)
 
 
 def test_a_network_without_a_known_head_has_no_features():
@@ -258,17 +258,17 @@ def test_a_network_without_a_known_head_has_no_features():
 
 def test_features_are_written_with_the_logits_they_lead_to(checkpoint, videos, tmp_path):
     path = tmp_path / "features.npz"
-    found = written(tmp_path / "out.json", "--ckpt", checkpoint, *videos, "--features", path)
+    result = written(tmp_path / "out.json", "--ckpt", checkpoint, *videos, "--features", path)
     arrays = np.load(path)  # refuses pickles
     assert set(arrays) == {"features", "paths", "logits", "class_names", "tasks"}
     loaded = load_trained_model(checkpoint)
     head = linear_head(loaded.model.network)
     logits = torch.from_numpy(arrays["features"]) @ head.weight.T + head.bias
     torch.testing.assert_close(logits, torch.from_numpy(arrays["logits"]), atol=1e-5, rtol=1e-5)
-    assert arrays["paths"].tolist() == [video["path"] for video in found["videos"]]
+    assert arrays["paths"].tolist() == [video["path"] for video in result["videos"]]
     assert arrays["class_names"].tolist() == loaded.class_names
     best = [arrays["class_names"][i] for i in arrays["logits"].argmax(1)]
-    assert best == [video["class"][0]["name"] for video in found["videos"]]
+    assert best == [video["class"][0]["name"] for video in result["videos"]]
 
 
 # which videos
@@ -295,16 +295,16 @@ def test_broken_videos_are_listed_and_the_others_predicted(checkpoint, videos, t
     text.write_text("no video")
     cut.write_bytes(videos[0].read_bytes()[:300])
     args = ["--ckpt", checkpoint, text, videos[0], cut, videos[1], "--features", tmp_path / "f.npz"]
-    found = written(tmp_path / "out.json", *args, status=1)
+    result = written(tmp_path / "out.json", *args, status=1)
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith(f"{text}: Invalid data")
     assert lines[1].startswith(f"{cut}: ")
     assert lines[2] == "2 of 4 videos could not be read"
     alone = written(tmp_path / "alone.json", "--ckpt", checkpoint, *videos[:2])
-    assert [video["path"] for video in found["videos"]] == [str(path) for path in videos[:2]]
-    ours, theirs = ([probabilities(v, [r["name"] for r in v["class"]]) for v in f["videos"]] for f in (found, alone))
+    assert [video["path"] for video in result["videos"]] == [str(path) for path in videos[:2]]
+    ours, theirs = ([probabilities(v, [r["name"] for r in v["class"]]) for v in f["videos"]] for f in (result, alone))
     assert_close_in_float32(torch.stack(ours), torch.stack(theirs), load_trained_model(checkpoint).model)
-    assert [one["path"] for one in found["broken"]] == [str(text), str(cut)]
+    assert [one["path"] for one in result["broken"]] == [str(text), str(cut)]
     assert len(np.load(tmp_path / "f.npz")["features"]) == 2
 
 
@@ -395,14 +395,14 @@ def test_several_videos_are_drawn_into_a_folder_with_their_folders(checkpoint, v
         (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(videos[0], tmp_path / "in" / name)
     assert predict("--ckpt", checkpoint, tmp_path / "in", "--draw", tmp_path / "out") == 0
-    found = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*") if path.is_file())
-    assert found == ["a/1.mp4", "b/1.avi.mp4", "b/1.mp4"]
+    files = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*") if path.is_file())
+    assert files == ["a/1.mp4", "b/1.avi.mp4", "b/1.mp4"]
 
 
 # mistakes
 
 
-def test_wrong_videos_are_told(checkpoint, videos, tmp_path, capsys):
+def test_wrong_videos_are_reported(checkpoint, videos, tmp_path, capsys):
     (tmp_path / "empty").mkdir()
     for path, message in (
         (tmp_path / "none.mp4", "none.mp4: no such file or folder"),
@@ -413,7 +413,7 @@ def test_wrong_videos_are_told(checkpoint, videos, tmp_path, capsys):
         assert message in one_line(capsys)
 
 
-def test_wrong_flags_are_told(checkpoint, videos, tmp_path, capsys):
+def test_wrong_flags_are_reported(checkpoint, videos, tmp_path, capsys):
     for flags, message in (
         (["--top", "0"], "--top: is 0, expected a whole number from 1"),
         (["--top", "many"], "--top: is many"),
@@ -435,12 +435,12 @@ def test_wrong_flags_are_told(checkpoint, videos, tmp_path, capsys):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="asks for a GPU that must not be there")
-def test_a_gpu_that_is_not_there_is_told(checkpoint, videos, capsys):
+def test_a_gpu_that_is_not_there_is_reported(checkpoint, videos, capsys):
     assert predict("--ckpt", checkpoint, videos[0], "--device", "cuda") == 2
     assert "--device cuda: PyTorch finds no GPU here" in one_line(capsys)
 
 
-def test_an_output_that_cannot_be_written_is_told_before_the_work(checkpoint, videos, tmp_path, capsys):
+def test_an_output_that_cannot_be_written_is_reported_before_the_work(checkpoint, videos, tmp_path, capsys):
     (tmp_path / "out.csv").mkdir()
     (tmp_path / "file").write_text("")
     for flags, message in (
@@ -458,7 +458,7 @@ def changed(checkpoint, path, change):
     return path
 
 
-def test_what_is_no_checkpoint_of_ours_is_told(checkpoint, videos, tmp_path, capsys):
+def test_what_is_no_checkpoint_of_ours_is_reported(checkpoint, videos, tmp_path, capsys):
     damaged, text, weights = tmp_path / "damaged.ckpt", tmp_path / "text.ckpt", tmp_path / "weights.pth"
     damaged.write_bytes(checkpoint.read_bytes()[: checkpoint.stat().st_size // 2])
     text.write_text("hello")

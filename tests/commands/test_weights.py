@@ -1,4 +1,4 @@
-"""``--model.weights``: published checkpoints from the command line."""
+"""``--model.weights``: released checkpoints from the command line."""
 
 import json
 import pickle
@@ -20,7 +20,7 @@ def flags(tiny):
 
 
 @pytest.fixture
-def published(flags, tmp_path):
+def released(flags, tmp_path):
     """A trained row's folder, and its weights under Hugging Face's names."""
     assert main(["fit", *TABLE, "--runs", str(tmp_path), *flags]) == 0
     run = tmp_path / "timesformer_schemes" / "embedded" / "divided" / "seed0"
@@ -28,16 +28,16 @@ def published(flags, tmp_path):
     return run, tmp_path / "model.safetensors"
 
 
-def test_published_weights_are_tested_like_the_checkpoint_that_they_come_from(published, flags, capfd):
-    run, weights = published
+def test_released_weights_are_tested_like_the_checkpoint_that_they_come_from(released, flags, capfd):
+    run, weights = released
     expected = json.loads((run / "result.json").read_text())["metrics"]["test/video_top1"]
     assert main(["test", "--config", str(run / "config.yaml"), "--model.weights", str(weights)]) == 0
     printed = capfd.readouterr().out
     assert float(re.search(r"test/video_top1\D*([\d.]+)", printed)[1]) == pytest.approx(expected, abs=1e-3)
 
 
-def test_training_starts_from_them_and_a_classifier_of_other_classes_anew(published, flags, tmp_path, capfd):
-    _, weights = published
+def test_training_starts_from_them_with_a_new_classifier_for_other_classes(released, flags, tmp_path, capfd):
+    _, weights = released
     tensors = load_file(weights)
     for leaf in ("weight", "bias"):
         tensors[f"classifier.{leaf}"] = torch.zeros_like(torch.cat([tensors[f"classifier.{leaf}"]] * 2))
@@ -50,8 +50,8 @@ def test_training_starts_from_them_and_a_classifier_of_other_classes_anew(publis
     assert not torch.equal(trained["network.norm.weight"], tensors["timesformer.layernorm.weight"])
 
 
-def test_testing_after_training_does_not_load_them_again(published, flags, tmp_path, monkeypatch):
-    _, weights = published
+def test_testing_after_training_does_not_load_them_again(released, flags, tmp_path, monkeypatch):
+    _, weights = released
     tested = []
     monkeypatch.setattr(TimeSformer, "on_test_start", lambda self: tested.append(self.network.norm.weight.clone()))
     start = [*flags, "--trainer.max_epochs=3", f"--model.weights={weights}"]
@@ -72,8 +72,8 @@ def test_testing_after_training_does_not_load_them_again(published, flags, tmp_p
         ("classes.pth", "aggregate.head.weight is (8, 16) here, (9, 16) in the file"),
     ],
 )
-def test_a_file_that_does_not_fit_is_told_in_one_line(name, message, published, tmp_path, capfd):
-    run, weights = published
+def test_a_file_that_does_not_fit_is_reported_in_one_line(name, message, released, tmp_path, capfd):
+    run, weights = released
     tensors = load_file(weights)
     short = dict(list(tensors.items())[1:])
     nine = tensors | {
