@@ -1,4 +1,4 @@
-"""Checkpoints of runs, usable alone: the model, the names of its classes, and what it saw of a video."""
+"""Checkpoints of runs, usable alone: the model, the names of its classes, and how its clips are made."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PARTS: dict[str, Any] = {"optimization": Optimization, "size": ViTSize}
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """A model that can look at videos.
+    """A model of a run, with what it needs to classify videos.
 
     Args:
         model: on the CPU, in eval mode.

@@ -25,7 +25,7 @@ BAND = (10, 14, 20, 185)
 
 
 def drawn_paths(target: Path, videos: Sequence[Path]) -> dict[Path, Path]:
-    """Where each video is drawn to: the target, or in it, with the folders that tell the videos apart.
+    """Where each video is drawn to: the target, or in it, with the folders in which the videos differ.
 
     Raises:
         UserError: several videos, but one file; a folder that cannot be made; a video would be overwritten.
@@ -37,15 +37,15 @@ def drawn_paths(target: Path, videos: Sequence[Path]) -> dict[Path, Path]:
         raise UserError(f"--draw {target}: {target.suffix} is not what is drawn; give a file .mp4, or a folder")
     resolved = [video.resolve() for video in videos]
     common = Path(os.path.commonpath([video.parent for video in resolved]))
-    found = {video: target for video in videos} if one_file else {}
+    targets = {video: target for video in videos} if one_file else {}
     for video, full in zip(videos, resolved, strict=True) if not one_file else ():
-        place = target / full.relative_to(common)
-        found[video] = place if place.suffix == ".mp4" else place.with_name(f"{place.name}.mp4")
-    if clash := {path.resolve() for path in found.values()} & {*resolved}:
+        path = target / full.relative_to(common)
+        targets[video] = path if path.suffix == ".mp4" else path.with_name(f"{path.name}.mp4")
+    if clash := {path.resolve() for path in targets.values()} & {*resolved}:
         raise UserError(f"--draw {target}: would write over the video {min(clash)}; give another place")
-    for path in found.values():
+    for path in targets.values():
         _make_folder(target, path.parent, one_file)
-    return found
+    return targets
 
 
 def _make_folder(target: Path, folder: Path, one_file: bool) -> None:
@@ -72,7 +72,7 @@ def draw(source: Path, target: Path, lines: Sequence[str]) -> None:
     try:
         _write(source, part, lines)
         part.replace(target)
-    except (av.FFmpegError, OSError) as error:  # PyAV's errors of reading are DecodeErrors by now
+    except (av.FFmpegError, OSError) as error:  # errors of reading are DecodeErrors already
         raise UserError(f"--draw {target}: {getattr(error, 'strerror', None) or error}") from error
     finally:
         part.unlink(missing_ok=True)
@@ -130,7 +130,7 @@ def blend(image: Pixels, text: Pixels) -> Pixels:
 def overlay(width: int, height: int, lines: Sequence[str]) -> Pixels:
     """A band with as many of the lines as fit, the first one bright: RGBA ``(rows, width, 4)``.
 
-    The letters measure a twentieth of the shorter side, but hardly less than 11 pixels; long lines are broken. On
+    The letters measure a twentieth of the shorter side, but not much less than 11 pixels; long lines are broken. On
     pictures too small for that they measure 8, and what does not fit is cut.
     """
     large = min(max(min(width, height) // 20, 11), 120)
@@ -182,5 +182,5 @@ def _cut(line: str, font: Font, width: float) -> str:
 
 
 def _font(size: int) -> Font:
-    """DejaVu Sans, which comes with matplotlib and knows European alphabets."""
+    """DejaVu Sans, which comes with matplotlib and has the European alphabets."""
     return ImageFont.truetype(str(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"), size)

@@ -29,7 +29,7 @@ Paths = str | Path | Sequence[str | Path]
 
 @dataclass(frozen=True)
 class VideoOutputs:
-    """What a model makes of videos, the views of each averaged.
+    """Logits and features of videos, the views of each averaged.
 
     Args:
         paths: of the videos that could be read.
@@ -48,23 +48,23 @@ class VideoOutputs:
 
 @dataclass(frozen=True)
 class VideoPredictions(VideoOutputs):
-    """What a model says about videos.
+    """Predicted classes of videos.
 
     Args:
-        ranked: the likeliest classes of each of ``paths``.
+        ranked: the most probable classes of each of ``paths``.
     """
 
     ranked: list[RankedVideo]
 
 
 def predict(ckpt: str | Path, videos: Paths, top: int = 5, evaluation: Evaluation | None = None) -> VideoPredictions:
-    """Name what videos show.
+    """Classify videos.
 
     Args:
         ckpt: a run's ``last.ckpt``; it holds the names of the classes and how clips are made.
         videos: files, folders (all videos below them) and patterns.
         top: classes to name of each video.
-        evaluation: views, batches and device; ``None`` for the usual ones.
+        evaluation: views, batches and device; ``None`` for the defaults.
 
     Raises:
         UserError: an argument or the checkpoint is wrong, or there is no video. One that cannot be read is no error:
@@ -85,18 +85,18 @@ def find_videos(videos: Paths) -> list[Path]:
     Raises:
         UserError: there is none.
     """
-    found: dict[Path, None] = {}
+    paths: dict[Path, None] = {}
     for text in map(str, [videos] if isinstance(videos, str | Path) else videos):
         if not Path(text).exists() and not has_magic(text):
             raise UserError(f"{text}: no such file or folder")
-        places = [Path(text)] if Path(text).exists() else [Path(p) for p in sorted(glob(text, recursive=True))]
-        inside = [video for place in places for video in (_below(place) if place.is_dir() else [place])]
+        matches = [Path(text)] if Path(text).exists() else [Path(p) for p in sorted(glob(text, recursive=True))]
+        inside = [video for path in matches for video in (_below(path) if path.is_dir() else [path])]
         if not inside:
-            raise UserError(f"{text}: {'holds no video' if places else 'matches no file'} ({', '.join(EXTENSIONS)})")
-        found |= dict.fromkeys(inside)
-    if not found:
+            raise UserError(f"{text}: {'holds no video' if matches else 'matches no file'} ({', '.join(EXTENSIONS)})")
+        paths |= dict.fromkeys(inside)
+    if not paths:
         raise OptionError("videos", "there is none")
-    return list(found)
+    return list(paths)
 
 
 def _below(folder: Path) -> list[Path]:
@@ -109,7 +109,7 @@ def unlabelled(paths: Sequence[Path]) -> list[VideoRecord]:
 
 
 def video_list(trained: TrainedModel, records: Sequence[VideoRecord], evaluation: Evaluation) -> VideoList:
-    """Videos on the evaluation path of the model's data set, but for the views that are asked for.
+    """Videos on the evaluation path of the model's data set, with the views of ``evaluation`` where it sets them.
 
     Raises:
         UserError: the sampling cannot give these views.
@@ -127,7 +127,7 @@ def compute(trained: TrainedModel, records: Sequence[VideoRecord], evaluation: E
     """Logits and features of every video that can be read in all its views.
 
     Raises:
-        UserError: the sampling cannot give the views that are asked for, or there is no such device.
+        UserError: the sampling cannot give these views, or there is no such device.
     """
     data, on = video_list(trained, records, evaluation), choose_device(evaluation.device)
     model, paths = trained.model.to(on), [record.path for record in records]
@@ -144,18 +144,18 @@ def compute(trained: TrainedModel, records: Sequence[VideoRecord], evaluation: E
     videos = torch.cat(seen)
     read = [v for v, path in enumerate(paths) if path not in broken]
     means = [_mean(torch.cat(rows), videos, len(paths))[read] for rows in (logits, features)]
-    # a reason begins with the path, which whoever prints it says anyway
+    # a reason begins with the path, which is the key already
     reasons = {path: reason.removeprefix(f"{path}: ") for path, reason in broken.items()}
     return VideoOutputs([paths[v] for v in read], means[0], means[1], trained.class_names, reasons)
 
 
 def _mean(rows: Tensor, of: Tensor, count: int) -> Tensor:
-    """Mean of the rows of every video, each of which has as many: ``(rows, d) -> (count, d)``."""
+    """Mean of the rows of every video, the same number of each: ``(rows, d) -> (count, d)``."""
     return torch.zeros(count, rows.shape[1]).index_add_(0, of, rows) / (len(of) // count)
 
 
 def _batches(data: VideoList, progress: bool) -> Iterator[dict[str, Any]]:
-    """Batches, with a bar over videos if asked for, on a terminal."""
+    """Batches, with a progress bar over videos on a terminal."""
     shown = progress and sys.stderr.isatty()
     with Progress(console=Console(stderr=True), transient=True, disable=not shown) as bar:
         task = bar.add_task("Predicting", total=len(data.listed))

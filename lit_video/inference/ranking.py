@@ -34,11 +34,11 @@ class Ranked:
 
 @dataclass(frozen=True)
 class RankedVideo:
-    """What a model says about one video.
+    """Predicted classes of one video.
 
     Args:
         path: the video.
-        ranked: the likeliest first, of each task; one that is alone is called ``class``. Of several tasks their
+        ranked: the most probable first, of each task; a single task is called ``class``. Of several tasks their
             combinations as well: ``action``, where the tasks are verb and noun, else ``all``.
     """
 
@@ -47,21 +47,21 @@ class RankedVideo:
 
     def lines(self) -> list[str]:
         """What is drawn: the classes, or the combinations of the tasks', with figures below each other."""
-        figures = [f"{100 * one.probability:3.0f}".replace(" ", "\u2007") for one in list(self.ranked.values())[-1]]
-        return [f"{n} %  {one.name}" for n, one in zip(figures, list(self.ranked.values())[-1], strict=True)]
+        ranked = list(self.ranked.values())[-1]
+        return [f"{100 * one.probability:3.0f}".replace(" ", "\u2007") + f" %  {one.name}" for one in ranked]
 
 
 def ranked_videos(paths: Sequence[Path], logits: Tensor, class_names: ClassNames, top: int) -> list[RankedVideo]:
     """Rank the classes of every video: logits ``(videos, classes)``, the tasks' side by side."""
     names = class_names if isinstance(class_names, dict) else {ONLY_TASK: class_names}
     shares = [share.softmax(1) for share in torch.split(logits, [len(each) for each in names.values()], dim=1)]
-    found = []
+    videos = []
     for i, path in enumerate(paths):
-        each = {task: _best(names[task], share[i], top) for task, share in zip(names, shares, strict=True)}
-        if len(each) > 1:
-            each["action" if each.keys() == {"verb", "noun"} else "all"] = combined(list(each.values()), top)
-        found.append(RankedVideo(path, each))
-    return found
+        ranked = {task: _best(names[task], share[i], top) for task, share in zip(names, shares, strict=True)}
+        if len(ranked) > 1:
+            ranked["action" if ranked.keys() == {"verb", "noun"} else "all"] = combined(list(ranked.values()), top)
+        videos.append(RankedVideo(path, ranked))
+    return videos
 
 
 def _best(names: Sequence[str], share: Tensor, top: int) -> list[Ranked]:
@@ -70,9 +70,9 @@ def _best(names: Sequence[str], share: Tensor, top: int) -> list[Ranked]:
 
 
 def combined(tasks: Sequence[list[Ranked]], top: int) -> list[Ranked]:
-    """The likeliest combinations of one class of each task, by the product of the probabilities.
+    """The most probable combinations of one class of each task, by the product of the probabilities.
 
-    They consist of each task's likeliest classes, so no more than ``top`` of each are needed.
+    They consist of each task's most probable classes, so no more than ``top`` of each are needed.
     """
 
     def pairs(one: list[Ranked], other: list[Ranked]) -> list[Ranked]:
@@ -82,18 +82,18 @@ def combined(tasks: Sequence[list[Ranked]], top: int) -> list[Ranked]:
     return reduce(pairs, tasks)
 
 
-def print_table(found: Sequence[RankedVideo]) -> None:
+def print_table(videos: Sequence[RankedVideo]) -> None:
     """A table of all videos, ranks below each other; nothing is cut, on a terminal long names are folded."""
     table = Table()
     table.add_column("video", overflow="fold")
-    for task in found[0].ranked:
+    for task in videos[0].ranked:
         table.add_column(task, overflow="fold")
         table.add_column("%", justify="right", no_wrap=True)
-    for prediction in found:
-        ranks = max(len(ranked) for ranked in prediction.ranked.values())
+    for video in videos:
+        ranks = max(len(ranked) for ranked in video.ranked.values())
         for rank in range(ranks):
-            cells = [str(prediction.path) if rank == 0 else ""]
-            for ranked in prediction.ranked.values():
+            cells = [str(video.path) if rank == 0 else ""]
+            for ranked in video.ranked.values():
                 one = ranked[rank] if rank < len(ranked) else None
                 cells += [one.name, f"{100 * one.probability:.1f}"] if one else ["", ""]
             table.add_row(*map(Text, cells), end_section=rank == ranks - 1)  # names are no markup
@@ -103,34 +103,34 @@ def print_table(found: Sequence[RankedVideo]) -> None:
     console.print(table)
 
 
-def write_ranking(path: Path, found: Sequence[RankedVideo], broken: Mapping[Path, str]) -> None:
-    """Write them as JSON, or as CSV with a row per rank; videos that could not be read with the reason.
+def write_ranking(path: Path, videos: Sequence[RankedVideo], broken: Mapping[Path, str]) -> None:
+    """Write videos as JSON, or as CSV with a row per rank; videos that could not be read with the reason.
 
     Raises:
         UserError: the file cannot be written.
     """
     try:
         if path.suffix.lower() == ".json":
-            videos = [
+            predicted = [
                 {"path": str(one.path)} | {task: [asdict(r) for r in ranked] for task, ranked in one.ranked.items()}
-                for one in found
+                for one in videos
             ]
-            lost = [{"path": str(video), "reason": reason} for video, reason in broken.items()]
-            text = json.dumps({"videos": videos, "broken": lost}, indent=2, ensure_ascii=False)
+            unread = [{"path": str(video), "reason": reason} for video, reason in broken.items()]
+            text = json.dumps({"videos": predicted, "broken": unread}, indent=2, ensure_ascii=False)
             path.write_text(text + "\n", encoding="utf-8")
         else:
             with path.open("w", newline="", encoding="utf-8") as file:
-                csv.writer(file).writerows(_csv_rows(found, broken))
+                csv.writer(file).writerows(_csv_rows(videos, broken))
     except OSError as error:
         raise UserError(f"--output {path}: {error.strerror}") from error
 
 
-def _csv_rows(found: Sequence[RankedVideo], broken: Mapping[Path, str]) -> Iterator[Sequence[object]]:
+def _csv_rows(videos: Sequence[RankedVideo], broken: Mapping[Path, str]) -> Iterator[Sequence[object]]:
     yield "path", "task", "rank", "name", "probability", "broken"
-    for one in found:
-        for task, ranked in one.ranked.items():
-            for rank, each in enumerate(ranked, 1):
-                yield one.path, task, rank, each.name, each.probability, ""
+    for video in videos:
+        for task, ranked in video.ranked.items():
+            for rank, one in enumerate(ranked, 1):
+                yield video.path, task, rank, one.name, one.probability, ""
     for path, reason in broken.items():
         yield path, "", "", "", "", reason
 

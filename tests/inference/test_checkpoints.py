@@ -1,4 +1,4 @@
-"""What a checkpoint names is looked up among the classes that are there, never imported."""
+"""What a checkpoint names is searched among the existing classes, never imported."""
 
 import sys
 
@@ -68,10 +68,10 @@ def bare(**stored):
 )
 def test_no_module_that_a_checkpoint_names_is_imported(change, message, changed, capsys):
     assert main(["predict", "--ckpt", str(changed(change)), str(OLD_RUN / "stopped/config.yaml")]) == 2
-    told = capsys.readouterr()
-    (line,) = told.err.strip().splitlines()
+    printed = capsys.readouterr()
+    (line,) = printed.err.strip().splitlines()
     assert line.startswith("error: --ckpt: ") and message in line
-    assert told.out == ""
+    assert printed.out == ""
 
 
 @pytest.mark.parametrize("change", [bare(_class_path="this.Zen"), bare(_class_path="this.Zen", optimization=ZEN)])
@@ -86,7 +86,7 @@ def test_a_checkpoint_cannot_choose_who_builds_its_model(changed):
 
 
 @pytest.mark.parametrize("module", ["video.sampling", "datamodules.sampling", "datamodules"])
-def test_classes_of_ours_are_found_wherever_they_moved(module, changed):
+def test_classes_of_ours_are_found_after_they_moved(module, changed):
     stored = {"class_path": f"lit_video.{module}.Dense", "init_args": {"seconds": 0.5}}
     assert load_trained_model(changed(sampling(stored))).settings["sampling"] == Dense(0.5)
     stored = {"class_path": f"lit_video.{module}.ReleasedDense", "init_args": {"stride": 8}}
