@@ -1,4 +1,4 @@
-"""A video through a trained model, and where the model looks in it: attention rollout over its frames."""
+"""A video through a trained model, and what the model attends to in it: attention rollout over its frames."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def attention_maps(
     last_layer: bool = False,
     device: Literal["cpu", "cuda"] | None = None,
 ) -> AttentionMaps:
-    """Where a trained model looks in the centre view of a video.
+    """What a trained model attends to in the centre view of a video.
 
     Args:
         ckpt: a run's ``last.ckpt``.
@@ -49,11 +49,11 @@ def attention_maps(
         raise OptionError("ckpt", f"{ckpt} is a {family}, which has no attention that could be drawn")
     raw, clip = _centre_view(trained, path, Evaluation(1, 1, 1, 0, device))
     try:
-        found = rollout(network.to(clip.device), clip, token, last_layer)
+        result = rollout(network.to(clip.device), clip, token, last_layer)
     except ValueError as error:
         raise OptionError("token" if token is not None else "ckpt", error) from error
-    guess = ranked_videos([path], found.logits.float().cpu(), trained.class_names, top=1)[0]
-    return maps_over_frames(network, found, raw["clip"][0, 0], guess, _subtitle(token, last_layer), token)
+    prediction = ranked_videos([path], result.logits.float().cpu(), trained.class_names, top=1)[0]
+    return maps_over_frames(network, result, raw["clip"][0, 0], prediction, _subtitle(token, last_layer), token)
 
 
 def _one_video(video: str | Path) -> Path:
@@ -80,25 +80,25 @@ def _subtitle(token: Sequence[int] | None, last_layer: bool) -> str:
 
 def maps_over_frames(
     network: VideoTransformer,
-    found: Rollout,
+    result: Rollout,
     frames: Tensor,
-    guess: RankedVideo,
+    prediction: RankedVideo,
     subtitle: str,
     start: Sequence[int] | None = None,
 ) -> AttentionMaps:
-    """A rollout beside the frames ``(t, 3, height, width)`` that it was made of, and what they were taken for."""
-    best = guess.lines()[0].split("%", 1)
+    """A rollout beside the frames ``(t, 3, height, width)`` that it is of, with the predicted class."""
+    best = prediction.lines()[0].split("%", 1)
     tubelets = tubelet_frames(network.embed.patches, len(frames))
-    seen = sorted((frame, number) for number, numbers in enumerate(tubelets) for frame in numbers)
-    numbers, places = [frame for frame, _ in seen], [number for _, number in seen]
+    pairs = sorted((frame, tubelet) for tubelet, members in enumerate(tubelets) for frame in members)
+    numbers, places = [frame for frame, _ in pairs], [tubelet for _, tubelet in pairs]
     pixels = frames[numbers].permute(0, 2, 3, 1).numpy()
-    maps = found.patches.double().cpu() * found.patches.numel()
-    lines = [f"{best[1].strip()}, {best[0].strip()} %   {guess.path.name}", subtitle]
+    maps = result.patches.double().cpu() * result.patches.numel()
+    lines = [f"{best[1].strip()}, {best[0].strip()} %   {prediction.path.name}", subtitle]
     return AttentionMaps(pixels, numbers, maps[places].numpy(), places, brightest(maps, start), lines)
 
 
 def brightest(maps: Tensor, start: Sequence[int] | None) -> float:
-    """Largest relevance ``(t, h, w)``; but for the patch that it starts from, which keeps most of it by residuals."""
+    """Largest relevance of ``(t, h, w)`` without that of the start, which keeps most of it by the residuals."""
     others = maps.clone()
     if start is not None:
         others[tuple(start)] = 0

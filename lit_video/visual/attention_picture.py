@@ -19,7 +19,7 @@ from lit_video.inference.overlay import blend, overlay
 from lit_video.utils.figures import plt
 from lit_video.video.encoding import Pixels
 
-COLOURS = "inferno"  # even steps for the eye, in grey and to the colour-blind too
+COLOURS = "inferno"  # perceptually uniform, also in grey and to the colour-blind
 OPACITY = 0.65
 ACROSS = 8  # frames in a row
 SIDE = 224  # at least, of moving pictures in pixels
@@ -28,7 +28,7 @@ BAR = "relevance (1 = even over all patches)"
 
 @dataclass(frozen=True)
 class AttentionMaps:
-    """A clip and where the model looked in it.
+    """Frames of a clip, and what the model attends to in them.
 
     Args:
         frames: of the clip that the model sees, ``(n, height, width, 3)``.
@@ -56,9 +56,9 @@ def overlaid(frames: Pixels, maps: NDArray[np.float64], top: float) -> Pixels:
     return np.round(255 * (OPACITY * heat + (1 - OPACITY) * grey)).astype(np.uint8)
 
 
-def picture(looked: AttentionMaps) -> bytes:
+def picture(attention: AttentionMaps) -> bytes:
     """A PNG: frames in rows, below each row the same frames with their maps; a bar says what colours mean."""
-    count, over = len(looked.frames), overlaid(looked.frames, looked.maps, looked.top)
+    count, over = len(attention.frames), overlaid(attention.frames, attention.maps, attention.top)
     across = min(count, ACROSS)
     down = -(-count // across)
     width = max(1.5 * across + 1.5, 6.0)
@@ -66,31 +66,32 @@ def picture(looked: AttentionMaps) -> bytes:
     figure, axes = plt.subplots(2 * down, across, figsize=size, layout=layout, squeeze=False)
     for panel in axes.flat:
         panel.axis("off")
-    grouped = len(set(looked.tubelets)) < count
-    for i, number in enumerate(looked.numbers):
+    grouped = len(set(attention.tubelets)) < count
+    for i, number in enumerate(attention.numbers):
         row, column = 2 * (i // across), i % across
-        label = f"frame {number}" + (f", tubelet {looked.tubelets[i]}" if grouped else "")
+        label = f"frame {number}" + (f", tubelet {attention.tubelets[i]}" if grouped else "")
         axes[row, column].set_title(label, fontsize=8, pad=2)
-        axes[row, column].imshow(looked.frames[i], interpolation="nearest")
+        axes[row, column].imshow(attention.frames[i], interpolation="nearest")
         axes[row + 1, column].imshow(over[i], interpolation="nearest")
-    cut = "max" if looked.maps.max() > 1.001 * looked.top else "neither"
-    bar = figure.colorbar(ScalarMappable(Normalize(0, looked.top), COLOURS), ax=axes, shrink=0.8, aspect=30, extend=cut)
+    cut = "max" if attention.maps.max() > 1.001 * attention.top else "neither"
+    colours = ScalarMappable(Normalize(0, attention.top), COLOURS)
+    bar = figure.colorbar(colours, ax=axes, shrink=0.8, aspect=30, extend=cut)
     bar.set_label(BAR, fontsize=8)
     bar.ax.tick_params(labelsize=8)
-    figure.suptitle("\n".join(fill(line, int(11 * width)) for line in looked.lines), fontsize=10)
+    figure.suptitle("\n".join(fill(line, int(11 * width)) for line in attention.lines), fontsize=10)
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=150)
     plt.close(figure)
     return content.getvalue()
 
 
-def moving(looked: AttentionMaps) -> list[Pixels]:
+def moving(attention: AttentionMaps) -> list[Pixels]:
     """Each frame beside itself with its map, enlarged where it is small, above a band with the lines."""
-    times = -(-SIDE // min(looked.frames.shape[1:3]))
-    over = overlaid(looked.frames, looked.maps, looked.top)
-    pairs = np.concatenate((looked.frames, over), axis=2).repeat(times, 1).repeat(times, 2)
+    times = -(-SIDE // min(attention.frames.shape[1:3]))
+    over = overlaid(attention.frames, attention.maps, attention.top)
+    pairs = np.concatenate((attention.frames, over), axis=2).repeat(times, 1).repeat(times, 2)
     height, width = pairs.shape[1:3]
-    text = overlay(width, height, looked.lines)
+    text = overlay(width, height, attention.lines)
     rows = len(text) + (height + len(text)) % 2  # videos like even sizes
     band = blend(np.zeros((rows, width, 3), np.uint8), text)
     return [np.concatenate((pair, band)) for pair in pairs]

@@ -23,7 +23,7 @@ def channel_offsets(scheme: Scheme) -> Tensor:
     if not isinstance(scheme, Mixing):
         raise ValueError(f"{type(scheme).__name__} reads no channels of other frames")
     heads, width, window = scheme.attn.heads, scheme.attn.norm.normalized_shape[0], scheme.plan.window
-    # every channel of a frame says how far that frame is
+    # every channel of a frame holds the distance of that frame
     frames = torch.arange(-window, window + 1.0).view(1, -1, 1, 1).expand(1, -1, scheme.groups, width // scheme.groups)
     moved = shift_channels(frames.contiguous(), scheme.offsets, scheme.fold)[0, window]
     return rearrange(moved.reshape(-1), "(a c) -> a c", a=heads).long()

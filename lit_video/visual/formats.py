@@ -3,9 +3,5 @@
 from __future__ import annotations
 
 MOVING = (".gif", ".mp4")
-
-
 STILL = (".png",)
-
-
 FIGURES = (".png", ".svg", ".pdf")

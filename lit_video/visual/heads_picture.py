@@ -18,7 +18,7 @@ from lit_video.utils.figures import plt
 from lit_video.visual.channel_sources import channel_offsets
 
 OWN = "#d9d9d9"
-# frames before and after: blues and oranges, told apart by the colour-blind and in grey; further away is darker
+# frames before and after: blues and oranges, which differ to the colour-blind and in grey; further away is darker
 BEFORE, AFTER = ("#9ecae1", "#3182bd", "#08306b", "#041c42"), ("#fdd0a2", "#e6550d", "#7f2704", "#3d1202")
 NAMES = {"x": "input", "key": "keys", "value": "values", "query": "queries"}
 MOST = 20  # heads of a layer whose shares are written out
@@ -63,28 +63,28 @@ def heads_figure(model: VideoClassifier, name: str) -> Figure:
     return figure
 
 
-def layers(built: VideoClassifier, name: str) -> list[Layers]:
+def layers(model: VideoClassifier, name: str) -> list[Layers]:
     """The layers of an X-ViT, those that read alike together.
 
     Raises:
         ValueError: another family, or attention to an exact window.
     """
-    if not isinstance(built, XViT):
-        other = f"{name} is a {type(built).__name__}"
+    if not isinstance(model, XViT):
+        other = f"{name} is a {type(model).__name__}"
         raise ValueError(f"{other}; only the heads of an XViT read channels of other frames")
-    schemes = [block.scheme for block in built.network.blocks if isinstance(block, Block)]
+    schemes = [block.scheme for block in model.network.blocks if isinstance(block, Block)]
     if any(isinstance(scheme, LocalWindow) for scheme in schemes):
         raise ValueError(f"{name} attends its window exactly: every head reads all its frames with all channels")
-    found: list[Layers] = []
+    groups: list[Layers] = []
     for number, scheme in enumerate(schemes, 1):
         mixed = scheme.plan.mixed if isinstance(scheme, Mixing) and scheme.offsets else ()
         offsets = channel_offsets(scheme)
-        alike = next((one for one in found if one.mixed == mixed and one.offsets.equal(offsets)), None)
+        alike = next((one for one in groups if one.mixed == mixed and one.offsets.equal(offsets)), None)
         if alike is None:
-            found.append(Layers([number], offsets, mixed))
+            groups.append(Layers([number], offsets, mixed))
         else:
             alike.numbers.append(number)
-    return found
+    return groups
 
 
 def _draw(panel: Axes, group: Layers) -> None:

@@ -15,8 +15,8 @@ from lit_video.inference.options import Evaluation
 from lit_video.inference.predict import Paths, VideoOutputs, compute, find_videos, unlabelled
 
 Method = Literal["tsne", "umap"]
-FEWEST = 5  # with fewer points neither method says anything
-PERPLEXITY, NEIGHBOURS = 30.0, 15  # the methods' usual numbers
+FEWEST = 5  # with fewer points neither method shows anything
+PERPLEXITY, NEIGHBOURS = 30.0, 15  # the methods' defaults
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def embed(
         videos: files, folders (all videos below them) and patterns, at least five videos.
         method: UMAP is an extra, see :func:`project`.
         seed: of the method.
-        evaluation: views, batches and device; ``None`` for the usual ones.
+        evaluation: views, batches and device; ``None`` for the defaults.
 
     Raises:
         UserError: an argument or the checkpoint is wrong, or there are too few videos that can be read.

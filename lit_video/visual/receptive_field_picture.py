@@ -15,7 +15,7 @@ from torch import Tensor
 from lit_video.utils.figures import plt
 
 UNREAD = "#e4e4e4"
-STEPS = ("#e69f00", "#56b4e9", "#009e73")  # Okabe and Ito's, told apart by the colour-blind
+STEPS = ("#e69f00", "#56b4e9", "#009e73")  # Okabe and Ito's, which differ to the colour-blind
 SEVERAL = "#7a4a9e"
 TOKEN = "#111111"
 LAYERS = ("#08519c", "#3f8fc5", "#85bcdb", "#c3daee")  # the more layers it takes, the paler
@@ -26,7 +26,7 @@ def draw_steps(read: Mapping[str, Mapping[str, Tensor]], query: Sequence[int]) -
     """What the token ``query`` (frame, row, column) reads in each attention step of one layer.
 
     Args:
-        read: by scheme, what :func:`~lit_video.visual.receptive_field.steps_read` found.
+        read: by scheme, what :func:`~lit_video.visual.receptive_field.steps_read` returns.
         query: the token, drawn black.
 
     Raises:
@@ -51,7 +51,7 @@ def draw_layers(needed: Mapping[str, Tensor], query: Sequence[int]) -> Figure:
     """After how many layers each patch has part in the token ``query`` (frame, row, column).
 
     Args:
-        needed: by scheme, what :func:`~lit_video.visual.receptive_field.layers_needed` found.
+        needed: by scheme, what :func:`~lit_video.visual.receptive_field.layers_needed` returns.
         query: the token, drawn black.
 
     Raises:
@@ -66,7 +66,7 @@ def draw_layers(needed: Mapping[str, Tensor], query: Sequence[int]) -> Figure:
 def _draw(
     codes: Mapping[str, NDArray[np.int64]], colours: Sequence[str], legend: Sequence[str], query: Sequence[int]
 ) -> Figure:
-    """Grids of numbers ``(t, h, w)`` as coloured cells; the legend tells of the numbers that occur."""
+    """Grids of numbers ``(t, h, w)`` as coloured cells; the legend names the numbers that occur."""
     frames = next(iter(codes.values())).shape[0]
     size = (1.9 + 0.85 * frames, 0.6 + 0.85 * len(codes))
     figure, axes = plt.subplots(len(codes), frames, figsize=size, squeeze=False, layout="constrained")

@@ -20,7 +20,7 @@ from lit_video.visual.routing import record, route
 
 @dataclass(frozen=True)
 class Rollout:
-    """Where a network looks, and what it says.
+    """Relevance of every patch, and the logits.
 
     Args:
         patches: share of every patch in the output, ``(t, h, w)``, at least 0.
@@ -48,26 +48,26 @@ def rollout(
         last_layer: follow the last layer of the encoder only (and temporal layers after it).
 
     Raises:
-        ValueError: the query lies outside the grid, or the last layer has no patches; the network holds something that
-            this rollout does not know.
+        ValueError: the query lies outside the grid, or the last layer has no patches; the network holds a layer that
+            this rollout does not support.
     """
-    found: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
     last = network.blocks[-1]
-    with _hooked((network.embed, lambda module, inputs, output: found.update(embedded=output))):
+    with _hooked((network.embed, lambda module, inputs, output: outputs.update(embedded=output))):
         weights, logits = record(network, clip)
-    embedded, grid = found["embedded"]
+    embedded, grid = outputs["embedded"]
     ones = torch.ones_like(embedded, requires_grad=True)
     place = patch_places(embedded.shape[1], grid).to(clip.device)
     skipped = list(network.blocks)[:-1] if last_layer else []
     with _hooked(
         (network.embed, lambda module, inputs, output: (ones, grid)),
         *((block, lambda module, inputs, output: inputs[0]) for block in skipped),
-        (last, lambda module, inputs, output: found.update(tokens=output)),
+        (last, lambda module, inputs, output: outputs.update(tokens=output)),
     ):
         out = route(network, weights, clip)
     if not torch.allclose(out, torch.ones_like(out), atol=1e-3):
         raise ValueError(f"{type(network).__name__} holds layers that the rollout does not know")
-    start = out[0, 0] if query is None else found["tokens"][0, _query(query, grid, place, last)].mean()
+    start = out[0, 0] if query is None else outputs["tokens"][0, _query(query, grid, place, last)].mean()
     (shares,) = torch.autograd.grad(start, ones)
     patches = shares[0].sum(-1)[place].detach()
     return Rollout(patches, 1 - float(patches.sum()), logits)
@@ -101,7 +101,7 @@ def patch_places(tokens: int, grid: Grid) -> Tensor:
 
 
 def tubelet_frames(patches: Patches, frames: int) -> list[list[int]]:
-    """Which of a clip's frames every tubelet is made of; with uniform frame sampling not all are looked at."""
+    """Which of a clip's frames every tubelet is made of; with uniform frame sampling not all are used."""
     sampled = patches.sampled_frames
     used = list(range(frames)) if sampled is None else uniform_frames(frames, sampled)
     return [used[i : i + patches.tubelet] for i in range(0, len(used), patches.tubelet)]
@@ -109,7 +109,7 @@ def tubelet_frames(patches: Patches, frames: int) -> list[list[int]]:
 
 @contextmanager
 def _hooked(*hooks: tuple[nn.Module, Callable[..., Any]]) -> Iterator[None]:
-    """Let hooks see, or replace, what modules return."""
+    """Hooks that read, or replace, the outputs of modules."""
     handles = [module.register_forward_hook(hook) for module, hook in hooks]
     try:
         yield

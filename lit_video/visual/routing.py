@@ -1,10 +1,10 @@
 """Attention rollout through any of our modules: how much of a token's output comes from which input token.
 
 The rollout of an attention step with residual is 0.5 (I + A), where A are its weights, averaged over the heads; that of
-a network is the product over its steps (arXiv:2005.00928, section 3). Three passes compute it, none of which knows the
-schemes:
+a network is the product over its steps (arXiv:2005.00928, section 3). Three passes compute it, the same for every
+scheme:
 
-1. The network looks at the clip, and the weights of every attention are recorded (:class:`Recording`).
+1. The network takes the clip, and the weights of every attention are recorded (:class:`Recording`).
 2. The *routing network* is run: the same modules, so that tokens are grouped, copied, averaged and shifted exactly as
    in the original, but linear: norms and activations pass their input on, every linear layer takes the mean of its
    channels, MLPs add nothing, attention applies the recorded weights. All its tokens are ones, and every sum is divided
@@ -36,7 +36,7 @@ POSITIONS = "pos_embed"
 
 
 class Recording(TorchFunctionMode):
-    """Keeps the weights ``(..., a, m, j)`` of every attention that is computed meanwhile, in order."""
+    """Keeps the weights ``(..., a, m, j)`` of every attention in a computation, in order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,18 +55,18 @@ class Recording(TorchFunctionMode):
 
 
 class Routing(TorchFunctionMode):
-    """Makes what is computed meanwhile linear, with recorded attention, and every sum of tokens a weighted mean."""
+    """Makes a computation linear, with recorded attention, and every sum of tokens a weighted mean."""
 
     def __init__(self, weights: Sequence[Tensor]) -> None:
         super().__init__()
-        self.left: Iterator[Tensor] = iter(weights)
+        self.weights: Iterator[Tensor] = iter(weights)
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Replace attention, norm and activation; scale sums."""
         if func is F.scaled_dot_product_attention:
-            return next(self.left) @ args[2]
+            return next(self.weights) @ args[2]
         if func is F.layer_norm or func is F.gelu:
             return args[0]
         out = func(*args, **(kwargs or {}))
@@ -92,13 +92,13 @@ def routing_parameters(module: nn.Module) -> dict[str, Tensor]:
     The module's own embedding of a clip keeps its parameters, as it takes no part.
     """
     silent = {id(inner) for mlp in module.modules() if isinstance(mlp, MLP) for inner in mlp.modules()}
-    found: dict[str, Tensor] = {}
+    parameters: dict[str, Tensor] = {}
     for prefix, inner in module.named_modules():
         for name, parameter in inner.named_parameters(recurse=False):
             path = f"{prefix}.{name}" if prefix else name
             if not path.startswith("embed."):
-                found[path] = _constant(inner, name, parameter, id(inner) in silent)
-    return found
+                parameters[path] = _constant(inner, name, parameter, id(inner) in silent)
+    return parameters
 
 
 def _constant(owner: nn.Module, name: str, parameter: Tensor, silent: bool) -> Tensor:

@@ -66,13 +66,13 @@ def by_gradients(built, clip, query=None):
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_family_is_followed_to_its_patches(name):
     built, clip = network(name)
-    found = rollout(built, clip)
-    assert torch.equal(found.patches > 1e-12, by_gradients(built, clip))
-    assert found.patches.min() >= 0
-    assert 0 <= found.other + 1e-9 < 1
-    assert found.patches.std() > 1e-4
+    result = rollout(built, clip)
+    assert torch.equal(result.patches > 1e-12, by_gradients(built, clip))
+    assert result.patches.min() >= 0
+    assert 0 <= result.other + 1e-9 < 1
+    assert result.patches.std() > 1e-4
     with torch.no_grad():
-        torch.testing.assert_close(found.logits, built(clip), atol=1e-12, rtol=1e-12)
+        torch.testing.assert_close(result.logits, built(clip), atol=1e-12, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if not name.startswith("perceiver")])
@@ -83,7 +83,7 @@ def test_a_patch_is_followed_to_what_it_sees(name):
 
 
 def test_maps_of_a_patch_differ_between_the_schemes():
-    """The gradients above say so too: what the test compares is not all true."""
+    """The gradients above agree: what the test compares is not all true."""
     reached = {
         name: (rollout(*network(name), query=(1, 1, 0)).patches > 1e-12).sum((1, 2)).tolist()
         for name in FAMILIES
@@ -127,7 +127,7 @@ def test_the_last_layer_alone_is_a_network_of_one_layer():
 
 
 def planted(variant):
-    """One layer that attends only patches with a bright first channel, by keys that hold it and queries that ask."""
+    """One layer that attends only patches with a bright first channel, by its keys and constant queries."""
     size = ViTSize(4, 1, 1)
     build = {
         "joint": lambda: TimeSformer(2, 3, SIDE, size, 4, "joint", positions="none"),
@@ -147,19 +147,19 @@ def planted(variant):
 
 
 def test_joint_attention_planted_on_a_patch_is_found_there():
-    found = rollout(*planted("joint"))
+    result = rollout(*planted("joint"))
     expected = torch.zeros(3, 2, 2, dtype=torch.float64)
     expected[1, 1, 0] = 0.5
-    torch.testing.assert_close(found.patches, expected, atol=1e-6, rtol=0)
-    assert found.other == pytest.approx(0.5, abs=1e-6)
+    torch.testing.assert_close(result.patches, expected, atol=1e-6, rtol=0)
+    assert result.other == pytest.approx(0.5, abs=1e-6)
 
 
-def test_mixing_planted_on_a_patch_is_found_in_the_frames_that_lend():
-    """Frames 0 and 2 hold half of frame 1's channels: their class tokens look there, and read zeros or each other."""
-    found = rollout(*planted("xvit"))
-    assert found.patches[1].flatten().argmax() == 2
-    # frame 0 reads half of frame 1, half zeros: 0.5 of 1.5; frame 2 likewise; frame 1 reads no channel of its own
-    assert float(found.patches[1, 1, 0]) == pytest.approx(2 / 3 * (0.5 / 1.5), abs=1e-6)
+def test_mixing_planted_on_a_patch_is_found_in_the_frames_that_hold_its_channels():
+    """Frames 0 and 2 hold half of frame 1's channels: their class tokens attend there, and read zeros or each other."""
+    result = rollout(*planted("xvit"))
+    assert result.patches[1].flatten().argmax() == 2
+    # frame 0 reads half of frame 1, half zeros: 0.5 of 1.5; frame 2 as well; frame 1 reads no channel of its own
+    assert float(result.patches[1, 1, 0]) == pytest.approx(2 / 3 * (0.5 / 1.5), abs=1e-6)
 
 
 # which frames a map belongs to
@@ -200,7 +200,7 @@ def test_a_patch_that_is_not_there_is_refused(name, query, message):
         rollout(*network(name), query)
 
 
-def test_an_activation_that_the_rollout_does_not_know_is_refused():
+def test_an_activation_that_the_rollout_does_not_support_is_refused():
     built, clip = network("xvit_mean")
     built.aggregate.drop = torch.nn.Sigmoid()
     with pytest.raises(ValueError, match="holds layers that the rollout does not know"):
@@ -226,7 +226,7 @@ def test_channels_of_heads_are_read_from_these_frames(plan, expected):
     assert channel_offsets(Mixing(16, 4, plan)).tolist() == expected
 
 
-def test_spatial_layers_read_their_own_frame_and_exact_windows_lend_nothing():
+def test_spatial_layers_read_their_own_frame_and_exact_windows_move_no_channels():
     assert channel_offsets(Space(16, 4)).tolist() == [[0] * 4] * 4
     with pytest.raises(ValueError, match="LocalWindow reads no channels of other frames"):
         channel_offsets(LocalWindow(16, 4))

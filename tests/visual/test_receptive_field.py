@@ -64,9 +64,9 @@ def network(name):
 @pytest.mark.parametrize("name", STEPS)
 def test_each_step_reads_its_index_set(name):
     model = network(name)
-    found = list(steps_read(model, CLIP, QUERY).values())
-    assert len(found) == len(STEPS[name][2])
-    for ours, expected in zip(found, STEPS[name][2], strict=True):
+    read = list(steps_read(model, CLIP, QUERY).values())
+    assert len(read) == len(STEPS[name][2])
+    for ours, expected in zip(read, STEPS[name][2], strict=True):
         assert torch.equal(ours, expected)
 
 
@@ -89,8 +89,8 @@ def test_layers_carry_content_on(name, by_frame):
 
 
 def test_heads_in_time_and_space_need_two_layers():
-    found = layers_needed(network("ViViT 4"), CLIP, QUERY)
-    assert torch.equal(found, torch.where(OWN | PLACE, 1, 2))
+    needed = layers_needed(network("ViViT 4"), CLIP, QUERY)
+    assert torch.equal(needed, torch.where(OWN | PLACE, 1, 2))
 
 
 def test_the_network_itself_stays_as_it_is():

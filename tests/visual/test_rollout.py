@@ -68,7 +68,7 @@ def weighted(matrix, attends):
 
 def by_loops(case, layers, x, grid, heads):
     """The product over the steps, from the index sets; ``x (n, d)``."""
-    places, found = case.places(grid), np.eye(len(x))
+    places, shares = case.places(grid), np.eye(len(x))
     for layer in layers:
         for step in case.steps:
             weights = {name: p.detach().numpy() for name, p in layer.get_submodule(step.attn).named_parameters()}
@@ -82,9 +82,9 @@ def by_loops(case, layers, x, grid, heads):
                 for group in copies:
                     matrix[n, group] += softmax(q[n, head], k[group, head]) / len(copies) / heads
                     attends[n] = True
-            found = weighted(matrix, attends) @ found
+            shares = weighted(matrix, attends) @ shares
             x = step_by_loops(layer, step, x, places, grid, heads)
-    return found
+    return shares
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -93,11 +93,11 @@ def test_equals_the_product_over_index_sets_written_as_loops(name, layers):
     case = CASES[name]
     grid = Grid(2, 2, 2) if layers == 2 else case.grid
     stack, x = [case.layer(seed) for seed in range(layers)], case.tokens(grid, clips=1)
-    found = rows(stack, x, grid)
-    close(found, torch.from_numpy(by_loops(case, stack, x[0].numpy(), grid, 4)))
-    assert found.min() >= 0
-    close(found.sum(1), torch.ones(len(found), dtype=found.dtype))
-    assert (found - torch.eye(len(found))).abs().max() > 0.1
+    shares = rows(stack, x, grid)
+    close(shares, torch.from_numpy(by_loops(case, stack, x[0].numpy(), grid, 4)))
+    assert shares.min() >= 0
+    close(shares.sum(1), torch.ones(len(shares), dtype=shares.dtype))
+    assert (shares - torch.eye(len(shares))).abs().max() > 0.1
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -109,15 +109,15 @@ def test_reaches_exactly_what_gradients_reach(name, layers):
     assert support(rows(stack, case.tokens(grid, clips=1), grid)) == seen(case, stack, grid)
 
 
-def support(found):
-    return [set(row.nonzero().flatten().tolist()) for row in found > 1e-12]
+def support(shares):
+    return [set(row.nonzero().flatten().tolist()) for row in shares > 1e-12]
 
 
 # mixing: what a head reads of a frame is a share of its channels
 
 
-def lender(plan, channel):
-    """Distance of the frame that a channel of the token is read from, in the words of Eq. 9 and of the release."""
+def source_offset(plan, channel):
+    """Distance of the frame that a channel of the token is read from, by Eq. 9 and the released code."""
     group = WIDTH if plan.scope == "full" else WIDTH // HEADS
     near = [k for k in range(1, plan.window + 1) if k == plan.window or not plan.boundary]
     offsets = [k * sign for k in near for sign in (1, -1)]
@@ -136,7 +136,7 @@ def mixing_by_loops(layer, x, grid):
     extra = np.split(linear(means, weights, "qkv"), 3, axis=1)[1]
     matrix = np.zeros((t * m, t * m))
     for frame, a in product(range(t), range(HEADS)):
-        source = [frame + lender(plan, channel) for channel in range(a * c, (a + 1) * c)]
+        source = [frame + source_offset(plan, channel) for channel in range(a * c, (a + 1) * c)]
         source = [j if 0 <= j < t and j // segment == frame // segment else None for j in source]
         summaries = {True: list(range(t)), "own": [frame], False: []}[plan.summary]
         keys = np.zeros((m + len(summaries), c))
@@ -171,10 +171,10 @@ def test_mixing_equals_loops_over_channels(name):
     first = mixing_by_loops(layers[0], x[0].numpy(), grid)
     second = mixing_by_loops(layers[1], middle[0].numpy(), grid)
     close(rows(layers[:1], x, grid), torch.from_numpy(first))
-    found = rows(layers, x, grid)
-    close(found, torch.from_numpy(second @ first))
-    assert found.min() >= 0
-    close(found.sum(1), torch.ones(18, dtype=torch.float64))
+    shares = rows(layers, x, grid)
+    close(shares, torch.from_numpy(second @ first))
+    assert shares.min() >= 0
+    close(shares.sum(1), torch.ones(18, dtype=torch.float64))
 
 
 class Tokens:
@@ -200,12 +200,12 @@ def test_mixing_of_the_input_reaches_what_gradients_reach():
 
 
 def test_relevance_to_neighbours_is_their_share_of_the_channels():
-    """Uniform attention within a frame: only the channels tell how much comes from where."""
+    """Uniform attention within a frame: only the channels decide how much comes from where."""
     layer = randomised(Mixing(WIDTH, HEADS, MixingPlan(window=1, ratio=0.5)))
     layer.attn.qkv.weight.data[: 2 * WIDTH] = 0
     layer.attn.qkv.bias.data[: 2 * WIDTH] = 0
     grid = Grid(3, 1, 1)
-    found = rows([layer], torch.randn(1, 6, WIDTH, dtype=torch.float64), grid)
-    by_frame = found.view(3, 2, 3, 2).sum(-1)[:, 0]
+    shares = rows([layer], torch.randn(1, 6, WIDTH, dtype=torch.float64), grid)
+    by_frame = shares.view(3, 2, 3, 2).sum(-1)[:, 0]
     borders = [(1 + 0.5) / 1.75, 0.25 / 1.75, 0.0]  # a quarter of the channels is zero there
     close(by_frame, torch.tensor([borders, [0.125, 0.75, 0.125], borders[::-1]], dtype=torch.float64))
