@@ -52,7 +52,7 @@ def check(argv: list[str]) -> int:
     arguments, summary = _summarise(parser, argv)
     from lit_video.datamodules.inspection.text import check_report
 
-    print(json.dumps(summary.as_dict(), indent=2) if arguments.json else check_report(summary, _manifest(arguments)))
+    print(json.dumps(summary.as_dict(), indent=2) if arguments.json else check_report(summary, arguments.output))
     return 0 if summary.is_complete else 1
 
 
@@ -112,8 +112,5 @@ def _summarise(parser: Parser, argv: list[str]) -> tuple[Namespace, DatasetSumma
     from lit_video.datamodules.inspection.summary import summarise
 
     dataset = open_dataset(arguments.dataset, arguments.root, settings)
-    return arguments, summarise(dataset, _manifest(arguments), arguments.decode)
-
-
-def _manifest(arguments: Namespace) -> Path:
-    return arguments.output or arguments.root / "manifest.jsonl"
+    arguments.output = arguments.output or arguments.root / "manifest.jsonl"
+    return arguments, summarise(dataset, arguments.output, arguments.decode)

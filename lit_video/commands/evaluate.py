@@ -53,11 +53,7 @@ def _with_order(argv: list[str]) -> list[str]:
 
 
 def _checkpoint(argv: list[str]) -> Path | None:
-    """The file of ``--ckpt_path``, which may be left out if there are pretrained weights.
-
-    Raises:
-        UserError: there is no such file, or neither is given.
-    """
+    """The file of ``--ckpt_path``, which exists, or may be left out if there are pretrained weights."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--ckpt_path", type=Path)
     checkpoint: Path | None = parser.parse_known_args(argv)[0].ckpt_path

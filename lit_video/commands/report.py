@@ -26,11 +26,11 @@ def report(argv: list[str]) -> int:
     from lit_video.reports.html.page import render_page
 
     sections = collect(arguments.runs, experiments)
-    page = render_page(sections, shlex.join(["python", "-m", "lit_video", "report", *argv]))
+    page = render_page(sections, shlex.join(["python", "-m", "lit_video", "report", *argv])).encode()
     with writing("--output", arguments.output):
-        write_bytes(arguments.output, page.encode())
+        write_bytes(arguments.output, page)
     runs = sum(len(each) for section in sections for each in section.runs.values())
-    print(f"wrote {arguments.output}: {len(sections)} tables, {runs} runs, {_size(page)}", file=sys.stderr)
+    print(f"wrote {arguments.output}: {len(sections)} tables, {runs} runs, {len(page) / 1e6:.1f} MB", file=sys.stderr)
     return 0
 
 
@@ -50,7 +50,3 @@ def _experiments(folder: Path | None) -> Path:
         raise UserError(f"--experiments {folder}: no such folder")
     here, beside = Path("experiments"), Path(lit_video.__file__).parents[1] / "experiments"
     return folder or (beside if beside.is_dir() and not here.is_dir() else here)
-
-
-def _size(page: str) -> str:
-    return f"{len(page.encode()) / 1e6:.1f} MB"

@@ -22,16 +22,7 @@ def compare(
     printed: Mapping[str, str | None],
     note: str,
 ) -> dict[str, Any]:
-    """A model's costs on ``clip`` beside the printed ones, as a row of the table.
-
-    Args:
-        source: title of the row's table.
-        label: the model's.
-        clip: its frames, image_size, classes and views.
-        counted: parameters, and multiply-adds of a view.
-        printed: ``params`` and ``cost`` of the paper, if it has them.
-        note: why they differ; may be empty.
-    """
+    """A model's row: what is counted, parameters and multiply-adds of a view, beside what the paper prints."""
     params, macs = counted[0], counted[1] * clip["views"]
     paper_params, paper_macs = printed.get("params"), printed.get("cost")
     return {
