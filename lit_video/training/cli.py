@@ -108,12 +108,12 @@ class BuildCLI(CheckCLI):
 
 @contextmanager
 def user_errors(where: Callable[[str], str]) -> Iterator[None]:
-    """Tell what configuration errors mean in one line; ``where`` tells of a key in which file, row or flag it is."""
+    """Report configuration errors in one line; ``where`` gives the file, row or flag of a key."""
     try:
         yield
     except UserError as error:  # of the data set, beginning with its key
         raise UserError(f"{where(str(error).split(':')[0])}: {error}") from error
-    except MisconfigurationException as error:  # of the trainer: a GPU that is not there, say
+    except MisconfigurationException as error:  # of the trainer: for instance, there is no GPU
         raise UserError(f"{where('trainer')}: trainer: {' '.join(str(error).split())}") from error
     except (ArgumentError, ValueError, TypeError) as error:
         if isinstance(error, TypeError) and "lit_video" not in str(error):

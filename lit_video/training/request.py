@@ -1,4 +1,4 @@
-"""What the user of ``fit`` asked for: tables, rows, seeds and settings. Imports no torch."""
+"""A request to ``fit``: a table, its rows, seeds and settings. Imports no torch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lit_video.tables.table import Row, Table
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asked for: a table, its rows and seeds, the runs folder, and all other flags as they came."""
+    """A table, its rows and seeds, the runs folder, and all other flags as they were given."""
 
     table: Table
     configs: list[Path]
@@ -26,7 +26,7 @@ class Request:
     def row_args(self, row: Row, seed: int) -> list[str]:
         """Flags of one row for the Lightning command line: files, then the row's settings, then the user's flags.
 
-        The row comes after all files, overlays too: what a table varies must survive a change of scale. A class comes
+        The row comes after all files, overlays too: what a table varies must hold at every scale. A class comes
         before the settings that it takes.
         """
         files = [arg for path in self.configs for arg in ("--config", str(path))]

@@ -45,7 +45,7 @@ class RunCLI(VideoCLI):
         self.run_dir = run_dir
         self.timer = Timer()
         self.logger: RowLogger | None = None
-        self.tested = SavePredictions(run_dir, f"{row.label}, seed {facts['seed']}")
+        self.predictions = SavePredictions(run_dir, f"{row.label}, seed {facts['seed']}")
         super().__init__(args)
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
@@ -69,7 +69,7 @@ class RunCLI(VideoCLI):
             ReportBroken(self.run_dir),
         ]
         if not settings.fast_dev_run:
-            kwargs["callbacks"] += [Curve(self.run_dir), self.tested]
+            kwargs["callbacks"] += [Curve(self.run_dir), self.predictions]
         kwargs["default_root_dir"] = str(self.run_dir)
         kwargs["enable_progress_bar"] = settings.enable_progress_bar is not False and sys.stdout.isatty()
         if settings.logger in (None, True) and not settings.fast_dev_run:
@@ -96,7 +96,7 @@ def check_rows(request: Request) -> None:
 def run_row(request: Request, row: Row, seed: int) -> int:
     """Train and test a row with a seed, from its last checkpoint if there is one; returns the exit status."""
     run_dir = request.table.run_dir(request.runs, row, seed)
-    if not first_process():  # started beside the first by Lightning, torchrun or Slurm
+    if not first_process():  # one of several, started by Lightning, torchrun or Slurm
         return 0 if read_result(run_dir) else _train_and_test(request, row, seed, run_dir)
     _check(request, row, seed)
     writable(run_dir)
@@ -145,25 +145,25 @@ def _train_and_test(request: Request, row: Row, seed: int, run_dir: Path) -> int
     seconds = cli.timer.time_elapsed("train")
     with broken_videos():
         trainer.test(cli.model, cli.datamodule, verbose=False)
-        metrics = _tested(trainer) | _other_orders(cli) | cli.tested.calibration_error
+        metrics = _test_metrics(trainer) | _other_orders(cli) | cli.predictions.calibration_error
     if trainer.is_global_zero and not cli.config.trainer.fast_dev_run:
         _write_result(cli, metrics, seconds)
     return 0
 
 
 def _other_orders(cli: RunCLI) -> dict[str, float]:
-    """Accuracy with the frames of every clip in other orders, where the data set asks for them."""
-    found: dict[str, float] = {}
+    """Accuracy with the frames of every clip in other orders, where the data set's settings name some."""
+    metrics: dict[str, float] = {}
     cli.trainer.loggers = []  # the run's record keeps the test of videos as they are
     for order in cli.datamodule.test_orders:
         cli.datamodule.order = order
         cli.trainer.test(cli.model, cli.datamodule, verbose=False)
-        measured = {key: value for key, value in _tested(cli.trainer).items() if key != "test/videos"}
-        found |= {f"{order}/{key.removeprefix('test/')}": value for key, value in measured.items()}
-    return found
+        measured = {key: value for key, value in _test_metrics(cli.trainer).items() if key != "test/videos"}
+        metrics |= {f"{order}/{key.removeprefix('test/')}": value for key, value in measured.items()}
+    return metrics
 
 
-def _tested(trainer: Trainer) -> dict[str, float]:
+def _test_metrics(trainer: Trainer) -> dict[str, float]:
     return {key: float(value) for key, value in trainer.callback_metrics.items() if key.startswith("test/")}
 
 
@@ -194,7 +194,7 @@ def _write_result(cli: RunCLI, metrics: dict[str, float], seconds: float) -> Non
 
 @contextmanager
 def broken_videos() -> Iterator[None]:
-    """Tell of a video that cannot be read in one line, from whichever process it comes."""
+    """Report a video that cannot be read in one line, from any process."""
     try:
         yield
     except DecodeError as error:  # from a worker it carries the worker's traceback, the reason in its last line

@@ -52,19 +52,19 @@ def writable(run_dir: Path) -> None:
 
 @contextmanager
 def disk_errors(run_dir: Path) -> Iterator[None]:
-    """Tell a disk's refusal in one line."""
+    """Report a disk's refusal in one line."""
     try:
         yield
     except OSError as error:
-        known = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EEXIST, errno.ENOTDIR}
-        if error.errno not in known:
+        refusals = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EEXIST, errno.ENOTDIR}
+        if error.errno not in refusals:
             raise
         raise UserError(f"--runs: cannot write {run_dir} ({error.strerror}); free it or give another --runs") from error
 
 
 @contextmanager
 def locked(run_dir: Path, name: str) -> Iterator[None]:
-    """Hold the folder for this process, and for this process only; its death frees it.
+    """Lock the folder for this process alone; the lock ends with the process.
 
     Raises:
         UserError: another process holds it.
@@ -79,9 +79,9 @@ def locked(run_dir: Path, name: str) -> Iterator[None]:
 
 
 def usable_checkpoint(run_dir: Path, owner: bool) -> Path | None:
-    """``last.ckpt`` if it is there and whole; a damaged one is set aside by the process that owns the folder.
+    """``last.ckpt`` if it is there and whole; a damaged one is renamed by the process that owns the folder.
 
-    Processes beside the owner come to the same answer, whether they look before or after it is set aside.
+    The other processes get the same answer, whether they read it before or after it is renamed.
     The checkpoint is the run's own, written by Lightning.
     """
     path = run_dir / "last.ckpt"
@@ -92,10 +92,10 @@ def usable_checkpoint(run_dir: Path, owner: bool) -> Path | None:
     except Exception as error:  # a damaged pickle can raise anything
         if not owner:
             return None
-        aside = path.with_name("last.damaged.ckpt")
-        path.replace(aside)
+        renamed = path.with_name("last.damaged.ckpt")
+        path.replace(renamed)
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        print(f"{path}: damaged ({reason[:80]}); set aside as {aside.name}, training starts over", flush=True)
+        print(f"{path}: damaged ({reason[:80]}); renamed to {renamed.name}, training starts over", flush=True)
         return None
     if owner:
         print(f"going on from {path}", flush=True)

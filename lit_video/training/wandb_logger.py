@@ -49,34 +49,34 @@ class RowLogger(WandbLogger):
             tags=[str(self.facts[key]) for key in ("table", "scale", "row", "scheme")] + [f"seed{facts['seed']}"],
             resume="allow",
         )
-        # W&B warns of this argument, which Lightning passes whatever its value
+        # W&B warns of this argument, which Lightning always passes
         self._wandb_init.pop("anonymous", None)
         self.run_dir = run_dir
         self.config = config
         self.paper = {f"paper/{key}": value for key, value in row.paper.items()}
 
     def begin(self) -> None:
-        """Record configuration and paper numbers; say where an offline run lies."""
+        """Record configuration and paper numbers; print where an offline run is."""
         run = self.experiment
         run.config.update(self.facts | {"cli": self.config}, allow_val_change=True)
         run.summary.update(self.paper)
         if self._offline:
             folder = f"{self.save_dir}/wandb"
-            print(f"W&B: no API key, recording offline; look: wandb leet {folder}; upload: wandb sync", flush=True)
+            print(f"W&B: no API key, recording offline; view: wandb leet {folder}; upload: wandb sync", flush=True)
 
     def log_hyperparams(self, params: Any, *args: Any, **kwargs: Any) -> None:
         """Nothing more: Lightning's hyper-parameters would replace flat keys of the same names."""
 
     def finish(self, metrics: dict[str, float]) -> None:
-        """Record what the test found, as figures, tables and summary, and close the run.
+        """Record the test's results as figures, tables and summary, and close the run.
 
-        The comparison with the paper is the table ``result``; the files of the run's folder are taken as they are
+        The comparison with the paper is the table ``result``; the files of the run's folder are logged as they are
         (see :func:`~lit_video.training.wandb_media.wandb_media`).
         """
         rows = [[key, value, self.paper.get(f"paper/{key}")] for key, value in metrics.items()]
         self.log_table("result", columns=["metric", "ours", "paper"], data=rows)
-        if found := wandb_media(self.run_dir):
-            self.experiment.log(found)
+        if media := wandb_media(self.run_dir):
+            self.experiment.log(media)
         self.experiment.summary.update(metrics)
         self.experiment.finish()
 

@@ -1,4 +1,4 @@
-"""What W&B is told of a test: the figures, the classes and the predictions that the run's folder holds."""
+"""What W&B gets of a test: the figures and the accuracy per class from the run's folder."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ FIGURES = ("confusion", "calibration", "attention")  # files NAME.png, or NAME_T
 
 
 def wandb_media(run_dir: Path) -> dict[str, Any]:
-    """What there is to log, by W&B's key; of files that are not there, nothing.
+    """Media of the files that exist, by W&B's key.
 
     Returns:
         ``figures/NAME`` the pictures as they are; ``test/classes`` the table ``classes.csv``.
     """
     pictures = sorted(path for name in FIGURES for path in run_dir.glob(f"{name}*.png"))
-    found: dict[str, Any] = {f"figures/{path.stem}": wandb.Image(str(path)) for path in pictures}
+    media: dict[str, Any] = {f"figures/{path.stem}": wandb.Image(str(path)) for path in pictures}
     if (run_dir / "classes.csv").exists():
-        found["test/classes"] = _table(run_dir / "classes.csv")
-    return found
+        media["test/classes"] = _table(run_dir / "classes.csv")
+    return media
 
 
 def _table(path: Path) -> wandb.Table:

@@ -1,4 +1,4 @@
-"""A folder of videos of which three are broken, and what a run says of them."""
+"""A folder of videos of which three are broken, and the list that a run writes of them."""
 
 import csv
 

@@ -39,7 +39,7 @@ def metrics_of(videos, processes):
 
 
 def synchronised(rank):
-    """A metric that has seen this process's share of the views, then those of both."""
+    """A metric updated with this process's share of the views, then synchronised."""
     metric, share = VideoAccuracy(), padded_share(rank, 2)
     for start in range(0, len(share[0]), 4):
         metric.update(*rows(share, slice(start, start + 4)))

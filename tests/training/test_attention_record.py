@@ -1,4 +1,4 @@
-"""A finished run holds a picture of where its model looks, of every family that has attention."""
+"""A finished run holds a picture of what its model attends to, of every family that has attention."""
 
 import pytest
 from PIL import Image
@@ -14,7 +14,7 @@ FAMILIES = {
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_run_shows_where_it_looks(family, table, tiny, tmp_path):
+def test_a_run_shows_what_its_model_attends_to(family, table, tiny, tmp_path):
     path, rewrite = table
     rewrite("set: {model.window: 1}", "set: {}")
     rewrite("set: {model.ta_layers: 0}", "set: {}")
@@ -27,7 +27,7 @@ def test_a_run_shows_where_it_looks(family, table, tiny, tmp_path):
         assert min(Image.open(picture).size) > 300
 
 
-def test_a_clip_of_many_patches_is_left_to_the_command(table, tiny, tmp_path, monkeypatch):
+def test_a_clip_of_many_patches_has_no_picture(table, tiny, tmp_path, monkeypatch):
     monkeypatch.setattr("lit_video.training.callbacks.attention_picture.MOST_PATCHES", 15)  # the tiny clip has 16
     flags = [*tiny, "--trainer.logger=false", "--trainer.max_epochs=1"]
     assert main(["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path), *flags]) == 0
@@ -35,7 +35,7 @@ def test_a_clip_of_many_patches_is_left_to_the_command(table, tiny, tmp_path, mo
     assert not (tmp_path / "two/default/second/seed0/attention.png").exists()
 
 
-def test_a_scheme_that_the_rollout_does_not_know_costs_the_picture_only(table, tiny, tmp_path, monkeypatch, capsys):
+def test_a_scheme_that_the_rollout_does_not_support_has_no_picture(table, tiny, tmp_path, monkeypatch, capsys):
     def unknown(network, clip):
         raise ValueError("VideoTransformer holds layers that the rollout does not know")
 

@@ -19,7 +19,7 @@ def flags(tiny, videos, *more):
     return ["--row=first", "--data=VideoFolder", f"--data.root={videos}", *own, "--trainer.logger=false", *more]
 
 
-def test_broken_videos_are_listed_and_the_result_tells_how_many_it_is_of(table, tiny, videos, tmp_path, capsys):
+def test_broken_videos_are_listed_and_the_result_says_how_many_it_is_of(table, tiny, videos, tmp_path, capsys):
     command = ["fit", "--config", str(table[0]), "--runs", str(tmp_path / "runs")]
     assert main([*command, *flags(tiny, videos, "--data.broken=report")]) == 0
     run_dir = tmp_path / "runs/two/default/first/seed0"

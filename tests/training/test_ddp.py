@@ -35,7 +35,7 @@ def row(data_root, tmp_path_factory):
     return [*ROW, "--data=VideoFolder", f"--data.root={broken_copy(data_root, tmp_path_factory.mktemp('broken'))}"]
 
 
-def test_a_row_trains_in_two_processes_that_add_up_what_each_has_met(row, tmp_path):
+def test_a_row_trains_in_two_processes_that_add_up_their_broken_videos(row, tmp_path):
     # Lightning starts the second process with this one's command line: the row must expand there too.
     # Each tests four videos, one of them broken: 1 of 8 for each, 2 of 8 together
     policy = ["--data.broken=skip", "--data.broken_percent=30"]
@@ -65,7 +65,7 @@ def seven_videos(data_root, tmp_path_factory):
 
 @dataclass
 class Launched:
-    """What two processes left, and what they said."""
+    """The files of two processes, and what they printed."""
 
     folder: Path
     done: subprocess.CompletedProcess
@@ -88,22 +88,22 @@ def test_a_metric_of_two_processes_with_a_padded_last_batch_is_that_of_one(launc
     one = VideoAccuracy()
     one.update(*views())
     for rank in range(2):
-        found = torch.load(launched.folder / f"{rank}.pt", weights_only=True)
-        assert found["views"] == VIDEOS * VIEWS + 1
-        assert found["result"] == one.compute()
-        assert torch.equal(found["mean"], one.per_video()[0])
+        stored = torch.load(launched.folder / f"{rank}.pt", weights_only=True)
+        assert stored["views"] == VIDEOS * VIEWS + 1
+        assert stored["result"] == one.compute()
+        assert torch.equal(stored["mean"], one.per_video()[0])
 
 
 def test_more_broken_videos_than_allowed_end_two_processes_in_a_line(launched):
-    said = launched.done.stderr.partition("NEXT ROW")[0]
-    assert (launched.folder / "status").read_text() == "2", said[-2000:]
-    assert "25.0 % of the test videos cannot be read, more than 13 %" in said
-    assert "Traceback" not in said
+    printed = launched.done.stderr.partition("NEXT ROW")[0]
+    assert (launched.folder / "status").read_text() == "2", printed[-2000:]
+    assert "25.0 % of the test videos cannot be read, more than 13 %" in printed
+    assert "Traceback" not in printed
     assert not (launched.folder / "skip" / RUN / "result.json").exists()
 
 
 def test_a_broken_video_ends_two_processes_under_fail(launched):
-    said = launched.done.stderr.partition("NEXT ROW")[2]
+    printed = launched.done.stderr.partition("NEXT ROW")[2]
     assert launched.done.returncode != 0
-    assert "Invalid data found when processing input; mend the video" in said
+    assert "Invalid data found when processing input; fix the video" in printed
     assert not (launched.folder / "fail" / RUN / "result.json").exists()

@@ -1,4 +1,4 @@
-"""Runs that an older lit_video began or finished are taken up by this one, though its classes have moved.
+"""Runs that an older lit_video began or finished are continued and read by this one, though its classes have moved.
 
 ``old_run/finished`` and ``old_run/stopped`` were made at commit 359bac1, before the package's folders, by
 
@@ -101,6 +101,6 @@ def test_an_old_checkpoint_predicts(data_root, tmp_path, capsys):
     videos = sorted(map(str, data_root.glob("*-2-1-1/test/*/*.mp4")))
     output = tmp_path / "out.json"
     assert main(["predict", "--ckpt", str(OLD_RUN / "finished/last.ckpt"), *videos, "-o", str(output)]) == 0
-    found = [video["class"][0]["name"] for video in json.loads(output.read_text())["videos"]]
-    right = sum(path.split("/")[-2] == name for path, name in zip(videos, found, strict=True))
+    names = [video["class"][0]["name"] for video in json.loads(output.read_text())["videos"]]
+    right = sum(path.split("/")[-2] == name for path, name in zip(videos, names, strict=True))
     assert 100 * right / len(videos) == 12.5  # as in the run's result

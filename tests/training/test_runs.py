@@ -74,7 +74,7 @@ def test_a_finished_row_is_skipped_and_other_settings_are_refused(finished, tabl
     assert (finished / "result.json").read_bytes() == before
 
 
-def test_a_damaged_checkpoint_is_set_aside_and_the_row_starts_over(finished, table, tiny, capsys):
+def test_a_damaged_checkpoint_is_renamed_and_the_row_starts_over(finished, table, tiny, capsys):
     expected = json.loads((finished / "result.json").read_text())["metrics"]
     (finished / "result.json").unlink()
     (finished / "last.ckpt").write_bytes(b"not a checkpoint")
@@ -102,7 +102,7 @@ def test_a_run_killed_between_training_and_result_only_tests(finished, table, ti
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no checkpoint"])
-def test_a_checkpoint_that_cannot_be_tested_is_told(finished, content, tiny, capsys):
+def test_a_checkpoint_that_cannot_be_tested_is_reported(finished, content, tiny, capsys):
     path = finished / "other.ckpt"
     if content is not None:
         path.write_bytes(content)

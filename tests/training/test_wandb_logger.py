@@ -1,4 +1,4 @@
-"""What a run leaves for W&B, read back from its offline record; every name in a dashboard is one of these."""
+"""What a run records for W&B, read back from its offline record; every name in a dashboard is one of these."""
 
 import csv
 import json
@@ -19,7 +19,7 @@ from lit_video.tables.reading import read_table
 from lit_video.training.run import build_row
 from lit_video.training.wandb_media import wandb_media
 
-EXPERIMENTS = sorted((Path(__file__).parent.parent / "experiments").glob("*.yaml"))
+EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
 
 
 @dataclass
@@ -56,14 +56,14 @@ def read_record(run_dir):
     return record
 
 
-def test_a_run_carries_what_dashboards_look_up(finished, table):
+def test_a_run_has_what_dashboards_read(finished, table):
     record = read_record(finished)
-    carries_its_facts(record, finished)
-    carries_what_panels_name(record, read_table([table[0]]))
-    keeps_what_the_test_found(record, finished)
+    check_facts(record, finished)
+    check_keys_of_panels(record, read_table([table[0]]))
+    check_test_results(record, finished)
 
 
-def carries_its_facts(record, run_dir):
+def check_facts(record, run_dir):
     result = json.loads((run_dir / "result.json").read_text())
     expected = {key: result[key] for key in ("table", "row", "scale", "seed", "commit", "params", "views", "scheme")}
     assert expected == {key: record.config[key] for key in expected}
@@ -77,7 +77,7 @@ def carries_its_facts(record, run_dir):
         assert record.summary[key] == pytest.approx(value)
 
 
-def carries_what_panels_name(record, table):
+def check_keys_of_panels(record, table):
     logged = {"config": record.config.keys(), "history": record.history, "table": record.tables.keys()}
     logged["summary"] = record.summary.keys()
     logged["media"] = {key.removesuffix("._type") for key in record.history if key.startswith("figures/")}
@@ -89,7 +89,7 @@ def carries_what_panels_name(record, table):
         assert key in logged[kind], f"no {kind} {key} is logged"
 
 
-def keeps_what_the_test_found(record, run_dir):
+def check_test_results(record, run_dir):
     for name in ("confusion", "calibration", "attention"):
         (copy,) = (record.folder / "files/media/images/figures").glob(f"{name}_*.png")
         assert copy.read_bytes() == (run_dir / f"{name}.png").read_bytes()
@@ -114,10 +114,10 @@ def test_a_run_that_kept_nothing_logs_nothing(tmp_path):
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
 def test_what_a_table_varies_is_a_flat_key_of_its_runs(path, tiny, letters):
-    elsewhere = [f"--data.root={letters}"] if path.stem == "avletters" else []
-    asked = parse_request(["--config", str(path), *elsewhere])
-    for row in asked.rows:
-        flat = flat_settings(build_row(asked, row, 0).resolved())
+    flags = [f"--data.root={letters}"] if path.stem == "avletters" else []
+    request = parse_request(["--config", str(path), *flags])
+    for row in request.rows:
+        flat = flat_settings(build_row(request, row, 0).resolved())
         for name, value in row.settings.items():
             for key, plain in flat_row({name: value}).items():
                 assert flat[key] == plain, name

@@ -1,4 +1,4 @@
-"""Keeps a picture of where a trained model looks in its run's folder."""
+"""Keeps a picture of what a trained model attends to in its run's folder."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from lit_video.visual.attention_maps import maps_over_frames
 from lit_video.visual.attention_picture import picture
 from lit_video.visual.rollout import rollout
 
-# the rollout holds a square matrix of the tokens for every layer: of longer clips, the command `attention` draws it
+# the rollout holds a square matrix of the tokens for every layer; for longer clips there is the command `attention`
 MOST_PATCHES = 8 * 14 * 14
 
 
 def record_attention(model: VideoClassifier, data: VideoDataModule, run_dir: Path) -> None:
     """Write ``attention.png``: the rollout in the first test video; nothing of a CNN or of a clip with many patches.
 
-    A scheme that the rollout does not know costs the picture, never the run's result.
+    Of a scheme that the rollout does not support there is no picture; the run goes on.
     """
     network = model.network
     if not isinstance(network, VideoTransformer):
@@ -33,11 +33,11 @@ def record_attention(model: VideoClassifier, data: VideoDataModule, run_dir: Pat
         return
     clip = data.on_after_batch_transfer(raw, 0)["clip"].to(next(network.parameters()).device)
     try:
-        found = rollout(network.eval(), clip)
+        attention = rollout(network.eval(), clip)
     except ValueError as error:
         print(f"{run_dir / 'attention.png'}: not drawn, {error}", flush=True)
         return
     video = data.records("test")[0].path
-    guess = ranked_videos([video], found.logits.float().cpu(), data.class_names, top=1)[0]
-    shown = maps_over_frames(network, found, raw["clip"][0, 0], guess, "attention rollout in the first test video")
-    write_bytes(run_dir / "attention.png", picture(shown))
+    ranked = ranked_videos([video], attention.logits.float().cpu(), data.class_names, top=1)[0]
+    maps = maps_over_frames(network, attention, raw["clip"][0, 0], ranked, "attention rollout in the first test video")
+    write_bytes(run_dir / "attention.png", picture(maps))

@@ -1,4 +1,4 @@
-"""Tells at the end which videos could not be read, and keeps the list in the run's folder."""
+"""Reports at the end which videos could not be read, and keeps the list in the run's folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lit_video.utils.files import write_table
 
 
 class ReportBroken(Callback):
-    """Gathers what all processes found; prints one line and writes ``broken.csv`` (split, path, reason).
+    """Gathers the broken videos of all processes; prints one line and writes ``broken.csv`` (split, path, reason).
 
     Args:
         run_dir: where the list goes; ``None`` for nowhere.
@@ -23,52 +23,52 @@ class ReportBroken(Callback):
         self.run_dir = run_dir
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Share what the epoch's training met."""
-        _found(trainer).gather()
+        """Gather those of the epoch's training."""
+        _broken(trainer).gather()
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Share what the validation met."""
-        _found(trainer).gather()
+        """Gather those of the validation."""
+        _broken(trainer).gather()
 
     def on_test_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Share what the test met."""
-        _found(trainer).gather()
+        """Gather those of the test."""
+        _broken(trainer).gather()
 
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Tell of training and validation."""
-        self._tell(trainer, ("train", "val"))
+        """Report those of training and validation."""
+        self._report(trainer, ("train", "val"))
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Tell of a validation on its own."""
+        """Report those of a validation on its own."""
         if not trainer.training and trainer.state.fn == "validate":
-            self._tell(trainer, ("val",))
+            self._report(trainer, ("val",))
 
     def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Tell of the test."""
-        self._tell(trainer, ("test",))
+        """Report those of the test."""
+        self._report(trainer, ("test",))
 
-    def _tell(self, trainer: Trainer, splits: tuple[str, ...]) -> None:
-        found = _found(trainer)
+    def _report(self, trainer: Trainer, splits: tuple[str, ...]) -> None:
+        broken = _broken(trainer)
         if not trainer.is_global_zero:
             return
         where = ""
         if self.run_dir:
             file = self.run_dir / "broken.csv"
-            _write(file, found.rows())
+            _write(file, broken.rows())
             where = f" (see {file})"
-        counts = [f"{len(found.reasons[split])} {split}" for split in splits if found.reasons[split]]
+        counts = [f"{len(broken.reasons[split])} {split}" for split in splits if broken.reasons[split]]
         if counts:
             print(f"{' and '.join(counts)} videos could not be read and were left out{where}", flush=True)
 
 
 def _write(file: Path, rows: list[tuple[str, str, str]]) -> None:
-    """The list as it stands; no file where there is nothing to list."""
+    """Write the list; no file where there is nothing to list."""
     if not rows:
         file.unlink(missing_ok=True)
         return
     write_table(file, [("split", "path", "reason"), *rows])
 
 
-def _found(trainer: Trainer) -> BrokenVideos:
+def _broken(trainer: Trainer) -> BrokenVideos:
     data: VideoDataModule = trainer.datamodule  # type: ignore[attr-defined]  # set by fit, validate and test
     return data.found_broken

@@ -15,7 +15,7 @@ from lit_video.tables.learning_curve import COLUMNS, write_curves
 class Curve(Callback):
     """Writes ``curves.csv`` after every epoch.
 
-    It travels in the checkpoint, so that a resumed run has the curve of an uninterrupted one; loggers start a new file.
+    It is kept in the checkpoint, so that a resumed run has the curve of an uninterrupted one; loggers start a new file.
     Of a run that resumes right after an epoch's last step that epoch's validation is missing: Lightning skips it.
     The training loss is the mean over the first process's steps of the epoch.
 
@@ -31,8 +31,8 @@ class Curve(Callback):
 
     def state_dict(self) -> dict[str, Any]:
         """What a resumed run needs."""
-        kept = {"points": list(self.points), "steps": self.steps, "validation": dict(self.validation)}
-        return kept | {"total": float(self.total)}
+        state = {"points": list(self.points), "steps": self.steps, "validation": dict(self.validation)}
+        return state | {"total": float(self.total)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from a checkpoint."""
@@ -40,7 +40,7 @@ class Curve(Callback):
         self.total, self.steps = torch.tensor(state_dict["total"]), state_dict["steps"]
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
-        """End an epoch that was over when the run was interrupted, and that Lightning does not end any more."""
+        """End an epoch after whose last step the run was interrupted; Lightning does not end it."""
         if batch_idx == 0 and self.steps:
             self._end_epoch(trainer.current_epoch, trainer.global_step)
 
@@ -52,7 +52,7 @@ class Curve(Callback):
         self.steps += 1
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Take the numbers of a validation; Lightning would offer them in later epochs too."""
+        """Take the numbers of a validation; Lightning keeps them in later epochs too."""
         self.validation = {key: float(value) for key, value in trainer.callback_metrics.items() if key in COLUMNS[3:]}
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:

@@ -1,4 +1,4 @@
-"""Keeps what a test found in the run's folder: predictions, accuracy per class, confusion, calibration."""
+"""Keeps the predictions of a test in the run's folder, with accuracy per class, confusion and calibration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lit_video.utils.files import write_table
 class SavePredictions(Callback):
     """Writes ``predictions.npz``, ``classes.csv``, ``confusion.png`` and ``calibration.png`` after a run's first test.
 
-    Of several tasks every one has its figures, with its name in the file's. Further tests of a run, with the frames in
+    Each of several tasks has its own figures, with its name in the file's. Further tests of a run, with the frames in
     other orders, are not recorded.
 
     Args:
@@ -42,26 +42,26 @@ class SavePredictions(Callback):
         self.tested = True
         accuracy = pl_module.test_accuracy
         with accuracy.sync_context():
-            video, tasks = accuracy.videos(), accuracy.per_task()
+            video, outputs = accuracy.videos(), accuracy.per_task()
         if not trainer.is_global_zero or not len(video):
             return
         names = data.class_names if isinstance(data.class_names, dict) else {"": data.class_names}
-        of_tasks = {
+        tasks = {
             task: TaskPredictions(logits.cpu().numpy(), target.cpu().numpy(), names[task])
-            for task, (logits, target) in tasks.items()
+            for task, (logits, target) in outputs.items()
         }
-        self.predictions = Predictions(video.cpu().numpy(), of_tasks)
+        self.predictions = Predictions(video.cpu().numpy(), tasks)
         self._write(self.predictions)
 
     @property
     def calibration_error(self) -> dict[str, float]:
         """``test/calibration_error`` in percent, of every task."""
-        found = self.predictions.tasks.items() if self.predictions else ()
+        tasks = self.predictions.tasks.items() if self.predictions else ()
         return {
             f"test/{name}_calibration_error" if name else "test/calibration_error": calibration(
                 task.probabilities, task.hits()
             ).error
-            for name, task in found
+            for name, task in tasks
         }
 
     def _write(self, predictions: Predictions) -> None:
@@ -80,8 +80,8 @@ def class_rows(name: str, task: TaskPredictions) -> list[tuple[str, str, int, st
     rows = []
     hits = [task.hits(), task.hits(5)]
     for number, label in enumerate(task.classes):
-        own = task.target == number
-        if own.any():
-            top1, top5 = (f"{100 * hit[own].mean():.2f}" for hit in hits)
-            rows.append((name, label, int(own.sum()), top1, top5))
+        members = task.target == number
+        if members.any():
+            top1, top5 = (f"{100 * hit[members].mean():.2f}" for hit in hits)
+            rows.append((name, label, int(members.sum()), top1, top5))
     return rows

@@ -1,4 +1,4 @@
-"""Progress of a training: a bar on a terminal, a line now and then elsewhere."""
+"""Progress of a training: a bar on a terminal, a line every few seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ProgressLines(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """A line, if it is time for one."""
+        """Print a line, if it is time for one."""
         now, step, total = time.monotonic(), trainer.global_step, trainer.estimated_stepping_batches
         if trainer.is_global_zero and (now - self._last >= self.every or step == total):
             self._last = now
@@ -49,5 +49,5 @@ SHOWN = ("train/loss", "train/clip_top1", "val/clip_top1")
 
 
 def progress_callback(name: str) -> Callback:
-    """The bar or the lines, whichever suits where the output goes."""
+    """The bar on a terminal, else the lines."""
     return RichProgressBar() if sys.stdout.isatty() else ProgressLines(name)
