@@ -1,4 +1,4 @@
-"""What a table's runs say of the order of its rows: agreement with the paper, paired differences. Imports no torch."""
+"""The order of a table's rows in our runs: agreement with the paper, paired differences. Imports no torch."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from lit_video.tables.table import METRIC, Table
 
 
 def row_predictions(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, list[Predictions]]:
-    """What the tests of each row found, by seed; rows without kept predictions are left out.
+    """The predictions of each row's tests, by seed; rows that did not keep all of them are left out.
 
     Raises:
         UserError: a file is damaged.
     """
-    found = {}
+    by_row = {}
     for row in table.rows:
         numbers = [result["seed"] for result in results(table, runs, row, seeds)]
         of_seeds = [read_predictions(table.run_dir(runs, row, seed)) for seed in numbers]
         kept = [predictions for predictions in of_seeds if predictions]
         if kept and len(kept) == len(numbers):
-            found[row.name] = kept
-    return found
+            by_row[row.name] = kept
+    return by_row
 
 
-def comparable(found: Mapping[str, Sequence[Predictions]], metric: str = METRIC) -> dict[str, Hits]:
+def comparable(by_row: Mapping[str, Sequence[Predictions]], metric: str = METRIC) -> dict[str, Hits]:
     """Of each row and seed, whether each video was right in what the metric counts.
 
     Rows tested on other videos than the first are left out.
     """
-    if not found:
+    if not by_row:
         return {}
-    first = next(iter(found.values()))[0]
+    first = next(iter(by_row.values()))[0]
     return {
         name: [one.hits(metric) for one in seeds]
-        for name, seeds in found.items()
+        for name, seeds in by_row.items()
         if all(np.array_equal(one.video, first.video) for one in seeds)
     }
 
@@ -50,12 +50,12 @@ def agreement_summary(
     paper: Mapping[str, float], ours: Mapping[str, float], hits: Mapping[str, Hits]
 ) -> dict[str, Any]:
     """:func:`~lit_video.tables.statistics.agreement` as plain data."""
-    found = agreement(paper, ours, hits)
-    counts = {verdict: found.count(verdict) for verdict in ("supported", "contradicted", "undecided")}
+    result = agreement(paper, ours, hits)
+    counts = {verdict: result.count(verdict) for verdict in ("supported", "contradicted", "undecided")}
     orderings = [
-        {"better": o.better, "worse": o.worse, "verdict": o.verdict} | _interval(o.difference) for o in found.orderings
+        {"better": o.better, "worse": o.worse, "verdict": o.verdict} | _interval(o.difference) for o in result.orderings
     ]
-    return {"tau": found.tau, "rows": found.rows, **counts, "orderings": orderings}
+    return {"tau": result.tau, "rows": result.rows, **counts, "orderings": orderings}
 
 
 def pairs_summary(hits: Mapping[str, Hits]) -> list[dict[str, Any]]:
@@ -74,25 +74,25 @@ def _interval(interval: Interval | None) -> dict[str, float | None]:
 
 def sentences(data: Mapping[str, Any]) -> list[str]:
     """Agreement with the paper in words; nothing for a table that the paper gives no order of."""
-    found = data["agreement"]
-    if not found["orderings"]:
+    result = data["agreement"]
+    if not result["orderings"]:
         return []
     labels = {row["name"]: row["label"] for row in data["rows"]}
-    tau = "none" if found["tau"] is None else f"{found['tau']:+.2f}"
+    tau = "none" if result["tau"] is None else f"{result['tau']:+.2f}"
     lines = [
-        f"Order of {found['rows']} rows against the paper: Kendall's tau {tau}; of its {len(found['orderings'])} "
-        f"orderings our runs support {found['supported']}, contradict {found['contradicted']}, cannot decide "
-        f"{found['undecided']} ({_certainty(data)})."
+        f"Order of {result['rows']} rows against the paper: Kendall's tau {tau}; of its {len(result['orderings'])} "
+        f"orderings our runs support {result['supported']}, contradict {result['contradicted']}, cannot decide "
+        f"{result['undecided']} ({_certainty(data)})."
     ]
     for verdict in ("contradicted", "undecided"):
-        some = [o for o in found["orderings"] if o["verdict"] == verdict]
+        some = [o for o in result["orderings"] if o["verdict"] == verdict]
         if some:
             lines.append(f"{verdict}: " + "; ".join(_ordering(o, labels) for o in some))
     return lines
 
 
 def _certainty(data: Mapping[str, Any]) -> str:
-    """What the intervals speak of."""
+    """What the intervals cover."""
     if any(len(row["seeds"]) == 1 for row in data["rows"]):
         return (
             "95 % bootstrap intervals over test videos; rows of one seed: of these trained models, not of the methods"

@@ -1,4 +1,4 @@
-"""What a test found of every video: ``predictions.npz`` in a run's folder. Imports no torch.
+"""Predictions of a test for every video: ``predictions.npz`` in a run's folder. Imports no torch.
 
 Of one task it holds ``logits``, ``target`` and ``classes``; of several ``logits/verb``, ... ; and ``video``.
 """
@@ -32,8 +32,8 @@ class TaskPredictions:
     @property
     def probabilities(self) -> NDArray[np.float64]:
         """Softmax of the logits."""
-        powers = np.exp(self.logits.astype(np.float64) - self.logits.max(1, keepdims=True))
-        return powers / powers.sum(1, keepdims=True)
+        exponentials = np.exp(self.logits.astype(np.float64) - self.logits.max(1, keepdims=True))
+        return exponentials / exponentials.sum(1, keepdims=True)
 
     @property
     def confusion(self) -> NDArray[np.int64]:
@@ -43,14 +43,14 @@ class TaskPredictions:
         return counts
 
     def hits(self, top: int = 1) -> NDArray[np.bool_]:
-        """Whether each video's class is among the ``top`` likeliest; of equal logits the first class is likelier."""
+        """Whether each video's class is among its ``top`` predictions; of equal logits the first class comes first."""
         order = np.argsort(-self.logits, axis=1, kind="stable")[:, :top]
         return (order == self.target[:, None]).any(1)
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """What the test of a run found: numbers of the videos in the data set, and each task; one alone has no name."""
+    """Predictions of a run's test: the videos' numbers in the data set, and each task; a single one is named ``""``."""
 
     video: NDArray[np.int64]
     tasks: dict[str, TaskPredictions]
@@ -75,7 +75,7 @@ def save_predictions(run_dir: Path, predictions: Predictions) -> None:
 
 
 def read_predictions(run_dir: Path) -> Predictions | None:
-    """What a run's test found; ``None`` for a run that kept nothing.
+    """The predictions of a run's test; ``None`` for a run that kept none.
 
     Raises:
         UserError: the file is damaged, or is no such file.

@@ -57,8 +57,8 @@ def read_table(configs: Sequence[Path], recipe: str | None = None) -> Table:
 def table_at(path: Path, scale: str) -> Table:
     """A table as it was run at a scale, from the name of the scale's folder.
 
-    Overlays are looked for in ``scale/`` beside the table, because the paper's numbers are those of the scale's data
-    set; a name that they do not make is taken as it is.
+    Overlays are read from ``scale/`` beside the table, because the paper's numbers are those of the scale's data set;
+    a scale without overlays keeps its name.
     """
     base, _, recipe = scale.rpartition("-")
     for named, chosen in ((scale, None), (base, recipe)):
@@ -73,15 +73,15 @@ Recipes = dict[str, dict[str, dict[str, Any]]]
 
 def _recipes(contents: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Recipes]:
     """The ``recipes`` of every file that has some: family, name, settings."""
-    found = {}
+    of_files = {}
     for path, content in contents.items():
         if "recipes" in content:
             families = _mapping(path, "recipes", content["recipes"])
             for family, names in families.items():
                 for name, settings in _mapping(path, f"recipes.{family}", names).items():
                     _settings(path, f"recipes.{family}.{name}", settings)
-            found[path] = families
-    return found
+            of_files[path] = families
+    return of_files
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class _Reader:
 
     @property
     def other_recipe(self) -> bool:
-        """Whether a recipe was asked for that is not the first one of the table's family."""
+        """Whether a recipe is given that is not the first one of the table's family."""
         family = str(self.section.get("family", ""))
         firsts = {next(iter(recipes[family])) for recipes in self.recipes.values() if recipes.get(family)}
         return self.recipe is not None and self.recipe not in firsts
@@ -128,9 +128,9 @@ class _Reader:
         settings: dict[str, Any] = {}
         for path, recipes in self.recipes.items():
             if family not in recipes:
-                known = ", ".join(recipes)
+                families = ", ".join(recipes)
                 raise UserError(
-                    f"{path}: recipes: none for {self.path}: {where} (family {family!r}); families: {known}"
+                    f"{path}: recipes: none for {self.path}: {where} (family {family!r}); families: {families}"
                 )
             names = recipes[family]
             chosen = self.recipe or next(iter(names))
@@ -164,8 +164,8 @@ def _settings(path: Path, where: str, value: Any) -> dict[str, Any]:
     """Settings by their flags' names, such as ``model.window``."""
     settings = _mapping(path, where, value)
     for key, setting in settings.items():
-        known = key.split(".")[0] in {"model", "data", "trainer"}
-        if not known or (isinstance(setting, dict) and "." not in key):
+        in_group = key.split(".")[0] in {"model", "data", "trainer"}
+        if not in_group or (isinstance(setting, dict) and "." not in key):
             raise UserError(f"{path}: {where}.{key}: expected a setting such as model.window, with its value")
     return dict(settings)
 

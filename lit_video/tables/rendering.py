@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-from lit_video.tables.agreement import (
-    interval_text,
-    sentences,
-)
-from lit_video.tables.summary import _compare, papers_own
+from lit_video.tables.agreement import interval_text, sentences
+from lit_video.tables.summary import compare_with_paper, papers_own
 from lit_video.utils.text_tables import markdown_lines, text_table
 
 Format = Literal["text", "json", "markdown", "latex"]
@@ -65,9 +62,9 @@ def shown_metrics(data: dict[str, Any]) -> list[str]:
 
 def _other_orders(data: dict[str, Any]) -> list[str]:
     """The table's metric with the frames in other orders, where it was measured."""
-    found = {key for row in data["rows"] for key in row["metrics"]}
+    measured = {key for row in data["rows"] for key in row["metrics"]}
     keys = [order + data["metric"].partition("/")[2] for order in OTHER_ORDERS]
-    return [key for key in keys if key in found]
+    return [key for key in keys if key in measured]
 
 
 def metric_name(key: str) -> str:
@@ -82,7 +79,7 @@ def _cells(row: dict[str, Any], shown: list[str], missing: str) -> list[str]:
     else:
         cells += ["", "", ""]
     for key in shown:
-        values = row["metrics"].get(key, _compare(None, []))
+        values = row["metrics"].get(key, compare_with_paper(None, []))
         spread = "" if values["std"] is None else f" ± {values['std']:.1f}"
         paper = "" if values["paper"] is None else f"{values['paper']:.1f}"
         ours = missing if values["ours"] is None else f"{values['ours']:.1f}{spread}"

@@ -34,7 +34,7 @@ def read_result(run_dir: Path) -> dict[str, Any] | None:
 
 
 def results(table: Table, runs: Path, row: Row, seeds: Sequence[int] | None = None) -> list[dict[str, Any]]:
-    """Results of a row, by seed: of all seeds found, or of the given ones."""
+    """Results of a row, by seed: of all seeds, or of the given ones."""
     folders = (runs / table.name / table.scale / row.name).glob("seed*")
-    found = {int(folder.name[4:]): read_result(folder) for folder in folders if folder.name[4:].isdigit()}
-    return [result for seed, result in sorted(found.items()) if result and (seeds is None or seed in seeds)]
+    by_seed = {int(folder.name[4:]): read_result(folder) for folder in folders if folder.name[4:].isdigit()}
+    return [result for seed, result in sorted(by_seed.items()) if result and (seeds is None or seed in seeds)]

@@ -33,7 +33,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Ordering:
-    """Two rows that a paper tells apart, better first, and what our runs say of them."""
+    """Two rows to which a paper gives different numbers, better first, and the verdict of our runs."""
 
     better: str
     worse: str
@@ -58,8 +58,8 @@ def paired_difference(first: Hits, second: Hits, seed: int = 0) -> Interval:
     """Accuracy of one row less that of another, with a bootstrap interval over test videos and seeds.
 
     Videos are drawn with replacement, the same ones for both rows; of each row with several seeds, seeds are drawn
-    too, so that what differs between two trainings of one row does not pass for a difference between rows. With one
-    seed the interval speaks of these two trained models only. Percentile bootstrap (Efron & Tibshirani, 1993).
+    too, so that a difference between two trainings of one row is not taken for one between rows. With one
+    seed the interval covers these two trained models only. Percentile bootstrap (Efron & Tibshirani, 1993).
 
     Args:
         first: of each seed, whether each test video was right, ``(videos,)``.
@@ -87,7 +87,7 @@ def paired_difference(first: Hits, second: Hits, seed: int = 0) -> Interval:
 def kendall_tau(paper: Sequence[float], ours: Sequence[float]) -> float | None:
     """Kendall's tau-b, ties allowed; ``None`` of fewer than two rows, or where one side is all ties.
 
-    Pairs of the same order less pairs of opposite order, over the root of the pairs that each side tells apart
+    Pairs of the same order less pairs of opposite order, over the root of the pairs without a tie on each side
     (Kendall, 1945). SciPy's is the same, but takes a second to import.
     """
     signs = [np.sign(np.subtract.outer(values, values)) for values in (paper, ours)]
@@ -113,8 +113,8 @@ def agreement(paper: Mapping[str, float], ours: Mapping[str, float], hits: Mappi
         if paper[one] == paper[other]:
             continue
         better, worse = (one, other) if paper[one] > paper[other] else (other, one)
-        known = hits.get(better) and hits.get(worse)
-        difference = paired_difference(hits[better], hits[worse]) if known else None
+        both = hits.get(better) and hits.get(worse)
+        difference = paired_difference(hits[better], hits[worse]) if both else None
         sign = difference.sign if difference else 0
         verdict: Verdict = "supported" if sign > 0 else "contradicted" if sign < 0 else "undecided"
         orderings.append(Ordering(better, worse, difference, verdict))
@@ -137,17 +137,17 @@ class Bins:
 
 
 def calibration(probabilities: NDArray[np.float64], hits: NDArray[np.bool_], bins: int = 15) -> Bins:
-    """Bins of equal width over the probability of the likeliest class (Guo et al., arXiv:1706.04599).
+    """Bins of equal width over the probability of the predicted class (Guo et al., arXiv:1706.04599).
 
     Args:
         probabilities: ``(videos, classes)``.
-        hits: whether the likeliest class is right, ``(videos,)``.
+        hits: whether the predicted class is right, ``(videos,)``.
         bins: how many.
     """
     confidence = probabilities.max(1)
-    which = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
-    count = np.bincount(which, minlength=bins)
+    index = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
+    count = np.bincount(index, minlength=bins)
     with np.errstate(invalid="ignore"):
-        mean = np.bincount(which, confidence, bins) / count
-        accuracy = np.bincount(which, hits, bins) / count
+        mean = np.bincount(index, confidence, bins) / count
+        accuracy = np.bincount(index, hits, bins) / count
     return Bins(count, mean, accuracy)

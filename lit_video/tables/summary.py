@@ -1,4 +1,4 @@
-"""A table and what runs measured of it, as plain data."""
+"""A table with the paper's numbers and those of our runs, as plain data."""
 
 from __future__ import annotations
 
@@ -7,22 +7,17 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from lit_video.tables.agreement import (
-    agreement_summary,
-    comparable,
-    pairs_summary,
-    row_predictions,
-)
+from lit_video.tables.agreement import agreement_summary, comparable, pairs_summary, row_predictions
 from lit_video.tables.results import results
 from lit_video.tables.table import Row, Table
 
 
 def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None, pairs: bool = True) -> dict[str, Any]:
-    """What a table says, as plain data: the paper's numbers, and ours from the ``result.json`` files alone.
+    """A table as plain data: the paper's numbers, and ours from the ``result.json`` files alone.
 
     Args:
         table: the paper's.
-        runs: where runs live.
+        runs: folder of the runs.
         seeds: of the runs; ``None`` for all.
         pairs: whether to compare all rows in pairs, each of which takes 20 ms.
     """
@@ -44,28 +39,29 @@ def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None, pairs:
     }
 
 
-def row_summary(row: Row, found: list[dict[str, Any]]) -> dict[str, Any]:
+def row_summary(row: Row, of_seeds: list[dict[str, Any]]) -> dict[str, Any]:
     """A row as plain data, from the ``result.json`` of its seeds."""
-    metrics = sorted({key for result in found for key in result["metrics"]} | row.paper.keys())
+    metrics = sorted({key for result in of_seeds for key in result["metrics"]} | row.paper.keys())
     return {
         "name": row.name,
         "label": row.label,
-        "params": found[0]["params"] if found else None,
-        "gmacs": found[0]["gmacs"] if found else None,
-        "views": found[0]["views"] if found else None,
-        "seconds": mean(result["seconds"] for result in found) if found else None,
-        "seeds": [result["seed"] for result in found],
-        "commits": sorted({result["commit"] for result in found}),
-        "metrics": {key: _compare(row.paper.get(key), _values(found, key)) for key in metrics},
+        "params": of_seeds[0]["params"] if of_seeds else None,
+        "gmacs": of_seeds[0]["gmacs"] if of_seeds else None,
+        "views": of_seeds[0]["views"] if of_seeds else None,
+        "seconds": mean(result["seconds"] for result in of_seeds) if of_seeds else None,
+        "seeds": [result["seed"] for result in of_seeds],
+        "commits": sorted({result["commit"] for result in of_seeds}),
+        "metrics": {key: compare_with_paper(row.paper.get(key), _values(of_seeds, key)) for key in metrics},
     }
 
 
-def _values(found: list[dict[str, Any]], key: str) -> list[float]:
+def _values(of_seeds: list[dict[str, Any]], key: str) -> list[float]:
     """What the runs measured; nothing for a number that only the paper has."""
-    return [] if papers_own(key) else [result["metrics"][key] for result in found if key in result["metrics"]]
+    return [] if papers_own(key) else [result["metrics"][key] for result in of_seeds if key in result["metrics"]]
 
 
-def _compare(paper: float | None, ours: list[float]) -> dict[str, float | None]:
+def compare_with_paper(paper: float | None, ours: list[float]) -> dict[str, float | None]:
+    """A metric as plain data: the paper's number, our mean and standard deviation over seeds, ours less the paper's."""
     average = mean(ours) if ours else None
     return {
         "paper": paper,

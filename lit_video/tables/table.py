@@ -1,4 +1,4 @@
-"""A table of a paper: its rows, where their runs live, and what came of them. Imports no torch."""
+"""A table of a paper: its rows, and the folders of their runs. Imports no torch."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Table:
         scale: names of the overlays, or of the table's own scale.
         title: what the table is about.
         source: paper and table number.
-        metric: what the difference is taken of.
+        metric: the one that is compared with the paper.
         rows: in the paper's order.
         reported: rows that only the paper has, of methods that are not implemented here.
     """
@@ -50,20 +50,20 @@ class Table:
     rows: list[Row] = field(default_factory=list)
     reported: list[Row] = field(default_factory=list)
 
-    def row(self, which: str) -> Row:
+    def row(self, name_or_index: str) -> Row:
         """A row by name, or by its index from 0 (a Slurm array's task id).
 
         Raises:
             UserError: there is none.
         """
         names = [row.name for row in self.rows]
-        if which in names:
-            return self.rows[names.index(which)]
-        if which.isdigit() and int(which) < len(names):
-            return self.rows[int(which)]
+        if name_or_index in names:
+            return self.rows[names.index(name_or_index)]
+        if name_or_index.isdigit() and int(name_or_index) < len(names):
+            return self.rows[int(name_or_index)]
         last = len(names) - 1
-        raise UserError(f"{self.path}: no row {which!r}; rows: {', '.join(names)} (or 0 to {last})")
+        raise UserError(f"{self.path}: no row {name_or_index!r}; rows: {', '.join(names)} (or 0 to {last})")
 
     def run_dir(self, runs: Path, row: Row, seed: int) -> Path:
-        """Where a row's run with a seed lives."""
+        """Folder of a row's run with a seed."""
         return runs / self.name / self.scale / row.name / f"seed{seed}"

@@ -20,12 +20,12 @@ def read_throughput(folder: Path) -> dict[str, Any] | None:
     """
     path = folder / FILE
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        rates = [float(row[key]) for row in found["rows"].values() for key in ("clips_per_second", "low", "high")]
+        measured: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        rates = [float(row[key]) for row in measured["rows"].values() for key in ("clips_per_second", "low", "high")]
         if not rates or min(rates) <= 0:
             raise ValueError
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise UserError(f"{path}: damaged; delete it and measure again: python -m lit_video benchmark table") from None
-    return found
+    return measured

@@ -1,4 +1,4 @@
-"""Experiments are data, and none of them rots: the numbers are the papers', every row runs (test_scales: builds)."""
+"""Experiments are data, and stay right: the numbers are the papers', every row runs (test_scales: builds)."""
 
 import json
 from pathlib import Path
@@ -18,17 +18,17 @@ TABLES = sorted(set(EXPERIMENTS.glob("*.yaml")) - {AVLETTERS})
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda path: path.stem)
 def test_every_table_says_its_source_and_its_command(table):
-    found = read_table([table])
-    assert "arXiv:" in found.source
-    assert "Table" in found.source or "Fig" in found.source
-    assert all(row.paper for row in found.rows) or "Fig" in found.source, "figures have no printed numbers"
-    assert all(row.paper for row in found.reported)
+    content = read_table([table])
+    assert "arXiv:" in content.source
+    assert "Table" in content.source or "Fig" in content.source
+    assert all(row.paper for row in content.rows) or "Fig" in content.source, "figures have no printed numbers"
+    assert all(row.paper for row in content.reported)
     header = table.read_text().partition("\ntrainer:")[0]
     assert f"--config experiments/{table.name}" in header
     assert f"--config experiments/{table.name} --config experiments/scale/" in header
     needs = ("GPU", "hardware and hours not given", "nothing is trained")
     assert any(words in header for words in needs), "what the paper's scale needs"
-    labels = [row.label for row in [*found.rows, *found.reported]]
+    labels = [row.label for row in [*content.rows, *content.reported]]
     assert len(set(labels)) == len(labels)
 
 
@@ -150,15 +150,15 @@ def logits_of_pairs(table, row, tiny):
         torch.nn.init.normal_(parameter, std=0.3)
     data.prepare_data()
     data.setup("test")
-    found = {}
+    logits_of = {}
     for raw in data.test_dataloader():
         batch = data.on_after_batch_transfer(raw, 0)
         with torch.no_grad():
             logits = model(batch["clip"].double())
         for video, view, target, row_logits in zip(batch["video"], batch["view"], batch["target"], logits, strict=True):
-            found[int(video), int(view)] = (int(target), row_logits)
-    per_class = len(found) // 8
-    ordered = [found[key] for key in sorted(found)]
+            logits_of[int(video), int(view)] = (int(target), row_logits)
+    per_class = len(logits_of) // 8
+    ordered = [logits_of[key] for key in sorted(logits_of)]
     pairs = [ordered[2 * i * per_class : 2 * (i + 1) * per_class] for i in range(4)]
     return [(a, b) for shape in pairs for a, b in zip(shape[:per_class], shape[per_class:], strict=True)]
 
@@ -168,7 +168,7 @@ FEW = ["--data.num_workers=0", "--data.batch_size=8"]
 
 @pytest.mark.parametrize(("table", "row"), BLIND)
 def test_a_row_blind_to_order_cannot_pass_the_ceiling_of_appearance(table, row, tiny):
-    """Whatever its weights: it gives both videos of a pair the same logits, and they have different labels."""
+    """With any weights: it gives both videos of a pair the same logits, and they have different labels."""
     pairs = logits_of_pairs(table, row, tiny)
     assert len(pairs) >= 8
     for (first, a), (second, b) in pairs:
@@ -177,5 +177,5 @@ def test_a_row_blind_to_order_cannot_pass_the_ceiling_of_appearance(table, row, 
 
 
 @pytest.mark.parametrize(("table", "row"), SEEING)
-def test_a_row_that_tells_order_gives_a_pair_different_logits(table, row, tiny):
+def test_a_row_that_sees_order_gives_a_pair_different_logits(table, row, tiny):
     assert max((a - b).abs().max() for (_, a), (_, b) in logits_of_pairs(table, row, tiny)) > 1e-3

@@ -1,4 +1,4 @@
-"""What a test leaves in a run's folder, held against torchmetrics and against the run's own metrics."""
+"""What a test keeps in a run's folder, compared with torchmetrics and with the run's own metrics."""
 
 import json
 
@@ -33,7 +33,7 @@ def test_predictions_come_back_as_they_were(some, tmp_path):
     np.testing.assert_array_equal(back.hits(), verbs.hits() & some.hits())
 
 
-def test_nothing_kept_is_none_and_a_damaged_file_is_told(some, tmp_path):
+def test_nothing_kept_is_none_and_a_damaged_file_is_reported(some, tmp_path):
     assert read_predictions(tmp_path) is None
     assert read_curves(tmp_path) == []
     save_predictions(tmp_path, Predictions(np.arange(6), {"": some}))
@@ -58,10 +58,10 @@ def test_confusion_and_classes_count_every_video(some):
     rows = class_rows("", some)
     assert [row[1:3] for row in rows] == [("a", 2), ("b", 3), ("c", 1)]
     assert [float(row[3]) for row in rows] == [round(100 * confusion[i, i] / n, 2) for i, n in enumerate((2, 3, 1))]
-    assert all(row[4] == "100.00" for row in rows), "four classes: all are among the likeliest five"
+    assert all(row[4] == "100.00" for row in rows), "four classes: all are among the first five"
 
 
-def test_of_equal_logits_the_first_class_is_likelier():
+def test_of_equal_logits_the_first_class_comes_first():
     task = TaskPredictions(np.zeros((3, 3), np.float32), np.array([0, 1, 2]), ["a", "b", "c"])
     assert task.hits().tolist() == [True, False, False]
     assert task.hits(2).tolist() == [True, True, False]
@@ -74,22 +74,22 @@ def test_calibration_is_that_of_torchmetrics(bins):
     task = TaskPredictions(logits, target, list("abcdef"))
     metric = MulticlassCalibrationError(6, n_bins=bins)
     expected = 100 * float(metric(torch.tensor(logits).softmax(1), torch.tensor(target)))
-    found = calibration(task.probabilities, task.hits(), bins)
-    assert found.error == pytest.approx(expected, abs=1e-3)
-    assert found.count.sum() == 400
+    measured = calibration(task.probabilities, task.hits(), bins)
+    assert measured.error == pytest.approx(expected, abs=1e-3)
+    assert measured.count.sum() == 400
 
 
-def test_a_run_keeps_what_its_test_found(table, tiny, tmp_path):
+def test_a_run_keeps_the_predictions_of_its_test(table, tiny, tmp_path):
     flags = ["--data.test_orders=[static]", "--trainer.logger=false"]
     assert main(["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path), *tiny, *flags]) == 0
     run = tmp_path / "two/default/second/seed0"
-    result, found = json.loads((run / "result.json").read_text()), read_predictions(run)
-    assert found.video.tolist() == list(range(8))
-    assert 100 * found.hits().mean() == result["metrics"]["test/video_top1"]
-    assert 100 * found.tasks[""].hits(5).mean() == result["metrics"]["test/video_top5"]
-    bins = calibration(found.tasks[""].probabilities, found.hits())
+    result, predictions = json.loads((run / "result.json").read_text()), read_predictions(run)
+    assert predictions.video.tolist() == list(range(8))
+    assert 100 * predictions.hits().mean() == result["metrics"]["test/video_top1"]
+    assert 100 * predictions.tasks[""].hits(5).mean() == result["metrics"]["test/video_top5"]
+    bins = calibration(predictions.tasks[""].probabilities, predictions.hits())
     assert bins.error == pytest.approx(result["metrics"]["test/calibration_error"])
-    assert found.tasks[""].classes[0] == "disk moving left"
+    assert predictions.tasks[""].classes[0] == "disk moving left"
     points = read_curves(run)
     assert [point["epoch"] for point in points] == [1, 2]
     assert points[-1]["step"] == result["steps"]

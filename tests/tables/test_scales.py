@@ -27,15 +27,15 @@ DATA = {
 }
 
 
-def equal(asked, resolved):
-    """Whether a setting holds in a resolved configuration: nested ones by what they say, classes by their name."""
-    if isinstance(asked, dict) and isinstance(resolved, dict):
-        return all(key in resolved and equal(value, resolved[key]) for key, value in asked.items())
+def equal(setting, resolved):
+    """Whether a setting holds in a resolved configuration: nested ones by their values, classes by their names."""
+    if isinstance(setting, dict) and isinstance(resolved, dict):
+        return all(key in resolved and equal(value, resolved[key]) for key, value in setting.items())
     if isinstance(resolved, dict):
-        return resolved["class_path"].rpartition(".")[2] == asked
-    if isinstance(asked, str) and isinstance(resolved, str):
-        return asked == resolved or resolved.endswith(f".{asked}")
-    return asked == resolved
+        return resolved["class_path"].rpartition(".")[2] == setting
+    if isinstance(setting, str) and isinstance(resolved, str):
+        return setting == resolved or resolved.endswith(f".{setting}")
+    return setting == resolved
 
 
 def at(config, key):
@@ -53,13 +53,13 @@ def check(table, scale, row=None, recipe=None):
         built = build_row(request, chosen, 0)
         resolved = built.resolved()
         for key, value in chosen.settings.items():
-            asked = dict(value) if isinstance(value, dict) else value
+            expected = dict(value) if isinstance(value, dict) else value
             later = {k: v for k, v in chosen.settings.items() if k.startswith(f"{key}.")}
             for inner, other in (
-                later.items() if isinstance(asked, dict) else ()
+                later.items() if isinstance(expected, dict) else ()
             ):  # data.sampling, and then data.sampling.stride
-                asked["init_args"] = asked["init_args"] | {inner.rpartition(".")[2]: other}
-            assert equal(asked, at(resolved, key)), (chosen.name, key)
+                expected["init_args"] = expected["init_args"] | {inner.rpartition(".")[2]: other}
+            assert equal(expected, at(resolved, key)), (chosen.name, key)
         name, classes = DATA[scale.stem]
         assert type(built.datamodule).__name__ == name
         assert built.datamodule.num_classes == classes
@@ -72,15 +72,15 @@ def check(table, scale, row=None, recipe=None):
 def own_scales(table):
     """The scale of a table's data set, by its source, and the one that no paper has."""
     source = read_table([table]).source
-    known = {
+    words = {
         "k400": "Kinetics-400",
         "k600": "Kinetics-600",
         "epic100": "Epic",
         "diving48": "Diving",
         "howto100m": "HowTo",
     }
-    found = next((scale for scale, word in known.items() if word in source), "ssv2")
-    return [EXPERIMENTS / "scale" / f"{name}.yaml" for name in (found, "gpu")]
+    own = next((scale for scale, word in words.items() if word in source), "ssv2")
+    return [EXPERIMENTS / "scale" / f"{name}.yaml" for name in (own, "gpu")]
 
 
 PAIRS = [(table, scale) for table in TABLES for scale in own_scales(table)]
@@ -94,9 +94,9 @@ def test_the_last_row_of_every_table_builds_at_its_scale_and_ours(table, scale, 
 @pytest.mark.parametrize("scale", SCALES, ids=lambda path: path.stem)
 def test_every_row_of_every_table_reads_at_every_scale(scale):
     for table in TABLES:
-        asked = parse_request(["--config", str(table), "--config", str(scale)])
-        for row in asked.rows:
-            refuse_ignored(asked.row_args(row, 0), f"{table.stem} {row.name}")
+        request = parse_request(["--config", str(table), "--config", str(scale)])
+        for row in request.rows:
+            refuse_ignored(request.row_args(row, 0), f"{table.stem} {row.name}")
 
 
 @pytest.mark.slow
@@ -130,8 +130,8 @@ def test_a_scale_serves_every_family_and_names_recipes_for_what_they_are(scale):
         assert "recipes" not in content
         return
     assert set(RECIPES[scale]) == FAMILIES
-    known = {"own"} if scale.stem == "gpu" else {"paper", "released", "borrowed"}
-    assert {name for names in RECIPES[scale].values() for name in names} <= known
+    expected = {"own"} if scale.stem == "gpu" else {"paper", "released", "borrowed"}
+    assert {name for names in RECIPES[scale].values() for name in names} <= expected
     assert "ot run" in scale.read_text() or "has been run" in scale.read_text()
 
 
@@ -185,30 +185,30 @@ PARAMS = {
 
 def rows(table, scale=None):
     """Rows that only the paper has, then ours, with the paper's numbers for a scale."""
-    found = read_table([EXPERIMENTS / f"{table}.yaml", *([EXPERIMENTS / "scale" / f"{scale}.yaml"] if scale else [])])
-    return [*found.reported, *found.rows]
+    content = read_table([EXPERIMENTS / f"{table}.yaml", *([EXPERIMENTS / "scale" / f"{scale}.yaml"] if scale else [])])
+    return [*content.reported, *content.rows]
 
 
 @pytest.mark.parametrize("table", [*TIMESFORMER, *VIVIT])
 def test_the_numbers_of_timesformer_and_vivit_are_the_papers(table):
     expected = (TIMESFORMER | VIVIT)[table]
     for scale, numbers in expected.items():  # at the data set's scale its numbers are those that are compared
-        found = rows(table, scale)
-        assert [row.paper["test/video_top1"] for row in found if "test/video_top1" in row.paper] == numbers
+        all_rows = rows(table, scale)
+        assert [row.paper["test/video_top1"] for row in all_rows if "test/video_top1" in row.paper] == numbers
     printed = {data_set for row in read_yaml(EXPERIMENTS / f"{table}.yaml")["table"]["rows"].values()
                for data_set in row.get("paper", {}) if data_set != "V100 hours"}  # fmt: skip
     assert printed == set(expected)
-    found = rows(table)
-    top5 = [row.paper["test/video_top5"] for row in found if "test/video_top5" in row.paper]
+    all_rows = rows(table)
+    top5 = [row.paper["test/video_top5"] for row in all_rows if "test/video_top5" in row.paper]
     assert top5 == TOP5.get(table, [])
-    assert [row.paper["V100 hours"] for row in found if "V100 hours" in row.paper] == (
+    assert [row.paper["V100 hours"] for row in all_rows if "V100 hours" in row.paper] == (
         HOURS if table == "timesformer_cnns" else []
     )
     for key, printed in (("cost", COSTS), ("params", PARAMS)):
         if table in printed:
-            assert [row.published[key] for row in found if key in row.published] == printed[table]
+            assert [row.published[key] for row in all_rows if key in row.published] == printed[table]
 
 
-def test_tables_are_all_held_against_a_second_copy():
+def test_all_tables_are_compared_with_a_second_copy():
     ours = {table.stem for table in TABLES if table.stem.startswith(("timesformer", "vivit"))}
     assert ours == set(TIMESFORMER) | set(VIVIT)

@@ -1,4 +1,4 @@
-"""Intervals that cover what they say, and agreement counted by hand."""
+"""Intervals that cover as often as they claim, and agreement counted by hand."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ def drawn(rng, rate, videos):
     return rng.random(videos) < rate
 
 
-def test_the_interval_covers_the_true_difference_about_as_often_as_it_says():
+def test_the_interval_covers_the_true_difference_about_as_often_as_it_claims():
     rng = np.random.default_rng(0)
     covered = 0
     for trial in range(200):
@@ -42,9 +42,9 @@ def test_the_interval_is_that_of_drawing_videos_one_by_one():
         videos = rng.integers(0, 50, 50)
         one, other = (rows[rng.integers(0, 2, 2)][:, videos].mean() for rows in (first, second))
         values.append(100 * (one - other))
-    found = paired_difference(first > 0, second > 0)
-    assert found.value == pytest.approx(100 * (first.mean() - second.mean()))
-    assert (found.low, found.high) == pytest.approx(np.quantile(values, [0.025, 0.975]), abs=1.5)
+    interval = paired_difference(first > 0, second > 0)
+    assert interval.value == pytest.approx(100 * (first.mean() - second.mean()))
+    assert (interval.low, interval.high) == pytest.approx(np.quantile(values, [0.025, 0.975]), abs=1.5)
 
 
 def test_the_interval_of_one_row_against_itself_is_zero():
@@ -90,7 +90,7 @@ def test_there_is_no_tau_of_one_row_or_of_equal_rows():
     assert kendall_tau([1.0, 2.0], [5.0, 5.0]) is None
 
 
-def test_agreement_tells_what_the_data_support_contradict_and_cannot_decide():
+def test_agreement_counts_what_the_data_support_contradict_and_cannot_decide():
     rng = np.random.default_rng(4)
     # the paper: best > good > poor = tied; ours: good is far above best, poor is the worst, tied was not run
     paper = {"best": 64.0, "good": 60.0, "poor": 45.0, "tied": 45.0, "alike": 59.0, "silent": 1.0}
@@ -99,9 +99,9 @@ def test_agreement_tells_what_the_data_support_contradict_and_cannot_decide():
     }
     hits["alike"] = [seed.copy() for seed in hits["best"]]
     ours = {name: 100 * float(np.mean(seeds)) for name, seeds in hits.items()} | {"silent": 10.0}
-    found = agreement(paper, ours, hits)
-    assert found.rows == 5
-    verdicts = {(o.better, o.worse): o.verdict for o in found.orderings}
+    result = agreement(paper, ours, hits)
+    assert result.rows == 5
+    verdicts = {(o.better, o.worse): o.verdict for o in result.orderings}
     assert verdicts == {
         ("best", "good"): "contradicted",
         ("best", "poor"): "supported",
@@ -111,6 +111,6 @@ def test_agreement_tells_what_the_data_support_contradict_and_cannot_decide():
         ("alike", "poor"): "supported",
         **{(name, "silent"): "undecided" for name in ("best", "good", "poor", "alike")},  # it kept no predictions
     }
-    assert (found.count("supported"), found.count("contradicted"), found.count("undecided")) == (4, 1, 5)
+    assert (result.count("supported"), result.count("contradicted"), result.count("undecided")) == (4, 1, 5)
     names = ["best", "good", "poor", "alike", "silent"]
-    assert found.tau == pytest.approx(naive_tau([paper[n] for n in names], [ours[n] for n in names]))
+    assert result.tau == pytest.approx(naive_tau([paper[n] for n in names], [ours[n] for n in names]))

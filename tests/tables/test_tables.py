@@ -61,7 +61,7 @@ def test_every_format_holds_the_numbers(table, tmp_path):
     assert len({line.count("&") for line in latex if line.endswith((r"\\", r"\midrule")) and "&" in line}) == 1
 
 
-def test_a_file_that_changes_is_read_again_and_what_was_read_of_it_may_be_changed(table):
+def test_a_file_that_changes_is_read_again_and_what_was_read_may_be_changed(table):
     path, rewrite = table
     read_yaml(path)["table"]["rows"].clear()
     assert [row.label for row in read_table([path]).rows] == ["first", "2nd"]
@@ -78,11 +78,11 @@ def test_overlays_name_the_scale(table, tmp_path):
 
 
 def test_rows_are_found_by_name_and_by_index(table):
-    found = read_table([table[0]])
-    assert found.row("second") is found.row("1") is found.rows[1]
+    content = read_table([table[0]])
+    assert content.row("second") is content.row("1") is content.rows[1]
     for wrong in ("third", "2", "-1", ""):
         with pytest.raises(UserError, match="rows: first, second"):
-            found.row(wrong)
+            content.row(wrong)
 
 
 def test_shared_settings_reach_every_row_and_a_row_wins(table):
@@ -111,14 +111,14 @@ def test_shared_settings_reach_every_row_and_a_row_wins(table):
         ("45.2", "many", r"table.rows.first.paper.test/video_top1: expected a number, got 'many'"),
     ],
 )
-def test_a_wrong_table_is_told_with_file_and_key(table, old, new, message):
+def test_a_wrong_table_is_reported_with_file_and_key(table, old, new, message):
     path, rewrite = table
     rewrite(old, new)
     with pytest.raises(UserError, match=message):
         read_table([path])
 
 
-def test_missing_files_and_damaged_results_are_told(table, tmp_path, capsys):
+def test_missing_files_and_damaged_results_are_reported(table, tmp_path, capsys):
     path, _ = table
     assert main(["table", "--config", str(tmp_path / "none.yaml")]) == 2
     assert "none.yaml: no such file" in capsys.readouterr().err
@@ -211,10 +211,10 @@ def test_the_papers_numbers_are_those_of_the_scales_data_set(table, tmp_path):
 def test_rows_that_only_the_paper_has_are_shown_and_never_run(table, tmp_path, capsys):
     path, rewrite = table
     rewrite("  rows:", "  reported:\n    tea: {label: TEA, paper: {test/video_top1: 65.1}}\n  rows:")
-    found = read_table([path])
-    assert [row.name for row in found.rows] == ["first", "second"]
+    content = read_table([path])
+    assert [row.name for row in content.rows] == ["first", "second"]
     for form in ("text", "markdown", "latex"):
-        text = render(summary(found, tmp_path), form)
+        text = render(summary(content, tmp_path), form)
         assert sum("paper only" in line for line in text.splitlines()) == 1
         assert "65.1" in text
     with pytest.raises(UserError, match="no row 'tea'"):

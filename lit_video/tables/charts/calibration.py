@@ -1,4 +1,4 @@
-"""How far a model is as often right as it says: accuracy against confidence, and how many videos are how sure."""
+"""Calibration: accuracy against confidence, and the number of videos in each bin of confidence."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from lit_video.tables.charts.series import chosen, colour, opacity, shape
 from lit_video.tables.charts.style import QUIET, Values, table
 from lit_video.tables.statistics import Bins
 
-WIDTH, UPPER, LOWER = 400, 280, 80
+WIDTH, UPPER, LOWER = 400, 280, 80  # pixels
 
 
-def calibration_chart(bins: Mapping[str, Bins], what: str) -> alt.VConcatChart:
+def calibration_chart(bins: Mapping[str, Bins], description: str) -> alt.VConcatChart:
     """Draw the bins of each row.
 
     Args:
         bins: by the row's name.
-        what: is drawn, for a screen reader.
+        description: for screen readers.
     """
     values = [point for row, each in bins.items() for point in _points(row, each)]
-    whole = dict(domain=[0, 100])
+    percent = dict(domain=[0, 100])
     base = table("bins").encode(color=colour([*bins]), opacity=opacity())
-    x = alt.X("confidence:Q", title="mean probability of the likeliest class (%)", scale=whole)
-    y = alt.Y("accuracy:Q", title="accuracy (%)", scale=whole)
+    x = alt.X("confidence:Q", title="mean probability of the predicted class (%)", scale=percent)
+    y = alt.Y("accuracy:Q", title="accuracy (%)", scale=percent)
     tips = [
         alt.Tooltip(f"{key}:Q", title=title)
         for key, title in (("confidence", "confidence (%)"), ("accuracy", "accuracy (%)"), ("videos", "videos"))
     ]
-    found = base.transform_filter("datum.videos > 0").encode(x=x, y=y)
-    marks = found.mark_point(filled=True, size=45).encode(shape=shape([*bins]), tooltip=[alt.Tooltip("row:N"), *tips])
+    filled = base.transform_filter("datum.videos > 0").encode(x=x, y=y)
+    marks = filled.mark_point(filled=True, size=45).encode(shape=shape([*bins]), tooltip=[alt.Tooltip("row:N"), *tips])
     ends = [{"confidence": end, "accuracy": end} for end in (0, 100)]
     diagonal = table("ends").mark_line(color=QUIET, strokeDash=[5, 4], strokeWidth=1.5)
-    upper = alt.layer(diagonal.encode(x=x, y=y), found.mark_line(strokeWidth=2), marks).add_params(chosen())
+    upper = alt.layer(diagonal.encode(x=x, y=y), filled.mark_line(strokeWidth=2), marks).add_params(chosen())
     lower = base.mark_line(interpolate="step").encode(
-        x=alt.X("middle:Q", title="probability (%)", scale=whole), y=alt.Y("videos:Q", axis=dict(tickCount=3))
+        x=alt.X("middle:Q", title="probability (%)", scale=percent), y=alt.Y("videos:Q", axis=dict(tickCount=3))
     )
     upper, lower = upper.properties(width=WIDTH, height=UPPER), lower.properties(width=WIDTH, height=LOWER)
-    figure = alt.vconcat(upper, lower, description=what)
+    figure = alt.vconcat(upper, lower, description=description)
     figure.datasets = {"bins": values, "ends": ends}
     return figure
 

@@ -1,4 +1,4 @@
-"""Lines over epochs, frames or pixels, side by side: a thick one per series, thin ones for what it is the mean of."""
+"""Lines over epochs, frames or pixels, side by side: a thick one per series, thin ones where it is a mean."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import altair as alt
 from lit_video.tables.charts.series import chosen, colour, opacity, shape
 from lit_video.tables.charts.style import Values, table
 
-WIDTH, HEIGHT = 430, 260
+WIDTH, HEIGHT = 430, 260  # pixels of a panel
 MARKED = 15  # points of a line up to which each has a mark; of more, only some
 
 Points = Sequence[tuple[float, float]]
@@ -26,7 +26,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """Titles of both axes, lines by their series' name, and whether the upright axis is logarithmic."""
+    """Titles of both axes, lines by their series' name, and whether the y axis is logarithmic."""
 
     x: str
     y: str
@@ -34,30 +34,30 @@ class Panel:
     log: bool = False
 
 
-def curves_chart(panels: Sequence[Panel], names: Sequence[str], what: str) -> alt.ConcatChart:
+def curves_chart(panels: Sequence[Panel], names: Sequence[str], description: str) -> alt.ConcatChart:
     """Draw the panels under one legend.
 
     Args:
         panels: at least one, with at least one line.
         names: of all series, in the order of their colours.
-        what: is drawn, for a screen reader.
+        description: for screen readers.
     """
-    drawn, tables = [], dict[str, Values]()
+    charts, tables = [], dict[str, Values]()
     for i, panel in enumerate(panels):
         tables[f"mean{i}"], tables[f"thin{i}"] = _mean(panel), _thin(panel)
-        drawn.append(_panel(panel, names, f"mean{i}", f"thin{i}" if tables[f"thin{i}"] else ""))
-    drawn[0] = drawn[0].add_params(chosen())
-    figure = alt.concat(*drawn, columns=2, description=what)
+        charts.append(_panel(panel, names, f"mean{i}", f"thin{i}" if tables[f"thin{i}"] else ""))
+    charts[0] = charts[0].add_params(chosen())
+    figure = alt.concat(*charts, columns=2, description=description)
     figure.datasets = tables
     return figure
 
 
-def _panel(panel: Panel, names: Sequence[str], of_means: str, of_thin: str) -> alt.LayerChart:
-    """A panel of two tables; of thin lines there may be none."""
-    upright = dict(type="log") if panel.log else dict(zero=False, padding=8)
+def _panel(panel: Panel, names: Sequence[str], means: str, thin: str) -> alt.LayerChart:
+    """A panel of two tables by name; ``thin`` is empty where there are no thin lines."""
+    y_scale = dict(type="log") if panel.log else dict(zero=False, padding=8)
     x = alt.X("x:Q", title=panel.x, scale=dict(zero=False, nice=False, padding=8), axis=dict(tickMinStep=1))
-    y = alt.Y("y:Q", title=panel.y, scale=upright)
-    seeds, mean = (table(name).encode(x=x, y=y, color=colour(names), opacity=opacity()) for name in (of_thin, of_means))
+    y = alt.Y("y:Q", title=panel.y, scale=y_scale)
+    seeds, mean = (table(name).encode(x=x, y=y, color=colour(names), opacity=opacity()) for name in (thin, means))
     tips = [alt.Tooltip("row:N"), alt.Tooltip("x:Q", title=panel.x), alt.Tooltip("y:Q", title=panel.y, format=".4~g")]
     layers = [
         mean.mark_line(strokeWidth=2),
@@ -65,17 +65,17 @@ def _panel(panel: Panel, names: Sequence[str], of_means: str, of_thin: str) -> a
         # points without a mark have a tooltip too
         mean.mark_point(filled=True, size=90, fillOpacity=0).encode(tooltip=tips),
     ]
-    if of_thin:
+    if thin:
         layers.insert(0, seeds.mark_line(strokeWidth=1, strokeOpacity=0.45).encode(detail="seed:N"))
     return alt.LayerChart(layer=layers, width=WIDTH, height=HEIGHT)
 
 
 def _mean(panel: Panel) -> Values:
-    found = []
+    points = []
     for name, line in panel.lines.items():
         every = 1 if len(line.points) <= MARKED else len(line.points) // 8
-        found += [{"row": name, "x": x, "y": y, "marked": i % every == 0} for i, (x, y) in enumerate(line.points)]
-    return found
+        points += [{"row": name, "x": x, "y": y, "marked": i % every == 0} for i, (x, y) in enumerate(line.points)]
+    return points
 
 
 def _thin(panel: Panel) -> Values:

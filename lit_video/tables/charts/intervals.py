@@ -11,8 +11,8 @@ import altair as alt
 from lit_video.tables.charts.style import FIRST, GROUND, INK, QUIET, SECOND, table
 from lit_video.tables.statistics import Interval
 
-STEP = 22  # pixels of a line
-CROSS = "M-.7 -.7L.7 .7M.7 -.7L-.7 .7"
+STEP = 22  # height of a line in pixels
+CROSS = "M-.7 -.7L.7 .7M.7 -.7L-.7 .7"  # SVG path
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,12 @@ class Difference:
     paper: float | None = None
 
 
-def intervals_chart(differences: Sequence[Difference], what: str) -> alt.LayerChart:
+def intervals_chart(differences: Sequence[Difference], description: str) -> alt.LayerChart:
     """Draw the differences: hollow where the interval holds zero; the paper's as a cross where it lies on the scale.
 
     Args:
         differences: at least one, in percentage points.
-        what: is drawn, for a screen reader.
+        description: for screen readers.
     """
     low = min(0.0, *(each.ours.low for each in differences))
     high = max(0.0, *(each.ours.high for each in differences))
@@ -54,7 +54,7 @@ def intervals_chart(differences: Sequence[Difference], what: str) -> alt.LayerCh
         ],
         width="container",
         height=STEP * len(differences),
-        description=what,
+        description=description,
     )
     figure.datasets = {"pairs": [_values(each) for each in differences], "zero": [{"low": 0}]}
     return figure

@@ -11,7 +11,7 @@ import altair as alt
 from lit_video.tables.charts.series import chosen, colour, opacity, shape
 from lit_video.tables.charts.style import FONT, INK, table
 
-HEIGHT = 420
+HEIGHT = 420  # pixels
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Dot:
     high: float | None = None
 
 
-def scatter_chart(dots: Mapping[str, Sequence[Dot]], x_title: str, what: str) -> alt.LayerChart:
-    """Draw the dots of each series on a logarithmic axis of cost; ``what`` says to a screen reader what is drawn."""
+def scatter_chart(dots: Mapping[str, Sequence[Dot]], x_title: str, description: str) -> alt.LayerChart:
+    """Draw the dots of each series on a logarithmic axis of cost; ``description`` is for screen readers."""
     values = [{"row": name, **asdict(dot)} for name, each in dots.items() for dot in each]
     x = alt.X("x:Q", title=x_title, scale=dict(type="log", nice=False, padding=30), axis=dict(format="~g"))
     y = alt.Y("y:Q", title="accuracy (%)", scale=dict(zero=False, nice=False, padding=12))
@@ -45,22 +45,23 @@ def scatter_chart(dots: Mapping[str, Sequence[Dot]], x_title: str, what: str) ->
         ends = {"x": alt.X("low:Q", title=x_title), "x2": "high:Q"}
         layers.insert(0, base.mark_rule().encode(**ends).properties(name="spans"))
     patch = {"op": "add", "path": "/marks/-", "value": _labels(["spans_marks"] if spans else [])}
-    figure = alt.LayerChart(layer=layers, width="container", height=HEIGHT, description=what).add_params(chosen())
+    figure = alt.LayerChart(layer=layers, width="container", height=HEIGHT, description=description)
+    figure = figure.add_params(chosen())
     figure.usermeta = {"embedOptions": {"patch": [patch]}}
     figure.datasets = {"dots": values}
     return figure
 
 
 def _labels(avoided: list[str]) -> dict[str, Any]:
-    """Vega's own labels, unknown to Vega-Lite: beside their points where they cover nothing, else left out."""
-    look: dict[str, Any] = {"text": {"field": "datum.label"}, "fillOpacity": {"field": "opacity"}}
-    look |= {key: {"value": value} for key, value in (("fill", INK), ("font", FONT), ("fontSize", 12))}
+    """Vega's own labels, which Vega-Lite lacks: beside their points where they cover nothing, else left out."""
+    style: dict[str, Any] = {"text": {"field": "datum.label"}, "fillOpacity": {"field": "opacity"}}
+    style |= {key: {"value": value} for key, value in (("fill", INK), ("font", FONT), ("fontSize", 12))}
     beside = ["right", "left", "top", "bottom", "top-right", "bottom-right", "top-left", "bottom-left"]
-    placed = {"type": "label", "size": {"signal": "[max(1, width), max(1, height)]"}, "anchor": beside, "offset": [6]}
+    place = {"type": "label", "size": {"signal": "[max(1, width), max(1, height)]"}, "anchor": beside, "offset": [6]}
     return {
         "type": "text",
         "interactive": False,
         "from": {"data": "dots_marks"},
-        "encode": {"update": look},
-        "transform": [placed | {"avoidMarks": avoided}],
+        "encode": {"update": style},
+        "transform": [place | {"avoidMarks": avoided}],
     }

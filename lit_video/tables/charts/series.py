@@ -7,11 +7,11 @@ from typing import Any
 
 import altair as alt
 
-FADED = 0.08
+FADED = 0.08  # opacity of a series that is not chosen
 
 
 def chosen() -> alt.Parameter:
-    """What clicks in the legend choose; a double click brings all back. Of charts side by side the first takes it."""
+    """The series chosen by clicks in the legend, by a double click all. Of charts side by side the first has it."""
     return alt.selection_point(name="chosen", fields=["row"], bind="legend")
 
 

@@ -1,6 +1,6 @@
 """How every chart looks, and its two ways out: JSON for a page, a PNG for a file.
 
-Colours are CSS variables of the page, so that one drawing suits light, dark and paper; a PNG gets the light ones.
+Colours are CSS variables of the page, so that one chart suits light, dark and paper; a PNG gets the light ones.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ CONFIG: dict[str, Any] = {
 
 
 def table(name: str) -> alt.Chart:
-    """A chart of a table that the figure is given in the end, for Altair copies what it has at every step."""
+    """A chart of a table by name; the figure gets its rows at the end, because Altair copies it at every step."""
     return alt.Chart(alt.NamedData(name))
 
 
 def spec(chart: Chart) -> dict[str, Any]:
-    """The chart for a page that has :data:`CONFIG` and Vega-Lite of its own; names no address."""
-    found = chart.to_dict(validate=False)
-    return {key: value for key, value in found.items() if key not in ("$schema", "config")}
+    """The chart for a page that has :data:`CONFIG` and Vega-Lite of its own; names no URL."""
+    content = chart.to_dict(validate=False)
+    return {key: value for key, value in content.items() if key not in ("$schema", "config")}
 
 
 def save(chart: Chart, title: str, path: Path) -> None:
@@ -82,5 +82,5 @@ def save(chart: Chart, title: str, path: Path) -> None:
     import vl_convert
 
     text = json.dumps(spec(chart) | {"title": title, "config": CONFIG | {"background": "white"}})
-    plain = re.sub(r"var\(--(\w+)\)", lambda found: LIGHT[found[1]], text)
+    plain = re.sub(r"var\(--(\w+)\)", lambda match: LIGHT[match[1]], text)
     write_bytes(path, vl_convert.vegalite_to_png(plain, scale=2))
