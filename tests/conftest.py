@@ -15,7 +15,7 @@ OLD_RUN = ROOT / "tests/old_run"
 quiet()
 torch.set_num_threads(1)  # a core each: pytest-xdist's workers, and the processes that tests start
 os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-os.environ["MPLCONFIGDIR"] = matplotlib.get_cachedir()  # tests change HOME, where the list of fonts would be made anew
+os.environ["MPLCONFIGDIR"] = matplotlib.get_cachedir()  # tests change HOME, where the list of fonts would be made again
 # inside an allocation Lightning would take the tests for a Slurm job
 for name in [name for name in os.environ if name.startswith(("SLURM_", "WANDB_"))]:
     if name != "WANDB_SILENT":
@@ -111,15 +111,15 @@ def fake_runs(tmp_path):
 
 @pytest.fixture
 def write_report(tmp_path, capsys):
-    """Make a report of some folders: the page, or the message that says why not."""
+    """Make a report of some folders: the page, or the message why not."""
 
     def make(*places, experiments=EXPERIMENTS):
         page = tmp_path / "report.html"
         status = main(["report", *map(str, places), "-o", str(page), "--experiments", str(experiments)])
-        told = capsys.readouterr().err.strip()
+        message = capsys.readouterr().err.strip()
         if status == 0:
             return page.read_text()
-        assert status == 2 and told.startswith("error: ") and len(told.splitlines()) == 1
-        return told
+        assert status == 2 and message.startswith("error: ") and len(message.splitlines()) == 1
+        return message
 
     return make

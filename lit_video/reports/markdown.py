@@ -1,4 +1,4 @@
-"""``REPRODUCE.md``: what was reproduced at which scale, from results. Imports no torch."""
+"""``REPRODUCE.md``: what is reproduced at which scale, from results. Imports no torch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INTRODUCTION = """\
 Written by `{command}` from the `result.json` and `predictions.npz` files under `{results}`, and not
 edited: every number called "ours" was measured by the command beside it. Numbers called "paper" are the papers', on
 their own data sets; ours are of the scale that is named, so compare the order of rows, not values. "Orderings" counts
-the pairs of rows that a paper tells apart and that were run: those that ours support, contradict, and cannot decide
+the pairs of rows that were run and differ in the paper: those that ours support, contradict, and cannot decide
 (95 % bootstrap intervals over test videos and seeds). Seconds of training are no benchmark: other processes ran beside.
 """
 
@@ -38,18 +38,18 @@ def page(experiments: Path, runs: Path) -> str:
     if not paths:
         raise UserError(f"--experiments {experiments}: no YAML files there; give the folder of the tables")
     tables = [read_table([path]) for path in paths]
-    found = {table.name: [(at, summary(at, runs)) for at in _at_scales(table, runs)] for table in tables}
+    summaries = {table.name: [(at, summary(at, runs)) for at in _at_scales(table, runs)] for table in tables}
     lines = ["| " + " | ".join(COLUMNS) + " |", "| --- | --- | --- | ---: | --- | ---: | ---: | --- |"]
     for table in tables:
-        lines += [_line(*each) for each in found[table.name]] or [_not_run(table)]
+        lines += [_line(*each) for each in summaries[table.name]] or [_not_run(table)]
     scales = sorted(path.stem for path in (experiments / "scale").glob("*.yaml"))
-    unused = [name for name in scales if not any(at.scale == name for of in found.values() for at, _ in of)]
+    unused = [name for name in scales if not any(at.scale == name for of in summaries.values() for at, _ in of)]
     command = "python -m lit_video reproduce"
     parts = [INTRODUCTION.format(command=command, results=runs.as_posix()), "\n".join(lines)]
     if unused:
         parts.append(f"Not run at all: the scales {', '.join(unused)}.")
     parts += [part for table in tables for part in _throughput(table, runs)]
-    parts += [_section(*each, runs) for of in found.values() for each in of]
+    parts += [_section(*each, runs) for of in summaries.values() for each in of]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -63,9 +63,10 @@ def _at_scales(table: Table, runs: Path) -> Iterator[Table]:
 
 def _line(table: Table, data: dict[str, Any]) -> str:
     run = [row for row in data["rows"] if row["seeds"]]
-    found = data["agreement"]
-    tau = "" if found["tau"] is None else f"{found['tau']:+.2f}"
-    orderings = f"{found['supported']} / {found['contradicted']} / {found['undecided']}" if found["orderings"] else ""
+    result = data["agreement"]
+    tau = "" if result["tau"] is None else f"{result['tau']:+.2f}"
+    counts = [str(result[verdict]) for verdict in ("supported", "contradicted", "undecided")]
+    orderings = " / ".join(counts) if result["orderings"] else ""
     status = "run" if len(run) == len(data["rows"]) else "in part"
     seeds = ", ".join(map(str, sorted({seed for row in run for seed in row["seeds"]})))
     link = f"[{table.name}](#{_anchor(table)})"
@@ -80,12 +81,12 @@ def _not_run(table: Table) -> str:
 
 def _section(table: Table, data: dict[str, Any], runs: Path) -> str:
     """Heading, command, table and agreement."""
-    found = [result for row in table.rows for result in results(table, runs, row)]
+    of_seeds = [result for row in table.rows for result in results(table, runs, row)]
     return "\n\n".join(
         [
             f"## {_heading(table)}",
             f"`python -m lit_video fit --config {table.path.as_posix()}` at scale {table.scale}; commits "
-            f"{_listed(found, 'commit')}; on {_listed(found, 'device')}. {_tested(found)}",
+            f"{_listed(of_seeds, 'commit')}; on {_listed(of_seeds, 'device')}. {_tested(of_seeds)}",
             *_expected(table),
             *_results(data),
         ]
@@ -93,7 +94,7 @@ def _section(table: Table, data: dict[str, Any], runs: Path) -> str:
 
 
 def _results(data: dict[str, Any]) -> Iterator[str]:
-    """The table and what it says of the paper's order; differences of all rows folded away."""
+    """The table and its agreement with the paper's order; differences of all rows in a closed block."""
     yield render(data, "markdown")
     if data["pairs"]:
         title, header, body = pairs_table(data)
@@ -101,7 +102,7 @@ def _results(data: dict[str, Any]) -> Iterator[str]:
 
 
 def _throughput(table: Table, runs: Path) -> Iterator[str]:
-    """Of a table that prints rates: ours at every scale that was measured, over the first row's."""
+    """Of a table that prints rates: ours at every scale that was measured, divided by the first row's."""
     if not all(PAPERS in row.paper for row in table.rows):
         return
     for folder in sorted((runs / table.name).glob("*")):
@@ -127,24 +128,24 @@ def _anchor(table: Table) -> str:
     return "".join(c for c in _heading(table).lower().replace(" ", "-") if c.isalnum() or c in "-_")
 
 
-def _listed(found: Sequence[dict[str, Any]], key: str) -> str:
-    return ", ".join(dict.fromkeys(str(result[key]) for result in found if key in result))
+def _listed(of_seeds: Sequence[dict[str, Any]], key: str) -> str:
+    return ", ".join(dict.fromkeys(str(result[key]) for result in of_seeds if key in result))
 
 
-def _tested(found: Sequence[dict[str, Any]]) -> str:
-    numbers = sorted({result["test_videos"] for result in found})
+def _tested(of_seeds: Sequence[dict[str, Any]]) -> str:
+    numbers = sorted({result["test_videos"] for result in of_seeds})
     return f"Tested on {' or '.join(map(str, numbers))} videos."
 
 
 def _expected(table: Table) -> list[str]:
-    """What the file's header says of the table's own scale, below the first command."""
+    """What the file's header says to expect at the table's own scale, below the first command."""
     if table.scale != read_table([table.path]).scale:
         return []
     lines = table.path.read_text(encoding="utf-8").split("\ntrainer:")[0].splitlines()
     first = next((i for i, line in enumerate(lines) if "python -m lit_video" in line), len(lines))
-    told = []
+    expected = []
     for line in lines[first + 1 :]:
         if not line.startswith("#       "):
             break
-        told.append(line.removeprefix("#").strip())
-    return [f"*Expected:* {' '.join(told)}"] if told else []
+        expected.append(line.removeprefix("#").strip())
+    return [f"*Expected:* {' '.join(expected)}"] if expected else []

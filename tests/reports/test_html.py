@@ -77,12 +77,12 @@ def test_any_folder_of_the_tree_can_be_given(fake_runs, below, count):
     assert sum(map(len, twice[0].runs.values())) == 6
 
 
-def test_pairs_are_paired_over_videos_whatever_order_they_were_kept_in(fake_runs):
-    found = read_predictions(seed_dir(fake_runs))
-    order = np.random.default_rng(1).permutation(len(found.video))
-    task = found.tasks[""]
+def test_pairs_are_paired_over_videos_in_any_order_that_they_were_kept_in(fake_runs):
+    predictions = read_predictions(seed_dir(fake_runs))
+    order = np.random.default_rng(1).permutation(len(predictions.video))
+    task = predictions.tasks[""]
     shuffled = TaskPredictions(task.logits[order], task.target[order], task.classes)
-    save_predictions(seed_dir(fake_runs), Predictions(found.video[order], {"": shuffled}))
+    save_predictions(seed_dir(fake_runs), Predictions(predictions.video[order], {"": shuffled}))
     (section,) = collect([fake_runs], EXPERIMENTS)
     compared = compare(section)
     hits = {row: [read_predictions(seed_dir(fake_runs, row, s)).tasks[""].hits() for s in (0, 1)] for row in ROWS}
@@ -115,9 +115,9 @@ def test_committed_results_make_a_page(write_report):
 
 
 def charts(page):
-    """Every chart of a page, by what it says to a screen reader."""
-    found = [json.loads(text) for text in re.findall(r'px"><script type="application/json">(.*?)</script>', page)]
-    return {chart["description"]: chart for chart in found}
+    """Every chart of a page, by its description for screen readers."""
+    specs = [json.loads(text) for text in re.findall(r'px"><script type="application/json">(.*?)</script>', page)]
+    return {chart["description"]: chart for chart in specs}
 
 
 def classes_data(page):
@@ -161,15 +161,15 @@ def test_the_page_needs_nothing_beside_it(fake_runs, write_report):
     assert len(links.ids) == len(set(links.ids))
 
 
-def test_what_runs_are_called_cannot_change_the_page(fake_runs, write_report):
+def test_names_in_runs_cannot_change_the_page(fake_runs, write_report):
     for row in ROWS:
         for seed in (0, 1):
-            found = read_predictions(seed_dir(fake_runs, row, seed))
-            task = found.tasks[""]
+            predictions = read_predictions(seed_dir(fake_runs, row, seed))
+            task = predictions.tasks[""]
             names = ["</script><script>alert(1)</script>", "<b>&", *task.classes[2:]]
             save_predictions(
                 seed_dir(fake_runs, row, seed),
-                Predictions(found.video, {"": TaskPredictions(task.logits, task.target, names)}),
+                Predictions(predictions.video, {"": TaskPredictions(task.logits, task.target, names)}),
             )
             change_result(seed_dir(fake_runs, row, seed), device="<img src=x onerror=alert(1)>", commit="<i>")
     page = write_report(fake_runs).replace(vega(), "")
@@ -191,30 +191,30 @@ def test_numbers_of_classes_are_those_of_the_predictions(fake_runs, write_report
 def test_several_tasks_have_a_matrix_and_classes_each(fake_runs, write_report):
     for row in ROWS:
         for seed in (0, 1):
-            found = read_predictions(seed_dir(fake_runs, row, seed))
-            both = {"verb": found.tasks[""], "noun": found.tasks[""]}
-            save_predictions(seed_dir(fake_runs, row, seed), Predictions(found.video, both))
+            predictions = read_predictions(seed_dir(fake_runs, row, seed))
+            both = {"verb": predictions.tasks[""], "noun": predictions.tasks[""]}
+            save_predictions(seed_dir(fake_runs, row, seed), Predictions(predictions.video, both))
     page = write_report(fake_runs)
     assert page.count("two rows beside each other, verb") == page.count("two rows beside each other, noun") == 1
     assert sum(what.startswith("confusion matrix of") for what in charts(page)) == 2 * len(ROWS)
 
 
 def test_charts_hold_the_runs(fake_runs, write_report):
-    drawn = charts(write_report(fake_runs))
-    (title,) = {what.partition(", ")[2] for what in drawn if what.startswith("confusion")}
+    by_description = charts(write_report(fake_runs))
+    (title,) = {what.partition(", ")[2] for what in by_description if what.startswith("confusion")}
     counts = sum(read_predictions(seed_dir(fake_runs, "space", seed)).tasks[""].confusion for seed in (0, 1))
-    cells = drawn[f"confusion matrix of S, {title}"]["datasets"]["cells"]
+    cells = by_description[f"confusion matrix of S, {title}"]["datasets"]["cells"]
     assert {(c["i"], c["j"]): c["videos"] for c in cells} == {(i, j): counts[i, j] for i, j in np.argwhere(counts)}
     (section,) = collect([fake_runs], EXPERIMENTS)
-    (pairs,) = (chart["datasets"]["pairs"] for what, chart in drawn.items() if what.startswith("differences"))
+    (pairs,) = (chart["datasets"]["pairs"] for what, chart in by_description.items() if what.startswith("differences"))
     compared = compare(section).pairs
     assert [p["ours"] for p in pairs] == [pair.difference.value for pair in compared]
     assert [p["paper"] for p in pairs] == [pair.paper for pair in compared]
-    (curves,) = (chart for what, chart in drawn.items() if " over epochs" in what)
+    (curves,) = (chart for what, chart in by_description.items() if " over epochs" in what)
     first = read_curves(seed_dir(fake_runs, "space"))
     loss = [p["y"] for p in curves["datasets"]["thin1"] if p["row"] == "S" and p["seed"] == 0]
     assert loss == [point["val/loss"] for point in first if "val/loss" in point]
-    (by_speed,) = (chart for what, chart in drawn.items() if what.startswith("accuracy against clips"))
+    (by_speed,) = (chart for what, chart in by_description.items() if what.startswith("accuracy against clips"))
     assert [round(dot["x"], 2) for dot in by_speed["datasets"]["dots"]] == [40, 30.77, 25]
 
 

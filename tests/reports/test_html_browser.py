@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
     not (CHROMIUM and DRIVER), reason="needs chromium and chromedriver (apt-get install chromium chromium-driver)"
 )
 
-# background and text, as seen: (relative luminance of both) -> contrast as WCAG defines it
+# background and text, as shown: (relative luminance of both) -> contrast as WCAG defines it
 CONTRAST = """
 const light = (colour) => {
   const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3).map((x) => x / 255)
@@ -117,7 +117,7 @@ def bars(driver):
     return driver.execute_script(f"return {lines}.map((line) => [...line.cells].map((cell) => cell.textContent))")
 
 
-def test_the_script_draws_what_the_page_came_with_and_then_what_is_chosen(show):
+def test_the_script_shows_the_pages_own_rows_and_then_the_chosen_ones(show):
     static = bars(show(script=False))
     driver = show()
     assert bars(driver) == static
@@ -144,12 +144,12 @@ def test_the_page_fits_and_can_be_read(show, width, scheme):
     assert text >= 4.5 and mark >= 3
     assert marks > 100 and labels > 100
     assert (ground < 0.05) == (scheme == "dark")
-    asked = [entry["message"] for entry in driver.get_log("performance") if "requestWillBeSent" in entry["message"]]
-    urls = [url for message in asked for url in re.findall(r'"url":"([^"]+)"', message)]
+    messages = [entry["message"] for entry in driver.get_log("performance") if "requestWillBeSent" in entry["message"]]
+    urls = [url for message in messages for url in re.findall(r'"url":"([^"]+)"', message)]
     assert urls and all(url.startswith(("file:", "data:")) for url in urls)
 
 
-def test_chart_labels_stay_inside_their_drawings(show):
+def test_chart_labels_stay_inside_their_charts(show):
     outside = """
     return [...document.querySelectorAll(".chart > svg")].flatMap((svg) => {
       const box = svg.getBoundingClientRect();
@@ -185,7 +185,7 @@ def test_charts_are_drawn_when_they_come_near(show):
     assert drawn(driver) < CHARTS
 
 
-def test_a_narrower_window_draws_charts_anew(show):
+def test_a_narrower_window_draws_charts_again(show):
     driver = show()
     last = "return document.querySelector('#cost-curves ~ figure svg').height.baseVal.value"
     driver.execute_script("document.getElementById('cost-curves').scrollIntoView()")
@@ -212,7 +212,7 @@ def test_a_click_in_a_legend_leaves_one_series_and_a_double_click_all(show):
     assert set(driver.execute_script(faded, curves)) == {1}
 
 
-def test_pointing_at_a_chart_says_its_numbers(show):
+def test_pointing_at_a_chart_shows_its_numbers(show):
     driver = show()
     matrix = driver.find_element("css selector", ".chart[aria-label^='confusion matrix of S,']")
     selenium.ActionChains(driver).move_to_element(matrix.find_element("css selector", ".mark-rect path")).perform()
@@ -223,8 +223,8 @@ def test_pointing_at_a_chart_says_its_numbers(show):
 
 
 def test_without_script_the_page_says_that_charts_need_it(show):
-    (said,) = show(script=False).find_elements("css selector", "noscript")
-    assert "JavaScript" in said.text
+    (note,) = show(script=False).find_elements("css selector", "noscript")
+    assert "JavaScript" in note.text
 
 
 def test_paper_is_white_and_nothing_is_cut(show, tmp_path):

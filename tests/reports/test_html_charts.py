@@ -1,4 +1,4 @@
-"""Charts hold the numbers that they are given, are valid, and come out as a PNG in the colours of paper."""
+"""Charts hold the numbers that they are given, are valid, and are saved as a PNG in the colours of paper."""
 
 import json
 import re
@@ -48,23 +48,23 @@ def tables(chart):
     return spec(chart)["datasets"]
 
 
-def said(node):
+def tips(node):
     """Titles and fields of all tooltips."""
     if isinstance(node, dict):
-        tips = node.get("tooltip", [])
-        return {tip.get("title", tip["field"]) for tip in tips} | {x for each in node.values() for x in said(each)}
-    return {x for each in node for x in said(each)} if isinstance(node, list) else set()
+        entries = node.get("tooltip", [])
+        return {tip.get("title", tip["field"]) for tip in entries} | {x for each in node.values() for x in tips(each)}
+    return {x for each in node for x in tips(each)} if isinstance(node, list) else set()
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_charts_are_valid_described_and_name_no_address(name):
+def test_charts_are_valid_described_and_name_no_url(name):
     chart = CHARTS[name]()
     chart.to_dict()  # raises what Vega-Lite's schema does not know
-    made = spec(chart)
-    vega = vl_convert.vegalite_to_vega(json.dumps(made | {"config": CONFIG}))
-    assert vega["description"] == made["description"] == "what"
-    assert "://" not in json.dumps(made)
-    assert said(made)
+    content = spec(chart)
+    vega = vl_convert.vegalite_to_vega(json.dumps(content | {"config": CONFIG}))
+    assert vega["description"] == content["description"] == "what"
+    assert "://" not in json.dumps(content)
+    assert tips(content)
 
 
 @pytest.mark.parametrize("name", CHARTS)
@@ -75,33 +75,33 @@ def test_charts_have_no_colours_but_those_of_light_and_dark(name):
 
 
 def test_curves_hold_means_and_seeds():
-    found = tables(CHARTS["curves"]())
-    assert [(p["row"], p["x"], p["y"]) for p in found["mean0"]] == [("a", 1, 2.5), ("a", 2, 1.5), ("b", 1, 4.0)]
+    data = tables(CHARTS["curves"]())
+    assert [(p["row"], p["x"], p["y"]) for p in data["mean0"]] == [("a", 1, 2.5), ("a", 2, 1.5), ("b", 1, 4.0)]
     thin = [("a", 0, 1, 2), ("a", 0, 2, 1), ("a", 1, 1, 3), ("a", 1, 2, 2)]
-    assert [(p["row"], p["seed"], p["x"], p["y"]) for p in found["thin0"]] == thin
-    assert found["thin1"] == [] and sum(p["marked"] for p in found["mean1"]) == 10, "of 30 points every third"
-    assert {"row", "epoch", "loss", "frames", "cost"} <= said(spec(CHARTS["curves"]()))
+    assert [(p["row"], p["seed"], p["x"], p["y"]) for p in data["thin0"]] == thin
+    assert data["thin1"] == [] and sum(p["marked"] for p in data["mean1"]) == 10, "of 30 points every third"
+    assert {"row", "epoch", "loss", "frames", "cost"} <= tips(spec(CHARTS["curves"]()))
 
 
 def test_a_confusion_matrix_holds_the_counts():
-    made = spec(CHARTS["confusion"]())
+    content = spec(CHARTS["confusion"]())
     cells = np.zeros((3, 3), int)
-    for cell in made["datasets"]["cells"]:
+    for cell in content["datasets"]["cells"]:
         cells[cell["i"], cell["j"]] = cell["videos"]
     np.testing.assert_array_equal(cells, COUNTS)
-    assert made["params"][0] == {"name": "names", "value": ["x", "y", "z"]}
-    vega = vl_convert.vegalite_to_svg(json.dumps(made | {"config": CONFIG}))
+    assert content["params"][0] == {"name": "names", "value": ["x", "y", "z"]}
+    vega = vl_convert.vegalite_to_svg(json.dumps(content | {"config": CONFIG}))
     opacities = [float(x) for x in re.findall(r'fill-opacity="([\d.]+)"', vega)]
     assert sorted(opacities)[-4:] == pytest.approx([1 / 6, 0.5, 0.5, 5 / 6], abs=0.01)
 
 
 @pytest.mark.parametrize(("classes", "named", "numbered"), [(8, True, True), (30, True, False), (40, False, False)])
 def test_a_confusion_matrix_has_names_and_numbers_where_there_is_room(classes, named, numbered):
-    made = spec(confusion_chart(np.eye(classes, dtype=int), [f"c{i}" for i in range(classes)], "what"))
-    svg = vl_convert.vegalite_to_svg(json.dumps(made | {"config": CONFIG}))
+    content = spec(confusion_chart(np.eye(classes, dtype=int), [f"c{i}" for i in range(classes)], "what"))
+    svg = vl_convert.vegalite_to_svg(json.dumps(content | {"config": CONFIG}))
     assert ("c3" in re.findall(">(c3)</text>", svg)) == named
     assert (svg.count(">1</text>") == classes) == numbered
-    assert (made["layer"][0]["encoding"]["fillOpacity"]["scale"]["type"] == "sqrt") == (classes > 32)
+    assert (content["layer"][0]["encoding"]["fillOpacity"]["scale"]["type"] == "sqrt") == (classes > 32)
 
 
 def test_calibration_holds_the_bins():
@@ -113,26 +113,26 @@ def test_calibration_holds_the_bins():
 
 
 def test_intervals_are_hollow_around_zero_and_hold_the_paper_on_their_scale():
-    made = spec(CHARTS["intervals"]())
-    pairs = made["datasets"]["pairs"]
+    content = spec(CHARTS["intervals"]())
+    pairs = content["datasets"]["pairs"]
     assert [(p["pair"], p["ours"], p["low"], p["high"], p["paper"]) for p in pairs] == [
         ("a − b", 2.0, 1.0, 3.0, 2.5), ("a − c", 0.5, -1.0, 2.0, None), ("b − c", -2.0, -3.0, -1.0, 99.0),
     ]  # fmt: skip
     assert [p["inside"] for p in pairs] == ["var(--s0)", "var(--ground)", "var(--s1)"]
-    low, high = made["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    low, high = content["layer"][0]["encoding"]["x"]["scale"]["domain"]
     assert -4 < low < -3 and 3 < high < 4
-    assert {"pair", "ours", "low", "high", "paper"} <= said(made)
+    assert {"pair", "ours", "low", "high", "paper"} <= tips(content)
 
 
 def test_a_scatter_holds_dots_and_their_spans():
-    made = spec(CHARTS["scatter"]())
-    assert [(p["row"], p["label"], p["x"], p["y"], p["low"]) for p in made["datasets"]["dots"]] == [
+    content = spec(CHARTS["scatter"]())
+    assert [(p["row"], p["label"], p["x"], p["y"], p["low"]) for p in content["datasets"]["dots"]] == [
         ("one table", "x", 1.0, 50.0, 0.9), ("one table", "y", 10.0, 60.0, None), ("another", "z", 3.0, 55.0, None),
     ]  # fmt: skip
-    assert [layer["name"] for layer in made["layer"]] == ["spans", "dots"]
+    assert [layer["name"] for layer in content["layer"]] == ["spans", "dots"]
     without = spec(scatter_chart({"t": [Dot("x", 1.0, 50.0)]}, "GMACs", "what"))
     assert [layer["name"] for layer in without["layer"]] == ["dots"]
-    assert "middle half, low" in said(made) and "middle half, low" not in said(without)
+    assert "middle half, low" in tips(content) and "middle half, low" not in tips(without)
 
 
 def test_a_png_is_white_and_in_the_colours_of_paper(tmp_path):

@@ -12,15 +12,15 @@ def damage(name):
 
 
 def other_classes(runs):
-    found = read_predictions(seed_dir(runs, "joint"))
-    task = found.tasks[""]
+    predictions = read_predictions(seed_dir(runs, "joint"))
+    task = predictions.tasks[""]
     changed = TaskPredictions(task.logits, task.target, [*task.classes[:-1], "another"])
-    save_predictions(seed_dir(runs, "joint"), Predictions(found.video, {"": changed}))
+    save_predictions(seed_dir(runs, "joint"), Predictions(predictions.video, {"": changed}))
 
 
 def other_videos(runs):
-    found = read_predictions(seed_dir(runs, "joint"))
-    save_predictions(seed_dir(runs, "joint"), Predictions(found.video + 1, found.tasks))
+    predictions = read_predictions(seed_dir(runs, "joint"))
+    save_predictions(seed_dir(runs, "joint"), Predictions(predictions.video + 1, predictions.tasks))
 
 
 def other_row(runs):
@@ -36,7 +36,7 @@ def wrong_throughput(runs):
 
 
 @pytest.mark.parametrize(
-    ("spoil", "message"),
+    ("damage_runs", "message"),
     [
         (damage("result.json"), r"space/seed0/result.json: damaged; delete it and run the row again"),
         (damage(FILE), r"space/seed0/predictions.npz: damaged; "),
@@ -55,17 +55,17 @@ def wrong_throughput(runs):
         (lambda runs: (runs / "result.json").write_text("{}"), r"result.json: not in a folder TABLE/SCALE/ROW/seedK"),
     ],
 )
-def test_what_does_not_fit_is_told_in_one_line_and_the_old_page_stays(
-    fake_runs, write_report, tmp_path, spoil, message
+def test_what_does_not_fit_is_reported_in_one_line_and_the_old_page_stays(
+    fake_runs, write_report, tmp_path, damage_runs, message
 ):
     whole = write_report(fake_runs)
-    spoil(fake_runs)
+    damage_runs(fake_runs)
     assert re.search(message, write_report(fake_runs))
     assert (tmp_path / "report.html").read_text() == whole
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["report.html"]
 
 
-def test_places_that_are_wrong_are_told(fake_runs, write_report, tmp_path, capsys):
+def test_wrong_places_are_reported(fake_runs, write_report, tmp_path, capsys):
     (tmp_path / "empty").mkdir()
     assert "no finished run below" in write_report(tmp_path / "empty")
     assert "none: no such folder" in write_report(tmp_path / "none")
@@ -76,8 +76,8 @@ def test_places_that_are_wrong_are_told(fake_runs, write_report, tmp_path, capsy
     assert main(["report", str(fake_runs), "-o", str(tmp_path)]) == 2
     assert main(["report", str(fake_runs), "-o", str(tmp_path / "none" / "x.html")]) == 2
     assert main(["report"]) == 2
-    told = capsys.readouterr().err.splitlines()
-    assert ["is a folder" in told[0], "no such folder" in told[1], "RUNS" in told[2]] == [True] * 3
+    errors = capsys.readouterr().err.splitlines()
+    assert ["is a folder" in errors[0], "no such folder" in errors[1], "RUNS" in errors[2]] == [True] * 3
 
 
 def test_one_table_in_two_places_is_refused(fake_runs, write_report, tmp_path):

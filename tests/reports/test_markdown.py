@@ -1,4 +1,4 @@
-"""REPRODUCE.md holds what the results say, nothing else, and is up to date."""
+"""REPRODUCE.md holds the results, nothing else, and is up to date."""
 
 import json
 from pathlib import Path
@@ -78,7 +78,7 @@ def test_the_page_is_checked_against_the_results(experiments, tmp_path, capsys):
     assert main([*command, "--check"]) == 1
 
 
-def test_mistakes_are_told(experiments, tmp_path, capsys):
+def test_mistakes_are_reported(experiments, tmp_path, capsys):
     command, _ = write(experiments, tmp_path / "runs")
     assert main(["reproduce", "--experiments", str(tmp_path / "none")]) == 2
     assert "no YAML files there" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The workspace and the report that W&B is given, as files; and what is said when it cannot be given them."""
+"""The workspace and the report that W&B is given, as files; and the errors without its key or library."""
 
 import json
 import re
@@ -64,7 +64,7 @@ def test_the_dry_run_writes_both_and_says_what_is_in_them(tmp_path, capsys):
     for kind, key in accessors - columns:
         assert f"{kind} {key}" in printed
     for key in ("mediaKeys", "metrics"):
-        for name in {name for part in (workspace, report) for found in strings(part, key) for name in found}:
+        for name in {name for part in (workspace, report) for value in strings(part, key) for name in value}:
             assert f" {name}" in printed
     assert set(strings(report, "type")) >= {"heading", "code-block", "markdown-block", "panel-grid"}
     assert str(folder / "workspace.json") in printed
@@ -81,7 +81,7 @@ def test_what_is_written_is_read_back_the_same():
         assert getattr(reread, name) == getattr(report, name), name
     assert len(reread.blocks) == len(report.blocks)
     for old, new in zip(report.blocks, reread.blocks, strict=True):
-        if isinstance(old, wr.PanelGrid):  # a set of runs that was read keeps its text aside, and is not equal by that
+        if isinstance(old, wr.PanelGrid):  # a set of runs that was read keeps its text too, and is not equal for that
             assert new.panels == old.panels
             for name in ("name", "filters", "groupby", "order", "pinned_columns", "column_order"):
                 assert getattr(new.runsets[0], name) == getattr(old.runsets[0], name), name
@@ -125,7 +125,7 @@ def table(rows, metric="test/video_top1", name="made"):
     return Table(name, Path("made.yaml"), "here", "Made", "nowhere", metric, rows)
 
 
-def test_coordinates_are_the_settings_that_tell_rows_apart():
+def test_coordinates_are_the_settings_in_which_rows_differ():
     rows = [
         Row("a", "A", {"model": "XViT", "model.window": 1, "model.size": {"width": 8}, "data.frames": 4}, {}),
         Row("b", "B", {"model": "ViViT", "model.size": {"width": 9}, "data.frames": 4}, {}),
@@ -165,7 +165,7 @@ def test_tables_and_scale_can_be_chosen(tmp_path, capsys):
     assert main(["dashboard", "--dry-run", "-o", str(tmp_path), *flags]) == 0
     workspace = json.loads((tmp_path / "workspace.json").read_text())
     assert (workspace["entity"], workspace["project"]) == ("us", "mine")
-    (filters,) = (found["filters"] for found in strings(workspace, "filters") if isinstance(found, dict))
+    (filters,) = (value["filters"] for value in strings(workspace, "filters") if isinstance(value, dict))
     assert [(leaf["key"]["name"], leaf["op"], leaf["value"]) for leaf in filters] == [
         ("table", "IN", ["ablation_tw"]),
         ("scale", "IN", ["ssv2"]),
@@ -190,7 +190,7 @@ def test_a_recipe_is_a_scale_of_its_own(tmp_path):
         (["--sideways"], "unrecognized arguments: --sideways"),
     ],
 )
-def test_mistakes_are_told_in_one_line(flags, message, capsys):
+def test_mistakes_are_reported_in_one_line(flags, message, capsys):
     assert main(["dashboard", *flags]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"error: {message}")
@@ -210,7 +210,7 @@ def test_without_the_extra_the_command_says_what_to_install(monkeypatch, capsys)
     assert line.startswith("error: dashboard needs wandb-workspaces: pip install 'lit_video[dashboard]'")
 
 
-def test_a_library_that_does_not_keep_what_it_is_given_is_told(monkeypatch):
+def test_a_library_that_does_not_keep_what_it_is_given_is_reported(monkeypatch):
     monkeypatch.setattr(
         "lit_video.reports.wandb.specification.read_report", lambda text: wr.Report(project="p", entity="")
     )

@@ -1,6 +1,6 @@
-"""Saving at W&B, against a stand-in for its server on this machine: what is sent, and what a refusal looks like.
+"""Saving at W&B, against a stand-in for its server on this machine: what is sent, and how a refusal is reported.
 
-The stand-in knows the few queries that the library asks; that W&B draws what it is sent is not shown by this.
+The stand-in answers the few queries of the library; these tests do not show that W&B draws what it is sent.
 """
 
 import json
@@ -89,7 +89,7 @@ def save(server, tmp_path, *flags):
 
 
 def without_ids(node):
-    """A specification without the names that are drawn anew for each."""
+    """A specification without the names that are new for each."""
     if isinstance(node, dict):
         return {key: without_ids(value) for key, value in node.items() if key not in {"id", "__id__", "ref"}}
     return [without_ids(part) for part in node] if isinstance(node, list) else node
@@ -113,7 +113,7 @@ def test_what_is_sent_is_what_the_dry_run_writes_with_the_project_in_every_set_o
         assert f"{name}: http://127.0.0.1:" in done.stdout
 
 
-def test_a_refusal_is_told_in_one_line(server, tmp_path):
+def test_a_refusal_is_reported_in_one_line(server, tmp_path):
     server.refusal = "permission denied"
     done = save(server, tmp_path, "--entity", "them")
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""Accuracy of every class and row, for differences between two rows: chosen in the page, two of them without."""
+"""Accuracy of every class and row: differences between two rows that the reader chooses, at first best and worst."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lit_video.reports.html.collect import Section
 from lit_video.reports.html.compare import averages
 from lit_video.tables.predictions import TaskPredictions
 
-LARGEST = 12  # classes shown of either direction
+LARGEST = 12  # classes shown with gains, and with losses
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class ClassView:
 def class_views(section: Section) -> list[ClassView]:
     """A view per task, of the rows that kept predictions; none where fewer than two did."""
     tested = [(row, [run.predictions for run in section.of(row) if run.predictions]) for row in section.table.rows]
-    kept = [(row, found) for row, found in tested if found]
+    kept = [(row, predictions) for row, predictions in tested if predictions]
     if len(kept) < 2:
         return []
     ours = averages(section)
@@ -53,15 +53,15 @@ def class_views(section: Section) -> list[ClassView]:
         best, worst = 0, 1
     views = []
     for task in kept[0][1][0].tasks:
-        rows = [[predictions.tasks[task] for predictions in found] for _, found in kept]
+        rows = [[one.tasks[task] for one in predictions] for _, predictions in kept]
         one = rows[0][0]
         videos = np.bincount(one.target, minlength=len(one.classes))
-        shares = [class_accuracy(each) for each in rows]
+        accuracies = [class_accuracy(each) for each in rows]
         data = {
             "classes": one.classes,
             "videos": videos.tolist(),
             "most": LARGEST,
-            "rows": [{"label": row.label, "top1": share} for (row, _), share in zip(kept, shares, strict=True)],
+            "rows": [{"label": row.label, "top1": top1} for (row, _), top1 in zip(kept, accuracies, strict=True)],
         }
         views.append(ClassView(task, data, best, worst, largest(data, best, worst)))
     return views

@@ -1,4 +1,4 @@
-"""Runs below some folders, by table and scale, with what each of them left. Imports no torch."""
+"""Runs below some folders, by table and scale, with the contents of their files. Imports no torch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lit_video.tables.throughput import read_throughput
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: its folder, ``result.json``, what its test found (``None`` where not kept), its curve."""
+    """A finished run: its folder, ``result.json``, its test's predictions (``None`` where not kept), its curve."""
 
     folder: Path
     result: dict[str, Any]
@@ -44,14 +44,14 @@ class Section:
 
 
 def collect(places: Sequence[Path], experiments: Path) -> list[Section]:
-    """Every table and scale with a finished run below the places, ordered by name.
+    """Every table and scale with a finished run in the places, ordered by name.
 
     Args:
         places: a runs folder, or a folder of a table, scale, row or seed in it.
         experiments: folder of the tables' YAML files.
 
     Raises:
-        UserError: there is nothing, something is damaged, or what lies in one table does not belong together.
+        UserError: there are no runs, a file is damaged, or runs of one table do not belong together.
     """
     groups: dict[Path, list[Path]] = {}
     for folder in dict.fromkeys(folder for place in places for folder in _run_folders(place)):
@@ -68,19 +68,19 @@ def collect(places: Sequence[Path], experiments: Path) -> list[Section]:
 
 
 def _run_folders(place: Path) -> list[Path]:
-    """Folders with a ``result.json``, resolved, so that all of the path's names are there."""
+    """Folders with a ``result.json``, resolved, so that a path has all its names."""
     if not place.is_dir():
         raise UserError(f"{place}: no such folder; give a runs folder, or one of a table, scale, row or seed in it")
-    found = sorted(path.parent.resolve() for path in place.rglob("result.json"))
-    if not found:
+    folders = sorted(path.parent.resolve() for path in place.rglob("result.json"))
+    if not folders:
         raise UserError(
             f"{place}: no finished run below (no result.json); train one: python -m lit_video fit --config ..."
         )
-    for folder in found:
+    for folder in folders:
         seed = folder.name.removeprefix("seed")
         if len(folder.parts) < 5 or seed == folder.name or not seed.isdigit():
             raise UserError(f"{folder / 'result.json'}: not in a folder TABLE/SCALE/ROW/seedK, as fit makes them")
-    return found
+    return folders
 
 
 def _section(scale_dir: Path, folders: Sequence[Path], experiments: Path) -> Section:
@@ -91,9 +91,9 @@ def _section(scale_dir: Path, folders: Sequence[Path], experiments: Path) -> Sec
         if row not in runs:
             raise UserError(f"{folder.parent}: {table.path} has no row {row!r}; rows: {', '.join(runs)}")
         runs[row].append(_read_run(folder))
-    found = {row: each for row, each in runs.items() if each}
-    refuse_mixtures((str(run.folder), run.result, run.predictions) for each in found.values() for run in each)
-    return Section(table, scale_dir, found, read_throughput(scale_dir))
+    by_row = {row: each for row, each in runs.items() if each}
+    refuse_mixtures((str(run.folder), run.result, run.predictions) for each in by_row.values() for run in each)
+    return Section(table, scale_dir, by_row, read_throughput(scale_dir))
 
 
 def _table(scale_dir: Path, experiments: Path) -> Table:
@@ -107,7 +107,7 @@ def _table(scale_dir: Path, experiments: Path) -> Table:
 def _read_run(folder: Path) -> Run:
     path = folder / "result.json"
     result = read_result(folder)
-    if result is None:  # deleted since it was found
+    if result is None:  # deleted since the folders were listed
         raise UserError(f"{path}: no such file")
     place = folder.parents[2].name, folder.parents[1].name, folder.parent.name, int(folder.name[4:])
     for key, named in zip(("table", "scale", "row", "seed"), place, strict=True):
@@ -122,7 +122,7 @@ def _read_run(folder: Path) -> Run:
 
 
 def _ordered(predictions: Predictions) -> Predictions:
-    """By the videos' numbers, whatever order the processes of a test came back in."""
+    """By the videos' numbers: the processes of a test end in any order."""
     order = np.argsort(predictions.video, kind="stable")
     tasks = {
         name: replace(task, logits=task.logits[order], target=task.target[order])

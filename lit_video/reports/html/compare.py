@@ -1,4 +1,4 @@
-"""What the rows of a table say beside each other: paired differences, and agreement with the paper."""
+"""Comparison of the rows of a table: paired differences, and agreement with the paper."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lit_video.tables.statistics import Agreement, Hits, Interval, Verdict, agre
 
 @dataclass(frozen=True)
 class Pair:
-    """Two rows by name: our difference first - second, the paper's, and what ours says of the paper's order."""
+    """Two rows by name: our difference first - second, the paper's, and our verdict on the paper's order."""
 
     first: str
     second: str
@@ -27,7 +27,7 @@ class Pair:
 class Comparison:
     """All pairs of rows whose predictions were kept; agreement where the paper has two of the rows that were run.
 
-    ``single`` if a row has one seed: the intervals then speak of its trained model, not of its method.
+    ``single`` if a row has one seed: the intervals then cover its trained model, not its method.
     """
 
     pairs: list[Pair]
@@ -50,12 +50,12 @@ def compare(section: Section) -> Comparison:
     key = section.table.metric
     paper = {row.name: row.paper[key] for row in section.table.rows if key in row.paper}
     ours = averages(section)
-    hits = {row: found for row, found in row_hits(section).items() if row in ours}
+    hits = {row: each for row, each in row_hits(section).items() if row in ours}
     agreed = agreement(paper, ours, hits) if len(paper.keys() & ours.keys()) > 1 else None
-    known = {frozenset((o.better, o.worse)): o for o in (agreed.orderings if agreed else ())}
+    orderings = {frozenset((o.better, o.worse)): o for o in (agreed.orderings if agreed else ())}
     pairs = []
     for one, other in combinations(hits, 2):
-        ordering = known.get(frozenset((one, other)))
+        ordering = orderings.get(frozenset((one, other)))
         if ordering and ordering.difference:
             first, second, difference, verdict = ordering.better, ordering.worse, ordering.difference, ordering.verdict
         else:
@@ -69,5 +69,5 @@ def compare(section: Section) -> Comparison:
 def row_hits(section: Section) -> Mapping[str, Hits]:
     """By row and seed, whether each test video was right, of the rows whose every run kept its predictions."""
     kept = {row: [run.predictions for run in runs if run.predictions] for row, runs in section.runs.items()}
-    whole = {row: found for row, found in kept.items() if len(found) == len(section.runs[row])}
-    return comparable(whole, section.table.metric)
+    complete = {row: each for row, each in kept.items() if len(each) == len(section.runs[row])}
+    return comparable(complete, section.table.metric)

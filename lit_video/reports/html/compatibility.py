@@ -1,4 +1,4 @@
-"""Whether the runs of one table may stand beside each other: the same classes, the same test videos."""
+"""Whether the runs of one table can be compared: the same classes, the same test videos."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ def refuse_mixtures(runs: Iterable[tuple[str, Mapping[str, Any], Predictions | N
         UserError: two runs differ in their data, classes or test videos; names both.
     """
     first: dict[str, tuple[str, Any]] = {}
-    tested: tuple[str, Predictions] | None = None
+    reference: tuple[str, Predictions] | None = None
     for folder, result, predictions in runs:
         for key in ("data_digest", "test_videos"):
             value = result.get(key)
             where, expected = first.setdefault(key, (folder, value)) if value is not None else (folder, None)
             if value != expected:
-                told = f"{where} has {key} {expected}, {folder} {value}"
-                raise UserError(f"{told}: measured on other videos; {TOGETHER}")
+                difference = f"{where} has {key} {expected}, {folder} {value}"
+                raise UserError(f"{difference}: measured on other videos; {TOGETHER}")
         if predictions is not None:
-            tested = tested or (folder, predictions)
-            _compare(*tested, folder, predictions)
+            reference = reference or (folder, predictions)
+            _compare(*reference, folder, predictions)
 
 
 def _compare(first: str, one: Predictions, second: str, other: Predictions) -> None:
     if one.tasks.keys() != other.tasks.keys():
-        told = [", ".join(name or "one alone" for name in predictions.tasks) for predictions in (one, other)]
-        raise UserError(f"{first} has tasks ({told[0]}), {second} ({told[1]}): {TOGETHER}")
+        tasks = [", ".join(name or "one alone" for name in predictions.tasks) for predictions in (one, other)]
+        raise UserError(f"{first} has tasks ({tasks[0]}), {second} ({tasks[1]}): {TOGETHER}")
     for name, task in one.tasks.items():
         if task.classes != other.tasks[name].classes:
             differing = _first_difference(task.classes, other.tasks[name].classes)

@@ -20,22 +20,22 @@ class Confusion:
 
     label: str
     task: str
-    drawing: Markup
+    chart: Markup
     worst: list[tuple[str, str, int]]
 
 
 def confusions(section: Section) -> list[Confusion]:
-    """Of every row whose runs kept their predictions."""
-    found = []
+    """A matrix per row and task, of the runs that kept their predictions."""
+    matrices = []
     for row in section.table.rows:
         kept = [run.predictions for run in section.of(row) if run.predictions]
         for task in kept[0].tasks if kept else ():
             each = [predictions.tasks[task] for predictions in kept]
             counts = np.sum([one.confusion for one in each], axis=0)
-            what = f"confusion matrix of {row.label}, {task or section.table.title}"
-            drawing = embedded(confusion_chart(counts, each[0].classes, what), 360)
-            found.append(Confusion(row.label, task, drawing, _worst(counts, each[0])))
-    return found
+            description = f"confusion matrix of {row.label}, {task or section.table.title}"
+            chart = embedded(confusion_chart(counts, each[0].classes, description), 360)
+            matrices.append(Confusion(row.label, task, chart, _worst(counts, each[0])))
+    return matrices
 
 
 def _worst(counts: NDArray[np.int64], task: TaskPredictions, most: int = 3) -> list[tuple[str, str, int]]:

@@ -1,7 +1,7 @@
 """Multiply-adds of every scheme against image side and frames (as TimeSformer, Fig. 3), from a file of counts.
 
 The counts are lit_video's own, at ViT-B/16. Counting takes half a minute and torch, so they are kept in
-``cost_curves.json``; ``python -m lit_video.reports.html.cost_curves`` makes the file again; a test counts some anew.
+``cost_curves.json``; ``python -m lit_video.reports.html.cost_curves`` makes the file again; a test counts some again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A chart's place on the page, which the page's script fills when it comes near the screen."""
+"""A chart's box on the page, in which the page's script draws it when it comes near the screen."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from lit_video.tables.charts.style import Chart, spec
 
 
 def embedded(chart: Chart, height: int) -> Markup:
-    """The chart as JSON, in a box about as high as it will be."""
+    """The chart as JSON, in a box of about its height in pixels."""
     box = '<div class="chart" style="min-height: {}px"><script type="application/json">{}</script></div>'
     return Markup(box).format(height, htmlsafe_json_dumps(spec(chart)))
 
 
 @cache
 def vega() -> Markup:
-    """Vega, Vega-Lite and what embeds them as a script of one file, whose names stay its own."""
+    """Vega, Vega-Lite and Vega-Embed as one script that defines ``vegaEmbed`` only."""
     import vl_convert
 
     return Markup("(() => {{{}}})();").format(Markup(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")))

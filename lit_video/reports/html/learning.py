@@ -12,7 +12,7 @@ from lit_video.reports.html.embedding import embedded
 from lit_video.tables.charts.curves import Line, Panel, curves_chart
 from lit_video.tables.learning_curve import Point
 
-DRAWN = (
+QUANTITIES = (
     ("val/clip_top1", "validation top-1 (%)"),
     ("val/loss", "validation loss"),
     ("train/clip_top1", "training top-1 (%)"),
@@ -21,9 +21,9 @@ DRAWN = (
 
 
 def learning_curves(section: Section) -> Markup:
-    """A panel per quantity that some run kept; empty where no run kept a curve."""
+    """A panel per quantity that a run recorded; empty where no run kept a curve."""
     panels = []
-    for key, label in DRAWN:
+    for key, label in QUANTITIES:
         lines = {
             row.label: Line(average(curves), curves if len(curves) > 1 else ())
             for row in section.table.rows
@@ -34,8 +34,8 @@ def learning_curves(section: Section) -> Markup:
     if not panels:
         return Markup("")
     names = [row.label for row in section.table.rows if section.of(row)]
-    what = f"{', '.join(panel.y for panel in panels)} over epochs, {section.table.title}: {', '.join(names)}"
-    return embedded(curves_chart(panels, names, what), 320 * ((len(panels) + 1) // 2))
+    description = f"{', '.join(panel.y for panel in panels)} over epochs, {section.table.title}: {', '.join(names)}"
+    return embedded(curves_chart(panels, names, description), 320 * ((len(panels) + 1) // 2))
 
 
 def _points(curve: Sequence[Point], key: str) -> list[tuple[float, float]]:

@@ -11,6 +11,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from lit_video.reports.html.calibration import CalibrationView, calibration_views
 from lit_video.reports.html.classes import ClassView, class_views
 from lit_video.reports.html.collect import Section
 from lit_video.reports.html.compare import Comparison, averages, compare
@@ -18,7 +19,6 @@ from lit_video.reports.html.confusions import Confusion, confusions
 from lit_video.reports.html.cost_curves import cost_curves
 from lit_video.reports.html.embedding import embedded, vega
 from lit_video.reports.html.learning import learning_curves
-from lit_video.reports.html.reliability import Reliability, reliability
 from lit_video.reports.html.table_view import View, view
 from lit_video.tables.charts.intervals import STEP, Difference, intervals_chart
 from lit_video.tables.charts.scatter import HEIGHT, Dot, scatter_chart
@@ -37,7 +37,7 @@ class Content:
     labels: Mapping[str, str]
     curves: Markup
     confusions: list[Confusion]
-    reliability: list[Reliability]
+    calibrations: list[CalibrationView]
     classes: list[ClassView]
     without: dict[str, list[str]]
     benchmark: str
@@ -48,7 +48,7 @@ def render_page(sections: Sequence[Section], command: str) -> str:
 
     Args:
         sections: at least one.
-        command: that makes the page, as it is told on it.
+        command: that makes the page, which shows it.
     """
     environment = Environment(
         loader=PackageLoader("lit_video.reports.html"),
@@ -91,7 +91,7 @@ def _content(section: Section) -> Content:
         labels=labels,
         curves=learning_curves(section),
         confusions=confusions(section),
-        reliability=reliability(section),
+        calibrations=calibration_views(section),
         classes=class_views(section),
         without=_without(section),
         benchmark=f"python -m lit_video benchmark table --config {table.path}",
@@ -101,20 +101,20 @@ def _content(section: Section) -> Content:
 def _intervals(comparison: Comparison, labels: Mapping[str, str]) -> Markup:
     """Empty where no two rows kept predictions."""
     pairs = [Difference(labels[p.first], labels[p.second], p.difference, p.paper) for p in comparison.pairs]
-    what = "differences between rows with 95 % intervals, as in the table above"
-    return embedded(intervals_chart(pairs, what), STEP * len(pairs) + 50) if pairs else Markup("")
+    description = "differences between rows with 95 % intervals, as in the table above"
+    return embedded(intervals_chart(pairs, description), STEP * len(pairs) + 50) if pairs else Markup("")
 
 
 def _without(section: Section) -> dict[str, list[str]]:
     """Rows that lack a file in some run, by file."""
-    found: dict[str, list[str]] = {"predictions.npz": [], "curves.csv": []}
+    without: dict[str, list[str]] = {"predictions.npz": [], "curves.csv": []}
     for row in section.table.rows:
         runs = section.of(row)
         if any(run.predictions is None for run in runs):
-            found["predictions.npz"].append(row.label)
+            without["predictions.npz"].append(row.label)
         if any(not run.curve for run in runs):
-            found["curves.csv"].append(row.label)
-    return {file: ["all rows"] if len(rows) == len(section.runs) else rows for file, rows in found.items() if rows}
+            without["curves.csv"].append(row.label)
+    return {file: ["all rows"] if len(rows) == len(section.runs) else rows for file, rows in without.items() if rows}
 
 
 def _by_cost(sections: Sequence[Section]) -> Markup:
@@ -144,9 +144,9 @@ def _by_speed(sections: Sequence[Section]) -> Markup:
 
 
 def _scatter(dots: Mapping[str, Sequence[Dot]], x_title: str) -> Markup:
-    drawn = {name: each for name, each in dots.items() if each}
-    what = f"accuracy against {x_title}: {', '.join(drawn)}"
-    return embedded(scatter_chart(drawn, x_title, what), HEIGHT + 100) if drawn else Markup("")
+    series = {name: each for name, each in dots.items() if each}
+    description = f"accuracy against {x_title}: {', '.join(series)}"
+    return embedded(scatter_chart(series, x_title, description), HEIGHT + 100) if series else Markup("")
 
 
 def _name(section: Section) -> str:

@@ -1,4 +1,4 @@
-"""The main table of a section as cells: what is shown, and what is sorted by."""
+"""The main table of a section as cells: their texts, and the values that sort them."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def view(section: Section) -> View:
     shown = shown_metrics({"metric": section.table.metric, "rows": rows, "reported": reported})
     printed = {key for row in [*section.table.reported, *section.table.rows] for key in row.paper}
     header = ["row", "params", "GMACs × views", *(name for key in shown for name in _names(key, printed)), "seeds"]
-    told = [(row, PAPER_ONLY) for row in reported]
-    told += [(row, "not measured" if row["seeds"] else NOT_RUN) for row in rows]
-    return View(header, [_line(row, missing, shown, printed) for row, missing in told])
+    lines = [(row, PAPER_ONLY) for row in reported]
+    lines += [(row, "not measured" if row["seeds"] else NOT_RUN) for row in rows]
+    return View(header, [_line(row, missing, shown, printed) for row, missing in lines])
 
 
 def _line(row: dict[str, Any], missing: str, shown: list[str], printed: set[str]) -> list[Cell]:

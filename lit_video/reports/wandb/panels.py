@@ -22,12 +22,12 @@ Panel: TypeAlias = (
 COSTS = {"gmacs": "GMACs of a view", "params": "parameters"}
 CURVES = ("train/loss", "val/loss", "train/clip_top1", "val/clip_top1")
 STEP = "trainer/global_step"
-# settings that tables are about, in the order in which a clip meets them; the rows of a table add their own
+# settings that tables vary, in the order in which they act on a clip; the rows of a table add their own
 USUAL = ("scheme", "frames", "views", "window", "ratio", "ta_layers")
 
 
 def varied(tables: Iterable[Table]) -> list[str]:
-    """Flat config keys of the settings that tell the rows of these tables apart, each once, in the tables' order."""
+    """Flat config keys of the settings in which rows of a table differ, each once, in the tables' order."""
     keys: list[str] = []
     for table in tables:
         rows = [flat_row(row.settings) for row in table.rows]
@@ -64,7 +64,7 @@ def bars(metrics: Sequence[str], by: str, title: str) -> wr.BarPlot:
 
 
 def coordinates(keys: Sequence[str], metrics: Sequence[str]) -> wr.ParallelCoordinatesPlot:
-    """A line per run through its settings, its cost and what came of it."""
+    """A line per run through its settings, its cost and its metrics."""
     settings = [wr.ParallelCoordinatesPlotColumn(wr.Config(key)) for key in keys]
     cost = wr.ParallelCoordinatesPlotColumn(wr.Config("gmacs"), display_name="GMACs", log=True)
     results = [wr.ParallelCoordinatesPlotColumn(wr.SummaryMetric(metric)) for metric in metrics]
@@ -114,21 +114,21 @@ def named(panel: Panel) -> list[str]:
     """What a panel looks up in runs: ``config KEY``, ``summary KEY``, ``history KEY``, ``media KEY``, ``table KEY``."""
     match panel:
         case wr.ScatterPlot(x=x, y=y):
-            found = [_told(x), _told(y)]
+            keys = [_key(x), _key(y)]
         case wr.BarPlot(metrics=metrics, groupby=by):
-            found = [*(f"summary {metric.name}" for metric in metrics), _told(by)]
+            keys = [*(f"summary {metric.name}" for metric in metrics), _key(by)]
         case wr.LinePlot(x=x, y=y, groupby=by):
-            found = [*(f"history {metric.name}" for metric in (x, *y)), _told(by)]
+            keys = [*(f"history {metric.name}" for metric in (x, *y)), _key(by)]
         case wr.ParallelCoordinatesPlot(columns=columns):
-            found = [_told(column.metric) for column in columns]
-        case wr.MediaBrowser(media_keys=keys):
-            found = [f"media {key}" for key in keys]
+            keys = [_key(column.metric) for column in columns]
+        case wr.MediaBrowser(media_keys=media):
+            keys = [f"media {key}" for key in media]
         case wr.WeavePanelSummaryTable(table_name=table):
-            found = [f"table {table}"]
+            keys = [f"table {table}"]
         case wr.RunComparer():
-            found = []
-    return found
+            keys = []
+    return keys
 
 
-def _told(metric: wr.Config | wr.SummaryMetric) -> str:
+def _key(metric: wr.Config | wr.SummaryMetric) -> str:
     return f"{'config' if isinstance(metric, wr.Config) else 'summary'} {metric.name}"

@@ -1,4 +1,4 @@
-"""The report: what each table is, how it is run, and its panels over its own runs."""
+"""The report: each table's contents and commands, and its panels over its own runs."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def build_report(tables: Sequence[Table], entity: str, project: str, look_up: bo
 
     Args:
         tables: one section each.
-        entity: who owns the project; empty for a report that is only written down.
+        entity: owner of the project; empty for a report that is only written to a file.
         project: where the runs are.
         look_up: name the project in every set of runs. The library then asks the server for the project's number when
-            it writes the report down; without, a set of runs has no project of its own and nothing is asked.
+            it writes the report; without, a set of runs has no project of its own and nothing is asked.
     """
     owner = {"entity": entity, "project": project} if look_up else {}
     blocks = [wr.P(INTRODUCTION), wr.TableOfContents()]
@@ -60,8 +60,8 @@ def table_panels(table: Table) -> list[Panel]:
 def commands(table: Table) -> list[str]:
     """The commands that run a table: those that its file begins with, else the plain one."""
     head = table.path.read_text(encoding="utf-8").split("\n\n")[0]
-    found = re.findall(r"^#\s+(python -m lit_video fit .*)$", head, flags=re.MULTILINE)
-    return found or [f"python -m lit_video fit --config {table.path}"]
+    lines = re.findall(r"^#\s+(python -m lit_video fit .*)$", head, flags=re.MULTILINE)
+    return lines or [f"python -m lit_video fit --config {table.path}"]
 
 
 def _text(table: Table) -> list[wr.H2 | wr.P | wr.CodeBlock | wr.MarkdownBlock]:
@@ -72,7 +72,7 @@ def _text(table: Table) -> list[wr.H2 | wr.P | wr.CodeBlock | wr.MarkdownBlock]:
     return [
         wr.H2(f"{table.title} ({table.name})"),
         wr.P(f"Source: {table.source or 'none'}. Scale: {table.scale}."),
-        wr.CodeBlock("\n".join(commands(table)), language="markdown"),  # it knows no shell
+        wr.CodeBlock("\n".join(commands(table)), language="markdown"),  # W&B has no language for a shell
         wr.MarkdownBlock("\n".join(lines)),
     ]
 

@@ -14,7 +14,7 @@ from lit_video.tables.table import Table
 
 
 def save(tables: Sequence[Table], entity: str | None, project: str) -> None:
-    """Save both anew, beside earlier ones, and print where they are.
+    """Save both as new ones, beside earlier ones, and print their addresses.
 
     Raises:
         UserError: W&B cannot be reached, refuses, or has no such project.
@@ -32,7 +32,7 @@ def save(tables: Sequence[Table], entity: str | None, project: str) -> None:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Tell in one line what W&B's client reports."""
+    """Report an error of W&B's client in one line."""
     try:
         yield
     except Exception as error:  # its errors have no class in common

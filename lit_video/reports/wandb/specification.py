@@ -1,6 +1,6 @@
 """A workspace and a report as JSON, without a server.
 
-The library offers no public way to write them down: ``save`` does it on its way to the server. So this file, and only
+The library has no public way to write them to a file: ``save`` does it on its way to the server. So this file, and only
 this, calls its ``_to_model`` and ``_from_model``, the two halves of ``save`` and ``from_url`` that need no network.
 What is written is the library's whole message to the server; the part called ``spec`` is what the server stores.
 """
@@ -16,7 +16,7 @@ from lit_video.errors import UserError
 
 
 def written_workspace(workspace: ws.Workspace) -> str:
-    """JSON of a workspace; the ids of its panels are drawn anew for every workspace that is built."""
+    """JSON of a workspace; the ids of its panels are new and random for every workspace that is built."""
     return _json(workspace._to_model())
 
 
@@ -34,7 +34,7 @@ def read_report(text: str) -> wr.Report:
     """The report that a JSON text describes."""
     model = report_models.ReportViewspec.model_validate_json(text)
     report = wr.Report._from_model(model)
-    report.width = model.spec.width  # which the library's own reader forgets
+    report.width = model.spec.width  # which the library's own reader leaves out
     return report
 
 

@@ -49,7 +49,7 @@ def build_workspace(tables: Sequence[Table], entity: str, project: str) -> ws.Wo
 
 
 def runs_of(tables: Sequence[Table]) -> we.And:
-    """A filter that leaves the runs of these tables, at their scales."""
+    """A filter for the runs of these tables, at their scales."""
     names, scales = sorted({table.name for table in tables}), sorted({table.scale for table in tables})
     return we.And(we.Config("table").isin(names), we.Config("scale").isin(scales))
 

@@ -115,12 +115,12 @@ function drawWhenNear() {
   }
 }
 
-let width = innerWidth, soon;
+let width = innerWidth, timer;
 drawWhenNear();
 addEventListener("resize", () => {
   if (innerWidth === width) return;
   width = innerWidth;
-  clearTimeout(soon);
-  soon = setTimeout(drawWhenNear, 200);
+  clearTimeout(timer);
+  timer = setTimeout(drawWhenNear, 200);
 });
 addEventListener("beforeprint", () => waiting.forEach(draw));
