@@ -1,10 +1,10 @@
-"""How near two computations in float32 must be on any machine; that they are equal is shown in float64."""
+"""How near two computations in float32 must be on any machine; tests in float64 show that they are equal."""
 
 import torch
 
 
-def assert_close_in_float32(found, expected, network):
-    """Check that values differ by no more than rounding, whatever the order in which a machine adds.
+def assert_close_in_float32(actual, expected, network):
+    """Check that values differ by no more than rounding, in any order in which a machine adds.
 
     Instruction sets and numbers of threads add in different orders. Rounding errors of a sum of ``n`` products have
     either sign, so they grow as the root of ``n``: a layer adds about ``eps * sqrt(n)`` of the size of its values, and
@@ -12,4 +12,4 @@ def assert_close_in_float32(found, expected, network):
     """
     sums = [parameter[0].numel() for parameter in network.parameters() if parameter.ndim > 1]
     share = torch.finfo(torch.float32).eps * max(sums) ** 0.5 * len(sums)
-    torch.testing.assert_close(found, expected, atol=share * expected.abs().max().item(), rtol=0)
+    torch.testing.assert_close(actual, expected, atol=share * expected.abs().max().item(), rtol=0)

@@ -43,9 +43,9 @@ def test_every_name_is_there_and_typed_as_it_is_loaded():
     assert {name.asname for one in typed.body for name in one.names} == {*lit_video.__all__}
     for one in typed.body:
         for name in one.names:
-            found = getattr(lit_video, name.name)
-            assert found is getattr(import_module(one.module), name.name)
-            assert found.__name__.removeprefix("lit_video.") == name.name
+            value = getattr(lit_video, name.name)
+            assert value is getattr(import_module(one.module), name.name)
+            assert value.__name__.removeprefix("lit_video.") == name.name
     assert {*lit_video.__all__, "__version__"} <= {*dir(lit_video)}
     with pytest.raises(AttributeError, match="no attribute 'predictions'"):
         lit_video.predictions  # noqa: B018
@@ -59,26 +59,26 @@ def test_a_runs_configuration_names_classes_as_before():
 def test_predict_gives_what_the_command_writes(ckpt, videos, tmp_path, capsys):
     text = tmp_path / "text.mp4"
     text.write_text("no video")
-    found = lit_video.predict(str(ckpt), [*videos, text], top=2, evaluation=HERE)
+    result = lit_video.predict(str(ckpt), [*videos, text], top=2, evaluation=HERE)
     assert capsys.readouterr() == ("", "")
     files = ["-o", tmp_path / "p.json", "--features", tmp_path / "f.npz", "--workers", 0, "--device", "cpu"]
     assert main(["predict", "--top", "2", *map(str, ["--ckpt", ckpt, *videos, text, *files])]) == 1
     written, arrays = json.loads((tmp_path / "p.json").read_text()), np.load(tmp_path / "f.npz")
-    assert found.paths == videos
-    assert [[vars(r) for r in one.ranked["class"]] for one in found.ranked] == [v["class"] for v in written["videos"]]
-    assert np.array_equal(found.logits, arrays["logits"]) and np.array_equal(found.features, arrays["features"])
-    assert found.logits.shape == (6, 8) and found.features.shape == (6, 16)
-    assert len(found.class_names) == 8
-    assert found.broken.keys() == {text}
+    assert result.paths == videos
+    assert [[vars(r) for r in one.ranked["class"]] for one in result.ranked] == [v["class"] for v in written["videos"]]
+    assert np.array_equal(result.logits, arrays["logits"]) and np.array_equal(result.features, arrays["features"])
+    assert result.logits.shape == (6, 8) and result.features.shape == (6, 16)
+    assert len(result.class_names) == 8
+    assert result.broken.keys() == {text}
 
 
 def test_embed_gives_what_the_command_writes(ckpt, videos, tmp_path):
-    found = lit_video.embed(ckpt, videos[0].parents[1], seed=3, evaluation=HERE)
+    result = lit_video.embed(ckpt, videos[0].parents[1], seed=3, evaluation=HERE)
     args = [videos[0].parents[1], "--ckpt", ckpt, "-o", tmp_path / "e.png", "--csv", tmp_path / "e.csv", "--seed", 3]
     assert main(["embed", "--workers", "0", "--device", "cpu", *map(str, args)]) == 0
     rows = list(csv.DictReader((tmp_path / "e.csv").open()))
-    assert [row["path"] for row in rows] == [str(path) for path in found.paths]
-    assert [(row["x"], row["y"]) for row in rows] == [(f"{x:.6g}", f"{y:.6g}") for x, y in found.places]
+    assert [row["path"] for row in rows] == [str(path) for path in result.paths]
+    assert [(row["x"], row["y"]) for row in rows] == [(f"{x:.6g}", f"{y:.6g}") for x, y in result.places]
 
 
 def test_attention_maps_are_plain_arrays(ckpt, videos):

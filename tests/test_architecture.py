@@ -1,4 +1,4 @@
-"""docs/architecture.md tells the truth: its picture is the contract's, its walks name files and definitions."""
+"""docs/architecture.md is right: its picture is the contract's, its walks name files and definitions that exist."""
 
 import ast
 import re
@@ -20,7 +20,7 @@ def test_the_picture_is_that_of_the_contract():
     assert f"```\n{drawn}```" in PAGE
 
 
-def test_the_walks_were_found():
+def test_the_page_has_walks():
     assert len(STEPS) >= 30
 
 

@@ -44,7 +44,7 @@ for line in sys.argv[1].splitlines():
 
 
 def test_light_commands_load_nothing_heavy(fake_runs, tiny, tmp_path):
-    """Every module of commands, tables and reports, and what answers without a model, in one process."""
+    """Every module of commands, tables and reports, and commands without a model, in one process."""
     lines = f"""\
 0 --help
 0 --version
@@ -61,8 +61,8 @@ def test_light_commands_load_nothing_heavy(fake_runs, tiny, tmp_path):
     command = [sys.executable, "-c", HEAVY + IMPORTS + COMMANDS, lines]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    for said in ("--ckpt", "--top", "--decode", "--short-side", "t_w = 1", "workspace.json"):
-        assert said in done.stdout
+    for text in ("--ckpt", "--top", "--decode", "--short-side", "t_w = 1", "workspace.json"):
+        assert text in done.stdout
 
 
 def test_the_root_holds_three_modules():

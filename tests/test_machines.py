@@ -20,13 +20,13 @@ def test_files_are_utf8_and_a_terminal_without_a_character_shows_a_question_mark
     assert "| ?2 " in done.stdout
 
 
-def test_figures_say_nothing_of_a_home_that_cannot_be_written():
+def test_figures_print_nothing_about_a_home_that_cannot_be_written():
     code = "from lit_video.utils.log_filters import quiet; quiet(); import lit_video.utils.figures"
     done = python("-c", code, HOME="/dev/null/home", XDG_CACHE_HOME="", XDG_CONFIG_HOME="", MPLCONFIGDIR="")
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_run_says_nothing_of_a_home_that_cannot_be_written(table, tiny, tmp_path):
+def test_a_run_prints_nothing_about_a_home_that_cannot_be_written(table, tiny, tmp_path):
     args = ["fit", "--config", table[0], "--row=first", "--runs", tmp_path / "runs", *tiny, "--trainer.max_epochs=1"]
     done = python("-m", "lit_video", *args, HOME="/dev/null/home", XDG_CACHE_HOME="")
     assert (done.returncode, done.stderr) == (0, "")

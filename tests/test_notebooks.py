@@ -23,7 +23,7 @@ strip = runpy.run_path(str(ROOT / "notebooks" / "strip_outputs.py"))["main"]
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
-def test_all_notebooks_are_known():
+def test_all_notebooks_are_tested():
     assert [path.stem for path in NOTEBOOKS] == sorted(PICTURES)
 
 
@@ -44,8 +44,8 @@ def test_it_runs_from_top_to_bottom(path, data_root, tmp_path, monkeypatch):
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     shown = [kind for output in outputs for kind in output.get("data", {}) if kind.startswith("image/")]
     assert len(shown) >= PICTURES[path.stem]
-    said = "".join(output.text for output in outputs if output.output_type == "stream" and output.name == "stderr")
-    assert "Warning" not in said
+    errors = "".join(output.text for output in outputs if output.output_type == "stream" and output.name == "stderr")
+    assert "Warning" not in errors
 
 
 @every_notebook

@@ -1,4 +1,4 @@
-"""What the README tells people to type exists."""
+"""The commands of the README exist and work."""
 
 import os
 import re
@@ -26,7 +26,7 @@ def test_fit_commands_build_every_row(command, tiny, letters):
         assert CheckCLI(request.row_args(row, 0)).model is not None
 
 
-def test_commands_were_found():
+def test_the_readme_has_commands():
     assert len(COMMANDS) >= 2
 
 
@@ -78,5 +78,5 @@ def test_the_table_is_what_the_command_prints(tiny, capsys):
 
 
 @pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^):]+)\)", README))))
-def test_links_lead_somewhere(link):
+def test_links_exist(link):
     assert (ROOT / link).exists()
