@@ -8,7 +8,6 @@ import torch
 from lit_video.modules import Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
 from lit_video.visual.receptive_field import layers_needed, steps_read
-from lit_video.visual.receptive_field_picture import draw_layers, draw_steps
 
 T, H, W = 6, 4, 4
 QUERY = (2, 1, 2)
@@ -109,18 +108,3 @@ def test_latents_have_no_patches():
         steps_read(model, CLIP, QUERY)
     with pytest.raises(ValueError, match="tokens"):
         layers_needed(model, CLIP, QUERY)
-
-
-def test_pictures_show_every_scheme_and_what_occurs(tmp_path):
-    chosen = ("divided", "t_w = 1")
-    steps = draw_steps({name: steps_read(network(name), CLIP, QUERY) for name in chosen}, QUERY)
-    layers = draw_layers({name: layers_needed(network(name), CLIP, QUERY) for name in chosen}, QUERY)
-    labels = [[text.get_text() for text in figure.legends[0].get_texts()] for figure in (steps, layers)]
-    assert labels[0] == ["the token", "not read", "1st step", "2nd step", "in several steps"]
-    assert labels[1] == ["the token", "in layer 1", "through layer 2", "through layer 3"]
-    assert len(steps.axes) == len(layers.axes) == 2 * T
-    assert steps.axes[0].get_ylabel() == f"divided\n{T} + {H * W}"
-    with pytest.raises(ValueError, match="4 layers"):
-        draw_layers({"deep": torch.full((T, H, W), 5)}, QUERY)
-    with pytest.raises(ValueError, match="3 attention steps"):
-        draw_steps({"many": {str(i): OWN for i in range(4)}}, QUERY)
