@@ -29,18 +29,16 @@ class ConvNet(VideoClassifier):
         num_classes: classes of the data set; the command line takes it from there.
         frames: frames of a clip, likewise; of SlowFast's fast pathway.
         image_size: side of a clip in pixels, likewise.
-        architecture: ``c2d``, ``i3d``, ``slow``, ``slowfast``, ``slowfast_50_50``, ``r2plus1d``, ``csn`` or ``x3d``.
-        depth: 50, 101 or 152 layers, of the ResNets.
-        width: channels of the stem; ``None`` for the papers'.
+        architecture: ``c2d``, ``i3d``, ``slow`` (ResNets), ``slowfast``, ``slowfast_50_50`` (depth 101; fewer kernels
+            over time), ``r2plus1d``, ``csn`` (depthwise, interaction-reduced) or ``x3d``.
+        depth: 50, 101 or 152 layers, of the ResNets; X3D has its own.
+        width: channels of the stem; ``None`` for the papers' 64 (X3D: 12, times ``x3d_width``).
         alpha: frames of SlowFast's fast pathway per frame of the slow one.
         beta_inv: channels of SlowFast's slow pathway per channel of the fast one.
         x3d_width: X3D's width factor: 2.0 for S, M and L, 2.9 for XL.
         x3d_depth: X3D's depth factor: 2.2 for S and M, 5.0 for L and XL.
         dropout: before the classifier.
         **kwargs: see :class:`VideoClassifier`.
-
-    Raises:
-        ValueError: values that do not fit together; the message names them.
     """
 
     def __init__(

@@ -27,9 +27,6 @@ class Perceiver(VideoClassifier):
         dropout: before the classifier.
         drop_path: stochastic depth of the last layer.
         **kwargs: see :class:`VideoClassifier`.
-
-    Raises:
-        ValueError: values that do not fit together; the message names them.
     """
 
     network: VideoTransformer

@@ -32,9 +32,6 @@ class TimeSformer(VideoClassifier):
         image_weights: file with a timm ViT's weights (.pth, .safetensors) to start from; attention over time starts
             from the image's, and adds nothing at first.
         **kwargs: see :class:`VideoClassifier`.
-
-    Raises:
-        ValueError: values that do not fit together; the message names them.
     """
 
     network: VideoTransformer

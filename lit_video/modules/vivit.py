@@ -36,9 +36,6 @@ class ViViT(VideoClassifier):
         image_weights: file with a timm ViT's weights (.pth, .safetensors) to start from.
         tubelet_init: how tubelets start from an image's patches: ``central`` frame, or ``average`` (Table 1).
         **kwargs: see :class:`VideoClassifier`.
-
-    Raises:
-        ValueError: values that do not fit together; the message names them.
     """
 
     network: VideoTransformer

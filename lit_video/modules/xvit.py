@@ -44,9 +44,6 @@ class XViT(VideoClassifier):
         image_weights: file with a timm ViT's weights (.pth, .safetensors) to start from; temporal positions start at
             zero.
         **kwargs: see :class:`VideoClassifier`.
-
-    Raises:
-        ValueError: values that do not fit together; the message names them.
     """
 
     network: VideoTransformer

@@ -113,13 +113,7 @@ class TemporalEncoder(nn.Module):
     """
 
     def __init__(
-        self,
-        size: ViTSize,
-        classes: int,
-        frames: int,
-        cls: bool = True,
-        dropout: float = 0.0,
-        drop_path: float = 0.0,
+        self, size: ViTSize, classes: int, frames: int, cls: bool = True, dropout: float = 0.0, drop_path: float = 0.0
     ) -> None:
         super().__init__()
         self.cls_token = nn.Parameter(torch.zeros(1, 1, size.width)) if cls else None

@@ -68,19 +68,8 @@ def convnet(
     """Build a CNN; it pools over all that is left of time and space, so that it takes any clip, and gives logits.
 
     PyTorchVideo pools over a fixed window, which is the same for a model's own clip, and averages the windows of a
-    larger one; it puts a softmax after R(2+1)D and X3D, but cross entropy wants logits.
-
-    Args:
-        architecture: ``c2d``, ``i3d``, ``slow`` (ResNets), ``slowfast``, ``slowfast_50_50`` (depth 101; fewer kernels
-            over time), ``r2plus1d``, ``csn`` (depthwise, interaction-reduced) or ``x3d``.
-        classes: number of classes.
-        depth: 50, 101 or 152 layers, of the ResNets; X3D has its own.
-        width: channels of the stem; ``None`` for the papers' 64 (X3D: 12, times ``x3d_width``).
-        alpha: frames of SlowFast's fast pathway per frame of the slow one.
-        beta_inv: channels of SlowFast's slow pathway per channel of the fast one.
-        x3d_width: X3D's width factor: 2.0 for S, M and L, 2.9 for XL.
-        x3d_depth: X3D's depth factor: 2.2 for S and M, 5.0 for L and XL.
-        dropout: before the classifier.
+    larger one; it puts a softmax after R(2+1)D and X3D, but cross entropy wants logits. The arguments are those of
+    :class:`lit_video.modules.ConvNet`.
 
     Raises:
         ValueError: an unknown architecture or depth, or a width that the architecture cannot have.

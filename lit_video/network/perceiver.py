@@ -58,17 +58,7 @@ def perceiver(
     dropout: float = 0.0,
     drop_path: float = 0.0,
 ) -> VideoTransformer:
-    """Build a video transformer with a Perceiver bottleneck.
-
-    Args:
-        size: width, depth (layers among the latents) and heads.
-        classes: number of classes.
-        clip: what the network is laid out for.
-        latents: number of latents.
-        reads: how often the latents read the tokens.
-        dropout: before the classifier.
-        drop_path: stochastic depth of the last layer.
-    """
+    """Build a video transformer with a Perceiver bottleneck, as in :class:`lit_video.modules.Perceiver`."""
     embed = JointEmbedding(clip.patches(size.width), clip.frames, clip.image_size, cls=False)
     blocks = [Latents(size, latents, reads, drop_path)]
     return VideoTransformer(embed, blocks, mean_token, LinearHead(size.width, classes, dropout))

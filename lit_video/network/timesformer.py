@@ -32,18 +32,10 @@ def timesformer(
     dropout: float = 0.0,
     drop_path: float = 0.0,
 ) -> VideoTransformer:
-    """Build a TimeSformer (arXiv:2102.05095).
+    """Build a TimeSformer (arXiv:2102.05095) for these clips, as :class:`lit_video.modules.TimeSformer` has it.
 
-    Args:
-        size: width, depth and heads.
-        classes: number of classes.
-        clip: what the network is laid out for.
-        attention: ``space`` (S), ``joint`` (ST), ``divided`` (T+S), ``local_global`` (L+G) or ``axial`` (T+W+H).
-            ``space`` has no temporal positions, and averages the frames' class tokens before the final norm, as in the
-            released code.
-        positions: which (Table 4); ``None`` for the defaults.
-        dropout: before the classifier.
-        drop_path: stochastic depth of the last layer.
+    ``space`` has no temporal positions, and averages the frames' class tokens before the final norm, as in the released
+    code.
 
     Raises:
         ValueError: an unknown attention, or one that cannot serve this grid.

@@ -22,13 +22,7 @@ class VideoTransformer(nn.Module):
         aggregate: features to logits.
     """
 
-    def __init__(
-        self,
-        embed: Embedding,
-        blocks: Iterable[nn.Module],
-        readout: Readout,
-        aggregate: nn.Module,
-    ) -> None:
+    def __init__(self, embed: Embedding, blocks: Iterable[nn.Module], readout: Readout, aggregate: nn.Module) -> None:
         super().__init__()
         self.embed = embed
         self.blocks = nn.ModuleList(blocks)

@@ -35,20 +35,9 @@ def vivit(
     dropout: float = 0.0,
     drop_path: float = 0.0,
 ) -> VideoTransformer:
-    """Build a ViViT (arXiv:2103.15691), GELU and norms as in the released code.
+    """Build a ViViT (arXiv:2103.15691), GELU and norms as in the released code, for these clips and tubelets.
 
-    Args:
-        size: width, depth and heads.
-        classes: number of classes.
-        clip: what the network is laid out for, and its tubelets.
-        variant: 1 joint, 2 factorised encoder, 3 factorised self-attention, 4 factorised dot-product attention.
-        pool: ``token`` reads a class token, ``mean`` averages tokens; ``None`` for ``token`` in models 1 and 2, and
-            ``mean`` in 3 and 4, which have no class token.
-        order: which comes first in model 3.
-        temporal: in model 2, a temporal ``encoder``, or the ``mean`` over frames (the spatial-only baseline).
-        temporal_depth: layers of model 2's temporal encoder, L_t.
-        dropout: before the classifier.
-        drop_path: stochastic depth of the last layer.
+    The other arguments are those of :class:`lit_video.modules.ViViT`.
 
     Raises:
         ValueError: values that do not fit together.

@@ -52,18 +52,10 @@ def xvit(
     positions: Positions | None = None,
     drop_path: float = 0.0,
 ) -> VideoTransformer:
-    """Build an X-ViT.
+    """Build an X-ViT (arXiv:2106.05968) with ``layers`` and ``exact`` as :class:`lit_video.modules.XViT` has them.
 
-    Args:
-        size: width, depth and heads.
-        classes: number of classes.
-        clip: what the network is laid out for; its frames are the length of the temporal positions.
-        plan: what moves between frames; ``None`` for the paper's best setting.
-        layers: the layers that mix; the others are spatial-only.
-        exact: attend the window exactly (Eq. 7) instead of mixing; only the plan's ``window`` counts then.
-        aggregate: maps frame tokens ``(b, t, d)`` to logits; ``None`` for one layer of temporal attention.
-        positions: which; ``None`` for the defaults.
-        drop_path: stochastic depth of the last layer, rising linearly from 0 in the first.
+    The frames of ``clip`` are the length of the temporal positions; of the plan ``exact`` takes the window only;
+    ``aggregate`` maps frame tokens ``(b, t, d)`` to logits. ``None`` is the paper's best setting.
     """
     plan = plan or MixingPlan()
     mixing = chosen_layers(layers, size.depth)

@@ -73,21 +73,13 @@ _OLDER = {
 
 
 def load_hf_timesformer(
-    state_dict: Mapping[str, Tensor],
-    *,
-    heads: int,
-    image_size: tuple[int, int],
-    attention: str | None = None,
+    state_dict: Mapping[str, Tensor], *, heads: int, image_size: tuple[int, int], attention: str | None = None
 ) -> VideoTransformer:
     """``TimesformerForVideoClassification``; resizing and the ``space`` model's averaging are the authors'.
 
     Unlike transformers: ``space`` gives one row per clip (there: one per frame), and any number of frames is right.
 
-    Args:
-        state_dict: the weights.
-        heads: number of heads.
-        image_size: (height, width) in pixels.
-        attention: ``divided``, ``joint`` or ``space``; ``None`` for what the names show.
+    ``attention`` is ``divided``, ``joint`` or ``space``; ``None`` for what the names show.
     """
     return build(_with_bias(rename(state_dict, HF_TIMESFORMER)), heads, image_size, attention)
 
@@ -97,14 +89,8 @@ def load_hf_vivit(
 ) -> VideoTransformer:
     """``VivitForVideoClassification`` (model 1 with a class token); names of transformers 5, or of older files.
 
-    transformers refuses clips of another size or length: they get our rule, bicubic in space and linear in time.
-
-    Args:
-        state_dict: the weights.
-        heads: number of heads.
-        image_size: (height, width) in pixels.
-        frames: frames that the positions are laid out for; ``None`` to compute them from the number of positions
-            and ``image_size``.
+    transformers refuses clips of another size or length: they get our rule, bicubic in space and linear in time. The
+    positions are laid out for ``frames``; ``None`` computes these from the number of positions and ``image_size``.
     """
     renamed = rename({_current(key): value for key, value in state_dict.items()}, HF_VIVIT)
     fuse(renamed, ("q", "k", "v"))

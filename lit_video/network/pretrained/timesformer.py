@@ -30,19 +30,12 @@ TIMESFORMER = TIMM | {
 
 
 def load_timesformer(
-    state_dict: Mapping[str, Tensor],
-    *,
-    heads: int,
-    image_size: tuple[int, int],
-    attention: str | None = None,
+    state_dict: Mapping[str, Tensor], *, heads: int, image_size: tuple[int, int], attention: str | None = None
 ) -> VideoTransformer:
     """TimeSformer, released ``.pyth`` names; a clip of another size or length gets the nearest positions, as there.
 
-    Args:
-        state_dict: the ``model_state`` of a checkpoint, with or without the prefix ``model.``.
-        heads: number of heads.
-        image_size: (height, width) in pixels.
-        attention: ``divided``, ``joint`` or ``space``; ``None`` for what the names show.
+    ``state_dict`` is the ``model_state`` of a checkpoint, with or without the prefix ``model.``; ``attention`` is
+    ``divided``, ``joint`` or ``space``, ``None`` for what the names show.
     """
     return build(rename(without_prefix(state_dict, "module.", "model."), TIMESFORMER), heads, image_size, attention)
 
