@@ -15,13 +15,12 @@ from lit_video.datamodules.broken import BrokenVideos, OnBroken
 from lit_video.errors import UserError
 from lit_video.video.augmentation import Augmentation, EvaluationViews, ReleasedViews, TrainingView
 from lit_video.video.batch import Batch, Classes, RawBatch, evaluation_batch, training_batch
-from lit_video.video.clips import ClipDataset, EpochSampler, Order, Sample, VideoRecord
+from lit_video.video.clips import ClipDataset, EpochSampler, Order, Sample, VideoRecord, share_of
 from lit_video.video.decoding import DecoderName
 from lit_video.video.decoding import decoder as decoder_of
 from lit_video.video.manifest import load_tables
 from lit_video.video.recipes import Recipe, recipe
 from lit_video.video.sampling import Dense, Sampling
-from lit_video.video.subset import share_of
 
 Split = Literal["train", "val", "test"]
 SPLITS: tuple[Split, ...] = ("train", "val", "test")
@@ -145,7 +144,7 @@ class VideoDataModule(LightningDataModule):
     def train_dataloader(self) -> DataLoader[Sample]:
         """One random clip of every video, shuffled; without a last incomplete batch."""
         view = TrainingView(self.augmentation, self.image_size)
-        dataset = self._clips("train", view)
+        dataset = self._dataset(self._expected("train"), view)
         if len(dataset) < self.batch_size * self._ranks()[0]:
             raise UserError(f"data.batch_size: {self.batch_size} per process is more than {len(dataset)} videos fill")
         epoch, batches = self._resume
@@ -195,15 +194,10 @@ class VideoDataModule(LightningDataModule):
 
     def _views(self, split: Split, clips: int, crops: int) -> DataLoader[Sample]:
         view = self.view_type(crops, self.image_size)
-        dataset = self._clips(split, view, clips, self.order)
+        dataset = self._dataset(self._expected(split), view, clips, self.order)
         # ranks get equal numbers of items, the last ones twice: metrics count by video and view, so once
         sampler = EpochSampler(len(dataset), self.seed, shuffle=False, ranks=self._ranks(), drop_last=False)
         return self._loader(dataset, sampler, drop_last=False)
-
-    def _clips(
-        self, split: Split, view: TrainingView | EvaluationViews, clips: int | None = None, order: Order = "forward"
-    ) -> ClipDataset:
-        return self._dataset(self._expected(split), view, clips, order)
 
     def _dataset(
         self,

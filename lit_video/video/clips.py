@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +17,7 @@ from torch.utils.data import Dataset, DistributedSampler
 from lit_video.video.augmentation import EvaluationViews, TrainingView
 from lit_video.video.decoding import Decode, DecodeError, decode, decode_images, segment
 from lit_video.video.sampling import Sampling
-from lit_video.video.seeding import seeded
+from lit_video.video.seeding import digest, seeded
 
 Key = tuple[int, int]  # (epoch, index): the epoch travels with the index, so persistent workers cannot go stale
 Order = Literal["forward", "reversed", "shuffled", "static"]
@@ -38,6 +40,22 @@ class VideoRecord:
     start: float | None = None
     end: float | None = None
     fps: float | None = None
+
+
+def share_of(records: Sequence[VideoRecord], share: float) -> list[VideoRecord]:
+    """A share of every class's videos (TimeSformer, Fig. 4), rounded up, in the order of the records.
+
+    A larger share holds a smaller one. Which videos are kept depends on their place among their class's alone, so that
+    classes listed in pairs keep pairs. The share is above 0 and at most 1.
+    """
+    places: dict[object, list[int]] = defaultdict(list)
+    for index, record in enumerate(records):
+        places[record.label].append(index)
+    kept = []
+    for indices in places.values():
+        order = sorted(range(len(indices)), key=lambda place: digest("share", place))
+        kept += [indices[place] for place in order[: math.ceil(share * len(indices))]]
+    return [records[index] for index in sorted(kept)]
 
 
 class Sample(TypedDict):

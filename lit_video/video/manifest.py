@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
@@ -31,15 +30,11 @@ class Job(TypedDict):
 
 
 def scan(videos: dict[str, Video], file: Path, every_frame: bool = False) -> dict[str, VideoInfo]:
-    """Probe the videos that an earlier manifest does not have as they are now, and write the manifest.
+    """Probe videos, given by name, that an earlier manifest ``file`` does not have as they are now, and write it.
 
     Rows go to a part file beside it at once, so that a killed scan goes on where it was. A video that was intact is not
-    read again while its size and time of change are the same; a broken one is: its disk may work again.
-
-    Args:
-        videos: by name; path, and of a folder of images its rate.
-        file: the manifest.
-        every_frame: decode every frame, not only the first.
+    read again while its size and time of change are the same; a broken one is: its disk may work again. Only the first
+    frame is decoded, or ``every_frame``.
 
     Raises:
         UserError: the manifest cannot be written, or is being written by another process.
@@ -83,7 +78,8 @@ def _row(every_frame: bool, job: Job) -> tuple[VideoInfo, bool]:
 def read_rows(file: Path) -> dict[str, dict[str, Any]]:
     """Rows by the video's name, later ones first; a line that is not whole, or from another version, is left out."""
     rows: dict[str, dict[str, Any]] = {}
-    for line in _lines(file):
+    text = file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
+    for line in text.splitlines():
         try:
             row = json.loads(line)
         except json.JSONDecodeError:
@@ -93,20 +89,10 @@ def read_rows(file: Path) -> dict[str, dict[str, Any]]:
     return rows
 
 
-def _lines(file: Path) -> Iterable[str]:
-    try:
-        return file.read_text(encoding="utf-8", errors="replace").splitlines()
-    except FileNotFoundError:
-        return []
-
-
 def load_tables(file: Path, root: Path, worker: int = 0) -> None:
-    """Take frame tables from a manifest in this process, so that no video that it lists is scanned.
+    """Take frame tables from a manifest of the videos under ``root``, so that this process scans none that it lists.
 
-    Args:
-        file: the manifest.
-        root: the data set's.
-        worker: number of the loader's worker that calls this; it makes no difference.
+    Any ``worker`` of a loader may call this.
 
     Raises:
         UserError: there is no such file.
@@ -114,12 +100,6 @@ def load_tables(file: Path, root: Path, worker: int = 0) -> None:
     if not file.is_file():
         raise UserError(f"data.manifest: {file} does not exist; data check writes it")
     add_source(tables(file, root))
-
-
-@cache  # a forked worker has its parent's
-def tables(file: Path, root: Path) -> Tables:
-    """The tables of a manifest, read once."""
-    return Tables(file, root)
 
 
 class Tables:
@@ -131,13 +111,12 @@ class Tables:
     def __init__(self, file: Path, root: Path) -> None:
         self._rows = {root / name: json.dumps(row) for name, row in read_rows(file).items() if row["table"]}
 
-    def __len__(self) -> int:
-        """Number of tables."""
-        return len(self._rows)
-
     def __call__(self, path: Path) -> FrameTable | None:
         """The table of a video, if its file has not changed."""
         if path not in self._rows:
             return None
         row = json.loads(self._rows[path])
         return unpack(row["table"]) if VideoInfo(**row).same_file(stamp(path, row["path"])) else None
+
+
+tables = cache(Tables)  # read once; a forked worker has its parent's

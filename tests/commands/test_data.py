@@ -190,7 +190,7 @@ def test_a_manifest_gives_the_same_clips_without_a_scan_as_long_as_the_file_is_t
     for one, other in zip(plain.val_dataloader(), listed.val_dataloader(), strict=True):
         assert (one["clip"] == other["clip"]).all()
     stored = tables(root / "manifest.jsonl", root)
-    assert len(stored) == 12
+    assert len(stored._rows) == 12
     monkeypatch.setattr(
         import_module("lit_video.video.decoding.frame_table"), "_scan", lambda path: pytest.fail(f"{path} is scanned")
     )

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from lit_video.datamodules import MovingShapes
-from lit_video.video.clips import VideoRecord
-from lit_video.video.subset import share_of
+from lit_video.video.clips import VideoRecord, share_of
 
 
 def records(*counts):

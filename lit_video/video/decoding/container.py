@@ -1,4 +1,7 @@
-"""Opening a video once for its table and its pixels: opening costs as much as decoding several frames."""
+"""Opening a video once for its table and its pixels: opening costs as much as decoding several frames.
+
+FFmpeg also opens what is no intact video: lists of other files, texts, files that are cut short.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,9 @@ from av.container import InputContainer
 from av.stream import Disposition
 from av.video.stream import VideoStream
 
+# formats that play other files, or draw their text: text.txt is a video of its letters
+_NO_VIDEOS = dict.fromkeys(("concat", "hls", "dash"), "a list of files")
+_NO_VIDEOS |= dict.fromkeys(("tty", "bin", "xbin", "adf", "idf"), "a text")
 # at most one, and only of this process: forked ones share the position in the file
 _kept: dict[tuple[int, Path], InputContainer] = {}
 
@@ -56,3 +62,24 @@ def scanned_stream(container: InputContainer) -> VideoStream:
 def reason(error: Exception) -> str:
     """Why a file cannot be read, in FFmpeg's or the system's words."""
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def no_file(path: Path) -> str:
+    """Why a path is not even opened, or an empty string: reading a pipe waits for its writer, perhaps for ever."""
+    return "neither a file nor a folder" if path.exists() and not (path.is_file() or path.is_dir()) else ""
+
+
+def no_video(container: InputContainer) -> str:
+    """Why what FFmpeg has opened is no video of its own, or an empty string."""
+    return f"{_NO_VIDEOS[container.format.name]}, no video" if container.format.name in _NO_VIDEOS else ""
+
+
+def cut_off(stream: VideoStream, path: Path) -> str:
+    """Why a file is known to be cut short, or an empty string: its index refers to bytes behind its end.
+
+    What is left would decode, but it is not the video that the label was given to.
+    """
+    index = stream.index_entries
+    size = path.stat().st_size
+    lost = sum(entry.pos + entry.size > size for entry in index)
+    return f"the file ends early, {lost} or more of its frames are cut off" if lost else ""

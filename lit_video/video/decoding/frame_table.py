@@ -16,8 +16,7 @@ from av.video.stream import VideoStream
 from cachetools import LRUCache, cached
 from numpy.typing import NDArray
 
-from lit_video.video.decoding.container import keep, reason, video_stream
-from lit_video.video.decoding.container_checks import cut_off, no_file, no_video
+from lit_video.video.decoding.container import cut_off, keep, no_file, no_video, reason, video_stream
 
 Frames = NDArray[np.uint8]
 T = TypeVar("T")
@@ -57,12 +56,9 @@ class FrameTable:
 def table_cache(times: Callable[[T], int], most: int = 4_000_000) -> LRUCache[Any, T]:
     """Keeps the tables used last, so that a worker's memory stays flat whatever number and length of videos it sees.
 
-    The bound is on times, 8 bytes each, as one hour of video has as many as a thousand short clips; 4 million are
-    about 32 MiB. A table itself counts as 256 of them, for what it holds beside; the last one is kept however long.
-
-    Args:
-        times: of a table.
-        most: times to be kept, of all tables together.
+    The bound ``most`` is on the ``times`` of all tables together, 8 bytes each, as one hour of video has as many as a
+    thousand short clips; 4 million are about 32 MiB. A table itself counts as 256 of them, for what it holds beside;
+    the last one is kept however long.
     """
     return LRUCache(most, getsizeof=lambda table: min(times(table) + 256, most))
 
