@@ -14,6 +14,7 @@ from lightning.pytorch.utilities import rank_zero_only
 from lit_video.datamodules.base import Split, VideoDataModule
 from lit_video.datamodules.folder import EXTENSIONS
 from lit_video.errors import UserError
+from lit_video.video.batch import Classes
 from lit_video.video.clips import VideoRecord
 
 _SHOWN = 3  # paths that a message names
@@ -30,6 +31,8 @@ class AnnotatedVideos(VideoDataModule):
         **kwargs: see :class:`VideoDataModule`.
     """
 
+    #: number of classes, of each task if there are several, where it is known without the data
+    classes: Classes | None = None
     #: least and most videos that released annotation files list, by split
     released: Mapping[Split, tuple[int, int]] = {}
     #: splits with annotations of their own; papers test on the validation videos where there is no third
@@ -46,6 +49,11 @@ class AnnotatedVideos(VideoDataModule):
     def annotated(self, split: Split) -> list[VideoRecord]:
         """All videos that the annotation file of a split lists, whether on the disk or not."""
         raise NotImplementedError
+
+    @property
+    def num_classes(self) -> Classes:
+        """Known without the data where the release says it."""
+        return self.classes or super().num_classes
 
     @cached_property
     def numbers(self) -> dict[str, int]:

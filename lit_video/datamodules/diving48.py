@@ -20,12 +20,8 @@ class Diving48(AnnotatedVideos):
     each. There are no validation videos: validation is on the test split.
     """
 
+    classes = 48
     released: Mapping[Split, tuple[int, int]] = {"train": (15_027, 15_027), "val": (1_970, 1_970)}
-
-    @property
-    def num_classes(self) -> int:
-        """48, known without the data."""
-        return 48
 
     @cached_property
     def class_names(self) -> list[str]:

@@ -24,12 +24,8 @@ class EpicKitchens100(AnnotatedVideos):
     for validation; the test split has no labels, so results are those of validation.
     """
 
+    classes = CLASSES
     released: Mapping[Split, tuple[int, int]] = {"train": (67_217, 67_217), "val": (9_668, 9_668)}
-
-    @property
-    def num_classes(self) -> dict[str, int]:
-        """97 verbs and 300 nouns, known without the data."""
-        return dict(CLASSES)
 
     @cached_property
     def class_names(self) -> dict[str, list[str]]:

@@ -27,16 +27,12 @@ class HMDB51(AnnotatedVideos):
         **kwargs: see :class:`AnnotatedVideos`.
     """
 
+    classes = 51
     released: Mapping[Split, tuple[int, int]] = {"train": (3_570, 3_570), "val": (1_530, 1_530)}
 
     def __init__(self, split: Literal[1, 2, 3] = 1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.split = split
-
-    @property
-    def num_classes(self) -> int:
-        """51, known without the data."""
-        return 51
 
     @cached_property
     def class_names(self) -> list[str]:

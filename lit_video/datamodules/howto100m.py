@@ -40,11 +40,6 @@ class HowTo100MTasks(AnnotatedVideos):
         self.classes = classes
         self.least_videos = least_videos
 
-    @property
-    def num_classes(self) -> int:
-        """1,059 unless set; known without the data."""
-        return self.classes
-
     @cached_property
     def class_names(self) -> list[str]:
         """Names of the tasks, such as "Make Pancakes", by task number."""

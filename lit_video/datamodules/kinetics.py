@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
 
 from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.annotations import Row, exactly, read_table, refuse_repeats
@@ -25,12 +24,7 @@ class Kinetics(AnnotatedVideos):
     reported on the validation split. Many videos are gone from YouTube: ``missing: skip`` goes on without them.
     """
 
-    classes: ClassVar[int]
-
-    @property
-    def num_classes(self) -> int:
-        """Known without the data."""
-        return self.classes
+    classes: int
 
     @cached_property
     def class_names(self) -> list[str]:
@@ -54,10 +48,8 @@ class Kinetics(AnnotatedVideos):
 
     def _csv(self, split: Split) -> Path:
         folder = self.root / "annotations"
-        names = {"train": "train.csv", "val": "val.csv"}
-        if split == "val" and (folder / "validate.csv").exists():
-            return folder / "validate.csv"
-        return folder / names[split]
+        validate = folder / "validate.csv"
+        return validate if split == "val" and validate.exists() else folder / f"{split}.csv"
 
     def _rows(self, split: Split) -> list[Row]:
         return read_table("data.root", self._csv(split), _COLUMNS)

@@ -24,12 +24,8 @@ class SomethingV2(AnnotatedVideos):
     when mirrored, so flips stay off.
     """
 
+    classes = 174
     released: Mapping[Split, tuple[int, int]] = {"train": (168_913, 168_913), "val": (24_777, 24_777)}
-
-    @property
-    def num_classes(self) -> int:
-        """174, known without the data."""
-        return 174
 
     @cached_property
     def class_names(self) -> list[str]:

@@ -25,16 +25,13 @@ class UCF101(AnnotatedVideos):
         **kwargs: see :class:`AnnotatedVideos`.
     """
 
+    classes = 101
+
     def __init__(self, split: Literal[1, 2, 3] = 1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.split = split
         train, test = _SIZES[split]
         self.released = {"train": (train, train), "val": (test, test)}
-
-    @property
-    def num_classes(self) -> int:
-        """101, known without the data."""
-        return 101
 
     @cached_property
     def class_names(self) -> list[str]:
