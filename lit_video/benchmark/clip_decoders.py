@@ -130,13 +130,9 @@ def _decord(clip: Clip) -> Frames:
 
 
 def cut(path: Path, sampling: str, frames: int, share: float) -> Clip:
-    """A clip of a video.
+    """A clip of a video that begins at a ``share``, 0 to 1, of the free part.
 
-    Args:
-        path: the video.
-        sampling: ``stride 8`` and the like, as dense as the video's length allows, or ``whole``.
-        frames: of the clip.
-        share: where in the free part it begins, 0 to 1.
+    ``sampling`` is ``stride 8`` and the like, as dense as the video's length allows, or ``whole``.
     """
     table = frame_table(path)
     times = [(pts - table.pts[0]) * table.time_base for pts in table.pts] or [

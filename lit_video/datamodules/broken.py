@@ -16,11 +16,8 @@ OnBroken = Literal["fail", "skip", "report"]
 class BrokenVideos:
     """The broken videos of every split: each counts once, over all epochs, clips and reasons.
 
-    A process has those that it met itself; :meth:`gather` gives every process those of all.
-
-    Args:
-        on_broken: ``skip`` allows ``percent`` of a split.
-        percent: see there.
+    A process has those that it met itself; :meth:`gather` gives every process those of all. With ``skip`` ``percent``
+    of a split may be broken.
     """
 
     def __init__(self, on_broken: OnBroken, percent: float) -> None:

@@ -10,11 +10,9 @@ from lit_video.video.clips import VideoRecord
 
 
 class VideoList(VideoDataModule):
-    """Videos of whatever origin; one without a label is a record with label 0, which means nothing.
+    """Videos of whatever origin, in the order in which batches number them.
 
-    Args:
-        listed: the videos, in the order in which batches number them.
-        **kwargs: see :class:`VideoDataModule`.
+    One without a label is a record with label 0, which means nothing.
     """
 
     def __init__(self, listed: Sequence[VideoRecord], **kwargs: Any) -> None:

@@ -48,7 +48,8 @@ class VideoClassifier(LightningModule):
         num_classes: of each task by name, in the order of the logits; one task needs none.
 
     Raises:
-        ValueError: activation checkpointing of a network without transformer blocks; a task called video or clip.
+        ValueError: activation checkpointing of a network without transformer blocks; a task called video or clip; in
+            a family, values that do not fit together; the message names them.
     """
 
     # where training of a family of image transformers starts: see the families
@@ -133,8 +134,10 @@ class VideoClassifier(LightningModule):
         )
         hits = (predicted == expected).all(0)
         self.log("train/loss", loss, prog_bar=True, batch_size=size)
-        accuracy, read = mean_of(hits.float(), batch["video"] >= 0)
-        self.log("train/clip_top1", 100 * accuracy, batch_size=read, on_step=False, on_epoch=True, sync_dist=True)
+        read = batch["video"] >= 0
+        count = int(read.sum())
+        accuracy = hits[read].float().sum() / max(count, 1)  # of what could be read; 0 of none
+        self.log("train/clip_top1", 100 * accuracy, batch_size=count, on_step=False, on_epoch=True, sync_dist=True)
         return loss
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
@@ -182,9 +185,3 @@ class VideoClassifier(LightningModule):
         steps = self.trainer.estimated_stepping_batches
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(self.optimization, step / steps))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
-
-
-def mean_of(values: Tensor, read: Tensor) -> tuple[Tensor, int]:
-    """Mean over what could be read, and of how many; 0 of none."""
-    count = int(read.sum())
-    return values[read].sum() / max(count, 1), count

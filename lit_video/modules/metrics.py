@@ -98,12 +98,9 @@ class VideoAccuracy(Metric):
 def ranked_hits(tasks: Sequence[tuple[Tensor, Tensor]], depth: int) -> Tensor:
     """Whether the n-th best combination of the tasks' classes is the target: bool ``(videos, at most depth)``.
 
-    Logits rank combinations as log probabilities do: they differ by a constant per video and task. The best
-    combinations consist of each task's best classes, so that no more than ``depth`` of either are needed.
-
-    Args:
-        tasks: of each, logits ``(videos, classes)`` and target ``(videos,)``.
-        depth: how many combinations are ranked.
+    Of each task given are logits ``(videos, classes)`` and target ``(videos,)``. Logits rank combinations as log
+    probabilities do: they differ by a constant per video and task. The best combinations consist of each task's best
+    classes, so that no more than ``depth`` of either are needed.
     """
 
     def best(score: Tensor, hit: Tensor) -> tuple[Tensor, Tensor]:

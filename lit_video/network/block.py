@@ -56,12 +56,9 @@ class Block(nn.Module):
         return self._layer(x, grid)
 
     def _layer(self, x: Tensor, grid: Grid) -> Tensor:
-        x = x + self.drop_path(self.scheme(x, grid) - x) if self._drops else self.scheme(x, grid)
+        drops = self.training and bool(self.drop_path.drop_prob)
+        x = x + self.drop_path(self.scheme(x, grid) - x) if drops else self.scheme(x, grid)
         return x + self.drop_path(self.mlp(x))
-
-    @property
-    def _drops(self) -> bool:
-        return self.training and bool(self.drop_path.drop_prob)
 
 
 def checkpoint_blocks(network: nn.Module) -> None:

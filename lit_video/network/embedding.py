@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from lit_video.attention import Grid
 from lit_video.network.patches import Patches
-from lit_video.network.positions import Positions, Resizing, resize_joint, resize_space, resize_time
+from lit_video.network.positions import Positions, resize_joint, resize_space, resize_time
 
 
 class Embedding(nn.Module):
@@ -133,15 +133,8 @@ class JointEmbedding(Embedding):
 
     pos_embed: nn.Parameter
 
-    def __init__(
-        self,
-        patches: Patches,
-        frames: int,
-        image_size: tuple[int, int],
-        resizing: Resizing | None = None,
-        cls: bool = True,
-    ) -> None:
-        super().__init__(patches, frames, image_size, Positions("none", resizing=resizing or Resizing()), cls)
+    def __init__(self, patches: Patches, frames: int, image_size: tuple[int, int], cls: bool = True) -> None:
+        super().__init__(patches, frames, image_size, Positions("none"), cls)
         if self.cls_token is not None:
             nn.init.zeros_(self.cls_token)
         t, h, w = self.grid

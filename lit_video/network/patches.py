@@ -35,16 +35,13 @@ class ClipSize:
 
 
 class Patches(nn.Module):
-    """Linear projection of non-overlapping tubelets of ``tubelet`` frames x ``patch`` x ``patch`` pixels.
+    """Linear projection of non-overlapping tubelets of ``tubelet`` frames x ``patch`` x ``patch`` pixels to ``width``.
 
     A tubelet is a patch of ``3 * tubelet`` channels: the weight is ``(d, 3 * tubelet, patch, patch)``, colour slowest.
+    Sizes are those of :class:`ClipSize`.
 
     Shape: ``(b, 3, t * tubelet, height, width) -> (b, t, h, w, d)``.
     Source: ViT, arXiv:2010.11929, Eq. 1; ViViT, arXiv:2103.15691, section 3.2.
-
-    Args:
-        width: channels of a token.
-        patch, tubelet, sampled_frames: see :class:`ClipSize`.
 
     Raises:
         ValueError: the clip does not divide into tubelets.

@@ -39,13 +39,10 @@ SIZES: dict[SizeName, ViTSize] = {
 
 
 def encoder(size: ViTSize, scheme: Callable[[int], Scheme], drop_path: float = 0.0, gelu: Gelu = "none") -> list[Block]:
-    """The encoder layers of a size, freshly initialised.
+    """The encoder layers of a size, freshly initialised; ``scheme`` makes the attention of layer i (from 0).
 
-    Args:
-        size: width, depth and heads.
-        scheme: makes the attention of layer i (from 0).
-        drop_path: stochastic depth of the last layer, rising linearly from 0 in the first.
-        gelu: approximation of the GELU, see :class:`~lit_video.network.block.MLP`.
+    ``drop_path`` is the stochastic depth of the last layer, rising linearly from 0 in the first; for ``gelu`` see
+    :class:`~lit_video.network.block.MLP`.
     """
     if not 0 <= drop_path < 1:
         raise ValueError(f"drop_path is {drop_path}, expected 0 to less than 1")

@@ -96,10 +96,6 @@ class EvaluationViews:
     """``crops`` square crops evenly along the longer side: ``(t, height, width, 3)`` -> ``(crops, t, 3, side, side)``.
 
     One crop is the centre; three are the papers' left, centre and right (or top, centre and bottom).
-
-    Args:
-        crops: their number.
-        side: of a clip in pixels.
     """
 
     def __init__(self, crops: int, side: int) -> None:

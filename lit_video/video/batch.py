@@ -138,13 +138,8 @@ def cutmix(clip: Tensor, target: Tensor, alpha: float, generator: torch.Generato
     """A box of each clip, the same in all frames, is its neighbour's in the batch; labels by the share of pixels.
 
     The box has the image's aspect, 1 - Beta(alpha, alpha) of its area and a uniform centre; what lies outside the image
-    is cut off, which the labels take into account. Source: arXiv:1905.04899, section 3.1.
-
-    Args:
-        clip: ``(b, 3, t, height, width)``.
-        target: ``(b, classes)``.
-        alpha: of the Beta distribution.
-        generator: of all draws.
+    is cut off, which the labels take into account. Shape: clip ``(b, 3, t, height, width)``, target ``(b, classes)``.
+    Source: arXiv:1905.04899, section 3.1.
     """
     cut = math.sqrt(1 - _beta(alpha, generator))
     centre = torch.rand(2, generator=generator).tolist()

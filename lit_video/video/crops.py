@@ -22,14 +22,10 @@ class Box(NamedTuple):
 
 
 def random_box(height: int, width: int, scale: tuple[float, float]) -> Box:
-    """A square at a random place: random scaling of the frames, then a crop, in one.
+    """A square at a random place of frames of this size: random scaling, then a crop, in one.
 
-    Frames scaled to a short side of 256 times s and cropped to 224 keep ``224 / (256 * s)`` of the short side.
-
-    Args:
-        height: of the frames.
-        width: of the frames.
-        scale: range of s, uniform.
+    Frames scaled to a short side of 256 times s, uniform in ``scale``, and cropped to 224 keep ``224 / (256 * s)`` of
+    the short side.
     """
     side = round(min(height, width) * CROP_SHARE / random.uniform(*scale))
     return Box(random.randint(0, height - side), random.randint(0, width - side), side, side)
@@ -38,13 +34,9 @@ def random_box(height: int, width: int, scale: tuple[float, float]) -> Box:
 def multiscale_boxes(height: int, width: int, side: int = 224) -> list[Box]:
     """The boxes of X-ViT's release on Kinetics, of which training draws one evenly: 10 shapes at 13 places each.
 
-    Height and width are the short side times 1, 0.875, 0.75 or 0.66 and at most one step apart; a size within 2 pixels
-    of ``side`` becomes ``side``. Places are corners, centre, middles of the edges and of the quarters, some equal.
-
-    Args:
-        height: of the frames.
-        width: of the frames.
-        side: of the clip that the box is resized to.
+    A box's height and width are the frames' short side times 1, 0.875, 0.75 or 0.66 and at most one step apart; a size
+    within 2 pixels of ``side``, to which the box is resized, becomes ``side``. Places are corners, centre, middles of
+    the edges and of the quarters, some equal.
     """
     exact = [int(min(height, width) * share) for share in MULTISCALE_SIZES]
     sizes = [side if abs(size - side) < 3 else size for size in exact]
@@ -71,11 +63,7 @@ def even_boxes(height: int, width: int, crops: int) -> list[Box]:
 def uniform_crop(height: int, width: int, size: int, spatial: int) -> tuple[int, int]:
     """Top and left of a test crop of X-ViT's release, in frames whose short side has been resized to ``size``.
 
-    Args:
-        height: of the resized frames.
-        width: of the resized frames.
-        size: side of the crop.
-        spatial: 0 for the left (of tall frames the top) crop, 1 for the centre, rounded up, 2 for the right (bottom).
+    ``spatial`` is 0 for the left (of tall frames the top) crop, 1 for the centre, rounded up, 2 for the right (bottom).
     """
     room = height - size, width - size
     centre = ceil(room[0] / 2), ceil(room[1] / 2)

@@ -29,11 +29,8 @@ def segment_ranges(video_length: int, num_frames: int) -> list[tuple[int, int]]:
 def segment_index(video_length: int, num_frames: int, clip: int | None = 0) -> list[int]:
     """Frame numbers on Something-Something v2.
 
-    Args:
-        video_length: frames of the video.
-        num_frames: frames of a clip.
-        clip: 0 for the middles of the segments, rounded down (validation, and the first test clip), 1 for their first
-            frames, 2 for their last ones; ``None`` for a random frame of each (training).
+    ``clip`` is 0 for the middles of the segments, rounded down (validation, and the first test clip), 1 for their first
+    frames, 2 for their last ones; ``None`` for a random frame of each (training).
     """
     ranges = segment_ranges(video_length, num_frames)
     if clip is None:
@@ -49,15 +46,10 @@ def dense_index(
     num_clips: int = 1,
     fps: float | None = None,
 ) -> list[int]:
-    """Frame numbers on Kinetics.
+    """Frame numbers on Kinetics: ``sampling_rate`` is the "rate" of frames x rate.
 
-    Args:
-        video_length: frames of the video.
-        num_frames: frames of a clip.
-        sampling_rate: the "rate" of frames x rate.
-        clip: test clip from 0; ``None`` for a random one (training).
-        num_clips: how many test clips there are.
-        fps: of the video, where the window is to last as long as it does at 30 fps; ``None`` to count frames.
+    ``clip`` counts test clips from 0; ``None`` is a random one (training). ``fps`` is the video's, where the window is
+    to last as long as it does at 30 fps; ``None`` counts frames.
     """
     window = num_frames * sampling_rate * (1.0 if fps is None else fps / 30)
     slack = max(video_length - window, 0)

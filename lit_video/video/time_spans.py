@@ -58,10 +58,7 @@ def frame_numbers(table: FrameTable, span: Span, shifts: Sequence[float]) -> lis
     With moments in the middle of the bins the choice mirrors with the span: playing the video backwards and mirroring
     the span chooses the same frames in reverse.
 
-    Args:
-        table: the video's frames.
-        span: start and end in seconds from the video's first frame.
-        shifts: position of the moment in its bin, from 0 to 1, for each bin.
+    The span is in seconds from the video's first frame; ``shifts`` are the moments' positions in their bins, 0 to 1.
 
     Returns:
         Frame numbers, ascending; beyond the end the last frame repeats.

@@ -40,12 +40,7 @@ DATASETS: dict[str, type[VideoDataModule]] = {
 
 
 def open_dataset(name: str, root: Path, flags: Sequence[str]) -> VideoDataModule:
-    """A data set by its name.
-
-    Args:
-        name: one of ``DATASETS``.
-        root: its folder.
-        flags: ``--data.X=Y``, its other arguments.
+    """A data set by its name in ``DATASETS``, with its folder and flags ``--data.X=Y``, its other arguments.
 
     Raises:
         UserError: there is no such data set, root or argument.

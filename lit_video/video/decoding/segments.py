@@ -15,11 +15,7 @@ from lit_video.video.decoding.images import image_table
 def segment(path: Path, start: float | None, end: float | None, fps: float | None = None) -> tuple[int, FrameTable]:
     """The part of a video from ``start`` to ``end``, in seconds from its first frame, as if it were a whole one.
 
-    Args:
-        path: the video; a folder of images if ``fps`` is given.
-        start: in seconds; ``None`` for the beginning.
-        end: in seconds; ``None`` for the end.
-        fps: rate of a folder of images.
+    ``None`` is the beginning or the end; ``fps`` is the rate of a folder of images, which ``path`` then is.
 
     Returns:
         The number of its first frame, and its own table, at least one frame long.
