@@ -2,7 +2,7 @@
 
 
 class UserError(Exception):
-    """A mistake of the user's, told in one line; the command line prints it without a traceback and exits with 2."""
+    """A mistake of the user's, in one line; the command line prints it without a traceback and exits with 2."""
 
     @property
     def on_command_line(self) -> str:

@@ -1,4 +1,4 @@
-"""YAML files read strictly, without importing torch: a mistake is told with file and line."""
+"""YAML files read strictly, without importing torch: a mistake is reported with file and line."""
 
 from __future__ import annotations
 
