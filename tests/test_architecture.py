@@ -33,3 +33,15 @@ def test_a_step_of_a_walk_is_where_the_page_says(file, name):
 @pytest.mark.parametrize("path", sorted(set(PATHS)))
 def test_paths_exist(path):
     assert (ROOT / path).exists()
+
+
+def test_files_that_code_and_pages_name_exist():
+    """But for the one that the README's example adds."""
+    named = re.compile(r"\b(?:lit_video|tests|experiments|benchmarks)/[\w/]+\.(?:py|yaml|html|json)\b")
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("notebooks/*.ipynb"), ROOT / "Makefile"]
+    pages += [path for folder in ("lit_video", "benchmarks", "experiments") for path in (ROOT / folder).rglob("*.py")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in pages)
+    placeholders = ("NAME", "X")
+    missing = {name for name in named.findall(text) if not (ROOT / name).exists()}
+    missing -= {name for name in missing if Path(name).stem in placeholders}
+    assert missing == {"lit_video/attention/even_frames.py"}
