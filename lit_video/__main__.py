@@ -1,7 +1,5 @@
 """``python -m lit_video``: finds the command, and imports only what it needs."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Cross-attention bottleneck: the Perceiver's latents read the tokens."""
 
-from __future__ import annotations
-
 import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """Divided space-time attention."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """Factorised self-attention: ViViT's model 3."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from torch import Tensor

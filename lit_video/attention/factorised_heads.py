@@ -1,7 +1,5 @@
 """Factorised dot-product attention: ViViT's model 4."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from einops import rearrange

@@ -1,7 +1,5 @@
 """The pieces that attention schemes share: the token grid and multi-head projections."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

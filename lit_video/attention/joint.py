@@ -1,7 +1,5 @@
 """Joint space-time attention."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from lit_video.attention.heads import Grid, Heads, Scheme

@@ -1,7 +1,5 @@
 """Exact attention over a local window of frames: what X-ViT's mixing approximates."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from einops import rearrange

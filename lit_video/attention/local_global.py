@@ -1,7 +1,5 @@
 """Sparse local-global attention."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

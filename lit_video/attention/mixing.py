@@ -1,7 +1,5 @@
 """X-ViT's space-time mixing attention."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Spatial-only attention: the baseline of all three papers."""
 
-from __future__ import annotations
-
 from einops import rearrange
 from torch import Tensor
 

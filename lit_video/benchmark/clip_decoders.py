@@ -1,7 +1,5 @@
 """What decodes a clip: our decoder, stock PyTorchVideo, torchcodec and decord; and the reference for all."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A benchmark of data paths drawn: CPU time per clip, and clips/s against workers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """CPU time per clip of every library, and clips per second of loaders, on the videos of a folder."""
 
-from __future__ import annotations
-
 import os
 import random
 import sys

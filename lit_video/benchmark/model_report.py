@@ -1,7 +1,5 @@
 """A benchmark of models as a table."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from lit_video.utils.text_tables import text_table

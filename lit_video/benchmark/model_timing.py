@@ -1,7 +1,5 @@
 """Time and memory of models on one device, interleaved."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from statistics import correlation, median
 from typing import Any

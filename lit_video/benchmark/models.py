@@ -1,7 +1,5 @@
 """The models that are timed: every scheme at one ViT size, and transformers' models with the same weights."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """A benchmark drawn: throughput of every model, and memory."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Clips per second of every row of a table, beside the first row's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from statistics import median, quantiles
 from typing import Any

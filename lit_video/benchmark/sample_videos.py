@@ -1,7 +1,5 @@
 """Synthetic videos for benchmarks: textures that pan and drift, encoded as data sets are."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass

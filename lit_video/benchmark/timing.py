@@ -1,7 +1,5 @@
 """Interleaved timing, and peak memory, on CPU and CUDA."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import random

@@ -1,7 +1,5 @@
 """Arguments that several commands have, and what they become below the commands, which do not use argparse."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path

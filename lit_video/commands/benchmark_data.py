@@ -1,7 +1,5 @@
 """The ``benchmark data`` command: decoding, transforming and loading clips, beside other libraries."""
 
-from __future__ import annotations
-
 import json
 import os
 from argparse import Namespace

@@ -1,7 +1,5 @@
 """The ``benchmark table`` command: throughput of every row of a table, beside the first row's."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The ``cost`` command: parameters and multiply-adds of every scheme, beside the papers' figures."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path

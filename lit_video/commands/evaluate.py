@@ -1,7 +1,5 @@
 """The ``validate`` and ``test`` commands: a checkpoint, or pretrained weights, on a data set."""
 
-from __future__ import annotations
-
 import argparse
 import pickle
 import zipfile

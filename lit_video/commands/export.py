@@ -1,7 +1,5 @@
 """The ``export`` command: a trained model as a folder that Hugging Face's transformers opens."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The ``fit`` command: every row and seed of a table its own process. Imports no torch by itself."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """argparse with mistakes as one line, and types of arguments."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from argparse import ArgumentTypeError

@@ -1,7 +1,5 @@
 """The ``report`` command: one static page of everything below some folders. Imports no torch."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """The ``reproduce`` command: ``REPRODUCE.md``. Imports no torch."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from lit_video.commands.parser import Parser

@@ -1,7 +1,5 @@
 """The ``table`` command: a table from the results that there are. Imports no torch."""
 
-from __future__ import annotations
-
 from lit_video.commands.arguments import seed_list, table_parser
 from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import render

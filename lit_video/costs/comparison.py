@@ -1,7 +1,5 @@
 """Costs of models beside the figures that papers print, as a text table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

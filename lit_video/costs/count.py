@@ -1,7 +1,5 @@
 """Parameters and multiply-adds of a network."""
 
-from __future__ import annotations
-
 import copy
 
 import torch

@@ -1,7 +1,5 @@
 """Cost against resolution and against frames, for all schemes (TimeSformer, Fig. 3)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

@@ -1,7 +1,5 @@
 """Data sets whose videos are listed by annotation files: what these list against the release and the disk."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping

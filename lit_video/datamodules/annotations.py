@@ -1,7 +1,5 @@
 """Annotation tables (csv, JSON) read row by row; errors name file, line and column."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """What all data sets share: loaders, views, augmentation on the device, exact resumption."""
 
-from __future__ import annotations
-
 import os
 from functools import partial
 from pathlib import Path

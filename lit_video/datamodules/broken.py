@@ -1,7 +1,5 @@
 """Which videos of a data set could not be read, and when that is too many."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Which data a number was measured on: a digest of what a data set lists, the same on every machine."""
 
-from __future__ import annotations
-
 import os
 from hashlib import blake2b
 from pathlib import Path

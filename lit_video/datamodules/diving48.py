@@ -1,7 +1,5 @@
 """Diving-48 V2, as released."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cached_property
 

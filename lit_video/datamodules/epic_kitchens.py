@@ -1,7 +1,5 @@
 """Epic-Kitchens-100 action recognition, as released."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path

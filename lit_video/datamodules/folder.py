@@ -1,7 +1,5 @@
 """Your own videos: one folder per split, in it one folder per class."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from math import inf
 from pathlib import Path

@@ -1,7 +1,5 @@
 """HMDB-51, as released."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Literal

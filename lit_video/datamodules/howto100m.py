@@ -1,7 +1,5 @@
 """HowTo100M task classification: which task does a video of minutes show."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import cached_property
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Kinetics-400 and Kinetics-600, as released."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The embedded data set: small H.264 videos whose classes differ in time only."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pictures of the embedded data set: a shape drifting over a torus, and its H.264 encoding."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Something-Something v2, as released."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """UCF-101, as released."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Your own videos, listed by tables of path and label."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Any videos, on the evaluation path of the data set that a model was trained on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

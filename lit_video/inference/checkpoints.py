@@ -1,7 +1,5 @@
 """Checkpoints of runs, usable alone: the model, the names of its classes, and how its clips are made."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass

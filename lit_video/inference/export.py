@@ -1,7 +1,5 @@
 """A trained model as Hugging Face's transformers stores it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

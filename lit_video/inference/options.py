@@ -1,7 +1,5 @@
 """How videos are put through a model. Imports no torch."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Predictions drawn on videos: a dark band with text along the bottom of every frame."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Videos through the evaluation path of the data set that a model was trained on: logits, features, names."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

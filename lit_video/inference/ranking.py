@@ -1,7 +1,5 @@
 """Predictions ranked, printed and written."""
 
-from __future__ import annotations
-
 import csv
 import json
 import sys

@@ -1,7 +1,5 @@
 """What all video classifiers share in training and test; families only build their network."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

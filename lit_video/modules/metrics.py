@@ -1,7 +1,5 @@
 """Accuracy over videos, every view of every video counted exactly once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 

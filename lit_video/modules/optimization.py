@@ -1,7 +1,5 @@
 """Optimizer, parameter groups and learning rate schedule."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

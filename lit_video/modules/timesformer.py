@@ -1,7 +1,5 @@
 """TimeSformer as a LightningModule."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from lit_video.modules.classifier import VideoClassifier

@@ -1,7 +1,5 @@
 """ViViT as a LightningModule."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from lit_video.attention.factorised import Order

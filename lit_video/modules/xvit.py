@@ -1,7 +1,5 @@
 """X-ViT as a LightningModule."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from lit_video.attention import MixingPlan

@@ -1,7 +1,5 @@
 """From features to logits: linear heads, X-ViT's temporal attention (TA), ViViT's temporal encoder."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

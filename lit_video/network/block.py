@@ -1,7 +1,5 @@
 """The transformer block: an attention scheme, then an MLP."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from timm.layers.drop import DropPath

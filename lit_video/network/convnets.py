@@ -1,7 +1,5 @@
 """The papers' CNN baselines, built by PyTorchVideo, on clips and logits like every other network here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Literal
 

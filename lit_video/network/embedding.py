@@ -1,7 +1,5 @@
 """From patches to tokens: class tokens and positions, one class per layout of the class token."""
 
-from __future__ import annotations
-
 import torch
 from einops import rearrange
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """The linear layer that a network ends in, and what enters it: the features of a clip."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

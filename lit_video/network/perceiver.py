@@ -1,7 +1,5 @@
 """A Perceiver assembled: latents read the clip's tokens, then transform among themselves."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

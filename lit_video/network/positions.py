@@ -1,7 +1,5 @@
 """Learned position tables, and their resizing to another grid."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 

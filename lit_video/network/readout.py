@@ -3,8 +3,6 @@
 Each function maps tokens ``(b, n, d)`` on a grid, with the final layer norm, to features ``(b, d)`` or ``(b, t, d)``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from einops import rearrange, reduce

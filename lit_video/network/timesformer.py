@@ -1,7 +1,5 @@
 """TimeSformer assembled: one of five attention schemes, then the class token."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from lit_video.attention import Axial, Divided, Joint, LocalGlobal, Scheme, Space

@@ -1,7 +1,5 @@
 """The video transformer that all models share: embed -> blocks -> read out -> aggregate."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """Sizes of Vision Transformers and their initialisation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal

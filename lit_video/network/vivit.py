@@ -1,7 +1,5 @@
 """ViViT assembled: tubelets, and one of four ways to factorise space and time."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Literal
 

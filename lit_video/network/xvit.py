@@ -1,7 +1,5 @@
 """X-ViT assembled: space-time mixing blocks, then temporal averaging or temporal attention."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

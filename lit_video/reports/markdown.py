@@ -1,7 +1,5 @@
 """``REPRODUCE.md``: what is reproduced at which scale, from results. Imports no torch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

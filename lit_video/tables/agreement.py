@@ -1,7 +1,5 @@
 """The order of a table's rows in our runs: agreement with the paper, paired differences. Imports no torch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A run's configuration as flat keys and plain values, which dashboards group and filter by. Imports no torch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The learning curve of a run: ``curves.csv`` in its folder, a row per epoch. Imports no torch."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 Of one task it holds ``logits``, ``target`` and ``classes``; of several ``logits/verb``, ... ; and ``video``.
 """
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Mapping

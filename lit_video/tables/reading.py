@@ -1,7 +1,5 @@
 """Reads a table from an experiment's YAML file and the overlays of a scale. Imports no torch."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """A table printed: row, params, GMACs, seconds, paper, ours, difference, seeds. Imports no torch."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, Literal
 

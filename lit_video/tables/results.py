@@ -1,7 +1,5 @@
 """What runs measured, by table, row and seed: ``result.json``."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

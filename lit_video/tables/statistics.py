@@ -1,7 +1,5 @@
 """How sure a table is: intervals over test videos, rank agreement with a paper, calibration. NumPy only."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations

@@ -1,7 +1,5 @@
 """A table with the paper's numbers and those of our runs, as plain data."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, stdev

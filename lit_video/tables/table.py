@@ -1,7 +1,5 @@
 """A table of a paper: its rows, and the folders of their runs. Imports no torch."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any

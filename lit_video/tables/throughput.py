@@ -1,7 +1,5 @@
 """Measured throughput of a table's rows: ``throughput.json`` beside their runs. Imports no torch."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

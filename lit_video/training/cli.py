@@ -1,7 +1,5 @@
 """The Lightning command line: files and flags -> data set, model and trainer."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A request to ``fit``: a table, its rows, seeds and settings. Imports no torch."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """One run of one row: training, test, ``result.json``."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """The folder of a run: one owner, atomic files, a checkpoint that can be trusted."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Iterator

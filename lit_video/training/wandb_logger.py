@@ -1,7 +1,5 @@
 """Weights & Biases: a run per row and seed, offline where no key is configured."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What W&B gets of a test: the figures and the accuracy per class from the run's folder."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import Any

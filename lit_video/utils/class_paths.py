@@ -1,7 +1,5 @@
 """Classes as files name them, by import path. Nothing is imported for it, and classes of ours may have moved since."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 Base = TypeVar("Base")

@@ -1,7 +1,5 @@
 """The code, the device and the versions that a result was made with."""
 
-from __future__ import annotations
-
 import platform
 import subprocess
 from importlib.metadata import version

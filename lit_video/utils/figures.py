@@ -1,7 +1,5 @@
 """matplotlib without a screen, and figures saved to files."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files that are either whole or not there. Imports no torch."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os

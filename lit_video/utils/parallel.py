@@ -1,7 +1,5 @@
 """Work on many files in one process per core, with a bar on a terminal and a line now and then elsewhere."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -1,7 +1,5 @@
 """Nested parser messages in one line. Imports no torch."""
 
-from __future__ import annotations
-
 import re
 
 _NOISE = re.compile(

@@ -1,7 +1,5 @@
 """Whole numbers spread evenly."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 

@@ -1,7 +1,5 @@
 """Tables as text: for a terminal, in Markdown."""
 
-from __future__ import annotations
-
 from rich.console import Console
 from rich.table import Table as RichTable
 

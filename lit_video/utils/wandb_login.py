@@ -1,7 +1,5 @@
 """Whether W&B can be reached with what is configured here. Imports neither torch nor wandb."""
 
-from __future__ import annotations
-
 import netrc
 import os
 

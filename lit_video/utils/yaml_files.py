@@ -1,7 +1,5 @@
 """YAML files read strictly, without importing torch: a mistake is reported with file and line."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path

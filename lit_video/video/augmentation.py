@@ -1,7 +1,5 @@
 """What happens to the frames of one clip in a loader's worker: uint8 in, uint8 out, the same for all frames."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """AutoAugment and RandAugment of whole clips: one draw, the same operation for all frames."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import Literal

@@ -1,7 +1,5 @@
 """What happens to a batch on its device: to float, erased, mixed, labels made soft."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import TypedDict

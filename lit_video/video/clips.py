@@ -1,7 +1,5 @@
 """A map-style data set of clips, every sample a function of (seed, epoch, index) alone."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections import defaultdict

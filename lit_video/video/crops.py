@@ -1,7 +1,5 @@
 """Where a clip is cut out of its frames: boxes in pixels, the same for all frames."""
 
-from __future__ import annotations
-
 import random
 from math import ceil
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Pictures to H.264 streams."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import av

@@ -1,7 +1,5 @@
 """A manifest: one row per video of a data set, made in parallel, resumable, written at once."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from functools import cache, partial

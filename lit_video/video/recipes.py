@@ -15,8 +15,6 @@ drops them (0.1), in a library whose strengths were not available: this is left 
 classes differ by direction; the release's configuration does not say.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from lit_video.video.augmentation import Augmentation

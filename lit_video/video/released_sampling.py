@@ -5,8 +5,6 @@ They differ from the papers' in ways that move accuracy: segments overlap in the
 last window of a video is never tested.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from itertools import pairwise

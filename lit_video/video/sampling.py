@@ -1,7 +1,5 @@
 """Which frames make a clip: the papers' samplings, over spans that PyTorchVideo's clip samplers choose."""
 
-from __future__ import annotations
-
 import random
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

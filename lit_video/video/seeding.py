@@ -1,7 +1,5 @@
 """Random draws as a function of a key alone: the same in every process, worker and restart."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Settings of a data set that travel in a checkpoint."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Protocol, runtime_checkable

@@ -1,7 +1,5 @@
 """From PyTorchVideo's clip samplers, which choose spans of time, to the numbers of the frames in a span."""
 
-from __future__ import annotations
-
 import copy
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence

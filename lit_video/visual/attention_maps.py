@@ -1,7 +1,5 @@
 """A video through a trained model, and what the model attends to in it: attention rollout over its frames."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal

@@ -1,7 +1,5 @@
 """Attention maps drawn over frames: a figure with all of them, or pictures that follow each other."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import dataclass
 from textwrap import fill

@@ -1,7 +1,5 @@
 """Which frames each head of X-ViT's mixing attention reads, channel by channel."""
 
-from __future__ import annotations
-
 import torch
 from einops import rearrange
 from torch import Tensor

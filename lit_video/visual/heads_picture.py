@@ -1,7 +1,5 @@
 """Which frames the channels of every head are read from, in an X-ViT."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby

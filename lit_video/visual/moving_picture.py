@@ -1,7 +1,5 @@
 """Pictures that follow each other, as an animated GIF or an MP4."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Sequence
 from fractions import Fraction

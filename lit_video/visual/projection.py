@@ -1,7 +1,5 @@
 """Features brought into the plane: t-SNE and UMAP, repeatable, and fitted to small sets."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args

@@ -1,7 +1,5 @@
 """Points of the plane, coloured by class."""
 
-from __future__ import annotations
-
 import io
 from collections import Counter
 from collections.abc import Sequence

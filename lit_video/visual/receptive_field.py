@@ -1,7 +1,5 @@
 """Which patches a token reads, measured on a network's own modules: where its gradient is not zero."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

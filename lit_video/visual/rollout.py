@@ -1,7 +1,5 @@
 """Attention rollout of a whole network: the share of every patch in what is classified."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

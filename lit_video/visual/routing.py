@@ -18,8 +18,6 @@ and what is left of the step is what sums to one. Keys that come from other fram
 rollout, relevance follows the values.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Data sets by the names that the ``data`` commands take."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Figure of ``data stats``: classes, durations, sizes, rates."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from lit_video.datamodules.inspection.summary import DatasetSummary

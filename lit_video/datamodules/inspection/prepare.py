@@ -1,7 +1,5 @@
 """Re-encode a folder of videos for training: small pictures, key frames close together, no sound."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """What a data set's splits hold: how many videos, what is missing or broken, how long, how large."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What ``data check`` and ``data stats`` print."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any

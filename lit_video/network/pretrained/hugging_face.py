@@ -1,7 +1,5 @@
 """TimeSformer and ViViT of Hugging Face's transformers, both ways."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Image ViT weights (timm's names) into a video transformer's backbone."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

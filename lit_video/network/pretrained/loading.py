@@ -1,7 +1,5 @@
 """Released checkpoints into a network that a configuration has built."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """What the loaders share: renaming, sizes read from shapes, and strict filling."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 

@@ -1,7 +1,5 @@
 """ViViT of the authors' release: flax names and layouts (https://arxiv.org/abs/2103.15691)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

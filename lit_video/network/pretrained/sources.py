@@ -1,7 +1,5 @@
 """Networks from released state dicts, by whose names they have."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

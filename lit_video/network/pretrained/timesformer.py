@@ -1,7 +1,5 @@
 """TimeSformer of the authors' release (https://arxiv.org/abs/2102.05095)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from torch import Tensor

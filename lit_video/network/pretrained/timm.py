@@ -1,7 +1,5 @@
 """timm's image ViT, as a video model that averages over frames."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from torch import Tensor

@@ -1,7 +1,5 @@
 """X-ViT of the authors' release (https://arxiv.org/abs/2106.05968)."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

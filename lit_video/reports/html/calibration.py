@@ -1,7 +1,5 @@
 """Calibration of each row: accuracy against confidence, of the seeds together."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

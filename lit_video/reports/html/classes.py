@@ -1,7 +1,5 @@
 """Accuracy of every class and row: differences between two rows that the reader chooses, at first best and worst."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

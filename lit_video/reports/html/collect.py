@@ -1,7 +1,5 @@
 """Runs below some folders, by table and scale, with the contents of their files. Imports no torch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Comparison of the rows of a table: paired differences, and agreement with the paper."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Whether the runs of one table can be compared: the same classes, the same test videos."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Confusion matrices of a section's rows, and what each confuses most."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ The counts are lit_video's own, at ViT-B/16. Counting takes half a minute and to
 ``cost_curves.json``; ``python -m lit_video.reports.html.cost_curves`` makes the file again; a test counts some again.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

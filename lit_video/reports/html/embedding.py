@@ -1,7 +1,5 @@
 """A chart's box on the page, in which the page's script draws it when it comes near the screen."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from jinja2.utils import htmlsafe_json_dumps

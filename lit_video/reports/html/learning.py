@@ -1,7 +1,5 @@
 """Learning curves of a table's rows: the mean over seeds, and each seed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import mean
 

@@ -1,7 +1,5 @@
 """The page: every section's content, put into the templates. Imports no torch."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The main table of a section as cells: their texts, and the values that sort them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

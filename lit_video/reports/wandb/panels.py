@@ -1,7 +1,5 @@
 """The panels that compare schemes; every name in them is a key that runs log (see ``training/wandb_logger.py``)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """The report: each table's contents and commands, and its panels over its own runs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Saving the workspace and the report at W&B."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 

@@ -5,8 +5,6 @@ this, calls its ``_to_model`` and ``_from_model``, the two halves of ``save`` an
 What is written is the library's whole message to the server; the part called ``spec`` is what the server stores.
 """
 
-from __future__ import annotations
-
 import wandb_workspaces.reports.v2 as wr
 import wandb_workspaces.reports.v2.internal as report_models
 import wandb_workspaces.workspaces as ws

@@ -1,7 +1,5 @@
 """The workspace: all chosen tables together, grouped by table and row."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import wandb_workspaces.expr as we

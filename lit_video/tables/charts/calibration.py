@@ -1,7 +1,5 @@
 """Calibration: accuracy against confidence, and the number of videos in each bin of confidence."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import altair as alt

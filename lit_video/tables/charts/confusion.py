@@ -1,7 +1,5 @@
 """A confusion matrix: the stronger a cell's colour, the larger its share of the class's videos."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

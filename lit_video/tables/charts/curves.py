@@ -1,7 +1,5 @@
 """Lines over epochs, frames or pixels, side by side: a thick one per series, thin ones where it is a mean."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

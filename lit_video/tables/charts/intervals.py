@@ -1,7 +1,5 @@
 """Differences of pairs as dots with their intervals, all on one scale: one line per pair."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Accuracy against what it costs: a point per row, a series per table and scale."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

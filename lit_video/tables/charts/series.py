@@ -1,7 +1,5 @@
 """Series of a chart by colour and mark, and a legend whose names can be clicked: that one stays, the others fade."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Colours are CSS variables of the page, so that one chart suits light, dark and paper; a PNG gets the light ones.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Keeps a picture of what a trained model attends to in its run's folder."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

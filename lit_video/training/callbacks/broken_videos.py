@@ -1,7 +1,5 @@
 """Reports at the end which videos could not be read, and keeps the list in the run's folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from lightning import LightningModule, Trainer

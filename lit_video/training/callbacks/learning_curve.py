@@ -1,7 +1,5 @@
 """Keeps the learning curve of a run, across interruptions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

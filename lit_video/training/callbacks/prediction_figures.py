@@ -1,7 +1,5 @@
 """Figures of a test in a run's folder: confusion matrix, calibration."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

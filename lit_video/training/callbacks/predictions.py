@@ -1,7 +1,5 @@
 """Keeps the predictions of a test in the run's folder, with accuracy per class, confusion and calibration."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from lightning import LightningModule, Trainer

@@ -1,7 +1,5 @@
 """Progress of a training: a bar on a terminal, a line every few seconds elsewhere."""
 
-from __future__ import annotations
-
 import sys
 import time
 from typing import Any

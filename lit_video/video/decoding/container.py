@@ -3,8 +3,6 @@
 FFmpeg also opens what is no intact video: lists of other files, texts, files that are cut short.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

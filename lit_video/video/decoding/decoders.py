@@ -1,7 +1,5 @@
 """Which library decodes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal

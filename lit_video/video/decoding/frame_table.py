@@ -1,7 +1,5 @@
 """The frames of a video, their times, and where decoding can start: read from its packets, nothing is decoded."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

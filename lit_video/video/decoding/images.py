@@ -1,7 +1,5 @@
 """Folders of images: the frames of a video that were saved one by one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Decoding with PyAV, whose wheel includes FFmpeg: group of pictures by group of pictures."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

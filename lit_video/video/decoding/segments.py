@@ -1,7 +1,5 @@
 """The table of frames of a part of a video."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Decoding with torchcodec, an extra that needs FFmpeg's shared libraries on the system."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
