@@ -66,6 +66,17 @@ def test_the_example_of_a_scheme_trains_from_the_command_line(copy_with_the_sche
     python(copy_with_the_scheme, *command, *flags)
 
 
+def test_the_python_in_its_sentences_runs():
+    """Names after ``import lit_video`` alone, imports, and the model, built without memory."""
+    names = re.findall(r"`(lit_video\.[\w.]+)\(", README)
+    imports = re.findall(r"`(from lit_video[\w.]* import \w+)`", README)
+    (model,) = re.findall(r"`(lit_video\.modules\.XViT\([^`]*\))`", README)
+    assert len(names) >= 4 and imports
+    lines = ["import lit_video", *(f"assert callable({name})" for name in names), *imports, "import torch"]
+    lines += ["with torch.device('meta'):", f"    {model}"]
+    subprocess.run([sys.executable, "-c", "\n".join(lines)], cwd=ROOT, check=True)
+
+
 @pytest.mark.parametrize("target", sorted(set(re.findall(r"make (\w[\w-]*)", README)) - {"the"}))
 def test_make_targets_exist(target):
     assert re.search(rf"^{target}:.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
