@@ -121,8 +121,9 @@ def test_every_embedding_adds_the_positions_of_the_clip_s_own_grid(name, target,
     tubelet = 2 if kind is JointEmbedding else 1
     resizing, space, time = RULES[rule]
     source = Grid(2, 2, 3)
-    rule = Positions(positions, resizing=resizing) if positions else resizing
-    embed = kind(Patches(5, 4, tubelet), 2 * tubelet, (8, 12), rule, cls).double()
+    positions = [Positions(positions, resizing=resizing)] if positions else []
+    embed = kind(Patches(5, 4, tubelet), 2 * tubelet, (8, 12), *positions, cls).double()
+    embed.resizing = resizing
     for parameter in embed.parameters():
         torch.nn.init.normal_(parameter)
     slots, bias = embed.slots, embed.patches.proj.bias

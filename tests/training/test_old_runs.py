@@ -97,8 +97,9 @@ def test_an_old_configuration_and_checkpoint_are_tested(module, tmp_path, capsys
 def test_an_old_checkpoint_predicts(data_root, tmp_path, capsys):
     from lit_video.datamodules import MovingShapes
 
-    MovingShapes(root=str(data_root), pairs=(2, 1, 1)).prepare_data()
-    videos = sorted(map(str, data_root.glob("*-2-1-1/test/*/*.mp4")))
+    data = MovingShapes(root=str(data_root), pairs=(2, 1, 1))
+    data.prepare_data()
+    videos = sorted(map(str, data.root.glob("test/*/*.mp4")))
     output = tmp_path / "out.json"
     assert main(["predict", "--ckpt", str(OLD_RUN / "finished/last.ckpt"), *videos, "-o", str(output)]) == 0
     names = [video["class"][0]["name"] for video in json.loads(output.read_text())["videos"]]
