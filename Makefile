@@ -8,7 +8,7 @@ SEEDS ?= 0
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint format types bench notebooks strip clean
+.PHONY: help setup demo test quick test-slow lint format types bench notebooks strip clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -24,7 +24,10 @@ $(VENV)/ready: pyproject.toml constraints.txt
 demo: setup  ## X-ViT's Table 1 on the embedded data set: train, test, print (minutes; SEEDS=0,1,2 for three seeds)
 	$(BIN)/python -m lit_video fit --config $(TABLE) --seeds $(SEEDS)
 
-test: lint types  ## lint, types and all tests that are not slow
+test: lint  ## lint, types and all tests that are not slow
+	$(MAKE) --no-print-directory -j2 types quick
+
+quick: setup
 	$(PYTEST)
 
 test-slow: setup  ## the tests that take minutes
