@@ -85,12 +85,12 @@ def _time(decoder: ClipDecoder, clip: Any) -> tuple[float, float]:
     return decoded - start, time.process_time() - start
 
 
-def _row(name: str, found: dict[int, tuple[float, float]], stock: dict[int, tuple[float, float]]) -> dict[str, Any]:
+def _row(name: str, times: dict[int, tuple[float, float]], stock: dict[int, tuple[float, float]]) -> dict[str, Any]:
     """Medians over the clips, and how many times stock takes longer for the same clip, the median too."""
-    row: dict[str, Any] = {"library": name, "clips": len(found)}
+    row: dict[str, Any] = {"library": name, "clips": len(times)}
     for part, key in enumerate(("decode", "transform")):
-        ratios = [stock[i][part] / found[i][part] for i in found if i in stock]
-        row[f"{key}_seconds"] = median(t[part] for t in found.values()) if found else None
+        ratios = [stock[i][part] / times[i][part] for i in times if i in stock]
+        row[f"{key}_seconds"] = median(t[part] for t in times.values()) if times else None
         row[f"{key}_ratio"] = median(ratios) if ratios else None
     return row
 

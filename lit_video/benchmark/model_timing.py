@@ -74,13 +74,13 @@ class Bench:
 
     def _differences(self, models: list[BenchmarkModel], image_size: int) -> dict[str, float | None]:
         """How far the logits of a model are from its peer's, which has the same weights."""
-        found = {}
+        differences = {}
         by_name = {c.name: c for c in models}
         for ours in models:
             if ours.against.startswith("HF") and ours.against in by_name:
                 clip = torch.randn(1, 3, ours.frames, image_size, image_size, device=self.device)
-                found[ours.name] = largest_difference(ours, by_name[ours.against], clip)
-        return found
+                differences[ours.name] = largest_difference(ours, by_name[ours.against], clip)
+        return differences
 
     def _steps(self, model: BenchmarkModel, image_size: int) -> tuple[Callable[[], None], Callable[[], None]]:
         """Inference, and a training step (forward, backward, SGD), on the same clips."""
@@ -123,10 +123,10 @@ class Bench:
 
     def _memory(self, model: BenchmarkModel, train: Callable[[], None]) -> int | None:
         """Peak of a training step, the weights included: activations, gradients and all."""
-        with peak_memory(self.device) as found:
+        with peak_memory(self.device) as peaks:
             train()
         weights = sum(p.numel() * p.element_size() for p in model.network.parameters())
-        return found[0] + weights if found else None
+        return peaks[0] + weights if peaks else None
 
 
 def line_fit(rows: list[dict[str, Any]]) -> dict[str, float]:

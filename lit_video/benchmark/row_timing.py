@@ -49,10 +49,10 @@ def render(request: Request, result: dict[str, Any]) -> str:
     first = request.rows[0]
     body = []
     for row in request.rows:
-        found = result["rows"][row.name]
-        spread = f"{found['low']:.3g} to {found['high']:.3g}"
+        measured = result["rows"][row.name]
+        spread = f"{measured['low']:.3g} to {measured['high']:.3g}"
         paper = f"{papers[row.name] / papers[first.name]:.3f}" if {row.name, first.name} <= papers.keys() else ""
-        body.append([row.label, f"{found['clips_per_second']:.3g}", spread, f"{found['ratio']:.3f}", paper])
+        body.append([row.label, f"{measured['clips_per_second']:.3g}", spread, f"{measured['ratio']:.3f}", paper])
     title = f"{request.table.title} - {request.table.source}; scale {request.table.scale}, {result['device']}"
     header = ["row", "clips/s", "quartiles", f"over {first.label}", "the paper's"]
     return text_table(f"{title}, batch {result['batch']}, medians of {result['repeats']}", header, body)
