@@ -1,10 +1,13 @@
 """What W&B gets of a test: the figures and the accuracy per class from the run's folder."""
 
+from __future__ import annotations
+
 import csv
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import wandb
+if TYPE_CHECKING:
+    import wandb
 
 FIGURES = ("confusion", "calibration", "attention")  # files NAME.png, or NAME_TASK.png of several tasks
 
@@ -15,6 +18,8 @@ def wandb_media(run_dir: Path) -> dict[str, Any]:
     Returns:
         ``figures/NAME`` the pictures as they are; ``test/classes`` the table ``classes.csv``.
     """
+    import wandb  # here, as runs without a logger need no W&B
+
     pictures = sorted(path for name in FIGURES for path in run_dir.glob(f"{name}*.png"))
     media: dict[str, Any] = {f"figures/{path.stem}": wandb.Image(str(path)) for path in pictures}
     if (run_dir / "classes.csv").exists():
@@ -26,6 +31,8 @@ def _table(path: Path) -> wandb.Table:
     """A csv as a table: text in ``task`` and ``class``, numbers elsewhere."""
     with path.open(encoding="utf-8", newline="") as file:
         head, *rows = csv.reader(file)
+    import wandb
+
     text = {"task", "class"}
     return wandb.Table(
         columns=[*head],

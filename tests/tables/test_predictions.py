@@ -1,6 +1,7 @@
 """What a test keeps in a run's folder, compared with torchmetrics and with the run's own metrics."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from lit_video.errors import UserError
 from lit_video.tables.learning_curve import read_curves
 from lit_video.tables.predictions import Predictions, TaskPredictions, read_predictions, save_predictions
 from lit_video.tables.statistics import calibration
-from lit_video.training.callbacks.predictions import class_rows
+from lit_video.training.callbacks.predictions import SavePredictions, class_rows
 
 
 @pytest.fixture
@@ -97,3 +98,14 @@ def test_a_run_keeps_the_predictions_of_its_test(table, tiny, tmp_path):
     assert (run / "confusion.png").stat().st_size > 5000
     assert (run / "calibration.png").stat().st_size > 5000
     assert (run / "classes.csv").read_text().startswith("task,class,videos,top1,top5\n,disk moving left,1,")
+
+
+def test_a_machine_without_drawing_libraries_keeps_the_predictions(some, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)  # as if it were not installed
+    record = SavePredictions(tmp_path, "title")
+    predictions = Predictions(np.arange(6), {"": some})
+    record._write(predictions)
+    record._draw(predictions)
+    assert read_predictions(tmp_path) is not None
+    assert "confusion and calibration are not drawn: " in capsys.readouterr().out
+    assert not list(tmp_path.glob("*.png"))

@@ -9,7 +9,6 @@ from lit_video.datamodules import VideoDataModule
 from lit_video.modules import VideoClassifier
 from lit_video.tables.predictions import Predictions, TaskPredictions, save_predictions
 from lit_video.tables.statistics import calibration
-from lit_video.training.callbacks.prediction_figures import draw_calibration, draw_confusion
 from lit_video.utils.files import write_table
 
 
@@ -50,6 +49,7 @@ class SavePredictions(Callback):
         }
         self.predictions = Predictions(video.cpu().numpy(), tasks)
         self._write(self.predictions)
+        self._draw(self.predictions)
 
     @property
     def calibration_error(self) -> dict[str, float]:
@@ -66,11 +66,19 @@ class SavePredictions(Callback):
         save_predictions(self.run_dir, predictions)
         rows = [row for name, task in predictions.tasks.items() for row in class_rows(name, task)]
         write_table(self.run_dir / "classes.csv", [("task", "class", "videos", "top1", "top5"), *rows])
-        for name, task in predictions.tasks.items():
-            ending = f"_{name}.png" if name else ".png"
-            title = f"{self.title}, {name}" if name else self.title
-            draw_confusion(task, title, self.run_dir / f"confusion{ending}")
-            draw_calibration(task, title, self.run_dir / f"calibration{ending}")
+
+    def _draw(self, predictions: Predictions) -> None:
+        """The figures; without the libraries that draw them, only a line that says so: the result counts."""
+        try:
+            from lit_video.training.callbacks.prediction_figures import draw_calibration, draw_confusion
+
+            for name, task in predictions.tasks.items():
+                ending = f"_{name}.png" if name else ".png"
+                title = f"{self.title}, {name}" if name else self.title
+                draw_confusion(task, title, self.run_dir / f"confusion{ending}")
+                draw_calibration(task, title, self.run_dir / f"calibration{ending}")
+        except (ImportError, ValueError) as error:
+            print(f"{self.run_dir}: confusion and calibration are not drawn: {error}", flush=True)
 
 
 def class_rows(name: str, task: TaskPredictions) -> list[tuple[str, str, int, str, str]]:
