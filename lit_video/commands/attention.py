@@ -23,7 +23,8 @@ you like."""
 def attention(argv: list[str]) -> int:
     """Draw attention; returns the exit status."""
     arguments = _arguments(argv)
-    _draw_heads(arguments) if arguments.heads else _draw_maps(arguments)
+    draw = _draw_heads if arguments.heads else _draw_maps
+    draw(arguments)
     print(f"wrote {arguments.output}", file=sys.stderr)
     return 0
 
