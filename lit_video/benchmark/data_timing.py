@@ -73,7 +73,7 @@ def time_clips(
         done = f"{sampling}, clip {i + 1} of {len(paths) * clips}: {path}"
         print(done, {k: f"{1000 * v[i][0]:.0f} ms" for k, v in times.items() if i in v}, file=sys.stderr, flush=True)
     stock = times.get(STOCK, {})
-    return [_row(name, found, stock) for name, found in times.items()], errors
+    return [_row(name, each, stock) for name, each in times.items()], errors
 
 
 def _time(decoder: ClipDecoder, clip: Any) -> tuple[float, float]:
@@ -124,7 +124,7 @@ def stock_loader(paths: list[Path], seconds: float, workers: int) -> Iterable[An
     return DataLoader(dataset, BATCH, num_workers=workers)
 
 
-LOADERS: dict[str, Loader] = {"lit_video": our_loader, "PyTorchVideo": stock_loader}
+LOADERS: dict[str, Loader] = {"lit_video": our_loader, STOCK: stock_loader}
 
 
 def loader_row(name: str, paths: list[Path], seconds: float, workers: int) -> dict[str, Any]:

@@ -43,10 +43,8 @@ def _measure(device: torch.device, arguments: Namespace, argv: list[str]) -> dic
     from lit_video.network.vit import SIZES
 
     bench = Bench(device, getattr(torch, DTYPES[arguments.dtype]), arguments.batch, arguments.repeats)
-    size, result = (
-        SIZES[arguments.size],
-        bench.facts(" ".join(argv)) | {"size": arguments.size, "image_size": arguments.image_size},
-    )
+    size = SIZES[arguments.size]
+    result = bench.facts(" ".join(argv)) | {"size": arguments.size, "image_size": arguments.image_size}
     if arguments.scaling:
         clips = [Clip(arguments.frames * factor, arguments.image_size) for factor in (1, 2, 4)]
         models = [build(size, clip, ["X-ViT"])[0] for clip in clips]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lit_video.commands.arguments import add_evaluation, evaluation
-from lit_video.commands.parser import Parser, check_file, ending, positive
+from lit_video.commands.parser import Parser, check_file, ending, positive, writing
 
 if TYPE_CHECKING:
     from lit_video.inference.ranking import RankedVideo
@@ -32,9 +32,11 @@ def predict(argv: list[str]) -> int:
     if outputs.ranked:
         print_table(outputs.ranked)
     if arguments.output:
-        write_ranking(arguments.output, outputs.ranked, outputs.broken)
+        with writing("--output", arguments.output):
+            write_ranking(arguments.output, outputs.ranked, outputs.broken)
     if arguments.features:
-        write_features(arguments.features, outputs.paths, outputs.features, outputs.logits, outputs.class_names)
+        with writing("--features", arguments.features):
+            write_features(arguments.features, outputs.paths, outputs.features, outputs.logits, outputs.class_names)
     broken = outputs.broken | dict(_draw_all(outputs.ranked, targets))
     for path, reason in broken.items():
         print(f"{path}: {reason}", file=sys.stderr)

@@ -16,8 +16,6 @@ from rich.table import Table
 from rich.text import Text
 from torch import Tensor
 
-from lit_video.errors import UserError
-
 ClassNames = list[str] | dict[str, list[str]]
 ONLY_TASK = "class"
 
@@ -105,22 +103,19 @@ def write_ranking(path: Path, videos: Sequence[RankedVideo], broken: Mapping[Pat
     """Write videos as JSON, or as CSV with a row per rank; videos that could not be read with the reason.
 
     Raises:
-        UserError: the file cannot be written.
+        OSError: the file cannot be written.
     """
-    try:
-        if path.suffix.lower() == ".json":
-            predicted = [
-                {"path": str(one.path)} | {task: [asdict(r) for r in ranked] for task, ranked in one.ranked.items()}
-                for one in videos
-            ]
-            unread = [{"path": str(video), "reason": reason} for video, reason in broken.items()]
-            text = json.dumps({"videos": predicted, "broken": unread}, indent=2, ensure_ascii=False)
-            path.write_text(text + "\n", encoding="utf-8")
-        else:
-            with path.open("w", newline="", encoding="utf-8") as file:
-                csv.writer(file).writerows(_csv_rows(videos, broken))
-    except OSError as error:
-        raise UserError(f"--output {path}: {error.strerror}") from error
+    if path.suffix.lower() == ".json":
+        predicted = [
+            {"path": str(one.path)} | {task: [asdict(r) for r in ranked] for task, ranked in one.ranked.items()}
+            for one in videos
+        ]
+        unread = [{"path": str(video), "reason": reason} for video, reason in broken.items()]
+        text = json.dumps({"videos": predicted, "broken": unread}, indent=2, ensure_ascii=False)
+        path.write_text(text + "\n", encoding="utf-8")
+    else:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(_csv_rows(videos, broken))
 
 
 def _csv_rows(videos: Sequence[RankedVideo], broken: Mapping[Path, str]) -> Iterator[Sequence[object]]:
@@ -139,7 +134,7 @@ def write_features(path: Path, videos: Sequence[Path], features: Tensor, logits:
     The last two name the columns of ``logits``. Nothing is pickled: ``numpy.load`` opens it as it is.
 
     Raises:
-        UserError: the file cannot be written.
+        OSError: the file cannot be written.
     """
     columns = names if isinstance(names, dict) else {ONLY_TASK: names}
     arrays: dict[str, Any] = {
@@ -149,8 +144,5 @@ def write_features(path: Path, videos: Sequence[Path], features: Tensor, logits:
         "class_names": np.array([name for each in columns.values() for name in each], dtype=np.str_),
         "tasks": np.array([task for task, each in columns.items() for _ in each], dtype=np.str_),
     }
-    try:
-        with path.open("wb") as file:
-            np.savez(file, **arrays)
-    except OSError as error:
-        raise UserError(f"--features {path}: {error.strerror}") from error
+    with path.open("wb") as file:
+        np.savez(file, **arrays)

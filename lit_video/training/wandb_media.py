@@ -1,13 +1,8 @@
 """What W&B gets of a test: the figures and the accuracy per class from the run's folder."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import wandb
+from typing import Any
 
 FIGURES = ("confusion", "calibration", "attention")  # files NAME.png, or NAME_TASK.png of several tasks
 
@@ -23,21 +18,20 @@ def wandb_media(run_dir: Path) -> dict[str, Any]:
     pictures = sorted(path for name in FIGURES for path in run_dir.glob(f"{name}*.png"))
     media: dict[str, Any] = {f"figures/{path.stem}": wandb.Image(str(path)) for path in pictures}
     if (run_dir / "classes.csv").exists():
-        media["test/classes"] = _table(run_dir / "classes.csv")
+        columns, data = _table(run_dir / "classes.csv")
+        media["test/classes"] = wandb.Table(columns=[*columns], data=data)
     return media
 
 
-def _table(path: Path) -> wandb.Table:
-    """A csv as a table: text in ``task`` and ``class``, numbers elsewhere."""
+def _table(path: Path) -> tuple[list[str], list[list[Any]]]:
+    """Columns and data of a csv: text in ``task`` and ``class``, numbers elsewhere."""
     with path.open(encoding="utf-8", newline="") as file:
         head, *rows = csv.reader(file)
-    import wandb
-
     text = {"task", "class"}
-    return wandb.Table(
-        columns=[*head],
-        data=[[cell if name in text else _number(cell) for name, cell in zip(head, row, strict=True)] for row in rows],
-    )
+    data: list[list[Any]] = [
+        [cell if name in text else _number(cell) for name, cell in zip(head, row, strict=True)] for row in rows
+    ]
+    return head, data
 
 
 def _number(cell: str) -> float | None:
