@@ -1,0 +1,74 @@
+"""What a run is doing: ``status.json`` in its folder, for whoever watches. Imports no torch.
+
+A result counts only by ``result.json``; this file says how far a run without one is.
+"""
+
+import json
+import os
+import socket
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Literal, get_args
+
+from lit_video.utils.files import write_atomically
+
+FILE = "status.json"
+
+State = Literal["starting", "preparing data", "training", "testing", "writing", "preempted", "stopped", "failed"]
+RUNNING: tuple[State, ...] = ("starting", "preparing data", "training", "testing", "writing")
+
+
+def job_name() -> str:
+    """The Slurm job, or array task, of this process; empty outside Slurm."""
+    if "SLURM_ARRAY_JOB_ID" in os.environ:
+        return f"{os.environ['SLURM_ARRAY_JOB_ID']}_{os.environ.get('SLURM_ARRAY_TASK_ID', '')}"
+    return os.environ.get("SLURM_JOB_ID", "")
+
+
+@dataclass(frozen=True)
+class Status:
+    """State of a run.
+
+    Args:
+        state: what it does, or how it ended without a result: ``preempted`` goes on by itself or by the same command,
+            ``stopped`` by Ctrl-C or SIGTERM, ``failed`` by an error.
+        step: of training.
+        steps: of the whole training; 0 while unknown.
+        clips_per_second: of training; 0 while unknown.
+        seconds_left: of training; 0 while unknown.
+        message: why it ended, in a line.
+        host: where it runs.
+        pid: of its first process.
+        job: of Slurm.
+        time: when this was written, in seconds since 1970.
+    """
+
+    state: State
+    step: int = 0
+    steps: int = 0
+    clips_per_second: float = 0.0
+    seconds_left: float = 0.0
+    message: str = ""
+    host: str = field(default_factory=socket.gethostname)
+    pid: int = field(default_factory=os.getpid)
+    job: str = field(default_factory=job_name)
+    time: float = field(default_factory=time.time)
+
+
+def write_status(run_dir: Path, status: Status) -> None:
+    """Write the state, whole or not at all. A disk that refuses it stops no run."""
+    try:
+        write_atomically(run_dir / FILE, json.dumps(asdict(status)) + "\n")
+    except OSError:
+        return
+
+
+def read_status(run_dir: Path) -> Status | None:
+    """The state last written; ``None`` if there is none, or none that can be read."""
+    try:
+        stored = json.loads((run_dir / FILE).read_text(encoding="utf-8"))
+        status = Status(**stored)
+    except (OSError, ValueError, TypeError, RecursionError):
+        return None
+    return status if status.state in get_args(State) else None
