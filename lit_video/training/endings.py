@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from signal import Signals
 
@@ -12,6 +13,7 @@ import torch
 
 from lit_video.errors import RunFailed, UserError
 from lit_video.tables.status import RUNNING, State, Status, read_status, write_status
+from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.utils.exit_status import FAILED, PREEMPTED
 from lit_video.utils.processes import end_children, started_by_lightning
 from lit_video.utils.slurm import requeue
@@ -31,17 +33,17 @@ def status_of_rank(reason: str) -> int:
     return 0 if started_by_lightning() else exit_status(reason)
 
 
-def stopped(reason: str, run_dir: Path, name: str) -> int:
+def stopped(stop: Stopped, run_dir: Path, name: str) -> int:
     """Say that training stopped at a checkpoint; put a Slurm job that was asked to leave back into the queue."""
-    line, status = f"stopped by {reason}; {AGAIN}", exit_status(reason)
+    line = f"stopped by {stop.reason} at step {stop.step} of {stop.steps}; {AGAIN}"
     print(f"{name}: {line}", flush=True)
-    _leave(run_dir, status, line)
-    return status
+    _leave(run_dir, exit_status(stop.reason), Status("stopped", stop.step, stop.steps, message=line))
+    return exit_status(stop.reason)
 
 
 def last_words(run_dir: Path, number: Signals, line: str) -> None:
     """The same for a signal outside training, which has said its line."""
-    _leave(run_dir, STATUS[number], line)
+    _leave(run_dir, STATUS[number], _end(run_dir, "stopped", line))
 
 
 def say_dead_ranks(run_dir: Path, name: str) -> None:
@@ -64,13 +66,17 @@ def say_dead_ranks(run_dir: Path, name: str) -> None:
 
 def write_end(run_dir: Path, state: State, message: str) -> None:
     """Write how a run ended, with the step that it had reached."""
+    write_status(run_dir, _end(run_dir, state, message))
+
+
+def _end(run_dir: Path, state: State, message: str) -> Status:
     before = read_status(run_dir)
     step, steps = (before.step, before.steps) if before and before.state in RUNNING else (0, 0)
-    write_status(run_dir, Status(state, step, steps, message=message.strip().splitlines()[-1][:500] if message else ""))
+    return Status(state, step, steps, message=message.strip().splitlines()[-1][:500] if message.strip() else "")
 
 
-def _leave(run_dir: Path, status: int, line: str) -> None:
-    write_end(run_dir, "preempted" if status == PREEMPTED else "stopped", line)
+def _leave(run_dir: Path, status: int, end: Status) -> None:
+    write_status(run_dir, replace(end, state="preempted") if status == PREEMPTED else end)
     if status == PREEMPTED and (queued := requeue()):
         print(queued, flush=True)
 

@@ -115,7 +115,7 @@ def _guarded(request: Request, row: Row, seed: int, run_dir: Path, stops: StopSi
         with failures():
             return _train_and_test(request, row, seed, run_dir, stops)
     except Stopped as stop:
-        return stopped(stop.reason, run_dir, name) if owner else status_of_rank(stop.reason)
+        return stopped(stop, run_dir, name) if owner else status_of_rank(stop.reason)
     except BaseException as error:
         if owner:
             reason = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"

@@ -57,8 +57,8 @@ class StopSignals:
 
     def end(self, stop: signal.Signals) -> None:
         """End the process now."""
-        line = f"{self.name}: stopped by {stop.name}; {AGAIN}"
-        self._say(line)
+        line = f"stopped by {stop.name}; {AGAIN}"
+        self._say(f"{self.name}: {line}")
         if self.last_words:
             self.last_words(stop, line)
         end_children()

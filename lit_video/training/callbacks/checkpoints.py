@@ -5,7 +5,7 @@ import time
 from datetime import timedelta
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
@@ -25,11 +25,15 @@ class Stopped(Exception):
 
     Args:
         reason: the signal's name, or ``max_time``.
+        step: reached.
+        steps: of the whole training.
     """
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
+    def __init__(self, reason: str, step: int, steps: int) -> None:
+        super().__init__(reason, step, steps)
         self.reason = reason
+        self.step = step
+        self.steps = steps
 
 
 class _Wish(IntEnum):
@@ -116,8 +120,7 @@ class Checkpoints(Checkpoint):
         trainer.save_checkpoint(self.path)
         self._saved = time.monotonic()
         if wish is not _Wish.SAVE:
-            self._flush(trainer)
-            raise Stopped(_REASONS[wish])
+            self._stop(trainer, wish)
 
     def on_validation_batch_end(
         self,
@@ -133,8 +136,7 @@ class Checkpoints(Checkpoint):
             return
         wish = self._agree(self._wish(trainer))
         if wish in _REASONS:
-            self._flush(trainer)
-            raise Stopped(_REASONS[wish])
+            self._stop(trainer, wish)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """From here on a signal ends the process at once: after the final checkpoint nothing is lost."""
@@ -145,6 +147,10 @@ class Checkpoints(Checkpoint):
         self.stops.waits = False
         if self.stops.received is not None:
             self.stops.end(self.stops.received)
+
+    def _stop(self, trainer: Trainer, wish: _Wish) -> NoReturn:
+        self._flush(trainer)
+        raise Stopped(_REASONS[wish], trainer.global_step, int(trainer.estimated_stepping_batches))
 
     def _flush(self, trainer: Trainer) -> None:
         """Wait until the first process has the checkpoint on the disk."""
