@@ -180,7 +180,9 @@ class VideoDataModule(LightningDataModule):
     def state_dict(self) -> dict[str, Any]:
         """How far training is in its epoch, and what it could not read so far, for the checkpoint."""
         assert self.trainer is not None
-        epoch, batches = self.trainer.current_epoch, self.trainer.fit_loop.epoch_loop.batch_progress.current.ready
+        loop = self.trainer.fit_loop
+        # of the epoch last begun, also after its end, when trainer.current_epoch is one more
+        epoch, batches = loop.epoch_progress.current.ready - 1, loop.epoch_loop.batch_progress.current.ready
         if batches == self.trainer.num_training_batches:
             epoch, batches = epoch + 1, 0
         return {"epoch": epoch, "batches": batches, "broken": dict(self.found_broken.reasons["train"])}

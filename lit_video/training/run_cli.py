@@ -45,7 +45,8 @@ class RunCLI(VideoCLI):
         views = self.datamodule.test_clips * self.datamodule.test_crops
         self.facts |= {"scheme": self.model.scheme_name, "params": params, "gmacs": macs / 1e9, "views": views}
         settings = self.config_init.trainer
-        kwargs["callbacks"] = [*(settings.callbacks or []), self.timer, ReportBroken(self.run_dir)]
+        own = settings.callbacks or []
+        kwargs["callbacks"] = [*(own if isinstance(own, list) else [own]), self.timer, ReportBroken(self.run_dir)]
         if not settings.fast_dev_run:
             kwargs["callbacks"] += [Curve(self.run_dir), self.predictions, ReportStatus(self.run_dir)]
         kwargs["callbacks"] += [progress_callback(f"{self.row.name} seed {self.facts['seed']}"), *self._guards()]
