@@ -46,7 +46,7 @@ def test_without_any_record_of_its_settings_a_folder_is_refused(finished, settin
     content = torch.load(finished / "last.ckpt", weights_only=True)
     del content["lit_video_run"]
     torch.save(content, finished / "last.ckpt")
-    with pytest.raises(UserError, match="what .* was made with is not known: give another --runs, or delete"):
+    with pytest.raises(UserError, match=r"what .* was made with is not known: give another --runs, or delete"):
         same_settings(finished, settings, "here")
 
 
