@@ -96,7 +96,7 @@ class RowLogger(Logger):
 
     def _describe(self) -> None:
         if run := self.record.run:
-            run.config.update(self.facts | {"cli": self.config}, allow_val_change=True)
+            run.config.update(self.facts | {"cli": self.config}, allow_val_change=True)  # type: ignore[no-untyped-call]
             run.summary.update(self.paper)
 
     def _results(self, metrics: dict[str, float]) -> None:

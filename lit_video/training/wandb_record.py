@@ -6,17 +6,20 @@ import shlex
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lit_video.training.wandb_start import start_run, why_offline
 from lit_video.training.wandb_thread import WandbThread
 from lit_video.utils.exit_status import FAILED, INTERRUPTED, PREEMPTED, TERMINATED
-from lit_video.utils.wandb_login import offline, server, why_unreachable
+from lit_video.utils.wandb_login import server
 
 if TYPE_CHECKING:
     from wandb import Run
 
 FLUSH = "WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL"
+START = 90.0  # seconds to start in; W&B's own limits are shorter, see wandb_start
 ANSWER = 20.0  # seconds that a call may take, before W&B counts as dead
 UPLOAD = 60.0  # seconds for uploads at the end of a run
 STOP = 15.0  # the same for a run that is told to stop: Slurm kills it after 30 s
@@ -38,7 +41,6 @@ class WandbRecord:
     def __init__(self, folder: Path, results: Path) -> None:
         # records reach the disk within a second, so a killed run keeps them
         os.environ.setdefault(FLUSH, "1")
-        os.environ.setdefault("WANDB_INIT_TIMEOUT", "20")
         self.folder = folder
         self.results = results
         self.rows = 0
@@ -52,14 +54,22 @@ class WandbRecord:
         """Start W&B's process and the run: online if the server can be reached and takes it, else offline."""
         if os.environ.get("WANDB_MODE") == "disabled":
             return
+        with suppress(OSError, ValueError):  # none yet, or damaged: then the number in the checkpoint counts
+            self.rows = max(self.rows, int((self.folder / "rows").read_text(encoding="utf-8")))
         self._thread = WandbThread()
-        reason = self._online(settings)
+        reason = why_offline()
+        if reason is None:
+            try:
+                self.run = self._thread.call(partial(start_run, settings, self.folder, "online"), START)
+            except (Exception, SystemExit) as error:
+                reason = f"{server()} does not take the run ({_first_line(error)})"
+                self._stop()
+                self._thread = WandbThread()
         if self.run is None:
-            self.run = self.do(lambda: self._init(settings, "offline"), ANSWER + 30)
+            self.run = self.do(partial(start_run, settings, self.folder, "offline"), START)
             if self.run:
-                print(
-                    f"W&B: {reason}, recording offline; view: wandb leet {self.folder}; upload: {self.sync}", flush=True
-                )
+                where = f"view: wandb leet {self.folder}; upload: {self.sync}"
+                print(f"W&B: {reason}, recording offline; {where}", flush=True)
         if self.run:
             atexit.register(self.close, FAILED)  # after W&B's own, so it is called before: a dead process is no error
 
@@ -110,45 +120,18 @@ class WandbRecord:
         parts = "offline-run-*" if self.run is None or self.run.offline else Path(self.run.dir).parent.name
         return f"wandb sync {shlex.quote(str(self.folder.resolve()))}/{parts}"
 
-    def _online(self, settings: dict[str, Any]) -> str:
-        """Open the run at the server, or say why not."""
-        if offline():
-            return "WANDB_MODE is offline" if "WANDB_MODE" in os.environ else "no API key"
-        if reason := why_unreachable():
-            return f"{server()} cannot be reached ({reason})"
-        assert self._thread is not None
-        try:
-            limit = float(os.environ["WANDB_INIT_TIMEOUT"]) + ANSWER + 30
-            self.run = self._thread.call(lambda: self._init(settings, "online"), limit)
-            return ""
-        except (Exception, SystemExit) as error:
-            self._stop()
-            self._thread = WandbThread()
-            return f"{server()} does not take the run ({_first_line(error)})"
-
-    def _init(self, settings: dict[str, Any], mode: str) -> "Run":
-        import wandb  # here, as runs without a logger need no W&B
-
-        self.folder.mkdir(parents=True, exist_ok=True)  # else W&B takes a temporary folder, without a word
-        with suppress(OSError, ValueError):  # none yet, or damaged: then the number in the checkpoint counts
-            self.rows = max(self.rows, int((self.folder / "rows").read_text(encoding="utf-8")))
-        run = wandb.init(**settings, mode=mode)  # type: ignore[arg-type]
-        run.define_metric("trainer/global_step")
-        run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
-        return run
-
     def _finish(self, exit_code: int) -> None:
         import wandb
 
         assert self.run is not None
         if exit_code in (PREEMPTED, INTERRUPTED, TERMINATED):
             self.run.mark_preempting()
-        size = self._size()
+        file, size = self.run.settings.sync_file, self._size()
         self.run.finish(exit_code)
-        if self._size() == size:
-            raise OSError("its last records did not reach the disk (full?)")
         with suppress(SystemExit):  # with the process's own status
             wandb.teardown()
+        if os.path.getsize(file) == size:
+            raise OSError("its last records did not reach the disk (full?)")
 
     def _check_disk(self) -> None:
         """W&B goes on without a word when its file cannot be written; then the file does not grow."""

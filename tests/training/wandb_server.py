@@ -11,10 +11,10 @@ PROJECT = {"id": "p", "name": "lit_video", "entity": {"id": "e", "name": "us"}}
 
 
 class Answer(BaseHTTPRequestHandler):
-    """``server.fault`` is an HTTP status, ``hang``, or None; rows of history are kept as a server would, by offset."""
+    """``server.fault`` is what every POST gets: an HTTP status, ``hang``, or None; rows are kept by their offset."""
 
     def do_GET(self):
-        self.answer(b"")
+        self.send(self.server.get, {})
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -81,10 +81,11 @@ class Answer(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def wandb_server(fault=None):
-    """A server and, as ``url``, where it is."""
+def wandb_server(fault=None, get=200):
+    """A server and, as ``url``, where it is; ``get`` is the HTTP status of its first page."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
     server.daemon_threads, server.block_on_close = True, False
+    server.get = get
     server.fault, server.requests, server.history, server.overwritten = fault, [], {}, 0
     server.url = f"http://127.0.0.1:{server.server_address[1]}"
     threading.Thread(target=server.serve_forever, daemon=True).start()
