@@ -131,7 +131,8 @@ class TrackRow(Callback):
 
     def load_state_dict(self, state_dict: dict[str, int]) -> None:
         """Let the next row have the next number."""
-        self.logger.record.rows = state_dict["wandb_rows"]
+        record = self.logger.record
+        record.rows = max(record.rows, state_dict["wandb_rows"])  # sharded models load after the run is opened
 
 
 def _has_cache() -> bool:
