@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lit_video.training.wandb_start import start_run, why_offline
-from lit_video.training.wandb_thread import WandbThread
+from lit_video.training.wandb_thread import WandbThread, first_line, reason_of
 from lit_video.utils.exit_status import FAILED, INTERRUPTED, PREEMPTED, TERMINATED
 from lit_video.utils.wandb_login import server
 
@@ -62,7 +62,7 @@ class WandbRecord:
             try:
                 self.run = self._thread.call(partial(start_run, settings, self.folder, "online"), START)
             except (Exception, SystemExit) as error:
-                reason = f"{server()} does not take the run ({_first_line(error)})"
+                reason = f"{server()} does not take the run ({first_line(error)})"
                 self._stop()
                 self._thread = WandbThread()
         if self.run is None:
@@ -148,9 +148,9 @@ class WandbRecord:
 
     def _lose(self, error: BaseException) -> None:
         """Say once what is lost, and stop whatever of W&B may still run."""
-        lost = f"W&B: {_reason(error)}; this run is not recorded there"
+        lost = f"W&B: {reason_of(error)}; this run is not recorded there"
         if self.run:
-            lost = f"W&B: {_reason(error)} at step {self.step}; this run's later numbers are not recorded there"
+            lost = f"W&B: {reason_of(error)} at step {self.step}; this run's later numbers are not recorded there"
             lost += f" (those before: {self.sync})"
         print(f"{lost}; results are in {self.results}", flush=True)
         self._stop()
@@ -169,15 +169,3 @@ class WandbRecord:
     def _forget(self) -> None:
         self._thread, self.run = None, None
         atexit.unregister(self.close)
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, TimeoutError):
-        return "it does not answer"
-    if isinstance(error, ConnectionError) or type(error).__name__ in ("HandleAbandonedError", "MailboxClosedError"):
-        return "its process died"
-    return _first_line(error)
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]

@@ -41,3 +41,17 @@ class WandbThread:
                 future.set_result(function())
             except BaseException as error:  # W&B can raise SystemExit too
                 future.set_exception(error)
+
+
+def reason_of(error: BaseException) -> str:
+    """Why a call failed, for a message."""
+    if isinstance(error, TimeoutError):
+        return "it does not answer"
+    if isinstance(error, ConnectionError) or type(error).__name__ in ("HandleAbandonedError", "MailboxClosedError"):
+        return "its process died"
+    return first_line(error)
+
+
+def first_line(error: BaseException) -> str:
+    """An error's first line; its kind if it says nothing."""
+    return (str(error) or type(error).__name__).splitlines()[0]
