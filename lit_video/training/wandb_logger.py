@@ -14,9 +14,11 @@ from lightning.pytorch.utilities import rank_zero_only
 from lit_video.datamodules.digest import data_digest
 from lit_video.tables.flat_settings import flat_settings
 from lit_video.tables.table import Row
+from lit_video.training.callbacks.checkpoints import Stopped
+from lit_video.training.endings import exit_status
 from lit_video.training.wandb_media import wandb_media
 from lit_video.training.wandb_record import WandbRecord
-from lit_video.utils.exit_status import DONE, FAILED, INTERRUPTED
+from lit_video.utils.exit_status import DONE, FAILED
 from lit_video.video.seeding import digest
 
 
@@ -108,11 +110,6 @@ class RowLogger(Logger):
             table = wandb.Table(columns=["metric", "ours", "paper"], data=rows)
             self.record.log({"result": table} | wandb_media(self.run_dir))
 
-    def close(self, exit_code: int) -> None:
-        """Close the record of a run that goes on later."""
-        if self._experiment is not None:
-            self.experiment.finish(exit_code)
-
 
 class TrackRow(Callback):
     """Opens the run's record when training begins; a checkpoint holds the number of rows that were logged."""
@@ -127,8 +124,8 @@ class TrackRow(Callback):
             self.logger.begin()
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        """Close the record of a run that fails."""
-        self.logger.close(INTERRUPTED if isinstance(exception, KeyboardInterrupt) else FAILED)
+        """Close the record of a run that fails, or that stops at a checkpoint."""
+        self.logger.close(exit_status(exception.reason) if isinstance(exception, Stopped) else FAILED)
 
     def state_dict(self) -> dict[str, int]:
         """The rows of history so far, in all parts of the run."""
