@@ -49,10 +49,10 @@ def _measure(arguments: argparse.Namespace) -> int:
 
 def _measured(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.what == "counts":
-        from counts import count_measured, count_models
+        from counts import count_measured, count_models, count_paper
 
         stored = json.loads((RESULTS / "model" / "cpu_fp32.json").read_text(encoding="utf-8"))
-        return {"models": count_models(), "memory": count_measured(stored)}
+        return {"models": count_models(), "paper": count_paper(), "memory": count_measured(stored)}
     if arguments.what == "clips":
         from clips import time_clips
 
@@ -80,7 +80,7 @@ def _write(arguments: argparse.Namespace) -> int:
 
     draw(inputs, assumptions, pictures)
     write_atomically(arguments.output, text)
-    print(f"wrote {arguments.output}, {pictures}_*.png")
+    print(f"wrote {arguments.output}, {pictures}_*.svg")
     return 0
 
 
@@ -89,7 +89,7 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True)
     measure = commands.add_parser("measure", help="store a measurement")
     measure.add_argument("what", choices=["counts", "clips", "processes", "device"])
-    measure.add_argument("-o", "--output", type=Path, help="default: benchmarks/results/scaling/WHAT.json")
+    measure.add_argument("-o", "--output", type=Path, help="default: benchmarks/results/scaling/X.json")
     measure.add_argument("--videos", type=Path, default=Path("/tmp/scaling_videos"), help="where clips makes videos")
     measure.add_argument("--device", default="cuda", choices=["cuda", "cpu"], help="of device")
     measure.add_argument("--small", action="store_true", help="of device: one model, once")

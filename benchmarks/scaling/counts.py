@@ -2,12 +2,14 @@
 
 from typing import Any
 
-from models import planned
+from models import ROOT, planned
 
 from lit_video.benchmark.models import Clip, schemes
 from lit_video.costs.activations import training_pass
+from lit_video.costs.published import published
 from lit_video.network.block import Block
 from lit_video.network.vit import SIZES
+from lit_video.utils.yaml_files import read_yaml
 
 
 def count_models() -> dict[str, dict[str, Any]]:
@@ -34,6 +36,15 @@ def count_models() -> dict[str, dict[str, Any]]:
             "operators": one.operators,
         }
     return rows
+
+
+def count_paper() -> dict[str, float]:
+    """What the one paper that gives hours computed in them: TimeSformer, 8 x 224, on Kinetics-400."""
+    table = read_yaml(ROOT / "experiments" / "timesformer_cnns.yaml")["table"]
+    recipe = read_yaml(ROOT / "experiments" / "scale" / "k400.yaml")["recipes"]["timesformer"]["paper"]
+    model = next(each for each in published() if each.label == "divided, T+S")
+    hours = table["rows"]["timesformer_21k"]["paper"]["V100 hours"]
+    return {"macs": model.count()[1], "epochs": recipe["trainer.max_epochs"], "v100_hours": hours}
 
 
 def count_measured(stored: dict[str, Any]) -> list[dict[str, Any]]:
