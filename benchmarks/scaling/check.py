@@ -9,42 +9,56 @@ from lit_video.costs.scaling import Cluster, Model, ddp_step
 
 @dataclass(frozen=True)
 class Check:
-    """A kind of step: time over that of the same passes without communication, predicted and measured."""
+    """A kind of step: its time over that of the same passes without communication, predicted and measured."""
 
     name: str
     predicted: float
     measured: float
 
 
-def loopback(stored: dict[str, Any]) -> Cluster:
-    """The two processes as a cluster: a line through the smallest and largest all-reduce; nothing overlaps.
+@dataclass(frozen=True)
+class Quiet:
+    """Rounds of a stored measurement in which the machine did the least else.
 
-    Communication is work of the same cores that compute.
+    They are the third of the rounds that took the shortest time in all: chosen by what they took, never by a ratio.
     """
-    points = [(row["bytes"], median(row["seconds"])) for row in stored["all_reduce"]]
-    (small, fast), (large, slow) = points[0], points[-1]
-    bandwidth = (large - small) / (slow - fast)
-    hop = max(fast - small / bandwidth, 0) / 2  # a ring of two sends its payload once, in two steps
-    return Cluster(2, bandwidth, bandwidth, share=1, link_hop=hop, network_hop=hop, overlap=0)
+
+    rounds: tuple[int, ...]
+    stored: dict[str, Any]
+
+    def seconds(self, kind: str) -> list[float]:
+        """Of a kind of step, round by round."""
+        return [self.stored["seconds"][kind][i] for i in self.rounds]
+
+    def ratio(self, kind: str, to: str) -> float:
+        """Median over the rounds of the time of one kind over another's."""
+        return median(a / b for a, b in zip(self.seconds(kind), self.seconds(to), strict=True))
+
+    def loopback(self) -> Cluster:
+        """The two processes as a cluster: a line through the smallest and the largest all-reduce; nothing overlaps.
+
+        Communication is work of the same cores that compute.
+        """
+        rows = self.stored["all_reduce"]
+        points = [(row["bytes"], median(row["seconds"][i] for i in self.rounds)) for row in rows]
+        (small, fast), (large, slow) = points[0], points[-1]
+        bandwidth = (large - small) / (slow - fast)
+        hop = max(fast - small / bandwidth, 0) / 2  # a ring of two sends its payload once, in two steps
+        return Cluster(2, bandwidth, bandwidth, share=1, link_hop=hop, network_hop=hop, overlap=0)
+
+    def checks(self) -> list[Check]:
+        """Steps of two processes with one pass, and with several."""
+        cluster, parameters = self.loopback(), self.stored["parameters"]
+        checks = []
+        for name, alone in (("two", "two apart"), ("two, accumulated", "two apart, accumulated")):
+            seconds = median(self.seconds(alone))
+            model = Model(parameters, 0, 1, clip_seconds=seconds, least_seconds=0)
+            predicted = ddp_step(model, 2, clips=1, passes=1, cluster=cluster).seconds / seconds
+            checks.append(Check(name, predicted, self.ratio(name, alone)))
+        return checks
 
 
-def check(stored: dict[str, Any]) -> list[Check]:
-    """Steps of two processes with one reduction, and with one in several passes; medians of the rounds' ratios."""
-    cluster, rounds = loopback(stored), stored["seconds"]
-    apart = median(rounds["two apart"])
-    model = Model(stored["parameters"], 0, 1, apart / stored["clips"], 0)
-    checks = []
-    for name, passes in (("two", 1), ("two, accumulated", stored["passes"])):
-        predicted = ddp_step(model, 2, stored["clips"], passes, cluster).seconds / (passes * apart)
-        ratios = [with_reduction / (passes * without) for with_reduction, without in _rounds(rounds, name)]
-        checks.append(Check(name, predicted, median(ratios)))
-    return checks
-
-
-def contention(stored: dict[str, Any]) -> float:
-    """What two processes that do not communicate take from each other: their time over that of one alone."""
-    return median(two / one for one, two in zip(stored["seconds"]["one"], stored["seconds"]["two apart"], strict=True))
-
-
-def _rounds(seconds: dict[str, list[float]], name: str) -> list[tuple[float, float]]:
-    return list(zip(seconds[name], seconds["two apart"], strict=True))
+def quiet(stored: dict[str, Any]) -> Quiet:
+    """The quiet third of a measurement's rounds."""
+    totals = [sum(each) for each in zip(*stored["seconds"].values(), strict=True)]
+    return Quiet(tuple(sorted(range(len(totals)), key=totals.__getitem__)[: max(len(totals) // 3, 1)]), stored)

@@ -88,9 +88,7 @@ def read_inputs(results: Path, assumptions: Assumptions) -> Inputs:
     counts, clips, processes = (
         _read(results / "scaling" / f"{name}.json") for name in ("counts", "clips", "processes")
     )
-    path = results / "gpu" / "training.json"
-    device = _read(path) if path.exists() else None
-    device = device if device and device["gpu"] else None
+    device = _device(results / "gpu" / "training.json", assumptions.gpu)
     margin = max(row["peak_bytes"] / row["counted_bytes"] for row in counts["memory"])
     models, footprints = {}, {}
     for name, row in counts["models"].items():
@@ -106,6 +104,12 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         raise UserError(f"{path}: not there, or damaged; python benchmarks/scaling measure {path.stem}") from None
     return content
+
+
+def _device(path: Path, gpu: Gpu) -> dict[str, Any] | None:
+    """A measurement on this very kind of GPU, if there is one."""
+    stored = _read(path) if path.exists() else None
+    return stored if stored and stored["gpu"] and gpu.name.split()[0] in stored["device"] else None
 
 
 def _estimated(row: dict[str, Any], assumptions: Assumptions) -> tuple[float, float]:

@@ -4,7 +4,7 @@ import textwrap
 from dataclasses import replace
 from typing import Any
 
-from check import check, contention, loopback
+from check import quiet
 from inputs import GB, Assumptions, Inputs
 from predictions import COUNTS, HOUR, MEMORIES, Prediction, demand, room, strong, weak
 from text import CHECK, DATA, HEAD, MEMORY, MODEL, PICTURE, SCALING, STRATEGY
@@ -174,22 +174,23 @@ def _data(inputs: Inputs, a: Assumptions) -> str:
 
 def _check(inputs: Inputs) -> str:
     stored = inputs.processes
-    header = ["two processes", "predicted time over that without communication", "measured", "efficiency: predicted"]
-    header += ["measured"]
+    rounds = quiet(stored)
+    header = ["two processes", "time over that without communication: predicted", "measured"]
+    header += ["efficiency: predicted", "measured"]
     body = []
-    for each in check(stored):
+    for each in rounds.checks():
         cells = [f"{each.predicted:.3f}", f"{each.measured:.3f}"]
         body.append([each.name, *cells, f"{100 / each.predicted:.0f} %", f"{100 / each.measured:.0f} %"])
-
-    cluster = loopback(stored)
+    cluster = rounds.loopback()
     words = {
         "model": f"{stored['model']}, {stored['frames']} x {stored['image_size']}²",
         "rounds": len(stored["seconds"]["one"]),
+        "quiet": len(rounds.rounds),
         "passes": stored["passes"],
         "parameters": stored["parameters"] / 1e6,
         "bandwidth": cluster.link / GB,
         "hop": 1e3 * cluster.link_hop,
-        "contention": contention(stored),
+        "contention": rounds.ratio("two apart", "one"),
         "load": f"{stored['load_before']:.1f} before and {stored['load_after']:.1f} after, on {stored['cores']} cores",
         "where": f"{stored['device']}, torch {stored['versions']['torch']}, commit {stored['commit']}",
     }

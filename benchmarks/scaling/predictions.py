@@ -47,7 +47,7 @@ def per_pass(inputs: Inputs, name: str, share: int, memory: float) -> int:
 
 
 def strong(inputs: Inputs, a: Assumptions, name: str, gpus: int, strategy: Strategy = "ddp") -> Prediction | None:
-    """At the paper's global batch, against one GPU that accumulates it; ``None`` where no clip is left, or none fits."""
+    """At the paper's global batch, against one GPU that accumulates it; ``None`` where no clip is left or fits."""
     batch = inputs.counts["models"][name]["global_batch"]
     most = per_pass(inputs, name, batch, a.gpu.memory)
     clips = per_pass(inputs, name, batch // gpus, a.gpu.memory)

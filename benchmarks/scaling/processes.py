@@ -1,7 +1,8 @@
 """One and two processes on this machine, gloo over loopback, one thread each: what the predictions are checked against.
 
-Kinds of steps take turns, so that the rounds' ratios compare on a busy machine too: one process alone; two without communication, for what
-they take from each other's caches and memory; two with DDP's all-reduce; two that reduce once in four passes.
+Kinds of steps take turns, so that those of a round compare on a busy machine too: one process alone; two without
+communication, for what they take from each other's caches and memory; two with DDP's all-reduce; and both of these with
+several passes accumulated.
 """
 
 import os
@@ -20,7 +21,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from lit_video.modules import XViT
 
-ROUNDS = 21
+ROUNDS = 18
 PASSES = 4
 CLIPS, FRAMES, SIDE, CLASSES = 1, 2, 112, 174  # per process and pass
 SIZES = (2**16, 2**20, 2**23, 2**25)  # bytes of the all-reduces, up to a bucket of DDP and more
@@ -93,5 +94,6 @@ def _kinds(rank: int, network: nn.Module) -> dict[str, Callable[[], object]]:
         "one": lambda: step(network, 1, False) if rank == 0 else None,
         "two apart": lambda: step(parallel, 1, False),
         "two": lambda: step(parallel, 1, True),
+        "two apart, accumulated": lambda: step(parallel, PASSES, False),
         "two, accumulated": lambda: step(parallel, PASSES, True),
     }
