@@ -13,6 +13,8 @@ from lit_video.costs.scaling import WORD, step_bytes
 from lit_video.utils.text_tables import markdown_lines
 
 V100 = 125e12  # FLOP/s of float16 products, NVIDIA V100 data sheet
+BUSY = """**The machine was busy with other work: this measurement is rough and confirms nothing.** In a quiet moment:
+`python benchmarks/scaling measure processes`, then `write`."""
 NETWORKS = (400.0, 50.0, 12.5, 3.125)  # GB/s of a node: 8 cards of 400 Gbit/s, one of 400, one of 100, one of 25
 
 
@@ -192,6 +194,7 @@ def _check(inputs: Inputs) -> str:
         "hop": 1e3 * cluster.link_hop,
         "contention": rounds.ratio("two apart", "one"),
         "load": f"{stored['load_before']:.1f} before and {stored['load_after']:.1f} after, on {stored['cores']} cores",
+        "verdict": BUSY if stored["load_before"] > 1 else "",
         "where": f"{stored['device']}, torch {stored['versions']['torch']}, commit {stored['commit']}",
     }
     return CHECK.format(table=markdown_lines(header, body), **words)

@@ -103,6 +103,5 @@ Nothing overlaps: the cores that compute also communicate. "Two, accumulated" re
 
 Two processes that do not communicate at all take {contention:.2f} times as long as one alone: caches, memory, and
 whatever else ran. GPUs share none of these, so the plan leaves it out. Load of the machine: {load} (the two processes
-are 2 of it); {where}. With other load the ratios are rough: `python benchmarks/scaling measure processes` in a quiet
-moment, then `write`.
+are up to 2 of the latter); {where}. {verdict}
 """
