@@ -15,7 +15,6 @@ from lit_video.training.changes import record_changes, recorded_changes
 from lit_video.training.checkpoint_file import LAST, PREVIOUS
 from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
 from lit_video.training.endings import (
-    exit_status,
     failures,
     last_words,
     say_dead_ranks,
@@ -135,12 +134,7 @@ def _train_and_test(request: Request, row: Row, seed: int, run_dir: Path, stops:
     if trainer.is_global_zero:
         write_atomically(run_dir / "config.yaml", yaml.safe_dump(cli.resolved(), sort_keys=False))
         write_status(run_dir, Status("preparing data"))
-    try:
-        trainer.fit(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True)
-    except Stopped as stop:
-        if cli.logger and trainer.is_global_zero:
-            cli.logger.close(exit_status(stop.reason))
-        raise
+    trainer.fit(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True)
     if cli.config.trainer.fast_dev_run:
         trainer.test(cli.model, cli.datamodule, verbose=False)
         return DONE
