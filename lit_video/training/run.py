@@ -18,14 +18,17 @@ from lightning.pytorch.strategies import FSDPStrategy, ModelParallelStrategy
 from lit_video.costs.count import count
 from lit_video.datamodules.digest import data_digest
 from lit_video.errors import UserError
+from lit_video.inference.checkpoints import load_model
 from lit_video.tables.results import read_result
 from lit_video.tables.table import Row
 from lit_video.training.callbacks.attention_picture import record_attention
 from lit_video.training.callbacks.broken_videos import ReportBroken
+from lit_video.training.callbacks.global_batch import GlobalBatch
 from lit_video.training.callbacks.learning_curve import Curve
 from lit_video.training.callbacks.predictions import SavePredictions
 from lit_video.training.callbacks.progress import progress_callback
 from lit_video.training.cli import CheckCLI, VideoCLI, refuse_ignored, user_errors
+from lit_video.training.global_batch import accumulation
 from lit_video.training.request import Request
 from lit_video.training.run_folder import disk_errors, locked, same_settings, usable_checkpoint, writable
 from lit_video.training.wandb_logger import RowLogger, TrackRow
@@ -42,6 +45,7 @@ class RunCLI(VideoCLI):
         self.row = row
         self.run_dir = run_dir
         self.timer = Timer()
+        self.global_batch = GlobalBatch()
         self.logger: RowLogger | None = None
         self.predictions = SavePredictions(run_dir, f"{row.label}, seed {facts['seed']}")
         super().__init__(args)
@@ -65,6 +69,7 @@ class RunCLI(VideoCLI):
             progress,
             self.timer,
             ReportBroken(self.run_dir),
+            self.global_batch,
         ]
         if not settings.fast_dev_run:
             kwargs["callbacks"] += [Curve(self.run_dir), self.predictions]
@@ -74,7 +79,16 @@ class RunCLI(VideoCLI):
             self.logger = RowLogger(self.run_dir, self.facts, self.resolved(), self.row)
             kwargs["logger"] = self.logger
             kwargs["callbacks"] += [TrackRow(self.logger), LearningRateMonitor("step")]
-        return super().instantiate_trainer(**kwargs)
+        trainer = super().instantiate_trainer(**kwargs)
+        if isinstance(trainer.strategy, FSDPStrategy):
+            raise UserError("trainer.strategy: fsdp is FSDP's first version; use fsdp2")
+        trainer.accumulate_grad_batches = accumulation(
+            self.config.global_batch,
+            trainer.world_size,
+            self.datamodule.batch_size,
+            trainer.accumulate_grad_batches,
+        )
+        return trainer
 
 
 def check_rows(request: Request) -> None:
@@ -122,6 +136,10 @@ def _check(request: Request, row: Row, seed: int) -> None:
     cli, where = build_row(request, row, seed), partial(request.place, row)
     with user_errors(where):
         cli.datamodule.check()
+        trainer = cli.config.trainer
+        if str(trainer.devices).isdigit():  # else Lightning counts them, when it builds the trainer
+            devices = int(trainer.devices) * trainer.num_nodes
+            accumulation(cli.config.global_batch, devices, cli.datamodule.batch_size, trainer.accumulate_grad_batches)
     same_settings(request.table.run_dir(request.runs, row, seed), cli.resolved(), where(""))
 
 
@@ -167,8 +185,9 @@ def _test_metrics(trainer: Trainer) -> dict[str, float]:
 
 def _write_result(cli: RunCLI, metrics: dict[str, float], seconds: float) -> None:
     """Close the W&B run, then write ``result.json``: the last thing a run does."""
-    if not isinstance(cli.trainer.strategy, FSDPStrategy | ModelParallelStrategy):  # one process has not all weights
-        record_attention(cli.model, cli.datamodule, cli.run_dir)
+    sharded = isinstance(cli.trainer.strategy, ModelParallelStrategy)  # one process has not all weights
+    model = load_model(type(cli.model), cli.run_dir / "last.ckpt") if sharded else cli.model
+    record_attention(model, cli.datamodule, cli.run_dir)
     videos, broken = int(metrics.pop("test/videos")), len(cli.datamodule.found_broken.reasons["test"])
     if cli.logger:
         cli.logger.finish(metrics)
@@ -179,6 +198,7 @@ def _write_result(cli: RunCLI, metrics: dict[str, float], seconds: float) -> Non
         "video_counts": cli.datamodule.video_counts,
         "data_digest": data_digest(cli.datamodule),
         "steps": cli.trainer.global_step,
+        "global_batch": cli.global_batch.clips,
         "seconds": seconds,
         "device": device_name(),
         "versions": versions(),

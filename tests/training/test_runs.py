@@ -15,7 +15,7 @@ from lit_video.commands.arguments import parse_request
 from lit_video.tables.learning_curve import read_curves
 from lit_video.training.run import RunCLI
 
-FACTS = {"table", "row", "scale", "seed", "commit", "params", "gmacs", "views", "metrics", "test_videos", "steps"}
+FACTS = {"table", "row", "scale", "seed", "commit", "params", "gmacs", "views", "metrics", "test_videos", "steps", "global_batch"}
 FACTS |= {
     "scheme",
     "test_broken",

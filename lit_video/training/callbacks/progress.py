@@ -32,11 +32,13 @@ class ProgressLines(Callback):
     ) -> None:
         """Print a line, if it is time for one."""
         now, step, total = time.monotonic(), trainer.global_step, trainer.estimated_stepping_batches
+        if step == self._first_step:  # still accumulating
+            return
         if trainer.is_global_zero and (now - self._last >= self.every or step == total):
             self._last = now
             rate = (step - self._first_step) / (now - self._start)
             left = (total - step) / rate
-            clips = rate * len(batch["clip"]) * trainer.world_size
+            clips = rate * len(batch["clip"]) * trainer.world_size * trainer.accumulate_grad_batches
             scores = " ".join(
                 f"{k} {float(trainer.callback_metrics[k]):.4g}" for k in SHOWN if k in trainer.callback_metrics
             )

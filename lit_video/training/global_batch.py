@@ -1,0 +1,34 @@
+"""How many clips an optimizer step takes, and how they are shared out among devices."""
+
+from lit_video.errors import UserError
+
+
+def accumulation(global_batch: int | None, devices: int, batch_size: int, accumulate: int = 1) -> int:
+    """Batches of each device per optimizer step.
+
+    Args:
+        global_batch: clips per step; ``None`` for whatever the other three make.
+        devices: of all nodes.
+        batch_size: clips per batch and device.
+        accumulate: Lightning's own setting, 1 where ``global_batch`` is given.
+
+    Raises:
+        UserError: no number of batches makes this global batch.
+    """
+    if global_batch is None:
+        return accumulate
+    if accumulate != 1:
+        raise UserError(
+            f"global_batch: it finds trainer.accumulate_grad_batches, which is set to {accumulate}; leave out one"
+        )
+    batches, rest = divmod(global_batch, devices * batch_size)
+    if not rest:
+        return batches
+    refused = f"global_batch: {global_batch} does not divide into {devices} devices x data.batch_size {batch_size}"
+    if global_batch % devices:
+        raise UserError(f"{refused}; numbers of devices that it divides into: {_divisors(global_batch)}")
+    raise UserError(f"{refused}; data.batch_size can be {_divisors(global_batch // devices)}")
+
+
+def _divisors(number: int) -> str:
+    return ", ".join(str(i) for i in range(1, number + 1) if number % i == 0)
