@@ -187,7 +187,7 @@ class VideoDataModule(LightningDataModule):
         return {"epoch": epoch, "seen": seen, "broken": dict(self.found_broken.reasons["train"])}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Let the next training loader leave out what the checkpoint has seen of its epoch, on any number of devices."""
+        """Let the next training loader leave out what the checkpoint has seen of its epoch, on any devices."""
         seen = state_dict.get("seen")
         if seen is None:  # older checkpoints count the batches of each process
             seen = state_dict["batches"] * self.batch_size * self._ranks()[0]

@@ -80,7 +80,7 @@ class VideoAccuracy(Metric):
         return dict(zip(self.tasks or [""], zip(logits, target, strict=True), strict=True))
 
     def compute(self) -> dict[str, Tensor]:
-        """``top1``, ``top5``, ... in percent, ``videos``, the number of videos, ``loss``; ``TASK_top1``, ... of several.
+        """``top1``, ``top5``, ... in percent, ``videos``, their number, ``loss``; ``TASK_top1``, ... of several tasks.
 
         The loss is the cross entropy of mean logits, summed over tasks. Of no video at all, where none could be read,
         loss and accuracies are no numbers (NaN).
