@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 from lightning import Trainer
 from lightning.pytorch.callbacks import LearningRateMonitor, ModelCheckpoint, Timer
-from lightning.pytorch.strategies import FSDPStrategy, ModelParallelStrategy
+from lightning.pytorch.strategies import ModelParallelStrategy
 
 from lit_video.costs.count import count
 from lit_video.datamodules.digest import data_digest
@@ -80,8 +80,6 @@ class RunCLI(VideoCLI):
             kwargs["logger"] = self.logger
             kwargs["callbacks"] += [TrackRow(self.logger), LearningRateMonitor("step")]
         trainer = super().instantiate_trainer(**kwargs)
-        if isinstance(trainer.strategy, FSDPStrategy):
-            raise UserError("trainer.strategy: fsdp is FSDP's first version; use fsdp2")
         trainer.accumulate_grad_batches = accumulation(
             self.config.global_batch,
             trainer.world_size,
@@ -137,6 +135,8 @@ def _check(request: Request, row: Row, seed: int) -> None:
     with user_errors(where):
         cli.datamodule.check()
         trainer = cli.config.trainer
+        if trainer.strategy in ("fsdp", "fsdp_cpu_offload"):
+            raise UserError(f"trainer.strategy: {trainer.strategy} repeats clips when it resumes; use fsdp2")
         if str(trainer.devices).isdigit():  # else Lightning counts them, when it builds the trainer
             devices = int(trainer.devices) * trainer.num_nodes
             accumulation(cli.config.global_batch, devices, cli.datamodule.batch_size, trainer.accumulate_grad_batches)

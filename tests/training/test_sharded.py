@@ -61,6 +61,7 @@ def assert_same(run, expected):
 @pytest.mark.parametrize("name", ["start", "one-step1", "one-step2", "one-step3", "two-step3"])
 def test_sharded_training_is_that_of_one_process_from_anyones_checkpoints(name, sharded, alone):
     assert_same(sharded[name], alone["start"])
+    assert sharded[name].metrics["sharded"] == 3, "two blocks, and the rest"
     assert len(sharded[name].losses) == (4 if name == "start" else 4 - int(name[-1]))
 
 
@@ -94,6 +95,7 @@ def test_bfloat16_with_activation_checkpointing_trains_as_one_process_does(shard
 
 def test_a_cnn_is_sharded_too(sharded, alone):
     assert sharded["cnn"].losses == pytest.approx(alone["cnn"].losses, rel=1e-4)
+    assert sharded["cnn"].metrics["sharded"] > 5
 
 
 def test_a_sharded_run_ends_with_a_result_and_a_checkpoint_for_test_and_predict(

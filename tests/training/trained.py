@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from lightning import Callback
+from torch.distributed.fsdp import FSDPModule
 
 from lit_video.commands.arguments import parse_request
 from lit_video.training.run import RunCLI
@@ -53,6 +54,7 @@ def train(flags, save_to=None, resume=None):
     cli.trainer.callbacks.append(every)
     cli.trainer.fit(cli.model, cli.datamodule, ckpt_path=resume, weights_only=False)
     metrics = {name: float(value) for name, value in cli.trainer.callback_metrics.items()}
+    metrics["sharded"] = sum(isinstance(module, FSDPModule) for module in cli.model.network.modules())
     weights = cli.trainer.strategy.lightning_module_state_dict()
     weights = {name.removeprefix("network."): value for name, value in weights.items()}
     return Trained(weights, cli.trainer.global_step, every.losses, metrics)
