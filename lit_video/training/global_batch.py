@@ -1,5 +1,7 @@
 """How many clips an optimizer step takes, and how they are shared out among devices."""
 
+from jsonargparse import Namespace
+
 from lit_video.errors import UserError
 
 
@@ -28,6 +30,21 @@ def accumulation(global_batch: int | None, devices: int, batch_size: int, accumu
     if global_batch % devices:
         raise UserError(f"{refused}; numbers of devices that it divides into: {_divisors(global_batch)}")
     raise UserError(f"{refused}; data.batch_size can be {_divisors(global_batch // devices)}")
+
+
+def check_scaling(trainer: Namespace, global_batch: int | None, batch_size: int) -> None:
+    """Refuse, before anything is trained, what a trainer with these settings would refuse, or train wrongly.
+
+    Raises:
+        UserError: it names the setting.
+    """
+    if trainer.strategy in ("fsdp", "fsdp_cpu_offload"):
+        raise UserError(f"trainer.strategy: {trainer.strategy} repeats clips when it resumes; use fsdp2")
+    if trainer.strategy == "fsdp2" and trainer.precision in ("16-mixed", 16, "16"):
+        raise UserError(f"trainer.precision: {trainer.precision} does not go with fsdp2; use bf16-mixed")
+    if str(trainer.devices).isdigit():  # else Lightning counts them, when it builds the trainer
+        devices = int(trainer.devices) * trainer.num_nodes
+        accumulation(global_batch, devices, batch_size, trainer.accumulate_grad_batches)
 
 
 def _divisors(number: int) -> str:

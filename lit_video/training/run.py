@@ -28,7 +28,7 @@ from lit_video.training.callbacks.learning_curve import Curve
 from lit_video.training.callbacks.predictions import SavePredictions
 from lit_video.training.callbacks.progress import progress_callback
 from lit_video.training.cli import CheckCLI, VideoCLI, refuse_ignored, user_errors
-from lit_video.training.global_batch import accumulation
+from lit_video.training.global_batch import accumulation, check_scaling
 from lit_video.training.request import Request
 from lit_video.training.run_folder import disk_errors, locked, same_settings, usable_checkpoint, writable
 from lit_video.training.wandb_logger import RowLogger, TrackRow
@@ -134,12 +134,7 @@ def _check(request: Request, row: Row, seed: int) -> None:
     cli, where = build_row(request, row, seed), partial(request.place, row)
     with user_errors(where):
         cli.datamodule.check()
-        trainer = cli.config.trainer
-        if trainer.strategy in ("fsdp", "fsdp_cpu_offload"):
-            raise UserError(f"trainer.strategy: {trainer.strategy} repeats clips when it resumes; use fsdp2")
-        if str(trainer.devices).isdigit():  # else Lightning counts them, when it builds the trainer
-            devices = int(trainer.devices) * trainer.num_nodes
-            accumulation(cli.config.global_batch, devices, cli.datamodule.batch_size, trainer.accumulate_grad_batches)
+        check_scaling(cli.config.trainer, cli.config.global_batch, cli.datamodule.batch_size)
     same_settings(request.table.run_dir(request.runs, row, seed), cli.resolved(), where(""))
 
 

@@ -52,6 +52,10 @@ def test_what_makes_no_global_batch_is_refused_with_what_would(settings, message
             ["--global_batch=32"],
             "data.batch_size: 4 per process x 1 processes x 8 batches of a step is more than 16",
         ),
+        (
+            ["--trainer.strategy=fsdp2", "--trainer.precision=16-mixed"],
+            "trainer.precision: 16-mixed does not go with fsdp2; use bf16-mixed",
+        ),
         (["--trainer.strategy=fsdp"], "trainer.strategy: fsdp repeats clips when it resumes; use fsdp2"),
     ],
 )
