@@ -21,7 +21,8 @@ def accumulation(global_batch: int | None, devices: int, batch_size: int, accumu
         return accumulate
     if accumulate != 1:
         raise UserError(
-            f"global_batch: it finds trainer.accumulate_grad_batches, which is set to {accumulate}; leave out one"
+            f"global_batch: it finds trainer.accumulate_grad_batches, which is set to {accumulate}, by itself; leave "
+            "that out, or set global_batch to null"
         )
     batches, rest = divmod(global_batch, devices * batch_size)
     if not rest:

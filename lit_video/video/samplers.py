@@ -35,10 +35,11 @@ class TrainingSampler(DistributedSampler[Sample]):
         self.resume: tuple[int, int] = (0, 0)  # an epoch, and how many of its items all ranks have seen
 
     def __iter__(self) -> Iterator[Key]:  # type: ignore[override]
-        """This rank's part of the epoch; in the epoch of ``resume``, what a checkpoint has seen of it is left out."""
+        """This rank's part of the epoch; in that of ``resume``, the steps that a checkpoint has seen are left out."""
         epoch, seen = self.resume
         order = list(super().__iter__())
-        start = (seen if epoch == self.epoch else 0) + self.ranks[1] * self.batch_size
+        whole = seen // self.step_size * self.step_size  # a step that was interrupted starts over
+        start = (whole if epoch == self.epoch else 0) + self.ranks[1] * self.batch_size
         for first in range(start, self.steps * self.step_size, self.ranks[0] * self.batch_size):
             yield from ((self.epoch, int(i)) for i in order[first : first + self.batch_size])  # type: ignore[call-overload]
 

@@ -27,7 +27,7 @@ def trained(out):
     """Every training by its name."""
     row = [*TRANSFORMER, *SHARDED, "--runs", str(out / "trainings")]
     runs = {"start": train(row, save_to=out / "two")}
-    for checkpoint in [*(out / "one").glob("*.ckpt"), out / "two/step3.ckpt"]:
+    for checkpoint in [*(out / "one").glob("step?.ckpt"), out / "two/step3.ckpt"]:
         runs[f"{checkpoint.parent.name}-{checkpoint.stem}"] = train(row, resume=checkpoint)
     runs["accumulated"] = train([*row, "--data.batch_size=1"])
     runs["bf16"] = train([*row, *BF16])

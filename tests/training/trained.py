@@ -28,18 +28,19 @@ class Trained(NamedTuple):
 
 
 class EveryStep(Callback):
-    """Keeps every step's logged loss, and a checkpoint where ModelCheckpoint saves its own."""
+    """Keeps every step's logged loss, and checkpoints, of steps and inside steps, where ModelCheckpoint saves."""
 
     def __init__(self, folder):
         self.folder = folder
         self.losses = []
 
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
-        if (batch_idx + 1) % trainer.accumulate_grad_batches:
-            return
-        self.losses.append(float(trainer.callback_metrics["train/loss"]))
+        inside = (batch_idx + 1) % trainer.accumulate_grad_batches
+        if not inside:
+            self.losses.append(float(trainer.callback_metrics["train/loss"]))
         if self.folder:
-            trainer.save_checkpoint(self.folder / f"step{trainer.global_step}.ckpt")
+            name = f"step{trainer.global_step}{'-inside' if inside else ''}.ckpt"
+            trainer.save_checkpoint(self.folder / name)
 
 
 def train(flags, save_to=None, resume=None):

@@ -70,6 +70,10 @@ def test_resuming_leaves_out_exactly_what_was_seen_on_any_devices_and_only_in_it
         assert again == whole | {1: whole[1][seen:]}
 
 
+def test_a_step_that_was_interrupted_starts_over():
+    assert order(items=24, batch=2, accumulate=2, resume=(0, 10)) == order(items=24, batch=2, accumulate=2)[8:]
+
+
 def test_lightning_sees_a_distributed_sampler():
     # of any other sampler Lightning would make one of its own, without epochs in its keys
     for sampler in (TrainingSampler(3, 0, 1), EvaluationSampler(3)):

@@ -12,7 +12,7 @@ class GlobalBatch(Callback):
     """Translates a checkpoint's counts of batches, which are each process's, to the devices in use.
 
     Optimizer steps are counted as they are. What the data set has shown of its epoch it keeps itself, as clips.
-    A checkpoint lies between two optimizer steps.
+    A step that a checkpoint lies inside of, whose gradients it does not have, starts over.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class GlobalBatch(Callback):
 def translate(progress: dict[str, Any], old: int, new: int) -> None:
     """Change Lightning's counts of batches from ``old`` to ``new`` batches per optimizer step, in place.
 
-    Inside a step only the last batch of it is ``processed`` and not ``completed``: a callback saves there.
+    A batch at whose end a callback saves is ``processed``, and not yet ``completed``.
     """
     for counts in (progress["total"], progress["current"]):
         behind = counts["processed"] - counts["completed"]
