@@ -83,15 +83,17 @@ class VideoAccuracy(Metric):
         """``top1``, ``top5``, ... in percent, ``videos``, their number, ``loss``; ``TASK_top1``, ... of several tasks.
 
         The loss is the cross entropy of mean logits, summed over tasks. Of no video at all, where none could be read,
-        loss and accuracies are no numbers (NaN).
+        and of logits that are not finite, loss and accuracies are no numbers (NaN).
         """
         tasks, depth = self.per_task(), max(self.top)
+        finite = torch.stack([logits.isfinite().all() for logits, _ in tasks.values()]).all()
         hits = {"": ranked_hits(list(tasks.values()), depth)}
         if self.tasks:
             hits |= {f"{name}_": ranked_hits([task], depth) for name, task in tasks.items()}
         if self.tasks.keys() == {"verb", "noun"}:
             hits["action_"] = hits[""]
-        result = {f"{of}top{k}": 100 * hit[:, :k].any(1).float().mean() for of, hit in hits.items() for k in self.top}
+        shares = {f"{of}top{k}": hit[:, :k].any(1).float().mean() for of, hit in hits.items() for k in self.top}
+        result = {name: torch.where(finite, 100 * share, torch.nan) for name, share in shares.items()}
         losses = [F.cross_entropy(logits, target) for logits, target in tasks.values()]
         videos = torch.tensor(float(len(hits[""])), device=hits[""].device)
         return result | {"videos": videos, "loss": torch.stack(losses).sum()}

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import yaml
 from jsonargparse import ArgumentError, get_loader, set_loader
-from jsonargparse.typing import PositiveInt
+from jsonargparse.typing import PositiveInt, restricted_string_type
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 
@@ -37,6 +37,8 @@ set_loader("yaml", _load, (yaml.YAMLError,))
 # the data set decides, the model follows
 LINKS = ("num_classes", "frames", "image_size")
 TRAINER_DEFAULTS = {"use_distributed_sampler": False, "enable_model_summary": False, "num_sanity_val_steps": 0}
+
+NanPolicy = restricted_string_type("NanPolicy", r"^(fail|skip:\d+)$", docstring="fail or skip:N")
 
 
 class VideoCLI(LightningCLI):
@@ -79,6 +81,9 @@ class VideoCLI(LightningCLI):
             type=PositiveInt | None,
             default=None,
             help="clips per optimizer step on any number of devices: sets trainer.accumulate_grad_batches",
+        )
+        parser.add_argument(
+            "--nan", type=NanPolicy, default="fail", help="a loss that is not finite: fail, or skip:N such steps"
         )
         for name in LINKS:
             parser.link_arguments(f"data.{name}", f"model.init_args.{name}", apply_on="instantiate")

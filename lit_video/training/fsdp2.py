@@ -64,6 +64,11 @@ class FSDP2(ModelParallelStrategy):
                 self.model, optimizer, optim_state_dict=named, options=StateDictOptions(full_state_dict=True)
             )
 
+    def teardown(self) -> None:
+        """Wait for the last checkpoint, as other strategies do."""
+        super().teardown()
+        self.checkpoint_io.teardown()
+
     def _names(self, optimizer: Optimizer) -> list[str]:
         """Names of an optimizer's parameters, in the order in which its state numbers them."""
         assert self.model is not None

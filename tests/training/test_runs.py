@@ -25,6 +25,10 @@ FACTS |= {
     "versions",
     "command",
     "finished",
+    "weights",
+    "changes",
+    "skipped_steps",
+    "checkpoint_seconds",
 }
 
 

@@ -78,7 +78,7 @@ def test_accumulation_takes_the_same_steps(sharded, alone):
 
 
 def test_a_sharded_checkpoint_is_one_file_like_that_of_one_process(folder):
-    one, two = (torch.load(folder / name / "step3.ckpt", weights_only=False) for name in ("one", "two"))
+    one, two = (torch.load(folder / name / "step3.ckpt", weights_only=True) for name in ("one", "two"))
     torch.testing.assert_close(two["state_dict"], one["state_dict"], rtol=1e-4, atol=1e-5)
     (one,), (two,) = one["optimizer_states"], two["optimizer_states"]
     assert two["param_groups"] == one["param_groups"]
@@ -130,7 +130,7 @@ def test_two_nodes_of_torchrun_train_what_one_process_does(folder, alone, data_r
         nodes.append(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
     printed = [node.communicate(timeout=600) for node in nodes]
     assert [node.returncode for node in nodes] == [0, 0], printed[0][1][-2000:] + printed[1][1][-2000:]
-    weights = torch.load(tmp_path / RUN / "last.ckpt", weights_only=False)["state_dict"]
+    weights = torch.load(tmp_path / RUN / "last.ckpt", weights_only=True)["state_dict"]
     for name, value in alone["start"].weights.items():
         torch.testing.assert_close(weights[f"network.{name}"], value, rtol=1e-4, atol=1e-5)
     assert json.loads((tmp_path / RUN / "result.json").read_text())["global_batch"] == 6

@@ -6,7 +6,8 @@ from lightning import Callback
 from torch.distributed.fsdp import FSDPModule
 
 from lit_video.commands.arguments import parse_request
-from lit_video.training.run import RunCLI
+from lit_video.training.run_cli import RunCLI
+from lit_video.utils.stop_signals import StopSignals
 
 # everything that draws random numbers; and nothing that draws for a batch, where batches differ
 RECIPES = {
@@ -49,11 +50,11 @@ def train(flags, save_to=None, resume=None):
     row = request.rows[0]
     run_dir = request.table.run_dir(request.runs, row, 0)
     facts = {"seed": 0, "table": request.table.name, "row": row.name, "scale": "x"}
-    cli = RunCLI(request.row_args(row, 0), facts, row, run_dir)
+    cli = RunCLI(request.row_args(row, 0), facts, row, run_dir, StopSignals("test"))
     run_dir.mkdir(parents=True, exist_ok=True)
     every = EveryStep(save_to)
     cli.trainer.callbacks.append(every)
-    cli.trainer.fit(cli.model, cli.datamodule, ckpt_path=resume, weights_only=False)
+    cli.trainer.fit(cli.model, cli.datamodule, ckpt_path=resume, weights_only=True)
     metrics = {name: float(value) for name, value in cli.trainer.callback_metrics.items()}
     metrics["sharded"] = sum(isinstance(module, FSDPModule) for module in cli.model.network.modules())
     weights = cli.trainer.strategy.lightning_module_state_dict()
