@@ -28,13 +28,23 @@ class GlobalBatch(Callback):
         return {"clips": self.clips, "batches": self.batches}
 
     def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Translate the counts before Lightning's loops take them; nothing of older checkpoints, which have no state.
+        """Translate the counts before Lightning's loops take them.
 
         Raises:
-            UserError: steps took another number of clips: training would be another.
+            UserError: steps took another number of clips: training would be another. Or the checkpoint is an older one,
+                which does not say how many, and its steps took another number of batches.
         """
+        if trainer.state.fn != "fit":
+            return
+        progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
         stored = checkpoint["callbacks"].get(self.state_key)
-        if trainer.state.fn != "fit" or not stored:
+        if not stored:
+            batches = round(progress["total"]["processed"] / max(checkpoint["global_step"], 1))
+            if batches != self.batches:
+                raise UserError(
+                    f"trainer.accumulate_grad_batches: the checkpoint is an older lit_video's, with {batches}, now it is "
+                    f"{self.batches}; go on with the devices and the batch_size that it was made with"
+                )
             return
         if stored["clips"] != self.clips:
             raise UserError(
@@ -42,7 +52,7 @@ class GlobalBatch(Callback):
                 f"({trainer.world_size} devices x {self.clips // self.batches // trainer.world_size} x {self.batches} "
                 f"batches); set --global_batch {stored['clips']}, or give another --runs"
             )
-        translate(checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"], stored["batches"], self.batches)
+        translate(progress, stored["batches"], self.batches)
 
 
 def translate(progress: dict[str, Any], old: int, new: int) -> None:
