@@ -22,6 +22,7 @@ from lit_video.training.endings import (
     stopped,
     write_end,
 )
+from lit_video.training.global_batch import check_scaling
 from lit_video.training.request import Request
 from lit_video.training.result import measure, write_result
 from lit_video.training.run_cli import RunCLI
@@ -102,6 +103,7 @@ def _check(request: Request, row: Row, seed: int) -> Changes:
     cli, where = build_row(request, row, seed), partial(request.place, row)
     with user_errors(where):
         cli.datamodule.check()
+        check_scaling(cli.config.trainer, cli.config.global_batch, cli.datamodule.batch_size)
     return same_settings(request.table.run_dir(request.runs, row, seed), cli.resolved(), where(""))
 
 
