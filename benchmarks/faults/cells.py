@@ -53,10 +53,10 @@ def _inject(setting: Setting, place: Place, injection: Injection, record: Record
         problems += _problems(fault, status, attempt, hit)
         if before and status == 0 and not went_on(attempt):
             problems.append("started over, though there was a checkpoint")
-        line = last_line(attempt)
+        line, said = last_line(attempt), attempt.err[-3000:] if problems else ""
     fault.undo(place)
     record.judge(attempt, status, right)
-    record.add(injection, hit, status, line, problems)
+    record.add(injection, hit, status, line, problems, said)
 
 
 def _problems(fault: Fault, status: int | None, attempt: Attempt, hit: bool) -> list[str]:

@@ -70,7 +70,8 @@ def text_summary(lines: Sequence[Line]) -> str:
 
 def page(lines: Sequence[Line]) -> str:
     """The page's text."""
-    head, notes = lines[0], []
+    head = lines[0]
+    notes: list[str] = []
     parts = [HEAD]
     for ranks in (1, 2):
         runs = [run for run in lines if "injections" in run and run["setting"]["ranks"] == ranks]

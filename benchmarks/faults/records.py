@@ -1,5 +1,6 @@
 """What is kept of the faults that were injected into a run."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -60,11 +61,12 @@ class Record:
         hit: bool,
         status: int | None = None,
         line: str = "",
-        problems: list[str] | None = None,
+        problems: Sequence[str] = (),
+        said: str = "",
     ) -> None:
-        """Add an injection."""
-        said = {"hit": hit, "status": status, "line": line, "problems": list(problems)}
-        self.injections.append(asdict(injection) | said)
+        """Add an injection; ``said`` is what a run with problems wrote to stderr."""
+        end = {"hit": hit, "status": status, "line": line, "problems": list(problems)}
+        self.injections.append(asdict(injection) | end | ({"stderr": said} if said else {}))
 
     def judge(self, attempt: Attempt, status: int | None, right: Outcome) -> bool:
         """Whether a run that ended left a result, and the right one; else what is lost or wrong is kept."""

@@ -27,7 +27,7 @@ def recover(setting: Setting, place: Place, record: Record, right: Outcome) -> N
                 problems.append(f"exit status {status}: {last_line(attempt)}")
             if before and not went_on(attempt):
                 problems.append("started over, though there was a checkpoint")
-        record.problems += problems
+        record.problems += problems + ([f"stderr: {attempt.err[-2000:]}"] if problems and attempt.err else [])
         record.recovered = record.judge(attempt, status, right) and status == 0
 
 
