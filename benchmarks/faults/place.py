@@ -77,7 +77,9 @@ class Place:
         But for what PyTorch keeps in TMPDIR by a fixed name, and what killed workers and W&B cannot remove.
         """
         found = [path for path in self.home.rglob("*") if path.is_file()]
-        found += [path for path in self.tmp.iterdir() if not re.match(r"filler|torchinductor|pymp-|tmp.*wandb", path.name)]
+        found += [
+            path for path in self.tmp.iterdir() if not re.match(r"filler|torchinductor|pymp-|tmp.*wandb", path.name)
+        ]
         return [str(path.relative_to(self.folder)) for path in found]
 
 
