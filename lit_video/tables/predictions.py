@@ -21,11 +21,16 @@ from lit_video.utils.files import write_bytes
 
 FILE = "predictions.npz"
 # what reading a damaged zip, or array, raises
-DAMAGE = (OSError, ValueError, KeyError, EOFError, OverflowError, RuntimeError, MemoryError) + (
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
+DAMAGE: tuple[type[Exception], ...] = (
+    OSError,
+    ValueError,
+    KeyError,
+    EOFError,
+    OverflowError,
+    RuntimeError,
+    MemoryError,
 )
+DAMAGE = (*DAMAGE, struct.error, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True)
