@@ -107,6 +107,14 @@ class VideoClassifier(LightningModule):
         """Remember the run's seed before training draws from its stream."""
         self._seed = torch.initial_seed()
 
+    def on_train_start(self) -> None:
+        """Take the rate from the schedule: where training has become longer, the checkpoint's is another."""
+        schedule = self.trainer.lr_scheduler_configs[0].scheduler
+        assert isinstance(schedule, torch.optim.lr_scheduler.LambdaLR)
+        groups = zip(schedule.optimizer.param_groups, schedule.base_lrs, schedule.lr_lambdas, strict=True)
+        for group, base, share in groups:
+            group["lr"] = base * share(schedule.last_epoch)
+
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         """Make dropout a function of (seed, step, rank): a resumed run draws what an uninterrupted one draws."""
         torch.manual_seed(digest(self._seed, self.global_step, self.global_rank))

@@ -81,15 +81,18 @@ class VideoAccuracy(Metric):
     def compute(self) -> dict[str, Tensor]:
         """``top1``, ``top5``, ... in percent, and ``videos``, the number of videos; ``TASK_top1``, ... of several.
 
-        Accuracies of no video at all, where none could be read, are no numbers (NaN).
+        Accuracies of no video at all, where none could be read, and of logits that are not finite, are no numbers
+        (NaN).
         """
         tasks, depth = self.per_task(), max(self.top)
+        finite = torch.stack([logits.isfinite().all() for logits, _ in tasks.values()]).all()
         hits = {"": ranked_hits(list(tasks.values()), depth)}
         if self.tasks:
             hits |= {f"{name}_": ranked_hits([task], depth) for name, task in tasks.items()}
         if self.tasks.keys() == {"verb", "noun"}:
             hits["action_"] = hits[""]
-        result = {f"{of}top{k}": 100 * hit[:, :k].any(1).float().mean() for of, hit in hits.items() for k in self.top}
+        shares = {f"{of}top{k}": hit[:, :k].any(1).float().mean() for of, hit in hits.items() for k in self.top}
+        result = {name: torch.where(finite, 100 * share, torch.nan) for name, share in shares.items()}
         return result | {"videos": torch.tensor(float(len(hits[""])), device=hits[""].device)}
 
 
