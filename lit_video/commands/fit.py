@@ -5,6 +5,7 @@ import sys
 
 from lit_video.commands.arguments import parse_request
 from lit_video.errors import UserError
+from lit_video.tables.damage import Damage
 from lit_video.tables.rendering import render
 from lit_video.tables.summary import summary
 from lit_video.training.request import Request
@@ -33,7 +34,7 @@ def run_table(request: Request, argv: list[str]) -> int:
     from lit_video.training.run import check_rows
 
     to_do = check_rows(request)
-    failed = []
+    failed, damage = [], Damage()
     base = [sys.executable, "-m", "lit_video", "fit", *_without(argv, {"--row", "--seeds", "--seed_everything"})]
     for seed in request.seeds:
         for row in request.rows:
@@ -44,11 +45,11 @@ def run_table(request: Request, argv: list[str]) -> int:
             print(f"{name}: starting", flush=True)
             if _wait([*base, "--row", row.name, "--seeds", str(seed)]):
                 failed.append(name)
-    print(render(summary(request.table, request.runs, request.seeds, pairs=False), "text"))
+    print(render(summary(request.table, request.runs, request.seeds, pairs=False, damage=damage), "text"))
     print(f"runs: {request.runs / request.table.name / request.table.scale}")
     for name in failed:
         print(f"{name}: FAILED, see its messages above; the same command again resumes it", file=sys.stderr)
-    return 1 if failed else 0
+    return 1 if damage.report() or failed else 0
 
 
 def _wait(command: list[str]) -> int:
