@@ -7,6 +7,7 @@ from io import TextIOWrapper
 
 from lit_video import __version__
 from lit_video.errors import UserError
+from lit_video.utils.exit_status import INTERRUPTED, MISTAKE
 from lit_video.utils.log_filters import quiet
 
 HELP = """\
@@ -93,7 +94,10 @@ def main(argv: list[str]) -> int:
         return _dispatch(argv)
     except UserError as error:
         print(f"error: {error.on_command_line}", file=sys.stderr)
-        return 2
+        return MISTAKE
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
     except BrokenPipeError:
         return 141
 

@@ -29,3 +29,7 @@ class OptionError(UserError):
         """With the names as flags."""
         options, reason = self.args
         return f"{', '.join(f'--{option}' for option in options.split(', '))}: {reason}"
+
+
+class RunFailed(UserError):
+    """A run ended without a result, by nothing that is wrong in the command: exit status 1."""

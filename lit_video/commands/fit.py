@@ -6,9 +6,10 @@ import sys
 from lit_video.commands.arguments import parse_request
 from lit_video.errors import UserError
 from lit_video.tables.rendering import render
-from lit_video.tables.results import read_result
 from lit_video.tables.summary import summary
 from lit_video.training.request import Request
+from lit_video.utils.processes import end_with_starter
+from lit_video.utils.stop_signals import stop_signals
 
 
 def fit(argv: list[str]) -> int:
@@ -17,11 +18,13 @@ def fit(argv: list[str]) -> int:
         from lit_video.training.cli import show
 
         return show(["fit", *_without(argv, {"--row", "--recipe", "--seeds", "--runs"})])
-    request = parse_request(argv)
-    if request.single:
-        from lit_video.training.run import run_row
+    end_with_starter()
+    with stop_signals("fit") as stops:
+        request = parse_request(argv)
+        if request.single:
+            from lit_video.training.run import run_row
 
-        return run_row(request, request.rows[0], request.seeds[0])
+            return run_row(request, request.rows[0], request.seeds[0], stops)
     return run_table(request, argv)
 
 
@@ -29,13 +32,13 @@ def run_table(request: Request, argv: list[str]) -> int:
     """Check all rows, run those that are not finished, print the table; 1 if a row failed."""
     from lit_video.training.run import check_rows
 
-    check_rows(request)
+    to_do = check_rows(request)
     failed = []
     base = [sys.executable, "-m", "lit_video", "fit", *_without(argv, {"--row", "--seeds", "--seed_everything"})]
     for seed in request.seeds:
         for row in request.rows:
             name = f"{request.table.name} {row.name} seed {seed}"
-            if read_result(request.table.run_dir(request.runs, row, seed)):
+            if (row, seed) not in to_do:
                 print(f"{name}: finished, skipped", flush=True)
                 continue
             print(f"{name}: starting", flush=True)

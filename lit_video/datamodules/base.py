@@ -1,6 +1,7 @@
 """What all data sets share: loaders, views, augmentation on the device, exact resumption."""
 
 import os
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +12,7 @@ from torch.utils.data import DataLoader, default_collate
 
 from lit_video.datamodules.broken import BrokenVideos, OnBroken
 from lit_video.errors import UserError
+from lit_video.utils.processes import ignore_stops
 from lit_video.video.augmentation import Augmentation, EvaluationViews, ReleasedViews, TrainingView
 from lit_video.video.batch import Batch, Classes, RawBatch, evaluation_batch, training_batch
 from lit_video.video.clips import ClipDataset, EpochSampler, Order, Sample, VideoRecord, share_of
@@ -227,7 +229,7 @@ class VideoDataModule(LightningDataModule):
             drop_last=drop_last,
             persistent_workers=self.num_workers > 0,
             pin_memory=torch.cuda.is_available(),
-            worker_init_fn=tables,
+            worker_init_fn=partial(_start_worker, tables),
         )
 
     def data_root(self) -> Path:
@@ -239,3 +241,10 @@ class VideoDataModule(LightningDataModule):
         if self.trainer is None:
             return 1, 0
         return self.trainer.world_size, self.trainer.global_rank
+
+
+def _start_worker(tables: Callable[[], None] | None, number: int) -> None:
+    """Leave signals to the process that trains: Slurm sends them to all. Tables are the parent's unless spawned."""
+    ignore_stops()
+    if tables:
+        tables()

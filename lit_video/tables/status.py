@@ -12,18 +12,12 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from lit_video.utils.files import write_atomically
+from lit_video.utils.slurm import job_name
 
 FILE = "status.json"
 
 State = Literal["starting", "preparing data", "training", "testing", "writing", "preempted", "stopped", "failed"]
 RUNNING: tuple[State, ...] = ("starting", "preparing data", "training", "testing", "writing")
-
-
-def job_name() -> str:
-    """The Slurm job, or array task, of this process; empty outside Slurm."""
-    if "SLURM_ARRAY_JOB_ID" in os.environ:
-        return f"{os.environ['SLURM_ARRAY_JOB_ID']}_{os.environ.get('SLURM_ARRAY_TASK_ID', '')}"
-    return os.environ.get("SLURM_JOB_ID", "")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 import yaml
 from jsonargparse import ArgumentError, get_loader, set_loader
+from jsonargparse.typing import restricted_string_type
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 
@@ -35,6 +36,8 @@ set_loader("yaml", _load, (yaml.YAMLError,))
 # the data set decides, the model follows
 LINKS = ("num_classes", "frames", "image_size")
 TRAINER_DEFAULTS = {"use_distributed_sampler": False, "enable_model_summary": False, "num_sanity_val_steps": 0}
+
+NanPolicy = restricted_string_type("NanPolicy", r"^(fail|skip:\d+)$", docstring="fail or skip:N")
 
 
 class VideoCLI(LightningCLI):
@@ -71,6 +74,9 @@ class VideoCLI(LightningCLI):
         parser.add_argument("--recipes", type=dict[str, Any] | None, default=None, help="by family (in a scale's file)")
         parser.add_argument(
             "--checkpoint_every", type=float, default=30.0, help="seconds between checkpoints of a run in training"
+        )
+        parser.add_argument(
+            "--nan", type=NanPolicy, default="fail", help="a loss that is not finite: fail, or skip:N such steps"
         )
         for name in LINKS:
             parser.link_arguments(f"data.{name}", f"model.init_args.{name}", apply_on="instantiate")

@@ -1,108 +1,89 @@
 """One run of one row: training, test, ``result.json``."""
 
-import json
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import yaml
-from lightning import Trainer
-from lightning.pytorch.callbacks import LearningRateMonitor, ModelCheckpoint, Timer
-from lightning.pytorch.strategies import FSDPStrategy, ModelParallelStrategy
 
-from lit_video.costs.count import count
-from lit_video.datamodules.digest import data_digest
-from lit_video.errors import UserError
+from lit_video.errors import RunFailed, UserError
 from lit_video.tables.results import read_result
+from lit_video.tables.status import Status, write_status
 from lit_video.tables.table import Row
-from lit_video.training.callbacks.attention_picture import record_attention
-from lit_video.training.callbacks.broken_videos import ReportBroken
-from lit_video.training.callbacks.learning_curve import Curve
-from lit_video.training.callbacks.predictions import SavePredictions
-from lit_video.training.callbacks.progress import progress_callback
-from lit_video.training.cli import CheckCLI, VideoCLI, refuse_ignored, user_errors
+from lit_video.training.callbacks.checkpoints import Stopped
+from lit_video.training.changes import record_changes, recorded_changes
+from lit_video.training.checkpoint_file import LAST, PREVIOUS
+from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
+from lit_video.training.endings import (
+    exit_status,
+    failures,
+    last_words,
+    say_dead_ranks,
+    status_of_rank,
+    stopped,
+    write_end,
+)
 from lit_video.training.request import Request
-from lit_video.training.run_folder import disk_errors, locked, same_settings, usable_checkpoint, writable
-from lit_video.training.wandb_logger import RowLogger, TrackRow
-from lit_video.utils.environment import commit, device_name, versions
+from lit_video.training.result import measure, write_result
+from lit_video.training.run_cli import RunCLI
+from lit_video.training.run_folder import disk_errors, locked, set_aside, usable_checkpoint, writable
+from lit_video.training.same_settings import Changes, is_longer, same_settings
+from lit_video.utils.environment import commit
+from lit_video.utils.exit_status import DONE, FAILED
 from lit_video.utils.files import write_atomically
-from lit_video.video.decoding import DecodeError
+from lit_video.utils.processes import first_process
+from lit_video.utils.stop_signals import StopSignals
 
 
-class RunCLI(VideoCLI):
-    """Data set, model and trainer of one run, the trainer with the run's folder, checkpoint, progress and logger."""
-
-    def __init__(self, args: list[str], facts: dict[str, Any], row: Row, run_dir: Path) -> None:
-        self.facts = facts
-        self.row = row
-        self.run_dir = run_dir
-        self.timer = Timer()
-        self.logger: RowLogger | None = None
-        self.predictions = SavePredictions(run_dir, f"{row.label}, seed {facts['seed']}")
-        super().__init__(args)
-
-    def instantiate_trainer(self, **kwargs: Any) -> Trainer:
-        """The configured trainer, completed by what every run has; a logger of the user's own replaces ours."""
-        params, macs = count(self.model, self.datamodule.frames, self.datamodule.image_size)
-        views = self.datamodule.test_clips * self.datamodule.test_crops
-        self.facts |= {"scheme": self.model.scheme_name, "params": params, "gmacs": macs / 1e9, "views": views}
-        settings = self.config_init.trainer
-        checkpoint = ModelCheckpoint(
-            dirpath=self.run_dir,
-            filename="last",
-            train_time_interval=timedelta(seconds=self.config.checkpoint_every),
-            enable_version_counter=False,
-        )
-        progress = progress_callback(f"{self.row.name} seed {self.facts['seed']}")
-        kwargs["callbacks"] = [
-            *(settings.callbacks or []),
-            checkpoint,
-            progress,
-            self.timer,
-            ReportBroken(self.run_dir),
-        ]
-        if not settings.fast_dev_run:
-            kwargs["callbacks"] += [Curve(self.run_dir), self.predictions]
-        kwargs["default_root_dir"] = str(self.run_dir)
-        kwargs["enable_progress_bar"] = settings.enable_progress_bar is not False and sys.stdout.isatty()
-        if settings.logger in (None, True) and not settings.fast_dev_run:
-            self.logger = RowLogger(self.run_dir, self.facts, self.resolved(), self.row)
-            kwargs["logger"] = self.logger
-            kwargs["callbacks"] += [TrackRow(self.logger), LearningRateMonitor("step")]
-        return super().instantiate_trainer(**kwargs)
-
-
-def check_rows(request: Request) -> None:
+def check_rows(request: Request) -> list[tuple[Row, int]]:
     """Find every mistake that can be found without training, in all rows and seeds, before anything is written.
+
+    Returns:
+        The rows and seeds that are not done: without a result, or with one of a shorter training.
 
     Raises:
         UserError: the first one, with file, row and key.
     """
-    for row in request.rows:
-        for seed in request.seeds:
-            _check(request, row, seed)
-    for row in request.rows:
-        for seed in request.seeds:
-            writable(request.table.run_dir(request.runs, row, seed))
+    runs = [(row, seed) for seed in request.seeds for row in request.rows]
+    to_do = [run for run in runs if not is_done(request, *run)]
+    for row, seed in runs:
+        writable(request.table.run_dir(request.runs, row, seed))
+    return to_do
 
 
-def run_row(request: Request, row: Row, seed: int) -> int:
+def is_done(request: Request, row: Row, seed: int) -> bool:
+    """Whether there is a result, and no longer training is asked for.
+
+    Raises:
+        UserError: a setting is wrong, or the run's folder was made with others.
+    """
+    changes = _check(request, row, seed)
+    try:
+        return read_result(request.table.run_dir(request.runs, row, seed)) is not None and not is_longer(changes)
+    except UserError:
+        return False  # damaged: the run measures again
+
+
+def run_row(request: Request, row: Row, seed: int, stops: StopSignals) -> int:
     """Train and test a row with a seed, from its last checkpoint if there is one; returns the exit status."""
     run_dir = request.table.run_dir(request.runs, row, seed)
+    stops.name = f"{row.name} seed {seed}"
     if not first_process():  # one of several, started by Lightning, torchrun or Slurm
-        return 0 if read_result(run_dir) else _train_and_test(request, row, seed, run_dir)
-    _check(request, row, seed)
+        return DONE if is_done(request, row, seed) else _guarded(request, row, seed, run_dir, stops)
+    changes = _check(request, row, seed)
     writable(run_dir)
     with locked(run_dir, f"{request.table.name} {row.name} seed {seed}"), disk_errors(run_dir):
-        if read_result(run_dir):
+        set_aside(run_dir)
+        result = read_result(run_dir)
+        if result and not is_longer(changes):
             print(f"{row.name} seed {seed}: finished, skipped (see {run_dir / 'result.json'})")
-            return 0
-        return _train_and_test(request, row, seed, run_dir)
+            return DONE
+        if result:
+            (run_dir / "result.json").replace(run_dir / f"result.step{result['steps']}.json")
+        record_changes(run_dir, changes)
+        stops.last_words = partial(last_words, run_dir)
+        write_status(run_dir, Status("starting"))
+        return _guarded(request, row, seed, run_dir, stops)
 
 
 def build_row(request: Request, row: Row, seed: int, build: type[CheckCLI] = CheckCLI) -> CheckCLI:
@@ -117,89 +98,58 @@ def build_row(request: Request, row: Row, seed: int, build: type[CheckCLI] = Che
         return build(args)
 
 
-def _check(request: Request, row: Row, seed: int) -> None:
-    """Settings, data, and what the run's folder already holds."""
+def _check(request: Request, row: Row, seed: int) -> Changes:
+    """Settings, data, and what the run's folder already holds: what has changed since."""
     cli, where = build_row(request, row, seed), partial(request.place, row)
     with user_errors(where):
         cli.datamodule.check()
-    same_settings(request.table.run_dir(request.runs, row, seed), cli.resolved(), where(""))
+    return same_settings(request.table.run_dir(request.runs, row, seed), cli.resolved(), where(""))
 
 
-def _train_and_test(request: Request, row: Row, seed: int, run_dir: Path) -> int:
+def _guarded(request: Request, row: Row, seed: int, run_dir: Path, stops: StopSignals) -> int:
+    """Train and test; whatever ends it early is said in a line, and in ``status.json``."""
+    owner, name = first_process(), f"{row.name} seed {seed}"
+    if owner:
+        say_dead_ranks(run_dir, name)
+    try:
+        with failures():
+            return _train_and_test(request, row, seed, run_dir, stops)
+    except Stopped as stop:
+        return stopped(stop, run_dir, name) if owner else status_of_rank(stop.reason)
+    except BaseException as error:
+        if owner:
+            reason = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+            write_end(run_dir, "failed", reason)
+        if not isinstance(error, RunFailed):
+            raise
+        print(f"error: {name}: {error}", file=sys.stderr, flush=True)
+        return FAILED
+
+
+def _train_and_test(request: Request, row: Row, seed: int, run_dir: Path, stops: StopSignals) -> int:
     facts = {"table": request.table.name, "row": row.name, "scale": request.table.scale, "seed": seed}
     with user_errors(partial(request.place, row)):
-        cli = RunCLI(request.row_args(row, seed), facts | {"commit": commit()}, row, run_dir)
+        cli = RunCLI(request.row_args(row, seed), facts | {"commit": commit()}, row, run_dir, stops)
     trainer = cli.trainer
+    checkpoint = usable_checkpoint(run_dir, owner=trainer.is_global_zero)
     if trainer.is_global_zero:
         write_atomically(run_dir / "config.yaml", yaml.safe_dump(cli.resolved(), sort_keys=False))
-    checkpoint = usable_checkpoint(run_dir, owner=trainer.is_global_zero)
-    with broken_videos():
-        trainer.fit(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=False)
-    if trainer.interrupted:
-        print(f"{row.name}: interrupted; the same command again goes on from the last checkpoint")
-        return 130
-    if not cli.config.trainer.fast_dev_run:
-        trainer.save_checkpoint(run_dir / "last.ckpt")  # the weights that the result is measured with
-    seconds = cli.timer.time_elapsed("train")
-    with broken_videos():
-        trainer.test(cli.model, cli.datamodule, verbose=False)
-        metrics = _test_metrics(trainer) | _other_orders(cli) | cli.predictions.calibration_error
-    if trainer.is_global_zero and not cli.config.trainer.fast_dev_run:
-        _write_result(cli, metrics, seconds)
-    return 0
-
-
-def _other_orders(cli: RunCLI) -> dict[str, float]:
-    """Accuracy with the frames of every clip in other orders, where the data set's settings name some."""
-    metrics: dict[str, float] = {}
-    cli.trainer.loggers = []  # the run's record keeps the test of videos as they are
-    for order in cli.datamodule.test_orders:
-        cli.datamodule.order = order
-        cli.trainer.test(cli.model, cli.datamodule, verbose=False)
-        measured = {key: value for key, value in _test_metrics(cli.trainer).items() if key != "test/videos"}
-        metrics |= {f"{order}/{key.removeprefix('test/')}": value for key, value in measured.items()}
-    return metrics
-
-
-def _test_metrics(trainer: Trainer) -> dict[str, float]:
-    return {key: float(value) for key, value in trainer.callback_metrics.items() if key.startswith("test/")}
-
-
-def _write_result(cli: RunCLI, metrics: dict[str, float], seconds: float) -> None:
-    """Close the W&B run, then write ``result.json``: the last thing a run does."""
-    if not isinstance(cli.trainer.strategy, FSDPStrategy | ModelParallelStrategy):  # one process has not all weights
-        record_attention(cli.model, cli.datamodule, cli.run_dir)
-    videos, broken = int(metrics.pop("test/videos")), len(cli.datamodule.found_broken.reasons["test"])
-    if cli.logger:
-        cli.logger.finish(metrics)
-    result = cli.facts | {
-        "metrics": metrics,
-        "test_videos": videos,
-        "test_broken": broken,
-        "video_counts": cli.datamodule.video_counts,
-        "data_digest": data_digest(cli.datamodule),
-        "steps": cli.trainer.global_step,
-        "seconds": seconds,
-        "device": device_name(),
-        "versions": versions(),
-        "command": " ".join(["python -m lit_video", *sys.argv[1:]]),
-        "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
-    }
-    write_atomically(cli.run_dir / "result.json", json.dumps(result, indent=2) + "\n")
-    scores = ", ".join(f"{key} {value:.1f}" for key, value in metrics.items())
-    print(f"{cli.row.name} seed {cli.facts['seed']}: {scores} on {videos} videos, {seconds:.0f} s", flush=True)
-
-
-@contextmanager
-def broken_videos() -> Iterator[None]:
-    """Report a video that cannot be read in one line, from any process."""
+        write_status(run_dir, Status("preparing data"))
     try:
-        yield
-    except DecodeError as error:  # from a worker it carries the worker's traceback, the reason in its last line
-        reason = str(error).strip().splitlines()[-1].removeprefix(f"{DecodeError.__module__}.DecodeError: ")
-        raise UserError(f"{reason}; fix the video or take it out of the data set") from error
-
-
-def first_process() -> bool:
-    """Whether this is the only process of a run, or the one that owns its folder."""
-    return all(os.environ.get(name, "0") == "0" for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID"))
+        trainer.fit(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True)
+    except Stopped as stop:
+        if cli.logger and trainer.is_global_zero:
+            cli.logger.close(exit_status(stop.reason))
+        raise
+    if cli.config.trainer.fast_dev_run:
+        trainer.test(cli.model, cli.datamodule, verbose=False)
+        return DONE
+    last, previous = run_dir / LAST, run_dir / PREVIOUS
+    final = last if last.exists() else previous  # of a training that was complete when its last one was damaged
+    metrics = measure(cli, final)
+    if trainer.is_global_zero:
+        write_result(cli, final, metrics, recorded_changes(run_dir))
+        (run_dir / "status.json").unlink(missing_ok=True)
+        if final is last:
+            previous.unlink(missing_ok=True)
+    return DONE

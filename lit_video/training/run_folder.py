@@ -1,33 +1,28 @@
-"""The folder of a run: one owner, atomic files, a checkpoint that can be trusted."""
+"""The folder of a run: one owner, errors of its disk, a checkpoint that can be trusted."""
 
 import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import torch
 from filelock import FileLock, Timeout
 
 from lit_video.errors import UserError
-from lit_video.utils.class_paths import class_name
-from lit_video.utils.yaml_files import read_yaml
+from lit_video.tables.results import read_result
+from lit_video.training.checkpoint_file import LAST, PREVIOUS, damage
 
-# settings that change neither the model nor the numbers, by the start of their key
-FREE = (
-    "trainer.logger",
-    "trainer.callbacks",
-    "trainer.accelerator",
-    "trainer.enable_",
-    "trainer.log_every",
-    "trainer.profiler",
-    "trainer.default_root_dir",
-    "data.init_args.num_workers",
-    "data.init_args.root",
-    "data.init_args.manifest",
-    "checkpoint_every",
-)
+REFUSALS = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EEXIST,
+    errno.ENOTDIR,
+    errno.EIO,
+}
 
 
 def writable(run_dir: Path) -> None:
@@ -50,14 +45,18 @@ def writable(run_dir: Path) -> None:
 
 @contextmanager
 def disk_errors(run_dir: Path) -> Iterator[None]:
-    """Report a disk's refusal in one line."""
+    """Report a disk's refusal in one line, with the file that it refused."""
     try:
         yield
     except OSError as error:
-        refusals = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EEXIST, errno.ENOTDIR}
-        if error.errno not in refusals:
+        if error.errno not in REFUSALS:
             raise
-        raise UserError(f"--runs: cannot write {run_dir} ({error.strerror}); free it or give another --runs") from error
+        place = Path(str(error.filename)) if error.filename else run_dir
+        if run_dir == place or run_dir in place.parents or place in run_dir.parents:
+            raise UserError(
+                f"--runs: cannot write {place} ({error.strerror}); free it or give another --runs"
+            ) from error
+        raise UserError(f"cannot write {place} ({error.strerror}); free it, or set TMPDIR to another folder") from error
 
 
 @contextmanager
@@ -77,53 +76,36 @@ def locked(run_dir: Path, name: str) -> Iterator[None]:
 
 
 def usable_checkpoint(run_dir: Path, owner: bool) -> Path | None:
-    """``last.ckpt`` if it is there and whole; a damaged one is renamed by the process that owns the folder.
+    """The last checkpoint that is whole; damaged ones are renamed by the process that owns the folder.
 
-    The other processes get the same answer, whether they read it before or after it is renamed.
-    The checkpoint is the run's own, written by Lightning.
+    The other processes get the same answer, whether they read before or after one is renamed.
     """
-    path = run_dir / "last.ckpt"
-    if not path.exists():
-        return None
+    for path in (run_dir / LAST, run_dir / PREVIOUS):
+        if not path.exists():
+            continue
+        reason = damage(path)
+        if not reason:
+            if owner:
+                print(f"going on from {path}", flush=True)
+            return path
+        if owner:
+            renamed = path.with_name(f"{path.stem}.damaged.ckpt")
+            path.replace(renamed)
+            others = (run_dir / PREVIOUS).exists() and path.name == LAST
+            then = f"trying {PREVIOUS}" if others else "training starts over"
+            print(f"{path}: damaged ({reason}); renamed to {renamed.name}, {then}", flush=True)
+    return None
+
+
+def set_aside(run_dir: Path) -> None:
+    """Rename what must not be taken for this run's: a damaged result, and checkpoints that Lightning made for Slurm.
+
+    Lightning would prefer such a checkpoint to the one that it is given.
+    """
     try:
-        torch.load(path, map_location="cpu", weights_only=False)["state_dict"]
-    except Exception as error:  # a damaged pickle can raise anything
-        if not owner:
-            return None
-        renamed = path.with_name("last.damaged.ckpt")
-        path.replace(renamed)
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        print(f"{path}: damaged ({reason[:80]}); renamed to {renamed.name}, training starts over", flush=True)
-        return None
-    if owner:
-        print(f"going on from {path}", flush=True)
-    return path
-
-
-def same_settings(run_dir: Path, config: dict[str, Any], where: str) -> None:
-    """Refuse to take a run's folder for a run with other settings.
-
-    Raises:
-        UserError: the folder holds results or a checkpoint made with other settings; names the first that differs.
-    """
-    stored = run_dir / "config.yaml"
-    if not stored.exists() or not any((run_dir / name).exists() for name in ("last.ckpt", "result.json")):
-        return
-    old, new = flatten(read_yaml(stored)), flatten(config)
-    for key in sorted(old.keys() | new.keys()):
-        if not key.startswith(FREE) and old.get(key) != new.get(key):
-            raise UserError(
-                f"{where}: {run_dir} was made with {key} = {old.get(key)}, now it is {new.get(key)}; "
-                "give another --runs, or delete that folder"
-            )
-
-
-def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested keys joined by dots; classes by the path that they are compared by."""
-    flat: dict[str, Any] = {}
-    for key, value in config.items():
-        if isinstance(value, dict) and value:
-            flat |= flatten(value, f"{prefix}{key}.")
-        else:
-            flat[f"{prefix}{key}"] = class_name(value) if key == "class_path" else value
-    return flat
+        read_result(run_dir)
+    except UserError as error:
+        (run_dir / "result.json").replace(run_dir / "result.damaged.json")
+        print(f"{error}; renamed to result.damaged.json, measured again", flush=True)
+    for path in run_dir.glob("hpc_ckpt_*.ckpt"):
+        path.replace(path.with_suffix(".unused"))

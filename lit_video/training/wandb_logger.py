@@ -78,6 +78,11 @@ class RowLogger(WandbLogger):
         self.experiment.summary.update(metrics)
         self.experiment.finish()
 
+    def close(self, exit_code: int) -> None:
+        """Close the record of a run that goes on later."""
+        if self._experiment is not None:
+            self.experiment.finish(exit_code)
+
 
 class TrackRow(Callback):
     """Opens the run's record when training begins."""

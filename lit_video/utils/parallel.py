@@ -2,9 +2,7 @@
 
 import multiprocessing
 import os
-import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -14,6 +12,7 @@ from typing import TypeVar
 from rich.progress import track
 
 from lit_video.errors import UserError
+from lit_video.utils.processes import end_with, ignore_stops
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -71,12 +70,6 @@ def _shown(results: Iterable[Result], total: int, name: str, every: float) -> It
 
 
 def _start_worker(parent: int) -> None:
-    """Leave Ctrl-C to the parent, and end with it however it ends: a killed parent cannot stop its workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+    """Leave signals to the parent, and end with it however it ends."""
+    ignore_stops()
+    end_with(parent)

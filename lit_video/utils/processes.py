@@ -7,7 +7,7 @@ import threading
 import time
 from pathlib import Path
 
-# a process whose environment has this ends with the process of that number
+# in the environment of a run: the process that started it, without which it is to stop
 PARENT = "LIT_VIDEO_PARENT"
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
@@ -18,15 +18,28 @@ def first_process() -> bool:
     return all(os.environ.get(name, "0") == "0" for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID"))
 
 
-def end_with(parent: int) -> None:
+def started_by_lightning() -> bool:
+    """Whether Lightning started this process as a further one of a run; torchrun and Slurm start all of them."""
+    return not first_process() and not {"TORCHELASTIC_RUN_ID", "SLURM_PROCID"} & os.environ.keys()
+
+
+def end_with(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
     """End this process when ``parent``, which started it, is gone: a killed parent cannot stop what it started."""
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(1)
-        os._exit(1)
+        os.kill(os.getpid(), number)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def end_with_starter() -> None:
+    """End this process of a run with the one that started it: a sweep, whose rows then stop at a checkpoint."""
+    if started_by_lightning():
+        end_with(os.getppid())
+    elif os.environ.get(PARENT) == str(os.getppid()):
+        end_with(os.getppid(), signal.SIGTERM)
 
 
 def ignore_stops() -> None:

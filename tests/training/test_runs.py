@@ -13,7 +13,8 @@ from lightning import Callback
 from lit_video.__main__ import main
 from lit_video.commands.arguments import parse_request
 from lit_video.tables.learning_curve import read_curves
-from lit_video.training.run import RunCLI
+from lit_video.training.run_cli import RunCLI
+from lit_video.utils.stop_signals import StopSignals
 
 FACTS = {"table", "row", "scale", "seed", "commit", "params", "gmacs", "views", "metrics", "test_videos", "steps"}
 FACTS |= {
@@ -26,6 +27,10 @@ FACTS |= {
     "versions",
     "command",
     "finished",
+    "weights",
+    "changes",
+    "skipped_steps",
+    "checkpoint_seconds",
 }
 
 
@@ -128,11 +133,17 @@ def train(table, runs, flags, save_to=None, resume=None):
     request = parse_request(["--config", str(table), "--row", "second", "--runs", str(runs), *flags])
     row = request.rows[0]
     run_dir = request.table.run_dir(runs, row, 0)
-    cli = RunCLI(request.row_args(row, 0), {"seed": 0, "table": "two", "row": "second", "scale": "x"}, row, run_dir)
+    cli = RunCLI(
+        request.row_args(row, 0),
+        {"seed": 0, "table": "two", "row": "second", "scale": "x"},
+        row,
+        run_dir,
+        StopSignals("test"),
+    )
     run_dir.mkdir(parents=True)
     if save_to:
         cli.trainer.callbacks.append(SaveEveryStep(save_to))
-    cli.trainer.fit(cli.model, cli.datamodule, ckpt_path=resume, weights_only=False)
+    cli.trainer.fit(cli.model, cli.datamodule, ckpt_path=resume, weights_only=True)
     return cli.model.network.state_dict(), cli.trainer.global_step
 
 

@@ -1,11 +1,31 @@
-"""Progress of a training: a bar on a terminal, a line every few seconds elsewhere."""
+"""Progress of a training: a bar on a terminal, a line every few seconds elsewhere, and ``status.json`` for others."""
 
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback, RichProgressBar
+
+from lit_video.tables.status import Status, write_status
+
+SHOWN = ("train/loss", "train/clip_top1", "val/clip_top1")
+
+
+class Pace:
+    """Speed of a training since it started or was resumed."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        self._start = time.monotonic()
+        self._first_step = trainer.global_step
+
+    def status(self, trainer: Trainer, clips: int) -> Status:
+        """Step, speed and time left; ``clips`` of a batch, of this process."""
+        step, total = trainer.global_step, int(trainer.estimated_stepping_batches)
+        rate = (step - self._first_step) / max(time.monotonic() - self._start, 1e-9)
+        clips_per_second = rate * clips * trainer.world_size * trainer.accumulate_grad_batches
+        return Status("training", step, total, clips_per_second, (total - step) / rate if rate else 0.0)
 
 
 class ProgressLines(Callback):
@@ -19,31 +39,63 @@ class ProgressLines(Callback):
     def __init__(self, name: str, every: float = 10.0) -> None:
         self.name = name
         self.every = every
-        self._start = self._last = 0.0
-        self._first_step = 0
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start the clock."""
-        self._start = self._last = time.monotonic()
-        self._first_step = trainer.global_step
+        self._pace = Pace(trainer)
+        self._last = time.monotonic()
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Print a line, if it is time for one."""
-        now, step, total = time.monotonic(), trainer.global_step, trainer.estimated_stepping_batches
-        if trainer.is_global_zero and (now - self._last >= self.every or step == total):
+        now = time.monotonic()
+        last = trainer.global_step == trainer.estimated_stepping_batches
+        if trainer.is_global_zero and (now - self._last >= self.every or last):
             self._last = now
-            rate = (step - self._first_step) / (now - self._start)
-            left = (total - step) / rate
-            clips = rate * len(batch["clip"]) * trainer.world_size
+            at = self._pace.status(trainer, len(batch["clip"]))
             scores = " ".join(
                 f"{k} {float(trainer.callback_metrics[k]):.4g}" for k in SHOWN if k in trainer.callback_metrics
             )
-            print(f"{self.name}: step {step}/{total}, {scores}, {clips:.0f} clips/s, {left:.0f} s left", flush=True)
+            speed = f"{at.clips_per_second:.0f} clips/s, {at.seconds_left:.0f} s left"
+            print(f"{self.name}: step {at.step}/{at.steps}, {scores}, {speed}", flush=True)
 
 
-SHOWN = ("train/loss", "train/clip_top1", "val/clip_top1")
+class ReportStatus(Callback):
+    """Writes ``status.json``: every new state, and the progress of training every second.
+
+    Args:
+        run_dir: folder of the run.
+        every: seconds between two files in training.
+    """
+
+    def __init__(self, run_dir: Path, every: float = 1.0) -> None:
+        self.run_dir = run_dir
+        self.every = every
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Start the clock."""
+        self._pace = Pace(trainer)
+        self._last = time.monotonic()
+        steps = int(trainer.estimated_stepping_batches)
+        self._write(trainer, Status("training", trainer.global_step, steps))
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Write the progress, if it is time."""
+        now = time.monotonic()
+        if now - self._last >= self.every:
+            self._last = now
+            self._write(trainer, self._pace.status(trainer, len(batch["clip"])))
+
+    def on_test_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Training is over."""
+        self._write(trainer, Status("testing", trainer.global_step, trainer.global_step))
+
+    def _write(self, trainer: Trainer, status: Status) -> None:
+        if trainer.is_global_zero:
+            write_status(self.run_dir, status)
 
 
 def progress_callback(name: str) -> Callback:

@@ -1,0 +1,182 @@
+"""Saves a run's checkpoint in time, and stops the run there when it is asked to."""
+
+import signal
+import time
+from datetime import timedelta
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, NoReturn
+
+import torch
+import torch.distributed as dist
+from lightning import LightningModule, Trainer
+from lightning.pytorch.callbacks import Checkpoint
+
+from lit_video.training.callbacks.finite import RequireFinite
+from lit_video.training.checkpoint_file import LAST, CheckpointFile
+from lit_video.utils.stop_signals import StopSignals
+
+# key of a checkpoint for the settings of its run
+SETTINGS_KEY = "lit_video_run"
+
+
+class Stopped(Exception):
+    """Training stopped at a checkpoint, on all processes.
+
+    Args:
+        reason: the signal's name, or ``max_time``.
+        step: reached.
+        steps: of the whole training.
+    """
+
+    def __init__(self, reason: str, step: int, steps: int) -> None:
+        super().__init__(reason, step, steps)
+        self.reason = reason
+        self.step = step
+        self.steps = steps
+
+
+class _Wish(IntEnum):
+    """What a process wants after a step; the greatest wish of all processes is done."""
+
+    NOTHING = 0
+    SAVE = 1
+    TIME_OVER = 2
+    USR1 = 3
+    USR2 = 4
+    TERM = 5
+    INT = 6
+    NOT_FINITE = 7
+
+
+_OF_SIGNAL = {
+    signal.SIGUSR1: _Wish.USR1,
+    signal.SIGUSR2: _Wish.USR2,
+    signal.SIGTERM: _Wish.TERM,
+    signal.SIGINT: _Wish.INT,
+}
+_REASONS = {wish: number.name for number, wish in _OF_SIGNAL.items()} | {_Wish.TIME_OVER: "max_time"}
+
+
+class Checkpoints(Checkpoint):
+    """Saves ``last.ckpt`` between steps: every so often, before a validation, and when a signal or the time says stop.
+
+    After every step all processes agree what to do, on the CPU: the step on the devices is not waited for.
+
+    Args:
+        run_dir: folder of the run.
+        every: seconds between checkpoints.
+        max_time: of training in this process; ``None`` for no limit.
+        stops: the signals.
+        file: that writes.
+        finite: that says whether training goes wrong.
+        settings: of the run, kept in the checkpoint.
+    """
+
+    def __init__(
+        self,
+        run_dir: Path,
+        every: float,
+        max_time: timedelta | None,
+        stops: StopSignals,
+        file: CheckpointFile,
+        finite: RequireFinite,
+        settings: dict[str, Any],
+    ) -> None:
+        self.path = run_dir / LAST
+        self.every = every
+        self.max_time = max_time.total_seconds() if max_time is not None else float("inf")
+        self.stops = stops
+        self.file = file
+        self.finite = finite
+        self.settings = settings
+        self._group: Any = None
+        self._start = self._saved = time.monotonic()
+
+    def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
+        """Add the settings, which must fit when the run goes on."""
+        checkpoint[SETTINGS_KEY] = self.settings
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """From here on a signal waits for the end of a step."""
+        if trainer.world_size > 1:
+            self._group = dist.new_group(backend="gloo")
+        self.stops.install()  # Lightning has taken SIGTERM
+        self.stops.waits = True
+        self._start = self._saved = time.monotonic()
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Save and stop, if it is time, where an optimizer's step is complete."""
+        if (batch_idx + 1) % trainer.accumulate_grad_batches and not trainer.is_last_batch:
+            return
+        wish = self._agree(self._wish(trainer))
+        if wish is _Wish.NOTHING:
+            return
+        if wish is _Wish.NOT_FINITE:
+            self.file.flush()
+            self.finite.fail()
+        trainer.save_checkpoint(self.path)
+        self._saved = time.monotonic()
+        if wish is not _Wish.SAVE:
+            self._stop(trainer, wish)
+
+    def on_validation_batch_end(
+        self,
+        trainer: Trainer,
+        pl_module: LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
+        """Stop in a validation; the checkpoint before it is there."""
+        if not self.stops.waits:
+            return
+        wish = self._agree(self._wish(trainer))
+        if wish in _REASONS:
+            self._stop(trainer, wish)
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """From here on a signal ends the process at once: after the final checkpoint nothing is lost."""
+        if self._agree(self._wish(trainer)) is _Wish.NOT_FINITE:
+            self.finite.fail()
+        trainer.save_checkpoint(self.path)
+        self._flush(trainer)
+        self.stops.waits = False
+        if self.stops.received is not None:
+            self.stops.end(self.stops.received)
+
+    def _stop(self, trainer: Trainer, wish: _Wish) -> NoReturn:
+        self._flush(trainer)
+        raise Stopped(_REASONS[wish], trainer.global_step, int(trainer.estimated_stepping_batches))
+
+    def _flush(self, trainer: Trainer) -> None:
+        """Wait until the first process has the checkpoint on the disk."""
+        self.file.flush()
+        trainer.strategy.barrier()
+
+    def _wish(self, trainer: Trainer) -> _Wish:
+        now = time.monotonic()
+        if self.finite.found:
+            return _Wish.NOT_FINITE
+        if self.stops.received is not None:
+            return _OF_SIGNAL[self.stops.received]
+        if now - self._start >= self.max_time:
+            return _Wish.TIME_OVER
+        return _Wish.SAVE if now - self._saved >= self.every or _validates(trainer) else _Wish.NOTHING
+
+    def _agree(self, wish: _Wish) -> _Wish:
+        if self._group is None:
+            return wish
+        code = torch.tensor(int(wish))
+        dist.all_reduce(code, dist.ReduceOp.MAX, group=self._group)
+        return _Wish(int(code))
+
+
+def _validates(trainer: Trainer) -> bool:
+    """Whether a validation follows, in which no checkpoint can be made."""
+    every = trainer.check_val_every_n_epoch
+    due = every is not None and (trainer.current_epoch + 1) % every == 0
+    return trainer.is_last_batch and due

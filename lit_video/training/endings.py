@@ -1,0 +1,109 @@
+"""How a run ends without a result: said in a line, left in ``status.json``, and a Slurm job back in its queue."""
+
+import logging
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from signal import Signals
+
+import torch
+
+from lit_video.errors import RunFailed, UserError
+from lit_video.tables.status import RUNNING, State, Status, read_status, write_status
+from lit_video.training.callbacks.checkpoints import Stopped
+from lit_video.utils.exit_status import FAILED, PREEMPTED
+from lit_video.utils.processes import end_children, started_by_lightning
+from lit_video.utils.slurm import requeue
+from lit_video.utils.stop_signals import AGAIN, STATUS
+from lit_video.video.decoding import DecodeError
+
+SMALLER = "give a smaller --data.batch_size, or --model.activation_checkpointing=true"
+
+
+def exit_status(reason: str) -> int:
+    """Of a run that a signal or ``max_time`` stopped at a checkpoint."""
+    return STATUS[Signals[reason]] if reason in Signals.__members__ else PREEMPTED
+
+
+def status_of_rank(reason: str) -> int:
+    """The same for a further process of a run: 0 where Lightning started it, which kills the first one otherwise."""
+    return 0 if started_by_lightning() else exit_status(reason)
+
+
+def stopped(stop: Stopped, run_dir: Path, name: str) -> int:
+    """Say that training stopped at a checkpoint; put a Slurm job that was asked to leave back into the queue."""
+    line = f"stopped by {stop.reason} at step {stop.step} of {stop.steps}; {AGAIN}"
+    print(f"{name}: {line}", flush=True)
+    _leave(run_dir, exit_status(stop.reason), Status("stopped", stop.step, stop.steps, message=line))
+    return exit_status(stop.reason)
+
+
+def last_words(run_dir: Path, number: Signals, line: str) -> None:
+    """The same for a signal outside training, which has said its line."""
+    _leave(run_dir, STATUS[number], _end(run_dir, "stopped", line))
+
+
+def say_dead_ranks(run_dir: Path, name: str) -> None:
+    """Say why the run ends before Lightning, without a word, kills all processes because one has died."""
+    logger = logging.getLogger("lightning.fabric.strategies.launchers.subprocess_script")
+    logger.setLevel(logging.INFO)
+    logger.filters.clear()  # of a run before in this process
+
+    def say(record: logging.LogRecord) -> bool:
+        if match := re.search(r"PID \d+ terminated with code -?\d+", record.getMessage()):
+            line = f"another process of the run ended ({match[0]}); {AGAIN}"
+            write_end(run_dir, "failed", line)
+            os.write(2, f"error: {name}: {line}\n".encode())
+            end_children()
+            os._exit(FAILED)
+        return False
+
+    logger.addFilter(say)
+
+
+def write_end(run_dir: Path, state: State, message: str) -> None:
+    """Write how a run ended, with the step that it had reached."""
+    write_status(run_dir, _end(run_dir, state, message))
+
+
+def _end(run_dir: Path, state: State, message: str) -> Status:
+    before = read_status(run_dir)
+    step, steps = (before.step, before.steps) if before and before.state in RUNNING else (0, 0)
+    return Status(state, step, steps, message=message.strip().splitlines()[-1][:500] if message.strip() else "")
+
+
+def _leave(run_dir: Path, status: int, end: Status) -> None:
+    write_status(run_dir, replace(end, state="preempted") if status == PREEMPTED else end)
+    if status == PREEMPTED and (queued := requeue()):
+        print(queued, flush=True)
+
+
+@contextmanager
+def failures() -> Iterator[None]:
+    """Report in one line what can happen to any run: a broken video, a killed process, no memory.
+
+    Raises:
+        UserError: a video cannot be read.
+        RunFailed: a process of the run died, or memory is full.
+    """
+    try:
+        yield
+    except DecodeError as error:  # from a worker it carries the worker's traceback, the reason in its last line
+        reason = str(error).strip().splitlines()[-1].removeprefix(f"{DecodeError.__module__}.DecodeError: ")
+        raise UserError(f"{reason}; fix the video or take it out of the data set") from error
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        raise RunFailed(f"out of memory; {SMALLER}") from error
+    except RuntimeError as error:
+        text = str(error)
+        if match := re.search(r"DataLoader worker \(pid.*?\) (is killed by signal: \w+|exited unexpectedly)", text):
+            raise RunFailed(
+                f"{match[0]}, perhaps for want of memory; {AGAIN}, or take fewer --data.num_workers"
+            ) from None
+        if "allocate memory" in text or "out of memory" in text:
+            raise RunFailed(f"out of memory; {SMALLER}") from error
+        if re.search(r"closed by peer|Connection reset|Broken pipe|NCCL error|Socket closed", text, re.I):
+            raise RunFailed(f"another process of this run died; {AGAIN}") from error
+        raise

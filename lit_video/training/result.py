@@ -1,0 +1,90 @@
+"""What a run measured: the test of its final checkpoint, and ``result.json``, the last thing that it writes."""
+
+import json
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning import Trainer
+from lightning.pytorch.strategies import FSDPStrategy, ModelParallelStrategy
+
+from lit_video.datamodules.digest import data_digest
+from lit_video.errors import RunFailed
+from lit_video.tables.status import Status, write_status
+from lit_video.training.callbacks.attention_picture import record_attention
+from lit_video.training.callbacks.finite import refuse_not_finite
+from lit_video.training.run_cli import RunCLI
+from lit_video.utils.checkpoint_digest import checkpoint_digest
+from lit_video.utils.environment import device_name, versions
+from lit_video.utils.files import write_atomically
+
+
+def measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
+    """Test the weights of a checkpoint, with the frames in every order that the data set's settings name.
+
+    Raises:
+        RunFailed: a number is not finite, or the checkpoint is not of the last step.
+    """
+    step = torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)["global_step"]
+    if step != cli.trainer.global_step:
+        raise RunFailed(f"{checkpoint} is of step {step}, training ended at {cli.trainer.global_step}: no result")
+    cli.trainer.test(cli.model, cli.datamodule, ckpt_path=checkpoint, verbose=False)
+    metrics = _test_metrics(cli.trainer) | _other_orders(cli, checkpoint) | cli.predictions.calibration_error
+    refuse_not_finite(metrics, f"test of {checkpoint}")
+    return metrics
+
+
+def _other_orders(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
+    metrics: dict[str, float] = {}
+    cli.trainer.loggers = []  # the run's record keeps the test of videos as they are
+    for order in cli.datamodule.test_orders:
+        cli.datamodule.order = order
+        cli.trainer.test(cli.model, cli.datamodule, ckpt_path=checkpoint, verbose=False)
+        measured = {key: value for key, value in _test_metrics(cli.trainer).items() if key != "test/videos"}
+        metrics |= {f"{order}/{key.removeprefix('test/')}": value for key, value in measured.items()}
+    return metrics
+
+
+def _test_metrics(trainer: Trainer) -> dict[str, float]:
+    return {key: float(value) for key, value in trainer.callback_metrics.items() if key.startswith("test/")}
+
+
+def write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], changes: list[dict[str, Any]]) -> None:
+    """Close the W&B run, then write ``result.json``.
+
+    Args:
+        cli: of the run, trained and tested.
+        checkpoint: that was tested.
+        metrics: of the test.
+        changes: of settings, since the run began.
+    """
+    steps = cli.trainer.global_step
+    write_status(cli.run_dir, Status("writing", steps, steps))
+    if not isinstance(cli.trainer.strategy, FSDPStrategy | ModelParallelStrategy):  # one process has not all weights
+        record_attention(cli.model, cli.datamodule, cli.run_dir)
+    videos, broken = int(metrics.pop("test/videos")), len(cli.datamodule.found_broken.reasons["test"])
+    if cli.logger:
+        cli.logger.finish(metrics)
+    seconds = cli.timer.time_elapsed("train")
+    result = cli.facts | {
+        "metrics": metrics,
+        "test_videos": videos,
+        "test_broken": broken,
+        "video_counts": cli.datamodule.video_counts,
+        "data_digest": data_digest(cli.datamodule),
+        "steps": steps,
+        "weights": {"file": checkpoint.name, "step": steps, "digest": checkpoint_digest(checkpoint)},
+        "changes": changes,
+        "skipped_steps": cli.finite.skipped,
+        "seconds": seconds,
+        "checkpoint_seconds": cli.file.waited,
+        "device": device_name(),
+        "versions": versions(),
+        "command": " ".join(["python -m lit_video", *sys.argv[1:]]),
+        "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
+    }
+    write_atomically(cli.run_dir / "result.json", json.dumps(result, indent=2, allow_nan=False) + "\n")
+    scores = ", ".join(f"{key} {value:.1f}" for key, value in metrics.items())
+    print(f"{cli.row.name} seed {cli.facts['seed']}: {scores} on {videos} videos, {seconds:.0f} s", flush=True)

@@ -1,0 +1,92 @@
+"""A run's data set, model and trainer, with what every run has."""
+
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from lightning import Trainer
+from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
+from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
+from lightning.pytorch.callbacks import Callback, LearningRateMonitor, Timer
+
+from lit_video.costs.count import count
+from lit_video.tables.table import Row
+from lit_video.training.callbacks.broken_videos import ReportBroken
+from lit_video.training.callbacks.checkpoints import Checkpoints
+from lit_video.training.callbacks.finite import RequireFinite
+from lit_video.training.callbacks.learning_curve import Curve
+from lit_video.training.callbacks.predictions import SavePredictions
+from lit_video.training.callbacks.progress import ReportStatus, progress_callback
+from lit_video.training.checkpoint_file import CheckpointFile
+from lit_video.training.cli import VideoCLI
+from lit_video.training.wandb_logger import RowLogger, TrackRow
+from lit_video.utils.stop_signals import StopSignals
+
+
+class RunCLI(VideoCLI):
+    """Data set, model and trainer of one run, the trainer with the run's folder, checkpoint, progress and logger."""
+
+    def __init__(self, args: list[str], facts: dict[str, Any], row: Row, run_dir: Path, stops: StopSignals) -> None:
+        self.facts = facts
+        self.row = row
+        self.run_dir = run_dir
+        self.stops = stops
+        self.timer = Timer()
+        self.logger: RowLogger | None = None
+        self.file = CheckpointFile()
+        self.finite = RequireFinite(run_dir)
+        self.predictions = SavePredictions(run_dir, f"{row.label}, seed {facts['seed']}")
+        super().__init__(args)
+
+    def instantiate_trainer(self, **kwargs: Any) -> Trainer:
+        """The configured trainer, completed by what every run has; a logger of the user's own replaces ours."""
+        params, macs = count(self.model, self.datamodule.frames, self.datamodule.image_size)
+        views = self.datamodule.test_clips * self.datamodule.test_crops
+        self.facts |= {"scheme": self.model.scheme_name, "params": params, "gmacs": macs / 1e9, "views": views}
+        settings = self.config_init.trainer
+        kwargs["callbacks"] = [*(settings.callbacks or []), self.timer, ReportBroken(self.run_dir)]
+        if not settings.fast_dev_run:
+            kwargs["callbacks"] += [Curve(self.run_dir), self.predictions, ReportStatus(self.run_dir)]
+        kwargs["callbacks"] += [progress_callback(f"{self.row.name} seed {self.facts['seed']}"), *self._guards()]
+        kwargs["default_root_dir"] = str(self.run_dir)
+        kwargs["enable_progress_bar"] = settings.enable_progress_bar is not False and sys.stdout.isatty()
+        kwargs["max_time"] = None  # Lightning's would end a training early as if it were complete
+        kwargs["plugins"] = [*(settings.plugins or []), self.file]
+        if SLURMEnvironment.detect() and not TorchElasticEnvironment.detect():
+            kwargs["plugins"].append(SLURMEnvironment(auto_requeue=False))  # its checkpoint would be found by tests
+        if settings.logger in (None, True) and not settings.fast_dev_run:
+            self.logger = RowLogger(self.run_dir, self.facts, self.resolved(), self.row)
+            kwargs["logger"] = self.logger
+            kwargs["callbacks"] += [TrackRow(self.logger), LearningRateMonitor("step")]
+        return super().instantiate_trainer(**kwargs)
+
+    def _guards(self) -> list[Callback]:
+        """What stops the training; the checkpoints after all that they contain."""
+        self.finite = RequireFinite(self.run_dir, allowed_skips(self.config.nan))
+        limit = time_limit(self.config_init.trainer.max_time)
+        every = self.config.checkpoint_every
+        checkpoints = Checkpoints(self.run_dir, every, limit, self.stops, self.file, self.finite, self.resolved())
+        return [self.finite] if self.config_init.trainer.fast_dev_run else [self.finite, checkpoints]
+
+
+def allowed_skips(policy: str) -> int:
+    """Steps that ``--nan`` lets be left out: N of ``skip:N``, none of ``fail``."""
+    return int(policy.partition(":")[2] or 0)
+
+
+def time_limit(max_time: str | timedelta | dict[str, int] | None) -> timedelta | None:
+    """``trainer.max_time`` in each of Lightning's forms: ``DD:HH:MM:SS``, units by name, or a timedelta.
+
+    Raises:
+        ValueError: it is none of them.
+    """
+    if isinstance(max_time, dict):
+        return timedelta(**max_time)
+    if not isinstance(max_time, str):
+        return max_time
+    try:
+        days, hours, minutes, seconds = map(int, max_time.split(":"))
+    except ValueError:
+        raise ValueError(f"max_time is {max_time}, expected DD:HH:MM:SS, such as 00:11:50:00") from None
+    return timedelta(days, seconds, hours=hours, minutes=minutes)

@@ -1,0 +1,129 @@
+"""Whether a run's folder was made with the settings that are given now, and what may change when it goes on."""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lit_video.errors import UserError
+from lit_video.training.callbacks.checkpoints import SETTINGS_KEY
+from lit_video.training.checkpoint_file import LAST, PREVIOUS, damage
+from lit_video.utils.class_paths import class_name
+from lit_video.utils.yaml_files import read_yaml
+
+# settings that change neither the model nor the numbers, by the start of their key
+FREE = (
+    "trainer.logger",
+    "trainer.callbacks",
+    "trainer.accelerator",
+    "trainer.enable_",
+    "trainer.log_every",
+    "trainer.profiler",
+    "trainer.default_root_dir",
+    "trainer.max_time",
+    "data.init_args.num_workers",
+    "data.init_args.root",
+    "data.init_args.manifest",
+    "checkpoint_every",
+    "nan",
+)
+# settings whose product is the batch of a step
+BATCH = ("trainer.devices", "trainer.num_nodes", "data.init_args.batch_size", "trainer.accumulate_grad_batches")
+SPREAD = (*BATCH, "trainer.strategy", "global_batch")
+LONGER = ("trainer.max_epochs", "trainer.max_steps")
+
+Changes = dict[str, tuple[Any, Any]]
+
+
+def same_settings(run_dir: Path, config: Mapping[str, Any], where: str) -> Changes:
+    """Refuse to take a run's folder for a run with other settings.
+
+    Training may become longer, and be spread over other devices with the same batch of a step.
+
+    Returns:
+        Those settings that changed, with their old and new values.
+
+    Raises:
+        UserError: the folder holds results or a checkpoint made with other settings; names the first that differs.
+    """
+    if not any((run_dir / name).exists() for name in (LAST, PREVIOUS, "result.json")):
+        return {}
+    stored = _stored(run_dir)
+    if stored is None:
+        return {}
+    old, new = flatten(stored), flatten(config)
+    keys = sorted(key for key in old.keys() | new.keys() if not key.startswith(FREE) and old.get(key) != new.get(key))
+    batches = global_batch(old), global_batch(new)
+    same_batch = None not in batches and batches[0] == batches[1]
+    changes: Changes = {}
+    for key in keys:
+        was, now = old.get(key), new.get(key)
+        if not (_longer(key, was, now) or (same_batch and key in SPREAD)):
+            raise UserError(
+                f"{where}: {run_dir} was made with {key} = {was}, now it is {now}; "
+                "give another --runs, or delete that folder"
+            )
+        changes[key] = (was, now)
+    return changes
+
+
+def is_longer(changes: Changes) -> bool:
+    """Whether training goes on beyond where it ended before."""
+    return any(key in changes for key in LONGER)
+
+
+def global_batch(flat: Mapping[str, Any]) -> int | None:
+    """Clips of an optimizer's step over all devices, from flat settings; ``None`` where the machine decides."""
+    if flat.get("global_batch"):
+        return int(flat["global_batch"])
+    devices = flat.get("trainer.devices", 1)
+    factors = [len(devices) if isinstance(devices, list) else devices, *(flat.get(key, 1) for key in BATCH[1:])]
+    numbers = [int(factor) if str(factor).isdecimal() else 0 for factor in factors]
+    return math.prod(numbers) or None
+
+
+def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested keys joined by dots; classes by the path that they are compared by."""
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        if isinstance(value, dict) and value:
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = class_name(value) if key == "class_path" else value
+    return flat
+
+
+def _longer(key: str, was: Any, now: Any) -> bool:
+    """Whether a limit of training has risen; -1 and null are none."""
+    if key not in LONGER:
+        return False
+    limits = [math.inf if limit in (None, -1) else limit for limit in (was, now)]
+    return bool(limits[1] > limits[0])
+
+
+def _stored(run_dir: Path) -> dict[str, Any] | None:
+    """Settings of the folder: of ``config.yaml``, or, if that is damaged or gone, of the checkpoint.
+
+    ``None`` for a folder that has no checkpoint to go on from either.
+    """
+    path = run_dir / "config.yaml"
+    try:
+        if path.exists():
+            return read_yaml(path)
+    except UserError as error:
+        reason = str(error)
+    else:
+        reason = f"{path}: missing"
+    checkpoints = [path for path in (run_dir / LAST, run_dir / PREVIOUS) if path.exists()]
+    if not checkpoints and not path.exists():
+        return None  # a result alone
+    whole = [checkpoint for checkpoint in checkpoints if not damage(checkpoint)]
+    for checkpoint in whole:
+        content = torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)
+        if SETTINGS_KEY in content:
+            return dict(content[SETTINGS_KEY])
+    if not whole and not (run_dir / "result.json").exists():
+        return None
+    raise UserError(f"{reason}; what {run_dir} was made with is not known: give another --runs, or delete that folder")

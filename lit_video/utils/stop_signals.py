@@ -1,0 +1,87 @@
+"""Signals that stop a run: at once with a line, or at its next checkpoint. Imports no torch."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from lit_video.utils.exit_status import INTERRUPTED, PREEMPTED, TERMINATED
+from lit_video.utils.processes import STOP_SIGNALS, end_children, first_process
+
+STATUS = {
+    signal.SIGINT: INTERRUPTED,
+    signal.SIGTERM: TERMINATED,
+    signal.SIGUSR1: PREEMPTED,
+    signal.SIGUSR2: PREEMPTED,
+}
+AGAIN = "the same command again goes on from here"
+
+
+class StopSignals:
+    """Receives SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 for a run.
+
+    A signal ends the process at once, with a line: while libraries are imported and data is made there is nothing to
+    keep, and an exception could be swallowed by whatever runs. Where :attr:`waits` is set, it is only remembered in
+    :attr:`received`, for the code that can stop better; a second Ctrl-C ends the process even there.
+
+    Args:
+        name: of what runs, for the line.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.waits = False
+        self.received: signal.Signals | None = None
+        # called before the process ends at once
+        self.last_words: Callable[[signal.Signals, str], None] | None = None
+        self._pid = os.getpid()
+
+    def install(self) -> None:
+        """Take the signals over; again after a library has taken them."""
+        for number in STOP_SIGNALS:
+            signal.signal(number, self._handle)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if os.getpid() != self._pid:
+            return  # a forked process that inherits the handler: its parent decides
+        stop = signal.Signals(number)
+        if self.waits and (self.received is None or stop is not signal.SIGINT):
+            if self.received is None:
+                self.received = stop
+                self._say(f"{self.name}: {stop.name}, stopping at the next checkpoint")
+            return
+        self.end(stop)
+
+    def end(self, stop: signal.Signals) -> None:
+        """End the process now."""
+        line = f"stopped by {stop.name}; {AGAIN}"
+        self._say(f"{self.name}: {line}")
+        if self.last_words:
+            self.last_words(stop, line)
+        end_children()
+        sys.stdout.flush()
+        os._exit(STATUS[stop])
+
+    def _say(self, line: str) -> None:
+        """One line of all processes; not by print, in whose middle the signal may have come."""
+        if first_process():
+            os.write(2, f"{line}\n".encode())
+
+
+@contextmanager
+def stop_signals(name: str) -> Iterator[StopSignals]:
+    """Stop signals for a block; signals stay as they are where Python does not let a thread change them."""
+    stops = StopSignals(name)
+    if threading.current_thread() is not threading.main_thread():
+        yield stops
+        return
+    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    stops.install()
+    try:
+        yield stops
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
