@@ -11,8 +11,8 @@ from lit_video.launching.devices import places
 from lit_video.launching.resources import Resources
 from lit_video.launching.script import array_script
 from lit_video.launching.slurm import check_slurm, submit
-from lit_video.launching.terminal import run_here, show, tell, what_is_left
-from lit_video.launching.work import Sources, build_requests, work_list
+from lit_video.launching.terminal import not_elsewhere, run_here, show, tell
+from lit_video.launching.work import Run, Sources, build_requests, work_list
 from lit_video.utils.exit_status import DONE
 
 DESCRIPTION = """Runs every row of the tables with every seed. What is done is skipped, what runs or waits elsewhere is
@@ -40,9 +40,10 @@ def sweep(argv: list[str]) -> int:
     here = places(arguments.jobs, arguments.gpus_per_run) if arguments.launcher == "local" else []
     from lit_video.training.run import check_rows  # here, because importing torch takes seconds
 
-    for request in requests:
-        check_rows(request)
-    left = what_is_left(runs)
+    to_do = [Run(request, row, seed) for request in requests for row, seed in check_rows(request)]
+    if len(to_do) < len(runs):
+        tell(f"{len(runs) - len(to_do)} of {len(runs)} runs are done, skipped")
+    left = not_elsewhere(to_do)
     if arguments.launcher == "local":
         return run_here(runs, left, here)
     if left and arguments.launcher == "print":

@@ -6,8 +6,10 @@ import signal
 import subprocess
 import time
 from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from lit_video.launching.devices import Place
 from lit_video.launching.work import Run
@@ -56,17 +58,23 @@ class Attempt:
 
 
 def start(run: Run, place: Place, keep_log: bool) -> Attempt:
-    """Start a run that ends with this process, its output added to its log, or printed where this process prints."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
-    environment = kept | dict(place.environment) | {PARENT: str(os.getpid()), "PYTHONUNBUFFERED": "1"}
+    """Start a run that ends with this process.
+
+    With ``keep_log`` it is one of many, and its output is added to its log; else it takes this process's place: in its
+    Slurm job, if it is in one, and where it prints.
+    """
+    environment = {key: value for key, value in os.environ.items() if not (keep_log and key.startswith(FOREIGN))}
+    environment |= dict(place.environment) | {PARENT: str(os.getpid()), "PYTHONUNBUFFERED": "1"}
     status, began = read_status(run.folder), time.time()
     with contextlib.ExitStack() as stack:
-        output = None
-        if keep_log:
-            run.folder.mkdir(parents=True, exist_ok=True)
-            output = stack.enter_context(run.log.open("ab"))
-        process = subprocess.Popen(run.command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        log = stack.enter_context(run.log.open("ab")) if keep_log else None
+        process = launch(run.command, environment, log)
     return Attempt(run, place, process, status.step if status else 0, began)
+
+
+def launch(command: Sequence[str], environment: Mapping[str, str], output: IO[bytes] | None) -> subprocess.Popen[bytes]:
+    """Start a process that reads nothing, and prints to a file or where this one prints."""
+    return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
 
 
 def last_line(path: Path) -> str:

@@ -22,6 +22,9 @@ class Place:
     environment: Mapping[str, str]
 
 
+HERE = Place("", {})
+
+
 def places(jobs: int | None, gpus_per_run: int | None) -> list[Place]:
     """One for each ``gpus_per_run`` GPUs (1), no more than ``jobs`` of them; without a GPU, ``jobs`` (1).
 

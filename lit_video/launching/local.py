@@ -1,6 +1,5 @@
 """Runs on this machine: one queue, as many processes at a time as there are places."""
 
-import contextlib
 import signal
 import threading
 import time
@@ -31,6 +30,9 @@ class Queue:
         places: where they run.
         tell: prints a line.
         keep_logs: whether what runs print goes to their ``log.txt``; else to where this process prints.
+        failed: those that ended without a result.
+        elsewhere: those that somebody else had begun.
+        stop: the signal that stopped this.
     """
 
     runs: Sequence[Run]
@@ -38,6 +40,7 @@ class Queue:
     tell: Callable[[str], None]
     keep_logs: bool = True
     failed: list[Run] = field(default_factory=list)
+    elsewhere: list[Run] = field(default_factory=list)
     stop: signal.Signals | None = None
     _running: list[Attempt] = field(default_factory=list)
     _stalls: Counter[str] = field(default_factory=Counter)
@@ -70,14 +73,15 @@ class Queue:
         """Start a run, unless another process has it by now."""
         drop_ticket(run.folder, own_ticket())
         observed = observe(run.folder, {})
-        if observed.state == "done" or observed.active:
-            self.tell(f"{run.name}: {'finished, skipped' if observed.state == 'done' else left_alone(observed.detail)}")
+        if observed.active:
+            self.elsewhere.append(run)
+            self.tell(f"{run.name}: {left_alone(observed.detail)}")
             return False
         where = ", ".join(filter(None, [place.name, f"log {run.log}" if self.keep_logs else ""]))
         self.tell(f"{run.name}: starting{f' ({where})' if where else ''}")
         self._running.append(start(run, place, self.keep_logs))
         if self.stop:  # it came while the process was made
-            self._terminate()
+            self._send()
         return True
 
     def _goes_on(self, attempt: Attempt) -> bool:
@@ -116,27 +120,28 @@ class Queue:
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        """Pass a signal that stops this process on to all runs as SIGTERM, and wait for them however this ends."""
+        """Pass a signal that stops this process on to all runs, and wait for them however this ends."""
 
         def forward(number: int, frame: FrameType | None) -> None:
             self.stop = self.stop or signal.Signals(number)
-            self._terminate()
+            self._send()
 
         main = threading.current_thread() is threading.main_thread()
         before = {number: signal.signal(number, forward) for number in STOP_SIGNALS} if main else {}
         try:
             yield
         finally:
-            self._terminate()
+            self._send()
             for attempt in self._running:
                 attempt.process.wait()
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def _terminate(self) -> None:
+    def _send(self) -> None:
+        """Stop the runs: by the signal that came, but for Ctrl-C, of which a second one would end them at once."""
+        preempted = self.stop in (signal.SIGUSR1, signal.SIGUSR2)
         for attempt in self._running:
-            with contextlib.suppress(ProcessLookupError):
-                attempt.process.terminate()
+            attempt.process.send_signal(self.stop if self.stop and preempted else signal.SIGTERM)
 
 
 def left_alone(detail: str) -> str:

@@ -15,12 +15,13 @@ from lit_video.launching.squeue import Job
 from lit_video.launching.state_table import counts, state_table
 from lit_video.launching.states import Observed, jobs_of, observe
 from lit_video.launching.work import Run
-from lit_video.utils.exit_status import DONE, FAILED, INTERRUPTED, PREEMPTED, TERMINATED
+from lit_video.utils.exit_status import DONE, FAILED, PREEMPTED
+from lit_video.utils.slurm import requeue
+from lit_video.utils.stop_signals import AGAIN, STATUS
 
 REFRESH = 1.0  # seconds between tables on a terminal
 ASK = 10.0  # seconds between questions to Slurm, which serves a whole cluster
 WIDE = 140  # characters of a table in a file
-STATUS_OF = {"SIGINT": INTERRUPTED, "SIGTERM": TERMINATED, "SIGUSR1": PREEMPTED, "SIGUSR2": PREEMPTED}
 
 
 def run_here(runs: Sequence[Run], left: Sequence[Run], here: Sequence[Place]) -> int:
@@ -35,13 +36,14 @@ def run_here(runs: Sequence[Run], left: Sequence[Run], here: Sequence[Place]) ->
     else:
         tell(counts(observed))
     if queue.stop:
-        tell(f"sweep: stopped by {queue.stop.name}; the same command again goes on from here")
-        return STATUS_OF[queue.stop.name]
+        requeued = requeue() if STATUS[queue.stop] == PREEMPTED else ""
+        tell("; ".join(filter(None, [f"sweep: stopped by {queue.stop.name}", requeued, AGAIN])))
+        return STATUS[queue.stop]
     return DONE if all(each.state == "done" for each in observed) else FAILED
 
 
-def what_is_left(runs: Sequence[Run]) -> list[Run]:
-    """The runs that nobody has done or does, with a line for those that others do.
+def not_elsewhere(runs: Sequence[Run]) -> list[Run]:
+    """The runs that nobody runs or has in a queue, with a line for the others.
 
     Raises:
         UserError: some were given to Slurm, which does not answer.
@@ -51,10 +53,7 @@ def what_is_left(runs: Sequence[Run]) -> list[Run]:
     for run, each in zip(runs, observed, strict=True):
         if each.active:
             tell(f"{run.name}: {left_alone(each.detail)}")
-    done = sum(each.state == "done" for each in observed)
-    if done:
-        tell(f"{done} of {len(runs)} runs are done, skipped")
-    return [run for run, each in zip(runs, observed, strict=True) if each.state != "done" and not each.active]
+    return [run for run, each in zip(runs, observed, strict=True) if not each.active]
 
 
 def show(runs: Sequence[Run]) -> int:
