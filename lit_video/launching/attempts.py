@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
@@ -17,7 +18,7 @@ from lit_video.tables.status import Status, read_status, write_status
 from lit_video.utils.processes import PARENT
 
 # what would make a run take itself for a part of the job, or of the group of processes, that the sweep runs in
-FOREIGN = ("SLURM_", "MASTER_", "RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "WORLD_SIZE", "TORCHELASTIC_")
+FOREIGN = re.compile(r"(SLURM_|MASTER_|TORCHELASTIC_).*|(LOCAL_|NODE_|GROUP_)?RANK|(LOCAL_)?WORLD_SIZE")
 ENDED = ("failed", "stopped", "preempted")
 
 
@@ -63,7 +64,7 @@ def start(run: Run, place: Place, keep_log: bool) -> Attempt:
     With ``keep_log`` it is one of many, and its output is added to its log; else it takes this process's place: in its
     Slurm job, if it is in one, and where it prints.
     """
-    environment = {key: value for key, value in os.environ.items() if not (keep_log and key.startswith(FOREIGN))}
+    environment = {key: value for key, value in os.environ.items() if not (keep_log and FOREIGN.fullmatch(key))}
     environment |= dict(place.environment) | {PARENT: str(os.getpid()), "PYTHONUNBUFFERED": "1"}
     status, began = read_status(run.folder), time.time()
     with contextlib.ExitStack() as stack:

@@ -12,8 +12,8 @@ def array_script(runs: Sequence[Run], resources: Resources) -> str:
     tables = list(dict.fromkeys(run.request.table.name for run in runs))
     request = runs[0].request
     parallel = f"%{resources.parallel}" if resources.parallel else ""
-    options = resources.sbatch(tables[0] if len(tables) == 1 else "lit_video")
-    options |= {"array": f"0-{len(runs) - 1}{parallel}", "output": f"{request.runs}/slurm-%A_%a.log"}
+    array = {"array": f"0-{len(runs) - 1}{parallel}", "output": f"{request.runs}/slurm-%A_%a.log"}
+    options = array | resources.sbatch(tables[0] if len(tables) == 1 else "lit_video")
     return "\n".join(
         [
             "#!/bin/bash",

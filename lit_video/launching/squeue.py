@@ -45,6 +45,6 @@ def queued_jobs() -> dict[str, Job]:
     except subprocess.TimeoutExpired:
         raise UserError("squeue: no answer within a minute; try again") from None
     if done.returncode:
-        raise UserError(f"squeue: {' '.join(done.stderr.split())}")
+        raise UserError(done.stderr.strip().partition("\n")[0] or f"squeue: exit status {done.returncode}")
     jobs = [Job(*line.split("|", 2)) for line in done.stdout.splitlines() if line.count("|") >= 2]
     return {job.number: job for job in jobs}

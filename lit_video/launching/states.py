@@ -45,12 +45,13 @@ class Observed:
 
 
 def jobs_of(folders: Iterable[Path]) -> dict[str, Job]:
-    """Slurm's queue, if any of the runs was given to Slurm.
+    """Slurm's queue, if any of the runs without a result was given to Slurm.
 
     Raises:
         UserError: Slurm does not answer.
     """
-    said = (said for folder in folders for said in (read_ticket(folder), read_status(folder)))
+    left = (folder for folder in folders if not (folder / "result.json").exists())
+    said = (said for folder in left for said in (read_ticket(folder), read_status(folder)))
     return queued_jobs() if any(one and one.job for one in said) else {}
 
 

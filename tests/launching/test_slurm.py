@@ -1,10 +1,11 @@
 """Rows on a real Slurm of two nodes, preempted and compared with rows that were not: make test-slurm."""
 
 import json
-import os
 import re
 import subprocess
+import sys
 import time
+from contextlib import redirect_stdout
 
 import pytest
 import torch
@@ -52,7 +53,7 @@ def whole(slurm, two_rows, tmp_path_factory):
 def whole_of_two(slurm, two_rows, tmp_path_factory):
     """A row of two tasks on two nodes, by srun itself, not interrupted: the ``runs``."""
     runs = tmp_path_factory.mktemp("whole_of_two")
-    fit = ["python", "-m", "lit_video", "fit", "--config", str(two_rows), "--row=first", "--runs", str(runs), *FLAGS]
+    fit = [sys.executable, "-m", "lit_video", "fit", "--config", two_rows, "--row=first", "--runs", runs, *FLAGS]
     call("srun", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1", *fit, "--trainer.num_nodes=2")
     return runs
 
@@ -69,9 +70,9 @@ def sweep(table, runs, *args):
 
 def submit_script(table, runs, *args):
     """Submit what ``--launcher print`` prints; the number of the job."""
-    command = ["python", "-m", "lit_video", "sweep", table, "--runs", runs, "--launcher=print", "--cpus=1"]
     script = runs / "array.sh"
-    script.write_text(call(*command, *args, *FLAGS))
+    with script.open("w") as file, redirect_stdout(file):
+        assert sweep(table, runs, "--launcher=print", "--cpus=1", *args) == 0
     return call("sbatch", "--parsable", script).strip()
 
 
