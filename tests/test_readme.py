@@ -96,7 +96,7 @@ def test_links_exist(link):
 CLUSTERS = (ROOT / "docs/clusters.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("command", re.findall(r"-m lit_video fit (--[^\n]+)", CLUSTERS))
+@pytest.mark.parametrize("command", re.findall(r"^(?:srun|torchrun) .* fit (--[^\n]+)", CLUSTERS, re.MULTILINE))
 def test_fit_commands_for_clusters_name_one_row(command):
     assert parse_request(shlex.split(command)).single
 

@@ -9,6 +9,8 @@ import os
 import shlex
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr
+from io import StringIO
 from itertools import groupby
 from pathlib import Path
 
@@ -63,10 +65,11 @@ def _submit_array(name: str, runs: Sequence[Run], resources: Resources) -> list[
         additional_parameters={key.replace("-", "_"): value for key, value in resources.sbatch(name).items()},
     )
     try:
-        with executor.batch():
+        with redirect_stderr(StringIO()), executor.batch():  # where submitit prints what it raises, too
             jobs = [executor.submit(os.execv, "/bin/sh", ["sh", "-c", logged(run.command, run.log)]) for run in runs]
     except (FailedJobError, FailedSubmissionError, OSError) as error:
-        raise UserError(f"--launcher slurm: {' '.join(str(error).split())}") from error
+        lines = [line.removeprefix("sbatch: error: ") for line in str(error).strip().splitlines()]
+        raise UserError(f"--launcher slurm: sbatch: {'; '.join(lines)}") from error
     return [str(job.job_id) for job in jobs]
 
 

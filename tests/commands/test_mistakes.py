@@ -129,7 +129,7 @@ def test_a_row_that_cannot_run_is_reported_and_the_others_go_on(
         # a process that has ended with the row's status
         monkeypatch.setattr(attempts, "launch", lambda command, *_: Popen(["sh", "-c", f"exit {main(command[3:])}"]))
     path, rewrite = table
-    rewrite("    second:", "    third: {set: {data.batch_size: 17}}\n    second:")  # which only the run finds out
+    rewrite("    second:", "    third: {set: {trainer.strategy: none}}\n    second:")  # which only the run finds out
     blocked = tmp_path / "runs/two/default/first/seed0"
     blocked.mkdir(parents=True)
     with FileLock(blocked / "lock"):
