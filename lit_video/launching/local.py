@@ -12,7 +12,7 @@ from types import FrameType
 from lit_video.launching.attempts import Attempt, start
 from lit_video.launching.devices import Place
 from lit_video.launching.states import observe
-from lit_video.launching.tickets import drop_ticket, own_ticket, write_ticket
+from lit_video.launching.tickets import begun_ticket, drop_ticket, own_ticket, write_ticket
 from lit_video.launching.work import Run
 from lit_video.utils.exit_status import DONE, PREEMPTED
 from lit_video.utils.processes import STOP_SIGNALS
@@ -65,7 +65,7 @@ class Queue:
                         waiting.insert(0, attempt.run)
                 if self.stop and not said:
                     said = True
-                    self.tell(f"sweep: {self.stop.name}, {len(self._running)} runs stop at their next checkpoints")
+                    self.tell(f"{self.stop.name}: {len(self._running)} runs stop at their next checkpoints")
                 watch()
                 time.sleep(POLL)
 
@@ -79,7 +79,9 @@ class Queue:
             return False
         where = ", ".join(filter(None, [place.name, f"log {run.log}" if self.keep_logs else ""]))
         self.tell(f"{run.name}: starting{f' ({where})' if where else ''}")
-        self._running.append(start(run, place, self.keep_logs))
+        attempt = start(run, place, self.keep_logs)
+        self._running.append(attempt)
+        write_ticket(run.folder, begun_ticket(attempt.process.pid))
         if self.stop:  # it came while the process was made
             self._send()
         return True

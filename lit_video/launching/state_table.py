@@ -42,7 +42,7 @@ def state_table(runs: Sequence[Run], observed: Sequence[Observed], note: str = "
     table = Table("table", "row", "seed", "state")
     for name in ("progress", "clips/s", "left"):
         table.add_column(name, justify="right")
-    table.add_column("", overflow="fold")
+    table.add_column("", overflow="fold" if lines is None else "ellipsis", no_wrap=lines is not None)
     for run, each in shown:
         word = Text(each.state, STYLES[each.state])
         table.add_row(run.request.table.name, run.row.name, str(run.seed), word, *_progress(each), Text(each.detail))

@@ -69,7 +69,8 @@ def observe(folder: Path, jobs: Mapping[str, Job]) -> Observed:
     except UserError as error:
         return Observed("failed", str(error), status)
     job = jobs.get(status.job if status else "") or jobs.get(ticket.job if ticket else "")
-    if lock_held(folder) or (job and not job.waits and not job.ends):
+    begun = ticket is not None and ticket.begun and ticket.living
+    if begun or lock_held(folder) or (job and not job.waits and not job.ends):
         return _running(status, job)
     if status and status.state == "preempted":
         place = f"job {job.number} waits ({job.reason})" if job else _queue(ticket)

@@ -1,4 +1,4 @@
-"""Who has a run in its queue: ``ticket.json`` in the run's folder."""
+"""Who has a run in its queue, or has just begun it: ``ticket.json`` in the run's folder."""
 
 import contextlib
 import json
@@ -19,24 +19,31 @@ class Ticket:
     Args:
         job: of Slurm; empty for a sweep's own queue.
         host: of that sweep.
-        pid: of that sweep.
-        started: when that sweep's process began, by its machine's clock: numbers of processes are used again.
+        pid: of that sweep; of the run once it has begun.
+        started: when that process began, by its machine's clock: numbers of processes are used again.
+        begun: whether the process is the run's, which takes its lock only when it has imported what it needs.
     """
 
     job: str = ""
     host: str = ""
     pid: int = 0
     started: str = ""
+    begun: bool = False
 
     @property
     def living(self) -> bool:
-        """Whether it is of a sweep on this machine that still exists; of others nobody knows."""
+        """Whether it is of a process of this machine that still exists; of others nobody knows."""
         return self.host == socket.gethostname() and bool(self.started) and self.started == _started(self.pid)
 
 
 def own_ticket() -> Ticket:
     """A place in the queue of this process."""
     return Ticket("", socket.gethostname(), os.getpid(), _started(os.getpid()))
+
+
+def begun_ticket(pid: int) -> Ticket:
+    """Of a run whose process has just been started."""
+    return Ticket("", socket.gethostname(), pid, _started(pid), begun=True)
 
 
 def write_ticket(folder: Path, ticket: Ticket) -> None:

@@ -11,7 +11,7 @@ from filelock import FileLock
 from lit_video.errors import UserError
 from lit_video.launching.squeue import Job, queued_jobs
 from lit_video.launching.states import SILENT, jobs_of, observe
-from lit_video.launching.tickets import Ticket, drop_ticket, own_ticket, read_ticket, write_ticket
+from lit_video.launching.tickets import Ticket, begun_ticket, drop_ticket, own_ticket, read_ticket, write_ticket
 from lit_video.tables.status import Status, write_status
 from tests.fake_runs import write_result
 
@@ -99,6 +99,16 @@ def test_places_in_queues(tmp_path):
     assert read_ticket(tmp_path) == dead, "another's place"
     (tmp_path / "ticket.json").write_text("[[[")
     assert observe(tmp_path, {}).state == "not started"
+
+
+def test_a_run_runs_from_its_first_moment_before_it_has_its_lock(tmp_path):
+    with subprocess.Popen(["sleep", "60"]) as process:
+        status(tmp_path, "failed", message="of the attempt before")
+        write_ticket(tmp_path, begun_ticket(process.pid))
+        assert observe(tmp_path, {}).active
+        assert (observe(tmp_path, {}).state, observe(tmp_path, {}).detail) == ("running", "starting")
+        process.kill()
+    assert observe(tmp_path, {}).state == "failed"
 
 
 def fake_squeue(folder, script, monkeypatch):
