@@ -69,7 +69,7 @@ def observe(folder: Path, jobs: Mapping[str, Job]) -> Observed:
     except UserError as error:
         return Observed("failed", str(error), status)
     job = jobs.get(status.job if status else "") or jobs.get(ticket.job if ticket else "")
-    begun = ticket is not None and ticket.begun and ticket.living
+    begun = ticket is not None and ticket.begun and ticket.living and (status is None or status.pid != ticket.pid)
     if begun or lock_held(folder) or (job and not job.waits and not job.ends):
         return _running(status, job)
     if status and status.state == "preempted":

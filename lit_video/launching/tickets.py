@@ -67,8 +67,9 @@ def drop_ticket(folder: Path, ticket: Ticket) -> None:
 
 
 def _started(pid: int) -> str:
-    """When a process of this machine began, in ticks since the machine did; empty if there is none."""
+    """When a process of this machine began, in ticks since the machine did; empty if there is none, or it has ended."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:
         return ""
+    return "" if fields[0] in "ZX" else fields[19]

@@ -107,7 +107,12 @@ def test_a_run_runs_from_its_first_moment_before_it_has_its_lock(tmp_path):
         write_ticket(tmp_path, begun_ticket(process.pid))
         assert observe(tmp_path, {}).active
         assert (observe(tmp_path, {}).state, observe(tmp_path, {}).detail) == ("running", "starting")
+        status(tmp_path, "stopped", pid=process.pid)
+        assert observe(tmp_path, {}).state == "stopped", "it has said so itself, and only ends"
         process.kill()
+        status(tmp_path, "failed", message="of the attempt before")
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert observe(tmp_path, {}).state == "failed", "nobody has waited for it yet"
     assert observe(tmp_path, {}).state == "failed"
 
 
