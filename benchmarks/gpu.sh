@@ -27,6 +27,8 @@ for dtype in fp32 bf16; do
     $PYTHON -m lit_video benchmark model --device "$DEVICE" --dtype $dtype "${SIZES[@]}" --scaling --json \
         > "$OUT/scaling_$dtype.json"
 done
+# what docs/scaling.md plans with
+$PYTHON benchmarks/scaling measure device --device "$DEVICE" ${SMALL:+--small} -o "$OUT/training.json"
 $PYTHON -m lit_video benchmark table --config experiments/xvit_throughput.yaml --config experiments/scale/ssv2.yaml \
     --device "$DEVICE" "${RATES[@]}" --runs "$OUT/runs" | tee "$OUT/xvit_throughput.txt"
 $PYTHON -m lit_video fit --config experiments/timesformer_schemes.yaml --runs "$OUT/runs" --seeds $SEEDS \

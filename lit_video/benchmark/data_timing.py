@@ -19,8 +19,9 @@ from lit_video.benchmark.sample_videos import KINDS
 from lit_video.datamodules.folder import EXTENSIONS
 from lit_video.errors import UserError
 from lit_video.video.augmentation import Augmentation, TrainingView
-from lit_video.video.clips import ClipDataset, EpochSampler, VideoRecord
+from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import DecodeError, frame_table
+from lit_video.video.samplers import TrainingSampler
 from lit_video.video.sampling import Dense
 
 BATCH = 4
@@ -99,7 +100,7 @@ def our_loader(paths: list[Path], seconds: float, workers: int) -> Iterable[Any]
     """Random clips and crops, uint8."""
     view = TrainingView(Augmentation(policy="none", erasing=0, smoothing=0), SIDE)
     dataset = ClipDataset([VideoRecord(path, 0) for path in paths], Dense(seconds=seconds), FRAMES, view, seed=0)
-    sampler = EpochSampler(len(dataset), 0, shuffle=True, ranks=(1, 0), drop_last=True)
+    sampler = TrainingSampler(len(dataset), 0, batch_size=1)
     return DataLoader(dataset, BATCH, sampler=sampler, num_workers=workers)
 
 

@@ -15,11 +15,12 @@ from lit_video.errors import UserError
 from lit_video.utils.processes import ignore_stops
 from lit_video.video.augmentation import Augmentation, EvaluationViews, ReleasedViews, TrainingView
 from lit_video.video.batch import Batch, Classes, RawBatch, evaluation_batch, training_batch
-from lit_video.video.clips import ClipDataset, EpochSampler, Order, Sample, VideoRecord, share_of
+from lit_video.video.clips import ClipDataset, Order, Sample, VideoRecord, share_of
 from lit_video.video.decoding import DecoderName
 from lit_video.video.decoding import decoder as decoder_of
 from lit_video.video.manifest import load_tables
 from lit_video.video.recipes import Recipe, recipe
+from lit_video.video.samplers import EvaluationSampler, TrainingSampler
 from lit_video.video.sampling import Dense, Sampling
 
 Split = Literal["train", "val", "test"]
@@ -142,16 +143,17 @@ class VideoDataModule(LightningDataModule):
         return {task: len(names[task]) for task in names} if isinstance(names, dict) else len(names)
 
     def train_dataloader(self) -> DataLoader[Sample]:
-        """One random clip of every video, shuffled; without a last incomplete batch."""
+        """One random clip of every video, shuffled; without those that do not fill a last step."""
         view = TrainingView(self.augmentation, self.image_size)
         dataset = self._dataset(self._expected("train"), view)
-        if len(dataset) < self.batch_size * self._ranks()[0]:
-            raise UserError(f"data.batch_size: {self.batch_size} per process is more than {len(dataset)} videos fill")
-        epoch, batches = self._resume
-        sampler = EpochSampler(len(dataset), self.seed, shuffle=True, ranks=self._ranks(), drop_last=True)
-        sampler.resume = (epoch, batches * self.batch_size)
-        sampler.set_epoch(epoch)  # workers fetch ahead before Lightning sets it
-        return self._loader(dataset, sampler, drop_last=True)
+        accumulate = self.trainer.accumulate_grad_batches if self.trainer else 1
+        sampler = TrainingSampler(len(dataset), self.seed, self.batch_size, self._ranks(), accumulate)
+        if not sampler.steps:
+            parts = f"{self.batch_size} per process x {self._ranks()[0]} processes x {accumulate} batches"
+            raise UserError(f"data.batch_size: {parts} of a step is more than {len(dataset)} videos fill")
+        sampler.resume = self._resume
+        sampler.set_epoch(self._resume[0])  # workers fetch ahead before Lightning sets it
+        return self._loader(dataset, sampler)
 
     def val_dataloader(self) -> DataLoader[Sample]:
         """The centre view of every video."""
@@ -180,14 +182,20 @@ class VideoDataModule(LightningDataModule):
     def state_dict(self) -> dict[str, Any]:
         """How far training is in its epoch, and what it could not read so far, for the checkpoint."""
         assert self.trainer is not None
-        epoch, batches = self.trainer.current_epoch, self.trainer.fit_loop.epoch_loop.batch_progress.current.ready
+        loop = self.trainer.fit_loop
+        # of the epoch last begun, also after its end, when trainer.current_epoch is one more
+        epoch, batches = loop.epoch_progress.current.ready - 1, loop.epoch_loop.batch_progress.current.ready
         if batches == self.trainer.num_training_batches:
             epoch, batches = epoch + 1, 0
-        return {"epoch": epoch, "batches": batches, "broken": dict(self.found_broken.reasons["train"])}
+        seen = batches * self.batch_size * self.trainer.world_size
+        return {"epoch": epoch, "seen": seen, "broken": dict(self.found_broken.reasons["train"])}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Let the next training loader leave out what the checkpoint has seen of its epoch."""
-        self._resume = (state_dict["epoch"], state_dict["batches"])
+        """Let the next training loader leave out what the checkpoint has seen of its epoch, on any devices."""
+        seen = state_dict.get("seen")
+        if seen is None:  # older checkpoints count the batches of each process
+            seen = state_dict["batches"] * self.batch_size * self._ranks()[0]
+        self._resume = (state_dict["epoch"], seen)
         if broken := state_dict.get("broken"):  # older checkpoints have none
             count = len(self._expected("train"))
             self.found_broken.reasons["train"] = {i: reason for i, reason in broken.items() if i < count}
@@ -195,9 +203,8 @@ class VideoDataModule(LightningDataModule):
     def _views(self, split: Split, clips: int, crops: int) -> DataLoader[Sample]:
         view = self.view_type(crops, self.image_size)
         dataset = self._dataset(self._expected(split), view, clips, self.order)
-        # ranks get equal numbers of items, the last ones twice: metrics count by video and view, so once
-        sampler = EpochSampler(len(dataset), self.seed, shuffle=False, ranks=self._ranks(), drop_last=False)
-        return self._loader(dataset, sampler, drop_last=False)
+        # what two ranks get counts once: metrics count by video and view
+        return self._loader(dataset, EvaluationSampler(len(dataset), self._ranks()))
 
     def _dataset(
         self,
@@ -216,7 +223,7 @@ class VideoDataModule(LightningDataModule):
         self.found_broken.expect(split, records)
         return records
 
-    def _loader(self, dataset: ClipDataset, sampler: EpochSampler, drop_last: bool) -> DataLoader[Sample]:
+    def _loader(self, dataset: ClipDataset, sampler: TrainingSampler | EvaluationSampler) -> DataLoader[Sample]:
         tables = None
         if self.manifest is not None:
             tables = partial(load_tables, Path(self.manifest).expanduser(), self.data_root())
@@ -226,7 +233,6 @@ class VideoDataModule(LightningDataModule):
             batch_size=self.batch_size,
             sampler=sampler,
             num_workers=self.num_workers,
-            drop_last=drop_last,
             persistent_workers=self.num_workers > 0,
             pin_memory=torch.cuda.is_available(),
             worker_init_fn=partial(_start_worker, tables),

@@ -6,12 +6,15 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from lightning import LightningModule
+from lightning.pytorch.strategies import ModelParallelStrategy
 from lightning.pytorch.utilities import rank_zero_only
 from torch import Tensor, nn
 
 from lit_video.errors import UserError
 from lit_video.modules.metrics import VideoAccuracy
 from lit_video.modules.optimization import Optimization, make_optimizer, rate
+from lit_video.modules.ranks import mean_over_ranks
+from lit_video.modules.sharding import shard
 from lit_video.network.block import checkpoint_blocks
 from lit_video.network.pretrained.image_vit import TubeletInit, load_image_vit, read_weights
 from lit_video.network.pretrained.loading import load_pretrained
@@ -28,9 +31,9 @@ CHECKPOINT_KEY = "lit_video"
 class VideoClassifier(LightningModule):
     """Base of all model families: loss, steps, optimizer, clip and video accuracy.
 
-    Logs ``train/loss``, ``train/clip_top1``; ``val/loss``, ``val/clip_top1`` and ``val/clip_top5`` (the centre view);
-    ``test/video_top1``, ``test/video_top5`` (all views of a video averaged, every video once) and ``test/videos``.
-    Accuracies are in percent.
+    Logs ``train/loss`` of every optimizer step, ``train/clip_top1``; ``val/loss``, ``val/clip_top1`` and
+    ``val/clip_top5`` (the centre view); ``test/video_top1``, ``test/video_top5`` (all views of a video averaged, every
+    video once) and ``test/videos``. Accuracies are in percent. All of them are over all processes.
 
     Several tasks (Epic-Kitchens' verb and noun, as in X-ViT's section 4) are heads of one network, trained together:
     one linear layer whose columns the tasks share out, the loss the sum of their cross entropies. The accuracies above
@@ -72,6 +75,8 @@ class VideoClassifier(LightningModule):
         self.num_classes = num_classes
         self.val_accuracy = VideoAccuracy(classes=num_classes)
         self.test_accuracy = VideoAccuracy(classes=num_classes)
+        self.step_loss = torch.tensor(0.0)  # of the last optimizer step
+        self._losses: list[Tensor] = []  # of the batches of this step
         self._seed = 0
         self._started = False
 
@@ -103,13 +108,33 @@ class VideoClassifier(LightningModule):
             line = f"{self.weights}: the classifier is for other classes and starts from scratch ({left_out})"
             rank_zero_only(print)(line, flush=True)
 
+    def configure_model(self) -> None:
+        """Under ``--trainer.strategy fsdp2``, share the network out among the processes."""
+        strategy = self._trainer.strategy if self._trainer else None  # none when Lightning loads a checkpoint
+        if isinstance(strategy, ModelParallelStrategy):
+            mixed = self.trainer.precision == "bf16-mixed"
+            shard(self.network, strategy.root_device.type, self.trainer.world_size, mixed)
+
     def on_fit_start(self) -> None:
         """Remember the run's seed before training draws from its stream."""
         self._seed = torch.initial_seed()
 
+    def on_train_start(self) -> None:
+        """Take the rate from the schedule: where training has become longer, the checkpoint's is another."""
+        schedule = self.trainer.lr_scheduler_configs[0].scheduler
+        assert isinstance(schedule, torch.optim.lr_scheduler.LambdaLR)
+        groups = zip(schedule.optimizer.param_groups, schedule.base_lrs, schedule.lr_lambdas, strict=True)
+        for group, base, share in groups:
+            group["lr"] = base * share(schedule.last_epoch)
+
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
-        """Make dropout a function of (seed, step, rank): a resumed run draws what an uninterrupted one draws."""
-        torch.manual_seed(digest(self._seed, self.global_step, self.global_rank))
+        """Make dropout a function of (seed, step, batch): a resumed run draws what an uninterrupted one draws.
+
+        The batches of a step are counted over accumulation and ranks, so that any devices draw the same.
+        """
+        accumulated = batch_idx % self.trainer.accumulate_grad_batches
+        batch_of_step = accumulated * self.trainer.world_size + self.global_rank
+        torch.manual_seed(digest(self._seed, self.global_step, batch_of_step))
 
     def loss(self, logits: Tensor, target: Tensor) -> Tensor:
         """Cross entropy, summed over tasks, of soft targets or class numbers (see :class:`Batch`).
@@ -126,30 +151,35 @@ class VideoClassifier(LightningModule):
         """Cross entropy with soft targets; a clip is right when all its tasks are."""
         logits, target = self(batch["clip"]), batch["target"]
         loss = self.loss(logits, target)
-        size = len(logits)
         predicted, expected = (
             torch.stack([share.argmax(1) for share in per_task(x, self.num_classes)]) for x in (logits, target)
         )
         hits = (predicted == expected).all(0)
-        self.log("train/loss", loss, prog_bar=True, batch_size=size)
+        self._losses.append(loss.detach())
         read = batch["video"] >= 0
         count = int(read.sum())
         accuracy = hits[read].float().sum() / max(count, 1)  # of what could be read; 0 of none
-        self.log("train/clip_top1", 100 * accuracy, batch_size=count, on_step=False, on_epoch=True, sync_dist=True)
+        # Lightning divides the sum of the ranks' integer weights by their number, and cuts off the rest
+        weight = count * self.trainer.world_size
+        self.log("train/clip_top1", 100 * accuracy, batch_size=weight, on_step=False, on_epoch=True, sync_dist=True)
         return loss
+
+    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
+        """Log the step's loss: the mean over its batches and over all processes, as of one process and one batch."""
+        self.step_loss = mean_over_ranks(torch.stack(self._losses).mean())
+        self._losses.clear()
+        self.log("train/loss", self.step_loss, prog_bar=True, batch_size=1)
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Collect the centre views."""
         logits = self(batch["clip"])
         self.val_accuracy.update(logits, batch["target"], batch["video"], batch["view"])
-        loss = self.loss(logits, batch["target"])
-        read = int((batch["video"] >= 0).sum())
-        self.log("val/loss", loss * len(logits) / max(read, 1), batch_size=read, sync_dist=True)
 
     def on_validation_epoch_end(self) -> None:
-        """One view per video: clip accuracy."""
+        """One view per video: clip accuracy, and the loss over videos that could be read."""
         result = self.val_accuracy.compute()
         self.val_accuracy.reset()
+        self.log("val/loss", result["loss"])
         self.log("val/clip_top1", result["top1"], prog_bar=True)
         self.log("val/clip_top5", result["top5"])
         self.log_dict({f"val/{k}": v for k, v in result.items() if "_" in k})  # of single tasks

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 import torch
+import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor
 from torchmetrics import Metric
@@ -79,18 +80,23 @@ class VideoAccuracy(Metric):
         return dict(zip(self.tasks or [""], zip(logits, target, strict=True), strict=True))
 
     def compute(self) -> dict[str, Tensor]:
-        """``top1``, ``top5``, ... in percent, and ``videos``, the number of videos; ``TASK_top1``, ... of several.
+        """``top1``, ``top5``, ... in percent, ``videos``, their number, ``loss``; ``TASK_top1``, ... of several tasks.
 
-        Accuracies of no video at all, where none could be read, are no numbers (NaN).
+        The loss is the cross entropy of mean logits, summed over tasks. Of no video at all, where none could be read,
+        and of logits that are not finite, loss and accuracies are no numbers (NaN).
         """
         tasks, depth = self.per_task(), max(self.top)
+        finite = torch.stack([logits.isfinite().all() for logits, _ in tasks.values()]).all()
         hits = {"": ranked_hits(list(tasks.values()), depth)}
         if self.tasks:
             hits |= {f"{name}_": ranked_hits([task], depth) for name, task in tasks.items()}
         if self.tasks.keys() == {"verb", "noun"}:
             hits["action_"] = hits[""]
-        result = {f"{of}top{k}": 100 * hit[:, :k].any(1).float().mean() for of, hit in hits.items() for k in self.top}
-        return result | {"videos": torch.tensor(float(len(hits[""])), device=hits[""].device)}
+        shares = {f"{of}top{k}": hit[:, :k].any(1).float().mean() for of, hit in hits.items() for k in self.top}
+        result = {name: torch.where(finite, 100 * share, torch.nan) for name, share in shares.items()}
+        losses = [F.cross_entropy(logits, target) for logits, target in tasks.values()]
+        videos = torch.tensor(float(len(hits[""])), device=hits[""].device)
+        return result | {"videos": videos, "loss": torch.stack(losses).sum()}
 
 
 def ranked_hits(tasks: Sequence[tuple[Tensor, Tensor]], depth: int) -> Tensor:

@@ -162,8 +162,8 @@ def _settings(path: Path, where: str, value: Any) -> dict[str, Any]:
     """Settings by their flags' names, such as ``model.window``."""
     settings = _mapping(path, where, value)
     for key, setting in settings.items():
-        in_group = key.split(".")[0] in {"model", "data", "trainer"}
-        if not in_group or (isinstance(setting, dict) and "." not in key):
+        known = key.split(".")[0] in {"model", "data", "trainer"} or key == "global_batch"
+        if not known or (isinstance(setting, dict) and "." not in key):
             raise UserError(f"{path}: {where}.{key}: expected a setting such as model.window, with its value")
     return dict(settings)
 

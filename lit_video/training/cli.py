@@ -10,13 +10,14 @@ from typing import Any
 import torch
 import yaml
 from jsonargparse import ArgumentError, get_loader, set_loader
-from jsonargparse.typing import restricted_string_type
+from jsonargparse.typing import PositiveInt, restricted_string_type
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
+from lit_video.training import fsdp2 as fsdp2  # registers the strategy
 from lit_video.training.callbacks.broken_videos import ReportBroken
 from lit_video.utils.log_filters import filter_lightning
 from lit_video.utils.parser_errors import explain
@@ -74,6 +75,12 @@ class VideoCLI(LightningCLI):
         parser.add_argument("--recipes", type=dict[str, Any] | None, default=None, help="by family (in a scale's file)")
         parser.add_argument(
             "--checkpoint_every", type=float, default=30.0, help="seconds between checkpoints of a run in training"
+        )
+        parser.add_argument(
+            "--global_batch",
+            type=PositiveInt | None,
+            default=None,
+            help="clips per optimizer step on any number of devices: sets trainer.accumulate_grad_batches",
         )
         parser.add_argument(
             "--nan", type=NanPolicy, default="fail", help="a loss that is not finite: fail, or skip:N such steps"

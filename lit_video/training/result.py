@@ -8,10 +8,11 @@ from typing import Any
 
 import torch
 from lightning import Trainer
-from lightning.pytorch.strategies import FSDPStrategy, ModelParallelStrategy
+from lightning.pytorch.strategies import ModelParallelStrategy
 
 from lit_video.datamodules.digest import data_digest
 from lit_video.errors import RunFailed
+from lit_video.inference.checkpoints import load_model
 from lit_video.tables.status import Status, write_status
 from lit_video.training.callbacks.attention_picture import record_attention
 from lit_video.training.callbacks.finite import refuse_not_finite
@@ -62,8 +63,9 @@ def write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], chang
     """
     steps = cli.trainer.global_step
     write_status(cli.run_dir, Status("writing", steps, steps))
-    if not isinstance(cli.trainer.strategy, FSDPStrategy | ModelParallelStrategy):  # one process has not all weights
-        record_attention(cli.model, cli.datamodule, cli.run_dir)
+    sharded = isinstance(cli.trainer.strategy, ModelParallelStrategy)  # one process has not all weights
+    model = load_model(type(cli.model), checkpoint) if sharded else cli.model
+    record_attention(model, cli.datamodule, cli.run_dir)
     videos, broken = int(metrics.pop("test/videos")), len(cli.datamodule.found_broken.reasons["test"])
     if cli.logger:
         cli.logger.finish(metrics)
@@ -75,6 +77,7 @@ def write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], chang
         "video_counts": cli.datamodule.video_counts,
         "data_digest": data_digest(cli.datamodule),
         "steps": steps,
+        "global_batch": cli.global_batch.clips,
         "weights": {"file": checkpoint.name, "step": steps, "digest": checkpoint_digest(checkpoint)},
         "changes": changes,
         "skipped_steps": cli.finite.skipped,

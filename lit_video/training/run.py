@@ -15,7 +15,6 @@ from lit_video.training.changes import record_changes, recorded_changes
 from lit_video.training.checkpoint_file import LAST, PREVIOUS
 from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
 from lit_video.training.endings import (
-    exit_status,
     failures,
     last_words,
     say_dead_ranks,
@@ -23,6 +22,7 @@ from lit_video.training.endings import (
     stopped,
     write_end,
 )
+from lit_video.training.global_batch import check_scaling
 from lit_video.training.request import Request
 from lit_video.training.result import measure, write_result
 from lit_video.training.run_cli import RunCLI
@@ -103,6 +103,7 @@ def _check(request: Request, row: Row, seed: int) -> Changes:
     cli, where = build_row(request, row, seed), partial(request.place, row)
     with user_errors(where):
         cli.datamodule.check()
+        check_scaling(cli.config.trainer, cli.config.global_batch, cli.datamodule.batch_size)
     return same_settings(request.table.run_dir(request.runs, row, seed), cli.resolved(), where(""))
 
 
@@ -135,12 +136,7 @@ def _train_and_test(request: Request, row: Row, seed: int, run_dir: Path, stops:
     if trainer.is_global_zero:
         write_atomically(run_dir / "config.yaml", yaml.safe_dump(cli.resolved(), sort_keys=False))
         write_status(run_dir, Status("preparing data"))
-    try:
-        trainer.fit(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True)
-    except Stopped as stop:
-        if cli.logger and trainer.is_global_zero:
-            cli.logger.close(exit_status(stop.reason))
-        raise
+    trainer.fit(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True)
     if cli.config.trainer.fast_dev_run:
         trainer.test(cli.model, cli.datamodule, verbose=False)
         return DONE

@@ -15,11 +15,13 @@ from lit_video.tables.table import Row
 from lit_video.training.callbacks.broken_videos import ReportBroken
 from lit_video.training.callbacks.checkpoints import Checkpoints
 from lit_video.training.callbacks.finite import RequireFinite
+from lit_video.training.callbacks.global_batch import GlobalBatch
 from lit_video.training.callbacks.learning_curve import Curve
 from lit_video.training.callbacks.predictions import SavePredictions
 from lit_video.training.callbacks.progress import ReportStatus, progress_callback
 from lit_video.training.checkpoint_file import CheckpointFile
 from lit_video.training.cli import VideoCLI
+from lit_video.training.global_batch import accumulation
 from lit_video.training.wandb_logger import RowLogger, TrackRow
 from lit_video.utils.stop_signals import StopSignals
 
@@ -33,6 +35,7 @@ class RunCLI(VideoCLI):
         self.run_dir = run_dir
         self.stops = stops
         self.timer = Timer()
+        self.global_batch = GlobalBatch()
         self.logger: RowLogger | None = None
         self.file = CheckpointFile()
         self.finite = RequireFinite(run_dir)
@@ -45,7 +48,9 @@ class RunCLI(VideoCLI):
         views = self.datamodule.test_clips * self.datamodule.test_crops
         self.facts |= {"scheme": self.model.scheme_name, "params": params, "gmacs": macs / 1e9, "views": views}
         settings = self.config_init.trainer
-        kwargs["callbacks"] = [*(settings.callbacks or []), self.timer, ReportBroken(self.run_dir)]
+        own = settings.callbacks or []
+        kwargs["callbacks"] = [*(own if isinstance(own, list) else [own]), self.timer, ReportBroken(self.run_dir)]
+        kwargs["callbacks"] += [self.global_batch]
         if not settings.fast_dev_run:
             kwargs["callbacks"] += [Curve(self.run_dir), self.predictions, ReportStatus(self.run_dir)]
         kwargs["callbacks"] += [progress_callback(f"{self.row.name} seed {self.facts['seed']}"), *self._guards()]
@@ -59,7 +64,14 @@ class RunCLI(VideoCLI):
             self.logger = RowLogger(self.run_dir, self.facts, self.resolved(), self.row)
             kwargs["logger"] = self.logger
             kwargs["callbacks"] += [TrackRow(self.logger), LearningRateMonitor("step")]
-        return super().instantiate_trainer(**kwargs)
+        trainer = super().instantiate_trainer(**kwargs)
+        trainer.accumulate_grad_batches = accumulation(
+            self.config.global_batch,
+            trainer.world_size,
+            self.datamodule.batch_size,
+            trainer.accumulate_grad_batches,
+        )
+        return trainer
 
     def _guards(self) -> list[Callback]:
         """What stops the training; the checkpoints after all that they contain."""

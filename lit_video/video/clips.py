@@ -3,14 +3,14 @@
 import math
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypedDict
 
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset, DistributedSampler
+from torch.utils.data import Dataset
 
 from lit_video.video.augmentation import EvaluationViews, TrainingView
 from lit_video.video.decoding import Decode, DecodeError, decode, decode_images, segment
@@ -148,34 +148,3 @@ def reordered(numbers: list[int], order: Order) -> list[int]:
     if order == "static":
         return [numbers[len(numbers) // 2]] * len(numbers)
     return numbers
-
-
-class EpochSampler(DistributedSampler[Sample]):
-    """Yields ``(epoch, index)``; the order is a function of (seed, epoch), shared evenly by the ranks.
-
-    Lightning sees a ``DistributedSampler``: it calls ``set_epoch`` and injects none of its own.
-
-    Args:
-        items: length of the data set.
-        seed: of the order.
-        shuffle: training order, or the given one.
-        ranks: number of processes and the number of this one.
-        drop_last: whether ranks share floor(items / ranks) items, or ceil with repeats.
-    """
-
-    def __init__(self, items: int, seed: int, shuffle: bool, ranks: tuple[int, int], drop_last: bool) -> None:
-        super().__init__(
-            range(items),  # type: ignore[arg-type]  # only its length is read
-            num_replicas=ranks[0],
-            rank=ranks[1],
-            shuffle=shuffle,
-            seed=seed,
-            drop_last=drop_last,
-        )
-        self.resume: tuple[int, int] = (0, 0)
-
-    def __iter__(self) -> Iterator[Key]:  # type: ignore[override]
-        """The epoch's order; in the epoch of ``resume``, what a checkpoint has seen of it is left out."""
-        epoch, seen = self.resume
-        order = list(super().__iter__())
-        yield from ((self.epoch, int(i)) for i in order[seen if epoch == self.epoch else 0 :])  # type: ignore[call-overload]

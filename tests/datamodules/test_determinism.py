@@ -1,6 +1,5 @@
 """A sample is a function of (seed, epoch, index), for any workers, ranks and restarts."""
 
-from itertools import chain
 from types import SimpleNamespace
 
 import pytest
@@ -10,9 +9,10 @@ from lit_video.datamodules import MovingShapes, VideoFolder
 from lit_video.errors import UserError
 from lit_video.video.augmentation import Augmentation, EvaluationViews
 from lit_video.video.batch import evaluation_batch, training_batch
-from lit_video.video.clips import ClipDataset, EpochSampler, VideoRecord
+from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import DecodeError
 from lit_video.video.released_sampling import ReleasedDense, ReleasedSegments
+from lit_video.video.samplers import EvaluationSampler
 from lit_video.video.sampling import Dense, DenseStride, Uniform, WholeVideo
 
 PAIRS = (4, 2, 2)
@@ -113,7 +113,7 @@ def test_no_recipe_and_no_sampling_depends_on_workers_or_restarts(root, name):
 def test_two_processes_share_the_samples_of_one(root, name):
     def samples(ranks, rank):
         data = folder_of_shapes(root, name)
-        data.trainer = SimpleNamespace(world_size=ranks, global_rank=rank)
+        data.trainer = SimpleNamespace(world_size=ranks, global_rank=rank, accumulate_grad_batches=1)
         loader = data.train_dataloader()
         loader.sampler.set_epoch(1)
         return {int(v): clip for raw in loader for v, clip in zip(raw["video"], raw["clip"], strict=True)}
@@ -172,13 +172,13 @@ def test_a_checkpoint_in_the_middle_of_an_epoch_leaves_out_what_was_seen_of_it(r
     assert same(batches[1], two_epochs[1])
 
 
-@pytest.mark.parametrize(("ready", "state"), [(3, (2, 3)), (0, (2, 0)), (8, (3, 0))])
-def test_the_state_of_a_run_is_its_epoch_and_batch(root, ready, state):
+@pytest.mark.parametrize(("ready", "state"), [(3, (2, 24)), (0, (2, 0)), (8, (3, 0))])
+def test_the_state_of_a_run_is_its_epoch_and_what_all_ranks_have_seen_of_it(root, ready, state):
     progress = SimpleNamespace(current=SimpleNamespace(ready=ready))
     fit_loop = SimpleNamespace(epoch_loop=SimpleNamespace(batch_progress=progress))
     data = shapes(root)
-    data.trainer = SimpleNamespace(fit_loop=fit_loop, current_epoch=2, num_training_batches=8)
-    assert data.state_dict() == dict(zip(("epoch", "batches"), state, strict=True)) | {"broken": {}}
+    data.trainer = SimpleNamespace(fit_loop=fit_loop, current_epoch=2, num_training_batches=8, world_size=2)
+    assert data.state_dict() == dict(zip(("epoch", "seen"), state, strict=True)) | {"broken": {}}
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -242,66 +242,11 @@ def test_a_broken_video_is_an_error_with_its_path_in_any_worker(root, tmp_path):
     broken.write_text("no video")
     dataset = ClipDataset([VideoRecord(broken, 0)], Dense(), 4, EvaluationViews(1, 16), 0, clips=1)
     for workers in (0, 1):
-        sampler = EpochSampler(1, 0, shuffle=False, ranks=(1, 0), drop_last=False)
+        sampler = EvaluationSampler(1)
         items = iter(torch.utils.data.DataLoader(dataset, sampler=sampler, num_workers=workers))
         with pytest.raises(DecodeError, match=r"broken\.mp4"):
             next(items)
         assert list(items) == []
-
-
-# the sampler
-
-
-def order(items=24, seed=0, shuffle=True, ranks=(1, 0), drop_last=True, epoch=0, resume=(0, 0)):
-    sampler = EpochSampler(items, seed, shuffle, ranks, drop_last)
-    sampler.resume = resume
-    sampler.set_epoch(epoch)
-    return list(sampler)
-
-
-def test_the_order_is_a_shuffle_that_epoch_and_seed_change():
-    assert sorted(order(epoch=3)) == [(3, i) for i in range(24)]
-    assert order() == order()
-    orders = [[i for _, i in order(epoch=epoch, seed=seed)] for epoch in range(3) for seed in range(0, 300, 100)]
-    assert len({tuple(one) for one in orders}) == 9
-    assert list(range(24)) not in orders
-
-
-def test_evaluation_keeps_the_order():
-    assert order(shuffle=False, drop_last=False, epoch=2) == [(2, i) for i in range(24)]
-
-
-@pytest.mark.parametrize("ranks", [2, 3, 4])
-@pytest.mark.parametrize("epoch", [0, 1])
-def test_ranks_share_one_ranks_epoch(ranks, epoch):
-    shares = [order(ranks=(ranks, rank), epoch=epoch) for rank in range(ranks)]
-    assert {len(share) for share in shares} == {24 // ranks}
-    assert sorted(chain(*shares)) == sorted(order(epoch=epoch))
-    # step by step: what all ranks see together is what one process sees with as much larger a batch
-    assert [key for step in zip(*shares, strict=True) for key in step] == order(epoch=epoch)
-
-
-def test_ranks_get_equal_shares_of_an_uneven_number():
-    training = [order(items=13, ranks=(2, rank)) for rank in range(2)]
-    assert [len(share) for share in training] == [6, 6]
-    assert len(set(chain(*training))) == 12
-    evaluation = [order(items=13, shuffle=False, ranks=(2, rank), drop_last=False) for rank in range(2)]
-    assert [len(share) for share in evaluation] == [7, 7]
-    assert {i for share in evaluation for _, i in share} == set(range(13))
-
-
-@pytest.mark.parametrize("rank", [0, 1])
-def test_resuming_leaves_out_exactly_what_was_seen_and_only_in_its_epoch(rank):
-    whole = {epoch: order(ranks=(2, rank), epoch=epoch) for epoch in range(3)}
-    for seen in (0, 1, 5, 12):
-        assert order(ranks=(2, rank), epoch=1, resume=(1, seen)) == whole[1][seen:]
-        for epoch in (0, 2):
-            assert order(ranks=(2, rank), epoch=epoch, resume=(1, seen)) == whole[epoch]
-
-
-def test_lightning_sees_a_distributed_sampler():
-    # of any other sampler Lightning would make one of its own, without epochs in its keys
-    assert isinstance(EpochSampler(3, 0, True, (1, 0), True), torch.utils.data.DistributedSampler)
 
 
 @pytest.mark.parametrize("name", ["frames", "image_size", "batch_size"])

@@ -95,7 +95,12 @@ def test_actions_are_pairs_ranked_by_the_product_of_their_probabilities(seed):
 def test_any_tasks_have_a_joint_accuracy_but_only_verb_and_noun_make_actions(classes):
     data = views(classes, 3)
     result = measured(classes, data)
-    assert result.keys() == {"top1", "top5", "videos"} | {f"{task}_top{k}" for task in classes for k in (1, 5)}
+    assert result.keys() == {"top1", "top5", "videos", "loss"} | {f"{task}_top{k}" for task in classes for k in (1, 5)}
+    single = [VideoAccuracy() for _ in classes]
+    for number, metric in enumerate(single):
+        logits, target, video, view = data
+        metric.update(logits.split(list(classes.values()), dim=1)[number], target[:, number], video, view)
+    assert result["loss"] == pytest.approx(sum(metric.compute()["loss"].item() for metric in single))
     assert result["top1"] == pytest.approx(by_hand(classes, data, 1))
     assert result["top5"] == pytest.approx(by_hand(classes, data, 5))
     assert 0 < result["top1"] < result["top5"] < 100

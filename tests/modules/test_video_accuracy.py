@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from lit_video.modules.metrics import VideoAccuracy
 
@@ -50,13 +51,15 @@ def test_accuracies_equal_those_counted_by_hand(seed, batch):
     assert result["top5"].item() == pytest.approx(by_hand(data, 5))
     assert result["videos"] == VIDEOS
     assert result["top1"] < result["top5"] < 100
+    means = torch.stack([data[0][video * VIEWS : (video + 1) * VIEWS].mean(0) for video in range(VIDEOS)])
+    assert result["loss"].item() == pytest.approx(F.cross_entropy(means, data[1][::VIEWS]).item())
 
 
 def test_any_k_can_be_asked_for():
     data = views()
     metric = VideoAccuracy(top=(2, 3))
     metric.update(*data)
-    assert metric.compute().keys() == {"top2", "top3", "videos"}
+    assert metric.compute().keys() == {"top2", "top3", "videos", "loss"}
     assert metric.compute()["top3"].item() == pytest.approx(by_hand(data, 3))
 
 

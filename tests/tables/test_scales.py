@@ -91,6 +91,13 @@ def test_the_last_row_of_every_table_builds_at_its_scale_and_ours(table, scale, 
     check(table, scale, read_table([table]).rows[-1].name)
 
 
+def test_the_papers_batch_is_that_of_eight_gpus_on_any_number_of_them():
+    recipes = [(path.stem, recipe) for path in SCALES for names in RECIPES[path].values() for recipe in names.values()]
+    papers = [recipe for scale, recipe in recipes if scale != "gpu"]
+    assert len(papers) == 31
+    assert all(recipe["global_batch"] == 8 * recipe["data.batch_size"] for recipe in papers)
+
+
 @pytest.mark.parametrize("scale", SCALES, ids=lambda path: path.stem)
 def test_every_row_of_every_table_reads_at_every_scale(scale):
     for table in TABLES:

@@ -1,8 +1,9 @@
-"""What two processes do in one launch: test a fixed model, synchronise a metric, run rows that broken videos end.
+"""What two processes do in one launch: test a fixed model, synchronise a metric, train, run rows with broken videos.
 
     python -m tests.training.ddp_script VIDEOS OUT [flags of a row over broken videos]
 
-OUT gets ``metrics.json``, a file for the metric of each process, and the ``status`` of the first row.
+OUT gets ``metrics.json``, a file for the metric of each process, ``trained.pt``, and the ``status`` of the first row.
+Trainings go on from the checkpoints that ``OUT/one`` has, and leave theirs in ``OUT/two``.
 """
 
 import json
@@ -19,6 +20,7 @@ from lit_video.modules import XViT
 from lit_video.modules.metrics import VideoAccuracy
 from lit_video.network.vit import ViTSize
 from tests.modules.test_video_accuracy import padded_share, rows
+from tests.training.trained import RECIPES, train
 
 
 def metrics_of(videos, processes):
@@ -48,6 +50,18 @@ def synchronised(rank):
     return {"result": result, "views": len(metric.video), "mean": metric.per_video()[0]}
 
 
+def trained(out, flags):
+    """What two processes train, from the start and from one process's checkpoints."""
+    runs = {}
+    for name, recipe in RECIPES.items():
+        (out / "two" / name).mkdir(parents=True, exist_ok=True)
+        row = [*flags[1:], "--data.batch_size=3", *recipe, "--runs", str(out / "runs" / name)]
+        runs[name] = train(row, save_to=out / "two" / name)
+    for checkpoint in sorted((out / "one").glob("step?.ckpt")):
+        runs[checkpoint.stem] = train(row, resume=checkpoint)
+    return runs
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     videos, out, row = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
@@ -56,6 +70,9 @@ if __name__ == "__main__":
     torch.save(synchronised(rank), out / f"{rank}.pt")
     if rank == 0:
         (out / "metrics.json").write_text(json.dumps(metrics))
+    runs = trained(out, row)
+    if rank == 0:
+        torch.save({name: tuple(run) for name, run in runs.items()}, out / "trained.pt")
     status = main([*row, "--runs", str(out / "skip"), "--data.broken=skip", "--data.broken_percent=13"])
     if rank == 0:
         (out / "status").write_text(str(status))

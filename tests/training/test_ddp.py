@@ -15,6 +15,7 @@ from tests.conftest import ROOT, TINY
 from tests.modules.test_video_accuracy import VIDEOS, VIEWS, views
 from tests.training.broken_copy import broken_copy, listed
 from tests.training.ddp_script import metrics_of
+from tests.training.trained import RECIPES, Trained, train
 
 ROW = ["fit", "--config", "experiments/ablation_tw.yaml", "--row=tw1", "--trainer.logger=false"]
 ROW += [flag for flag in TINY if "pairs" not in flag and "batch_size" not in flag]
@@ -71,9 +72,26 @@ class Launched:
     done: subprocess.CompletedProcess
 
 
+ONE = ["--trainer.devices=1", "--trainer.strategy=auto", "--data.broken=report"]
+
+
 @pytest.fixture(scope="module")
-def launched(seven_videos, row, tmp_path_factory):
+def one(row, tmp_path_factory):
+    """Trains in one process, six clips to a step, with the given batch size; of 16 videos four are left out."""
+
+    def train_one(recipe, batch_size, **more):
+        flags = [*row[1:], *ONE, f"--data.batch_size={batch_size}", "--global_batch=6", *RECIPES[recipe]]
+        return train([*flags, "--runs", str(tmp_path_factory.mktemp("one"))], **more)
+
+    return train_one
+
+
+@pytest.fixture(scope="module")
+def launched(seven_videos, row, one, tmp_path_factory):
     folder = tmp_path_factory.mktemp("two")
+    (folder / "one").mkdir()
+    one("drawn", 3, save_to=folder / "one")
+    row = [*row, "--data.broken=report"]
     return Launched(folder, launch("tests.training.ddp_script", seven_videos, folder, *row))
 
 
@@ -92,6 +110,36 @@ def test_a_metric_of_two_processes_with_a_padded_last_batch_is_that_of_one(launc
         assert stored["views"] == VIDEOS * VIEWS + 1
         assert stored["result"] == one.compute()
         assert torch.equal(stored["mean"], one.per_video()[0])
+
+
+@pytest.fixture(scope="module")
+def trained(launched):
+    """What two processes trained, by recipe and by the checkpoint that they went on from."""
+    assert (launched.folder / "trained.pt").exists(), launched.done.stderr[-2000:]
+    runs = torch.load(launched.folder / "trained.pt", weights_only=True)
+    return {name: Trained(*run) for name, run in runs.items()}
+
+
+def assert_same(run, expected, last=None):
+    """The same weights and logged losses, of all steps or of the last ones, up to the order of sums in float32."""
+    assert run.steps == expected.steps == 4
+    torch.testing.assert_close(run.weights, expected.weights, rtol=1e-4, atol=1e-5)
+    assert run.losses == pytest.approx(expected.losses[-last if last else 0 :], rel=1e-5)
+    assert run.metrics["val/loss"] == pytest.approx(expected.metrics["val/loss"], rel=1e-4)
+
+
+@pytest.mark.parametrize(("recipe", "batch_size"), [("plain", 6), ("plain", 2), ("plain", 3), ("drawn", 3)])
+def test_one_process_logs_and_trains_what_two_do(recipe, batch_size, one, trained):
+    run = one(recipe, batch_size)
+    assert_same(run, trained[recipe])
+    assert run.losses[0] != run.losses[1]
+    assert run.metrics["train/clip_top1"] == pytest.approx(trained[recipe].metrics["train/clip_top1"])
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_one_process_goes_on_from_two_and_two_from_one(step, one, trained, launched):
+    assert_same(trained[f"step{step}"], trained["drawn"], 4 - step)
+    assert_same(one("drawn", 3, resume=launched.folder / f"two/drawn/step{step}.ckpt"), trained["drawn"], 4 - step)
 
 
 def test_more_broken_videos_than_allowed_end_two_processes_in_a_line(launched):

@@ -70,6 +70,12 @@ def test_a_stopped_run_goes_on(module, fit):
     assert old == new[:-1], "the first epoch's point is kept, the second's added"
 
 
+def test_a_stopped_run_goes_on_with_its_own_batches_of_a_step_only(fit, capsys):
+    status, _ = fit("stopped", flags=["--data.batch_size=2", "--global_batch=4"])
+    assert status == 2
+    assert "the checkpoint is an older lit_video's, with 1, now it is 2; go on with" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("old", "new", "now"),
     [

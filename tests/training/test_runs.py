@@ -8,16 +8,14 @@ import sys
 import pytest
 import torch
 import yaml
-from lightning import Callback
 
 from lit_video.__main__ import main
-from lit_video.commands.arguments import parse_request
 from lit_video.tables.learning_curve import read_curves
-from lit_video.training.run_cli import RunCLI
-from lit_video.utils.stop_signals import StopSignals
+from tests.training.trained import train
 
 FACTS = {"table", "row", "scale", "seed", "commit", "params", "gmacs", "views", "metrics", "test_videos", "steps"}
 FACTS |= {
+    "global_batch",
     "scheme",
     "test_broken",
     "video_counts",
@@ -118,35 +116,6 @@ def test_a_checkpoint_that_cannot_be_tested_is_reported(finished, content, tiny,
     assert "Traceback" not in "".join(lines)
 
 
-class SaveEveryStep(Callback):
-    """Keeps a checkpoint of every step of an uninterrupted run, saved where ModelCheckpoint saves its own."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
-        trainer.save_checkpoint(self.folder / f"step{trainer.global_step}.ckpt")
-
-
-def train(table, runs, flags, save_to=None, resume=None):
-    """Weights after training a row, from the start or from a checkpoint."""
-    request = parse_request(["--config", str(table), "--row", "second", "--runs", str(runs), *flags])
-    row = request.rows[0]
-    run_dir = request.table.run_dir(runs, row, 0)
-    cli = RunCLI(
-        request.row_args(row, 0),
-        {"seed": 0, "table": "two", "row": "second", "scale": "x"},
-        row,
-        run_dir,
-        StopSignals("test"),
-    )
-    run_dir.mkdir(parents=True)
-    if save_to:
-        cli.trainer.callbacks.append(SaveEveryStep(save_to))
-    cli.trainer.fit(cli.model, cli.datamodule, ckpt_path=resume, weights_only=True)
-    return cli.model.network.state_dict(), cli.trainer.global_step
-
-
 PLAIN = ["--data.augmentation.policy=rand"]
 RELEASED = ["--data.augmentation.policy=timm-v0", "--data.augmentation.crop=multiscale"]
 RELEASED += ["--data.augmentation.cutmix=1.0", "--data.sampling=Segments"]
@@ -157,10 +126,11 @@ def test_training_resumed_at_any_step_ends_with_the_same_weights(table, tiny, tm
     # dropout, stochastic depth, erasing, mixup and cutmix: everything that draws random numbers
     flags = [*tiny, "--trainer.logger=false", f"--data.num_workers={workers}", "--model.drop_path=0.2"]
     flags += ["--data.augmentation.mixup=0.4", "--data.augmentation.erasing=0.5", *recipe]
-    expected, steps = train(table[0], tmp_path / "a", flags, save_to=tmp_path)
+    row = ["--config", str(table[0]), "--row=second", *flags]
+    expected, steps = train([*row, "--runs", str(tmp_path / "a")], save_to=tmp_path)[:2]
     assert steps == 8
     for step in range(1, steps):
-        resumed, total = train(table[0], tmp_path / f"b{step}", flags, resume=tmp_path / f"step{step}.ckpt")
+        resumed, total = train([*row, "--runs", str(tmp_path / f"b{step}")], resume=tmp_path / f"step{step}.ckpt")[:2]
         assert total == steps
         for key, value in expected.items():
             assert torch.equal(resumed[key], value), f"{key} after resuming at step {step}"

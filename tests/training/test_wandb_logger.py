@@ -2,14 +2,18 @@
 
 import csv
 import json
+import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import torch
 from PIL import Image
 
+from lit_video.__main__ import main
 from lit_video.commands.arguments import parse_request
 from lit_video.reports.wandb.panels import named
 from lit_video.reports.wandb.report import table_panels
@@ -17,7 +21,9 @@ from lit_video.reports.wandb.workspace import build_workspace
 from lit_video.tables.flat_settings import flat_row, flat_settings
 from lit_video.tables.reading import read_table
 from lit_video.training.run import build_row
+from lit_video.training.wandb_logger import RowLogger, TrackRow
 from lit_video.training.wandb_media import wandb_media
+from tests.training.test_wandb_record import cores, parts
 
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
 
@@ -121,3 +127,50 @@ def test_what_a_table_varies_is_a_flat_key_of_its_runs(path, tiny, letters):
         for name, value in row.settings.items():
             for key, plain in flat_row({name: value}).items():
                 assert flat[key] == plain, name
+
+
+def test_a_resumed_run_goes_on_after_the_rows_of_its_first_part(finished, table, tiny):
+    (finished / "result.json").unlink()
+    assert main(["fit", "--config", str(table[0]), "--row", "second", "--runs", str(finished.parents[3]), *tiny]) == 0
+    first, second = parts(finished)
+    assert [row["_step"] for row in first + second] == [*range(len(first) + len(second))]
+    reached = max(row.get("trainer/global_step", 0) for row in first)
+    assert all(row.get("trainer/global_step", reached) >= reached for row in second)
+
+
+def test_a_checkpoint_holds_the_number_of_rows(finished, table, tiny):
+    request = parse_request(["--config", str(table[0]), "--row", "second", *tiny])
+    logger = RowLogger(
+        finished, {"table": "t", "scale": "s", "row": "r", "seed": 0, "scheme": "x"}, {}, request.rows[0]
+    )
+    track = TrackRow(logger)
+    saved = torch.load(finished / "last.ckpt", weights_only=False)["callbacks"]["TrackRow"]
+    logged = [row for row in parts(finished)[0] if not any(key.startswith("test/") for key in row)]
+    track.load_state_dict(saved)
+    assert track.state_dict() == saved == {"wandb_rows": len(logged)}
+
+
+@pytest.mark.parametrize("logger", ["true", "false"])
+def test_a_run_without_wandb_keeps_its_result(logger, table, tiny, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "wandb", None)  # any import of it fails
+    flags = [*tiny, f"--trainer.logger={logger}", "--trainer.max_epochs=1"]
+    assert main(["fit", "--config", str(table[0]), "--row", "first", "--runs", str(tmp_path), *flags]) == 0
+    assert (tmp_path / "two/default/first/seed0/result.json").exists()
+    lines = [line for line in capsys.readouterr().out.splitlines() if "W&B" in line]
+    assert len(lines) == (logger == "true")
+    assert all("import of wandb halted" in line and "this run is not recorded there" in line for line in lines)
+
+
+def test_a_run_whose_wandb_dies_keeps_its_result(table, tiny, tmp_path, monkeypatch, capfd):
+    def begin_and_die(self, begin=RowLogger.begin):
+        begin(self)
+        (pid,) = cores()
+        os.kill(pid, signal.SIGKILL)
+
+    monkeypatch.setattr(RowLogger, "begin", begin_and_die)
+    flags = [*tiny, "--trainer.max_epochs=1"]
+    assert main(["fit", "--config", str(table[0]), "--row", "first", "--runs", str(tmp_path), *flags]) == 0
+    assert (tmp_path / "two/default/first/seed0/result.json").exists()
+    captured = capfd.readouterr()
+    assert captured.out.count("W&B: its process died at step ") == 1
+    assert captured.err == ""

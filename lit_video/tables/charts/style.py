@@ -1,4 +1,4 @@
-"""How every chart looks, and its two ways out: JSON for a page, a PNG for a file.
+"""How every chart looks, and its two ways out: JSON for a page, a picture for a file.
 
 Colours are CSS variables of the page, so that one chart suits light, dark and paper; a PNG gets the light ones.
 """
@@ -76,9 +76,12 @@ def spec(chart: Chart) -> dict[str, Any]:
 
 
 def save(chart: Chart, title: str, path: Path) -> None:
-    """Write a PNG on white, under a title."""
+    """Write a PNG, or SVG by the file's name, on white, under a title."""
     import vl_convert
 
     text = json.dumps(spec(chart) | {"title": title, "config": CONFIG | {"background": "white"}})
     plain = re.sub(r"var\(--(\w+)\)", lambda match: LIGHT[match[1]], text)
-    write_bytes(path, vl_convert.vegalite_to_png(plain, scale=2))
+    if path.suffix == ".svg":
+        write_bytes(path, vl_convert.vegalite_to_svg(plain).encode())
+    else:
+        write_bytes(path, vl_convert.vegalite_to_png(plain, scale=2))

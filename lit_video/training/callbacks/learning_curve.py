@@ -7,6 +7,7 @@ import torch
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 
+from lit_video.modules import VideoClassifier
 from lit_video.tables.learning_curve import COLUMNS, write_curves
 
 
@@ -15,7 +16,7 @@ class Curve(Callback):
 
     It is kept in the checkpoint, so that a resumed run has the curve of an uninterrupted one; loggers start a new file.
     Of a run that resumes right after an epoch's last step that epoch's validation is missing: Lightning skips it.
-    The training loss is the mean over the first process's steps of the epoch.
+    The training loss is the mean over the epoch's optimizer steps, each the mean over all processes.
 
     Args:
         run_dir: folder of the run.
@@ -45,8 +46,11 @@ class Curve(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Add up the loss where it is computed: fetching it would make the device wait in every step."""
-        self.total = self.total.to(outputs["loss"].device) + outputs["loss"].detach()
+        """Add up the steps' losses where they are computed: fetching one would make the device wait in every step."""
+        assert isinstance(pl_module, VideoClassifier)
+        if (batch_idx + 1) % trainer.accumulate_grad_batches:
+            return
+        self.total = self.total.to(pl_module.step_loss.device) + pl_module.step_loss
         self.steps += 1
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:

@@ -42,6 +42,8 @@ class SavePredictions(Callback):
             video, outputs = accuracy.videos(), accuracy.per_task()
         if not trainer.is_global_zero or not len(video):
             return
+        if not all(logits.isfinite().all() for logits, _ in outputs.values()):
+            return  # the run fails, and draws nothing
         names = data.class_names if isinstance(data.class_names, dict) else {"": data.class_names}
         tasks = {
             task: TaskPredictions(logits.cpu().numpy(), target.cpu().numpy(), names[task])

@@ -1,0 +1,64 @@
+"""Which clips a process takes, in which order: a function of (seed, epoch), the same set per step on any devices."""
+
+from collections.abc import Iterator
+
+from torch.utils.data import DistributedSampler
+
+from lit_video.video.clips import Key, Sample
+
+
+class TrainingSampler(DistributedSampler[Sample]):
+    """Yields ``(epoch, index)`` of training, shuffled.
+
+    An optimizer step takes the order's next ``batch_size * ranks * accumulate`` items, batch by batch: the first of
+    every rank, then the second of every rank, up to ``accumulate``. So a step's items, and with one ``batch_size`` each
+    of its batches, are the same on any number of processes. What does not fill a step is left out of the epoch.
+
+    Lightning sees a ``DistributedSampler``: it calls ``set_epoch`` and injects none of its own.
+
+    Args:
+        items: length of the data set.
+        seed: of the order.
+        batch_size: items per batch and process.
+        ranks: number of processes and the number of this one.
+        accumulate: batches of a process per optimizer step.
+    """
+
+    def __init__(
+        self, items: int, seed: int, batch_size: int, ranks: tuple[int, int] = (1, 0), accumulate: int = 1
+    ) -> None:
+        super().__init__(range(items), num_replicas=1, rank=0, seed=seed)  # type: ignore[arg-type]  # its length is read
+        self.batch_size = batch_size
+        self.ranks = ranks
+        self.step_size = batch_size * ranks[0] * accumulate
+        self.steps = items // self.step_size
+        self.resume: tuple[int, int] = (0, 0)  # an epoch, and how many of its items all ranks have seen
+
+    def __iter__(self) -> Iterator[Key]:  # type: ignore[override]
+        """This rank's part of the epoch; in that of ``resume``, the steps that a checkpoint has seen are left out."""
+        epoch, seen = self.resume
+        order = list(super().__iter__())
+        whole = seen // self.step_size * self.step_size  # a step that was interrupted starts over
+        start = (whole if epoch == self.epoch else 0) + self.ranks[1] * self.batch_size
+        for first in range(start, self.steps * self.step_size, self.ranks[0] * self.batch_size):
+            yield from ((self.epoch, int(i)) for i in order[first : first + self.batch_size])  # type: ignore[call-overload]
+
+    def __len__(self) -> int:
+        """Items of this rank in a whole epoch."""
+        return self.steps * self.step_size // self.ranks[0]
+
+
+class EvaluationSampler(DistributedSampler[Sample]):
+    """Yields ``(epoch, index)`` in the given order; ranks get equal numbers of items, the last ones some twice.
+
+    Args:
+        items: length of the data set.
+        ranks: number of processes and the number of this one.
+    """
+
+    def __init__(self, items: int, ranks: tuple[int, int] = (1, 0)) -> None:
+        super().__init__(range(items), num_replicas=ranks[0], rank=ranks[1], shuffle=False)  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[Key]:  # type: ignore[override]
+        """This rank's share."""
+        yield from ((self.epoch, int(i)) for i in super().__iter__())  # type: ignore[call-overload]

@@ -1,0 +1,34 @@
+"""Callbacks that hurt a run at a step, given by ``--trainer.callbacks``."""
+
+import multiprocessing
+import os
+import signal
+
+from lightning import Callback
+
+
+class SignalAtStep(Callback):
+    """Sends this process a signal after a step of training, in a validation, or in the test."""
+
+    def __init__(self, name: str, step: int = 3, phase: str = "train") -> None:
+        self.number = signal.Signals[name]
+        self.step = step
+        self.phase = phase
+
+    def _hurt(self, trainer, phase):
+        if phase == self.phase and trainer.global_step >= self.step:
+            os.kill(os.getpid(), self.number)
+
+    def on_train_batch_end(self, trainer, *args):
+        self._hurt(trainer, "train")
+
+    def on_validation_batch_end(self, trainer, *args):
+        self._hurt(trainer, "validation")
+
+
+class KillWorker(Callback):
+    """Kills the processes that decode, after a step."""
+
+    def on_train_batch_end(self, trainer, *args):
+        for process in multiprocessing.active_children():
+            os.kill(process.pid, signal.SIGKILL)

@@ -1,0 +1,102 @@
+"""A checkpoint's file is whole or not there, and the one before is kept until then."""
+
+import errno
+import os
+import signal
+from pathlib import Path
+
+import pytest
+import torch
+
+from lit_video.training.checkpoint_file import CheckpointFile, damage, write_checkpoint
+from lit_video.training.run_folder import usable_checkpoint
+
+
+def content(step):
+    return {"state_dict": {"weight": torch.full((4000,), float(step))}, "global_step": step}
+
+
+def stored_step(path):
+    return torch.load(path, weights_only=True)["global_step"]
+
+
+class KillOnWrite:
+    """Ends the process, as by ``kill -9``, when it is written."""
+
+    def __reduce__(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_process_killed_while_it_writes_leaves_the_checkpoint_before(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "another file system"))
+    path = tmp_path / "run/last.ckpt"
+    path.parent.mkdir()
+    write_checkpoint(content(1), path)
+    if (child := os.fork()) == 0:
+        try:
+            write_checkpoint(content(2) | {"x": KillOnWrite()}, path)
+        finally:
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    assert stored_step(path) == 1 and not damage(path)
+    assert sorted(p.name for p in path.parent.iterdir()) == [".last.ckpt.part", "last.ckpt"]
+    write_checkpoint(content(3), path)
+    assert (stored_step(path), stored_step(path.with_name("previous.ckpt"))) == (3, 1)
+    assert not (path.parent / ".last.ckpt.part").exists()
+
+
+def test_a_write_that_the_disk_refuses_keeps_the_checkpoint_before_and_is_reported(tmp_path, monkeypatch):
+    file, path = CheckpointFile(), tmp_path / "last.ckpt"
+    file.save_checkpoint(content(1), path)
+    file.flush()
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(os, "fsync", full)
+    file.save_checkpoint(content(2), path)
+    with pytest.raises(OSError, match="No space left"):
+        file.save_checkpoint(content(3), path)
+    assert stored_step(path) == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["last.ckpt"]
+
+
+def test_what_is_written_in_the_background_is_what_was_given(tmp_path):
+    file, path = CheckpointFile(), tmp_path / "last.ckpt"
+    given = content(1)
+    file.save_checkpoint(given, path)
+    given["state_dict"]["weight"].zero_()  # training goes on
+    assert file.load_checkpoint(path)["state_dict"]["weight"].eq(1).all()
+    assert file.waited > 0
+
+
+HARM = {
+    "truncated": lambda data: data[: len(data) // 2],
+    "empty": lambda data: b"",
+    "garbage": lambda data: b"garbage" * 100,
+    "a flipped bit": lambda data: data[:9000] + bytes([data[9000] ^ 1]) + data[9001:],
+}
+
+
+@pytest.mark.parametrize("harm", HARM.values(), ids=HARM.keys())
+def test_the_checkpoint_before_is_used_if_the_last_is_damaged(harm, tmp_path, capsys):
+    last, previous = tmp_path / "last.ckpt", tmp_path / "previous.ckpt"
+    write_checkpoint(content(1), last)
+    write_checkpoint(content(2), last)
+    damaged = harm(last.read_bytes())
+    last.write_bytes(damaged)
+    assert usable_checkpoint(tmp_path, owner=False) == previous
+    assert usable_checkpoint(tmp_path, owner=True) == previous
+    printed = capsys.readouterr().out
+    assert "last.ckpt: damaged (" in printed and "renamed to last.damaged.ckpt, trying previous.ckpt" in printed
+    assert f"going on from {previous}" in printed
+    assert (tmp_path / "last.damaged.ckpt").read_bytes() == damaged
+    previous.write_bytes(harm(previous.read_bytes()))
+    assert usable_checkpoint(tmp_path, owner=True) is None
+    assert "training starts over" in capsys.readouterr().out
+
+
+def test_a_checkpoint_of_anything_but_tensors_and_plain_values_is_not_loaded(tmp_path):
+    path = tmp_path / "last.ckpt"
+    torch.save(content(1) | {"path": Path("a")}, path)
+    assert "Weights only load failed" in damage(path)

@@ -1,0 +1,111 @@
+"""--global_batch finds the accumulation, and refuses in a line what does not divide; a step is whole, always."""
+
+import json
+
+import pytest
+import torch
+
+from lit_video.__main__ import main
+from lit_video.errors import UserError
+from lit_video.training.callbacks.global_batch import translate
+from lit_video.training.global_batch import accumulation
+from tests.training.trained import train
+
+
+@pytest.mark.parametrize(
+    ("settings", "batches"),
+    [((None, 8, 16), 1), ((None, 8, 16, 4), 4), ((128, 8, 16), 1), ((128, 1, 8), 16), ((96, 3, 4), 8), ((5, 5, 1), 1)],
+)
+def test_accumulation_makes_the_global_batch(settings, batches):
+    assert accumulation(*settings) == batches
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            (128, 8, 12),
+            "128 does not divide into 8 devices x data.batch_size 12; data.batch_size can be 1, 2, 4, 8, 16",
+        ),
+        ((8, 8, 2), "8 does not divide into 8 devices x data.batch_size 2; data.batch_size can be 1"),
+        (
+            (12, 5, 2),
+            "12 does not divide into 5 devices x data.batch_size 2; numbers of devices .*: 1, 2, 3, 4, 6, 12",
+        ),
+        ((128, 8, 16, 2), "it finds trainer.accumulate_grad_batches, which is set to 2, by itself; leave that .*"),
+    ],
+)
+def test_what_makes_no_global_batch_is_refused_with_what_would(settings, message):
+    with pytest.raises(UserError, match=f"^global_batch: {message}$"):
+        accumulation(*settings)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (
+            ["--global_batch=6"],
+            "global_batch: 6 does not divide into 1 devices x data.batch_size 4; data.batch_size",
+        ),
+        (["--global_batch=8", "--trainer.accumulate_grad_batches=2"], "global_batch: it finds trainer.accumulate_grad"),
+        (["--global_batch=0"], "global_batch"),
+        (
+            ["--global_batch=32"],
+            "data.batch_size: 4 per process x 1 processes x 8 batches of a step is more than 16",
+        ),
+        (
+            ["--trainer.strategy=fsdp2", "--trainer.precision=16-mixed"],
+            "trainer.precision: 16-mixed does not go with fsdp2; use bf16-mixed",
+        ),
+        (["--trainer.strategy=fsdp"], "trainer.strategy: fsdp repeats clips when it resumes; use fsdp2"),
+    ],
+)
+def test_mistakes_end_in_a_line(flags, message, table, tiny, tmp_path, capsys):
+    command = ["fit", "--config", str(table[0]), "--row=second", "--runs", str(tmp_path), "--trainer.logger=false"]
+    assert main([*command, *tiny, *flags]) == 2
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert message in line
+
+
+def test_it_is_a_key_of_an_experiment_and_the_product_is_in_the_result(table, tiny, tmp_path, capsys):
+    path = table[1]("table:\n", "global_batch: 12\ntable:\n")
+    command = ["fit", "--config", str(path), "--row=second", "--runs", str(tmp_path / "runs"), "--trainer.logger=false"]
+    assert main([*command, *tiny]) == 0
+    result = json.loads(next((tmp_path / "runs").rglob("result.json")).read_text())
+    assert (result["global_batch"], result["steps"]) == (12, 2), "16 videos fill one step of 12 in each of two epochs"
+    assert main([*command, *tiny, "--global_batch=8"]) == 2
+    assert "was made with global_batch = 12, now it is 8" in capsys.readouterr().err
+
+
+def test_a_step_is_whole_where_batches_accumulate_without_a_global_batch(table, tiny, tmp_path):
+    row = ["--config", str(table[0]), "--row=second", *tiny, "--trainer.logger=false"]
+    run = train([*row, "--data.batch_size=3", "--trainer.accumulate_grad_batches=2", "--runs", str(tmp_path)])
+    assert run.steps == 4, "5 batches of 3 are two whole steps; the fifth would be half a step"
+    assert len(run.losses) == 4
+
+
+def test_a_step_that_a_checkpoint_lies_inside_of_starts_over(table, tiny, tmp_path):
+    row = ["--config", str(table[0]), "--row=second", *tiny, "--trainer.logger=false", "--global_batch=8"]
+    whole = train([*row, "--runs", str(tmp_path / "a")], save_to=tmp_path)
+    for inside in (0, 1, 2, 3):
+        run = train([*row, "--runs", str(tmp_path / f"b{inside}")], resume=tmp_path / f"step{inside}-inside.ckpt")
+        assert (run.steps, run.losses) == (4, whole.losses[inside:])
+        assert all(torch.equal(run.weights[name], value) for name, value in whole.weights.items())
+
+
+def test_another_global_batch_is_not_taken_for_the_checkpoints(table, tiny, tmp_path):
+    row = ["--config", str(table[0]), "--row=second", *tiny, "--trainer.logger=false", "--trainer.max_epochs=1"]
+    train([*row, "--runs", str(tmp_path / "a")], save_to=tmp_path)
+    with pytest.raises(UserError, match=r"steps took 4 clips, now they take 8 \(1 devices x 4 x 2 batches\)"):
+        train([*row, "--global_batch=8", "--runs", str(tmp_path / "b")], resume=tmp_path / "step2.ckpt")
+
+
+@pytest.mark.parametrize("behind", [0, 1])
+def test_counts_are_translated_at_the_end_of_a_step(behind):
+    total, current = ({"ready": n, "started": n, "processed": n, "completed": n - behind} for n in (24, 8))
+    progress = {"total": total, "current": current, "is_last_batch": False}
+    translate(progress, old=4, new=1)
+    assert progress["total"] == {"ready": 6, "started": 6, "processed": 6, "completed": 6 - behind}
+    assert progress["current"] == {"ready": 2, "started": 2, "processed": 2, "completed": 2 - behind}
+    translate(progress, old=1, new=3)
+    assert progress["total"] == {"ready": 18, "started": 18, "processed": 18, "completed": 18 - behind}

@@ -1,0 +1,197 @@
+"""A run that is stopped says so, exits with its own status, and ends, begun again, as if it had not been stopped."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from lit_video.__main__ import main
+from lit_video.tables.status import read_status
+from tests.conftest import ROOT
+
+SHORT = ["--trainer.logger=false"]
+SIGNALS = {"SIGINT": 130, "SIGTERM": 143, "SIGUSR1": 75, "SIGUSR2": 75}
+
+
+def fault(kind, **settings):
+    given = [f"--trainer.callbacks.init_args.{key}={value}" for key, value in settings.items()]
+    return [f"--trainer.callbacks=tests.training.faults.{kind}", *given]
+
+
+@pytest.fixture
+def fit(table, tiny, tmp_path):
+    """Run the second row: exit status and folder of the run."""
+
+    def run(*flags):
+        command = ["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path / "new")]
+        return main([*command, *tiny, *SHORT, *flags]), tmp_path / "new/two/default/second/seed0"
+
+    return run
+
+
+def check_equal(run_dir, expected):
+    """The same metrics and weights as an uninterrupted run's."""
+    result, other = (json.loads((folder / "result.json").read_text()) for folder in (run_dir, expected))
+    assert (result["metrics"], result["steps"]) == (other["metrics"], other["steps"])
+    weights, others = (
+        torch.load(folder / "last.ckpt", weights_only=True)["state_dict"] for folder in (run_dir, expected)
+    )
+    assert all(torch.equal(weights[key], others[key]) for key in others)
+
+
+@pytest.mark.parametrize("name", SIGNALS)
+def test_a_signal_stops_training_at_a_checkpoint(name, fit, finished, capfd):
+    status, run_dir = fit(*fault("SignalAtStep", name=name), "--nan=fail")
+    assert status == SIGNALS[name]
+    assert f"stopped by {name} at step 3 of 8; the same command again goes on" in capfd.readouterr().out
+    assert not (run_dir / "result.json").exists()
+    end = read_status(run_dir)
+    assert (end.state, end.step, end.steps) == ("preempted" if status == 75 else "stopped", 3, 8)
+    assert torch.load(run_dir / "last.ckpt", weights_only=True)["global_step"] == 3
+    assert fit()[0] == 0
+    check_equal(run_dir, finished)
+    assert not (run_dir / "status.json").exists()
+    assert not (run_dir / "previous.ckpt").exists()
+
+
+def test_a_signal_in_a_validation_stops_there(fit, finished):
+    status, run_dir = fit(*fault("SignalAtStep", name="SIGTERM", phase="validation"))
+    assert status == 143
+    assert torch.load(run_dir / "last.ckpt", weights_only=True)["global_step"] == 4, "saved before the validation"
+    assert fit()[0] == 0
+    check_equal(run_dir, finished)
+
+
+def test_max_time_stops_training_and_does_not_call_it_complete(fit, finished):
+    status, run_dir = fit("--trainer.max_time=00:00:00:00")
+    assert status == 75
+    assert read_status(run_dir).message.startswith("stopped by max_time at step 1 of 8")
+    assert fit("--trainer.max_time={hours: 1}")[0] == 0
+    check_equal(run_dir, finished)
+
+
+def test_a_wrong_max_time_is_refused(fit, capfd):
+    assert fit("--trainer.max_time=soon")[0] == 2
+    assert "max_time is soon, expected DD:HH:MM:SS" in capfd.readouterr().err
+
+
+def test_what_slurm_left_of_lightnings_requeueing_is_not_tested(fit, finished, monkeypatch):
+    for key, value in {"NTASKS": "1", "JOB_NAME": "rows", "JOB_ID": "7", "PROCID": "0", "LOCALID": "0"}.items():
+        monkeypatch.setenv(f"SLURM_{key}", value)
+    monkeypatch.setenv("SLURM_NODELIST", "127.0.0.1")
+    assert fit(*fault("SignalAtStep", name="SIGTERM", step=6))[0] == 143
+    status, run_dir = fit("--trainer.max_time=00:00:00:00")
+    assert status == 75
+    other = torch.load(run_dir / "last.ckpt", weights_only=True)
+    other["state_dict"] = {key: torch.zeros_like(value) for key, value in other["state_dict"].items()}
+    torch.save(other, run_dir / "hpc_ckpt_1.ckpt")
+    assert fit()[0] == 0
+    check_equal(run_dir, finished)
+
+
+@pytest.mark.parametrize("flags", [["--trainer.max_epochs=2"], ["--trainer.max_epochs=2", "--data.num_workers=1"]])
+def test_training_may_become_longer(flags, fit, table, tiny, tmp_path):
+    constant = ["--model.optimization.warmup=0", "--model.optimization.milestones=[0.99]"]
+    status, run_dir = fit("--trainer.max_epochs=1", *constant)
+    assert status == 0
+    first = (run_dir / "result.json").read_bytes()
+    assert fit(*flags, *constant)[0] == 0
+    assert (run_dir / "result.step4.json").read_bytes() == first
+    result = json.loads((run_dir / "result.json").read_text())
+    assert result["steps"] == 8
+    assert result["changes"] == [{"key": "trainer.max_epochs", "from": 1, "to": 2}]
+    once = ["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path / "once"), *tiny, *SHORT]
+    assert main([*once, *flags, *constant]) == 0
+    check_equal(run_dir, tmp_path / "once/two/default/second/seed0")
+
+
+def test_training_may_not_become_shorter(fit, capfd):
+    assert fit()[0] == 0
+    assert fit("--trainer.max_epochs=1")[0] == 2
+    assert "was made with trainer.max_epochs = 2, now it is 1" in capfd.readouterr().err
+
+
+def test_the_rate_of_a_longer_training_is_its_own_schedules(fit):
+    assert fit("--trainer.max_epochs=1")[0] == 0
+    status, run_dir = fit("--trainer.max_epochs=8", "--trainer.max_time=00:00:00:00")
+    assert status == 75
+    (group, *_) = torch.load(run_dir / "last.ckpt", weights_only=True)["optimizer_states"][0]["param_groups"]
+    assert group["lr"] > 0.7 * group["initial_lr"], "step 5 of 32, not the end of a cosine"
+
+
+def test_a_loss_that_is_not_finite_is_no_result(fit, capfd):
+    wild = ["--model.optimization.lr=1e6", "--trainer.gradient_clip_val=null"]
+    status, run_dir = fit(*wild)
+    assert status == 1
+    (line,) = [line for line in capfd.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert "second seed 0: loss is nan at step" in line
+    assert not (run_dir / "result.json").exists()
+    assert read_status(run_dir).state == "failed"
+    kept = torch.load(run_dir / "nonfinite.pt", weights_only=True)
+    assert kept["batch"]["clip"].shape == (4, 3, 4, 16, 16)
+    assert str(kept["step"]) in line
+    assert fit(*wild, "--nan=skip:1")[0] == 1, "one step is left out, the weights are beyond help"
+    assert "update left out (0 more allowed)" in capfd.readouterr().out
+
+
+def test_weights_that_are_not_finite_are_no_result(fit, capfd):
+    # the last step's loss is finite, what it makes of the weights is not
+    wild = ["--model.optimization.lr=1e38", "--model.optimization.optimizer=sgd", "--data.batch_size=16"]
+    for _ in range(2):
+        status, run_dir = fit(*wild, "--trainer.max_epochs=1", "--trainer.check_val_every_n_epoch=2")
+        assert status == 1
+        assert "test/video_top1 is nan in the test of" in capfd.readouterr().err
+        assert not (run_dir / "result.json").exists()
+
+
+def test_a_killed_worker_is_one_line(fit, finished, capfd):
+    status, run_dir = fit(*fault("KillWorker"), "--data.num_workers=1")
+    assert status == 1
+    printed = capfd.readouterr().err
+    assert "is killed by signal: Killed" in printed and "Traceback" not in printed
+    assert fit()[0] == 0
+    check_equal(run_dir, finished)
+
+
+class Malicious:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, target):
+        self.target = target
+
+    def __reduce__(self):
+        return (Path.touch, (self.target,))
+
+
+@pytest.mark.parametrize("name", ["last.ckpt", "hpc_ckpt_1.ckpt"])
+def test_code_in_a_checkpoint_is_not_run(name, fit, finished, tmp_path, capfd):
+    trap, run_dir = tmp_path / "trap", tmp_path / "new/two/default/second/seed0"
+    shutil.copytree(finished, run_dir, symlinks=True)
+    (run_dir / "result.json").unlink()
+    content = torch.load(run_dir / "last.ckpt", weights_only=True)
+    torch.save(content | {"trap": Malicious(trap)}, run_dir / name)
+    assert fit("--trainer.logger=true")[0] == 0
+    assert not trap.exists()
+    assert ("last.ckpt: damaged (Weights only load failed" in capfd.readouterr().out) == (name == "last.ckpt")
+    check_equal(run_dir, finished)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SIGNALS)
+def test_a_signal_while_libraries_are_imported_ends_the_run_with_a_line(name, table, tmp_path):
+    command = [sys.executable, "-m", "lit_video", "fit", "--config", str(table[0]), "--row", "second"]
+    process = subprocess.Popen([*command, "--runs", str(tmp_path)], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    while "libtorch" not in Path(f"/proc/{process.pid}/maps").read_text():
+        time.sleep(0.01)
+    os.kill(process.pid, signal.Signals[name])
+    _, printed = process.communicate(timeout=60)
+    assert process.returncode == SIGNALS[name]
+    (line,) = printed.strip().splitlines()
+    assert f"stopped by {name}; the same command again goes on from here" in line

@@ -1,0 +1,62 @@
+"""Trains a row in this process, or in each of several, and keeps what can be compared."""
+
+from typing import NamedTuple
+
+from lightning import Callback
+from torch.distributed.fsdp import FSDPModule
+
+from lit_video.commands.arguments import parse_request
+from lit_video.training.run_cli import RunCLI
+from lit_video.utils.stop_signals import StopSignals
+
+# everything that draws random numbers; and nothing that draws for a batch, where batches differ
+RECIPES = {
+    "plain": ["--model.dropout=0", "--data.augmentation.erasing=0"],
+    "drawn": [
+        "--model.drop_path=0.2",
+        *(f"--data.augmentation.{one}" for one in ("policy=timm-v0", "erasing=0.5", "mixup=0.4", "cutmix=1.0")),
+    ],
+}
+
+
+class Trained(NamedTuple):
+    """Weights, optimizer steps, the loss logged of every step, and other metrics after the last epoch."""
+
+    weights: dict
+    steps: int
+    losses: list
+    metrics: dict
+
+
+class EveryStep(Callback):
+    """Keeps every step's logged loss, and checkpoints, of steps and inside steps, where ModelCheckpoint saves."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.losses = []
+
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
+        inside = (batch_idx + 1) % trainer.accumulate_grad_batches
+        if not inside:
+            self.losses.append(float(trainer.callback_metrics["train/loss"]))
+        if self.folder:
+            name = f"step{trainer.global_step}{'-inside' if inside else ''}.ckpt"
+            trainer.save_checkpoint(self.folder / name)
+
+
+def train(flags, save_to=None, resume=None):
+    """Train a row, from the start or from a checkpoint."""
+    request = parse_request(flags)
+    row = request.rows[0]
+    run_dir = request.table.run_dir(request.runs, row, 0)
+    facts = {"seed": 0, "table": request.table.name, "row": row.name, "scale": "x"}
+    cli = RunCLI(request.row_args(row, 0), facts, row, run_dir, StopSignals("test"))
+    run_dir.mkdir(parents=True, exist_ok=True)
+    every = EveryStep(save_to)
+    cli.trainer.callbacks.append(every)
+    cli.trainer.fit(cli.model, cli.datamodule, ckpt_path=resume, weights_only=True)
+    metrics = {name: float(value) for name, value in cli.trainer.callback_metrics.items()}
+    metrics["sharded"] = sum(isinstance(module, FSDPModule) for module in cli.model.network.modules())
+    weights = cli.trainer.strategy.lightning_module_state_dict()
+    weights = {name.removeprefix("network."): value for name, value in weights.items()}
+    return Trained(weights, cli.trainer.global_step, every.losses, metrics)

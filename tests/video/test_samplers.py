@@ -1,0 +1,80 @@
+"""The order of training and evaluation: shared by ranks, resumed, and the same per step on any devices."""
+
+from itertools import chain
+
+import pytest
+import torch
+
+from lit_video.video.samplers import EvaluationSampler, TrainingSampler
+
+
+def order(items=24, seed=0, batch=1, ranks=(1, 0), accumulate=1, epoch=0, resume=(0, 0)):
+    sampler = TrainingSampler(items, seed, batch, ranks, accumulate)
+    sampler.resume = resume
+    sampler.set_epoch(epoch)
+    return list(sampler)
+
+
+def evaluation(items, ranks=(1, 0), epoch=0):
+    sampler = EvaluationSampler(items, ranks)
+    sampler.set_epoch(epoch)
+    return list(sampler)
+
+
+def test_the_order_is_a_shuffle_that_epoch_and_seed_change():
+    assert sorted(order(epoch=3)) == [(3, i) for i in range(24)]
+    assert order() == order()
+    orders = [[i for _, i in order(epoch=epoch, seed=seed)] for epoch in range(3) for seed in range(0, 300, 100)]
+    assert len({tuple(one) for one in orders}) == 9
+    assert list(range(24)) not in orders
+
+
+def test_evaluation_keeps_the_order():
+    assert evaluation(24, epoch=2) == [(2, i) for i in range(24)]
+
+
+def test_evaluation_gives_ranks_equal_shares_of_an_uneven_number():
+    shares = [evaluation(13, ranks=(2, rank)) for rank in range(2)]
+    assert [len(share) for share in shares] == [7, 7]
+    assert {i for share in shares for _, i in share} == set(range(13))
+
+
+def batches(items, batch, ranks, accumulate, epoch=0, resume=(0, 0)):
+    """An epoch's batches in the order of a step: the first of every rank, then the second of every rank, ..."""
+    shares = [order(items, 0, batch, (ranks, rank), accumulate, epoch, resume) for rank in range(ranks)]
+    sampler = TrainingSampler(items, 0, batch, (ranks, 0), accumulate)
+    assert {len(share) for share in shares} == {len(sampler)} or resume[1]
+    cut = [[share[i : i + batch] for i in range(0, len(share), batch)] for share in shares]
+    return list(chain(*zip(*cut, strict=True)))
+
+
+@pytest.mark.parametrize("epoch", [0, 1])
+@pytest.mark.parametrize(("ranks", "accumulate"), [(1, 12), (2, 6), (3, 4), (4, 3), (6, 2), (12, 1)])
+def test_a_step_has_the_same_batches_on_any_devices(ranks, accumulate, epoch):
+    whole = order(items=75, batch=2, accumulate=12, epoch=epoch)
+    assert len(whole) == 72, "3 steps of 24; 3 items are left out"
+    assert whole == order(items=75, epoch=epoch)[:72]
+    assert list(chain(*batches(75, 2, ranks, accumulate, epoch))) == whole
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3, 4, 6, 12, 24])
+def test_a_step_has_the_same_items_in_batches_of_any_size(batch):
+    assert order(items=75, batch=batch, accumulate=24 // batch) == order(items=75, batch=24)
+
+
+@pytest.mark.parametrize(("ranks", "accumulate"), [(1, 4), (2, 2), (4, 1)])
+def test_resuming_leaves_out_exactly_what_was_seen_on_any_devices_and_only_in_its_epoch(ranks, accumulate):
+    whole = {epoch: order(items=75, batch=2, accumulate=4, epoch=epoch) for epoch in range(3)}
+    for seen in (0, 8, 40, 72):
+        again = {epoch: list(chain(*batches(75, 2, ranks, accumulate, epoch, resume=(1, seen)))) for epoch in whole}
+        assert again == whole | {1: whole[1][seen:]}
+
+
+def test_a_step_that_was_interrupted_starts_over():
+    assert order(items=24, batch=2, accumulate=2, resume=(0, 10)) == order(items=24, batch=2, accumulate=2)[8:]
+
+
+def test_lightning_sees_a_distributed_sampler():
+    # of any other sampler Lightning would make one of its own, without epochs in its keys
+    for sampler in (TrainingSampler(3, 0, 1), EvaluationSampler(3)):
+        assert isinstance(sampler, torch.utils.data.DistributedSampler)
