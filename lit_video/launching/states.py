@@ -96,7 +96,8 @@ def _running(status: Status | None, job: Job | None) -> Observed:
 
 
 def _queue(ticket: Ticket | None) -> str:
-    return f"waits in the sweep of process {ticket.pid}" if ticket and ticket.living else ""
+    waits = ticket is not None and not ticket.begun and ticket.living
+    return f"waits in the sweep of process {ticket.pid}" if ticket and waits else ""
 
 
 def lock_held(folder: Path) -> bool:
