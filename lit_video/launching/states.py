@@ -96,8 +96,9 @@ def _running(status: Status | None, job: Job | None) -> Observed:
 
 
 def _queue(ticket: Ticket | None) -> str:
-    waits = ticket is not None and not ticket.begun and ticket.living
-    return f"waits in the sweep of process {ticket.pid}" if ticket and waits else ""
+    if ticket is None or ticket.begun or not ticket.living:
+        return ""
+    return f"waits in the sweep of process {ticket.pid}"
 
 
 def lock_held(folder: Path) -> bool:
