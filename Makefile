@@ -8,7 +8,7 @@ SEEDS ?= 0
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick test-slow lint format types bench notebooks strip clean
+.PHONY: help setup demo test quick test-slow test-slurm lint format types bench notebooks strip clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -32,6 +32,9 @@ quick: setup
 
 test-slow: setup  ## the tests that take minutes
 	$(PYTEST) -m slow
+
+test-slurm: setup  ## rows on a real Slurm of two nodes, started here (apt-get install -y slurm-wlm munge)
+	$(BIN)/python -m pytest -m slurm -rs tests/launching
 
 notebooks: setup  ## run the notebooks top to bottom
 	$(PYTEST) tests/test_notebooks.py

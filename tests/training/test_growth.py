@@ -18,8 +18,8 @@ from tests.training.growth_script import children
 
 EPOCHS, WARM_UP = 20, 6  # allocators and caches fill in the first epochs
 # a clip of 8 x 3 x 32 x 32 bytes is 0.1 MB: keeping one of the 64 training clips of an epoch passes the first bound,
-# two of a worker's 32 the second. Measured: 0.002, and 0.1 in workers (2 to 3 KB per video): PyAV 18.1 alone loses 0.2 KB
-# of native memory with every video that it decodes, our decoding 0.6 KB; the rest is not explained
+# two of a worker's 32 the second. Measured: 0.002, and 0.1 in workers (2 to 3 KB per video): PyAV 18.1 alone loses
+# 0.2 KB of native memory with every video that it decodes, our decoding 0.6 KB; the rest is not explained
 MAIN, WORKER = 0.1, 0.2  # MB per epoch
 # every block above 16 KB gets pages of its own and gives them back: otherwise what is kept fills holes first
 EXACT = {"MALLOC_MMAP_THRESHOLD_": "16384", "MALLOC_TRIM_THRESHOLD_": "0"}
