@@ -10,7 +10,7 @@ JOBS ?= 2
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick test-slow soak lint format types bench notebooks strip clean
+.PHONY: help setup demo test quick test-slow test-slurm soak lint format types bench notebooks strip clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -34,6 +34,9 @@ quick: setup
 
 test-slow: setup  ## the tests that take minutes
 	$(PYTEST) -m slow
+
+test-slurm: setup  ## rows on a real Slurm of two nodes, started here (apt-get install -y slurm-wlm munge)
+	$(BIN)/python -m pytest -m slurm -rs tests/launching
 
 soak: setup  ## runs under faults for HOURS=1, JOBS=2 at a time: docs/faults.md (root, for full and read-only disks)
 	$(BIN)/python -m benchmarks.soak --hours $(HOURS) --jobs $(JOBS) --write

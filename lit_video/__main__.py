@@ -22,6 +22,10 @@ usage: python -m lit_video COMMAND ...
       --seeds 0,1,2                         each row once per seed
       --runs DIR                            where runs live (default: runs)
       --model.X, --data.X, --trainer.X      any other setting, see fit --help
+  sweep TABLE.yaml ...                 all rows and seeds of many tables: what is left of them
+      --launcher local|slurm|print          on this machine's GPUs or cores, as Slurm arrays, or as an sbatch script
+      [--config OVERLAY.yaml] [--seeds 0,1,2] [--jobs N] [--gpus-per-run N] [--nodes N] [--time T] [--partition P]
+      --status                              how far they are: running, queued, preempted, failed, done
   table --config TABLE.yaml            print a table as it stands
       [--format text|json|markdown|latex] [--pairs] [--seeds 0,1,2] [--runs DIR]
   report RUNS... [-o report.html]      one page of tables, statistics, curves and confusions; opens without a server
@@ -51,6 +55,7 @@ usage: python -m lit_video COMMAND ...
       [--table NAME ...] [--scale NAME] [--entity E] [--project lit_video]
   data check ROOT --dataset NAME       look at every video: what is missing, what is broken; also
   data stats, data prepare             tables of a data set; videos re-encoded for training (see data --help)
+  doctor [--data DIR ...] [--runs DIR] [--json]   what works on this machine, what does not, what to do
   COMMAND --help                       all options of a command
 
 A finished row is skipped, an interrupted one goes on where it stopped: the same command again is always right.
@@ -59,6 +64,7 @@ A finished row is skipped, an interrupted one goes on where it stopped: the same
 # the function in ``commands`` that runs each command; imported when it is run, because many need torch
 COMMANDS = {
     "fit": "fit.fit",
+    "sweep": "sweep.sweep",
     "table": "table.print_table",
     "report": "report.report",
     "validate": "evaluate.validate",
@@ -74,6 +80,7 @@ COMMANDS = {
     "reproduce": "reproduce.reproduce",
     "dashboard": "dashboard.dashboard",
     "data": "data.data",
+    "doctor": "doctor.doctor",
 }
 
 

@@ -91,3 +91,17 @@ def test_the_table_is_what_the_command_prints(tiny, capsys):
 @pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^):]+)\)", README))))
 def test_links_exist(link):
     assert (ROOT / link).exists()
+
+
+CLUSTERS = (ROOT / "docs/clusters.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("command", re.findall(r"^(?:srun|torchrun) .* fit (--[^\n]+)", CLUSTERS, re.MULTILINE))
+def test_fit_commands_for_clusters_name_one_row(command):
+    assert parse_request(shlex.split(command)).single
+
+
+@pytest.mark.parametrize("command", re.findall(r"^python -m lit_video (sweep [^\n]+)", CLUSTERS, re.MULTILINE))
+def test_sweeps_for_clusters_are_understood(command, tmp_path, capsys):
+    assert main([*shlex.split(command), "--runs", str(tmp_path), "--status"]) == 0
+    assert re.search(r"(\d+) runs: \1 not started", capsys.readouterr().out)

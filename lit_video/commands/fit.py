@@ -1,15 +1,19 @@
 """The ``fit`` command: every row and seed of a table its own process. Imports no torch by itself."""
 
-import subprocess
 import sys
+from functools import partial
 
 from lit_video.commands.arguments import parse_request
-from lit_video.errors import UserError
+from lit_video.launching.devices import HERE
+from lit_video.launching.local import Queue
+from lit_video.launching.work import work_list
+from lit_video.tables.damage import Damage
 from lit_video.tables.rendering import render
 from lit_video.tables.summary import summary
 from lit_video.training.request import Request
+from lit_video.utils.exit_status import DONE, FAILED
 from lit_video.utils.processes import end_with_starter
-from lit_video.utils.stop_signals import stop_signals
+from lit_video.utils.stop_signals import AGAIN, STATUS, stop_signals
 
 
 def fit(argv: list[str]) -> int:
@@ -25,40 +29,29 @@ def fit(argv: list[str]) -> int:
             from lit_video.training.run import run_row
 
             return run_row(request, request.rows[0], request.seeds[0], stops)
-    return run_table(request, argv)
+    return run_table(request)
 
 
-def run_table(request: Request, argv: list[str]) -> int:
-    """Check all rows, run those that are not finished, print the table; 1 if a row failed."""
+def run_table(request: Request) -> int:
+    """Check all rows, run those that are not finished, print the table; 1 if a row has no result."""
     from lit_video.training.run import check_rows
 
     to_do = check_rows(request)
-    failed = []
-    base = [sys.executable, "-m", "lit_video", "fit", *_without(argv, {"--row", "--seeds", "--seed_everything"})]
-    for seed in request.seeds:
-        for row in request.rows:
-            name = f"{request.table.name} {row.name} seed {seed}"
-            if (row, seed) not in to_do:
-                print(f"{name}: finished, skipped", flush=True)
-                continue
-            print(f"{name}: starting", flush=True)
-            if _wait([*base, "--row", row.name, "--seeds", str(seed)]):
-                failed.append(name)
-    print(render(summary(request.table, request.runs, request.seeds, pairs=False), "text"))
+    runs = work_list([request])
+    for run in runs:
+        if (run.row, run.seed) not in to_do:
+            print(f"{run.name}: finished, skipped", flush=True)
+    queue = Queue([run for run in runs if (run.row, run.seed) in to_do], [HERE], partial(print, flush=True), False)
+    queue.work()
+    if queue.stop:
+        print(f"fit: stopped by {queue.stop.name}; {AGAIN}", file=sys.stderr)
+        return STATUS[queue.stop]
+    damage = Damage()
+    print(render(summary(request.table, request.runs, request.seeds, pairs=False, damage=damage), "text"))
     print(f"runs: {request.runs / request.table.name / request.table.scale}")
-    for name in failed:
-        print(f"{name}: FAILED, see its messages above; the same command again resumes it", file=sys.stderr)
-    return 1 if failed else 0
-
-
-def _wait(command: list[str]) -> int:
-    """Run a row's process; Ctrl-C reaches it too, and ends the table once it has stopped."""
-    process = subprocess.Popen(command)
-    try:
-        return process.wait()
-    except KeyboardInterrupt:
-        process.wait()
-        raise UserError("interrupted; the same command again goes on from here") from None
+    for run in queue.failed:
+        print(f"{run.name}: FAILED, see its messages above; the same command again resumes it", file=sys.stderr)
+    return FAILED if damage.report() or queue.failed or queue.elsewhere else DONE
 
 
 def _without(argv: list[str], names: set[str]) -> list[str]:

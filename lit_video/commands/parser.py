@@ -3,7 +3,7 @@
 import argparse
 import os
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
@@ -21,6 +21,21 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing the usage."""
         raise UserError(f"{message} (see python -m lit_video --help)")
+
+    def joined(self, argv: Sequence[str]) -> list[str]:
+        """The arguments, with ``--data.root DIR``, which this parser does not know, as ``--data.root=DIR``.
+
+        Without that the value would be taken for an argument that has no flag.
+        """
+        own = {name for action in self._actions for name in action.option_strings}
+        joined: list[str] = []
+        for argument in argv:
+            last = joined[-1] if joined else ""
+            if last.startswith("--") and "=" not in last and last not in own and not argument.startswith("--"):
+                joined[-1] = f"{last}={argument}"
+            else:
+                joined.append(argument)
+        return joined
 
 
 def check_file(flag: str, path: Path) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 import lit_video
 from lit_video.commands.parser import Parser, writing
 from lit_video.errors import UserError
+from lit_video.tables.damage import Damage
 from lit_video.utils.files import write_bytes
 
 
 def report(argv: list[str]) -> int:
-    """Write the page; an older one stays as it is if that fails."""
+    """Write the page; an older one stays as it is if that fails. 1 if damaged files were left out of it."""
     parser = Parser("report", "One page, without a server or network, of all results below some folders.")
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUNS", help="a runs folder, or one inside it")
     parser.add_argument("-o", "--output", type=Path, default=Path("report.html"), help="default: report.html")
@@ -23,13 +24,14 @@ def report(argv: list[str]) -> int:
     from lit_video.reports.html.collect import collect
     from lit_video.reports.html.page import render_page
 
-    sections = collect(arguments.runs, experiments)
+    damage = Damage()
+    sections = collect(arguments.runs, experiments, damage)
     page = render_page(sections, shlex.join(["python", "-m", "lit_video", "report", *argv])).encode()
     with writing("--output", arguments.output):
         write_bytes(arguments.output, page)
     runs = sum(len(each) for section in sections for each in section.runs.values())
     print(f"wrote {arguments.output}: {len(sections)} tables, {runs} runs, {len(page) / 1e6:.1f} MB", file=sys.stderr)
-    return 0
+    return damage.report()
 
 
 def _check_output(path: Path) -> None:

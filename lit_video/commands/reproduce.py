@@ -5,25 +5,31 @@ from pathlib import Path
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.reports.markdown import page
+from lit_video.tables.damage import Damage
 from lit_video.utils.files import write_atomically
 
 
 def reproduce(argv: list[str]) -> int:
-    """Write the page; with ``--check`` only say whether the one that is there is up to date."""
+    """Write the page; with ``--check`` only say whether the one that is there is up to date.
+
+    Returns 1 if it is not, or if damaged files are left out of it.
+    """
     parser = Parser("reproduce", "REPRODUCE.md: what was reproduced at which scale, from result.json files alone.")
     parser.add_argument("--results", type=Path, default=Path("benchmarks/results"))
     parser.add_argument("--experiments", type=Path, default=Path("experiments"))
     parser.add_argument("-o", "--output", type=Path, default=Path("REPRODUCE.md"))
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the page is not up to date")
     arguments = parser.parse_args(argv)
-    text = page(arguments.experiments, arguments.results)
+    damage = Damage()
+    text = page(arguments.experiments, arguments.results, damage)
+    left_out = damage.report()
     if arguments.check:
         same = arguments.output.exists() and arguments.output.read_text(encoding="utf-8") == text
         print(f"{arguments.output}: {'up to date' if same else 'out of date; run python -m lit_video reproduce'}")
-        return 0 if same else 1
+        return left_out if same else 1
     try:
         write_atomically(arguments.output, text)
     except OSError as error:
         raise UserError(f"-o {arguments.output}: cannot be written ({error.strerror})") from error
     print(f"wrote {arguments.output}")
-    return 0
+    return left_out

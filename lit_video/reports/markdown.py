@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
+from lit_video.tables.damage import Damage
 from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.rendering import NOT_RUN, pairs_table, render
 from lit_video.tables.results import results
@@ -26,17 +27,20 @@ the pairs of rows that were run and differ in the paper: those that ours support
 """
 
 
-def page(experiments: Path, runs: Path) -> str:
-    """The page's text.
+def page(experiments: Path, runs: Path, damage: Damage) -> str:
+    """The page's text; damaged files of runs are left out of it, and put in ``damage``.
 
     Raises:
-        UserError: there are no experiments, or a file is damaged.
+        UserError: there are no experiments, or one of their files is wrong.
     """
     paths = sorted(experiments.glob("*.yaml"))
     if not paths:
         raise UserError(f"--experiments {experiments}: no YAML files there; give the folder of the tables")
     tables = [read_table([path]) for path in paths]
-    summaries = {table.name: [(at, summary(at, runs)) for at in _at_scales(table, runs)] for table in tables}
+    summaries = {
+        table.name: [(at, summary(at, runs, damage=damage)) for at in _at_scales(table, runs, damage)]
+        for table in tables
+    }
     lines = ["| " + " | ".join(COLUMNS) + " |", "| --- | --- | --- | ---: | --- | ---: | ---: | --- |"]
     for table in tables:
         lines += [_line(*each) for each in summaries[table.name]] or [_not_run(table)]
@@ -46,16 +50,16 @@ def page(experiments: Path, runs: Path) -> str:
     parts = [INTRODUCTION.format(command=command, results=runs.as_posix()), "\n".join(lines)]
     if unused:
         parts.append(f"Not run at all: the scales {', '.join(unused)}.")
-    parts += [part for table in tables for part in _throughput(table, runs)]
+    parts += [part for table in tables for part in _throughput(table, runs, damage)]
     parts += [_section(*each, runs) for of in summaries.values() for each in of]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
-def _at_scales(table: Table, runs: Path) -> Iterator[Table]:
+def _at_scales(table: Table, runs: Path, damage: Damage) -> Iterator[Table]:
     """The table at every scale that has results."""
     for folder in sorted((runs / table.name).glob("*")):
         at = table_at(table.path, folder.name)
-        if any(results(at, runs, row) for row in at.rows):
+        if any([results(at, runs, row, damage=damage) for row in at.rows]):  # all, for what is damaged
             yield at
 
 
@@ -99,12 +103,12 @@ def _results(data: dict[str, Any]) -> Iterator[str]:
         yield f"<details><summary>{title}</summary>\n\n{markdown_lines(header, body)}\n\n</details>"
 
 
-def _throughput(table: Table, runs: Path) -> Iterator[str]:
+def _throughput(table: Table, runs: Path, damage: Damage) -> Iterator[str]:
     """Of a table that prints rates: ours at every scale that was measured, divided by the first row's."""
     if not all(PAPERS in row.paper for row in table.rows):
         return
     for folder in sorted((runs / table.name).glob("*")):
-        measured = read_throughput(folder)
+        measured = damage.read(read_throughput, folder)
         if measured is None:
             continue
         at, first = table_at(table.path, folder.name), table.rows[0]

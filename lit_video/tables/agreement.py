@@ -1,30 +1,38 @@
 """The order of a table's rows in our runs: agreement with the paper, paired differences. Imports no torch."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from lit_video.tables.damage import Damage
 from lit_video.tables.predictions import Predictions, read_predictions
-from lit_video.tables.results import results
 from lit_video.tables.statistics import Hits, Interval, agreement, paired_difference
 from lit_video.tables.table import METRIC, Table
 
 
-def row_predictions(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, list[Predictions]]:
+def row_predictions(
+    table: Table, runs: Path, measured: Mapping[str, Sequence[Mapping[str, Any]]], damage: Damage
+) -> dict[str, list[Predictions]]:
     """The predictions of each row's tests, by seed; rows that did not keep all of them are left out.
 
-    Raises:
-        UserError: a file is damaged.
+    Args:
+        table: the paper's.
+        runs: folder of the runs.
+        measured: the results of each row.
+        damage: where damaged files are put, whose rows are left out too.
     """
     by_row = {}
     for row in table.rows:
-        numbers = [result["seed"] for result in results(table, runs, row, seeds)]
-        of_seeds = [read_predictions(table.run_dir(runs, row, seed)) for seed in numbers]
+        of_seeds = [
+            damage.read(partial(read_predictions, videos=one["test_videos"]), table.run_dir(runs, row, one["seed"]))
+            for one in measured[row.name]
+        ]
         kept = [predictions for predictions in of_seeds if predictions]
-        if kept and len(kept) == len(numbers):
+        if kept and len(kept) == len(of_seeds):
             by_row[row.name] = kept
     return by_row
 

@@ -1,11 +1,13 @@
 """The learning curve of a run: ``curves.csv`` in its folder, a row per epoch. Imports no torch."""
 
 import csv
+import io
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lit_video.errors import UserError
-from lit_video.utils.files import write_table
+from lit_video.utils.files import read_text, write_table
 
 FILE = "curves.csv"
 COLUMNS = ("epoch", "step", "train/loss", "val/loss", "val/clip_top1", "val/clip_top5")
@@ -27,9 +29,12 @@ def read_curves(run_dir: Path) -> list[Point]:
     """
     path = run_dir / FILE
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return [{key: float(value) for key, value in row.items() if value} for row in csv.DictReader(file)]
+        rows = csv.DictReader(io.StringIO(read_text(path), newline=""))
+        points: list[Point] = [{key: float(value) for key, value in row.items() if value} for row in rows]
+        if not all(math.isfinite(value) for point in points for value in point.values()):
+            raise ValueError
+        return points
     except FileNotFoundError:
         return []
-    except (ValueError, TypeError, UnicodeDecodeError, csv.Error):
+    except (OSError, ValueError, TypeError, csv.Error):
         raise UserError(f"{path}: damaged; delete it, the run's results are in other files") from None

@@ -4,7 +4,9 @@ Of one task it holds ``logits``, ``target`` and ``classes``; of several ``logits
 """
 
 import io
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lit_video.errors import UserError
+from lit_video.tables.array_headers import Declared, declared_arrays
 from lit_video.utils.files import write_bytes
 
 FILE = "predictions.npz"
+# what reading a damaged zip, or array, raises
+DAMAGE: tuple[type[Exception], ...] = (
+    OSError,
+    ValueError,
+    KeyError,
+    EOFError,
+    OverflowError,
+    RuntimeError,
+    MemoryError,
+)
+DAMAGE = (*DAMAGE, struct.error, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True)
@@ -72,29 +86,58 @@ def save_predictions(run_dir: Path, predictions: Predictions) -> None:
     write_bytes(run_dir / FILE, packed.getvalue())
 
 
-def read_predictions(run_dir: Path) -> Predictions | None:
+def read_predictions(run_dir: Path, videos: int | None = None) -> Predictions | None:
     """The predictions of a run's test; ``None`` for a run that kept none.
 
+    The arrays' headers are checked first: nothing is unpacked of a file that declares what cannot be.
+
+    Args:
+        run_dir: the run's folder.
+        videos: that its result was measured on.
+
     Raises:
-        UserError: the file is damaged, or is no such file.
+        UserError: the file is damaged, is no such file, or is of another number of videos.
     """
     path = run_dir / FILE
     try:
+        names = _tasks(declared_arrays(path), videos)
         with np.load(path, allow_pickle=False) as stored:
             arrays = dict(stored)
-        names = [key.partition("/")[2] for key in arrays if key.split("/")[0] == "logits"]
-        tasks = {name: _task(arrays, f"/{name}" if name else "") for name in names}
-        if not tasks or any(len(task.logits) != len(arrays["video"]) for task in tasks.values()):
-            raise ValueError
-        return Predictions(arrays["video"], tasks)
+        return Predictions(arrays["video"], {name: _task(arrays, f"/{name}" if name else "") for name in names})
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        raise UserError(f"{path}: damaged; delete result.json beside it and run the row again") from None
+    except DAMAGE as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:100]
+        raise UserError(f"{path}: damaged ({reason}); delete result.json beside it and run the row again") from None
+
+
+def _tasks(declared: Mapping[str, Declared], videos: int | None) -> list[str]:
+    """Names of the tasks; a ``ValueError`` if the arrays do not fit together."""
+    names = [key.partition("/")[2] for key in declared if key.split("/")[0] == "logits"]
+    if not names or "video" not in declared:
+        raise ValueError("no predictions in it")
+    count = declared["video"].shape if videos is None else (videos,)
+    _expect(declared, "video", count, "iu")
+    for suffix in [f"/{name}" if name else "" for name in names]:
+        classes = declared.get(f"classes{suffix}", declared["video"]).shape
+        _expect(declared, f"logits{suffix}", (*count, *classes), "f")
+        _expect(declared, f"target{suffix}", count, "iu")
+        _expect(declared, f"classes{suffix}", classes[:1], "U")
+    return names
+
+
+def _expect(declared: Mapping[str, Declared], key: str, shape: tuple[int, ...], kinds: str) -> None:
+    found = declared.get(key)
+    if found is None:
+        raise ValueError(f"it has no {key}")
+    if found.shape != shape or found.dtype.kind not in kinds:
+        raise ValueError(f"{key}: {found.dtype} of shape {found.shape}, expected {shape}")
 
 
 def _task(arrays: Mapping[str, NDArray[Any]], name: str) -> TaskPredictions:
     logits, target, classes = (arrays[f"{key}{name}"] for key in ("logits", "target", "classes"))
-    if logits.shape != (len(target), len(classes)):
-        raise ValueError
+    if not np.isfinite(logits).all():
+        raise ValueError(f"logits{name}: not all are finite")
+    if len(target) and not 0 <= target.min() <= target.max() < len(classes):
+        raise ValueError(f"target{name}: of a class that there is not")
     return TaskPredictions(logits, target, [str(label) for label in classes])

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
+from lit_video.tables.folder_names import check_folder_name
 from lit_video.tables.table import METRIC, Row, Table
 from lit_video.utils.yaml_files import read_yaml
 
@@ -28,7 +29,7 @@ def read_table(configs: Sequence[Path], recipe: str | None = None) -> Table:
             another family than the table's that do not have it take their first.
 
     Raises:
-        UserError: a file or its ``table`` or ``recipes`` section is wrong, or has no such recipe.
+        UserError: a file, its name, or its ``table`` or ``recipes`` section is wrong, or has no such recipe.
     """
     contents = {path: read_yaml(path) for path in configs}
     path = next((path for path, content in contents.items() if "table" in content), configs[0])
@@ -37,7 +38,11 @@ def read_table(configs: Sequence[Path], recipe: str | None = None) -> Table:
         raise UserError(f"{path}: table: expected keys and values")
     _refuse_unknown(path, "table", section, TABLE_KEYS)
     own = str(section.get("scale", "default"))
-    overlays = [overlay.stem for overlay in configs[list(configs).index(path) + 1 :]]
+    overlay_paths = configs[list(configs).index(path) + 1 :]
+    overlays = [overlay.stem for overlay in overlay_paths]
+    check_folder_name(path, "table.scale: ", own)
+    for file in (path, *overlay_paths):
+        check_folder_name(file, "the file's name ", file.stem)
     reader = _Reader(path, section, overlays or [own], _recipes(contents), recipe)
     named = "+".join(overlays) or own
     return Table(
@@ -77,6 +82,7 @@ def _recipes(contents: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Recipes]:
             families = _mapping(path, "recipes", content["recipes"])
             for family, names in families.items():
                 for name, settings in _mapping(path, f"recipes.{family}", names).items():
+                    check_folder_name(path, f"recipes.{family}.", str(name))
                     _settings(path, f"recipes.{family}.{name}", settings)
             of_files[path] = families
     return of_files
@@ -101,6 +107,8 @@ class _Reader:
 
     def rows(self, key: str, allowed: set[str], default: dict[str, Any]) -> list[Row]:
         named = _mapping(self.path, f"table.{key}", self.section.get(key, default))
+        for name in named if allowed is ROW_KEYS else ():
+            check_folder_name(self.path, f"table.{key}.", str(name))
         return [self._row(f"table.{key}.{name}", str(name), content, allowed) for name, content in named.items()]
 
     def _row(self, where: str, name: str, content: Any, allowed: set[str]) -> Row:

@@ -4,6 +4,7 @@ import json
 from typing import Any, Literal
 
 from lit_video.tables.agreement import interval_text, sentences
+from lit_video.tables.damage import DAMAGED
 from lit_video.tables.summary import compare_with_paper, papers_own
 from lit_video.utils.text_tables import markdown_lines, text_table
 
@@ -40,7 +41,7 @@ def _main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
             header += [f"{name} paper", f"{name} ours", "diff."]
     header.append("seeds")
     body = [_cells(row, shown, PAPER_ONLY) for row in data["reported"]]
-    body += [_cells(row, shown, NOT_RUN) for row in data["rows"]]
+    body += [_cells(row, shown, missing(row)) for row in data["rows"]]
     return f"{data['title']} - {data['source']}; ours: scale {data['scale']}", header, body
 
 
@@ -65,12 +66,17 @@ def _other_orders(data: dict[str, Any]) -> list[str]:
     return [key for key in keys if key in measured]
 
 
+def missing(row: dict[str, Any]) -> str:
+    """What stands for the results of a row that has none."""
+    return DAMAGED if row["damaged"] else NOT_RUN
+
+
 def metric_name(key: str) -> str:
     """A metric in a table's header: ``top1`` for ``test/video_top1``."""
     return key.rpartition("/")[2].removeprefix("video_").replace("_", " ")
 
 
-def _cells(row: dict[str, Any], shown: list[str], missing: str) -> list[str]:
+def _cells(row: dict[str, Any], shown: list[str], absent: str) -> list[str]:
     cells = [row["label"]]
     if row["seeds"]:
         cells += [f"{row['params'] / 1e6:.3g}M", f"{row['gmacs']:.3g} x {row['views']}", f"{row['seconds']:.0f}"]
@@ -80,7 +86,7 @@ def _cells(row: dict[str, Any], shown: list[str], missing: str) -> list[str]:
         values = row["metrics"].get(key, compare_with_paper(None, []))
         spread = "" if values["std"] is None else f" ± {values['std']:.1f}"
         paper = "" if values["paper"] is None else f"{values['paper']:.1f}"
-        ours = missing if values["ours"] is None else f"{values['ours']:.1f}{spread}"
+        ours = absent if values["ours"] is None else f"{values['ours']:.1f}{spread}"
         if values["ours"] is None and row["seeds"]:
             ours = "-"  # of another data set's tasks
         if papers_own(key):

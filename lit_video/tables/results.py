@@ -1,4 +1,4 @@
-"""What runs measured, by table, row and seed: ``result.json``."""
+"""What runs measured, by table, row and seed: ``result.json``. Imports no torch."""
 
 import json
 from collections.abc import Sequence
@@ -6,33 +6,81 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
+from lit_video.tables.damage import Damage
+from lit_video.tables.result_keys import missing_key, wrong_key
 from lit_video.tables.table import Row, Table
+from lit_video.utils.checkpoint_digest import checkpoint_digest
+from lit_video.utils.files import read_text
 
-# what a reader of results relies on
-KEYS = {"table", "row", "scale", "seed", "commit", "params", "gmacs", "views", "seconds", "metrics", "test_videos"}
+FILE = "result.json"
 
 
 def read_result(run_dir: Path) -> dict[str, Any] | None:
     """The ``result.json`` of a finished run; ``None`` for a run that is not finished.
 
+    Args:
+        run_dir: the run's folder, with the names of table, scale, row and seed in its path.
+
     Raises:
-        UserError: the file is damaged, or another version's.
+        UserError: the file is damaged, another version's, of another run, or of other weights than the checkpoint
+            beside it.
     """
-    path = run_dir / "result.json"
+    path = run_dir / FILE
     try:
-        result = json.loads(path.read_text(encoding="utf-8"))
+        result = json.loads(read_text(path))
     except FileNotFoundError:
         return None
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise UserError(f"{path}: damaged; delete it and run the row again") from None
-    missing = sorted(KEYS - result.keys()) if isinstance(result, dict) else sorted(KEYS)
-    if missing:
-        raise UserError(f"{path}: of another version of lit_video (it has no {missing[0]}); run the row again")
-    return dict(result)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); allow it, or run the row again") from None
+    except RecursionError:
+        raise UserError(f"{path}: damaged (nested too deeply); delete it and run the row again") from None
+    except ValueError as error:  # of JSON, of UTF-8, of a number, of the file's size
+        reason = str(error).splitlines()[0][:80]
+        raise UserError(f"{path}: damaged ({reason}); delete it and run the row again") from None
+    if not isinstance(result, dict):
+        raise UserError(f"{path}: damaged (no keys and values in it); delete it and run the row again")
+    if missing := missing_key(result):
+        raise UserError(f"{path}: of another version of lit_video, or damaged (it has no {missing}); run the row again")
+    if wrong := wrong_key(result):
+        raise UserError(f"{path}: damaged ({wrong}); delete it and run the row again")
+    _of_this_run(path, result)
+    _of_these_weights(path, result)
+    return result
 
 
-def results(table: Table, runs: Path, row: Row, seeds: Sequence[int] | None = None) -> list[dict[str, Any]]:
-    """Results of a row, by seed: of all seeds, or of the given ones."""
+def _of_this_run(path: Path, result: dict[str, Any]) -> None:
+    """Refuse what was copied from another run's folder."""
+    table, scale, row, seed = ("", "", "", *path.absolute().parts)[-5:-1]
+    for key, named in (("table", table), ("scale", scale), ("row", row), ("seed", seed)):
+        value = f"seed{result[key]}" if key == "seed" else result[key]
+        if value != named:
+            raise UserError(f"{path}: says {key} {result[key]!r}, but lies in the folder of {named!r}; move it back")
+
+
+def _of_these_weights(path: Path, result: dict[str, Any]) -> None:
+    """Refuse a result whose checkpoint is there, and is another or damaged."""
+    if "weights" not in result:
+        return
+    checkpoint = path.with_name(result["weights"]["file"])
+    try:
+        same = checkpoint_digest(checkpoint) == result["weights"]["digest"]
+    except FileNotFoundError:
+        return  # deleted to save space
+    except (OSError, ValueError):
+        same = False
+    if not same:
+        raise UserError(f"{path}: of other weights than {checkpoint.name} beside it; delete it and run the row again")
+
+
+def results(
+    table: Table, runs: Path, row: Row, seeds: Sequence[int] | None = None, damage: Damage | None = None
+) -> list[dict[str, Any]]:
+    """Results of a row, by seed: of all seeds, or of the given ones.
+
+    Damaged ones are left out and put in ``damage``.
+    """
+    damage = damage or Damage()
     folders = (runs / table.name / table.scale / row.name).glob("seed*")
-    by_seed = {int(folder.name[4:]): read_result(folder) for folder in folders if folder.name[4:].isdigit()}
-    return [result for seed, result in sorted(by_seed.items()) if result and (seeds is None or seed in seeds)]
+    by_seed = {int(folder.name[4:]): folder for folder in folders if folder.name[4:].isdecimal()}
+    read = [damage.read(read_result, by_seed[seed]) for seed in sorted(by_seed) if seeds is None or seed in seeds]
+    return [result for result in read if result]

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
-from lit_video.utils.files import write_atomically
+from lit_video.utils.files import read_text, write_atomically
 from lit_video.utils.slurm import job_name
 
 FILE = "status.json"
@@ -61,8 +61,15 @@ def write_status(run_dir: Path, status: Status) -> None:
 def read_status(run_dir: Path) -> Status | None:
     """The state last written; ``None`` if there is none, or none that can be read."""
     try:
-        stored = json.loads((run_dir / FILE).read_text(encoding="utf-8"))
+        stored = json.loads(read_text(run_dir / FILE, limit=1 << 20))
         status = Status(**stored)
     except (OSError, ValueError, TypeError, RecursionError):
         return None
-    return status if status.state in get_args(State) else None
+    texts = (status.message, status.host, status.job)
+    numbers = (status.step, status.steps, status.clips_per_second, status.seconds_left, status.pid, status.time)
+    right = (
+        status.state in get_args(State)
+        and all(isinstance(text, str) for text in texts)
+        and all(isinstance(number, int | float) and 0 <= number < 1e18 for number in numbers)
+    )
+    return status if right else None

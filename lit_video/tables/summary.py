@@ -6,11 +6,18 @@ from statistics import mean, stdev
 from typing import Any
 
 from lit_video.tables.agreement import agreement_summary, comparable, pairs_summary, row_predictions
+from lit_video.tables.damage import Damage
 from lit_video.tables.results import results
 from lit_video.tables.table import Row, Table
 
 
-def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None, pairs: bool = True) -> dict[str, Any]:
+def summary(
+    table: Table,
+    runs: Path,
+    seeds: Sequence[int] | None = None,
+    pairs: bool = True,
+    damage: Damage | None = None,
+) -> dict[str, Any]:
     """A table as plain data: the paper's numbers, and ours from the ``result.json`` files alone.
 
     Args:
@@ -18,12 +25,16 @@ def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None, pairs:
         runs: folder of the runs.
         seeds: of the runs; ``None`` for all.
         pairs: whether to compare all rows in pairs, each of which takes 20 ms.
+        damage: where damaged files are put, which are left out.
     """
-    rows = [row_summary(row, results(table, runs, row, seeds)) for row in table.rows]
-    hits = comparable(row_predictions(table, runs, seeds), table.metric)
+    damage = damage or Damage()
+    measured = {row.name: results(table, runs, row, seeds, damage) for row in table.rows}
+    lost = {row.name: damage.of(runs / table.name / table.scale / row.name) for row in table.rows}
+    rows = [row_summary(row, measured[row.name], lost[row.name]) for row in table.rows]
+    hits = comparable(row_predictions(table, runs, measured, damage), table.metric)
     papers = {row.name: row.paper[table.metric] for row in table.rows if table.metric in row.paper}
-    measured = {row["name"]: row["metrics"].get(table.metric, {}).get("ours") for row in rows}
-    ours = {name: value for name, value in measured.items() if value is not None}
+    averages = {row["name"]: row["metrics"].get(table.metric, {}).get("ours") for row in rows}
+    ours = {name: value for name, value in averages.items() if value is not None}
     return {
         "table": table.name,
         "scale": table.scale,
@@ -34,11 +45,12 @@ def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None, pairs:
         "reported": [row_summary(row, []) for row in table.reported],
         "agreement": agreement_summary(papers, ours, hits),
         "pairs": pairs_summary(hits) if pairs else [],
+        "left_out": damage.of(runs / table.name / table.scale),
     }
 
 
-def row_summary(row: Row, of_seeds: list[dict[str, Any]]) -> dict[str, Any]:
-    """A row as plain data, from the ``result.json`` of its seeds."""
+def row_summary(row: Row, of_seeds: list[dict[str, Any]], left_out: Sequence[str] = ()) -> dict[str, Any]:
+    """A row as plain data, from the ``result.json`` of its seeds; ``left_out`` says what is wrong with further ones."""
     metrics = sorted({key for result in of_seeds for key in result["metrics"]} | row.paper.keys())
     return {
         "name": row.name,
@@ -49,6 +61,7 @@ def row_summary(row: Row, of_seeds: list[dict[str, Any]]) -> dict[str, Any]:
         "seconds": mean(result["seconds"] for result in of_seeds) if of_seeds else None,
         "seeds": [result["seed"] for result in of_seeds],
         "commits": sorted({result["commit"] for result in of_seeds}),
+        "damaged": len(left_out),
         "metrics": {key: compare_with_paper(row.paper.get(key), _values(of_seeds, key)) for key in metrics},
     }
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
+from lit_video.utils.files import read_text
 
 FILE = "throughput.json"
 PAPERS = "throughput"  # key of a row's paper numbers: clips per second on the paper's machine
@@ -18,12 +19,12 @@ def read_throughput(folder: Path) -> dict[str, Any] | None:
     """
     path = folder / FILE
     try:
-        measured: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        measured: dict[str, Any] = json.loads(read_text(path))
         rates = [float(row[key]) for row in measured["rows"].values() for key in ("clips_per_second", "low", "high")]
-        if not rates or min(rates) <= 0:
+        if not rates or not all(0 < rate < float("inf") for rate in rates):
             raise ValueError
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise UserError(f"{path}: damaged; delete it and measure again: python -m lit_video benchmark table") from None
     return measured

@@ -20,6 +20,18 @@ class Request:
     runs: Path
     flags: list[str]
     single: bool
+    recipe: str | None = None
+
+    def chosen_args(self, row: Row, seed: int) -> list[str]:
+        """The arguments of ``fit`` that name a run: files, row and seed."""
+        files = [arg for path in self.configs for arg in ("--config", str(path))]
+        return [*files, "--row", row.name, "--seeds", str(seed)]
+
+    @property
+    def shared_args(self) -> list[str]:
+        """The arguments of ``fit`` that all runs share."""
+        recipe = ["--recipe", self.recipe] if self.recipe else []
+        return [*recipe, "--runs", str(self.runs), *self.flags]
 
     def row_args(self, row: Row, seed: int) -> list[str]:
         """Flags of one row for the Lightning command line: files, then the row's settings, then the user's flags.
@@ -65,7 +77,7 @@ def build_request(
     table = read_table(list(configs), recipe)
     rows = [table.row(row)] if row is not None else table.rows
     single = len(rows) == len(seeds) == 1 and (row is not None or len(table.rows) == 1)
-    return Request(table, list(configs), rows, list(seeds), runs, list(flags), single)
+    return Request(table, list(configs), rows, list(seeds), runs, list(flags), single, recipe)
 
 
 def _flag_value(value: object) -> str:

@@ -67,7 +67,7 @@ def locked(run_dir: Path, name: str) -> Iterator[None]:
         UserError: another process holds it.
     """
     try:
-        with FileLock(run_dir / "lock", timeout=0):
+        with FileLock(run_dir / "lock", timeout=1):  # sweep --status touches it for an instant
             yield
     except Timeout:
         raise UserError(

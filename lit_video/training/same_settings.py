@@ -69,6 +69,12 @@ def same_settings(run_dir: Path, config: Mapping[str, Any], where: str) -> Chang
     return changes
 
 
+def identity(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The flat settings that a run keeps for life."""
+    changing = (*FREE, *SPREAD, *LONGER)
+    return {key: value for key, value in flatten(config).items() if not key.startswith(changing)}
+
+
 def is_longer(changes: Changes) -> bool:
     """Whether training goes on beyond where it ended before."""
     return any(key in changes for key in LONGER)

@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -27,3 +28,22 @@ def write_table(path: Path, rows: Iterable[Sequence[object]]) -> None:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     write_atomically(path, text.getvalue())
+
+
+def read_text(path: Path, limit: int = 64 << 20) -> str:
+    """The text of a file of reasonable size, in UTF-8.
+
+    Args:
+        path: of a plain file.
+        limit: bytes; a larger file is damage, or not ours, and is not read.
+
+    Raises:
+        ValueError: it is larger, is no plain file, or is not UTF-8.
+        OSError: it cannot be read.
+    """
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError("no plain file")
+    if found.st_size > limit:
+        raise ValueError(f"of {found.st_size / 2**20:.0f} MB, more than {limit >> 20}")
+    return path.read_text(encoding="utf-8")

@@ -3,13 +3,14 @@
 import os
 import subprocess
 import sys
+from subprocess import Popen
 
 import pytest
 import torch
 from filelock import FileLock
 
-import lit_video.commands.fit as fit_command
 from lit_video.__main__ import COMMANDS, command, main
+from lit_video.launching import attempts
 
 
 def fit(*args):
@@ -121,15 +122,21 @@ def test_a_row_that_runs_elsewhere_is_left_alone(table, tiny, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("own_processes", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_failed_row_is_reported_and_the_others_go_on(own_processes, table, tiny, tmp_path, capsys, monkeypatch):
+def test_a_row_that_cannot_run_is_reported_and_the_others_go_on(
+    own_processes, table, tiny, tmp_path, capsys, monkeypatch
+):
     if not own_processes:
-        monkeypatch.setattr(fit_command, "_wait", lambda command: main(command[3:]))
+        # a process that has ended with the row's status
+        monkeypatch.setattr(attempts, "launch", lambda command, *_: Popen(["sh", "-c", f"exit {main(command[3:])}"]))
+    path, rewrite = table
+    rewrite("    second:", "    third: {set: {trainer.strategy: none}}\n    second:")  # which only the run finds out
     blocked = tmp_path / "runs/two/default/first/seed0"
     blocked.mkdir(parents=True)
     with FileLock(blocked / "lock"):
-        assert fit("--config", table[0], "--runs", tmp_path / "runs", "--trainer.logger=false", *tiny) == 1
+        assert fit("--config", path, "--runs", tmp_path / "runs", "--trainer.logger=false", *tiny) == 1
     printed = capsys.readouterr()
-    assert "two first seed 0: FAILED" in printed.err
+    assert "two first seed 0: runs elsewhere, left alone" in printed.out
+    assert "two third seed 0: FAILED" in printed.err
     assert "Traceback" not in printed.err
     assert (tmp_path / "runs/two/default/second/seed0/result.json").exists()
     assert "not run" in printed.out

@@ -175,9 +175,10 @@ def test_a_checkpoint_in_the_middle_of_an_epoch_leaves_out_what_was_seen_of_it(r
 @pytest.mark.parametrize(("ready", "state"), [(3, (2, 24)), (0, (2, 0)), (8, (3, 0))])
 def test_the_state_of_a_run_is_its_epoch_and_what_all_ranks_have_seen_of_it(root, ready, state):
     progress = SimpleNamespace(current=SimpleNamespace(ready=ready))
-    fit_loop = SimpleNamespace(epoch_loop=SimpleNamespace(batch_progress=progress))
+    epochs_begun = SimpleNamespace(current=SimpleNamespace(ready=3))
+    fit_loop = SimpleNamespace(epoch_loop=SimpleNamespace(batch_progress=progress), epoch_progress=epochs_begun)
     data = shapes(root)
-    data.trainer = SimpleNamespace(fit_loop=fit_loop, current_epoch=2, num_training_batches=8, world_size=2)
+    data.trainer = SimpleNamespace(fit_loop=fit_loop, num_training_batches=8, world_size=2)
     assert data.state_dict() == dict(zip(("epoch", "seen"), state, strict=True)) | {"broken": {}}
 
 

@@ -4,11 +4,7 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.tables.predictions import FILE, Predictions, TaskPredictions, read_predictions, save_predictions
-from tests.fake_runs import ROWS, change_result, seed_dir, write_result, write_table_runs
-
-
-def damage(name):
-    return lambda runs: (seed_dir(runs) / name).write_bytes((seed_dir(runs) / name).read_bytes()[:90])
+from tests.fake_runs import EXPERIMENTS, ROWS, change_result, seed_dir, write_result, write_table_runs
 
 
 def other_classes(runs):
@@ -31,27 +27,20 @@ def other_row(runs):
     )  # fmt: skip
 
 
-def wrong_throughput(runs):
-    (runs / "timesformer_schemes/fake/throughput.json").write_text('{"rows": {"space": {"low": 1}}}')
+def fewer_videos(runs):
+    for seed in (0, 1):
+        (seed_dir(runs, "joint", seed) / FILE).unlink()
+        change_result(seed_dir(runs, "joint", seed), test_videos=9)
 
 
 @pytest.mark.parametrize(
     ("damage_runs", "message"),
     [
-        (damage("result.json"), r"space/seed0/result.json: damaged; delete it and run the row again"),
-        (damage(FILE), r"space/seed0/predictions.npz: damaged; "),
-        (lambda runs: (seed_dir(runs) / "curves.csv").write_text("epoch\nx\n"), r"seed0/curves.csv: damaged"),
-        (lambda runs: change_result(seed_dir(runs), views=None), r"of another version of lit_video \(it has no views"),
-        (lambda runs: change_result(seed_dir(runs), metrics=[1]), r"result.json: metrics are not names and numbers"),
-        (lambda runs: change_result(seed_dir(runs), row="joint"), r"says row 'joint', but lies in .* 'space'; move"),
-        (lambda runs: change_result(seed_dir(runs), seed=3), r"says seed 3, but lies in the folder of 0"),
-        (lambda runs: change_result(seed_dir(runs), table="x"), r"says table 'x', but lies .* 'timesformer_schemes'"),
         (lambda runs: change_result(seed_dir(runs, "joint"), data_digest="2"), r"space/seed0 has data_digest 00fake00"),
-        (lambda runs: change_result(seed_dir(runs, "joint"), test_videos=9), r"joint/seed0 9: measured on other vid"),
+        (fewer_videos, r"joint/seed0 9: measured on other vid"),
         (other_classes, r"space/seed0 and .*joint/seed0 have other classes \(class 7 is 'class 7.*' and 'another'\)"),
         (other_videos, r"space/seed0 and .*joint/seed0 were tested on other videos \(video 0 is in only one\)"),
         (other_row, r"fake/strange: .*timesformer_schemes.yaml has no row 'strange'; rows: space, joint, divided"),
-        (wrong_throughput, r"throughput.json: damaged; delete it and measure again"),
         (lambda runs: (runs / "result.json").write_text("{}"), r"result.json: not in a folder TABLE/SCALE/ROW/seedK"),
     ],
 )
@@ -83,3 +72,34 @@ def test_wrong_places_are_reported(fake_runs, write_report, tmp_path, capsys):
 def test_one_table_in_two_places_is_refused(fake_runs, write_report, tmp_path):
     write_table_runs(tmp_path / "again", "timesformer_schemes", seeds=1, rows=ROWS, videos=30)
     assert "lies in" in write_report(fake_runs, tmp_path / "again")
+
+
+def test_damaged_files_are_left_out_of_the_page_and_named(fake_runs, tmp_path, capsys):
+    folders = {name: seed_dir(fake_runs, name) for name in ROWS}
+    (folders["space"] / "result.json").write_bytes((folders["space"] / "result.json").read_bytes()[:90])
+    (folders["joint"] / FILE).write_bytes((folders["joint"] / FILE).read_bytes()[:90])
+    (folders["divided"] / "curves.csv").write_text("epoch\nx\n")
+    change_result(seed_dir(fake_runs, "divided", 1), seed=0)
+    (fake_runs / "timesformer_schemes/fake/throughput.json").write_text('{"rows": {"space": {"low": 1}}}')
+    page = tmp_path / "report.html"
+    assert main(["report", str(fake_runs), "-o", str(page), "--experiments", str(EXPERIMENTS)]) == 1
+    wrote, *lines = capsys.readouterr().err.splitlines()
+    assert "1 tables, 4 runs" in wrote
+    files = ["space/seed0/result.json", f"joint/seed0/{FILE}", "divided/seed0/curves.csv", "seed1/result.json"]
+    assert len(lines) == len(files) + 1
+    for file in [*files, "fake/throughput.json"]:
+        (line,) = [line for line in lines if f"{file}: " in line]
+        assert line.startswith("left out: ") and ("; delete " in line or "; move it back" in line)
+    assert page.read_text().count("Left out: ") == len(lines)
+
+
+def test_a_row_whose_results_are_all_damaged_says_so_on_the_page(fake_runs, tmp_path, capsys):
+    command = ["report", str(fake_runs), "-o", str(tmp_path / "report.html"), "--experiments", str(EXPERIMENTS)]
+    for seed in (0, 1):
+        (seed_dir(fake_runs, "joint", seed) / "result.json").write_bytes(b"[]")
+    assert main(command) == 1
+    assert re.search(r"ST</th>(.(?!</tr>))*damaged", (tmp_path / "report.html").read_text(), re.DOTALL)
+    for path in fake_runs.rglob("result.json"):
+        path.write_bytes(b"")
+    assert main(command) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 3 + 7, "nothing is left to show, and that is shown"

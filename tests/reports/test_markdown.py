@@ -46,7 +46,7 @@ def test_the_page_says_what_was_run_and_what_was_not(experiments, tmp_path):
     assert "| other | a test | default | 0 of 2 |  |  |  | not run |" in text
     assert "Not run at all: the scales ssv2." in text
     assert "## two (default)" in text
-    assert "commits abc; on a machine. Tested on 8 videos." in text
+    assert "commits abc; on a machine. Tested on 100 videos." in text
     assert "*Expected:* minutes. The first is blind." in text
     assert "| 2nd | first | +60.0 [" in text
     assert "## other" not in text
@@ -84,9 +84,23 @@ def test_mistakes_are_reported(experiments, tmp_path, capsys):
     assert "no YAML files there" in capsys.readouterr().err
     assert main([*command[:-1], str(tmp_path / "none" / "page.md")]) == 2
     assert "cannot be written" in capsys.readouterr().err
-    (tmp_path / "runs/two/default/first/seed0/predictions.npz").write_bytes(b"x")
-    assert main(command) == 2
-    assert "predictions.npz: damaged" in capsys.readouterr().err
+
+
+def test_damaged_files_are_left_out_of_the_page(experiments, tmp_path, capsys):
+    command, page = write(experiments, tmp_path / "runs")
+    assert main(command) == 0
+    (tmp_path / "runs/two/default/first/seed0/result.json").write_bytes(b"")
+    (tmp_path / "runs/two/default/second/seed0/predictions.npz").write_bytes(b"x")
+    capsys.readouterr()
+    assert main([*command, "--check"]) == 1
+    assert main(command) == 1
+    errors = capsys.readouterr().err.splitlines()
+    assert [line.split("/seed0/")[1].split(" (")[0] for line in errors] == 2 * [
+        "result.json: damaged",
+        "predictions.npz: damaged",
+    ]
+    assert "default | 1 of 2 | 0 |" in page.read_text()
+    assert main([*command, "--check"]) == 1, "up to date, and not whole"
 
 
 def test_the_repositorys_page_is_up_to_date(monkeypatch, capsys):

@@ -15,6 +15,7 @@ import torch
 from lit_video.__main__ import main
 from lit_video.tables.status import read_status
 from tests.conftest import ROOT
+from tests.training.test_wandb_record import parts
 
 SHORT = ["--trainer.logger=false"]
 SIGNALS = {"SIGINT": 130, "SIGTERM": 143, "SIGUSR1": 75, "SIGUSR2": 75}
@@ -155,7 +156,7 @@ def test_a_killed_worker_is_one_line(fit, finished, capfd):
     status, run_dir = fit(*fault("KillWorker"), "--data.num_workers=1")
     assert status == 1
     printed = capfd.readouterr().err
-    assert "is killed by signal: Killed" in printed and "Traceback" not in printed
+    assert "DataLoader worker (pid" in printed and "Traceback" not in printed
     assert fit()[0] == 0
     check_equal(run_dir, finished)
 
@@ -195,3 +196,18 @@ def test_a_signal_while_libraries_are_imported_ends_the_run_with_a_line(name, ta
     assert process.returncode == SIGNALS[name]
     (line,) = printed.strip().splitlines()
     assert f"stopped by {name}; the same command again goes on from here" in line
+
+
+def test_the_record_of_a_stopped_run_goes_on_where_it_stopped(fit, finished):
+    assert fit(*fault("SignalAtStep", name="SIGUSR1", step=5), "--trainer.logger=true")[0] == 75
+    status, run_dir = fit("--trainer.logger=true", "--trainer.strategy=auto", "--trainer.max_time={hours: 1}")
+    assert status == 0
+    first, second = ([row for row in part if "train/loss" in row] for part in parts(run_dir))
+    whole = [row for (part,) in [parts(finished)] for row in part if "train/loss" in row]
+    key = "trainer/global_step"
+    assert [row[key] for row in first + second] == [row[key] for row in whole]
+    assert [row["train/loss"] for row in first + second] == [row["train/loss"] for row in whole]
+    ids = {folder.name.split("-", 4)[-1] for folder in run_dir.glob("wandb/offline-run-*")}
+    assert len(ids) == 1, "one run at W&B, whatever may change when it goes on"
+    numbers = [row["_step"] for part in parts(run_dir) for row in part]
+    assert numbers == list(range(len(numbers)))

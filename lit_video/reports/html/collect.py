@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from lit_video.errors import UserError
 from lit_video.reports.html.compatibility import refuse_mixtures
+from lit_video.tables.damage import Damage
 from lit_video.tables.learning_curve import Point, read_curves
 from lit_video.tables.predictions import Predictions, read_predictions
 from lit_video.tables.reading import table_at
@@ -29,34 +31,43 @@ class Run:
 
 @dataclass(frozen=True)
 class Section:
-    """A table at a scale: its runs by row name, seeds ascending, and the measured throughput where there is one."""
+    """A table at a scale: its runs by row name, seeds ascending, and the measured throughput where there is one.
+
+    ``left_out`` has a line for every damaged file.
+    """
 
     table: Table
     folder: Path
     runs: Mapping[str, Sequence[Run]]
     throughput: dict[str, Any] | None = field(default=None)
+    left_out: Sequence[str] = ()
 
     def of(self, row: Row) -> Sequence[Run]:
         """Runs of a row, none where it was not run."""
         return self.runs.get(row.name, ())
 
+    def damaged(self, row: Row) -> list[str]:
+        """What was left out of a row."""
+        return [line for line in self.left_out if line.startswith(f"{self.folder / row.name}/")]
 
-def collect(places: Sequence[Path], experiments: Path) -> list[Section]:
+
+def collect(places: Sequence[Path], experiments: Path, damage: Damage | None = None) -> list[Section]:
     """Every table and scale with a finished run in the places, ordered by name.
 
     Args:
         places: a runs folder, or a folder of a table, scale, row or seed in it.
         experiments: folder of the tables' YAML files.
+        damage: where damaged files are put, which are left out.
 
     Raises:
-        UserError: there are no runs, a file is damaged, or runs of one table do not belong together.
+        UserError: there are no runs, or runs of one table do not belong together.
     """
     groups: dict[Path, list[Path]] = {}
     for folder in dict.fromkeys(folder for place in places for folder in _run_folders(place)):
         groups.setdefault(folder.parents[1], []).append(folder)
     sections: dict[tuple[str, str], Section] = {}
     for scale_dir, folders in sorted(groups.items()):
-        section = _section(scale_dir, folders, experiments)
+        section = _section(scale_dir, folders, experiments, damage or Damage())
         key = section.table.name, section.table.scale
         if key in sections:
             one, other = sections[key].folder, section.folder
@@ -81,17 +92,19 @@ def _run_folders(place: Path) -> list[Path]:
     return folders
 
 
-def _section(scale_dir: Path, folders: Sequence[Path], experiments: Path) -> Section:
+def _section(scale_dir: Path, folders: Sequence[Path], experiments: Path, damage: Damage) -> Section:
     table = _table(scale_dir, experiments)
     runs: dict[str, list[Run]] = {row.name: [] for row in table.rows}
     for folder in sorted(folders, key=lambda folder: int(folder.name[4:])):
         row = folder.parent.name
         if row not in runs:
             raise UserError(f"{folder.parent}: {table.path} has no row {row!r}; rows: {', '.join(runs)}")
-        runs[row].append(_read_run(folder))
+        run = _read_run(folder, damage)
+        runs[row] += [run] if run else []
     by_row = {row: each for row, each in runs.items() if each}
     refuse_mixtures((str(run.folder), run.result, run.predictions) for each in by_row.values() for run in each)
-    return Section(table, scale_dir, by_row, read_throughput(scale_dir))
+    throughput = damage.read(read_throughput, scale_dir)
+    return Section(table, scale_dir, by_row, throughput, damage.of(scale_dir))
 
 
 def _table(scale_dir: Path, experiments: Path) -> Table:
@@ -102,21 +115,14 @@ def _table(scale_dir: Path, experiments: Path) -> Table:
     return table_at(path, scale_dir.name)
 
 
-def _read_run(folder: Path) -> Run:
-    path = folder / "result.json"
-    result = read_result(folder)
-    if result is None:  # deleted since the folders were listed
-        raise UserError(f"{path}: no such file")
-    place = folder.parents[2].name, folder.parents[1].name, folder.parent.name, int(folder.name[4:])
-    for key, named in zip(("table", "scale", "row", "seed"), place, strict=True):
-        if result[key] != named:
-            raise UserError(f"{path}: says {key} {result[key]!r}, but lies in the folder of {named!r}; move it back")
-    if not isinstance(result["metrics"], dict) or not all(
-        isinstance(x, int | float) for x in result["metrics"].values()
-    ):
-        raise UserError(f"{path}: metrics are not names and numbers; delete it and run the row again")
-    predictions = read_predictions(folder)
-    return Run(folder, result, predictions and _ordered(predictions), read_curves(folder))
+def _read_run(folder: Path, damage: Damage) -> Run | None:
+    """A run with what of it is not damaged; ``None`` without a result."""
+    result = damage.read(read_result, folder)
+    if result is None:
+        return None
+    predictions = damage.read(partial(read_predictions, videos=result["test_videos"]), folder)
+    curve = damage.read(read_curves, folder) or ()
+    return Run(folder, result, predictions and _ordered(predictions), curve)
 
 
 def _ordered(predictions: Predictions) -> Predictions:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lit_video.reports.html.collect import Section
-from lit_video.tables.rendering import NOT_RUN, OTHER_ORDERS, PAPER_ONLY, metric_name, shown_metrics
+from lit_video.tables.rendering import OTHER_ORDERS, PAPER_ONLY, metric_name, missing, shown_metrics
 from lit_video.tables.summary import papers_own, row_summary
 
 
@@ -27,18 +27,20 @@ class View:
 
 def view(section: Section) -> View:
     """Rows that only the paper has, then ours, in the paper's order: costs, scores of each metric, seeds."""
-    rows = [row_summary(row, [run.result for run in section.of(row)]) for row in section.table.rows]
+    rows = [
+        row_summary(row, [run.result for run in section.of(row)], section.damaged(row)) for row in section.table.rows
+    ]
     reported = [row_summary(row, []) for row in section.table.reported]
     shown = shown_metrics({"metric": section.table.metric, "rows": rows, "reported": reported})
     printed = {key for row in [*section.table.reported, *section.table.rows] for key in row.paper}
     header = ["row", "params", "GMACs × views", *(name for key in shown for name in _names(key, printed)), "seeds"]
     lines = [(row, PAPER_ONLY) for row in reported]
-    lines += [(row, "not measured" if row["seeds"] else NOT_RUN) for row in rows]
-    return View(header, [_line(row, missing, shown, printed) for row, missing in lines])
+    lines += [(row, "not measured" if row["seeds"] else missing(row)) for row in rows]
+    return View(header, [_line(row, absent, shown, printed) for row, absent in lines])
 
 
-def _line(row: dict[str, Any], missing: str, shown: list[str], printed: set[str]) -> list[Cell]:
-    scores = [cell for key in shown for cell in _scores(row, key, missing, printed)]
+def _line(row: dict[str, Any], absent: str, shown: list[str], printed: set[str]) -> list[Cell]:
+    scores = [cell for key in shown for cell in _scores(row, key, absent, printed)]
     return [*_costs(row), *scores, _seeds(row)]
 
 
@@ -60,14 +62,14 @@ def _costs(row: dict[str, Any]) -> list[Cell]:
     return [name, Cell(f"{params / 1e6:.3g}M", params), Cell(f"{macs:.3g} × {views}", macs * views)]
 
 
-def _scores(row: dict[str, Any], key: str, missing: str, printed: set[str]) -> list[Cell]:
+def _scores(row: dict[str, Any], key: str, absent: str, printed: set[str]) -> list[Cell]:
     values = row["metrics"].get(key, dict.fromkeys(("paper", "ours", "std", "difference")))
     paper, ours, difference = values["paper"], values["ours"], values["difference"]
     theirs = Cell("" if paper is None else f"{paper:.1f}", paper, "paper")
     if papers_own(key):
         return [theirs]
     spread = "" if values["std"] is None else f" ± {values['std']:.1f}"
-    measured = Cell(missing, None, "missing") if ours is None else Cell(f"{ours:.1f}{spread}", ours, "ours")
+    measured = Cell(absent, None, "missing") if ours is None else Cell(f"{ours:.1f}{spread}", ours, "ours")
     if key not in printed:
         return [measured]
     return [theirs, measured, Cell("" if difference is None else f"{difference:+.1f}", difference)]

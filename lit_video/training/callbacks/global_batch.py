@@ -42,8 +42,8 @@ class GlobalBatch(Callback):
             batches = round(progress["total"]["processed"] / max(checkpoint["global_step"], 1))
             if batches != self.batches:
                 raise UserError(
-                    f"trainer.accumulate_grad_batches: the checkpoint is an older lit_video's, with {batches}, now it is "
-                    f"{self.batches}; go on with the devices and the batch_size that it was made with"
+                    f"trainer.accumulate_grad_batches: the checkpoint is an older lit_video's, with {batches}, now it "
+                    f"is {self.batches}; go on with the devices and the batch_size that it was made with"
                 )
             return
         if stored["clips"] != self.clips:

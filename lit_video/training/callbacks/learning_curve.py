@@ -16,7 +16,8 @@ class Curve(Callback):
 
     It is kept in the checkpoint, so that a resumed run has the curve of an uninterrupted one; loggers start a new file.
     Of a run that resumes right after an epoch's last step that epoch's validation is missing: Lightning skips it.
-    The training loss is the mean over the epoch's optimizer steps, each the mean over all processes.
+    The training loss is the mean over the epoch's optimizer steps, each the mean over all processes; without those
+    that are not finite, if ``--nan skip:N`` lets some be.
 
     Args:
         run_dir: folder of the run.
@@ -25,18 +26,18 @@ class Curve(Callback):
     def __init__(self, run_dir: Path) -> None:
         self.run_dir = run_dir
         self.points: list[dict[str, float]] = []
-        self.total, self.steps = torch.tensor(0.0), 0
+        self.total, self.steps = torch.tensor(0.0), torch.tensor(0)
         self.validation: dict[str, float] = {}
 
     def state_dict(self) -> dict[str, Any]:
         """What a resumed run needs."""
-        state = {"points": list(self.points), "steps": self.steps, "validation": dict(self.validation)}
+        state = {"points": list(self.points), "steps": int(self.steps), "validation": dict(self.validation)}
         return state | {"total": float(self.total)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from a checkpoint."""
         self.points, self.validation = list(state_dict["points"]), dict(state_dict["validation"])
-        self.total, self.steps = torch.tensor(state_dict["total"]), state_dict["steps"]
+        self.total, self.steps = torch.tensor(state_dict["total"]), torch.tensor(state_dict["steps"])
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
         """End an epoch after whose last step the run was interrupted; Lightning does not end it."""
@@ -50,8 +51,9 @@ class Curve(Callback):
         assert isinstance(pl_module, VideoClassifier)
         if (batch_idx + 1) % trainer.accumulate_grad_batches:
             return
-        self.total = self.total.to(pl_module.step_loss.device) + pl_module.step_loss
-        self.steps += 1
+        loss = pl_module.step_loss
+        self.total = self.total.to(loss.device) + loss.nan_to_num(0.0, 0.0, 0.0)
+        self.steps = self.steps + loss.isfinite()
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Take the numbers of a validation; Lightning keeps them in later epochs too."""
@@ -64,6 +66,6 @@ class Curve(Callback):
             write_curves(self.run_dir, self.points)
 
     def _end_epoch(self, epoch: int, step: int) -> None:
-        loss = float(self.total) / max(self.steps, 1)
+        loss = float(self.total) / max(int(self.steps), 1)
         self.points.append({"epoch": epoch, "step": step, "train/loss": loss} | self.validation)
-        self.total, self.steps, self.validation = torch.tensor(0.0), 0, {}
+        self.total, self.steps, self.validation = torch.tensor(0.0), torch.tensor(0), {}

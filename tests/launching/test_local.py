@@ -1,0 +1,139 @@
+"""The queue of this machine, with shell scripts for runs."""
+
+import os
+import signal
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from lit_video.launching.devices import HERE, Place
+from lit_video.launching.local import STALLS, Queue
+from lit_video.launching.states import observe
+from lit_video.tables.status import Status, read_status, write_status
+
+
+@pytest.fixture
+def script(tmp_path):
+    """Make a run that is a shell script, in whose folder it works."""
+
+    def make(name, code):
+        folder = tmp_path / name
+        command = ["sh", "-c", f"cd {folder}; {code}"]
+        return SimpleNamespace(name=name, folder=folder, log=folder / "log.txt", command=command)
+
+    return make
+
+
+def work(*runs, places=(HERE,), watch=lambda: None):
+    """The queue when it is done, and its lines."""
+    lines = []
+    queue = Queue(runs, places, lines.append)
+    queue.work(watch)
+    return queue, lines
+
+
+def test_a_failed_run_does_not_stop_the_others(script):
+    bad, killed, good = (
+        script("bad", "echo one; echo boom; exit 3"),
+        script("killed", "kill -9 $$"),
+        script("good", ":"),
+    )
+    queue, lines = work(bad, killed, good)
+    assert queue.failed == [bad, killed]
+    assert lines[1::2] == ["bad: FAILED: boom", "killed: FAILED: killed by SIGKILL", "good: done"]
+    assert bad.log.read_text() == "one\nboom\n"
+    assert (observe(bad.folder, {}).state, observe(bad.folder, {}).detail) == ("failed", "boom")
+
+
+def test_what_a_run_said_about_its_end_is_kept(script):
+    run = script("run", "cp said.json status.json; echo later; exit 1")
+    run.folder.mkdir()
+    write_status(run.folder, Status("failed", 3, 8, message="no memory", time=2e9 * 2))
+    (run.folder / "status.json").rename(run.folder / "said.json")
+    _, lines = work(run)
+    assert lines[-1] == "run: FAILED: no memory"
+    assert read_status(run.folder).step == 3
+
+
+def test_a_preempted_run_goes_on(script):
+    run = script("run", "echo x >> tries; test $(wc -l < tries) = 3 || exit 75")
+    queue, lines = work(run)
+    assert not queue.failed
+    assert [line.partition(": ")[2].partition(" (")[0] for line in lines] == [
+        *["starting", "preempted, goes on"] * 2,
+        "starting",
+        "done",
+    ]
+
+
+def test_a_run_that_is_always_preempted_and_comes_no_further_ends(script):
+    queue, _ = work(run := script("run", "echo x >> tries; exit 75"))
+    assert queue.failed == [run]
+    assert (run.folder / "tries").read_text() == "x\n" * (STALLS + 1)
+
+
+MEET = "touch here; for i in $(seq 300); do test -e ../{}/here && exit; sleep 0.1; done; exit 1"
+
+
+def test_as_many_run_at_a_time_as_there_are_places(script):
+    queue, _ = work(script("a", MEET.format("b")), script("b", MEET.format("a")), places=[HERE, HERE])
+    assert not queue.failed
+
+
+def test_a_run_knows_its_device_and_nothing_of_the_job_around_it(script, monkeypatch):
+    for name in ("SLURM_JOB_ID", "SLURM_NTASKS", "MASTER_PORT", "RANK", "LOCAL_RANK", "WORLD_SIZE"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("RANKING", "kept")
+    run = script("run", "env")
+    work(run, places=[Place("GPU 3", {"CUDA_VISIBLE_DEVICES": "3"})])
+    environment = dict(line.split("=", 1) for line in run.log.read_text().splitlines() if "=" in line)
+    assert environment["CUDA_VISIBLE_DEVICES"] == "3"
+    assert environment["RANKING"] == "kept"
+    assert environment["LIT_VIDEO_PARENT"] == str(os.getpid())
+    assert not {"SLURM_JOB_ID", "SLURM_NTASKS", "MASTER_PORT", "RANK", "LOCAL_RANK", "WORLD_SIZE"} & environment.keys()
+
+
+def test_a_run_that_somebody_else_began_is_left_alone(script):
+    run, other = script("run", "touch ran"), script("other", "touch ran")
+    other.folder.mkdir()
+    write_status(other.folder, Status("training", host="node7"))
+    queue, lines = work(run, other)
+    assert queue.elsewhere == [other] and not (other.folder / "ran").exists()
+    assert lines[-1] == "other: runs elsewhere, left alone (training on node7)"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
+def test_a_signal_stops_what_was_started_and_starts_nothing_more(script, number):
+    passed_on = "USR1" if number is signal.SIGUSR1 else "TERM"
+    first = script("first", f"trap 'echo stopped; exit 143' {passed_on}; touch ready; while :; do sleep 0.1; done")
+    second = script("second", "touch ran")
+    sent = []
+
+    def watch():
+        assert observe(second.folder, {}).state == "queued"
+        if (first.folder / "ready").exists() and not sent:
+            sent.append(os.kill(os.getpid(), number))
+
+    before = signal.getsignal(number)
+    queue, lines = work(first, second, watch=watch)
+    assert queue.stop is number and not queue.failed
+    assert first.log.read_text() == "stopped\n"
+    assert "first: stopped" in lines
+    assert not (second.folder / "ran").exists()
+    assert observe(second.folder, {}).state == "not started", "it has no place any more"
+    assert signal.getsignal(number) is before
+
+
+def test_an_error_leaves_no_process(script):
+    run = script("run", f"exec {sys.executable} -c 'import time; time.sleep(1000)'")
+    processes = []
+
+    def watch():
+        processes.extend(attempt.process for attempt in queue._running)
+        raise RuntimeError
+
+    queue = Queue([run], [HERE], print)
+    with pytest.raises(RuntimeError):
+        queue.work(watch)
+    assert processes[0].returncode == -signal.SIGTERM

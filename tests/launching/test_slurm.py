@@ -1,0 +1,180 @@
+"""Rows on a real Slurm of two nodes, preempted and compared with rows that were not: make test-slurm."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from contextlib import redirect_stdout
+
+import pytest
+import torch
+
+from lit_video.__main__ import main
+from lit_video.tables.status import read_status
+from tests.conftest import TINY, at_home, write_table
+from tests.launching.slurm_cluster import cluster, why_not
+
+pytestmark = [pytest.mark.slurm, pytest.mark.skipif(bool(why_not()), reason=why_not())]
+
+# long enough to be stopped in the middle of an epoch
+FLAGS = [flag for flag in TINY if "epoch" not in flag] + ["--trainer.max_epochs=60", "--data.pairs=[4,1,2]"]
+FLAGS += ["--trainer.check_val_every_n_epoch=20", "--trainer.accelerator=cpu", "--trainer.logger=false"]
+STEPS = 60 * 32 // 4
+LIMIT = 400  # seconds that anything may take
+
+
+@pytest.fixture(scope="module")
+def slurm(data_root, tmp_path_factory):
+    """Two idle nodes; the environment is that of a user of theirs."""
+    with pytest.MonkeyPatch.context() as patch, cluster(tmp_path_factory.mktemp("slurm")) as environment:
+        at_home(data_root, patch)
+        for name, value in (environment | {"MASTER_ADDR": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo"}).items():
+            patch.setenv(name, value)
+        yield
+
+
+@pytest.fixture(scope="module")
+def two_rows(tmp_path_factory):
+    """A table of the rows ``first`` and ``second``."""
+    return write_table(tmp_path_factory.mktemp("table") / "two.yaml")
+
+
+@pytest.fixture(scope="module")
+def whole(slurm, two_rows, tmp_path_factory):
+    """Both rows as an array, not interrupted: the ``runs``."""
+    runs = tmp_path_factory.mktemp("whole")
+    job = submit_script(two_rows, runs)
+    wait_for(lambda: finished(job), job)
+    return runs
+
+
+@pytest.fixture(scope="module")
+def whole_of_two(slurm, two_rows, tmp_path_factory):
+    """A row of two tasks on two nodes, by srun itself, not interrupted: the ``runs``."""
+    runs = tmp_path_factory.mktemp("whole_of_two")
+    fit = [sys.executable, "-m", "lit_video", "fit", "--config", two_rows, "--row=first", "--runs", runs, *FLAGS]
+    call("srun", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1", *fit, "--trainer.num_nodes=2")
+    return runs
+
+
+def call(*command):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def sweep(table, runs, *args):
+    return main(["sweep", str(table), "--runs", str(runs), *args, *FLAGS])
+
+
+def submit_script(table, runs, *args):
+    """Submit what ``--launcher print`` prints; the number of the job."""
+    script = runs / "array.sh"
+    with script.open("w") as file, redirect_stdout(file):
+        assert sweep(table, runs, "--launcher=print", "--cpus=1", *args) == 0
+    return call("sbatch", "--parsable", script).strip()
+
+
+def states(job):
+    """Slurm's word for each task of a job."""
+    return re.findall(r"JobState=(\w+)", call("scontrol", "show", "job", "--oneliner", job))
+
+
+def finished(job):
+    assert not {"FAILED", "TIMEOUT", "NODE_FAIL", "CANCELLED"} & set(states(job)), states(job)
+    return set(states(job)) == {"COMPLETED"}
+
+
+def wait_for(condition, job=""):
+    deadline = time.monotonic() + LIMIT
+    while not condition():
+        assert time.monotonic() < deadline, call("scontrol", "show", "job", *job.split())
+        time.sleep(0.1)
+
+
+def folder(runs, row="first"):
+    return runs / "two/default" / row / "seed0"
+
+
+def in_training(run_dir):
+    status = read_status(run_dir)
+    return status is not None and status.state == "training" and 5 < status.step < STEPS // 2
+
+
+def assert_same(run_dir, expected):
+    """Metrics and weights of two runs are equal, bit by bit."""
+    results = [json.loads((each / "result.json").read_text()) for each in (run_dir, expected)]
+    assert results[0]["metrics"] == results[1]["metrics"]
+    assert results[0]["steps"] == results[1]["steps"]
+    weights = [torch.load(each / "last.ckpt", weights_only=True)["state_dict"] for each in (run_dir, expected)]
+    assert weights[0].keys() == weights[1].keys()
+    assert all(torch.equal(value, weights[1][key]) for key, value in weights[0].items())
+
+
+def start_again(job):
+    """Skip the minutes for which Slurm keeps a requeued job."""
+    wait_for(lambda: states(job) == ["PENDING"], job)
+    call("scontrol", "update", f"jobid={job}", "StartTime=now")
+    wait_for(lambda: finished(job), job)
+
+
+def test_the_printed_array_runs_its_rows(whole):
+    for row in ("first", "second"):
+        result = json.loads((folder(whole, row) / "result.json").read_text())
+        assert (result["row"], result["steps"]) == (row, STEPS)
+    logs = sorted(path.name for path in whole.glob("slurm-*.log"))
+    assert [name[-6:] for name in logs] == ["_0.log", "_1.log"]
+
+
+def test_usr1_puts_a_row_back_into_the_queue_and_changes_no_result(whole, two_rows, tmp_path, capsys):
+    job = submit_script(two_rows, tmp_path, "--row=first")
+    run_dir = folder(tmp_path)
+    wait_for(lambda: in_training(run_dir), job)
+    call("scancel", "--signal=USR1", f"{job}_0")
+    wait_for(lambda: states(job) == ["PENDING"], job)
+    assert read_status(run_dir).state == "preempted"
+    assert 5 < read_status(run_dir).step < STEPS
+    assert sweep(two_rows, tmp_path, "--row=first", "--status") == 0
+    assert re.search(rf"first .* preempted .*job {job}_0 waits", capsys.readouterr().out)
+    assert sweep(two_rows, tmp_path, "--row=first") == 1, "the job has it"
+    assert f"left alone (job {job}_0 waits" in capsys.readouterr().err
+    start_again(job)
+    assert_same(run_dir, folder(whole))
+
+
+def test_a_time_limit_puts_a_row_back_into_the_queue_and_changes_no_result(whole, two_rows, tmp_path):
+    job = submit_script(two_rows, tmp_path, "--row=first", "--time=60", "--slurm=signal=USR1@119")
+    run_dir = folder(tmp_path)
+    wait_for(lambda: in_training(run_dir), job)
+    call("scontrol", "update", f"jobid={job}_0", "TimeLimit=2")  # Slurm looks every 30 seconds
+    wait_for(lambda: states(job) == ["PENDING"], job)
+    assert read_status(run_dir).state == "preempted"
+    call("scontrol", "update", f"jobid={job}_0", "TimeLimit=60")
+    start_again(job)
+    assert_same(run_dir, folder(whole))
+
+
+def test_sweep_submits_a_row_of_two_tasks_that_scontrol_requeues(whole_of_two, two_rows, tmp_path, capsys):
+    run_dir, args = folder(tmp_path), ("--row=first", "--launcher=slurm", "--nodes=2", "--cpus=1")
+    assert sweep(two_rows, tmp_path, *args) == 0
+    job = re.search(r"two: 1 runs submitted as job (\d+)", capsys.readouterr().err)[1]
+    assert sweep(two_rows, tmp_path, *args) == 0
+    assert f"left alone (starting job {job})" in capsys.readouterr().err
+    wait_for(lambda: in_training(run_dir), job)
+    assert sweep(two_rows, tmp_path, *args, "--status") == 0
+    assert re.search(rf"first .* running .*/{STEPS // 2} .* job {job}", capsys.readouterr().out)
+    call("scontrol", "requeue", job)
+    start_again(job)
+    result = json.loads((run_dir / "result.json").read_text())
+    assert result["steps"] == STEPS // 2
+    assert_same(run_dir, folder(whole_of_two))
+    assert sweep(two_rows, tmp_path, *args, "--status") == 0
+    assert "1 runs: 1 done" in capsys.readouterr().out
+
+
+def test_what_slurm_refuses_is_one_line(slurm, two_rows, tmp_path, capsys):
+    assert sweep(two_rows, tmp_path, "--launcher=slurm", "--partition=none") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: --launcher slurm: ") and "partition" in line
+    assert not list(tmp_path.glob("two/*/*/*/ticket.json"))

@@ -1,0 +1,82 @@
+"""Names that become folders of runs stay inside ``--runs``."""
+
+from pathlib import Path
+
+import pytest
+
+from lit_video.__main__ import main
+from lit_video.errors import UserError
+from lit_video.tables.reading import read_table
+
+EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
+BAD = [
+    "../../..",
+    "..",
+    ".",
+    ".hidden",
+    "a/b",
+    "/tmp/x",
+    "a b",
+    "-rf",
+    "+x",
+    "",
+    "ü",
+    "a\\b",
+    "a\nb",
+    "~",
+    "$HOME",
+    "x" * 200,
+]
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_row_that_is_no_folders_name_is_refused_with_file_and_key(table, name):
+    path, rewrite = table
+    rewrite("    second:", f'    "{name.encode("unicode_escape").decode()}":')
+    with pytest.raises(UserError, match=r"two\.yaml: table\.rows\.") as error:
+        read_table([path])
+    assert len(str(error.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["second", "tw2", "t_w-2.5+x", "0", "_x"])
+def test_plain_names_pass(table, name):
+    path, rewrite = table
+    rewrite("    second:", f'    "{name}":')
+    assert read_table([path]).rows[1].name == name
+
+
+def test_nothing_is_written_outside_the_runs_folder(table, tiny, tmp_path, capsys):
+    path, rewrite = table
+    rewrite("    second:", '    "../../../outside":')
+    runs = tmp_path / "deep" / "runs"
+    flags = ["--trainer.logger=false", "--trainer.max_epochs=1"]
+    assert main(["fit", "--config", str(path), "--row", "1", "--runs", str(runs), *tiny, *flags]) == 2
+    message = capsys.readouterr().err
+    assert "two.yaml: table.rows.'../../../outside' becomes a folder: " in message and len(message.splitlines()) == 1
+    assert not list(tmp_path.rglob("*outside*"))
+
+
+def test_a_scale_and_a_tables_file_are_refused_likewise(table, tmp_path):
+    path, rewrite = table
+    rewrite("  source: a test", '  source: a test\n  scale: "../up"')
+    with pytest.raises(UserError, match=r"two\.yaml: table\.scale: '\.\./up' "):
+        read_table([path])
+    rewrite('"../up"', "fine")
+    for name in ("-two", "a table", ".two"):
+        renamed = path.rename(tmp_path / f"{name}.yaml")
+        with pytest.raises(UserError, match=rf"{name}\.yaml: the file's name '{name}' "):
+            read_table([renamed])
+        renamed.rename(path)
+    overlay = tmp_path / "big one.yaml"
+    overlay.write_text("trainer: {max_epochs: 3}\n")
+    with pytest.raises(UserError, match=r"big one\.yaml: the file's name 'big one' "):
+        read_table([path, overlay])
+    overlay = overlay.rename(tmp_path / "big.yaml")
+    overlay.write_text('recipes: {"": {paper: {trainer.max_epochs: 1}, "../x": {trainer.max_epochs: 2}}}\n')
+    with pytest.raises(UserError, match=r"big\.yaml: recipes\.\.'\.\./x' "):
+        read_table([path, overlay], "../x")
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_every_experiment_passes(path):
+    assert read_table([path]).rows
