@@ -74,11 +74,11 @@ class Place:
     def strays(self) -> list[str]:
         """What the run has left outside its folder and its data.
 
-        But for W&B's debug logs, what PyTorch keeps in TMPDIR by a fixed name, and what killed workers cannot remove.
+        But for W&B's debug logs, what PyTorch keeps in TMPDIR by a fixed name, and what killed processes cannot remove.
         """
         found = [path for path in self.home.rglob("*") if path.is_file() and ".cache/wandb/logs" not in str(path)]
         found += [
-            path for path in self.tmp.iterdir() if not re.match(r"filler|torchinductor|pymp-|tmp.*wandb", path.name)
+            path for path in self.tmp.iterdir() if not re.match(r"filler|torchinductor|pymp-|wandb-|tmp.*wandb", path.name)
         ]
         return [str(path.relative_to(self.folder)) for path in found]
 
