@@ -4,11 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 TABLE ?= experiments/ablation_tw.yaml
 SEEDS ?= 0
+HOURS ?= 1
+JOBS ?= 2
 # every core; worksteal keeps the tests of a file together, which share what they make, until a worker has nothing to do
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick test-slow test-slurm lint format types bench notebooks strip clean
+.PHONY: help setup demo test quick test-slow test-slurm soak lint format types bench notebooks strip clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -35,6 +37,9 @@ test-slow: setup  ## the tests that take minutes
 
 test-slurm: setup  ## rows on a real Slurm of two nodes, started here (apt-get install -y slurm-wlm munge)
 	$(BIN)/python -m pytest -m slurm -rs tests/launching
+
+soak: setup  ## runs under faults for HOURS=1, JOBS=2 at a time: docs/faults.md (root, for full and read-only disks)
+	$(BIN)/python -m benchmarks.soak --hours $(HOURS) --jobs $(JOBS) --write
 
 notebooks: setup  ## run the notebooks top to bottom
 	$(PYTEST) tests/test_notebooks.py

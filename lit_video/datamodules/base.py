@@ -1,5 +1,6 @@
 """What all data sets share: loaders, views, augmentation on the device, exact resumption."""
 
+import atexit
 import os
 from collections.abc import Callable
 from functools import partial
@@ -12,7 +13,7 @@ from torch.utils.data import DataLoader, default_collate
 
 from lit_video.datamodules.broken import BrokenVideos, OnBroken
 from lit_video.errors import UserError
-from lit_video.utils.processes import ignore_stops
+from lit_video.utils.processes import end_workers, ignore_stops
 from lit_video.video.augmentation import Augmentation, EvaluationViews, ReleasedViews, TrainingView
 from lit_video.video.batch import Batch, Classes, RawBatch, evaluation_batch, training_batch
 from lit_video.video.clips import ClipDataset, Order, Sample, VideoRecord, share_of
@@ -25,6 +26,7 @@ from lit_video.video.sampling import Dense, Sampling
 
 Split = Literal["train", "val", "test"]
 SPLITS: tuple[Split, ...] = ("train", "val", "test")
+atexit.register(end_workers)
 
 
 class VideoDataModule(LightningDataModule):

@@ -12,11 +12,16 @@ FILE = "changes.json"
 
 
 def record_changes(run_dir: Path, changes: Changes) -> None:
-    """Add changed settings to those of earlier attempts."""
+    """Add changed settings to those of earlier attempts.
+
+    Raises:
+        UserError: those cannot be read.
+    """
+    before = recorded_changes(run_dir)
     if not changes:
         return
     new = [{"key": key, "from": was, "to": now} for key, (was, now) in changes.items()]
-    write_atomically(run_dir / FILE, json.dumps([*recorded_changes(run_dir), *new], indent=2) + "\n")
+    write_atomically(run_dir / FILE, json.dumps([*before, *new], indent=2) + "\n")
     for change in new:
         print(f"{run_dir}: {change['key']} was {change['from']}, from here on {change['to']}", flush=True)
 

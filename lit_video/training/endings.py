@@ -1,5 +1,6 @@
 """How a run ends without a result: said in a line, left in ``status.json``, and a Slurm job back in its queue."""
 
+import errno
 import logging
 import os
 import re
@@ -20,6 +21,8 @@ from lit_video.utils.slurm import requeue
 from lit_video.utils.stop_signals import AGAIN, STATUS
 from lit_video.video.decoding import DecodeError
 
+# in messages of PyTorch, oneDNN, Python's threads and C++
+NO_MEMORY = ("allocate memory", "out of memory", "could not create a ", "can't start new thread", "bad_alloc")
 SMALLER = "give a smaller --data.batch_size, or --model.activation_checkpointing=true"
 
 
@@ -96,13 +99,17 @@ def failures() -> Iterator[None]:
         raise UserError(f"{reason}; fix the video or take it out of the data set") from error
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise RunFailed(f"out of memory; {SMALLER}") from error
+    except OSError as error:
+        if error.errno == errno.ENOMEM:  # a process that cannot be started
+            raise RunFailed(f"out of memory; {SMALLER}") from error
+        raise
     except RuntimeError as error:
         text = str(error)
         if match := re.search(r"DataLoader worker \(pid.*?\) (is killed by signal: \w+|exited unexpectedly)", text):
             raise RunFailed(
                 f"{match[0]}, perhaps for want of memory; {AGAIN}, or take fewer --data.num_workers"
             ) from None
-        if "allocate memory" in text or "out of memory" in text:
+        if any(words in text for words in NO_MEMORY):
             raise RunFailed(f"out of memory; {SMALLER}") from error
         if re.search(r"closed by peer|Connection reset|Broken pipe|NCCL error|Socket closed", text, re.I):
             raise RunFailed(f"another process of this run died; {AGAIN}") from error

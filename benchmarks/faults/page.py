@@ -1,0 +1,116 @@
+"""``docs/faults.md``: the matrix and the summary, from the lines of a soak."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.faults.phases import PHASES
+
+Line = dict[str, Any]
+STAGES = {"stopped": "a stopped run's files", "finished": "a finished run's files"}
+HEAD = """\
+# Faults
+
+What happens to a run that something goes wrong with. Each fault is injected into a real run (two ranks: DDP), in each
+phase that it can hit, timed from the phase's own first event; then the same command runs again, without the fault,
+until it is done. Metrics, steps and final weights must equal those of a run that nothing happened to, bit by bit.
+
+    make soak HOURS=1
+
+writes the lines in `benchmarks/results/soak/` and, from them, this page; it needs root for small, full and read-only
+disks. Seeds and times are in the lines. A cell holds the exit statuses that were seen (negative: the signal that ended
+the process, as the kernel reports it) where all was as it should be; a number in brackets points to what was not;
+· is not injected.
+"""
+
+
+def read_lines(path: Path) -> list[Line]:
+    """The lines of a soak; a last one that was cut off is left out."""
+    lines = []
+    for text in path.read_text().splitlines():
+        try:
+            lines.append(json.loads(text))
+        except json.JSONDecodeError:
+            break
+    return lines
+
+
+def summary(lines: Iterable[Line]) -> dict[str, int]:
+    """What a soak found, in numbers."""
+    runs = [line for line in lines if "injections" in line]
+    hits = [injection for run in runs for injection in run["injections"] if injection["hit"]]
+    return {
+        "runs": len(runs),
+        "faults injected": len(hits),
+        "runs recovered": sum(run["recovered"] for run in runs),
+        "runs not recovered": sum(not run["recovered"] for run in runs),
+        "results lost": sum(bool(run["lost"]) for run in runs),
+        "results wrong": sum(bool(run["wrong"]) for run in runs),
+        "ends or words not as they should be": sum(bool(found(run)) for run in runs),
+    }
+
+
+def found(run: Line) -> list[str]:
+    """All that was not as it should be in a run."""
+    said = [f"{each['fault']}: {problem}" for each in run["injections"] for problem in each["problems"]]
+    said += [f"again: {problem}" for problem in run["problems"]]
+    said += [f"LOST: {text}" for text in run["lost"]] + [f"WRONG: {text}" for text in run["wrong"]]
+    return said + ([] if run["recovered"] else ["NOT RECOVERED"])
+
+
+def text_summary(lines: Sequence[Line]) -> str:
+    """The numbers, and the injections by kind and phase."""
+    hits = [each for run in lines if "injections" in run for each in run["injections"] if each["hit"]]
+    kinds, phases = Counter(each["fault"] for each in hits), Counter(each["phase"] for each in hits)
+    counted = [f"{count:5d}  {name}" for counts in (kinds, phases) for name, count in counts.most_common()]
+    return "\n".join([*(f"{number:5d}  {name}" for name, number in summary(lines).items()), "", *counted])
+
+
+def page(lines: Sequence[Line]) -> str:
+    """The page's text."""
+    head = lines[0]
+    notes: list[str] = []
+    parts = [HEAD]
+    for ranks in (1, 2):
+        runs = [run for run in lines if "injections" in run and run["setting"]["ranks"] == ranks]
+        parts.append(f"## {'One process' if ranks == 1 else 'Two ranks'}\n")
+        parts.append(_matrix(runs, list(PHASES), notes))
+        parts.append(f"Files damaged between two starts:\n\n{_matrix(runs, list(STAGES), notes)}")
+    if notes:
+        parts.append(
+            "\n".join(["## Not as it should be\n", *(f"{i}. {note}" for i, note in enumerate(notes, 1))]) + "\n"
+        )
+    seconds = sum(run.get("seconds", 0) for run in lines)
+    made = ", ".join(f"{name} {version}" for name, version in head["versions"].items())
+    parts.append(
+        f"## The soak\n\n`{head['command']}`, begun {head['begun']}, {seconds / 3600:.1f} hours of runs, commit "
+        f"{head['commit']}, {head['device']}, {made}.\n\n```\n{text_summary(lines)}\n```\n"
+    )
+    return "\n".join(parts)
+
+
+def _matrix(runs: Sequence[Line], phases: list[str], notes: list[str]) -> str:
+    """A table of faults and phases; what was not as it should be goes to the notes."""
+    cells: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for run in runs:
+        hits = [each for each in run["injections"] if each["hit"] and each["phase"] in phases]
+        problems = found(run) if hits else []
+        if problems:
+            where = " then ".join(f"{each['fault']} in {each['phase']}" for each in run["injections"])
+            notes.append(f"{where} ({run['setting']['ranks']} ranks): {'; '.join(problems)}")
+        for each in hits:
+            status = "ok" if each["status"] is None else str(each["status"])
+            cells[each["fault"], each["phase"]].append(f"[{len(notes)}]" if problems else status)
+    faults = list(dict.fromkeys(fault for fault, _ in cells))
+    if not faults:
+        return "Not injected.\n"
+    rows = [["fault", *(STAGES.get(phase, phase) for phase in phases)], ["---"] * (len(phases) + 1)]
+    rows += [[fault, *(_text(cells[fault, phase]) for phase in phases)] for fault in faults]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
+
+
+def _text(seen: list[str]) -> str:
+    counts = Counter(seen)
+    return ", ".join(text if count == 1 else f"{text} ×{count}" for text, count in sorted(counts.items())) or "·"

@@ -1,0 +1,31 @@
+"""Loaded by every Python process of a run under faults: a slow disk and a clock that jumps.
+
+``FAULTS_SLOW``: seconds that the disk takes for a checkpoint or a result, so that a fault can hit the writing.
+``FAULTS_CLOCK``: a file; while it is there, ``time.time`` is off by the seconds that it holds.
+"""
+
+import os
+import time
+
+_fsync, _time = os.fsync, time.time
+_slow, _clock = float(os.environ.get("FAULTS_SLOW") or 0), os.environ.get("FAULTS_CLOCK", "")
+
+
+def _slow_fsync(descriptor: int) -> None:
+    if os.readlink(f"/proc/self/fd/{descriptor}").endswith((".last.ckpt.part", ".result.json.part")):
+        time.sleep(_slow)
+    _fsync(descriptor)
+
+
+def _shifted_time() -> float:
+    try:
+        with open(_clock) as file:
+            return _time() + float(file.read())
+    except OSError:
+        return _time()
+
+
+if _slow:
+    os.fsync = _slow_fsync
+if _clock:
+    time.time = _shifted_time

@@ -1,0 +1,48 @@
+"""The same command again, without a fault, until it is done."""
+
+import re
+from pathlib import Path
+
+from benchmarks.faults.attempt import Attempt, Setting
+from benchmarks.faults.checks import Outcome, leftovers, wrong_words
+from benchmarks.faults.place import Place
+from benchmarks.faults.records import Record
+
+TRIES = 3
+
+
+def recover(setting: Setting, place: Place, record: Record, right: Outcome) -> None:
+    """Run the command until there is a result; a file that it asks to delete is deleted."""
+    run_dir = setting.folder(place.runs)
+    place.clock.unlink(missing_ok=True)
+    while not record.recovered and record.tries < TRIES:
+        before = has_checkpoint(run_dir)
+        record.tries += 1
+        with Attempt(setting, place) as attempt:
+            status = attempt.wait()
+            problems = leftovers(attempt) + wrong_words(status, attempt.out, attempt.err)
+            if match := re.search(r"^error: (?:.*: )?(\S+): damaged; delete it", attempt.err, re.M):
+                Path(match[1]).unlink()
+            elif status != 0:
+                problems.append(f"exit status {status}: {last_line(attempt)}")
+            if before and not went_on(attempt):
+                problems.append("started over, though there was a checkpoint")
+        record.problems += problems + ([f"stderr: {attempt.err[-2000:]}"] if problems and attempt.err else [])
+        record.recovered = record.judge(attempt, status, right) and status == 0
+
+
+def has_checkpoint(run_dir: Path) -> bool:
+    """Whether there is a checkpoint that a run can go on from."""
+    return any((run_dir / name).exists() for name in ("last.ckpt", "previous.ckpt"))
+
+
+def went_on(attempt: Attempt) -> bool:
+    """Whether a run went on from what was there, or said why not."""
+    said = ("going on from", "finished, skipped", "training starts over", "damaged; delete it")
+    return any(words in attempt.out + attempt.err for words in said)
+
+
+def last_line(attempt: Attempt) -> str:
+    """What it said last, without the folder that this harness made."""
+    lines = (attempt.err.strip() or attempt.out.strip()).splitlines()
+    return lines[-1].replace(f"{attempt.place.folder}/", "")[:300] if lines else ""

@@ -1,0 +1,46 @@
+"""A run that takes a second and imports nothing: ``fake_run.py RUN_DIR RIGHT HABIT``.
+
+RIGHT is a folder with the right ``result.json`` and ``last.ckpt``; HABIT is what it does wrong, or ``none``.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def main(run_dir: Path, right: Path, habit: str) -> int:
+    def stop(*_):
+        if habit == "orphan":
+            subprocess.Popen(["sleep", "60"], start_new_session=True)
+        if habit == "litter":
+            (Path(os.environ["TMPDIR"]) / "litter").touch()
+        if habit == "traceback":
+            print("Traceback (most recent call last):", file=sys.stderr)
+        elif habit != "silent":
+            print("stopped by SIGTERM; the same command again goes on from here", file=sys.stderr)
+        sys.stderr.flush()
+        os._exit(0 if habit == "lost" else 143)
+
+    signal.signal(signal.SIGTERM, stop)
+    run_dir.mkdir(parents=True, exist_ok=True)
+    again = (run_dir / "status.json").exists()
+    (run_dir / "status.json").write_text(json.dumps({"state": "training", "pid": os.getpid()}))
+    time.sleep(0 if again else 1)
+    if again and habit == "never":
+        return 1
+    if again and habit == "crash":
+        os.kill(os.getpid(), signal.SIGABRT)
+    for name in ("last.ckpt", "result.json"):
+        shutil.copy(right / name, run_dir)
+    if again and habit == "wrong":
+        (run_dir / "result.json").write_text((right / "result.json").read_text().replace("50.0", "62.5"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]))

@@ -1,0 +1,139 @@
+"""That the harness sees what it looks for: runs that lose a result, give a wrong one, or leave something behind."""
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+from itertools import islice
+from random import Random
+
+import pytest
+import torch
+
+from benchmarks.faults import checks
+from benchmarks.faults.attempt import Setting
+from benchmarks.faults.cells import run_cell
+from benchmarks.faults.checks import differences, read_outcome, wrong_words
+from benchmarks.faults.damage import DAMAGES, flip, trap
+from benchmarks.faults.faults import FAULTS
+from benchmarks.faults.inputs import INPUTS
+from benchmarks.faults.matrix import cells, random_cells
+from benchmarks.faults.page import STAGES, found, page, read_lines, summary
+from benchmarks.faults.phases import PHASES
+from benchmarks.faults.records import Cell, Injection
+from lit_video.training.checkpoint_file import damage
+from tests.conftest import ROOT
+
+
+@pytest.fixture
+def right(tmp_path):
+    """A folder with a result and its weights."""
+    result = {"metrics": {"test/video_top1": 50.0}, "steps": 4, "test_videos": 8, "weights": {"file": "last.ckpt"}}
+    (tmp_path / "result.json").write_text(json.dumps(result))
+    torch.save({"state_dict": {"w": torch.arange(2000.0)}}, tmp_path / "last.ckpt")
+    return tmp_path
+
+
+@dataclass(frozen=True)
+class FakeSetting(Setting):
+    """A fake run with a habit."""
+
+    right: str = ""
+    habit: str = "none"
+
+    def command(self, runs):
+        return [sys.executable, str(ROOT / "tests/benchmarks/fake_run.py"), self.folder(runs), self.right, self.habit]
+
+
+class FakeReferences:
+    def __init__(self, right):
+        self.data = None
+        self.right = right
+
+    def outcome(self, setting):
+        return read_outcome(self.right)
+
+
+@pytest.mark.parametrize(
+    ("habit", "expected"),
+    [
+        ("none", []),
+        ("lost", ["LOST: exit status 0 without result.json"]),
+        ("wrong", ["WRONG: metrics {'test/video_top1': 62.5}, not {'test/video_top1': 50.0}", "NOT RECOVERED"]),
+        ("never", ["exit status 1 with 0 lines of error", "NOT RECOVERED"]),
+        ("crash", ["exit status -6", "NOT RECOVERED"]),
+        ("silent", ["SIGTERM: exit status 143 without a line"]),
+        ("traceback", ["SIGTERM: traceback"]),
+        ("orphan", ["SIGTERM: process sleep 60  lives on"]),
+        ("litter", ["SIGTERM: tmp/litter left"]),
+    ],
+)
+def test_what_a_run_does_wrong_after_a_signal_is_found(habit, expected, right, monkeypatch):
+    monkeypatch.setattr(checks, "GRACE", 0.2)
+    cell = Cell(FakeSetting(right=str(right), habit=habit), (Injection("SIGTERM", "training"),))
+    record = asdict(run_cell(cell, FakeReferences(right)))
+    seen = found(record)
+    assert record["injections"][0]["hit"]
+    assert all(any(part in text for text in seen) for part in expected), seen
+    assert bool(seen) == bool(expected), seen
+
+
+def test_weights_that_differ_in_a_bit_are_found(right, tmp_path):
+    ours = read_outcome(right)
+    ours.weights["w"][3] = torch.nextafter(ours.weights["w"][3], torch.tensor(9.0))
+    assert differences(ours, read_outcome(right)) == ["1 weights differ, w first"]
+
+
+def test_words_of_an_end_are_checked():
+    line = "error: --runs: cannot write"
+    assert wrong_words(2, "", line) == []
+    assert wrong_words(2, "", "cannot write") == ["exit status 2 with 0 lines of error"]
+    assert wrong_words(1, "", f"{line}\n{line}") == ["exit status 1 with 2 lines of error"]
+    assert wrong_words(-9, "Traceback (most recent call last):", "") == ["traceback"]
+
+
+def test_damages_are_damages(right, tmp_path):
+    path = tmp_path / "runs" / "last.ckpt"
+    path.parent.mkdir()
+    for harm in (flip, trap):
+        path.write_bytes((right / "last.ckpt").read_bytes())
+        assert damage(path) == ""
+        harm(path)
+        assert damage(path)
+    torch.load(path, weights_only=False)
+    assert (tmp_path / "sprung").exists(), "the trap is none"
+
+
+def test_every_cell_has_a_fault_and_a_phase_that_are_known():
+    every = [*cells(), *islice(random_cells(Random(0)), 200)]
+    injections = {injection for cell in every for injection in cell.injections}
+    assert {injection.fault for injection in injections} == {*FAULTS, *DAMAGES, *INPUTS}
+    assert {injection.phase for injection in injections} == {*PHASES, *STAGES}
+
+
+def test_the_page_says_what_was_lost(tmp_path):
+    head = {"begun": "today", "commit": "c", "device": "d", "versions": {"torch": "2"}, "command": "soak"}
+    hit = {"fault": "SIGTERM", "phase": "test", "delay": 0, "hit": True, "status": 143, "line": "", "problems": []}
+    missed = hit | {"fault": "SIGINT", "hit": False, "status": 0}
+    run = {
+        "setting": {"ranks": 1},
+        "recovered": True,
+        "tries": 1,
+        "lost": [],
+        "wrong": [],
+        "problems": [],
+        "seconds": 1,
+    }
+    lines = [
+        head,
+        run | {"injections": [hit, missed]},
+        run | {"injections": [hit], "lost": ["gone"], "recovered": False},
+    ]
+    file = tmp_path / "lines.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)) + '\n{"cut of')
+    assert read_lines(file) == lines
+    numbers = summary(lines)
+    assert (numbers["faults injected"], numbers["results lost"], numbers["runs not recovered"]) == (2, 1, 1)
+    text = page(lines)
+    assert "| SIGTERM | · | · | · | · | · | · | 143, [1] | · | · |" in text
+    assert "1. SIGTERM in test (1 ranks): LOST: gone; NOT RECOVERED" in text
+    assert "| SIGINT" not in text
