@@ -18,9 +18,10 @@ def record_changes(run_dir: Path, changes: Changes) -> None:
         UserError: those cannot be read.
     """
     before = recorded_changes(run_dir)
-    if not changes:
+    # an attempt that ended before it kept the new settings has recorded them already
+    new = [one for key, (was, now) in changes.items() if (one := {"key": key, "from": was, "to": now}) not in before]
+    if not new:
         return
-    new = [{"key": key, "from": was, "to": now} for key, (was, now) in changes.items()]
     write_atomically(run_dir / FILE, json.dumps([*before, *new], indent=2) + "\n")
     for change in new:
         print(f"{run_dir}: {change['key']} was {change['from']}, from here on {change['to']}", flush=True)
