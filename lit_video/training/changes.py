@@ -18,9 +18,8 @@ def record_changes(run_dir: Path, changes: Changes) -> None:
         UserError: those cannot be read.
     """
     before = recorded_changes(run_dir)
-    # an attempt that ended before it kept the new settings has recorded them already
-    new = [one for key, (was, now) in changes.items() if (one := {"key": key, "from": was, "to": now}) not in before]
-    if not new:
+    new = [{"key": key, "from": was, "to": now} for key, (was, now) in changes.items()]
+    if not new or new == before[-len(new) :]:  # recorded by an attempt that ended before it kept the new settings
         return
     write_atomically(run_dir / FILE, json.dumps([*before, *new], indent=2) + "\n")
     for change in new:
