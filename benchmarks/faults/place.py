@@ -74,9 +74,9 @@ class Place:
     def strays(self) -> list[str]:
         """What the run has left outside its folder and its data.
 
-        But for what PyTorch keeps in TMPDIR by a fixed name, and what killed workers and W&B cannot remove.
+        But for W&B's debug logs, what PyTorch keeps in TMPDIR by a fixed name, and what killed workers cannot remove.
         """
-        found = [path for path in self.home.rglob("*") if path.is_file()]
+        found = [path for path in self.home.rglob("*") if path.is_file() and ".cache/wandb/logs" not in str(path)]
         found += [
             path for path in self.tmp.iterdir() if not re.match(r"filler|torchinductor|pymp-|tmp.*wandb", path.name)
         ]

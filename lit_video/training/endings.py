@@ -22,7 +22,7 @@ from lit_video.utils.stop_signals import AGAIN, STATUS
 from lit_video.video.decoding import DecodeError
 
 # in messages of PyTorch, oneDNN, Python's threads and C++
-NO_MEMORY = ("allocate memory", "out of memory", "could not create a ", "can't start new thread", "bad_alloc")
+NO_MEMORY = ("allocate memory", "out of memory", "could not create a primitive", "can't start new thread", "bad_alloc")
 SMALLER = "give a smaller --data.batch_size, or --model.activation_checkpointing=true"
 
 

@@ -1,0 +1,30 @@
+import errno
+
+import pytest
+import torch
+
+from lit_video.errors import RunFailed
+from lit_video.training.endings import failures
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),  # a loader's worker cannot be forked
+        RuntimeError("[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate memory: you tried"),
+        RuntimeError("could not create a primitive"),  # oneDNN's
+        RuntimeError("can't start new thread"),
+        RuntimeError("std::bad_alloc"),
+    ],
+)
+def test_full_memory_is_said_in_a_line(error):
+    with pytest.raises(RunFailed, match=r"^out of memory; give a smaller --data.batch_size"), failures():
+        raise error
+
+
+def test_other_errors_stay_what_they_are():
+    for error in (RuntimeError("could not create a file"), OSError(errno.ENOSPC, "No space left on device")):
+        with pytest.raises(type(error), match=str(error.args[-1])), failures():
+            raise error
