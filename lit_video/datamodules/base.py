@@ -151,8 +151,9 @@ class VideoDataModule(LightningDataModule):
         accumulate = self.trainer.accumulate_grad_batches if self.trainer else 1
         sampler = TrainingSampler(len(dataset), self.seed, self.batch_size, self._ranks(), accumulate)
         if not sampler.steps:
-            parts = f"{self.batch_size} per process x {self._ranks()[0]} processes x {accumulate} batches"
-            raise UserError(f"data.batch_size: {parts} of a step is more than {len(dataset)} videos fill")
+            parts = f"{self.batch_size} x {self._ranks()[0]} processes x {accumulate} batches"
+            clips = f"a step takes {sampler.step_size} clips ({parts}), there are {len(dataset)} videos"
+            raise UserError(f"data.batch_size: {clips}")
         sampler.resume = self._resume
         sampler.set_epoch(self._resume[0])  # workers fetch ahead before Lightning sets it
         return self._loader(dataset, sampler)

@@ -18,9 +18,9 @@ def record_changes(run_dir: Path, changes: Changes) -> None:
         UserError: those cannot be read.
     """
     before = recorded_changes(run_dir)
-    if not changes:
-        return
     new = [{"key": key, "from": was, "to": now} for key, (was, now) in changes.items()]
+    if not new or new == before[-len(new) :]:  # recorded by an attempt that ended before it kept the new settings
+        return
     write_atomically(run_dir / FILE, json.dumps([*before, *new], indent=2) + "\n")
     for change in new:
         print(f"{run_dir}: {change['key']} was {change['from']}, from here on {change['to']}", flush=True)

@@ -8,6 +8,7 @@ import yaml
 
 from lit_video.errors import RunFailed, UserError
 from lit_video.tables.results import read_result
+from lit_video.tables.status import FILE as STATUS
 from lit_video.tables.status import Status, write_status
 from lit_video.tables.table import Row
 from lit_video.training.callbacks.checkpoints import Stopped
@@ -139,13 +140,14 @@ def _train_and_test(request: Request, row: Row, seed: int, run_dir: Path, stops:
     trainer.fit(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True)
     if cli.config.trainer.fast_dev_run:
         trainer.test(cli.model, cli.datamodule, verbose=False)
+        (run_dir / STATUS).unlink(missing_ok=True)
         return DONE
     last, previous = run_dir / LAST, run_dir / PREVIOUS
     final = last if last.exists() else previous  # of a training that was complete when its last one was damaged
     metrics = measure(cli, final)
     if trainer.is_global_zero:
         write_result(cli, final, metrics, recorded_changes(run_dir))
-        (run_dir / "status.json").unlink(missing_ok=True)
+        (run_dir / STATUS).unlink(missing_ok=True)
         if final is last:
             previous.unlink(missing_ok=True)
     return DONE

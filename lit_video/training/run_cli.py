@@ -48,16 +48,14 @@ class RunCLI(VideoCLI):
         views = self.datamodule.test_clips * self.datamodule.test_crops
         self.facts |= {"scheme": self.model.scheme_name, "params": params, "gmacs": macs / 1e9, "views": views}
         settings = self.config_init.trainer
-        own = settings.callbacks or []
-        kwargs["callbacks"] = [*(own if isinstance(own, list) else [own]), self.timer, ReportBroken(self.run_dir)]
-        kwargs["callbacks"] += [self.global_batch]
+        kwargs["callbacks"] = [*as_list(settings.callbacks), self.timer, ReportBroken(self.run_dir), self.global_batch]
         if not settings.fast_dev_run:
             kwargs["callbacks"] += [Curve(self.run_dir), self.predictions, ReportStatus(self.run_dir)]
         kwargs["callbacks"] += [progress_callback(f"{self.row.name} seed {self.facts['seed']}"), *self._guards()]
         kwargs["default_root_dir"] = str(self.run_dir)
         kwargs["enable_progress_bar"] = settings.enable_progress_bar is not False and sys.stdout.isatty()
         kwargs["max_time"] = None  # Lightning's would end a training early as if it were complete
-        kwargs["plugins"] = [*(settings.plugins or []), self.file]
+        kwargs["plugins"] = [*as_list(settings.plugins), self.file]
         if SLURMEnvironment.detect() and not TorchElasticEnvironment.detect():
             kwargs["plugins"].append(SLURMEnvironment(auto_requeue=False))  # its checkpoint would be found by tests
         if settings.logger in (None, True) and not settings.fast_dev_run:
@@ -80,6 +78,11 @@ class RunCLI(VideoCLI):
         every = self.config.checkpoint_every
         checkpoints = Checkpoints(self.run_dir, every, limit, self.stops, self.file, self.finite, self.resolved())
         return [self.finite] if self.config_init.trainer.fast_dev_run else [self.finite, checkpoints]
+
+
+def as_list(given: Any) -> list[Any]:
+    """What Lightning takes alone, in a list, or not at all."""
+    return list(given) if isinstance(given, list | tuple) else [given] if given else []
 
 
 def allowed_skips(policy: str) -> int:

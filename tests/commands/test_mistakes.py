@@ -74,7 +74,7 @@ def test_a_wrong_flag_is_reported(flags, message, table, tiny, tmp_path, capsys)
 
 def test_commands_and_options_that_do_not_exist_are_reported(capsys):
     assert main(["train"]) == 2
-    assert "no command 'train'; commands: fit, table" in one_line(capsys)
+    assert "no command 'train'; commands: fit, sweep, table" in one_line(capsys)
     assert main(["fit"]) == 2
     assert "--config" in one_line(capsys)
 
@@ -160,7 +160,10 @@ def test_a_broken_video_is_reported_by_its_path(workers, table, tiny, tmp_path, 
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        ("--data.batch_size=17", "data.batch_size: 17 per process is more than 16 videos fill"),
+        (
+            "--data.batch_size=17",
+            "data.batch_size: a step takes 17 clips (17 x 1 processes x 1 batches), there are 16 videos",
+        ),
         ("--trainer.accelerator=gpu", "trainer: "),
     ],
 )
@@ -184,7 +187,7 @@ def test_a_mistake_is_one_line_where_slurm_is_installed(table, tiny, tmp_path, m
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert "data.batch_size: 17 per process is more than 16 videos fill" in line
+    assert "data.batch_size: a step takes 17 clips (17 x 1 processes x 1 batches), there are 16 videos" in line
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -31,8 +31,9 @@ def two_tables(tmp_path):
 
 
 def finish(folder):
-    folder.mkdir(parents=True)
-    write_result(folder, table="two", row="first", scale="s", seed=0, gmacs=1, metrics={}, test_videos=1)
+    folder.mkdir(parents=True, exist_ok=True)
+    table, scale, row, seed = folder.parts[-4:]
+    write_result(folder, table=table, row=row, scale=scale, seed=int(seed[4:]), gmacs=1, metrics={}, test_videos=1)
 
 
 def test_the_printed_array_is_what_is_left_of_all_tables(two_tables, tiny, tmp_path, capsys):
@@ -71,7 +72,7 @@ def test_rows_run_here_and_what_has_no_result_is_a_failure(two_tables, tiny, tmp
         request = parse_request(command[4:])
         folder = request.table.run_dir(runs, request.rows[0], 0)
         if request.rows[0].name == "first":
-            write_result(folder, table="t", row="r", scale="s", seed=0, gmacs=1, metrics={}, test_videos=1)
+            finish(folder)
         return subprocess.Popen(["sh", "-c", "exit 1" if request.rows[0].name == "second" else ":"])
 
     monkeypatch.setattr(attempts, "launch", launch)

@@ -29,12 +29,14 @@ def test_a_folder_without_anything_is_not_started(tmp_path):
 
 
 def test_a_result_is_done_whatever_the_status_says(tmp_path):
-    write_result(tmp_path, table="t", row="r", scale="s", seed=0, gmacs=1, metrics={}, test_videos=1)
-    status(tmp_path, "failed")
-    assert observe(tmp_path, {}).state == "done"
-    (tmp_path / "result.json").write_text("{")
-    assert observe(tmp_path, {}).state == "failed"
-    assert "damaged" in observe(tmp_path, {}).detail
+    folder = tmp_path / "t/s/r/seed0"
+    folder.mkdir(parents=True)
+    write_result(folder, table="t", row="r", scale="s", seed=0, gmacs=1, metrics={}, test_videos=1)
+    status(folder, "failed")
+    assert observe(folder, {}).state == "done"
+    (folder / "result.json").write_text("{")
+    assert observe(folder, {}).state == "failed"
+    assert "damaged" in observe(folder, {}).detail
 
 
 def test_who_holds_the_lock_runs(tmp_path):

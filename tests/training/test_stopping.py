@@ -47,7 +47,10 @@ def check_equal(run_dir, expected):
     assert all(torch.equal(weights[key], others[key]) for key in others)
 
 
-@pytest.mark.parametrize("name", SIGNALS)
+QUICK = [name if name in ("SIGTERM", "SIGUSR1") else pytest.param(name, marks=pytest.mark.slow) for name in SIGNALS]
+
+
+@pytest.mark.parametrize("name", QUICK)
 def test_a_signal_stops_training_at_a_checkpoint(name, fit, finished, capfd):
     status, run_dir = fit(*fault("SignalAtStep", name=name), "--nan=fail")
     assert status == SIGNALS[name]
@@ -97,9 +100,10 @@ def test_what_slurm_left_of_lightnings_requeueing_is_not_tested(fit, finished, m
     check_equal(run_dir, finished)
 
 
-@pytest.mark.parametrize("flags", [["--trainer.max_epochs=2"], ["--trainer.max_epochs=2", "--data.num_workers=1"]])
-def test_training_may_become_longer(flags, fit, table, tiny, tmp_path):
+@pytest.mark.parametrize("workers", [pytest.param(0, marks=pytest.mark.slow), 1])
+def test_training_may_become_longer(workers, fit, table, tiny, tmp_path):
     constant = ["--model.optimization.warmup=0", "--model.optimization.milestones=[0.99]"]
+    flags = ["--trainer.max_epochs=2", f"--data.num_workers={workers}"]
     status, run_dir = fit("--trainer.max_epochs=1", *constant)
     assert status == 0
     first = (run_dir / "result.json").read_bytes()
@@ -171,7 +175,7 @@ class Malicious:
         return (Path.touch, (self.target,))
 
 
-@pytest.mark.parametrize("name", ["last.ckpt", "hpc_ckpt_1.ckpt"])
+@pytest.mark.parametrize("name", ["last.ckpt", pytest.param("hpc_ckpt_1.ckpt", marks=pytest.mark.slow)])
 def test_code_in_a_checkpoint_is_not_run(name, fit, finished, tmp_path, capfd):
     trap, run_dir = tmp_path / "trap", tmp_path / "new/two/default/second/seed0"
     shutil.copytree(finished, run_dir, symlinks=True)
@@ -198,6 +202,7 @@ def test_a_signal_while_libraries_are_imported_ends_the_run_with_a_line(name, ta
     assert f"stopped by {name}; the same command again goes on from here" in line
 
 
+@pytest.mark.slow
 def test_the_record_of_a_stopped_run_goes_on_where_it_stopped(fit, finished):
     assert fit(*fault("SignalAtStep", name="SIGUSR1", step=5), "--trainer.logger=true")[0] == 75
     status, run_dir = fit("--trainer.logger=true", "--trainer.strategy=auto", "--trainer.max_time={hours: 1}")

@@ -114,6 +114,7 @@ def test_a_proxy_of_the_environment_is_asked(monkeypatch):
         assert why_unreachable() is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "get", "said"),
     [
@@ -151,6 +152,7 @@ def test_a_dead_process_ends_the_record_with_a_line(tmp_path, capfd):
     assert (len(captured.out.splitlines()), captured.err) == (2, "")
 
 
+@pytest.mark.slow
 def test_a_stopped_process_holds_nothing_up(tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(wandb_record, "ANSWER", 0.5)
     record = opened(tmp_path)
@@ -210,6 +212,7 @@ def start(code, folder):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_a_process_ends_well_though_its_record_is_dead_and_not_closed(tmp_path):
     run = start("os.kill(pid, signal.SIGKILL); time.sleep(0.5); sys.exit(3)", tmp_path)
     out, err = run.communicate(timeout=120)
@@ -217,6 +220,7 @@ def test_a_process_ends_well_though_its_record_is_dead_and_not_closed(tmp_path):
     assert "W&B: its process died" in out
 
 
+@pytest.mark.slow
 def test_signals_of_slurm_spare_the_process_which_ends_with_the_run(tmp_path):
     run = start("print(pid, flush=True); time.sleep(100)", tmp_path)
     pid = next(int(line) for line in run.stdout if line.strip().isdigit())
@@ -233,6 +237,7 @@ def test_signals_of_slurm_spare_the_process_which_ends_with_the_run(tmp_path):
     raise AssertionError("W&B's process outlives the run")
 
 
+@pytest.mark.slow
 def test_parts_that_were_recorded_offline_are_uploaded_as_one_run(tmp_path, monkeypatch):
     record = opened(tmp_path)
     log(record, 0, 2, 4)
@@ -254,6 +259,7 @@ def test_parts_that_were_recorded_offline_are_uploaded_as_one_run(tmp_path, monk
         assert [request["preempting"] for _, request in server.requests if "preempting" in request] == [True]
 
 
+@pytest.mark.slow
 def test_an_online_run_goes_on_online(tmp_path, monkeypatch, capfd):
     with wandb_server() as server:
         key_for(server.url, monkeypatch)
@@ -269,6 +275,7 @@ def test_an_online_run_goes_on_online(tmp_path, monkeypatch, capfd):
     assert capfd.readouterr().out == ""
 
 
+@pytest.mark.slow
 def test_a_server_that_is_gone_at_the_end_holds_nothing_up(tmp_path, monkeypatch, capfd):
     with wandb_server() as server:
         key_for(server.url, monkeypatch)
