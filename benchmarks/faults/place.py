@@ -78,7 +78,9 @@ class Place:
         """
         found = [path for path in self.home.rglob("*") if path.is_file() and ".cache/wandb/logs" not in str(path)]
         found += [
-            path for path in self.tmp.iterdir() if not re.match(r"filler|torchinductor|pymp-|wandb-|tmp.*wandb", path.name)
+            path
+            for path in self.tmp.iterdir()
+            if not re.match(r"filler|torchinductor|pymp-|wandb-|tmp.*wandb", path.name)
         ]
         return [str(path.relative_to(self.folder)) for path in found]
 
