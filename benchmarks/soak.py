@@ -3,8 +3,8 @@
     python -m benchmarks.soak --hours 1 --write
 
 Prints a line per run, keeps everything as lines of JSON in ``benchmarks/results/soak/`` while it goes, and, with
-``--write``, makes ``docs/faults.md`` of them. Exit status 1 if a result was lost, wrong, or not to be had by the same
-command again. Ctrl-C ends it cleanly: processes, folders and mounts are gone.
+``--write``, makes ``docs/faults.md`` of all that are there. Exit status 1 if a result was lost, wrong, or not to be
+had by the same command again. Ctrl-C ends it cleanly: processes, folders and mounts are gone.
 """
 
 import argparse
@@ -154,7 +154,8 @@ def main() -> int:
     lines = read_lines(output)
     print(f"\n{text_summary(lines)}\n{output}")
     if given.write:
-        (ROOT / "docs/faults.md").write_text(page(lines))
+        files = sorted({*RESULTS.glob("*.jsonl"), output.resolve()})
+        (ROOT / "docs/faults.md").write_text(page([read_lines(file) for file in files]) + "\n")
     numbers = summary(lines)
     return int(any(numbers[name] for name in ("results lost", "results wrong", "runs not recovered")))
 

@@ -123,12 +123,15 @@ class Attempt:
         return False
 
     def wait(self) -> int | None:
-        """Exit status, negative for a signal; ``None`` if it does not end in time."""
+        """Exit status, negative for a signal; ``None`` if it does not end in time, with its stacks on stderr."""
         start = time.monotonic()
         while (status := self.process.poll()) is None and time.monotonic() - start < END:
             if cancelled.is_set():
                 raise Cancelled
             time.sleep(0.05)
+        if status is None:
+            self.process.send_signal(signal.SIGABRT)  # with faulthandler
+            time.sleep(2)
         return status
 
     def _ours(self, path: Path) -> bool:

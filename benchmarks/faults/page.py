@@ -68,9 +68,9 @@ def text_summary(lines: Sequence[Line]) -> str:
     return "\n".join([*(f"{number:5d}  {name}" for name, number in summary(lines).items()), "", *counted])
 
 
-def page(lines: Sequence[Line]) -> str:
-    """The page's text."""
-    head = lines[0]
+def page(soaks: Sequence[Sequence[Line]]) -> str:
+    """The page's text, of the lines of several soaks."""
+    lines = [line for soak in soaks for line in soak]
     notes: list[str] = []
     parts = [HEAD]
     for ranks in (1, 2):
@@ -82,13 +82,19 @@ def page(lines: Sequence[Line]) -> str:
         parts.append(
             "\n".join(["## Not as it should be\n", *(f"{i}. {note}" for i, note in enumerate(notes, 1))]) + "\n"
         )
-    seconds = sum(run.get("seconds", 0) for run in lines)
+    parts.append(f"## All soaks\n\n```\n{text_summary(lines)}\n```\n")
+    return "\n".join([*parts, *map(_soak, soaks)])
+
+
+def _soak(lines: Sequence[Line]) -> str:
+    """What one soak was, and what it found."""
+    head, seconds = lines[0], sum(run.get("seconds", 0) for run in lines)
     made = ", ".join(f"{name} {version}" for name, version in head["versions"].items())
-    parts.append(
-        f"## The soak\n\n`{head['command']}`, begun {head['begun']}, {seconds / 3600:.1f} hours of runs, commit "
-        f"{head['commit']}, {head['device']}, {made}.\n\n```\n{text_summary(lines)}\n```\n"
+    found_here = ", ".join(f"{name} {number}" for name, number in summary(lines).items())
+    return (
+        f"- `{head['command']}`, begun {head['begun']}, {seconds / 3600:.1f} hours of runs, commit {head['commit']}, "
+        f"{head['device']}, {made}: {found_here}."
     )
-    return "\n".join(parts)
 
 
 def _matrix(runs: Sequence[Line], phases: list[str], notes: list[str]) -> str:

@@ -67,6 +67,7 @@ class Place:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "WANDB_"))}
         paths = f"{ROOT / 'benchmarks/faults/preload'}:{ROOT}"
         ours = {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "WANDB_SILENT": "true", "FAULTS_MARK": mark}
+        ours |= {"PYTHONFAULTHANDLER": "1"}  # the stacks of a run that hangs
         folders = {"LIT_VIDEO_DATA": self.data, "TMPDIR": self.tmp, "HOME": self.home, "FAULTS_CLOCK": self.clock}
         delays = {"FAULTS_SLOW": "0.3", "FAULTS_VALIDATION": str(self.validation)} if slow else {}
         return kept | drawing | ours | {name: str(path) for name, path in folders.items()} | delays

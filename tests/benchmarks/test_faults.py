@@ -133,7 +133,7 @@ def test_the_page_says_what_was_lost(tmp_path):
     assert read_lines(file) == lines
     numbers = summary(lines)
     assert (numbers["faults injected"], numbers["results lost"], numbers["runs not recovered"]) == (2, 1, 1)
-    text = page(lines)
+    text = page([lines])
     assert "| SIGTERM | · | · | · | · | · | · | 143, [1] | · | · |" in text
     assert "1. SIGTERM in test (1 ranks): LOST: gone; NOT RECOVERED" in text
     assert "| SIGINT" not in text

@@ -24,6 +24,20 @@ def test_full_memory_is_said_in_a_line(error):
         raise error
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "unable to resize file </torch_17957_2411658907_0> to the right size: File too large (27)",
+        "unable to allocate shared memory(shm) for file </torch_1_2_3>: No space left on device (28)",
+    ],
+)
+def test_a_worker_without_room_for_its_clips_is_a_line(said):
+    with pytest.raises(RunFailed, match=r"^shared memory: unable to (resize|allocate) .*; make /dev/shm"), failures():
+        raise RuntimeError(
+            f"Caught RuntimeError in DataLoader worker process 0.\nTraceback\n  at\nRuntimeError: {said}"
+        )
+
+
 def test_other_errors_stay_what_they_are():
     for error in (RuntimeError("could not create a file"), OSError(errno.ENOSPC, "No space left on device")):
         with pytest.raises(type(error), match=str(error.args[-1])), failures():
