@@ -130,8 +130,10 @@ class Attempt:
                 raise Cancelled
             time.sleep(0.05)
         if status is None:
-            self.process.send_signal(signal.SIGABRT)  # with faulthandler
-            time.sleep(2)
+            for pid in self.alive():
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGABRT)  # with faulthandler
+                time.sleep(1)
         return status
 
     def _ours(self, path: Path) -> bool:

@@ -12,7 +12,7 @@ from benchmarks.faults.inputs import INPUTS
 from benchmarks.faults.phases import PHASES
 from benchmarks.faults.place import Place, new_place
 from benchmarks.faults.records import Cell, Injection, Record
-from benchmarks.faults.recovery import has_checkpoint, last_line, recover, went_on
+from benchmarks.faults.recovery import has_checkpoint, last_line, recover, stderr_of, went_on
 from benchmarks.faults.references import References
 
 
@@ -53,7 +53,7 @@ def _inject(setting: Setting, place: Place, injection: Injection, record: Record
         problems += _problems(fault, status, attempt, hit)
         if before and status == 0 and not went_on(attempt):
             problems.append("started over, though there was a checkpoint")
-        line, said = last_line(attempt), attempt.err[-3000:] if problems else ""
+        line, said = last_line(attempt), stderr_of(attempt) if problems else ""
     fault.undo(place)
     record.judge(attempt, status, right)
     record.add(injection, hit, status, line, problems, said)

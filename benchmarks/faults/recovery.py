@@ -27,7 +27,7 @@ def recover(setting: Setting, place: Place, record: Record, right: Outcome) -> N
                 problems.append(f"exit status {status}: {last_line(attempt)}")
             if before and not went_on(attempt):
                 problems.append("started over, though there was a checkpoint")
-        record.problems += problems + ([f"stderr: {attempt.err[-2000:]}"] if problems and attempt.err else [])
+        record.problems += problems + ([f"stderr: {stderr_of(attempt)}"] if problems and attempt.err else [])
         record.recovered = record.judge(attempt, status, right) and status == 0
 
 
@@ -40,6 +40,11 @@ def went_on(attempt: Attempt) -> bool:
     """Whether a run went on from what was there, or said why not."""
     said = ("going on from", "finished, skipped", "training starts over", "damaged; delete it")
     return any(words in attempt.out + attempt.err for words in said)
+
+
+def stderr_of(attempt: Attempt) -> str:
+    """The end of what it wrote to stderr, long lines cut."""
+    return "\n".join(line[:300] for line in attempt.err.splitlines()[-90:])
 
 
 def last_line(attempt: Attempt) -> str:

@@ -5,6 +5,7 @@
 """
 
 import os
+import resource
 import time
 
 _fsync, _time = os.fsync, time.time
@@ -25,6 +26,13 @@ def _shifted_time() -> float:
         return _time()
 
 
+def _free() -> None:
+    # a limit on the first process's memory is not for its workers: without memory their threads never start, and
+    # Python's Thread.start waits for them for ever
+    resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+os.register_at_fork(after_in_child=_free)
 if _slow:
     os.fsync = _slow_fsync
 if _clock:
