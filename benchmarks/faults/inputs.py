@@ -32,7 +32,8 @@ def _run(setting: Setting, place: Place, status: int, injection: Injection, reco
 
 def _broken(policy: str) -> Callable[[Setting, Place, Injection, Record], None]:
     def inject(setting: Setting, place: Place, injection: Injection, record: Record) -> None:
-        setting = replace(setting, flags=(f"--data.broken={policy}", "--data.broken_percent=50"))
+        if policy != "fail":  # the default
+            setting = replace(setting, flags=(f"--data.broken={policy}", "--data.broken_percent=50"))
         split = SPLITS[injection.phase]
         video = min(place.data.rglob(f"{split}/*/*.mp4"))
         whole = video.read_bytes()

@@ -77,11 +77,8 @@ class Place:
         But for W&B's debug logs, what PyTorch keeps in TMPDIR by a fixed name, and what killed processes cannot remove.
         """
         found = [path for path in self.home.rglob("*") if path.is_file() and ".cache/wandb/logs" not in str(path)]
-        found += [
-            path
-            for path in self.tmp.iterdir()
-            if not re.match(r"filler|torchinductor|pymp-|wandb-|tmp.*wandb", path.name)
-        ]
+        kept = re.compile("filler|torchinductor|pymp-|wandb-|tmp.*wandb")
+        found += [path for path in self.tmp.iterdir() if not kept.match(path.name)]
         return [str(path.relative_to(self.folder)) for path in found]
 
 
