@@ -23,7 +23,6 @@ from lit_video.video.decoding import DecodeError
 
 # in messages of PyTorch, oneDNN, Python's threads and C++
 NO_MEMORY = ("allocate memory", "out of memory", "could not create a primitive", "can't start new thread", "bad_alloc")
-FEWER = "take fewer --data.num_workers"
 SMALLER = "give a smaller --data.batch_size, or --model.activation_checkpointing=true"
 
 
@@ -107,15 +106,15 @@ def failures() -> Iterator[None]:
     except RuntimeError as error:
         text = str(error)
         if match := re.search(r"DataLoader worker \(pid.*?\) (is killed by signal: \w+|exited unexpectedly)", text):
-            raise RunFailed(f"{match[0]}, perhaps for want of memory; {AGAIN}, or {FEWER}") from None
+            raise RunFailed(
+                f"{match[0]}, perhaps for want of memory; {AGAIN}, or take fewer --data.num_workers"
+            ) from None
         if match := re.search(
             r"unable to .*(?:file </|shared memory).*", text
         ):  # of a worker, whose traceback it carries
             raise RunFailed(f"shared memory: {match[0]}; make /dev/shm or the limit of file sizes larger") from None
         if any(words in text for words in NO_MEMORY):
             raise RunFailed(f"out of memory; {SMALLER}") from error
-        if "</torch_" in text:  # a file of shared memory
-            raise RunFailed(f"shared memory is full; enlarge /dev/shm, or {FEWER}") from error
         if re.search(r"closed by peer|Connection reset|Broken pipe|NCCL error|Socket closed", text, re.I):
             raise RunFailed(f"another process of this run died; {AGAIN}") from error
         raise
