@@ -51,7 +51,7 @@ def test_what_makes_no_global_batch_is_refused_with_what_would(settings, message
         (["--global_batch=0"], "global_batch"),
         (
             ["--global_batch=32"],
-            "data.batch_size: 4 per process x 1 processes x 8 batches of a step is more than 16",
+            "data.batch_size: a step takes 32 clips (4 x 1 processes x 8 batches), there are 16 videos",
         ),
         (
             ["--trainer.strategy=fsdp2", "--trainer.precision=16-mixed"],
