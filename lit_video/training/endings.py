@@ -99,20 +99,26 @@ def failures() -> Iterator[None]:
         raise UserError(f"{reason}; fix the video or take it out of the data set") from error
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise RunFailed(f"out of memory; {SMALLER}") from error
+    except (ConnectionError, EOFError) as error:  # in the middle of what a killed worker or rank was sending
+        raise RunFailed(f"another process of this run died; {AGAIN}") from error
     except OSError as error:
         if error.errno == errno.ENOMEM:  # a process that cannot be started
             raise RunFailed(f"out of memory; {SMALLER}") from error
         raise
     except RuntimeError as error:
-        text = str(error)
-        if match := re.search(r"DataLoader worker \(pid.*?\) (is killed by signal: \w+|exited unexpectedly)", text):
-            raise RunFailed(
-                f"{match[0]}, perhaps for want of memory; {AGAIN}, or take fewer --data.num_workers"
-            ) from None
-        if match := re.search(r"unable to .*(?:file </|shared memory).*", text):  # ends a worker's traceback
-            raise RunFailed(f"shared memory: {match[0]}; make /dev/shm or the limit of file sizes larger") from None
-        if any(words in text for words in NO_MEMORY):
-            raise RunFailed(f"out of memory; {SMALLER}") from error
-        if re.search(r"closed by peer|Connection reset|Broken pipe|NCCL error|Socket closed", text, re.I):
-            raise RunFailed(f"another process of this run died; {AGAIN}") from error
+        if said := known_failure(str(error)):
+            raise RunFailed(said) from error
         raise
+
+
+def known_failure(text: str) -> str:
+    """What a message of PyTorch says about memory or another process, in a line; empty for any other message."""
+    if match := re.search(r"DataLoader worker \(pid.*?\) (is killed by signal: \w+|exited unexpectedly)", text):
+        return f"{match[0]}, perhaps for want of memory; {AGAIN}, or take fewer --data.num_workers"
+    if match := re.search(r"unable to .*(?:file </|shared memory).*", text):  # ends a worker's traceback
+        return f"shared memory: {match[0]}; make /dev/shm or the limit of file sizes larger"
+    if any(words in text for words in NO_MEMORY):
+        return f"out of memory; {SMALLER}"
+    if re.search(r"closed by peer|Connection reset|Broken pipe|NCCL error|Socket closed", text, re.IGNORECASE):
+        return f"another process of this run died; {AGAIN}"
+    return ""

@@ -38,6 +38,12 @@ def test_a_worker_without_room_for_its_clips_is_a_line(said):
         )
 
 
+@pytest.mark.parametrize("error", [ConnectionResetError(104, "Connection reset by peer"), EOFError()])
+def test_a_process_that_dies_while_it_sends_is_a_line(error):
+    with pytest.raises(RunFailed, match=r"^another process of this run died; the same command"), failures():
+        raise error
+
+
 def test_other_errors_stay_what_they_are():
     for error in (RuntimeError("could not create a file"), OSError(errno.ENOSPC, "No space left on device")):
         with pytest.raises(type(error), match=str(error.args[-1])), failures():
