@@ -109,9 +109,7 @@ def failures() -> Iterator[None]:
             raise RunFailed(
                 f"{match[0]}, perhaps for want of memory; {AGAIN}, or take fewer --data.num_workers"
             ) from None
-        if match := re.search(
-            r"unable to .*(?:file </|shared memory).*", text
-        ):  # of a worker, whose traceback it carries
+        if match := re.search(r"unable to .*(?:file </|shared memory).*", text):  # ends a worker's traceback
             raise RunFailed(f"shared memory: {match[0]}; make /dev/shm or the limit of file sizes larger") from None
         if any(words in text for words in NO_MEMORY):
             raise RunFailed(f"out of memory; {SMALLER}") from error
