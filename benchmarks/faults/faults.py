@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.faults.attempt import Attempt
-from benchmarks.faults.checks import wrong_words
+from benchmarks.faults.checks import lock_held, wrong_words
 from benchmarks.faults.disks import fill, read_only, small_disk, unmount
 from benchmarks.faults.kills import NotInjected, kill, kill_soon, second_rank, wandb_core, workers
 from benchmarks.faults.place import Place
@@ -95,16 +95,17 @@ def _limit_memory(attempt: Attempt) -> list[str]:
 
 
 def _start_second(attempt: Attempt) -> list[str]:
-    """Start the same command while the run is paused."""
+    """Start the same command while the run is paused; it must be refused if the run had the folder."""
     paused = attempt.alive()
     for pid in paused:
         kill(pid, signal.SIGSTOP)
     try:
+        held = lock_held(attempt.run_dir)
         with Attempt(attempt.setting, attempt.place) as second:
             status = second.wait()
             problems = wrong_words(status, second.out, second.err)
             refused = status == MISTAKE and "another process is running it" in second.err
-            if not refused and "finished, skipped" not in second.out:  # the result was there before the pause
+            if refused != held or status not in (DONE, MISTAKE):
                 problems.append(f"the second process ended with {status}: {second.err[-300:]}")
     finally:
         for pid in paused:
