@@ -40,7 +40,9 @@ class StopSignals:
         self._pid = os.getpid()
 
     def install(self) -> None:
-        """Take the signals over; again after a library has taken them."""
+        """Take the signals over, where Python lets this thread do so."""
+        if threading.current_thread() is not threading.main_thread():
+            return
         for number in STOP_SIGNALS:
             signal.signal(number, self._handle)
 
