@@ -7,8 +7,9 @@ from dataclasses import asdict, replace
 from benchmarks.faults.attempt import END, Attempt, Setting
 from benchmarks.faults.checks import Outcome, leftovers, wrong_words
 from benchmarks.faults.damage import DAMAGES, trapped
-from benchmarks.faults.faults import FAULTS, Fault, NotInjected
+from benchmarks.faults.faults import FAULTS, Fault
 from benchmarks.faults.inputs import INPUTS
+from benchmarks.faults.kills import NotInjected
 from benchmarks.faults.phases import PHASES
 from benchmarks.faults.place import Place, new_place
 from benchmarks.faults.records import Cell, Injection, Record

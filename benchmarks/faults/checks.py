@@ -67,6 +67,8 @@ def wrong_words(status: int | None, out: str, err: str) -> list[str]:
     if (out + err).count("Traceback (most recent call last)") > err.count("Exception ignored in"):
         found.append("traceback")
     errors = re.findall(r"^error: .*", err, re.M)
+    causes = [line for line in errors if "another process of th" not in line]  # a rank says that of the one that failed
+    errors = causes or errors[:1]
     if status in (1, 2) and len(errors) != 1:
         found.append(f"exit status {status} with {len(errors)} lines of error")
     if status in (75, 130, 143) and "interrupted" not in err and "stopped by" not in out + err:
@@ -82,16 +84,22 @@ def leftovers(attempt: Attempt) -> list[str]:
     found = [f"process {_name(pid)} lives on" for pid in alive]
     shared = [path.name for path in Path("/dev/shm").iterdir()]
     found += [f"/dev/shm/{name} left" for name in shared if set(re.findall(r"\d+", name)) & set(map(str, attempt.pids))]
-    lock = attempt.run_dir / "lock"
-    if lock.exists() and not alive:
-        try:
-            with FileLock(lock, timeout=0):
-                pass
-        except Timeout:
-            found.append("lock held")
-        except OSError:
-            pass  # of a disk that is still read-only
+    if not alive and lock_held(attempt.run_dir):
+        found.append("lock held")
     return found + [f"{path} left" for path in attempt.place.strays()]
+
+
+def lock_held(run_dir: Path) -> bool:
+    """Whether a process holds the folder of a run."""
+    try:
+        if (run_dir / "lock").exists():
+            with FileLock(run_dir / "lock", timeout=0):
+                pass
+    except Timeout:
+        return True
+    except OSError:
+        pass  # of a disk that is still read-only
+    return False
 
 
 def _name(pid: int) -> str:

@@ -1,17 +1,16 @@
 """What can happen to a run from outside: each fault, how the run is to end, and how the machine is put right."""
 
-import os
 import resource
 import signal
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.faults.attempt import Attempt
-from benchmarks.faults.checks import wrong_words
+from benchmarks.faults.checks import lock_held, wrong_words
 from benchmarks.faults.disks import fill, read_only, small_disk, unmount
+from benchmarks.faults.kills import NotInjected, kill, kill_soon, second_rank, wandb_core, workers
 from benchmarks.faults.place import Place
 from lit_video.utils.exit_status import DONE, FAILED, INTERRUPTED, MISTAKE, PREEMPTED, TERMINATED
 
@@ -20,10 +19,6 @@ REFUSED = frozenset({FAILED, MISTAKE})
 
 def _nothing(place: Place) -> None:
     """Nothing to prepare, or to put right."""
-
-
-class NotInjected(Exception):
-    """There was nothing to inject the fault into: no such process, or not any more."""
 
 
 @dataclass(frozen=True)
@@ -45,63 +40,8 @@ class Fault:
     mounts: bool = False
 
 
-def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> list[str]:
-    """Send a signal.
-
-    Raises:
-        NotInjected: the process is gone.
-    """
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        raise NotInjected from None
-    return []
-
-
 def _signal(number: signal.Signals, status: int) -> Fault:
     return Fault(lambda attempt: kill(attempt.process.pid, number), frozenset({status}))
-
-
-def _children(attempt: Attempt) -> dict[int, bool]:
-    """Processes that the first one of a run has forked or started: whether each is a further rank."""
-    found = {}
-    for pid in attempt.alive():
-        with suppress(OSError):
-            parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
-            if int(parent) == attempt.process.pid and b"lit_video" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                found[pid] = b"LOCAL_RANK=1" in Path(f"/proc/{pid}/environ").read_bytes()
-    return found
-
-
-def _kill_soon(find: Callable[[Attempt], list[int]]) -> Callable[[Attempt], list[str]]:
-    """Kill a process as soon as there is one, within ten seconds."""
-
-    def inject(attempt: Attempt) -> list[str]:
-        start = time.monotonic()
-        while time.monotonic() - start < 10:
-            if pids := find(attempt):
-                return kill(pids[0])
-            time.sleep(0.005)
-        raise NotInjected
-
-    return inject
-
-
-def _workers(attempt: Attempt) -> list[int]:
-    return [pid for pid, is_rank in _children(attempt).items() if not is_rank]
-
-
-def _second_rank(attempt: Attempt) -> list[int]:
-    return [pid for pid, is_rank in _children(attempt).items() if is_rank]
-
-
-def _wandb_core(attempt: Attempt) -> list[int]:
-    found = []
-    for pid in attempt.alive():
-        with suppress(OSError):
-            if Path(f"/proc/{pid}/comm").read_text().strip() == "wandb-core":
-                found.append(pid)
-    return found
 
 
 def _small(folder: str, megabytes: int) -> Callable[[Place], None]:
@@ -155,16 +95,17 @@ def _limit_memory(attempt: Attempt) -> list[str]:
 
 
 def _start_second(attempt: Attempt) -> list[str]:
-    """Start the same command while the run is paused."""
+    """Start the same command while the run is paused; it must be refused if the run had the folder."""
     paused = attempt.alive()
     for pid in paused:
         kill(pid, signal.SIGSTOP)
     try:
+        held = lock_held(attempt.run_dir)
         with Attempt(attempt.setting, attempt.place) as second:
             status = second.wait()
             problems = wrong_words(status, second.out, second.err)
             refused = status == MISTAKE and "another process is running it" in second.err
-            if not refused and "finished, skipped" not in second.out:  # the result was there before the pause
+            if refused != held or status not in (DONE, MISTAKE):
                 problems.append(f"the second process ended with {status}: {second.err[-300:]}")
     finally:
         for pid in paused:
@@ -185,8 +126,8 @@ FAULTS: dict[str, Fault] = {
     "SIGTERM": _signal(signal.SIGTERM, TERMINATED),
     "SIGINT": _signal(signal.SIGINT, INTERRUPTED),
     "SIGUSR1": _signal(signal.SIGUSR1, PREEMPTED),
-    "worker killed": Fault(_kill_soon(_workers), frozenset({FAILED})),
-    "rank 1 killed": Fault(_kill_soon(_second_rank), frozenset({FAILED})),
+    "worker killed": Fault(kill_soon(workers), frozenset({FAILED})),
+    "rank 1 killed": Fault(kill_soon(second_rank), frozenset({FAILED})),
     "run disk full": _full("runs", 16),
     "TMPDIR full": _full("tmp", 1),
     "file size limited": Fault(_limit_files, REFUSED),
@@ -196,5 +137,5 @@ FAULTS: dict[str, Fault] = {
     "clock a day ahead": _jump(86400.0),
     "clock a day back": _jump(-86400.0),
     "second process": Fault(_start_second, frozenset({DONE})),
-    "wandb-core killed": Fault(_kill_soon(_wandb_core), frozenset({DONE})),
+    "wandb-core killed": Fault(kill_soon(wandb_core), frozenset({DONE})),
 }

@@ -88,6 +88,9 @@ def test_words_of_an_end_are_checked():
     assert wrong_words(2, "", line) == []
     assert wrong_words(2, "", "cannot write") == ["exit status 2 with 0 lines of error"]
     assert wrong_words(1, "", f"{line}\n{line}") == ["exit status 1 with 2 lines of error"]
+    other = "error: tw1 seed 0: another process of this run died"
+    assert wrong_words(1, "", f"{line}\n{other}") == []
+    assert wrong_words(1, "", f"{other}\n{other}") == []
     assert wrong_words(-9, "Traceback (most recent call last):", "") == ["traceback"]
 
 
