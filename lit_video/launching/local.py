@@ -1,7 +1,6 @@
 """Runs on this machine: one queue, as many processes at a time as there are places."""
 
 import signal
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +14,7 @@ from lit_video.launching.states import observe
 from lit_video.launching.tickets import begun_ticket, drop_ticket, own_ticket, write_ticket
 from lit_video.launching.work import Run
 from lit_video.utils.exit_status import DONE, PREEMPTED
-from lit_video.utils.processes import STOP_SIGNALS
+from lit_video.utils.stop_signals import handled_by
 
 POLL = 0.2  # seconds between looks at the processes
 STALLS = 3  # times that a preempted run is started again although it came no further
@@ -128,16 +127,13 @@ class Queue:
             self.stop = self.stop or signal.Signals(number)
             self._send()
 
-        main = threading.current_thread() is threading.main_thread()
-        before = {number: signal.signal(number, forward) for number in STOP_SIGNALS} if main else {}
-        try:
-            yield
-        finally:
-            self._send()
-            for attempt in self._running:
-                attempt.process.wait()
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        with handled_by(forward):
+            try:
+                yield
+            finally:
+                self._send()
+                for attempt in self._running:
+                    attempt.process.wait()
 
     def _send(self) -> None:
         """Stop the runs: by the signal that came, but for Ctrl-C, of which a second one would end them at once."""

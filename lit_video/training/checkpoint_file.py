@@ -81,13 +81,19 @@ def write_checkpoint(content: dict[str, Any], path: Path) -> None:
         os.close(folder)
 
 
+def peek(path: Path) -> dict[str, Any]:
+    """The content of a checkpoint, tensors and plain values; tensors stay on the disk until they are used."""
+    content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    return content
+
+
 def damage(path: Path) -> str:
     """What is wrong with a checkpoint's file, in a line; empty for a whole one. Reads all of it."""
     try:
         with zipfile.ZipFile(path) as archive:
             if member := archive.testzip():
                 return f"{member} is not what was written"
-        torch.load(path, map_location="cpu", weights_only=True, mmap=True)["state_dict"]
+        peek(path)["state_dict"]
     except Exception as error:  # a damaged pickle can raise anything
         return str(error).splitlines()[0][:80] if str(error) else type(error).__name__
     return ""

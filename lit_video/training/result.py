@@ -6,7 +6,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import torch
 from lightning import Trainer
 from lightning.pytorch.strategies import ModelParallelStrategy
 
@@ -16,6 +15,7 @@ from lit_video.inference.checkpoints import load_model
 from lit_video.tables.status import Status, write_status
 from lit_video.training.callbacks.attention_picture import record_attention
 from lit_video.training.callbacks.finite import refuse_not_finite
+from lit_video.training.checkpoint_file import peek
 from lit_video.training.run_cli import RunCLI
 from lit_video.utils.checkpoint_digest import checkpoint_digest
 from lit_video.utils.environment import device_name, versions
@@ -28,7 +28,7 @@ def measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
     Raises:
         RunFailed: a number is not finite, or the checkpoint is not of the last step.
     """
-    step = torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)["global_step"]
+    step = peek(checkpoint)["global_step"]
     if step != cli.trainer.global_step:
         raise RunFailed(f"{checkpoint} is of step {step}, training ended at {cli.trainer.global_step}: no result")
     cli.trainer.test(cli.model, cli.datamodule, ckpt_path=checkpoint, verbose=False)

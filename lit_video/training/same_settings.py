@@ -5,11 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from lit_video.errors import UserError
 from lit_video.training.callbacks.checkpoints import SETTINGS_KEY
-from lit_video.training.checkpoint_file import LAST, PREVIOUS, damage
+from lit_video.training.checkpoint_file import LAST, PREVIOUS, damage, peek
 from lit_video.utils.class_paths import class_name
 from lit_video.utils.yaml_files import read_yaml
 
@@ -127,7 +125,7 @@ def _stored(run_dir: Path) -> dict[str, Any] | None:
         return None  # a result alone
     whole = [checkpoint for checkpoint in checkpoints if not damage(checkpoint)]
     for checkpoint in whole:
-        content = torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)
+        content = peek(checkpoint)
         if SETTINGS_KEY in content:
             return dict(content[SETTINGS_KEY])
     if not whole and not (run_dir / "result.json").exists():

@@ -39,14 +39,8 @@ class StopSignals:
         self.last_words: Callable[[signal.Signals, str], None] | None = None
         self._pid = os.getpid()
 
-    def install(self) -> None:
-        """Take the signals over, where Python lets this thread do so."""
-        if threading.current_thread() is not threading.main_thread():
-            return
-        for number in STOP_SIGNALS:
-            signal.signal(number, self._handle)
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        """End the process, or remember the signal."""
         if os.getpid() != self._pid:
             return  # a forked process that inherits the handler: its parent decides
         stop = signal.Signals(number)
@@ -75,15 +69,21 @@ class StopSignals:
 
 @contextmanager
 def stop_signals(name: str) -> Iterator[StopSignals]:
-    """Stop signals for a block; signals stay as they are where Python does not let a thread change them."""
+    """Stop signals for a block."""
     stops = StopSignals(name)
+    with handled_by(stops.handle):
+        yield stops
+
+
+@contextmanager
+def handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Give the signals that stop a run to a handler, for a block; in the main thread alone, as Python wants it."""
     if threading.current_thread() is not threading.main_thread():
-        yield stops
+        yield
         return
-    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
-    stops.install()
+    before = {number: signal.signal(number, handler) for number in STOP_SIGNALS}
     try:
-        yield stops
+        yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, taken in before.items():
+            signal.signal(number, taken)
