@@ -3,6 +3,7 @@
 import errno
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 
@@ -24,8 +25,11 @@ def small_disk(folder: Path, megabytes: int) -> None:
 
 def read_only(folder: Path) -> None:
     """Make a folder read-only for all that is opened from now on."""
-    run_mount("mount", "--bind", folder, folder)
-    run_mount("mount", "-o", "remount,bind,ro", folder)
+    with tempfile.TemporaryDirectory() as aside:  # a mount that a run writes to cannot become read-only
+        run_mount("mount", "--bind", folder, aside)
+        run_mount("mount", "-o", "remount,bind,ro", aside)
+        run_mount("mount", "--bind", aside, folder)
+        run_mount("umount", aside)
 
 
 def unmount(folder: Path) -> None:
