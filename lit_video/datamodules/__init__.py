@@ -10,6 +10,7 @@ from lit_video.datamodules.howto100m import HowTo100MTasks
 from lit_video.datamodules.kinetics import Kinetics400, Kinetics600
 from lit_video.datamodules.moving_shapes import MovingShapes
 from lit_video.datamodules.something_v2 import SomethingV2
+from lit_video.datamodules.temporal_skills import TemporalSkills
 from lit_video.datamodules.ucf101 import UCF101
 from lit_video.datamodules.video_csv import VideoCSV
 from lit_video.video.augmentation import Augmentation
@@ -35,6 +36,7 @@ __all__ = [
     "Sampling",
     "Segments",
     "SomethingV2",
+    "TemporalSkills",
     "Uniform",
     "VideoCSV",
     "VideoDataModule",

@@ -17,7 +17,7 @@ from lit_video.utils.processes import end_workers, ignore_stops
 from lit_video.video.augmentation import Augmentation, EvaluationViews, ReleasedViews, TrainingView
 from lit_video.video.batch import Batch, Classes, RawBatch, evaluation_batch, training_batch
 from lit_video.video.clips import ClipDataset, Order, Sample, VideoRecord, share_of
-from lit_video.video.decoding import DecoderName
+from lit_video.video.decoding import DecoderName, KeptVideos
 from lit_video.video.decoding import decoder as decoder_of
 from lit_video.video.manifest import load_tables
 from lit_video.video.recipes import Recipe, recipe
@@ -58,6 +58,8 @@ class VideoDataModule(LightningDataModule):
             place: it does not count in losses and metrics, and the run's folder lists it in ``broken.csv``.
         broken_percent: see there.
         decoder: ``pyav`` needs nothing else; ``torchcodec`` (an extra) gives the same pixels.
+        keep_gb: gigabytes of decoded videos that each process keeps in memory: for small data sets of short videos,
+            which then are decoded once.
         manifest: of ``data check``; its frame tables save the scan of every video. ``None`` for none.
         train_share: share of every class's training videos that is used, above 0 and at most 1.
     """
@@ -81,6 +83,7 @@ class VideoDataModule(LightningDataModule):
         broken: OnBroken = "fail",
         broken_percent: float = 1.0,
         decoder: DecoderName = "pyav",
+        keep_gb: float = 0.0,
         manifest: str | None = None,
         train_share: float = 1.0,
     ) -> None:
@@ -110,7 +113,11 @@ class VideoDataModule(LightningDataModule):
         self.broken = broken
         self.broken_percent = broken_percent
         self.decoder = decoder
-        decoder_of(decoder)  # refuse one that does not work here, now
+        decode = decoder_of(decoder)  # refuse one that does not work here, now
+        if keep_gb < 0:
+            raise ValueError(f"keep_gb is {keep_gb}, expected 0 or more")
+        self.keep_gb = keep_gb
+        self._decode = KeptVideos(decode, keep_gb) if keep_gb else decode
         self.manifest = manifest
         self.train_share = train_share
         self.found_broken = BrokenVideos(broken, broken_percent)
@@ -137,6 +144,11 @@ class VideoDataModule(LightningDataModule):
         Raises:
             UserError: it is not; the message says what is wrong and what to do.
         """
+
+    @property
+    def class_groups(self) -> dict[str, list[int]]:
+        """Classes whose videos a test counts on their own too, by the metric's name: ``test/NAME`` is their top-1."""
+        return {}
 
     @property
     def num_classes(self) -> Classes:
@@ -216,8 +228,8 @@ class VideoDataModule(LightningDataModule):
         clips: int | None = None,
         order: Order = "forward",
     ) -> ClipDataset:
-        fail, decode = self.broken == "fail", decoder_of(self.decoder)
-        return ClipDataset(records, self.sampling, self.frames, view, self.seed, clips, order, fail, decode)
+        fail = self.broken == "fail"
+        return ClipDataset(records, self.sampling, self.frames, view, self.seed, clips, order, fail, self._decode)
 
     def _expected(self, split: Split) -> list[VideoRecord]:
         records = self.records(split)

@@ -1,19 +1,16 @@
-"""Pictures of the embedded data set: a shape drifting over a torus, and its H.264 encoding."""
+"""Pictures of moving shapes: a shape drifting over a torus, or growing."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-import av
 import numpy as np
 from numpy.typing import NDArray
 
+from lit_video.datamodules.drawing import Colour, around, distance
+
 HEIGHT, WIDTH = 36, 48
-SHAPES = ("disk", "ring", "bars", "cross")
 MOTIONS = ("left", "right")
 ZOOMS = ("shrinking", "growing")
 SHORTEST = 14 / 12  # seconds: the fewest frames at the lowest rate
-Colour = tuple[float, float, float]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -74,42 +71,10 @@ def render(scene: Scene) -> NDArray[np.uint8]:
     ramp = scene.gradient[0] * (rows / HEIGHT - 0.5) + scene.gradient[1] * (columns / WIDTH - 0.5)
     still = np.array(scene.background) + ramp[..., None] + scene.texture * rng.standard_normal((HEIGHT, WIDTH, 1))
     time = np.arange(scene.frames)[:, None, None] / scene.fps
-    dx = _around(columns - scene.x - scene.speed * time, WIDTH)
-    dy = _around(rows - scene.y - scene.speed * scene.slope * time, HEIGHT)
+    dx = around(columns - scene.x - scene.speed * time, WIDTH)
+    dy = around(rows - scene.y - scene.speed * scene.slope * time, HEIGHT)
     radius = scene.radius * (1 + scene.growth * np.linspace(-1, 1, scene.frames)[:, None, None])
-    cover = np.clip(0.5 - _distance(scene.shape, dx, dy, radius), 0, 1)[..., None]
+    cover = np.clip(0.5 - distance(scene.shape, dx, dy, radius), 0, 1)[..., None]
     frames = still * (1 - cover) + np.array(scene.foreground) * cover
     frames += scene.noise * rng.standard_normal(frames.shape)
     return np.asarray((frames.clip(0, 1) * 255).round(), dtype=np.uint8)
-
-
-def encode(path: Path, frames: NDArray[np.uint8], fps: int, comment: str = "") -> None:
-    """Write H.264: every frame on its own (intra only), constant quantiser, so that order leaves no trace."""
-    with av.open(str(path), "w", format="mp4") as container:
-        container.metadata["comment"] = comment
-        stream = container.add_stream("libx264", rate=fps)
-        stream.width, stream.height, stream.pix_fmt = frames.shape[2], frames.shape[1], "yuv420p"
-        stream.codec_context.gop_size = 1
-        stream.codec_context.thread_count = 1
-        stream.options = {"qp": "16", "preset": "veryfast", "x264-params": "keyint=1:scenecut=0:sliced-threads=0"}
-        for image in frames:
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(image), format="rgb24")))
-        container.mux(stream.encode())
-
-
-def _around(offset: Floats, size: int) -> Floats:
-    """Signed distance on a circle of this circumference."""
-    return np.asarray((offset + size / 2) % size - size / 2)
-
-
-def _distance(shape: str, dx: Floats, dy: Floats, radius: Floats) -> Floats:
-    """Signed distance to the shape's outline, negative inside."""
-    far = np.hypot(dx, dy)
-    if shape == "disk":
-        return np.asarray(far - radius)
-    if shape == "ring":
-        return np.asarray(np.abs(far - 0.8 * radius) - 0.25 * radius)
-    if shape == "bars":  # two, one above the other
-        return np.asarray(np.maximum(np.abs(dx) - radius, np.abs(np.abs(dy) - 0.6 * radius) - 0.25 * radius))
-    bars = [np.maximum(np.abs(a) - radius, np.abs(b) - 0.3 * radius) for a, b in ((dx, dy), (dy, dx))]
-    return np.asarray(np.minimum(*bars))

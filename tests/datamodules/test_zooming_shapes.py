@@ -1,10 +1,11 @@
-"""Growing and shrinking shapes: the argument of test_moving_shapes.py holds for them, file by file."""
+"""What MovingShapes draws of growing and shrinking shapes."""
 
 import numpy as np
 import pytest
 
 from lit_video.datamodules import MovingShapes
-from lit_video.datamodules.moving_shapes_rendering import SHAPES, draw_scene, render
+from lit_video.datamodules.drawing import SHAPES
+from lit_video.datamodules.moving_shapes_rendering import draw_scene, render
 from lit_video.video.decoding import decode, frame_table
 from lit_video.video.sampling import Dense
 from lit_video.video.seeding import digest
@@ -30,14 +31,6 @@ def pairs_of(records):
     """(shrinking, growing) files: same shape, same file name."""
     by_place = {(record.label, record.path.name): record.path for record in records}
     return [(path, by_place[label + 1, name]) for (label, name), path in by_place.items() if label % 2 == 0]
-
-
-def test_both_files_of_a_pair_decode_to_the_same_pictures_in_opposite_order(data):
-    for split, pairs in data.pairs.items():
-        files = pairs_of(data.records(split))
-        assert len(files) == 4 * pairs
-        for shrinking, growing in files:
-            assert np.array_equal(whole(shrinking), whole(growing)[::-1])
 
 
 def test_classes_are_shapes_times_motions(data):

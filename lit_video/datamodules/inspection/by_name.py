@@ -15,6 +15,7 @@ from lit_video.datamodules import (
     Kinetics600,
     MovingShapes,
     SomethingV2,
+    TemporalSkills,
     VideoCSV,
     VideoDataModule,
     VideoFolder,
@@ -33,6 +34,7 @@ DATASETS: dict[str, type[VideoDataModule]] = {
     "kinetics600": Kinetics600,
     "moving_shapes": MovingShapes,
     "ssv2": SomethingV2,
+    "temporal_skills": TemporalSkills,
     "ucf101": UCF101,
 }
 

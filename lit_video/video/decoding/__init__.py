@@ -7,6 +7,7 @@ is a function ``(path, frame numbers) -> frames``, and all give the pixels of de
 from lit_video.video.decoding.decoders import Decode, DecoderName, decoder
 from lit_video.video.decoding.frame_table import DecodeError, Frames, FrameTable, forget_tables, frame_table
 from lit_video.video.decoding.images import decode_images, image_table
+from lit_video.video.decoding.kept import KeptVideos
 from lit_video.video.decoding.pyav import decode
 from lit_video.video.decoding.segments import segment
 
@@ -16,6 +17,7 @@ __all__ = [
     "DecoderName",
     "FrameTable",
     "Frames",
+    "KeptVideos",
     "decode",
     "decode_images",
     "decoder",

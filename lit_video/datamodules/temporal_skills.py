@@ -1,0 +1,109 @@
+"""The embedded data set that grades: what takes time to see, one skill beside the other."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from lit_video.datamodules.reversed_pairs import Drawn, ReversedPairs
+from lit_video.datamodules.temporal_skills_rendering import render, skill
+from lit_video.video.sampling import Sampling, Segments
+from lit_video.video.seeding import digest
+
+VERSION = 1  # of the pictures: a change of what is drawn for a seed raises it
+FPS = 8
+SKILLS = ("drift", "zoom", "rotation", "order1", "order3", "order5", "meeting", "duration")
+
+
+class TemporalSkills(ReversedPairs):
+    """Small square videos of one skill each: class = skill x direction, by default 8 x 2 = 16 classes.
+
+    ========  ==================================================  ======================================
+    skill     shown                                               what it takes to tell the direction
+    ========  ==================================================  ======================================
+    drift     a shape moves left or right over a torus            where, in neighbouring frames
+    zoom      a shape grows or shrinks                            how large, in neighbouring frames
+    rotation  two bars turn one way or the other                  at what angle, in neighbouring frames
+    orderN    one place is bright in one frame, and dark N        two events at a distance in time; nothing
+              frames later; or the other way round                between them helps
+    meeting   two shapes move together or apart                   two motions, of which neither says enough
+    duration  a shape is there for three frames, gone, and        how long something lasted, and when
+              there for one frame; or the other way round
+    ========  ==================================================  ======================================
+
+    Models that are blind to order cannot pass 50 % (see :class:`ReversedPairs`), and in the N orders of one data set
+    not 50 / N %: these show the same set of frames at any distance. Chance is one of all classes.
+    ``test/skill/NAME`` is the accuracy over a skill's videos, of which each skill has as many, so that
+    ``test/video_top1`` is their mean.
+
+    Nuisance, drawn per pair: shape, place, size, speed, brighter or darker than the background, colours, gradient,
+    texture and noise.
+
+    Args:
+        root: see :class:`ReversedPairs`.
+        skills: drift, zoom, rotation, meeting, duration, and orderN for any N below ``length``.
+        length: frames of a video; ``None`` for those of a clip, which then shows all of it.
+        side: of the pictures in pixels, an even number.
+        difficulty: 0 to 1; raises noise and texture, lowers the contrast.
+        pairs: pairs of videos per skill in train, val and test.
+        sampling: how clips are cut: ``Segments``, over all of the video, also of ``None``.
+        **kwargs: see :class:`VideoDataModule`.
+
+    Raises:
+        ValueError: a value out of its range, a flip, another sampling, videos too short for a skill, or frames of
+            clips that cannot be spread evenly over the video, forwards as backwards.
+    """
+
+    def __init__(
+        self,
+        root: str | None = None,
+        skills: tuple[str, ...] = SKILLS,
+        length: int | None = None,
+        side: int = 32,
+        difficulty: float = 0.25,
+        pairs: tuple[int, int, int] = (256, 16, 64),
+        sampling: Sampling | None = None,
+        test_crops: int = 1,
+        **kwargs: Any,
+    ) -> None:
+        frames = kwargs.get("frames", 8)
+        self.skills = {name: skill(name) for name in skills}
+        self.length = length or frames
+        self.side = side
+        self.difficulty = difficulty
+        folder = f"temporal_skills-v{VERSION}-{'+'.join(skills)}-{self.length}x{side}-d{difficulty:g}"
+        super().__init__(root, folder, pairs, sampling=sampling or Segments(), test_crops=test_crops, **kwargs)
+        if not 0 <= difficulty <= 1:
+            raise ValueError(f"difficulty is {difficulty}, expected a number from 0 to 1")
+        if side < 16 or side % 2:
+            raise ValueError(f"side is {side}, expected an even number from 16: H.264 halves the colours' size")
+        if len(self.skills) < len(skills) or not skills:
+            raise ValueError(f"skills is {list(skills)}, expected one or more, each once")
+        if not isinstance(self.sampling, Segments):
+            raise ValueError(f"sampling is {self.sampling}, expected Segments: others miss what a video shows")
+        for name, one in self.skills.items():
+            if self.length < one.shortest:
+                raise ValueError(f"length is {self.length}, too short for {name}, which takes {one.shortest} frames")
+        if self.length % frames or (self.length > frames and frames % 2):
+            raise ValueError(f"length is {self.length}, expected {frames} (frames), or a multiple of it if it is even")
+
+    @property
+    def kinds(self) -> Sequence[str]:
+        """The skills."""
+        return list(self.skills)
+
+    def directions(self, kind: str) -> tuple[str, str]:
+        """The skill with either direction, such as ``drift left`` and ``drift right``."""
+        return f"{kind} {self.skills[kind].backward}", f"{kind} {self.skills[kind].forward}"
+
+    @property
+    def class_groups(self) -> dict[str, list[int]]:
+        """The two classes of every skill."""
+        return {f"skill/{name}": [2 * i, 2 * i + 1] for i, name in enumerate(self.skills)}
+
+    def seed_of(self, split: str, kind: str, number: int) -> int:
+        """Seed of a pair of videos; the same for every list of skills."""
+        return digest(VERSION, split, kind, number)
+
+    def draw(self, kind: str, seed: int) -> Drawn:
+        """A video, forwards."""
+        frames = render(self.skills[kind], seed, self.length, self.side, self.difficulty)
+        return Drawn(frames, FPS, f"{kind}, seed {seed}, difficulty {self.difficulty:g}")

@@ -1,0 +1,326 @@
+"""Every link of the argument that the embedded data sets' classes differ in time only (see ReversedPairs)."""
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import yaml
+
+from lit_video.datamodules import MovingShapes, TemporalSkills, reversed_pairs
+from lit_video.errors import UserError
+from lit_video.modules import XViT
+from lit_video.network.vit import ViTSize
+from lit_video.video.augmentation import Augmentation, EvaluationViews
+from lit_video.video.clips import ClipDataset
+from lit_video.video.decoding import decode, frame_table
+from lit_video.video.sampling import Dense, Segments
+from lit_video.video.seeding import seeded
+
+EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
+SECOND = Dense(seconds=1.0)
+SETTINGS = dict(pairs=(4, 2, 2), frames=8, image_size=16, batch_size=4, num_workers=0)
+
+
+def shapes(root, **changes):
+    return MovingShapes(root=str(root), **(SETTINGS | {"sampling": SECOND} | changes))
+
+
+def skills(root, **changes):
+    return TemporalSkills(root=str(root), **(SETTINGS | changes))
+
+
+def every_data_set(root, **changes):
+    return {
+        "drift": shapes(root, **changes),
+        "zoom": shapes(root, motion="zoom", **changes),
+        "skills": skills(root, **changes),
+        "long skills": skills(root, length=16, skills=("zoom", "order9"), **changes),
+    }
+
+
+@pytest.fixture(scope="module")
+def data_sets(tmp_path_factory):
+    made = every_data_set(tmp_path_factory.mktemp("pairs"))
+    for data in made.values():
+        data.prepare_data()
+    return made
+
+
+@pytest.fixture(params=["drift", "zoom", "skills", "long skills"])
+def data(request, data_sets):
+    return data_sets[request.param]
+
+
+def paired(records):
+    """(backward, forward) record numbers of every pair: same kind, same file name."""
+    number = {(r.label, r.path.name): i for i, r in enumerate(records)}
+    return [(i, number[(label + 1, name)]) for (label, name), i in number.items() if label % 2 == 0]
+
+
+def whole(path):
+    return decode(path, range(frame_table(path).count))
+
+
+# (a) the files
+
+
+def test_both_files_of_a_pair_decode_to_the_same_pictures_in_opposite_order(data):
+    for split, pairs in data.pairs.items():
+        records = data.records(split)
+        assert len(paired(records)) == len(data.kinds) * pairs
+        for left, right in paired(records):
+            assert np.array_equal(whole(records[left].path), whole(records[right].path)[::-1])
+
+
+def test_the_tables_of_a_pair_differ_in_nothing(data):
+    records = data.records("train")
+    for left, right in paired(records):
+        assert frame_table(records[left].path) == frame_table(records[right].path)
+
+
+def test_frames_are_coded_on_their_own_and_differ(data):
+    for record in data.records("val"):
+        table = frame_table(record.path)
+        assert table.keyframes == table.pts
+        assert table.count >= 8
+        frames = whole(record.path)
+        assert all(not np.array_equal(a, b) for a, b in pairwise(frames))
+
+
+# (b) the clips
+
+
+def evaluation(data, sampling, frames, clips, split="test"):
+    records = data.records(split)
+    return records, ClipDataset(records, sampling, frames, EvaluationViews(3, 16), 0, clips)
+
+
+@pytest.mark.parametrize("split", ["val", "test"])
+@pytest.mark.parametrize(
+    ("name", "sampling", "frames", "clips"),
+    [
+        ("drift", SECOND, 8, 1),
+        ("drift", SECOND, 8, 3),
+        ("drift", SECOND, 16, 2),
+        ("drift", SECOND, 4, 1),
+        ("drift", SECOND, 6, 2),
+        ("drift", SECOND, 10, 1),
+        ("drift", Dense(seconds=0.5), 4, 3),
+        ("drift", Segments(), 8, 1),
+        ("drift", Segments(), 8, 2),
+        ("skills", Segments(), 8, 1),  # the embedded experiments
+        ("skills", Segments(), 4, 1),
+        ("skills", Segments(), 4, 2),
+        ("long skills", Segments(), 16, 1),
+        ("long skills", Segments(), 8, 1),
+    ],
+    ids=str,
+)
+def test_evaluation_clips_of_a_pair_show_the_same_frames_in_opposite_order(
+    data_sets, name, split, sampling, frames, clips
+):
+    records, dataset = evaluation(data_sets[name], sampling, frames, clips, split)
+    for left, right in paired(records):
+        for clip in range(clips):
+            one = dataset[(0, left * clips + clip)]["clip"]
+            other = dataset[(0, right * clips + clips - 1 - clip)]["clip"]
+            assert one.shape == (3, frames, 3, 16, 16)
+            assert torch.equal(one, other.flip(1)), records[left].path
+
+
+@pytest.mark.parametrize(
+    ("name", "sampling"),
+    [("drift", SECOND), ("drift", Dense(seconds=0.5)), ("drift", Segments()), ("long skills", Segments())],
+    ids=str,
+)
+def test_random_clips_choose_mirrored_frames_equally_often(data_sets, name, sampling):
+    table = frame_table(data_sets[name].records("train")[0].path)
+    draws = 4000
+    times = np.zeros((8, table.count))
+    for seed in range(draws):
+        with seeded("symmetry", seed):
+            numbers = sampling.numbers(table, 8)
+        times[np.arange(8), numbers] += 1
+    mirrored = times[::-1, ::-1]
+    # the difference of two counts of mean n has a standard deviation below sqrt(2 n)
+    assert (np.abs(times - mirrored) <= 5 * np.sqrt(times + mirrored) + 1).all()
+    assert (times.sum(0) > 0).mean() > 0.9
+
+
+# (c) the models
+
+
+def network(classes, window, positions="space", ta_layers=0):
+    torch.manual_seed(0)
+    model = XViT(
+        num_classes=classes,
+        frames=8,
+        image_size=16,
+        size=ViTSize(32, 2, 4),
+        patch=8,
+        window=window,
+        ta_layers=ta_layers,
+        positions=positions,
+    )
+    # far from the zeros and small values that training starts with
+    for name, parameter in model.named_parameters():
+        if "head" in name and parameter.ndim == 2:
+            torch.nn.init.normal_(parameter)
+        if "embed" in name or "cls_token" in name:
+            torch.nn.init.normal_(parameter, std=0.5)
+    return model.eval()
+
+
+@pytest.fixture
+def clips_of_pairs(data):
+    """All three crops of all test videos, left and right members apart, as clips of float64."""
+    records, dataset = evaluation(data, data.sampling, 8, 1)
+    sides = [torch.cat([dataset[(0, pair[side])]["clip"] for pair in paired(records)]) for side in (0, 1)]
+    return [(clip.transpose(1, 2).double() / 255 - 0.5) / 0.5 for clip in sides]
+
+
+@pytest.fixture
+def labels_of_pairs(data):
+    records = data.records("test")
+    return [torch.tensor([records[pair[side]].label] * 3) for pair in paired(records) for side in (0, 1)]
+
+
+def both(model, clips_of_pairs):
+    with torch.no_grad():
+        return [model.double()(clips) for clips in clips_of_pairs]
+
+
+@pytest.mark.parametrize("positions", ["none", "space"])
+def test_spatial_attention_with_temporal_averaging_gives_a_pair_one_answer(
+    data, clips_of_pairs, labels_of_pairs, positions
+):
+    left, right = both(network(data.num_classes, 0, positions), clips_of_pairs)
+    assert left.std(0).min() > 0.01, "logits that do not depend on the clip would prove nothing"
+    torch.testing.assert_close(left, right, rtol=0, atol=1e-12 * float(left.abs().max()))
+    # so of each pair and crop at most one is right
+    labels = [torch.cat(labels_of_pairs[side::2]) for side in (0, 1)]
+    correct = (left.argmax(1) == labels[0]).int() + (left.argmax(1) == labels[1]).int()
+    assert correct.max() <= 1
+
+
+@pytest.mark.parametrize("ta_layers", [1, 2])
+def test_temporal_attention_over_spatial_attention_cannot_either(data, clips_of_pairs, ta_layers):
+    left, right = both(network(data.num_classes, 0, ta_layers=ta_layers), clips_of_pairs)
+    assert left.std(0).min() > 0.01
+    torch.testing.assert_close(left, right, rtol=0, atol=1e-12 * float(left.abs().max()))
+
+
+def test_space_time_mixing_can(data, clips_of_pairs):
+    left, right = both(network(data.num_classes, 1), clips_of_pairs)
+    assert ((left - right).abs().amax(1) > 1e-2).all()
+
+
+def test_temporal_positions_can_so_the_embedded_experiments_leave_them_out(data, clips_of_pairs):
+    left, right = both(network(data.num_classes, 0, "space-time"), clips_of_pairs)
+    assert ((left - right).abs().amax(1) > 1e-2).all()
+    model = yaml.safe_load((EXPERIMENTS / "parts" / "xvit_embedded.yaml").read_text())["init_args"]
+    assert model["positions"] in ("none", "space")
+
+
+# (d) generation
+
+
+def files(data):
+    return [data.root / path.relative_to(data.root) for _, paths in data._jobs() for path in paths]
+
+
+def states(paths):
+    return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in paths}
+
+
+def test_an_interrupted_generation_is_completed_and_what_exists_stays(tmp_path):
+    data = shapes(tmp_path, pairs=(1, 1, 1))
+    data.prepare_data()
+    before = states(files(data))
+    assert len(before) == 24
+    removed = files(data)[3::7]
+    for path in removed:
+        path.unlink()
+    (data.root / "complete").unlink()
+    shapes(tmp_path, pairs=(1, 1, 1)).prepare_data()
+    after = states(files(data))
+    assert {path: content for path, (_, content) in after.items()} == {p: content for p, (_, content) in before.items()}
+    # a pair is written together: only removed files and their partners may be new
+    partners = {path for _, pair in data._jobs() for path in pair if set(pair) & set(removed)}
+    assert all(after[path] == before[path] for path in after if path not in partners)
+    assert (data.root / "complete").exists()
+
+
+def test_a_complete_set_is_not_touched(data):
+    before = states(files(data))
+    data.prepare_data()
+    assert states(files(data)) == before
+
+
+def test_stray_half_files_do_not_become_records(tmp_path, monkeypatch):
+    """An interruption in the middle of a file: no half file under a final name, and none is ever read."""
+    calls = []
+
+    def interrupted(path, *args, **kwargs):
+        calls.append(path)
+        if len(calls) == 6:
+            Path(path).write_bytes(b"half a video")
+            raise KeyboardInterrupt
+        return encode(path, *args, **kwargs)
+
+    data, encode = shapes(tmp_path, pairs=(1, 1, 1)), reversed_pairs.encode
+    with monkeypatch.context() as patch:
+        patch.setattr(reversed_pairs, "encode", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            data.prepare_data()
+    assert not (data.root / "complete").exists()
+    assert sum(path.exists() for path in files(data)) == 5
+    with monkeypatch.context() as patch:
+        patch.setattr(reversed_pairs.os, "getpid", lambda: 1)  # the next run is another process
+        shapes(tmp_path, pairs=(1, 1, 1)).prepare_data()
+    records = [record.path for split in ("train", "val", "test") for record in data.records(split)]
+    assert sorted(records) == sorted(files(data))
+    assert all(frame_table(path).count >= 8 for path in records)
+
+
+def test_two_processes_may_generate_at_once(tmp_path):
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(shapes(tmp_path, pairs=(1, 1, 1)).prepare_data) for _ in range(2)]
+        for one in both:
+            one.result()
+    data = shapes(tmp_path, pairs=(1, 1, 1))
+    assert all(frame_table(path).count >= 8 for path in files(data))
+    assert not list(data.root.glob("**/*part*"))
+
+
+# (e) the interface
+
+
+def test_flips_are_refused_because_they_swap_classes(tmp_path):
+    with pytest.raises(ValueError, match="flip"):
+        shapes(tmp_path, augmentation=Augmentation(flip=0.5))
+
+
+def test_a_split_without_pairs_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"pairs is \[1, 0, 1\]"):
+        shapes(tmp_path, pairs=(1, 0, 1))
+
+
+def test_the_folder_is_the_given_one_then_the_environments_then_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("LIT_VIDEO_DATA", str(tmp_path / "environment"))
+    assert shapes(tmp_path / "given").root.parent == tmp_path / "given"
+    assert MovingShapes().root.parent == tmp_path / "environment"
+    monkeypatch.delenv("LIT_VIDEO_DATA")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert MovingShapes().root.parent == tmp_path / ".cache" / "lit_video"
+
+
+def test_a_folder_that_cannot_be_written_is_reported_in_one_line(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(UserError, match="cannot write") as error:
+        shapes(tmp_path / "file").prepare_data()
+    assert "data.root" in str(error.value)
+    assert "\n" not in str(error.value)

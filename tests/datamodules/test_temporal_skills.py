@@ -1,0 +1,227 @@
+"""What TemporalSkills draws; that its classes differ in time only is in test_reversed_pairs.py."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from lit_video.datamodules import Dense, MovingShapes, Segments, TemporalSkills, WholeVideo, temporal_skills
+from lit_video.datamodules.temporal_skills_rendering import render, skill
+from lit_video.video.decoding import decode, frame_table
+from lit_video.video.seeding import digest
+
+SEEDS = range(40)
+LENGTHS = (8, 16, 32)
+
+
+def skills(root, **changes):
+    settings = dict(pairs=(2, 1, 1), frames=8, image_size=16, batch_size=4, num_workers=0)
+    return TemporalSkills(root=str(root), **(settings | changes))
+
+
+def films(name, frames=8):
+    return [skill(name).film(np.random.default_rng(seed), frames) for seed in SEEDS]
+
+
+def shown(film):
+    """Numbers of the frames that show something, with what they show."""
+    return [(t, figures[0]) for t, figures in enumerate(film) if figures]
+
+
+# what each skill shows, forwards
+
+
+@pytest.mark.parametrize("frames", LENGTHS)
+def test_a_drifting_shape_moves_right_by_equal_steps(frames):
+    for film in films("drift", frames):
+        steps = np.diff([figure.x for (figure,) in film]) % 1
+        assert 0.06 <= steps.min() == pytest.approx(steps.max())
+        assert steps.max() <= 0.11
+        assert len({figure.y for (figure,) in film}) == 1
+
+
+@pytest.mark.parametrize("frames", LENGTHS)
+def test_a_zooming_shape_grows_in_its_place(frames):
+    for film in films("zoom", frames):
+        radii = [figure.radius for (figure,) in film]
+        assert (np.diff(radii) > 0).all()
+        assert radii[-1] > 1.9 * radii[0]
+        assert len({(figure.x, figure.y) for (figure,) in film}) == 1
+
+
+def test_bars_turn_clockwise():
+    for film in films("rotation"):
+        steps = np.rad2deg(np.diff([figure.angle for (figure,) in film]))
+        assert 10 <= steps.min() == pytest.approx(steps.max())
+        assert steps.max() <= 25
+
+
+def test_a_growing_angle_is_clockwise_in_the_picture():
+    """The bars are horizontal at first; the long axis then points down to the right."""
+    for seed in SEEDS:
+        film = skill("rotation").film(np.random.default_rng(seed), 8)
+        video = np.abs(render(skill("rotation"), seed, 8, 64, 0.0).astype(float) - 128).mean(-1)
+        rows, columns = np.mgrid[0:64, 0:64]
+        for picture, (figure,) in zip(video, film, strict=True):
+            far = np.hypot(columns - 64 * figure.x, rows - 64 * figure.y) < 64 * figure.radius * 1.2
+            background = np.median(picture)
+            weight = np.abs(picture - background) * far
+            x, y = columns - 64 * figure.x, rows - 64 * figure.y
+            # the second moments' axis, of two bars side by side as long as they are apart, is that of the angle
+            turn = np.arctan2(2 * (weight * x * y).sum(), (weight * (x**2 - y**2)).sum()) / 2
+            away = (turn - figure.angle + np.pi / 2) % np.pi - np.pi / 2
+            assert min(abs(away), np.pi / 2 - abs(away)) < 0.5
+
+
+@pytest.mark.parametrize("apart", [1, 3, 5])
+@pytest.mark.parametrize("frames", LENGTHS)
+def test_events_are_bright_then_dark_in_one_place_at_their_distance(apart, frames):
+    firsts = set()
+    for film in films(f"order{apart}", frames):
+        (first, bright), (second, dark) = shown(film)
+        assert second - first == apart
+        assert (bright.bright, dark.bright) == (True, False)
+        assert (bright.x, bright.y, bright.radius) == (dark.x, dark.y, dark.radius)
+        firsts.add(first)
+    assert len(firsts) > 1  # when it happens says nothing
+
+
+def test_orders_at_all_distances_show_the_same_set_of_frames():
+    """Hence a model that is blind to order cannot tell the distances apart either."""
+    sets = [[Counter(map(tuple, film)) for film in films(f"order{apart}")] for apart in (1, 3, 5)]
+    assert sets[0] == sets[1] == sets[2]
+
+
+@pytest.mark.parametrize("frames", LENGTHS)
+def test_two_shapes_meet(frames):
+    for film in films("meeting", frames):
+        gaps = [np.hypot(a.x - b.x, a.y - b.y) for a, b in film]
+        assert (np.diff(gaps) < 0).all()
+        assert gaps[0] > 0.47
+        assert 2 * film[-1][0].radius < gaps[-1] < 2.5 * film[-1][0].radius
+
+
+@pytest.mark.parametrize("frames", LENGTHS)
+def test_a_shape_is_there_for_three_frames_then_for_one(frames):
+    for film in films("duration", frames):
+        times = [t for t, _ in shown(film)]
+        assert np.diff(times)[:2].tolist() == [1, 1]
+        assert np.diff(times)[2] in (2, 3)
+        assert len({figure for _, figure in shown(film)}) == 1
+
+
+@pytest.mark.parametrize("name", temporal_skills.SKILLS)
+def test_shapes_stay_inside_the_picture_but_for_the_drift(name):
+    for film in films(name):
+        for figure in [figure for figures in film for figure in figures]:
+            reach = 0.0 if name == "drift" else figure.radius
+            assert reach <= figure.x <= 1 - reach
+            assert reach <= figure.y <= 1 - reach
+
+
+@pytest.mark.parametrize("difficulty", [0.0, 0.5, 1.0])
+def test_figures_are_brighter_or_darker_than_the_background_by_as_much(difficulty):
+    brighter, darker = [], []
+    for seed in SEEDS:
+        video = render(skill("order1"), seed, 8, 32, difficulty).astype(float).mean(-1)
+        events = [t for t, _ in shown(skill("order1").film(np.random.default_rng(seed), 8))]
+        background = np.mean([picture for t, picture in enumerate(video) if t not in events], axis=0)
+        brighter.append((video[events[0]] - background).sum())
+        darker.append((background - video[events[1]]).sum())
+    assert min(brighter + darker) > 0
+    assert np.mean(brighter) == pytest.approx(np.mean(darker), rel=0.05)
+
+
+# the data set
+
+
+def test_classes_are_skills_times_directions_and_known_before_any_video_is_written(tmp_path):
+    data = skills(tmp_path, skills=("zoom", "order3"))
+    assert data.class_names == ["zoom shrinking", "zoom growing", "order3 dark first", "order3 bright first"]
+    assert data.class_groups == {"skill/zoom": [0, 1], "skill/order3": [2, 3]}
+    assert skills(tmp_path).num_classes == 16
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_hold_what_was_drawn_and_say_so(tmp_path):
+    data = skills(tmp_path, pairs=(1, 1, 1))
+    data.prepare_data()
+    for (name, seed), (backward, forward) in data._jobs():
+        drawn = data.draw(name, seed)
+        for path, frames in ((forward, drawn.frames), (backward, drawn.frames[::-1])):
+            decoded = decode(path, range(8)).astype(int)
+            assert np.abs(decoded - frames).mean() < 7
+            assert path.parent.name == f"{name} {getattr(skill(name), 'forward' if path is forward else 'backward')}"
+    assert len(data.records("test")) == 16
+    assert frame_table(forward).count == 8
+
+
+def test_splits_are_balanced_and_share_no_video(tmp_path):
+    data = skills(tmp_path, pairs=(2, 1, 1))
+    seeds = [seed for (_, seed), _ in data._jobs()]
+    assert len(set(seeds)) == len(seeds) == 4 * 8
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"skills": ("drift", "dance")}, "skills has 'dance', expected drift, zoom"),
+        ({"skills": ("order0",)}, "skills has 'order0'"),
+        ({"skills": ()}, "skills is"),
+        ({"skills": ("zoom", "zoom")}, "each once"),
+        ({"skills": ("order8",)}, "length is 8, too short for order8, which takes 9 frames"),
+        ({"frames": 4}, "length is 4, too short for order5"),
+        ({"length": 12}, "length is 12, expected 8"),
+        ({"frames": 5, "length": 10, "skills": ("zoom",)}, "length is 10"),
+        ({"side": 33}, "side is 33, expected an even number"),
+        ({"difficulty": 1.5}, "difficulty is 1.5"),
+        ({"sampling": Dense(seconds=1.0)}, "expected Segments"),
+        ({"sampling": WholeVideo(1.0)}, "expected Segments"),
+    ],
+    ids=str,
+)
+def test_settings_that_do_not_fit_are_refused(tmp_path, changes, message):
+    with pytest.raises(ValueError, match=message):
+        skills(tmp_path, **changes)
+
+
+def test_a_clip_may_have_every_second_frame_of_a_longer_video(tmp_path):
+    assert skills(tmp_path, length=16, sampling=Segments()).length == 16
+
+
+def test_what_the_pictures_depend_on_is_in_the_folders_name(tmp_path):
+    folders = {
+        skills(tmp_path, **changes).root
+        for changes in (
+            {},
+            {"length": 16},
+            {"frames": 16},
+            {"side": 48},
+            {"difficulty": 0.5},
+            {"skills": ("zoom",)},
+            {"pairs": (1, 1, 1)},
+            {"image_size": 32},
+        )
+    }
+    assert len(folders) == 6  # of as many frames are a length of 16 and clips of 16; the image's size changes no video
+    assert MovingShapes(root=str(tmp_path)).root not in folders
+
+
+def test_what_a_seed_draws_is_what_this_version_has_always_drawn():
+    """Where this fails, VERSION has to rise: users' folders hold the old pictures under the same name."""
+    assert temporal_skills.VERSION == 1
+    seed = digest(1, "train", "drift", 0)
+    means = {name: float(render(skill(name), seed, 8, 32, 0.25).mean()) for name in temporal_skills.SKILLS}
+    assert means == pytest.approx(
+        {
+            "drift": 131.83,
+            "zoom": 138.91,
+            "rotation": 131.74,
+            "order1": 143.64,
+            "order3": 143.64,
+            "order5": 143.64,
+            "meeting": 132.55,
+            "duration": 141.46,
+        },
+        abs=0.02,
+    )
