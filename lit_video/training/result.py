@@ -52,13 +52,16 @@ def _test_metrics(trainer: Trainer) -> dict[str, float]:
     return {key: float(value) for key, value in trainer.callback_metrics.items() if key.startswith("test/")}
 
 
-def write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], changes: list[dict[str, Any]]) -> None:
+def write_result(
+    cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seconds: float, changes: list[dict[str, Any]]
+) -> None:
     """Close the W&B run, then write ``result.json``.
 
     Args:
         cli: of the run, trained and tested.
         checkpoint: that was tested.
         metrics: of the test.
+        seconds: of the training.
         changes: of settings, since the run began.
     """
     steps = cli.trainer.global_step
@@ -69,7 +72,6 @@ def write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], chang
     videos, broken = int(metrics.pop("test/videos")), len(cli.datamodule.found_broken.reasons["test"])
     if cli.logger:
         cli.logger.finish(metrics)
-    seconds = cli.timer.time_elapsed("train")
     result = cli.facts | {
         "metrics": metrics,
         "test_videos": videos,

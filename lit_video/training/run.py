@@ -142,11 +142,12 @@ def _train_and_test(request: Request, row: Row, seed: int, run_dir: Path, stops:
         trainer.test(cli.model, cli.datamodule, verbose=False)
         (run_dir / STATUS).unlink(missing_ok=True)
         return DONE
+    seconds = cli.timer.time_elapsed("train")  # the test loads the checkpoint's, which are added to these
     last, previous = run_dir / LAST, run_dir / PREVIOUS
     final = last if last.exists() else previous  # of a training that was complete when its last one was damaged
     metrics = measure(cli, final)
     if trainer.is_global_zero:
-        write_result(cli, final, metrics, recorded_changes(run_dir))
+        write_result(cli, final, metrics, seconds, recorded_changes(run_dir))
         (run_dir / STATUS).unlink(missing_ok=True)
         if final is last:
             previous.unlink(missing_ok=True)

@@ -49,6 +49,12 @@ def test_a_run_ends_with_a_whole_result(finished):
     assert config["seed_everything"] == 0
 
 
+def test_seconds_are_those_of_the_training(finished):
+    """The test loads a checkpoint, and with it what the timer had counted."""
+    stored = torch.load(finished / "last.ckpt", weights_only=True)["callbacks"]["Timer"]["time_elapsed"]["train"]
+    assert stored <= json.loads((finished / "result.json").read_text())["seconds"] < 2 * stored
+
+
 def test_wandb_recorded_the_run_offline(finished):
     (record,) = finished.glob("wandb/offline-run-*/*.wandb")
     inspect = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", str(record)]
