@@ -15,6 +15,7 @@ from lit_video.datamodules.base import Split, VideoDataModule
 from lit_video.datamodules.drawing import encode
 from lit_video.datamodules.folder import folder_records
 from lit_video.errors import UserError
+from lit_video.utils.data_folder import data_folder
 from lit_video.video.clips import VideoRecord
 
 
@@ -60,9 +61,8 @@ class ReversedPairs(VideoDataModule):
             raise ValueError(f"pairs is {list(pairs)}, expected at least 1 for each split")
         if self.augmentation.flip:
             raise ValueError("augmentation has a flip, which must be 0: it turns one class into another")
-        base = Path(root or os.environ.get("LIT_VIDEO_DATA") or "~/.cache/lit_video").expanduser()
         self.pairs = dict(zip(("train", "val", "test"), pairs, strict=True))
-        self.root = base / f"{folder}-{'-'.join(map(str, pairs))}"
+        self.root = data_folder(root) / f"{folder}-{'-'.join(map(str, pairs))}"
 
     @property
     def kinds(self) -> Sequence[str]:

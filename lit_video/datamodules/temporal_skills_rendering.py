@@ -121,6 +121,11 @@ def render(what: Skill, seed: int, frames: int, side: int, difficulty: float) ->
     """
     rng = np.random.default_rng(seed)
     film, shape = what.film(rng, frames), "bars" if what.name == "rotation" else str(rng.choice(SHAPES))
+    return paint(rng, film, shape, side, difficulty)
+
+
+def paint(rng: Rng, film: Film, shape: str, side: int, difficulty: float) -> NDArray[np.uint8]:
+    """Figures of one shape before a background, in colours of their own: ``(frames, side, side, 3)``."""
     contrast = 0.4 - 0.2 * difficulty
     background = rng.uniform(contrast + 0.05, 0.95 - contrast, 3)
     offset = contrast * rng.uniform(0.85, 1.15, 3)

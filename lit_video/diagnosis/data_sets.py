@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lit_video.diagnosis.finding import Finding
 from lit_video.diagnosis.storage import GB, existing, free
+from lit_video.utils.data_folder import data_folder
 
 USUAL = ("data", "~/data", "/data", "/datasets", "/mnt/data")
 MOST = 2000  # folders that are looked into below each place
@@ -26,7 +27,7 @@ MARKS = {
 
 def check_data(places: Sequence[Path]) -> Iterator[Finding]:
     """The folder that embedded data is written to, and data sets below the places, or where they usually are."""
-    default = Path(os.environ.get("LIT_VIDEO_DATA") or "~/.cache/lit_video").expanduser()
+    default = data_folder()
     folder = existing(default)
     if not os.access(folder, os.W_OK):
         yield Finding("problem", "data", f"{default} cannot be written", "set LIT_VIDEO_DATA to a folder that can be")

@@ -19,6 +19,7 @@ from lit_video.network.block import checkpoint_blocks
 from lit_video.network.pretrained.image_vit import TubeletInit, load_image_vit, read_weights
 from lit_video.network.pretrained.loading import load_pretrained
 from lit_video.network.transformer import VideoTransformer
+from lit_video.network.vit import ViTSize
 from lit_video.utils.class_paths import class_path
 from lit_video.video.batch import Batch, Classes, per_task
 from lit_video.video.seeding import digest
@@ -53,8 +54,9 @@ class VideoClassifier(LightningModule):
             a family, values that do not fit together; the message names them.
     """
 
-    # where training of a family of image transformers starts: see the families
+    # where training of a family of image transformers starts: a file, or ``stills:N``, N pictures of the embedded world
     image_weights: str | None = None
+    size: ViTSize | None = None
     tubelet_init: TubeletInit = "central"
 
     def __init__(

@@ -27,8 +27,8 @@ class TimeSformer(VideoClassifier):
         dropout: before the classifier.
         drop_path: stochastic depth of the last layer (0.1 in the released code).
         position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time (released code).
-        image_weights: file with a timm ViT's weights (.pth, .safetensors) to start from; attention over time starts
-            from the image's, and adds nothing at first.
+        image_weights: where training starts: file with a timm ViT's weights (.pth, .safetensors), or ``stills:N``;
+            attention over time starts from the image's, and adds nothing at first.
         **kwargs: see :class:`VideoClassifier`.
     """
 
@@ -49,8 +49,9 @@ class TimeSformer(VideoClassifier):
         image_weights: str | None = None,
         **kwargs: Any,
     ) -> None:
+        size = size if isinstance(size, ViTSize) else SIZES[size]
         network = timesformer(
-            size if isinstance(size, ViTSize) else SIZES[size],
+            size,
             outputs(num_classes),
             ClipSize((image_size, image_size), patch, frames),
             attention,
@@ -60,6 +61,7 @@ class TimeSformer(VideoClassifier):
         )
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.image_weights = image_weights
+        self.size = size
         self.attention = attention
 
     @property

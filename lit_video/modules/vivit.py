@@ -31,7 +31,7 @@ class ViViT(VideoClassifier):
         temporal_depth: layers of variant 2's temporal encoder, L_t.
         dropout: before the classifier.
         drop_path: stochastic depth of the last layer.
-        image_weights: file with a timm ViT's weights (.pth, .safetensors) to start from.
+        image_weights: where training starts: file with a timm ViT's weights (.pth, .safetensors), or ``stills:N``.
         tubelet_init: how tubelets start from an image's patches: ``central`` frame, or ``average`` (Table 1).
         **kwargs: see :class:`VideoClassifier`.
     """
@@ -58,8 +58,9 @@ class ViViT(VideoClassifier):
         tubelet_init: TubeletInit = "central",
         **kwargs: Any,
     ) -> None:
+        size = size if isinstance(size, ViTSize) else SIZES[size]
         network = vivit(
-            size if isinstance(size, ViTSize) else SIZES[size],
+            size,
             outputs(num_classes),
             ClipSize((image_size, image_size), patch, frames, tubelet, sampled_frames),
             variant,
@@ -72,6 +73,7 @@ class ViViT(VideoClassifier):
         )
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.image_weights = image_weights
+        self.size = size
         self.tubelet_init = tubelet_init
         self.variant = variant
         self.temporal = temporal

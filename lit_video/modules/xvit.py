@@ -39,8 +39,8 @@ class XViT(VideoClassifier):
         drop_path: stochastic depth of the last layer.
         position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time (released code),
             which hardly move when trained from scratch.
-        image_weights: file with a timm ViT's weights (.pth, .safetensors) to start from; temporal positions start at
-            zero.
+        image_weights: where training starts: file with a timm ViT's weights (.pth, .safetensors), or ``stills:N``;
+            temporal positions start at zero then.
         **kwargs: see :class:`VideoClassifier`.
     """
 
@@ -89,6 +89,7 @@ class XViT(VideoClassifier):
         )
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.image_weights = image_weights
+        self.size = size
         self.exact = exact
 
     @property

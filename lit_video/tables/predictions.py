@@ -7,7 +7,7 @@ import io
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,10 @@ class TaskPredictions:
         """Whether each video's class is among its ``top`` predictions; of equal logits the first class comes first."""
         order = np.argsort(-self.logits, axis=1, kind="stable")[:, :top]
         return (order == self.target[:, None]).any(1)
+
+    def top1_of(self, classes: Sequence[int]) -> float:
+        """Top-1 in percent over the videos of some classes."""
+        return 100 * float(self.hits()[np.isin(self.target, classes)].mean())
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ def render(data: dict[str, Any], form: Format, pairs: bool = False) -> str:
         return json.dumps(data, indent=2)
     write = {"text": text_table, "markdown": _markdown, "latex": _latex}[form]
     parts = [write(*_main_table(data))]
+    if groups := measured_groups(data):
+        parts.append(write(*groups_table(data, groups)))
     if form != "latex":
         parts += sentences(data)
     if pairs:
@@ -50,6 +52,23 @@ def pairs_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
     labels = {row["name"]: row["label"] for row in data["rows"]}
     body = [[labels[pair["second"]], labels[pair["first"]], interval_text(pair)] for pair in data["pairs"]]
     return "Paired differences, with 95 % intervals over test videos and seeds", ["row", "less", "points"], body
+
+
+def measured_groups(data: dict[str, Any]) -> list[str]:
+    """Metrics of groups of classes, ``test/KIND/NAME``, that some row has."""
+    keys = dict.fromkeys(key for row in data["rows"] for key in row["metrics"])
+    return [key for key in keys if key.startswith("test/") and key.count("/") == 2]
+
+
+def groups_table(data: dict[str, Any], groups: list[str]) -> tuple[str, list[str], list[list[str]]]:
+    """Title, header and body of the accuracy over each group of classes."""
+    body = []
+    for row in data["rows"]:
+        ours = [row["metrics"].get(key, {}).get("ours") for key in groups]
+        cells = ["" if value is None else f"{value:.1f}" for value in ours]
+        body.append([row["label"], *(cells if row["seeds"] else [missing(row)] + [""] * (len(groups) - 1))])
+    kind = groups[0].split("/")[1]
+    return f"Top-1 by {kind}, means over seeds", ["row", *(key.rpartition("/")[2] for key in groups)], body
 
 
 def shown_metrics(data: dict[str, Any]) -> list[str]:

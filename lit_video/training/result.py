@@ -32,7 +32,8 @@ def measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
     if step != cli.trainer.global_step:
         raise RunFailed(f"{checkpoint} is of step {step}, training ended at {cli.trainer.global_step}: no result")
     cli.trainer.test(cli.model, cli.datamodule, ckpt_path=checkpoint, verbose=False)
-    metrics = _test_metrics(cli.trainer) | _other_orders(cli, checkpoint) | cli.predictions.calibration_error
+    metrics = _test_metrics(cli.trainer) | _other_orders(cli, checkpoint)
+    metrics |= cli.predictions.group_accuracy | cli.predictions.calibration_error
     refuse_not_finite(metrics, f"test of {checkpoint}")
     return metrics
 

@@ -29,6 +29,7 @@ from lit_video.training.result import measure, write_result
 from lit_video.training.run_cli import RunCLI
 from lit_video.training.run_folder import disk_errors, locked, set_aside, usable_checkpoint, writable
 from lit_video.training.same_settings import Changes, is_longer, same_settings
+from lit_video.training.stills import start_from_stills
 from lit_video.utils.environment import commit
 from lit_video.utils.exit_status import DONE, FAILED
 from lit_video.utils.files import write_atomically
@@ -133,6 +134,8 @@ def _train_and_test(request: Request, row: Row, seed: int, run_dir: Path, stops:
     with user_errors(partial(request.place, row)):
         cli = RunCLI(request.row_args(row, seed), facts | {"commit": commit()}, row, run_dir, stops)
     trainer = cli.trainer
+    with user_errors(partial(request.place, row)):
+        start_from_stills(cli.model, cli.datamodule)
     checkpoint = usable_checkpoint(run_dir, owner=trainer.is_global_zero)
     if trainer.is_global_zero:
         write_atomically(run_dir / "config.yaml", yaml.safe_dump(cli.resolved(), sort_keys=False))

@@ -138,7 +138,7 @@ def test_evaluation_clips_of_a_pair_show_the_same_frames_in_opposite_order(
 )
 def test_random_clips_choose_mirrored_frames_equally_often(data_sets, name, sampling):
     table = frame_table(data_sets[name].records("train")[0].path)
-    draws = 4000
+    draws = 1500
     times = np.zeros((8, table.count))
     for seed in range(draws):
         with seeded("symmetry", seed):

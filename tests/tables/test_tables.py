@@ -62,6 +62,25 @@ def test_every_format_holds_the_numbers(table, tmp_path):
     assert len({line.count("&") for line in latex if line.endswith((r"\\", r"\midrule")) and "&" in line}) == 1
 
 
+def test_groups_of_classes_have_a_table_of_their_own(table, tmp_path):
+    path, _ = table
+    for seed, drift in enumerate((80.0, 90.0)):
+        folder = tmp_path / "runs/two/default/second" / f"seed{seed}"
+        write_result(folder, seed, 60.0)
+        result = json.loads((folder / "result.json").read_text())
+        result["metrics"] |= {"test/skill/zoom": 40.0, "test/skill/drift": drift}
+        (folder / "result.json").write_text(json.dumps(result))
+    text = render(summary(read_table([path]), tmp_path / "runs"), "markdown")
+    main_table, groups = text.split("**Top-1 by skill, means over seeds**")
+    assert "drift" not in main_table
+    assert [line.replace(" ", "") for line in groups.strip().splitlines()[:4]] == [
+        "|row|drift|zoom|",
+        "|---|---:|---:|",
+        "|first|notrun||",
+        "|2nd|85.0|40.0|",
+    ]
+
+
 def test_a_file_that_changes_is_read_again_and_what_was_read_may_be_changed(table):
     path, rewrite = table
     read_yaml(path)["table"]["rows"].clear()

@@ -27,6 +27,7 @@ class SavePredictions(Callback):
         self.run_dir = run_dir
         self.title = title
         self.predictions: Predictions | None = None
+        self.groups: dict[str, list[int]] = {}
         self.tested = False
 
     def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -37,6 +38,7 @@ class SavePredictions(Callback):
         if self.tested:
             return
         self.tested = True
+        self.groups = data.class_groups
         accuracy = pl_module.test_accuracy
         with accuracy.sync_context():
             video, outputs = accuracy.videos(), accuracy.per_task()
@@ -63,6 +65,14 @@ class SavePredictions(Callback):
             ).error
             for name, task in tasks
         }
+
+    @property
+    def group_accuracy(self) -> dict[str, float]:
+        """``test/NAME``, top-1 in percent over the videos of each group of classes that the data set names."""
+        if not self.predictions or not self.groups:
+            return {}
+        task = self.predictions.tasks[""]
+        return {f"test/{name}": task.top1_of(classes) for name, classes in self.groups.items()}
 
     def _write(self, predictions: Predictions) -> None:
         save_predictions(self.run_dir, predictions)

@@ -1,0 +1,77 @@
+"""Pictures of the temporal skills' world, one frame each: what ImageNet is to the papers."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from lightning import LightningDataModule
+from torch import Tensor
+from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler
+
+from lit_video.datamodules.drawing import SHAPES
+from lit_video.datamodules.temporal_skills_rendering import Figure, paint
+from lit_video.video.batch import Batch, normalise, soft_labels
+
+VERSION = 1  # of the pictures and their labels
+PLACES, SIZES, TURNS = 8, 4, 6
+# what a picture is labelled with; only bars have a turn, other shapes have the last one
+TASKS = {"shape": len(SHAPES), "column": PLACES, "row": PLACES, "size": SIZES, "turn": TURNS + 1, "tone": 2}
+
+
+class Stills(LightningDataModule):
+    """Single frames with one shape each, as batches of clips of one frame, for training an image model.
+
+    Labels (``TASKS``) are shape, place on a grid of 8 x 8, size, turn of bars, and whether it is bright or dark.
+    Nothing in them is about time.
+
+    Args:
+        count: of different pictures.
+        side: of them in pixels.
+        steps: of training, however many pictures there are.
+        batch_size: pictures per step.
+        difficulty: as of :class:`~lit_video.datamodules.temporal_skills.TemporalSkills`.
+    """
+
+    def __init__(
+        self, count: int, side: int = 32, steps: int = 640, batch_size: int = 128, difficulty: float = 0.25
+    ) -> None:
+        super().__init__()
+        self.count = count
+        self.side = side
+        self.steps = steps
+        self.batch_size = batch_size
+        self.difficulty = difficulty
+
+    def train_dataloader(self) -> DataLoader[Batch]:
+        """One epoch of all steps."""
+        drawn = [draw_still(np.random.default_rng((VERSION, i)), self.side, self.difficulty) for i in range(self.count)]
+        pictures, labels = (np.stack(column) for column in zip(*drawn, strict=True))
+        order = torch.Generator().manual_seed(VERSION)
+        sampler = RandomSampler(range(self.count), num_samples=self.steps * self.batch_size, generator=order)
+        batches: Any = BatchSampler(sampler, self.batch_size, drop_last=True)
+        return DataLoader(_Pictures(pictures, labels), sampler=batches, batch_size=None)
+
+
+class _Pictures(Dataset[Batch]):
+    """Whole batches by the numbers of their pictures."""
+
+    def __init__(self, pictures: Any, labels: Any) -> None:
+        self.pictures = torch.from_numpy(pictures)
+        self.labels = torch.from_numpy(labels)
+
+    def __getitem__(self, numbers: list[int]) -> Batch:
+        video = torch.tensor(numbers)
+        clip: Tensor = normalise(self.pictures[numbers][:, None, None], 0.5, 0.5)
+        target = soft_labels(self.labels[numbers], TASKS, 0.0)
+        return Batch(clip=clip, target=target, video=video, view=torch.zeros_like(video))
+
+
+def draw_still(rng: np.random.Generator, side: int, difficulty: float) -> tuple[Any, Any]:
+    """A picture ``(3, side, side)`` in uint8, and its labels in the order of ``TASKS``."""
+    shape = int(rng.integers(len(SHAPES)))
+    x, y, radius, angle = rng.uniform((0, 0, 0.08, 0), (1, 1, 0.28, np.pi))
+    tone = int(rng.integers(2))
+    picture = paint(rng, [[Figure(x, y, radius, angle, bool(tone))]], SHAPES[shape], side, difficulty)[0]
+    turn = int(angle / np.pi * TURNS) if SHAPES[shape] == "bars" else TURNS
+    labels = [shape, int(x * PLACES), int(y * PLACES), int((radius - 0.08) / 0.2 * SIZES), turn, tone]
+    return picture.transpose(2, 0, 1), np.array(labels)

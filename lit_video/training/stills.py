@@ -1,0 +1,92 @@
+"""Image models of the embedded world: what the papers take from ImageNet, made here, once."""
+
+import re
+
+import torch
+from einops.layers.torch import Rearrange
+from filelock import FileLock
+from lightning import Trainer
+from lightning.fabric.plugins.environments.lightning import LightningEnvironment
+from safetensors.torch import save
+from timm.models.vision_transformer import VisionTransformer
+from torch import nn
+
+from lit_video.datamodules import VideoDataModule
+from lit_video.datamodules.reversed_pairs import ReversedPairs
+from lit_video.datamodules.stills import TASKS, VERSION, Stills
+from lit_video.errors import UserError
+from lit_video.modules import VideoClassifier
+from lit_video.modules.optimization import Optimization
+from lit_video.network.transformer import VideoTransformer
+from lit_video.network.vit import ViTSize, init_backbone
+from lit_video.training.callbacks.progress import ProgressLines
+from lit_video.utils.data_folder import data_folder
+from lit_video.utils.files import write_bytes
+
+SIDE = 32
+OPTIMIZATION = Optimization("adamw", lr=2e-3, weight_decay=0.05, warmup=0.1, warmup_start=0.01)
+POSITION_STD = 0.2  # of timm's 0.02 so few steps make nothing
+
+
+def start_from_stills(model: VideoClassifier, data: VideoDataModule) -> None:
+    """Put a file in the place of ``stills:N`` in a model's ``image_weights``.
+
+    It holds an image ViT of the model's size and patches, in timm's names, trained on N pictures at its first use, by
+    whichever process comes first; it is the same for all rows and seeds, and lies beside the embedded data sets.
+
+    Raises:
+        UserError: N is no number of pictures, or the file cannot be written.
+    """
+    given = model.image_weights or ""
+    if not given.startswith("stills:"):
+        return
+    if not re.fullmatch(r"stills:[1-9]\d{2,6}", given):
+        raise UserError(f"model.image_weights: {given}: expected stills:N, N pictures from 100, such as stills:8192")
+    assert isinstance(model.network, VideoTransformer)
+    assert model.size is not None
+    size, patch, count = model.size, model.network.embed.patches.patch, int(given.removeprefix("stills:"))
+    name = f"v{VERSION}-{count}x{SIDE}-w{size.width}-l{size.depth}-h{size.heads}-m{size.mlp_ratio:g}-p{patch}"
+    folder = data.root.parent if isinstance(data, ReversedPairs) else data_folder()
+    path = folder / f"stills-{name}.safetensors"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(path.with_suffix(".lock")):
+            if not path.exists():
+                write_bytes(path, save(train_on_stills(size, patch, Stills(count, SIDE)).state_dict()))
+    except OSError as error:
+        raise UserError(f"model.image_weights: cannot write {path} ({error.strerror}); set data.root") from None
+    model.image_weights = str(path)
+
+
+def train_on_stills(size: ViTSize, patch: int, stills: Stills) -> VisionTransformer:
+    """Train timm's ViT to say what stills show; a function of its arguments."""
+    with torch.random.fork_rng():
+        torch.manual_seed(VERSION)
+        vit = VisionTransformer(
+            img_size=stills.side,
+            patch_size=patch,
+            embed_dim=size.width,
+            depth=size.depth,
+            num_heads=size.heads,
+            mlp_ratio=size.mlp_ratio,
+            num_classes=sum(TASKS.values()),
+        ).apply(init_backbone)
+        assert vit.pos_embed is not None
+        nn.init.trunc_normal_(vit.pos_embed, std=POSITION_STD)
+        image_model = nn.Sequential(Rearrange("b c 1 height width -> b c height width"), vit)
+        classifier = VideoClassifier(image_model, OPTIMIZATION, num_classes=TASKS)
+        trainer = Trainer(
+            accelerator="auto",
+            devices=1,
+            plugins=[LightningEnvironment()],  # whatever the run's own processes are started by
+            max_epochs=1,
+            gradient_clip_val=1.0,
+            logger=False,
+            callbacks=[ProgressLines(f"image model of {stills.count} stills")],
+            enable_checkpointing=False,
+            enable_model_summary=False,
+            enable_progress_bar=False,
+        )
+        trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
+        trainer.fit(classifier, stills)
+    return vit.cpu()

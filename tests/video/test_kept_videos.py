@@ -1,0 +1,85 @@
+"""Decoding once gives what decoding every time gives, in bounded memory."""
+
+import numpy as np
+import pytest
+
+from lit_video.datamodules import MovingShapes, TemporalSkills
+from lit_video.video.decoding import DecodeError, KeptVideos, decode, frame_table
+from lit_video.video.sampling import Dense
+
+
+@pytest.fixture(scope="module")
+def videos(tmp_path_factory):
+    data = MovingShapes(root=str(tmp_path_factory.mktemp("kept")), pairs=(1, 1, 1), sampling=Dense(seconds=1.0))
+    data.prepare_data()
+    return [record.path for record in data.records("train")]
+
+
+class Counting:
+    """Decodes, and counts how often."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __call__(self, path, numbers):
+        self.calls.append(path)
+        return decode(path, numbers)
+
+
+def pixels(path):
+    table = frame_table(path)
+    return 3 * table.count * table.height * table.width
+
+
+def test_frames_are_those_of_decoding_and_every_video_is_decoded_once(videos):
+    counting = Counting()
+    kept = KeptVideos(counting, 1.0)
+    for numbers in ([0, 5, 3], [7], [2, 2, 1]):
+        for path in videos:
+            assert np.array_equal(kept(path, numbers), decode(path, numbers))
+    assert sorted(counting.calls) == sorted(videos)
+
+
+def test_what_finds_no_room_is_decoded_every_time(videos):
+    counting = Counting()
+    kept = KeptVideos(counting, (pixels(videos[0]) + 10) / 1e9)
+    for _ in range(3):
+        for path in videos[:2]:
+            assert np.array_equal(kept(path, [1, 0]), decode(path, [1, 0]))
+    assert counting.calls.count(videos[0]) == 1
+    assert counting.calls.count(videos[1]) == 3
+
+
+def test_a_number_beyond_the_video_is_refused_as_by_the_decoder(videos):
+    kept = KeptVideos(decode, 1.0)
+    for _ in range(2):
+        with pytest.raises(IndexError):
+            kept(videos[0], [10_000])
+
+
+def test_a_video_with_a_damaged_end_is_read_as_far_as_it_is_asked_for(videos):
+    def damaged(path, numbers):
+        if max(numbers) > 5:
+            raise DecodeError(f"{path}: frames are missing")
+        return decode(path, numbers)
+
+    kept = KeptVideos(damaged, 1.0)
+    assert np.array_equal(kept(videos[0], [0, 4]), decode(videos[0], [0, 4]))
+    with pytest.raises(DecodeError):
+        kept(videos[0], [6])
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_data_sets_batches_are_the_same(tmp_path, workers):
+    settings = dict(pairs=(1, 1, 1), frames=8, image_size=16, batch_size=4, num_workers=workers, root=str(tmp_path))
+    plain, kept = TemporalSkills(**settings), TemporalSkills(**settings, keep_gb=0.1)
+    plain.prepare_data()
+    for _ in range(2):  # decoded, then kept
+        for one, other in zip(plain.train_dataloader(), kept.train_dataloader(), strict=True):
+            assert one["clip"].equal(other["clip"])
+            assert one["label"].equal(other["label"])
+
+
+def test_less_than_no_memory_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="keep_gb is -1"):
+        TemporalSkills(root=str(tmp_path), keep_gb=-1.0)
