@@ -7,7 +7,7 @@ from io import TextIOWrapper
 
 from lit_video import __version__
 from lit_video.errors import UserError
-from lit_video.utils.exit_status import INTERRUPTED, MISTAKE
+from lit_video.utils.exit_status import FAILED, INTERRUPTED, MISTAKE
 from lit_video.utils.log_filters import quiet
 
 HELP = """\
@@ -100,6 +100,9 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+    except MemoryError:
+        print("error: out of memory", file=sys.stderr)
+        return FAILED
     except BrokenPipeError:
         return 141
 

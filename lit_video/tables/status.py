@@ -51,10 +51,10 @@ class Status:
 
 
 def write_status(run_dir: Path, status: Status) -> None:
-    """Write the state, whole or not at all. A disk that refuses it stops no run."""
+    """Write the state, whole or not at all. A disk that refuses it, or full memory, stops no run."""
     try:
         write_atomically(run_dir / FILE, json.dumps(asdict(status)) + "\n")
-    except OSError:
+    except (OSError, MemoryError):
         return
 
 
@@ -63,7 +63,7 @@ def read_status(run_dir: Path) -> Status | None:
     try:
         stored = json.loads(read_text(run_dir / FILE, limit=1 << 20))
         status = Status(**stored)
-    except (OSError, ValueError, TypeError, RecursionError):
+    except (OSError, ValueError, TypeError, RecursionError, MemoryError):
         return None
     texts = (status.message, status.host, status.job)
     numbers = (status.step, status.steps, status.clips_per_second, status.seconds_left, status.pid, status.time)

@@ -3,8 +3,10 @@ import errno
 import pytest
 import torch
 
+from lit_video.__main__ import main
 from lit_video.errors import RunFailed
-from lit_video.training.endings import failures
+from lit_video.tables import status
+from lit_video.training.endings import failures, write_end
 
 
 @pytest.mark.parametrize(
@@ -48,3 +50,15 @@ def test_other_errors_stay_what_they_are():
     for error in (RuntimeError("could not create a file"), OSError(errno.ENOSPC, "No space left on device")):
         with pytest.raises(type(error), match=str(error.args[-1])), failures():
             raise error
+
+
+def test_memory_that_ends_while_an_end_is_written_down_adds_no_traceback(tmp_path, monkeypatch, capsys):
+    def full(*args, **kwargs):
+        raise MemoryError
+
+    for name in ("read_text", "write_atomically"):
+        monkeypatch.setattr(status, name, full)
+    write_end(tmp_path, "failed", "no memory")
+    monkeypatch.setattr("lit_video.__main__.command", lambda name: full)
+    assert main(["cost"]) == 1
+    assert capsys.readouterr().err == "error: out of memory\n"
