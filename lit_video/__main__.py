@@ -9,6 +9,7 @@ from lit_video import __version__
 from lit_video.errors import UserError
 from lit_video.utils.exit_status import FAILED, INTERRUPTED, MISTAKE
 from lit_video.utils.log_filters import quiet
+from lit_video.utils.stop_signals import finish
 
 HELP = """\
 lit_video: train, compare and reproduce video transformers.
@@ -126,7 +127,9 @@ def run() -> None:
     quiet()
     if isinstance(sys.stdout, TextIOWrapper):  # a terminal without ± shows a question mark
         sys.stdout.reconfigure(errors="replace")
-    sys.exit(main(sys.argv[1:]))
+    status = main(sys.argv[1:])
+    finish(status)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

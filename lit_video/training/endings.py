@@ -119,6 +119,8 @@ def known_failure(text: str) -> str:
         return f"shared memory: {match[0]}; make /dev/shm or the limit of file sizes larger"
     if any(words in text for words in NO_MEMORY):
         return f"out of memory; {SMALLER}"
-    if re.search(r"closed by peer|Connection reset|Broken pipe|NCCL error|Socket closed", text, re.IGNORECASE):
+    if re.search(
+        r"closed by peer|got 0 bytes|Connection reset|Broken pipe|NCCL error|Socket closed", text, re.IGNORECASE
+    ):
         return f"another process of this run died; {AGAIN}"
     return ""

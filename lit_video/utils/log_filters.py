@@ -15,6 +15,8 @@ def quiet() -> None:
     warnings.filterwarnings("ignore", message="`torch.jit.script` is deprecated")
     # a home that cannot be written: matplotlib keeps its font cache in a temporary folder, and says so
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    # what a full disk does to W&B's own log
+    logging.raiseExceptions = False
     # W&B's banner; what matters of it we say ourselves
     os.environ.setdefault("WANDB_SILENT", "true")
 

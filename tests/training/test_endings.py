@@ -40,7 +40,15 @@ def test_a_worker_without_room_for_its_clips_is_a_line(said):
         )
 
 
-@pytest.mark.parametrize("error", [ConnectionResetError(104, "Connection reset by peer"), EOFError()])
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionResetError(104, "Connection reset by peer"),
+        EOFError(),
+        torch.distributed.DistNetworkError("Failed to recv, got 0 bytes. Connection was likely closed."),
+        RuntimeError("[../gloo/transport/tcp/pair.cc:525] Read error [127.0.0.1]:1234: Connection closed by peer"),
+    ],
+)
 def test_a_process_that_dies_while_it_sends_is_a_line(error):
     with pytest.raises(RunFailed, match=r"^another process of this run died; the same command"), failures():
         raise error
