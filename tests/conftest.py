@@ -92,7 +92,7 @@ def table(tmp_path):
 @pytest.fixture
 def letters(tmp_path):
     """A folder like AVLetters': two letters, two repetitions, a table of them."""
-    from lit_video.datamodules.moving_shapes_rendering import encode
+    from lit_video.datamodules.drawing import encode
 
     rng = np.random.default_rng(0)
     names = [f"{letter}{repetition}_{who}" for letter in "AB" for repetition in (1, 2) for who in range(4)]

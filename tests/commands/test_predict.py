@@ -18,8 +18,8 @@ from lightning import Trainer
 
 from lit_video.__main__ import main
 from lit_video.datamodules import MovingShapes, VideoDataModule
+from lit_video.datamodules.drawing import SHAPES
 from lit_video.datamodules.folder import folder_records
-from lit_video.datamodules.moving_shapes_rendering import SHAPES
 from lit_video.inference.checkpoints import load_trained_model
 from lit_video.inference.overlay import overlay, pictures
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT

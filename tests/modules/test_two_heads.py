@@ -12,7 +12,8 @@ from torch import nn
 
 from lit_video.__main__ import main
 from lit_video.datamodules import MovingShapes, VideoDataModule
-from lit_video.datamodules.moving_shapes_rendering import MOTIONS, SHAPES
+from lit_video.datamodules.drawing import SHAPES
+from lit_video.datamodules.moving_shapes_rendering import MOTIONS
 from lit_video.modules import Perceiver, TimeSformer, ViViT, XViT
 from lit_video.modules.metrics import VideoAccuracy
 from lit_video.network.vit import ViTSize

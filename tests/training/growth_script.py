@@ -12,7 +12,8 @@ from pathlib import Path
 from lightning import Callback
 
 from lit_video.commands.arguments import parse_request
-from lit_video.training.run import RunCLI
+from lit_video.training.run_cli import RunCLI
+from lit_video.utils.stop_signals import StopSignals
 
 
 def children(pid):
@@ -53,6 +54,6 @@ if __name__ == "__main__":
     run_dir = request.table.run_dir(runs, row, 0)
     run_dir.mkdir(parents=True)
     facts = {"seed": 0, "table": request.table.name, "row": row.name, "scale": request.table.scale}
-    cli = RunCLI(request.row_args(row, 0), facts, row, run_dir)
+    cli = RunCLI(request.row_args(row, 0), facts, row, run_dir, StopSignals("growth"))
     cli.trainer.callbacks.append(Sample(out))
     cli.trainer.fit(cli.model, cli.datamodule)

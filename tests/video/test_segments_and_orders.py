@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from lit_video.datamodules import Dense, DenseStride, ReleasedDense, ReleasedSegments, Segments, Uniform, WholeVideo
-from lit_video.datamodules.moving_shapes_rendering import encode
+from lit_video.datamodules.drawing import encode
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import ClipDataset, VideoRecord, reordered
 from lit_video.video.decoding import DecodeError, decode
