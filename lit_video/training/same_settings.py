@@ -22,6 +22,7 @@ FREE = (
     "trainer.default_root_dir",
     "trainer.max_time",
     "data.init_args.num_workers",
+    "data.init_args.keep_gb",
     "data.init_args.root",
     "data.init_args.manifest",
     "checkpoint_every",

@@ -45,6 +45,7 @@ UNSEEN = {
     "broken_percent",
     "decoder",
     "manifest",
+    "keep_gb",
     "train_share",
 }
 
