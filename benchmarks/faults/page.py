@@ -1,7 +1,6 @@
 """``docs/faults.md``: the matrix and the summary, from the lines of a soak."""
 
 import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -40,7 +39,8 @@ def read_lines(path: Path) -> list[Line]:
 
 def summary(lines: Iterable[Line]) -> dict[str, int]:
     """What a soak found, in numbers."""
-    runs = [line for line in lines if "injections" in line]
+    cells = [line for line in lines if "injections" in line]
+    runs = [cell for cell in cells if not _not_made(cell)]
     hits = [injection for run in runs for injection in run["injections"] if injection["hit"]]
     return {
         "runs": len(runs),
@@ -50,11 +50,13 @@ def summary(lines: Iterable[Line]) -> dict[str, int]:
         "results lost": sum(bool(run["lost"]) for run in runs),
         "results wrong": sum(bool(run["wrong"]) for run in runs),
         "ends or words not as they should be": sum(bool(found(run)) for run in runs),
+        "faults that the harness could not make": len(cells) - len(runs),
     }
 
 
-# W&B's debug logs, and what a killed wandb-core cannot remove: counted by the harness of the first soaks
-KEPT_BY_WANDB = re.compile(r"(home/\.cache/wandb/logs/|tmp/wandb-)\S* left")
+def _not_made(cell: Line) -> bool:
+    """Whether the harness itself failed: what it wanted to do to a run has no outcome."""
+    return any(problem.startswith("harness: ") for problem in cell["problems"])
 
 
 def found(run: Line) -> list[str]:
@@ -62,8 +64,7 @@ def found(run: Line) -> list[str]:
     said = [f"{each['fault']}: {problem}" for each in run["injections"] for problem in each["problems"]]
     said += [f"again: {problem}" for problem in run["problems"]]
     said += [f"LOST: {text}" for text in run["lost"]] + [f"WRONG: {text}" for text in run["wrong"]]
-    said = [text for text in said if not KEPT_BY_WANDB.search(text)]
-    return said + ([] if run["recovered"] else ["NOT RECOVERED"])
+    return said + ([] if run["recovered"] or _not_made(run) else ["NOT RECOVERED"])
 
 
 def text_summary(lines: Sequence[Line]) -> str:

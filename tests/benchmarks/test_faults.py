@@ -130,12 +130,14 @@ def test_the_page_says_what_was_lost(tmp_path):
         head,
         run | {"injections": [hit, missed]},
         run | {"injections": [hit], "lost": ["gone"], "recovered": False},
+        run | {"injections": [], "problems": ["harness: OSError: mount point is busy"], "recovered": False},
     ]
     file = tmp_path / "lines.jsonl"
     file.write_text("\n".join(map(json.dumps, lines)) + '\n{"cut of')
     assert read_lines(file) == lines
     numbers = summary(lines)
-    assert (numbers["faults injected"], numbers["results lost"], numbers["runs not recovered"]) == (2, 1, 1)
+    assert (numbers["runs"], numbers["faults injected"], numbers["results lost"]) == (2, 2, 1)
+    assert (numbers["runs not recovered"], numbers["faults that the harness could not make"]) == (1, 1)
     text = page([lines])
     assert "| SIGTERM | · | · | · | · | · | · | 143, [1] | · | · |" in text
     assert "1. SIGTERM in test (1 ranks): LOST: gone; NOT RECOVERED" in text
