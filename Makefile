@@ -24,7 +24,7 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	touch $@
 
 demo: setup  ## X-ViT's Table 1 on the embedded data set: train, test, print (minutes; SEEDS=0,1,2 for three seeds)
-	$(BIN)/python -m lit_video fit --config $(TABLE) --seeds $(SEEDS)
+	$(BIN)/python -m lit_video fit --config $(TABLE) --seeds $(SEEDS) --jobs $(JOBS)
 
 test: lint  ## lint, types and all tests that are not slow
 	$(MAKE) --no-print-directory -j2 types quick

@@ -22,6 +22,7 @@ usage: python -m lit_video COMMAND ...
       --row NAME|INDEX                      one row only (a Slurm array's task id works)
       --seeds 0,1,2                         each row once per seed
       --runs DIR                            where runs live (default: runs)
+      --jobs N                              rows side by side, each on a GPU or a share of the cores (default: 1)
       --model.X, --data.X, --trainer.X      any other setting, see fit --help
   sweep TABLE.yaml ...                 all rows and seeds of many tables: what is left of them
       --launcher local|slurm|print          on this machine's GPUs or cores, as Slurm arrays, or as an sbatch script

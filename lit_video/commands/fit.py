@@ -1,10 +1,12 @@
 """The ``fit`` command: every row and seed of a table its own process. Imports no torch by itself."""
 
 import sys
+from dataclasses import replace
 from functools import partial
 
 from lit_video.commands.arguments import parse_request
-from lit_video.launching.devices import HERE
+from lit_video.commands.parser import Parser, positive
+from lit_video.launching.devices import HERE, places
 from lit_video.launching.local import Queue
 from lit_video.launching.work import work_list
 from lit_video.tables.damage import Damage
@@ -21,27 +23,42 @@ def fit(argv: list[str]) -> int:
     if {"-h", "--help"} & set(argv) or any(arg.endswith(".help") or arg.startswith("--print_config") for arg in argv):
         from lit_video.training.cli import show
 
-        return show(["fit", *_without(argv, {"--row", "--recipe", "--seeds", "--runs"})])
+        return show(["fit", *_without(argv, {"--row", "--recipe", "--seeds", "--runs", "--jobs"})])
     end_with_starter()
     with stop_signals("fit") as stops:
+        jobs, argv = _jobs(argv)
         request = parse_request(argv)
         if request.single:
             from lit_video.training.run import run_row
 
             return run_row(request, request.rows[0], request.seeds[0], stops)
-    return run_table(request)
+    return run_table(request, jobs)
 
 
-def run_table(request: Request) -> int:
-    """Check all rows, run those that are not finished, print the table; 1 if a row has no result."""
+def _jobs(argv: list[str]) -> tuple[int, list[str]]:
+    """How many rows run side by side, and the other arguments."""
+    parser = Parser("fit", add_help=False)
+    parser.add_argument("--jobs", type=positive, default=1)
+    arguments, others = parser.parse_known_args(argv)
+    return arguments.jobs, others
+
+
+def run_table(request: Request, jobs: int = 1) -> int:
+    """Check all rows, run those that are not finished, print the table; 1 if a row has no result.
+
+    One run at a time has all of the machine; of several each has a GPU, or its share of the cores.
+    """
     from lit_video.training.run import check_rows
 
     to_do = check_rows(request)
+    if jobs > 1:  # bars of several runs would overwrite each other
+        request = replace(request, flags=[*request.flags, "--trainer.enable_progress_bar=false"])
     runs = work_list([request])
     for run in runs:
         if (run.row, run.seed) not in to_do:
             print(f"{run.name}: finished, skipped", flush=True)
-    queue = Queue([run for run in runs if (run.row, run.seed) in to_do], [HERE], partial(print, flush=True), False)
+    where = [HERE] if jobs == 1 else places(jobs, None)
+    queue = Queue([run for run in runs if (run.row, run.seed) in to_do], where, partial(print, flush=True), False)
     queue.work()
     if queue.stop:
         print(f"fit: stopped by {queue.stop.name}; {AGAIN}", file=sys.stderr)
