@@ -36,6 +36,7 @@ def row(data_root, tmp_path_factory):
     return [*ROW, "--data=VideoFolder", f"--data.root={broken_copy(data_root, tmp_path_factory.mktemp('broken'))}"]
 
 
+@pytest.mark.slow
 def test_a_row_trains_in_two_processes_that_add_up_their_broken_videos(row, tmp_path):
     # Lightning starts the second process with this one's command line: the row must expand there too.
     # Each tests four videos, one of them broken: 1 of 8 for each, 2 of 8 together
