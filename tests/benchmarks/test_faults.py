@@ -91,7 +91,8 @@ def test_words_of_an_end_are_checked():
     other = "error: tw1 seed 0: another process of this run died"
     assert wrong_words(1, "", f"{line}\n{other}") == []
     assert wrong_words(1, "", f"{other}\n{other}") == []
-    assert wrong_words(-9, "Traceback (most recent call last):", "") == ["traceback"]
+    assert wrong_words(-6, "Traceback (most recent call last):", "") == ["traceback"]
+    assert wrong_words(-9, "", "Traceback (most recent call last):") == []  # of a worker whose process was killed
 
 
 def test_damages_are_damages(right, tmp_path):
