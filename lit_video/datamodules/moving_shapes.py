@@ -8,7 +8,6 @@ from lit_video.datamodules.drawing import SHAPES
 from lit_video.datamodules.moving_shapes_rendering import MOTIONS, SHORTEST, ZOOMS, Scene, draw_scene, render
 from lit_video.datamodules.reversed_pairs import Drawn, ReversedPairs
 from lit_video.video.sampling import Dense, Sampling, Segments
-from lit_video.video.seeding import digest
 
 VERSION = 1  # of the pictures: a change of what is drawn for a seed raises it
 
@@ -45,12 +44,10 @@ class MovingShapes(ReversedPairs):
         sampling: Sampling | None = None,
         **kwargs: Any,
     ) -> None:
-        self.difficulty = difficulty
         self.motion = motion
         folder = f"moving_shapes-v{VERSION}-d{difficulty:g}{'-zoom' if motion == 'zoom' else ''}"
-        super().__init__(root, folder, pairs, sampling=sampling or Dense(seconds=1.0), **kwargs)
-        if not 0 <= difficulty <= 1:
-            raise ValueError(f"difficulty is {difficulty}, expected a number from 0 to 1")
+        sampling = sampling or Dense(seconds=1.0)
+        super().__init__(root, folder, VERSION, difficulty, pairs, sampling=sampling, **kwargs)
         if not isinstance(self.sampling, Dense | Segments):
             raise ValueError(f"sampling is {self.sampling}, expected Dense or Segments: others cut no symmetric clips")
         if isinstance(self.sampling, Dense) and self.sampling.seconds > SHORTEST:
@@ -65,10 +62,6 @@ class MovingShapes(ReversedPairs):
         """``disk moving left`` and ``disk moving right``, or ``disk shrinking`` and ``disk growing``."""
         backward, forward = ZOOMS if self.motion == "zoom" else tuple(f"moving {motion}" for motion in MOTIONS)
         return f"{kind} {backward}", f"{kind} {forward}"
-
-    def seed_of(self, split: str, kind: str, number: int) -> int:
-        """Seed of a pair of videos."""
-        return digest(VERSION, split, kind, number)
 
     def scene(self, seed: int, shape: str) -> Scene:
         """What a pair of videos shows, a function of the seed."""

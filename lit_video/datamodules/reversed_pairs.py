@@ -17,6 +17,7 @@ from lit_video.datamodules.folder import folder_records
 from lit_video.errors import UserError
 from lit_video.utils.data_folder import data_folder
 from lit_video.video.clips import VideoRecord
+from lit_video.video.seeding import digest
 
 
 @dataclass(frozen=True)
@@ -48,19 +49,33 @@ class ReversedPairs(VideoDataModule):
     Args:
         root: folder of the data sets; ``None`` for ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``.
         folder: in it, named after everything that the pictures depend on.
+        version: of the pictures, which their seeds depend on.
+        difficulty: 0 to 1.
         pairs: pairs of videos of each kind in train, val and test.
         **kwargs: see :class:`VideoDataModule`. Flips must stay off: they swap directions.
 
     Raises:
-        ValueError: no pairs in a split, or a flip.
+        ValueError: a difficulty out of its range, no pairs in a split, or a flip.
     """
 
-    def __init__(self, root: str | None, folder: str, pairs: tuple[int, int, int], **kwargs: Any) -> None:
+    def __init__(
+        self,
+        root: str | None,
+        folder: str,
+        version: int,
+        difficulty: float,
+        pairs: tuple[int, int, int],
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
+        if not 0 <= difficulty <= 1:
+            raise ValueError(f"difficulty is {difficulty}, expected a number from 0 to 1")
         if min(pairs) < 1:
             raise ValueError(f"pairs is {list(pairs)}, expected at least 1 for each split")
         if self.augmentation.flip:
             raise ValueError("augmentation has a flip, which must be 0: it turns one class into another")
+        self.version = version
+        self.difficulty = difficulty
         self.pairs = dict(zip(("train", "val", "test"), pairs, strict=True))
         self.root = data_folder(root) / f"{folder}-{'-'.join(map(str, pairs))}"
 
@@ -71,10 +86,6 @@ class ReversedPairs(VideoDataModule):
 
     def directions(self, kind: str) -> tuple[str, str]:
         """Names of a kind's two classes: that of the video played backwards, and that of the video as drawn."""
-        raise NotImplementedError
-
-    def seed_of(self, split: str, kind: str, number: int) -> int:
-        """Seed of a pair of videos."""
         raise NotImplementedError
 
     def draw(self, kind: str, seed: int) -> Drawn:
@@ -118,7 +129,7 @@ class ReversedPairs(VideoDataModule):
             for kind in self.kinds:
                 for i in range(count):
                     backward, forward = (self.root / split / name / f"{i:05}.mp4" for name in self.directions(kind))
-                    jobs.append(((kind, self.seed_of(split, kind, i)), (backward, forward)))
+                    jobs.append(((kind, digest(self.version, split, kind, i)), (backward, forward)))
         return jobs
 
     def _write(self, what: tuple[str, int], backward: Path, forward: Path) -> None:

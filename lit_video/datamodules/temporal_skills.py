@@ -6,7 +6,6 @@ from typing import Any
 from lit_video.datamodules.reversed_pairs import Drawn, ReversedPairs
 from lit_video.datamodules.temporal_skills_rendering import render, skill
 from lit_video.video.sampling import Sampling, Segments
-from lit_video.video.seeding import digest
 
 VERSION = 1  # of the pictures: a change of what is drawn for a seed raises it
 FPS = 8
@@ -45,6 +44,8 @@ class TemporalSkills(ReversedPairs):
         difficulty: 0 to 1; raises noise and texture, lowers the contrast.
         pairs: pairs of videos per skill in train, val and test.
         sampling: how clips are cut: ``Segments``, over all of the video, also of ``None``.
+        frames: of a clip.
+        test_crops: one shows all of a square video.
         **kwargs: see :class:`VideoDataModule`.
 
     Raises:
@@ -61,18 +62,18 @@ class TemporalSkills(ReversedPairs):
         difficulty: float = 0.25,
         pairs: tuple[int, int, int] = (256, 16, 64),
         sampling: Sampling | None = None,
+        frames: int = 8,
         test_crops: int = 1,
         **kwargs: Any,
     ) -> None:
-        frames = kwargs.get("frames", 8)
         self.skills = {name: skill(name) for name in skills}
         self.length = length or frames
         self.side = side
-        self.difficulty = difficulty
         folder = f"temporal_skills-v{VERSION}-{'+'.join(skills)}-{self.length}x{side}-d{difficulty:g}"
-        super().__init__(root, folder, pairs, sampling=sampling or Segments(), test_crops=test_crops, **kwargs)
-        if not 0 <= difficulty <= 1:
-            raise ValueError(f"difficulty is {difficulty}, expected a number from 0 to 1")
+        sampling = sampling or Segments()
+        super().__init__(
+            root, folder, VERSION, difficulty, pairs, sampling=sampling, frames=frames, test_crops=test_crops, **kwargs
+        )
         if side < 16 or side % 2:
             raise ValueError(f"side is {side}, expected an even number from 16: H.264 halves the colours' size")
         if len(self.skills) < len(skills) or not skills:
@@ -98,10 +99,6 @@ class TemporalSkills(ReversedPairs):
     def class_groups(self) -> dict[str, list[int]]:
         """The two classes of every skill."""
         return {f"skill/{name}": [2 * i, 2 * i + 1] for i, name in enumerate(self.skills)}
-
-    def seed_of(self, split: str, kind: str, number: int) -> int:
-        """Seed of a pair of videos; the same for every list of skills."""
-        return digest(VERSION, split, kind, number)
 
     def draw(self, kind: str, seed: int) -> Drawn:
         """A video, forwards."""

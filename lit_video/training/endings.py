@@ -11,6 +11,7 @@ from pathlib import Path
 from signal import Signals
 
 import torch
+from lightning import Trainer
 
 from lit_video.errors import RunFailed, UserError
 from lit_video.tables.status import RUNNING, State, Status, read_status, write_status
@@ -65,6 +66,14 @@ def say_dead_ranks(run_dir: Path, name: str) -> None:
         return False
 
     logger.addFilter(say)
+
+
+def keep_handlers(trainer: Trainer) -> None:
+    """Let a trainer leave signals to ours.
+
+    Lightning's own handler of SIGTERM starts a collective in whatever the processes are doing, and they hang.
+    """
+    trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
 
 
 def write_end(run_dir: Path, state: State, message: str) -> None:

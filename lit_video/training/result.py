@@ -33,7 +33,7 @@ def measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
         raise RunFailed(f"{checkpoint} is of step {step}, training ended at {cli.trainer.global_step}: no result")
     cli.trainer.test(cli.model, cli.datamodule, ckpt_path=checkpoint, verbose=False)
     metrics = _test_metrics(cli.trainer) | _other_orders(cli, checkpoint)
-    metrics |= cli.predictions.group_accuracy | cli.predictions.calibration_error
+    metrics |= cli.predictions.group_accuracy(cli.datamodule.class_groups) | cli.predictions.calibration_error
     refuse_not_finite(metrics, f"test of {checkpoint}")
     return metrics
 

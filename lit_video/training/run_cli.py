@@ -21,6 +21,7 @@ from lit_video.training.callbacks.predictions import SavePredictions
 from lit_video.training.callbacks.progress import ReportStatus, progress_callback
 from lit_video.training.checkpoint_file import CheckpointFile
 from lit_video.training.cli import VideoCLI
+from lit_video.training.endings import keep_handlers
 from lit_video.training.global_batch import accumulation
 from lit_video.training.wandb_logger import RowLogger, TrackRow
 from lit_video.utils.stop_signals import StopSignals
@@ -63,8 +64,7 @@ class RunCLI(VideoCLI):
             kwargs["logger"] = self.logger
             kwargs["callbacks"] += [TrackRow(self.logger), LearningRateMonitor("step")]
         trainer = super().instantiate_trainer(**kwargs)
-        # Lightning's own handler of SIGTERM starts a collective in whatever the processes are doing, and they hang
-        trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
+        keep_handlers(trainer)
         trainer.accumulate_grad_batches = accumulation(
             self.config.global_batch,
             trainer.world_size,

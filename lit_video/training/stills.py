@@ -20,6 +20,7 @@ from lit_video.modules.optimization import Optimization
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import ViTSize, init_backbone
 from lit_video.training.callbacks.progress import ProgressLines
+from lit_video.training.endings import keep_handlers
 from lit_video.utils.data_folder import data_folder
 from lit_video.utils.files import write_bytes
 
@@ -87,6 +88,6 @@ def train_on_stills(size: ViTSize, patch: int, stills: Stills) -> VisionTransfor
             enable_model_summary=False,
             enable_progress_bar=False,
         )
-        trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
+        keep_handlers(trainer)
         trainer.fit(classifier, stills)
     return vit.cpu()

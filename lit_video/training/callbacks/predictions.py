@@ -1,5 +1,6 @@
 """Keeps the predictions of a test in the run's folder, with accuracy per class, confusion and calibration."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lightning import LightningModule, Trainer
@@ -27,7 +28,6 @@ class SavePredictions(Callback):
         self.run_dir = run_dir
         self.title = title
         self.predictions: Predictions | None = None
-        self.groups: dict[str, list[int]] = {}
         self.tested = False
 
     def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -38,7 +38,6 @@ class SavePredictions(Callback):
         if self.tested:
             return
         self.tested = True
-        self.groups = data.class_groups
         accuracy = pl_module.test_accuracy
         with accuracy.sync_context():
             video, outputs = accuracy.videos(), accuracy.per_task()
@@ -66,13 +65,12 @@ class SavePredictions(Callback):
             for name, task in tasks
         }
 
-    @property
-    def group_accuracy(self) -> dict[str, float]:
-        """``test/NAME``, top-1 in percent over the videos of each group of classes that the data set names."""
-        if not self.predictions or not self.groups:
+    def group_accuracy(self, groups: Mapping[str, Sequence[int]]) -> dict[str, float]:
+        """``test/NAME``, top-1 in percent over the videos of each group of classes of a single task."""
+        if not self.predictions or not groups:
             return {}
         task = self.predictions.tasks[""]
-        return {f"test/{name}": task.top1_of(classes) for name, classes in self.groups.items()}
+        return {f"test/{name}": task.top1_of(classes) for name, classes in groups.items()}
 
     def _write(self, predictions: Predictions) -> None:
         save_predictions(self.run_dir, predictions)
