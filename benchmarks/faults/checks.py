@@ -63,9 +63,9 @@ def differences(ours: Outcome, right: Outcome) -> list[str]:
 
 def wrong_words(status: int | None, out: str, err: str) -> list[str]:
     """What is wrong with what a run said at its end."""
-    found = []
     if status == -signal.SIGKILL:
         return []  # of a process that could say nothing; a loader's worker may notice in the middle of sending to it
+    found = []
     # what libraries cannot do at the exit of a process without memory is ignored, and printed
     if (out + err).count("Traceback (most recent call last)") > err.count("Exception ignored in"):
         found.append("traceback")

@@ -132,10 +132,8 @@ FAULTS: dict[str, Fault] = {
     "TMPDIR full": _full("tmp", 1),
     "file size limited": Fault(_limit_files, REFUSED),
     "run disk read-only": Fault(_make_read_only, REFUSED, undo=_make_writable, mounts=True),
-    # where not even an exception can be made, the interpreter aborts
-    "memory limited": Fault(
-        _limit_memory, frozenset({FAILED, -signal.SIGABRT, -signal.SIGSEGV, 127})
-    ),  # 127: the loader's
+    # where not even an exception can be made, the interpreter aborts, or the system's loader (127)
+    "memory limited": Fault(_limit_memory, frozenset({FAILED, -signal.SIGABRT, -signal.SIGSEGV, 127})),
     "clock a day ahead": _jump(86400.0),
     "clock a day back": _jump(-86400.0),
     "second process": Fault(_start_second, frozenset({DONE})),

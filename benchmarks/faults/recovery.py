@@ -1,11 +1,12 @@
 """The same command again, without a fault, until it is done."""
 
 import re
+import sys
 from pathlib import Path
 
 from benchmarks.faults.attempt import Attempt, Setting
 from benchmarks.faults.checks import Outcome, leftovers, wrong_words
-from benchmarks.faults.place import Place
+from benchmarks.faults.place import ROOT, Place
 from benchmarks.faults.records import Record
 
 TRIES = 3
@@ -44,10 +45,17 @@ def went_on(attempt: Attempt) -> bool:
 
 def stderr_of(attempt: Attempt) -> str:
     """The end of what it wrote to stderr, long lines cut."""
-    return "\n".join(line[:300] for line in attempt.err.splitlines()[-90:])
+    return "\n".join(line[:300] for line in without_places(attempt.err, attempt.place).splitlines()[-90:])
 
 
 def last_line(attempt: Attempt) -> str:
-    """What it said last, without the folder that this harness made."""
+    """What it said last."""
     lines = (attempt.err.strip() or attempt.out.strip()).splitlines()
-    return lines[-1].replace(f"{attempt.place.folder}/", "")[:300] if lines else ""
+    return without_places(lines[-1], attempt.place)[:300] if lines else ""
+
+
+def without_places(text: str, place: Place) -> str:
+    """A text without the folders of this machine: what the harness made, the repository, Python."""
+    for folder in (place.folder, ROOT, sys.base_prefix):
+        text = text.replace(f"{folder}/", "")
+    return text
