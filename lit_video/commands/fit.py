@@ -23,7 +23,8 @@ def fit(argv: list[str]) -> int:
     if {"-h", "--help"} & set(argv) or any(arg.endswith(".help") or arg.startswith("--print_config") for arg in argv):
         from lit_video.training.cli import show
 
-        return show(["fit", *_without(argv, {"--row", "--recipe", "--seeds", "--runs", "--jobs"})])
+        others = [arg for arg in argv if arg != "--reuse"]
+        return show(["fit", *_without(others, {"--row", "--recipe", "--seeds", "--runs", "--jobs"})])
     end_with_starter()
     with stop_signals("fit") as stops:
         jobs, argv = _jobs(argv)

@@ -62,6 +62,7 @@ OPTIONAL: dict[str, Kind] = {
     "steps": COUNT,
     "device": TEXT,
     "finished": TEXT,
+    "same_run": TEXT,
     "global_batch": COUNT,
     "changes": ("a list", lambda value: isinstance(value, list)),
     "weights": ("file, step and digest of a checkpoint in the run's folder", _weights),

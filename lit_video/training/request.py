@@ -11,7 +11,10 @@ from lit_video.tables.table import Row, Table
 
 @dataclass(frozen=True)
 class Request:
-    """A table, its rows and seeds, the runs folder, and all other flags as they were given."""
+    """A table, its rows and seeds, the runs folder, and all other flags as they were given.
+
+    With ``reuse`` a row takes the result of a finished run that is the same, of whatever table.
+    """
 
     table: Table
     configs: list[Path]
@@ -21,6 +24,7 @@ class Request:
     flags: list[str]
     single: bool
     recipe: str | None = None
+    reuse: bool = False
 
     def chosen_args(self, row: Row, seed: int) -> list[str]:
         """The arguments of ``fit`` that name a run: files, row and seed."""
@@ -31,7 +35,8 @@ class Request:
     def shared_args(self) -> list[str]:
         """The arguments of ``fit`` that all runs share."""
         recipe = ["--recipe", self.recipe] if self.recipe else []
-        return [*recipe, "--runs", str(self.runs), *self.flags]
+        reuse = ["--reuse"] if self.reuse else []
+        return [*recipe, *reuse, "--runs", str(self.runs), *self.flags]
 
     def row_args(self, row: Row, seed: int) -> list[str]:
         """Flags of one row for the Lightning command line: files, then the row's settings, then the user's flags.

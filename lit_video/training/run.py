@@ -28,6 +28,7 @@ from lit_video.training.request import Request
 from lit_video.training.result import measure, write_result
 from lit_video.training.run_cli import RunCLI
 from lit_video.training.run_folder import disk_errors, locked, set_aside, usable_checkpoint, writable
+from lit_video.training.same_run import finished_same, take_result
 from lit_video.training.same_settings import Changes, is_longer, same_settings
 from lit_video.training.stills import start_from_stills
 from lit_video.utils.environment import commit
@@ -82,10 +83,22 @@ def run_row(request: Request, row: Row, seed: int, stops: StopSignals) -> int:
             return DONE
         if result:
             (run_dir / "result.json").replace(run_dir / f"result.step{result['steps']}.json")
+        elif request.reuse and _taken(request, row, seed, run_dir):
+            return DONE
         record_changes(run_dir, changes)
         stops.last_words = partial(last_words, run_dir)
         write_status(run_dir, Status("starting"))
         return _guarded(request, row, seed, run_dir, stops)
+
+
+def _taken(request: Request, row: Row, seed: int, run_dir: Path) -> bool:
+    """Take the result of a finished run that is the same, if there is one."""
+    config = build_row(request, row, seed).resolved()
+    source = finished_same(request.runs, config, seed, commit())
+    if source:
+        take_result(source, run_dir, {"table": request.table.name, "row": row.name, "scale": request.table.scale})
+        print(f"{row.name} seed {seed}: the same run as {source}, its result taken", flush=True)
+    return source is not None
 
 
 def build_row(request: Request, row: Row, seed: int, build: type[CheckCLI] = CheckCLI) -> CheckCLI:

@@ -25,6 +25,12 @@ def started_by_lightning() -> bool:
     return not first_process() and not {"TORCHELASTIC_RUN_ID", "SLURM_PROCID"} & os.environ.keys()
 
 
+def started_together() -> bool:
+    """Whether torchrun or Slurm started this process as one of several."""
+    several = [os.environ.get(name, "1") != "1" for name in ("WORLD_SIZE", "SLURM_NTASKS")]
+    return any(several) and not started_by_lightning()
+
+
 def end_with(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
     """End this process when ``parent``, which started it, is gone: a killed parent cannot stop what it started."""
 

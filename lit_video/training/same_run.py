@@ -1,0 +1,77 @@
+"""Rows of several tables that are one run under several names: trained once, with ``fit --reuse``."""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lit_video.errors import UserError
+from lit_video.tables.results import FILE, read_result
+from lit_video.tables.status import FILE as STATUS
+from lit_video.training.same_settings import FREE, flatten
+from lit_video.utils.files import write_atomically
+from lit_video.utils.processes import started_together
+from lit_video.utils.yaml_files import read_yaml
+
+# what may differ when a run goes on, but says which videos it saw
+VIDEOS = ("data.init_args.root", "data.init_args.manifest")
+
+
+def finished_same(runs: Path, config: Mapping[str, Any], seed: int, commit: str) -> Path | None:
+    """Folder of a finished run, of any table, that had these settings, this seed and this code.
+
+    Args:
+        runs: folder of the runs.
+        config: resolved settings.
+        seed: of the run.
+        commit: of the code.
+
+    Raises:
+        UserError: the code has no commit of its own, or this process is one of several that look by themselves.
+    """
+    if started_together():
+        raise UserError("--reuse: not for a run whose processes torchrun or srun starts; leave it out")
+    if commit == "unknown" or "+" in commit:
+        raise UserError(f"--reuse: the code is not a commit's ({commit}), so no run is known as the same; leave it out")
+    wanted = _numbers(config)
+    for path in sorted(runs.glob(f"*/*/*/seed{seed}/{FILE}")):
+        try:
+            result = read_result(path.parent)
+            if not result or result["commit"] != commit or result.get("changes"):
+                continue
+            if _numbers(read_yaml(path.with_name("config.yaml"))) == wanted:
+                return path.parent
+        except UserError:
+            continue  # damaged: trained again
+    return None
+
+
+def take_result(source: Path, run_dir: Path, facts: Mapping[str, Any]) -> None:
+    """Copy a finished run to another's folder; its checkpoint takes no more space where the disk has links.
+
+    Args:
+        source: folder of the finished run.
+        run_dir: of the other.
+        facts: of ``result.json`` that are the other's: table, row, scale.
+    """
+    for path in source.iterdir():
+        if path.is_file() and path.name not in (FILE, STATUS, "lock"):
+            _link(path, run_dir / path.name)
+    result = json.loads((source / FILE).read_text(encoding="utf-8"))
+    result |= dict(facts) | {"same_run": "/".join(source.parts[-4:])}
+    write_atomically(run_dir / FILE, json.dumps(result, indent=2, allow_nan=False) + "\n")
+
+
+def _numbers(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The flat settings that numbers depend on."""
+    return {key: value for key, value in flatten(config).items() if key.startswith(VIDEOS) or not key.startswith(FREE)}
+
+
+def _link(source: Path, target: Path) -> None:
+    target.unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
