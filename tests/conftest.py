@@ -7,11 +7,13 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
+from lit_video.datamodules.stills import Stills
 from lit_video.utils.log_filters import quiet
 from tests.fake_runs import EXPERIMENTS, ROWS, write_table_runs
 
 ROOT = Path(__file__).parent.parent
 OLD_RUN = ROOT / "tests/old_run"
+SHAPES = ROOT / "tests/moving_shapes"  # a table whose rows train in seconds
 quiet()
 torch.set_num_threads(1)  # a core each: pytest-xdist's workers, and the processes that tests start
 os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -50,20 +52,25 @@ def at_home(data_root, patch):
     patch.setenv("HOME", str(data_root))
 
 
+def few_stills(count, side):
+    """Hardly any training of image models, in this process."""
+    return Stills(100, side, steps=2, batch_size=8)
+
+
 @pytest.fixture
 def tiny(data_root, monkeypatch):
     """Flags of a tiny run; the working directory is the repository's root."""
     at_home(data_root, monkeypatch)
+    monkeypatch.setattr("lit_video.training.stills.Stills", few_stills)
     return list(TINY)
 
 
 def write_table(path):
     """An experiment of two rows."""
-    parts = ROOT / "experiments" / "parts"
     text = f"""\
-trainer: {parts}/trainer_embedded.yaml
-data: {parts}/data_embedded.yaml
-model: {parts}/xvit_embedded.yaml
+trainer: {SHAPES}/trainer.yaml
+data: {SHAPES}/data.yaml
+model: {SHAPES}/model.yaml
 table:
   title: Two rows
   source: a test

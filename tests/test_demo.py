@@ -45,11 +45,12 @@ def test_a_table_killed_in_its_second_row_ends_as_if_it_had_not_been(table, tiny
     assert results[0]["steps"] == results[1]["steps"] == 12 * 128 // 4
 
 
-def test_the_demo_shows_what_a_window_is_worth(tiny, tmp_path):
-    assert fit("experiments/ablation_tw.yaml", tmp_path).wait() == 0
+def test_the_demo_shows_what_a_window_is_worth(tiny, tmp_path, monkeypatch):
+    monkeypatch.setenv("LIT_VIDEO_DATA", str(tmp_path / "data"))
+    assert fit("experiments/ablation_tw.yaml", tmp_path, "--jobs", "2").wait() == 0
     rows = ("tw0", "tw1", "tw2", "tw2_boundary")
     results = [json.loads((tmp_path / f"ablation_tw/embedded/{r}/seed0/result.json").read_text()) for r in rows]
     top1 = {row: result["metrics"]["test/video_top1"] for row, result in zip(rows, results, strict=True)}
-    assert 45 <= top1["tw0"] <= 50, "order-blind: the shape, and one of two motions"
-    assert top1["tw1"] >= top1["tw0"] + 30
+    assert 25 <= top1["tw0"] <= 37.5, "order-blind: what is seen, and one of two directions"
+    assert top1["tw1"] >= top1["tw0"] + 25
     assert len({result["params"] for result in results}) == len({result["gmacs"] for result in results}) == 1

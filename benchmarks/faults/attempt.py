@@ -49,7 +49,7 @@ class Setting:
 
     def command(self, runs: Path) -> list[str]:
         """The command line."""
-        ours = ["--config", "experiments/ablation_tw.yaml", "--row", self.row, "--seeds", str(self.seed), *TINY]
+        ours = ["--config", "tests/moving_shapes/ablation_tw.yaml", "--row", self.row, "--seeds", str(self.seed), *TINY]
         ours += TWO_RANKS if self.ranks == 2 else ["--data.batch_size=4"]
         ours += [] if self.wandb else ["--trainer.logger=false"]
         return [sys.executable, "-m", "lit_video", "fit", *ours, *self.flags, "--runs", str(runs)]

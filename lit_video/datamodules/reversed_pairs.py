@@ -17,6 +17,7 @@ from lit_video.datamodules.folder import folder_records
 from lit_video.errors import UserError
 from lit_video.utils.data_folder import data_folder
 from lit_video.video.clips import VideoRecord
+from lit_video.video.sampling import Dense, Segments
 from lit_video.video.seeding import digest
 
 
@@ -55,7 +56,7 @@ class ReversedPairs(VideoDataModule):
         **kwargs: see :class:`VideoDataModule`. Flips must stay off: they swap directions.
 
     Raises:
-        ValueError: a difficulty out of its range, no pairs in a split, or a flip.
+        ValueError: a difficulty out of its range, no pairs in a split, a flip, or another sampling.
     """
 
     def __init__(
@@ -74,6 +75,8 @@ class ReversedPairs(VideoDataModule):
             raise ValueError(f"pairs is {list(pairs)}, expected at least 1 for each split")
         if self.augmentation.flip:
             raise ValueError("augmentation has a flip, which must be 0: it turns one class into another")
+        if not isinstance(self.sampling, Dense | Segments):
+            raise ValueError(f"sampling is {self.sampling}, expected Dense or Segments: others cut no symmetric clips")
         self.version = version
         self.difficulty = difficulty
         self.pairs = dict(zip(("train", "val", "test"), pairs, strict=True))

@@ -12,7 +12,8 @@ from lit_video.datamodules.drawing import SHAPES
 from lit_video.datamodules.temporal_skills_rendering import Figure, paint
 from lit_video.video.batch import Batch, normalise, soft_labels
 
-VERSION = 1  # of the pictures and their labels
+VERSION = 2  # of the pictures and their labels
+EPOCHS = 4
 PLACES, SIZES, TURNS = 8, 4, 6
 # what a picture is labelled with; only bars have a turn, other shapes have the last one
 TASKS = {"shape": len(SHAPES), "column": PLACES, "row": PLACES, "size": SIZES, "turn": TURNS + 1, "tone": 2}
@@ -27,23 +28,23 @@ class Stills(LightningDataModule):
     Args:
         count: of different pictures.
         side: of them in pixels.
-        steps: of training, however many pictures there are.
+        steps: of training; ``None`` for four times all pictures.
         batch_size: pictures per step.
         difficulty: as of :class:`~lit_video.datamodules.temporal_skills.TemporalSkills`.
     """
 
     def __init__(
-        self, count: int, side: int = 32, steps: int = 640, batch_size: int = 128, difficulty: float = 0.25
+        self, count: int, side: int = 32, steps: int | None = None, batch_size: int = 64, difficulty: float = 0.6
     ) -> None:
         super().__init__()
         self.count = count
         self.side = side
-        self.steps = steps
+        self.steps = steps or EPOCHS * count // batch_size
         self.batch_size = batch_size
         self.difficulty = difficulty
 
     def train_dataloader(self) -> DataLoader[Batch]:
-        """One epoch of all steps."""
+        """All steps, as one epoch to Lightning."""
         drawn = [draw_still(np.random.default_rng((VERSION, i)), self.side, self.difficulty) for i in range(self.count)]
         pictures, labels = (np.stack(column) for column in zip(*drawn, strict=True))
         order = torch.Generator().manual_seed(VERSION)

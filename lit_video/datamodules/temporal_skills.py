@@ -5,9 +5,9 @@ from typing import Any
 
 from lit_video.datamodules.reversed_pairs import Drawn, ReversedPairs
 from lit_video.datamodules.temporal_skills_rendering import render, skill
-from lit_video.video.sampling import Sampling, Segments
+from lit_video.video.sampling import Dense, Sampling, Segments
 
-VERSION = 1  # of the pictures: a change of what is drawn for a seed raises it
+VERSION = 2  # of the pictures: a change of what is drawn for a seed raises it
 FPS = 8
 SKILLS = ("drift", "zoom", "rotation", "order1", "order3", "order5", "meeting", "duration")
 
@@ -41,16 +41,17 @@ class TemporalSkills(ReversedPairs):
         skills: drift, zoom, rotation, meeting, duration, and orderN for any N below ``length``.
         length: frames of a video; ``None`` for those of a clip, which then shows all of it.
         side: of the pictures in pixels, an even number.
-        difficulty: 0 to 1; raises noise and texture, lowers the contrast.
+        difficulty: 0 to 1, that of the hardest videos. Each draws its own from 0 to it, which raises noise and texture
+            and lowers the contrast, at 1 to a tenth: a model that sees more passes more of a skill's videos.
         pairs: pairs of videos per skill in train, val and test.
-        sampling: how clips are cut: ``Segments``, over all of the video, also of ``None``.
+        sampling: how clips are cut: ``Segments``, over all of the video, also of ``None``, or ``Dense``.
         frames: of a clip.
         test_crops: one shows all of a square video.
         **kwargs: see :class:`VideoDataModule`.
 
     Raises:
-        ValueError: a value out of its range, a flip, another sampling, videos too short for a skill, or frames of
-            clips that cannot be spread evenly over the video, forwards as backwards.
+        ValueError: a value out of its range, a flip, another sampling, videos too short for a skill or a clip, or
+            frames of clips that cannot be spread evenly over the video, forwards as backwards.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class TemporalSkills(ReversedPairs):
         skills: tuple[str, ...] = SKILLS,
         length: int | None = None,
         side: int = 32,
-        difficulty: float = 0.25,
+        difficulty: float = 0.6,
         pairs: tuple[int, int, int] = (256, 16, 64),
         sampling: Sampling | None = None,
         frames: int = 8,
@@ -78,11 +79,11 @@ class TemporalSkills(ReversedPairs):
             raise ValueError(f"side is {side}, expected an even number from 16: H.264 halves the colours' size")
         if len(self.skills) < len(skills) or not skills:
             raise ValueError(f"skills is {list(skills)}, expected one or more, each once")
-        if not isinstance(self.sampling, Segments):
-            raise ValueError(f"sampling is {self.sampling}, expected Segments: others miss what a video shows")
         for name, one in self.skills.items():
             if self.length < one.shortest:
                 raise ValueError(f"length is {self.length}, too short for {name}, which takes {one.shortest} frames")
+        if isinstance(self.sampling, Dense) and self.sampling.seconds > self.length / FPS:
+            raise ValueError(f"sampling.seconds is {self.sampling.seconds}, videos last {self.length / FPS}")
         if self.length % frames or (self.length > frames and frames % 2):
             raise ValueError(f"length is {self.length}, expected {frames} (frames), or a multiple of it if it is even")
 

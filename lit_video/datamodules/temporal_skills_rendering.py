@@ -43,7 +43,8 @@ def zoom(rng: Rng, frames: int) -> Film:
 
 def rotation(rng: Rng, frames: int) -> Film:
     """Two bars turn about their middle, by 10 to 25 degrees per frame, clockwise."""
-    start, step = replace(_figure(rng), angle=rng.uniform(0, np.pi)), np.deg2rad(rng.uniform(10, 25))
+    figure, step = _figure(rng, radius=(0.24, 0.3)), np.deg2rad(rng.uniform(10, 25))
+    start = replace(figure, angle=rng.uniform(0, np.pi))
     return [[replace(start, angle=start.angle + step * t)] for t in range(frames)]
 
 
@@ -117,7 +118,8 @@ def render(what: Skill, seed: int, frames: int, side: int, difficulty: float) ->
         seed: of everything drawn.
         frames: of the video.
         side: of the pictures, in pixels.
-        difficulty: 0 to 1; raises noise and texture and lowers the contrast, linearly.
+        difficulty: 0 to 1, that of the hardest videos: each draws its own from 0 to it, which raises noise and texture
+            and lowers the contrast, at 1 to a tenth.
     """
     rng = np.random.default_rng(seed)
     film, shape = what.film(rng, frames), "bars" if what.name == "rotation" else str(rng.choice(SHAPES))
@@ -126,14 +128,15 @@ def render(what: Skill, seed: int, frames: int, side: int, difficulty: float) ->
 
 def paint(rng: Rng, film: Film, shape: str, side: int, difficulty: float) -> NDArray[np.uint8]:
     """Figures of one shape before a background, in colours of their own: ``(frames, side, side, 3)``."""
-    contrast = 0.4 - 0.2 * difficulty
+    hard = rng.uniform(0, difficulty)
+    contrast = 0.4 * 10**-hard
     background = rng.uniform(contrast + 0.05, 0.95 - contrast, 3)
     offset = contrast * rng.uniform(0.85, 1.15, 3)
     rows, columns = np.mgrid[0:side, 0:side].astype(float)
     slopes = rng.uniform(-0.1, 0.1, 2)
     still = background + (slopes[0] * (rows / side - 0.5) + slopes[1] * (columns / side - 0.5))[..., None]
-    still += rng.uniform(0.02, 0.08) * difficulty * rng.standard_normal((side, side, 1))
-    noise = rng.uniform(0.01, 0.02) + rng.uniform(0.02, 0.08) * difficulty
+    still += rng.uniform(0.02, 0.08) * hard * rng.standard_normal((side, side, 1))
+    noise = rng.uniform(0.01, 0.02) + rng.uniform(0.02, 0.08) * hard
     pictures = []
     for figures in film:
         picture = still

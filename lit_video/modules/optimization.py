@@ -13,9 +13,10 @@ class Optimization:
     """How a model is optimised; the defaults are X-ViT's for SSv2 (arXiv:2106.05968, section 4.1).
 
     Args:
-        optimizer: ``sgd`` with momentum, or ``adamw``.
+        optimizer: ``sgd`` with momentum, ``adamw``, or ``muon`` (timm's; Jordan et al., 2024), which steps along the
+            nearest orthogonal matrix and needs a fraction of the steps; the rest has AdamW with Nesterov's momentum.
         lr: base learning rate, for the batch in use; it is not rescaled.
-        momentum: of SGD; AdamW's betas are 0.9 and 0.999.
+        momentum: of SGD; AdamW's betas are 0.9 and 0.999, beside Muon 0.9 and 0.95.
         nesterov: of SGD.
         weight_decay: of the decayed group.
         decay_all: decay norms, biases, tokens and positions too, as X-ViT's release does.
@@ -25,7 +26,7 @@ class Optimization:
             epochs 11 and 14 of 15).
     """
 
-    optimizer: Literal["sgd", "adamw"] = "sgd"
+    optimizer: Literal["sgd", "adamw", "muon"] = "sgd"
     lr: float = 0.05
     momentum: float = 0.9
     nesterov: bool = False
@@ -42,6 +43,8 @@ class Optimization:
             raise ValueError(f"warmup is {self.warmup}, a share of training, expected 0 to 1")
         if not all(0 < share < 1 for share in self.milestones):
             raise ValueError(f"milestones are {list(self.milestones)}, shares of training, expected 0 to 1")
+        if self.optimizer == "muon" and self.decay_all:
+            raise ValueError("decay_all is of sgd and adamw; muon is for matrices alone")
 
 
 def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optimizer:
@@ -49,6 +52,10 @@ def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optim
     groups = decay_groups(config, module)
     if config.optimizer == "adamw":
         return torch.optim.AdamW(groups, lr=config.lr)
+    if config.optimizer == "muon":
+        from timm.optim.muon import Muon  # releases of timm before 1.0.20 have none
+
+        return Muon(groups, lr=config.lr, nesterov=True)
     return torch.optim.SGD(groups, lr=config.lr, momentum=config.momentum, nesterov=config.nesterov)
 
 
@@ -59,8 +66,13 @@ def decay_groups(config: Optimization, module: nn.Module) -> list[dict[str, obje
     for name, parameter in module.named_parameters():
         weight = parameter.ndim > 1 and not name.endswith(("_token", "_embed", "latents"))
         (decayed if weight or config.decay_all else exempt).append(parameter)
-    groups = [(decayed, config.weight_decay), (exempt, 0.0)]
-    return [{"params": parameters, "weight_decay": decay} for parameters, decay in groups if parameters]
+    groups = [(decayed, config.weight_decay, False), (exempt, 0.0, True)]
+    muon = config.optimizer == "muon"
+    return [
+        {"params": parameters, "weight_decay": decay} | ({"use_fallback": others} if muon else {})
+        for parameters, decay, others in groups
+        if parameters
+    ]
 
 
 def rate(config: Optimization, progress: float) -> float:

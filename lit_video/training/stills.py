@@ -25,7 +25,7 @@ from lit_video.utils.data_folder import data_folder
 from lit_video.utils.files import write_bytes
 
 SIDE = 32
-OPTIMIZATION = Optimization("adamw", lr=2e-3, weight_decay=0.05, warmup=0.1, warmup_start=0.01)
+OPTIMIZATION = Optimization("muon", lr=4e-3, weight_decay=0.05, warmup=0.1, warmup_start=0.01)
 POSITION_STD = 0.2  # of timm's 0.02 so few steps make nothing
 
 

@@ -33,7 +33,7 @@ def run(root, tmp_path_factory):
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        assert main(["fit", "--config", "experiments/ablation_tw.yaml", "--row", "tw1", *flags]) == 0
+        assert main(["fit", "--config", "tests/moving_shapes/ablation_tw.yaml", "--row", "tw1", *flags]) == 0
     return next(runs.rglob("last.ckpt")).parent
 
 

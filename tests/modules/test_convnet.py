@@ -1,7 +1,5 @@
 """The papers' CNN baselines: PyTorchVideo's models on any clip, with logits, under PyTorchVideo's names."""
 
-from pathlib import Path
-
 import pytest
 import pytorchvideo.models.hub as hub
 import torch
@@ -13,6 +11,7 @@ from lit_video.modules import ConvNet
 from lit_video.network.convnets import TwoPathways, convnet, slow_frames
 from lit_video.network.pretrained.image_vit import read_weights
 from lit_video.network.pretrained.loading import load_pretrained
+from tests.conftest import SHAPES
 from tests.float32 import assert_close_in_float32
 
 SMALL = {"c2d": 8, "i3d": 8, "slow": 8, "slowfast": 16, "r2plus1d": 8, "csn": 8, "x3d": 8}
@@ -238,13 +237,12 @@ def test_a_clip_that_the_pathways_cannot_share_is_refused():
 @pytest.mark.parametrize("architecture", ["slowfast", "x3d"])
 def test_a_row_runs_from_the_command_line(architecture, tiny, tmp_path):
     path = tmp_path / "cnn.yaml"
-    parts = "experiments/parts"
     path.write_text(
         f"trainer: {tmp_path / 'trainer.yaml'}\ndata: {tmp_path / 'data.yaml'}\n"
         f"model: {{class_path: ConvNet, init_args: {{architecture: {architecture}, width: 16}}}}\n"
     )
     for name in ("trainer", "data"):
-        (tmp_path / f"{name}.yaml").write_text(Path(f"{parts}/{name}_embedded.yaml").read_text())
+        (tmp_path / f"{name}.yaml").write_text((SHAPES / f"{name}.yaml").read_text())
     flags = [flag for flag in tiny if "size." not in flag and "image_size" not in flag]
     flags += ["--data.image_size=32", "--trainer.fast_dev_run=true"]
     assert main(["fit", "--config", str(path), "--runs", str(tmp_path), *flags]) == 0

@@ -119,7 +119,28 @@ def test_adamw_is_made_with_its_settings():
         assert (group["lr"], group["betas"], group["weight_decay"]) == (0.2, (0.9, 0.999), decay)
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adamw"])
+def test_muon_steps_along_orthogonal_matrices_and_leaves_the_rest_to_adamw():
+    model = tiny()
+    before = {id(p): p.detach().clone() for p in model.parameters()}
+    torch.manual_seed(0)
+    for parameter in model.parameters():
+        parameter.grad = torch.randn_like(parameter)
+    make_optimizer(Optimization(optimizer="muon", lr=0.01, weight_decay=0.0), model).step()
+    weights = decayed_by_type(model)
+    for parameter in model.parameters():
+        step = before[id(parameter)] - parameter.detach()
+        if id(parameter) not in weights:
+            torch.testing.assert_close(
+                step, 0.019 * parameter.grad.sign(), atol=1e-5, rtol=1e-3
+            )  # AdamW, then Nesterov
+            continue
+        values = torch.linalg.svdvals(step.flatten(1))
+        assert values.max() < 1.6 * values.min(), "five steps of Newton and Schulz get near, in bfloat16"
+        # as large as a step of AdamW: 0.2 in the root mean square, times the rate
+        assert float(step.square().mean().sqrt()) == pytest.approx(0.002, rel=0.2)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adamw", "muon"])
 def test_a_step_without_gradients_shrinks_only_what_decays(optimizer):
     model = tiny()
     for parameter in model.parameters():
@@ -139,6 +160,7 @@ def test_a_step_without_gradients_shrinks_only_what_decays(optimizer):
         (dict(lr=-1.0), "lr is -1"),
         (dict(warmup=1.0), "warmup is 1"),
         (dict(warmup=-0.1), "-0.1"),
+        (dict(optimizer="muon", decay_all=True), "decay_all is of sgd and adamw"),
     ],
 )
 def test_a_recipe_that_cannot_be_is_refused(options, message):

@@ -157,10 +157,10 @@ def logits_of_pairs(table, row, tiny):
             logits = model(batch["clip"].double())
         for video, view, target, row_logits in zip(batch["video"], batch["view"], batch["target"], logits, strict=True):
             logits_of[int(video), int(view)] = (int(target), row_logits)
-    per_class = len(logits_of) // 8
+    per_class = len(logits_of) // data.num_classes
     ordered = [logits_of[key] for key in sorted(logits_of)]
-    pairs = [ordered[2 * i * per_class : 2 * (i + 1) * per_class] for i in range(4)]
-    return [(a, b) for shape in pairs for a, b in zip(shape[:per_class], shape[per_class:], strict=True)]
+    pairs = [ordered[2 * i * per_class : 2 * (i + 1) * per_class] for i in range(len(data.kinds))]
+    return [(a, b) for kind in pairs for a, b in zip(kind[:per_class], kind[per_class:], strict=True)]
 
 
 FEW = ["--data.num_workers=0", "--data.batch_size=8"]

@@ -16,7 +16,7 @@ SCALES = sorted((EXPERIMENTS / "scale").glob("*.yaml"))
 RECIPES = {scale: read_yaml(scale).get("recipes", {}) for scale in SCALES}
 FAMILIES = {"xvit", "timesformer", "vivit", "cnn"}
 DATA = {
-    "embedded": ("MovingShapes", 8),
+    "embedded": ("TemporalSkills", 16),
     "gpu": ("MovingShapes", 8),
     "ssv2": ("SomethingV2", 174),
     "k400": ("Kinetics400", 400),

@@ -17,7 +17,7 @@ from tests.training.broken_copy import broken_copy, listed
 from tests.training.ddp_script import metrics_of
 from tests.training.trained import RECIPES, Trained, train
 
-ROW = ["fit", "--config", "experiments/ablation_tw.yaml", "--row=tw1", "--trainer.logger=false"]
+ROW = ["fit", "--config", "tests/moving_shapes/ablation_tw.yaml", "--row=tw1", "--trainer.logger=false"]
 ROW += [flag for flag in TINY if "pairs" not in flag and "batch_size" not in flag]
 ROW += ["--trainer.devices=2", "--trainer.strategy=ddp", "--trainer.accelerator=cpu", "--data.batch_size=2"]
 AUGMENTED = [f"--data.augmentation.{one}" for one in ("policy=timm-v0", "crop=multiscale", "mixup=0.4", "cutmix=1.0")]

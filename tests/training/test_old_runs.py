@@ -4,7 +4,8 @@
 
     LIT_VIDEO_DATA=/tmp/data python -m lit_video fit --config experiments/ablation_tw.yaml --row tw1 --runs /tmp/runs
 
-with ``FLAGS``; a SIGKILL ended the stopped one after step 5 of 8. They name classes by their modules of that time.
+with ``FLAGS``; a SIGKILL ended the stopped one after step 5 of 8. They name classes by their modules of that time, whose
+settings of the table are in ``tests/moving_shapes``.
 """
 
 import json
@@ -16,7 +17,7 @@ import pytest
 from lit_video.__main__ import main
 from tests.conftest import OLD_RUN
 
-TABLE = ["--config", "experiments/ablation_tw.yaml"]
+TABLE = ["--config", "tests/moving_shapes/ablation_tw.yaml"]
 FLAGS = [
     "--data.pairs=[2,1,1]",
     "--data.frames=4",

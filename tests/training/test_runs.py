@@ -124,7 +124,7 @@ def test_a_checkpoint_that_cannot_be_tested_is_reported(finished, content, tiny,
 
 PLAIN = ["--data.augmentation.policy=rand"]
 RELEASED = ["--data.augmentation.policy=timm-v0", "--data.augmentation.crop=multiscale"]
-RELEASED += ["--data.augmentation.cutmix=1.0", "--data.sampling=Segments"]
+RELEASED += ["--data.augmentation.cutmix=1.0", "--data.sampling=Segments", "--model.optimization.optimizer=muon"]
 
 
 @pytest.mark.parametrize(("workers", "recipe"), [(0, PLAIN), (2, RELEASED)], ids=["0", "2"])

@@ -32,7 +32,7 @@ def model(family, **settings):
 def test_training_starts_from_the_image_model(short, tmp_path, family):
     data, network = TemporalSkills(root=str(tmp_path)), model(family)
     start_from_stills(network, data)
-    assert network.image_weights == str(next(tmp_path.glob("stills-v1-100x32-w16-l2-h2-m4-p16.safetensors")))
+    assert network.image_weights == str(next(tmp_path.glob("stills-v2-100x32-w16-l2-h2-m4-p16.safetensors")))
     network.setup("fit")
     weights = load_file(network.image_weights)
     ours = network.network.state_dict()
