@@ -34,6 +34,7 @@ def _measure(arguments: Namespace, argv: list[str]) -> dict[str, Any]:
 
     from lit_video.benchmark.data_timing import time_loaders, video_groups
     from lit_video.benchmark.sample_videos import make_videos
+    from lit_video.utils.command_line import recorded_command
     from lit_video.utils.environment import commit, device_name, versions
 
     workers = _workers(arguments.workers)
@@ -42,7 +43,7 @@ def _measure(arguments: Namespace, argv: list[str]) -> dict[str, Any]:
     groups = video_groups(arguments.root, arguments.videos)
     torch.set_num_threads(1)
     result: dict[str, Any] = {
-        "command": f"python -m lit_video benchmark data {' '.join(argv)}".strip(),
+        "command": recorded_command(["benchmark", "data", *argv]),
         "commit": commit(),
         "device": device_name(),
         "versions": versions(),

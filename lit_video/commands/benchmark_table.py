@@ -20,12 +20,13 @@ def benchmark_table(argv: list[str]) -> int:
     if arguments.batch < 1 or arguments.repeats < 2:
         parser.error("--batch is at least 1, --repeats at least 2")
     from lit_video.benchmark.row_timing import measure, render, summarise
+    from lit_video.utils.command_line import recorded_command
     from lit_video.utils.environment import choose_device, commit, device_name, versions
 
     device, request = choose_device(arguments.device), parse_request(rest)
     rates = measure(request, device, arguments.batch, arguments.repeats)
     result: dict[str, Any] = {
-        "command": " ".join(["python -m lit_video benchmark table", *argv]),
+        "command": recorded_command(["benchmark", "table", *argv]),
         "commit": commit(),
         "device": device_name(),
         "versions": versions(),

@@ -18,6 +18,7 @@ from lit_video.training.callbacks.finite import refuse_not_finite
 from lit_video.training.checkpoint_file import peek
 from lit_video.training.run_cli import RunCLI
 from lit_video.utils.checkpoint_digest import checkpoint_digest
+from lit_video.utils.command_line import recorded_command
 from lit_video.utils.environment import device_name, versions
 from lit_video.utils.files import write_atomically
 
@@ -88,7 +89,7 @@ def write_result(
         "checkpoint_seconds": cli.file.waited,
         "device": device_name(),
         "versions": versions(),
-        "command": " ".join(["python -m lit_video", *sys.argv[1:]]),
+        "command": recorded_command(sys.argv[1:]),
         "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
     }
     write_atomically(cli.run_dir / "result.json", json.dumps(result, indent=2, allow_nan=False) + "\n")

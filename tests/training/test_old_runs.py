@@ -4,7 +4,7 @@
 
     LIT_VIDEO_DATA=/tmp/data python -m lit_video fit --config experiments/ablation_tw.yaml --row tw1 --runs /tmp/runs
 
-with ``FLAGS``; a SIGKILL ended the stopped one after step 5 of 8. They name classes by their modules of that time, whose
+with ``FLAGS``; a SIGKILL ended the stopped one after step 5 of 8. They name classes by their modules of that time; its
 settings of the table are in ``tests/moving_shapes``.
 """
 

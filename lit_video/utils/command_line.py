@@ -1,0 +1,22 @@
+"""The command that made a result, as it is kept beside it. Imports no torch."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def recorded_command(arguments: Sequence[str]) -> str:
+    """``python -m lit_video`` with its arguments, without folders of the machine.
+
+    A folder that is given as an absolute path (``--runs``, ``--data.root``) is ``DIR``, a file is its name.
+    """
+    words = [_without_folder(argument) for argument in arguments]
+    return shlex.join(["python", "-m", "lit_video", *words])
+
+
+def _without_folder(argument: str) -> str:
+    flag, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
+    path = Path(value).expanduser()
+    if not path.is_absolute():
+        return argument
+    return flag + equals + (path.name if path.suffix else "DIR")
