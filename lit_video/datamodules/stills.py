@@ -34,7 +34,7 @@ class Stills(LightningDataModule):
     """
 
     def __init__(
-        self, count: int, side: int = 32, steps: int | None = None, batch_size: int = 64, difficulty: float = 0.6
+        self, count: int, side: int = 32, steps: int | None = None, batch_size: int = 64, difficulty: float = 0.65
     ) -> None:
         super().__init__()
         self.count = count

@@ -60,7 +60,7 @@ class TemporalSkills(ReversedPairs):
         skills: tuple[str, ...] = SKILLS,
         length: int | None = None,
         side: int = 32,
-        difficulty: float = 0.6,
+        difficulty: float = 0.65,
         pairs: tuple[int, int, int] = (256, 16, 64),
         sampling: Sampling | None = None,
         frames: int = 8,

@@ -27,6 +27,7 @@ class Figure:
 
 
 Film = list[list[Figure]]  # the figures of each frame
+LARGE = (0.24, 0.3)  # radii of what is seen in few frames, or in detail
 
 
 def drift(rng: Rng, frames: int) -> Film:
@@ -43,14 +44,14 @@ def zoom(rng: Rng, frames: int) -> Film:
 
 def rotation(rng: Rng, frames: int) -> Film:
     """Two bars turn about their middle, by 10 to 25 degrees per frame, clockwise."""
-    figure, step = _figure(rng, radius=(0.24, 0.3)), np.deg2rad(rng.uniform(10, 25))
+    figure, step = _figure(rng, LARGE), np.deg2rad(rng.uniform(10, 25))
     start = replace(figure, angle=rng.uniform(0, np.pi))
     return [[replace(start, angle=start.angle + step * t)] for t in range(frames)]
 
 
 def order(rng: Rng, frames: int, apart: int) -> Film:
     """One place shows a bright shape in one frame, and a dark one a number of frames later."""
-    bright, first = replace(_figure(rng), bright=True), int(rng.integers(frames - apart))
+    bright, first = replace(_figure(rng, LARGE), bright=True), int(rng.integers(frames - apart))
     shown = {first: [bright], first + apart: [replace(bright, bright=False)]}
     return [shown.get(t, []) for t in range(frames)]
 

@@ -5,10 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
+from lit_video.reports.verdicts import verdicts
+from lit_video.tables.agreement import comparable, row_predictions
+from lit_video.tables.claims import read_claims
 from lit_video.tables.damage import Damage
 from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.rendering import NOT_RUN, pairs_table, render
 from lit_video.tables.results import results
+from lit_video.tables.statistics import Hits
 from lit_video.tables.summary import summary
 from lit_video.tables.table import Table
 from lit_video.tables.throughput import PAPERS, read_throughput
@@ -47,7 +51,11 @@ def page(experiments: Path, runs: Path, damage: Damage) -> str:
     scales = sorted(path.stem for path in (experiments / "scale").glob("*.yaml"))
     unused = [name for name in scales if not any(at.scale == name for of in summaries.values() for at, _ in of)]
     command = "python -m lit_video reproduce"
-    parts = [INTRODUCTION.format(command=command, results=runs.as_posix()), "\n".join(lines)]
+    parts = [INTRODUCTION.format(command=command, results=runs.as_posix())]
+    if claims := read_claims(experiments):
+        hits = {name: {at.scale: _hits(at, runs, damage) for at, _ in of} for name, of in summaries.items()}
+        parts.append(verdicts(claims, hits))
+    parts += ["## The papers' tables", "\n".join(lines)]
     if unused:
         parts.append(f"Not run at all: the scales {', '.join(unused)}.")
     parts += [part for table in tables for part in _throughput(table, runs, damage)]
@@ -61,6 +69,12 @@ def _at_scales(table: Table, runs: Path, damage: Damage) -> Iterator[Table]:
         at = table_at(table.path, folder.name)
         if any([results(at, runs, row, damage=damage) for row in at.rows]):  # all, for what is damaged
             yield at
+
+
+def _hits(table: Table, runs: Path, damage: Damage) -> dict[str, Hits]:
+    """Of each row that was run, whether each test video was right."""
+    measured = {row.name: results(table, runs, row, damage=damage) for row in table.rows}
+    return comparable(row_predictions(table, runs, measured, damage), table.metric)
 
 
 def _line(table: Table, data: dict[str, Any]) -> str:

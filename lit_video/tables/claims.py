@@ -1,0 +1,120 @@
+"""A paper's claims as pairs of rows of its tables, and the verdict of our runs. Imports no torch."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from lit_video.errors import UserError
+from lit_video.tables.reading import read_table
+from lit_video.tables.statistics import Hits, Interval, Verdict, paired_difference
+from lit_video.tables.table import Table
+from lit_video.utils.yaml_files import read_yaml
+
+KEYS = {"claim", "table", "numbers", "better", "as_good", "margin", "untestable"}
+Judgement = Verdict | Literal["not run", "not testable here"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a paper, and the rows by which it can be judged.
+
+    Args:
+        text: the sentence.
+        source: paper.
+        table: the paper's, with its numbers of the data set that the claim is about.
+        pairs: names of rows, better first.
+        margin: points by which the first may be worse than the second; ``None`` where it must be better.
+        untestable: why none of our data can decide it; ``None`` where it can.
+    """
+
+    text: str
+    source: str
+    table: Table
+    pairs: list[tuple[str, str]]
+    margin: float | None
+    untestable: str | None
+
+    def paper(self) -> list[tuple[float, float]]:
+        """The paper's numbers of each pair."""
+        rows = [(self.table.row(first), self.table.row(second)) for first, second in self.pairs]
+        return [(a.paper[self.table.metric], b.paper[self.table.metric]) for a, b in rows]
+
+
+def read_claims(experiments: Path) -> list[Claim]:
+    """The claims of all files under ``claims/``, beside the tables.
+
+    Raises:
+        UserError: a file is wrong, names a table or a row that is not there, or the paper's own numbers contradict a
+            claim.
+    """
+    claims = []
+    for path in sorted((experiments / "claims").glob("*.yaml")):
+        content = read_yaml(path)
+        for number, given in enumerate(content.get("claims", []), 1):
+            where = f"{path}: claim {number}"
+            claim = _read(where, experiments, str(content.get("source", "")), given)
+            _holds_in_the_paper(where, claim)
+            claims.append(claim)
+    return claims
+
+
+def judge(claim: Claim, hits: Mapping[str, Hits]) -> tuple[Judgement, list[Interval | None]]:
+    """What runs say of a claim.
+
+    It is supported where every pair is, and contradicted where one is: by 95 % intervals of the paired difference,
+    above 0 or below, or for ``as_good`` above the margin or below.
+
+    Args:
+        claim: of a table.
+        hits: of each row of that table that was run, see :func:`~lit_video.tables.agreement.comparable`.
+
+    Returns:
+        The verdict, and the difference of each pair, ``None`` of pairs that were not run.
+    """
+    differences = [
+        paired_difference(hits[first], hits[second]) if first in hits and second in hits else None
+        for first, second in claim.pairs
+    ]
+    if claim.untestable:
+        return "not testable here", differences
+    measured = [difference for difference in differences if difference]
+    if len(measured) < len(differences):
+        return "not run", differences
+    bound = -(claim.margin or 0.0)
+    if any(difference.high < bound for difference in measured):
+        return "contradicted", differences
+    supported = all(difference.low > bound for difference in measured)
+    return "supported" if supported else "undecided", differences
+
+
+def _read(where: str, experiments: Path, source: str, given: Any) -> Claim:
+    if not isinstance(given, dict) or not {"claim", "table"} <= given.keys() <= KEYS:
+        raise UserError(f"{where}: expected claim, table, and {', '.join(sorted(KEYS - {'claim', 'table'}))}")
+    if ("better" in given) == ("as_good" in given) or ("margin" in given) != ("as_good" in given):
+        raise UserError(f"{where}: expected better, or as_good with margin")
+    scale = [experiments / "scale" / f"{given['numbers']}.yaml"] if "numbers" in given else []
+    table = read_table([experiments / f"{given['table']}.yaml", *scale])
+    pairs = _pairs(where, table, given.get("better") or given.get("as_good"))
+    return Claim(str(given["claim"]), source, table, pairs, given.get("margin"), given.get("untestable"))
+
+
+def _pairs(where: str, table: Table, given: Any) -> list[tuple[str, str]]:
+    if not isinstance(given, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in given):
+        raise UserError(f"{where}: expected pairs of rows, such as [[tw1, tw0]]")
+    for name in [name for pair in given for name in pair]:
+        if table.metric not in table.row(str(name)).paper:
+            raise UserError(f"{where}: {table.name} has no number of the paper for {name}")
+    return [(str(first), str(second)) for first, second in given]
+
+
+def _holds_in_the_paper(where: str, claim: Claim) -> None:
+    for (first, second), (a, b) in zip(claim.pairs, claim.paper(), strict=True):
+        if a <= b if claim.margin is None else a < b - claim.margin:
+            raise UserError(f"{where}: the paper has {a} for {first} and {b} for {second}: it does not claim this")
+
+
+def count(verdicts: Sequence[Judgement]) -> dict[str, int]:
+    """How many claims have each verdict, in a fixed order; those of none left out."""
+    order = ("supported", "contradicted", "undecided", "not testable here", "not run")
+    return {verdict: verdicts.count(verdict) for verdict in order if verdict in verdicts}
