@@ -1,7 +1,14 @@
 """The ``table`` command: a table from the results that there are. Imports no torch."""
 
+import sys
+from pathlib import Path
+from typing import Any
+
 from lit_video.commands.arguments import seed_list, table_parser
+from lit_video.commands.parser import ending, writing
+from lit_video.errors import UserError
 from lit_video.tables.damage import Damage
+from lit_video.tables.groups import measured_groups
 from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import render
 from lit_video.tables.summary import summary
@@ -12,9 +19,11 @@ def print_table(argv: list[str]) -> int:
     parser = table_parser("table")
     parser.add_argument("--format", choices=["text", "json", "markdown", "latex"], default="text")
     parser.add_argument("--pairs", action="store_true")
+    parser.add_argument("--plot", type=ending(".png", ".svg"))
     if {"-h", "--help"} & set(argv):
         print("usage: python -m lit_video table --config TABLE.yaml [--config SCALE.yaml] [--recipe NAME] [--runs DIR]")
         print("                                 [--seeds 0,1,2] [--format text|json|markdown|latex] [--pairs]")
+        print("                                 [--plot SKILLS.png|.svg]")
         return 0
     arguments = parser.parse_args(argv)
     pairs = arguments.pairs or arguments.format == "json"
@@ -22,4 +31,23 @@ def print_table(argv: list[str]) -> int:
     damage = Damage()
     data = summary(table, arguments.runs, seed_list(arguments.seeds), pairs, damage)
     print(render(data, arguments.format, arguments.pairs))
+    if arguments.plot:
+        _plot(data, arguments.plot)
     return damage.report()
+
+
+def _plot(data: dict[str, Any], path: Path) -> None:
+    """Draw the accuracy of rows by group of classes.
+
+    Raises:
+        UserError: no row has any, or the file cannot be written.
+    """
+    groups = measured_groups(data["rows"])
+    if groups is None:
+        raise UserError(f"--plot {path}: no run of {data['table']} was tested on groups of classes, such as skills")
+    from lit_video.tables.charts.groups import heat_map
+    from lit_video.tables.charts.style import save
+
+    with writing("--plot", path):
+        save(heat_map(groups), f"{data['title']}, scale {data['scale']}", path)
+    print(f"wrote {path}", file=sys.stderr)

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from lit_video.tables.agreement import interval_text, sentences
 from lit_video.tables.damage import DAMAGED
+from lit_video.tables.groups import Groups, measured_groups, reach_text
 from lit_video.tables.summary import compare_with_paper, papers_own
 from lit_video.utils.text_tables import markdown_lines, text_table
 
@@ -20,8 +21,8 @@ def render(data: dict[str, Any], form: Format, pairs: bool = False) -> str:
         return json.dumps(data, indent=2)
     write = {"text": text_table, "markdown": _markdown, "latex": _latex}[form]
     parts = [write(*_main_table(data))]
-    if groups := measured_groups(data):
-        parts.append(write(*groups_table(data, groups)))
+    if groups := measured_groups(data["rows"]):
+        parts.append(write(*groups_table(groups)))
     if form != "latex":
         parts += sentences(data)
     if pairs:
@@ -54,21 +55,14 @@ def pairs_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
     return "Paired differences, with 95 % intervals over test videos and seeds", ["row", "less", "points"], body
 
 
-def measured_groups(data: dict[str, Any]) -> list[str]:
-    """Metrics of groups of classes, ``test/KIND/NAME``, that some row has."""
-    keys = dict.fromkeys(key for row in data["rows"] for key in row["metrics"])
-    return [key for key in keys if key.startswith("test/") and key.count("/") == 2]
-
-
-def groups_table(data: dict[str, Any], groups: list[str]) -> tuple[str, list[str], list[list[str]]]:
+def groups_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:
     """Title, header and body of the accuracy over each group of classes."""
-    body = []
-    for row in data["rows"]:
-        ours = [row["metrics"].get(key, {}).get("ours") for key in groups]
-        cells = ["" if value is None else f"{value:.1f}" for value in ours]
-        body.append([row["label"], *(cells if row["seeds"] else [missing(row)] + [""] * (len(groups) - 1))])
-    kind = groups[0].split("/")[1]
-    return f"Top-1 by {kind}, means over seeds", ["row", *(key.rpartition("/")[2] for key in groups)], body
+    known = any(reach_text(row) for row, _ in groups.rows)
+    body = [
+        [row["label"], *([reach_text(row)] if known else []), *("" if v is None else f"{v:.1f}" for v in values)]
+        for row, values in groups.rows
+    ]
+    return groups.title(known), ["row", *(["reach"] if known else []), *groups.names], body
 
 
 def shown_metrics(data: dict[str, Any]) -> list[str]:

@@ -59,6 +59,8 @@ def row_summary(row: Row, of_seeds: list[dict[str, Any]], left_out: Sequence[str
         "gmacs": of_seeds[0]["gmacs"] if of_seeds else None,
         "views": of_seeds[0]["views"] if of_seeds else None,
         "seconds": mean(result["seconds"] for result in of_seeds) if of_seeds else None,
+        "reach": of_seeds[0].get("reach") if of_seeds else None,
+        "sees_order": of_seeds[0].get("sees_order") if of_seeds else None,
         "seeds": [result["seed"] for result in of_seeds],
         "commits": sorted({result["commit"] for result in of_seeds}),
         "damaged": len(left_out),

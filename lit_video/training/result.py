@@ -21,6 +21,7 @@ from lit_video.utils.checkpoint_digest import checkpoint_digest
 from lit_video.utils.command_line import recorded_command
 from lit_video.utils.environment import device_name, versions
 from lit_video.utils.files import write_atomically
+from lit_video.visual.reach import reach
 
 
 def measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
@@ -54,6 +55,14 @@ def _test_metrics(trainer: Trainer) -> dict[str, float]:
     return {key: float(value) for key, value in trainer.callback_metrics.items() if key.startswith("test/")}
 
 
+def _reach(cli: RunCLI) -> dict[str, Any]:
+    """Which frames the model can compare, where the data set's groups of classes say which it did."""
+    if not cli.datamodule.class_groups:
+        return {}
+    one = reach(cli.model.network, cli.datamodule.frames, cli.datamodule.image_size)
+    return {"reach": one.frames, "sees_order": one.order}
+
+
 def write_result(
     cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seconds: float, changes: list[dict[str, Any]]
 ) -> None:
@@ -74,24 +83,28 @@ def write_result(
     videos, broken = int(metrics.pop("test/videos")), len(cli.datamodule.found_broken.reasons["test"])
     if cli.logger:
         cli.logger.finish(metrics)
-    result = cli.facts | {
-        "metrics": metrics,
-        "test_videos": videos,
-        "test_broken": broken,
-        "video_counts": cli.datamodule.video_counts,
-        "data_digest": data_digest(cli.datamodule),
-        "steps": steps,
-        "global_batch": cli.global_batch.clips,
-        "weights": {"file": checkpoint.name, "step": steps, "digest": checkpoint_digest(checkpoint)},
-        "changes": changes,
-        "skipped_steps": cli.finite.skipped,
-        "seconds": seconds,
-        "checkpoint_seconds": cli.file.waited,
-        "device": device_name(),
-        "versions": versions(),
-        "command": recorded_command(sys.argv[1:]),
-        "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
-    }
+    result = (
+        cli.facts
+        | _reach(cli)
+        | {
+            "metrics": metrics,
+            "test_videos": videos,
+            "test_broken": broken,
+            "video_counts": cli.datamodule.video_counts,
+            "data_digest": data_digest(cli.datamodule),
+            "steps": steps,
+            "global_batch": cli.global_batch.clips,
+            "weights": {"file": checkpoint.name, "step": steps, "digest": checkpoint_digest(checkpoint)},
+            "changes": changes,
+            "skipped_steps": cli.finite.skipped,
+            "seconds": seconds,
+            "checkpoint_seconds": cli.file.waited,
+            "device": device_name(),
+            "versions": versions(),
+            "command": recorded_command(sys.argv[1:]),
+            "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
+        }
+    )
     write_atomically(cli.run_dir / "result.json", json.dumps(result, indent=2, allow_nan=False) + "\n")
     scores = ", ".join(f"{key} {value:.1f}" for key, value in metrics.items())
     print(f"{cli.row.name} seed {cli.facts['seed']}: {scores} on {videos} videos, {seconds:.0f} s", flush=True)

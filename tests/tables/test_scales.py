@@ -11,7 +11,7 @@ from lit_video.training.run import build_row
 from lit_video.utils.yaml_files import read_yaml
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
-TABLES = sorted(set(EXPERIMENTS.glob("*.yaml")) - {EXPERIMENTS / "avletters.yaml"})
+TABLES = sorted(set(EXPERIMENTS.glob("*.yaml")) - {EXPERIMENTS / f"{own}.yaml" for own in ("avletters", "skills")})
 SCALES = sorted((EXPERIMENTS / "scale").glob("*.yaml"))
 RECIPES = {scale: read_yaml(scale).get("recipes", {}) for scale in SCALES}
 FAMILIES = {"xvit", "timesformer", "vivit", "cnn"}

@@ -62,23 +62,49 @@ def test_every_format_holds_the_numbers(table, tmp_path):
     assert len({line.count("&") for line in latex if line.endswith((r"\\", r"\midrule")) and "&" in line}) == 1
 
 
+def write_skills(folder, **facts):
+    for seed, drift in enumerate((80.0, 90.0)):
+        write_result(folder / f"seed{seed}", seed, 60.0)
+        path = folder / f"seed{seed}/result.json"
+        result = json.loads(path.read_text()) | facts
+        result["metrics"] |= {"test/skill/zoom": 40.0, "test/skill/drift": drift}
+        path.write_text(json.dumps(result))
+
+
 def test_groups_of_classes_have_a_table_of_their_own(table, tmp_path):
     path, _ = table
-    for seed, drift in enumerate((80.0, 90.0)):
-        folder = tmp_path / "runs/two/default/second" / f"seed{seed}"
-        write_result(folder, seed, 60.0)
-        result = json.loads((folder / "result.json").read_text())
-        result["metrics"] |= {"test/skill/zoom": 40.0, "test/skill/drift": drift}
-        (folder / "result.json").write_text(json.dumps(result))
+    write_skills(tmp_path / "runs/two/default/second")
     text = render(summary(read_table([path]), tmp_path / "runs"), "markdown")
     main_table, groups = text.split("**Top-1 by skill, means over seeds**")
     assert "drift" not in main_table
-    assert [line.replace(" ", "") for line in groups.strip().splitlines()[:4]] == [
+    assert [line.replace(" ", "") for line in groups.strip().splitlines()[:3]] == [
         "|row|drift|zoom|",
         "|---|---:|---:|",
-        "|first|notrun||",
         "|2nd|85.0|40.0|",
     ]
+
+
+@pytest.mark.parametrize(("order", "text"), [(True, "7"), (False, "7 (blind)")])
+def test_groups_stand_beside_what_the_scheme_reaches(table, tmp_path, order, text):
+    path, _ = table
+    write_skills(tmp_path / "runs/two/default/second", reach=7, sees_order=order)
+    lines = render(summary(read_table([path]), tmp_path / "runs"), "markdown").splitlines()
+    assert f"| 2nd | {text} | 85.0 | 40.0 |" in lines
+    (title,) = [line for line in lines if line.startswith("**Top-1 by skill")]
+    assert "reach: how many frames apart" in title
+
+
+def test_groups_are_drawn(table, tmp_path, capsys):
+    path, _ = table
+    command = ["table", "--config", str(path), "--runs", str(tmp_path / "runs"), "--plot"]
+    assert main([*command, str(tmp_path / "skills.svg")]) == 2
+    assert "no run of two was tested on groups of classes" in capsys.readouterr().err
+    write_skills(tmp_path / "runs/two/default/second", reach=7, sees_order=True)
+    assert main([*command, str(tmp_path / "skills.svg")]) == 0
+    drawn = (tmp_path / "skills.svg").read_text()
+    assert all(f">{word}</text>" in drawn for word in ("drift", "zoom", "85", "40", "2nd | 7"))
+    assert main([*command, str(tmp_path / "skills.pdf")]) == 2
+    assert main([*command, str(tmp_path / "none/skills.png")]) == 2
 
 
 def test_a_file_that_changes_is_read_again_and_what_was_read_may_be_changed(table):

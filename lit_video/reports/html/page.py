@@ -16,6 +16,7 @@ from lit_video.reports.html.compare import Comparison, averages, compare
 from lit_video.reports.html.confusions import Confusion, confusions
 from lit_video.reports.html.cost_curves import cost_curves
 from lit_video.reports.html.embedding import embedded, vega
+from lit_video.reports.html.groups import GroupsView, groups_view
 from lit_video.reports.html.learning import learning_curves
 from lit_video.reports.html.table_view import View, view
 from lit_video.tables.charts.intervals import STEP, Difference, intervals_chart
@@ -33,6 +34,7 @@ class Content:
     comparison: Comparison
     intervals: Markup
     labels: Mapping[str, str]
+    groups: GroupsView | None
     curves: Markup
     confusions: list[Confusion]
     calibrations: list[CalibrationView]
@@ -87,6 +89,7 @@ def _content(section: Section) -> Content:
         comparison=comparison,
         intervals=_intervals(comparison, labels),
         labels=labels,
+        groups=groups_view(section),
         curves=learning_curves(section),
         confusions=confusions(section),
         calibrations=calibration_views(section),

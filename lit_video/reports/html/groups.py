@@ -1,0 +1,29 @@
+"""Accuracy of a section's rows by group of classes: which skills each has."""
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from lit_video.reports.html.collect import Section
+from lit_video.reports.html.embedding import embedded
+from lit_video.tables.charts.groups import CELL, heat_map
+from lit_video.tables.groups import measured_groups
+from lit_video.tables.summary import row_summary
+
+
+@dataclass(frozen=True)
+class GroupsView:
+    """Title and heat map."""
+
+    title: str
+    chart: Markup
+
+
+def groups_view(section: Section) -> GroupsView | None:
+    """Rows by group, means over seeds; ``None`` of a data set without groups."""
+    rows = [row_summary(row, [run.result for run in section.of(row)]) for row in section.table.rows]
+    groups = measured_groups(rows)
+    if groups is None:
+        return None
+    known = any(row["reach"] is not None for row, _ in groups.rows)
+    return GroupsView(groups.title(known), embedded(heat_map(groups), CELL[1] * len(groups.rows) + 100))

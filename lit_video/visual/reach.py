@@ -1,0 +1,70 @@
+"""Which frames a network can compare, by what its layers connect: measured on its own modules, with any weights."""
+
+import copy
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+NOTHING = 1e-9  # of the scores' size; rounding in double precision is below
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What order a network could learn.
+
+    Args:
+        frames: largest distance of two frames that have part in the scores together; 0 if each frame counts for
+            itself.
+        order: whether a clip that is played backwards has other scores.
+    """
+
+    frames: int
+    order: bool
+
+
+def reach(network: nn.Module, frames: int, image_size: int) -> Reach:
+    """How far apart the first frame and another can be so that the scores are no sum of what each does by itself.
+
+    With f the scores of a clip and a, b changes of two frames, f(a, b) - f(a) - f(b) + f() is zero where nothing
+    brings the two frames together, as in averaging over frames that attend themselves. Weights do not matter: a copy
+    of the network has random ones.
+
+    Args:
+        network: takes clips ``(b, 3, t, height, width)``.
+        frames: of a clip.
+        image_size: its height and width.
+    """
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(0)
+        network = _random(network)
+        clip, change = torch.randn(2, 1, 3, frames, image_size, image_size, dtype=torch.float64)
+        nothing = network(clip)
+        size = NOTHING * float(nothing.abs().max())
+        backwards = network(clip.flip(2))
+        first = network(_changed(clip, change, 0))
+        together = [
+            bool(
+                (network(_changed(clip, change, 0, i)) - first - network(_changed(clip, change, i)) + nothing)
+                .abs()
+                .max()
+                > size
+            )
+            for i in range(1, frames)
+        ]
+    furthest = max((i for i, meet in enumerate(together, 1) if meet), default=0)
+    return Reach(furthest, bool((backwards - nothing).abs().max() > size))
+
+
+def _random(network: nn.Module) -> nn.Module:
+    """A copy in double precision that is tested, none of whose parameters is zero or one."""
+    network = copy.deepcopy(network).cpu().double().eval()
+    for parameter in network.parameters():
+        nn.init.normal_(parameter)
+    return network
+
+
+def _changed(clip: Tensor, change: Tensor, *frames: int) -> Tensor:
+    clip = clip.clone()
+    clip[:, :, list(frames)] += change[:, :, list(frames)]
+    return clip

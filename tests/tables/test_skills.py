@@ -1,0 +1,47 @@
+"""The table of all schemes on the temporal skills: its rows run at every length, and reach as far as they should."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from lit_video.commands.arguments import parse_request
+from lit_video.tables.reading import read_table
+from lit_video.training.run import build_row
+from lit_video.visual.reach import Reach, reach
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+SKILLS = EXPERIMENTS / "skills.yaml"
+ROWS = read_table([SKILLS]).rows
+REACH = {
+    "xvit0": Reach(0, False),
+    "xvit1": Reach(7, True),
+    "exact1": Reach(7, False),
+    "ta_alone": Reach(7, False),
+    "divided": Reach(7, True),
+    "space": Reach(7, False),  # no positions in time; its final norm follows the mean over frames
+    "vivit2": Reach(7, True),
+    "perceiver": Reach(7, True),
+}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@pytest.mark.parametrize("frames", [8, 16, 32])
+def test_every_row_builds_with_clips_of_every_length(row, frames, tiny):
+    longer = ["--config", str(EXPERIMENTS / f"parts/frames{frames}.yaml")] if frames > 8 else []
+    request = parse_request(["--config", str(SKILLS), *longer])
+    built = build_row(request, request.table.row(row.name), 0)
+    assert built.datamodule.frames == built.datamodule.length == frames
+    assert built.config.trainer.max_steps * frames == (1280 * 8 if longer else -frames)
+    size = getattr(built.model, "size", None)
+    assert size is None or (size.width, size.depth) == (48, 4)
+
+
+@pytest.mark.parametrize("name", REACH)
+def test_rows_reach_as_far_as_their_schemes_say(name, tiny):
+    request = parse_request(["--config", str(SKILLS)])
+    built = build_row(request, request.table.row(name), 0)
+    network = built.model.network.to_empty(device="cpu")
+    for value in network.state_dict().values():
+        torch.nn.init.zeros_(value)
+    assert reach(network, 8, 32) == REACH[name]

@@ -1,0 +1,73 @@
+"""How far a scheme reaches in time, against what its definition says."""
+
+import pytest
+
+from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
+from lit_video.network.vit import ViTSize
+from lit_video.visual.reach import Reach, reach
+
+SMALL = dict(num_classes=3, image_size=16, size=ViTSize(16, 2, 2), patch=8)
+
+
+def of(family, frames=8, **options):
+    return reach(family(frames=frames, **SMALL | options).network, frames, 16)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (dict(window=0), Reach(0, False)),
+        (dict(window=0, positions="space-time"), Reach(0, True)),  # each frame counts by itself, but knows its place
+        (dict(window=1), Reach(4, True)),  # two layers, each a frame to either side
+        (dict(window=1, layers=[1]), Reach(2, True)),
+        (dict(window=2), Reach(7, True)),
+        (dict(window=1, size=ViTSize(16, 1, 2)), Reach(2, True)),
+        (dict(window=2, boundary=True, size=ViTSize(16, 1, 2)), Reach(4, True)),
+        (dict(window=1, exact=True), Reach(4, False)),  # a set of keys and values, without places in time
+        (dict(window=0, ta_layers=1), Reach(7, False)),
+        (dict(window=0, summary=True), Reach(7, False)),
+        (dict(window=1, ta_layers=1), Reach(7, True)),
+    ],
+)
+def test_xvit_reaches_as_far_as_its_windows_add_up(options, expected):
+    assert of(XViT, **dict(positions="space", ta_layers=0) | options) == expected
+
+
+def test_a_longer_clip_shows_the_windows_whole_reach():
+    assert of(XViT, frames=12, positions="space", ta_layers=0, window=2) == Reach(8, True)
+
+
+@pytest.mark.parametrize("scheme", ["joint", "divided", "local_global", "axial"])
+def test_timesformer_compares_all_frames_and_knows_order_by_positions(scheme):
+    assert of(TimeSformer, attention=scheme) == Reach(7, True)
+    assert of(TimeSformer, attention=scheme, positions="space") == Reach(7, False)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (dict(variant=1), Reach(7, True)),
+        (dict(variant=2, temporal_depth=1), Reach(7, True)),
+        (dict(variant=3), Reach(7, True)),
+        (dict(variant=4), Reach(7, True)),
+        (dict(variant=2, temporal="mean"), Reach(1, True)),  # the frames of a tubelet
+    ],
+)
+def test_vivit_compares_all_frames_but_for_the_mean_of_tubelets(options, expected):
+    assert of(ViViT, tubelet=2, **options) == expected
+
+
+def test_others_compare_all_frames():
+    assert of(Perceiver, latents=4) == Reach(7, True)
+    assert reach(ConvNet(3, frames=8, image_size=32, architecture="i3d", width=8).network, 8, 32).frames >= 4
+
+
+def test_the_network_and_its_random_numbers_are_left_as_they_were():
+    import torch
+
+    network = XViT(frames=4, **SMALL).network
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    state = torch.get_rng_state()
+    reach(network, 4, 16)
+    assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
+    assert torch.equal(torch.get_rng_state(), state)
