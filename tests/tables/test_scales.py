@@ -17,7 +17,7 @@ RECIPES = {scale: read_yaml(scale).get("recipes", {}) for scale in SCALES}
 FAMILIES = {"xvit", "timesformer", "vivit", "cnn"}
 DATA = {
     "embedded": ("TemporalSkills", 16),
-    "gpu": ("MovingShapes", 8),
+    "gpu": ("TemporalSkills", 16),
     "ssv2": ("SomethingV2", 174),
     "k400": ("Kinetics400", 400),
     "k600": ("Kinetics600", 600),
