@@ -23,13 +23,15 @@ usage: python -m lit_video COMMAND ...
       --seeds 0,1,2                         each row once per seed
       --runs DIR                            where runs live (default: runs)
       --jobs N                              rows side by side, each on a GPU or a share of the cores (default: 1)
+      --reuse                               take the result of a finished run of another table that is the same
       --model.X, --data.X, --trainer.X      any other setting, see fit --help
   sweep TABLE.yaml ...                 all rows and seeds of many tables: what is left of them
       --launcher local|slurm|print          on this machine's GPUs or cores, as Slurm arrays, or as an sbatch script
       [--config OVERLAY.yaml] [--seeds 0,1,2] [--jobs N] [--gpus-per-run N] [--nodes N] [--time T] [--partition P]
       --status                              how far they are: running, queued, preempted, failed, done
+      --estimate                            what rows on embedded data would take on one GPU
   table --config TABLE.yaml            print a table as it stands
-      [--format text|json|markdown|latex] [--pairs] [--seeds 0,1,2] [--runs DIR]
+      [--format text|json|markdown|latex] [--pairs] [--seeds 0,1,2] [--runs DIR] [--plot SKILLS.png|.svg]
   report RUNS... [-o report.html]      one page of tables, statistics, curves and confusions; opens without a server
       [--experiments DIR]                   where the tables' YAML files are (default: experiments)
   validate, test                       --config RUN/config.yaml --ckpt_path RUN/last.ckpt
