@@ -37,6 +37,7 @@ TINY = [
     "--trainer.log_every_n_steps=2",
     "--trainer.check_val_every_n_epoch=1",
 ]
+FOUR_SKILLS = "--data.skills=[drift,zoom,rotation,meeting]"  # those that four frames show, for the papers' tables
 
 
 @pytest.fixture(scope="session")

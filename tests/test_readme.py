@@ -13,6 +13,7 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.commands.arguments import parse_request
 from lit_video.training.cli import CheckCLI
+from tests.conftest import FOUR_SKILLS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -61,7 +62,7 @@ def test_the_example_of_a_scheme_passes_the_tests_of_schemes(copy_with_the_schem
 
 def test_the_example_of_a_scheme_trains_from_the_command_line(copy_with_the_scheme, tiny, tmp_path):
     flags = [*tiny, "--data.image_size=32", "--model.attention=even_frames", "--trainer.fast_dev_run=true"]
-    flags += ["--data.skills=[drift]", "--model.image_weights=null"]
+    flags += [FOUR_SKILLS, "--model.image_weights=null"]
     table = "experiments/timesformer_positions.yaml"
     command = ["-m", "lit_video", "fit", "--config", table, "--row", "space_time", "--runs", tmp_path]
     python(copy_with_the_scheme, *command, *flags)

@@ -11,6 +11,7 @@ from lit_video.costs import curves
 from lit_video.costs.count import count
 from lit_video.costs.published import Published, agrees, published, value
 from lit_video.modules import TimeSformer, ViViT, XViT
+from tests.conftest import FOUR_SKILLS
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 MODELS = published()
@@ -111,7 +112,7 @@ def test_json_has_a_row_for_every_model(capsys):
 
 def test_costs_of_one_table_are_those_of_its_scale(tiny, capsys):
     table = EXPERIMENTS / "timesformer_schemes.yaml"
-    assert main(["cost", "--config", str(table), "--json", "--data.frames=4"]) == 0
+    assert main(["cost", "--config", str(table), "--json", "--data.frames=4", FOUR_SKILLS]) == 0
     rows = {row["model"]: row for row in json.loads(capsys.readouterr().out)}
     assert list(rows) == ["S", "ST", "T+S", "L+G", "T+W+H"]
     assert rows["T+S"]["frames"] == 4

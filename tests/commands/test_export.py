@@ -5,6 +5,7 @@ import torch
 
 from lit_video.__main__ import main
 from lit_video.modules import TimeSformer, ViViT
+from tests.conftest import FOUR_SKILLS
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
@@ -16,7 +17,7 @@ FAMILIES = {
 
 
 def trained(table, row, tiny, folder):
-    flags = [*tiny, "--data.image_size=32", "--trainer.max_epochs=1", "--trainer.logger=false"]
+    flags = [*tiny, FOUR_SKILLS, "--data.image_size=32", "--trainer.max_epochs=1", "--trainer.logger=false"]
     assert main(["fit", "--config", f"experiments/{table}.yaml", "--row", row, "--runs", str(folder), *flags]) == 0
     return folder / table / "embedded" / row / "seed0" / "last.ckpt"
 

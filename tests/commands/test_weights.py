@@ -10,13 +10,14 @@ from safetensors.torch import load_file, save_file
 
 from lit_video.__main__ import main
 from lit_video.modules import TimeSformer
+from tests.conftest import FOUR_SKILLS
 
 TABLE = ["--config", "experiments/timesformer_schemes.yaml", "--row", "divided"]
 
 
 @pytest.fixture
 def flags(tiny):
-    return [*tiny, "--data.image_size=32", "--trainer.max_epochs=1", "--trainer.logger=false"]
+    return [*tiny, FOUR_SKILLS, "--data.image_size=32", "--trainer.max_epochs=1", "--trainer.logger=false"]
 
 
 @pytest.fixture
