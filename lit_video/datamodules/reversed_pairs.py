@@ -87,6 +87,11 @@ class ReversedPairs(VideoDataModule):
         """What a pair of videos can be of; each kind has two classes."""
         raise NotImplementedError
 
+    @property
+    def blind_ceiling(self) -> float:
+        """Accuracy in percent that models which are blind to order cannot be expected to pass."""
+        return 50.0
+
     def directions(self, kind: str) -> tuple[str, str]:
         """Names of a kind's two classes: that of the video played backwards, and that of the video as drawn."""
         raise NotImplementedError

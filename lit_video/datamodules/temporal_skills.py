@@ -101,6 +101,12 @@ class TemporalSkills(ReversedPairs):
         """The two classes of every skill."""
         return {f"skill/{name}": [2 * i, 2 * i + 1] for i, name in enumerate(self.skills)}
 
+    @property
+    def blind_ceiling(self) -> float:
+        """Half of each skill's videos, and of all orders together half of one's: their frames are the same."""
+        orders = sum(name.startswith("order") for name in self.skills)
+        return 50.0 * (len(self.skills) - max(orders - 1, 0)) / len(self.skills)
+
     def draw(self, kind: str, seed: int) -> Drawn:
         """A video, forwards."""
         frames = render(self.skills[kind], seed, self.length, self.side, self.difficulty)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
+from lit_video.reports.ceiling import ceilings
 from lit_video.reports.verdicts import verdicts
 from lit_video.tables.agreement import comparable, row_predictions
 from lit_video.tables.claims import read_claims
@@ -55,6 +56,7 @@ def page(experiments: Path, runs: Path, damage: Damage) -> str:
     if claims := read_claims(experiments):
         hits = {name: {at.scale: _hits(at, runs, damage) for at, _ in of} for name, of in summaries.items()}
         parts.append(verdicts(claims, hits))
+    parts.append(ceilings(data for of in summaries.values() for _, data in of))
     parts += ["## The papers' tables", "\n".join(lines)]
     if unused:
         parts.append(f"Not run at all: the scales {', '.join(unused)}.")

@@ -65,6 +65,7 @@ OPTIONAL: dict[str, Kind] = {
     "same_run": TEXT,
     "global_batch": COUNT,
     "reach": COUNT,
+    "blind_ceiling": AMOUNT,
     "sees_order": ("true or false", lambda value: isinstance(value, bool)),
     "changes": ("a list", lambda value: isinstance(value, list)),
     "weights": ("file, step and digest of a checkpoint in the run's folder", _weights),

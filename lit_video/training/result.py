@@ -10,6 +10,7 @@ from lightning import Trainer
 from lightning.pytorch.strategies import ModelParallelStrategy
 
 from lit_video.datamodules.digest import data_digest
+from lit_video.datamodules.reversed_pairs import ReversedPairs
 from lit_video.errors import RunFailed
 from lit_video.inference.checkpoints import load_model
 from lit_video.tables.status import Status, write_status
@@ -56,11 +57,12 @@ def _test_metrics(trainer: Trainer) -> dict[str, float]:
 
 
 def _reach(cli: RunCLI) -> dict[str, Any]:
-    """Which frames the model can compare, where the data set's groups of classes say which it did."""
-    if not cli.datamodule.class_groups:
+    """Which frames the model can compare, of a data set that is made to tell, and what is possible without order."""
+    data = cli.datamodule
+    if not isinstance(data, ReversedPairs):
         return {}
-    one = reach(cli.model.network, cli.datamodule.frames, cli.datamodule.image_size)
-    return {"reach": one.frames, "sees_order": one.order}
+    one = reach(cli.model.network, data.frames, data.image_size)
+    return {"reach": one.frames, "sees_order": one.order, "blind_ceiling": data.blind_ceiling}
 
 
 def write_result(

@@ -143,6 +143,15 @@ def test_classes_are_skills_times_directions_and_known_before_any_video_is_writt
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("names", "ceiling"),
+    [(("drift",), 50), (("order1",), 50), (("order1", "order3"), 25), (temporal_skills.SKILLS, 37.5)],
+)
+def test_what_blind_models_can_reach(names, ceiling, tmp_path):
+    """One direction of each skill, and one order at one distance: of N orders half of an Nth."""
+    assert skills(tmp_path, skills=names).blind_ceiling == ceiling
+
+
 def test_files_hold_what_was_drawn_and_say_so(tmp_path):
     data = skills(tmp_path, pairs=(1, 1, 1), difficulty=0.25)  # noise is what coding keeps least of
     data.prepare_data()

@@ -29,6 +29,9 @@ FACTS |= {
     "changes",
     "skipped_steps",
     "checkpoint_seconds",
+    "reach",
+    "sees_order",
+    "blind_ceiling",
 }
 
 
