@@ -77,8 +77,10 @@ class VideoClassifier(LightningModule):
         self.num_classes = num_classes
         self.val_accuracy = VideoAccuracy(classes=num_classes)
         self.test_accuracy = VideoAccuracy(classes=num_classes)
-        self.step_loss = torch.tensor(0.0)  # of the last optimizer step
-        self._losses: list[Tensor] = []  # of the batches of this step
+        # of the last optimizer step: the loss; clips that were right and clips that could be read, means over batches
+        self.step_loss = torch.tensor(0.0)
+        self.step_hits = torch.zeros(2)
+        self._batches: list[Tensor] = []  # of this step, loss and hits together
         self._seed = 0
         self._started = False
 
@@ -157,10 +159,10 @@ class VideoClassifier(LightningModule):
             torch.stack([share.argmax(1) for share in per_task(x, self.num_classes)]) for x in (logits, target)
         )
         hits = (predicted == expected).all(0)
-        self._losses.append(loss.detach())
         read = batch["video"] >= 0
-        count = int(read.sum())
-        accuracy = hits[read].float().sum() / max(count, 1)  # of what could be read; 0 of none
+        count, right = int(read.sum()), hits[read].float().sum()
+        self._batches.append(torch.stack((loss.detach(), right, right.new_tensor(count))))
+        accuracy = right / max(count, 1)  # of what could be read; 0 of none
         # Lightning divides the sum of the ranks' integer weights by their number, and cuts off the rest
         weight = count * self.trainer.world_size
         self.log("train/clip_top1", 100 * accuracy, batch_size=weight, on_step=False, on_epoch=True, sync_dist=True)
@@ -168,8 +170,9 @@ class VideoClassifier(LightningModule):
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """Log the step's loss: the mean over its batches and over all processes, as of one process and one batch."""
-        self.step_loss = mean_over_ranks(torch.stack(self._losses).mean())
-        self._losses.clear()
+        step = mean_over_ranks(torch.stack(self._batches).mean(0))
+        self.step_loss, self.step_hits = step[0], step[1:]
+        self._batches.clear()
         self.log("train/loss", self.step_loss, prog_bar=True, batch_size=1)
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:

@@ -88,6 +88,12 @@ def judge(claim: Claim, hits: Mapping[str, Hits]) -> tuple[Judgement, list[Inter
     return "supported" if supported else "undecided", differences
 
 
+def count(verdicts: Sequence[Judgement]) -> dict[str, int]:
+    """How many claims have each verdict, in a fixed order; those of none left out."""
+    order = ("supported", "contradicted", "undecided", "not testable here", "not run")
+    return {verdict: verdicts.count(verdict) for verdict in order if verdict in verdicts}
+
+
 def _read(where: str, experiments: Path, source: str, given: Any) -> Claim:
     if not isinstance(given, dict) or not {"claim", "table"} <= given.keys() <= KEYS:
         raise UserError(f"{where}: expected claim, table, and {', '.join(sorted(KEYS - {'claim', 'table'}))}")
@@ -112,9 +118,3 @@ def _holds_in_the_paper(where: str, claim: Claim) -> None:
     for (first, second), (a, b) in zip(claim.pairs, claim.paper(), strict=True):
         if a <= b if claim.margin is None else a < b - claim.margin:
             raise UserError(f"{where}: the paper has {a} for {first} and {b} for {second}: it does not claim this")
-
-
-def count(verdicts: Sequence[Judgement]) -> dict[str, int]:
-    """How many claims have each verdict, in a fixed order; those of none left out."""
-    order = ("supported", "contradicted", "undecided", "not testable here", "not run")
-    return {verdict: verdicts.count(verdict) for verdict in order if verdict in verdicts}

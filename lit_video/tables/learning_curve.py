@@ -10,7 +10,7 @@ from lit_video.errors import UserError
 from lit_video.utils.files import read_text, write_table
 
 FILE = "curves.csv"
-COLUMNS = ("epoch", "step", "train/loss", "val/loss", "val/clip_top1", "val/clip_top5")
+COLUMNS = ("epoch", "step", "train/loss", "val/loss", "val/clip_top1", "val/clip_top5", "train/clip_top1")
 
 Point = Mapping[str, float]
 

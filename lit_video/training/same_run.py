@@ -1,4 +1,7 @@
-"""Rows of several tables that are one run under several names: trained once, with ``fit --reuse``."""
+"""Rows of several tables that are one run under several names: trained once, with ``fit --reuse``.
+
+A folder whose result was taken says so (``same_run``); pictures in it, and W&B, name the run that was trained.
+"""
 
 import json
 import os

@@ -15,6 +15,7 @@ import shutil
 import pytest
 
 from lit_video.__main__ import main
+from lit_video.tables.learning_curve import read_curves
 from tests.conftest import OLD_RUN
 
 TABLE = ["--config", "tests/moving_shapes/ablation_tw.yaml"]
@@ -67,8 +68,9 @@ def test_a_stopped_run_goes_on(module, fit):
     result, expected = (json.loads((path / "result.json").read_text()) for path in (folder, OLD_RUN / "finished"))
     assert result["steps"] == expected["steps"] == 8
     assert result["metrics"].keys() == expected["metrics"].keys()
-    old, new = ((path / "curves.csv").read_text().splitlines() for path in (OLD_RUN / "stopped", folder))
+    old, new = (read_curves(path) for path in (OLD_RUN / "stopped", folder))
     assert old == new[:-1], "the first epoch's point is kept, the second's added"
+    assert "train/clip_top1" not in new[-1], "the older lit_video did not count the epoch's first steps"
 
 
 def test_a_stopped_run_goes_on_with_its_own_batches_of_a_step_only(fit, capsys):

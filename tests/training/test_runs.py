@@ -58,6 +58,14 @@ def test_seconds_are_those_of_the_training(finished):
     assert stored <= json.loads((finished / "result.json").read_text())["seconds"] < 2 * stored
 
 
+def test_the_curve_has_the_accuracy_of_training(finished):
+    """Of 16 clips in each epoch."""
+    shares = [point["train/clip_top1"] * 16 / 100 for point in read_curves(finished)]
+    assert len(shares) == 2
+    assert shares == [pytest.approx(round(share), abs=1e-3) for share in shares]
+    assert all(0 <= share <= 16 for share in shares)
+
+
 def test_wandb_recorded_the_run_offline(finished):
     (record,) = finished.glob("wandb/offline-run-*/*.wandb")
     inspect = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", str(record)]

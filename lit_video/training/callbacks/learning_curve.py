@@ -1,5 +1,6 @@
 """Keeps the learning curve of a run, across interruptions."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 
 from lit_video.modules import VideoClassifier
-from lit_video.tables.learning_curve import COLUMNS, write_curves
+from lit_video.tables.learning_curve import write_curves
 
 
 class Curve(Callback):
@@ -17,7 +18,8 @@ class Curve(Callback):
     It is kept in the checkpoint, so that a resumed run has the curve of an uninterrupted one; loggers start a new file.
     Of a run that resumes right after an epoch's last step that epoch's validation is missing: Lightning skips it.
     The training loss is the mean over the epoch's optimizer steps, each the mean over all processes; without those
-    that are not finite, if ``--nan skip:N`` lets some be.
+    that are not finite, if ``--nan skip:N`` lets some be. Training accuracy is that of the epoch's clips, as augmented,
+    while the weights changed; an epoch that an older lit_video began has none.
 
     Args:
         run_dir: folder of the run.
@@ -26,18 +28,19 @@ class Curve(Callback):
     def __init__(self, run_dir: Path) -> None:
         self.run_dir = run_dir
         self.points: list[dict[str, float]] = []
-        self.total, self.steps = torch.tensor(0.0), torch.tensor(0)
-        self.validation: dict[str, float] = {}
+        self._reset()
 
     def state_dict(self) -> dict[str, Any]:
         """What a resumed run needs."""
         state = {"points": list(self.points), "steps": int(self.steps), "validation": dict(self.validation)}
-        return state | {"total": float(self.total)}
+        return state | {"total": float(self.total), "hits": self.hits.tolist()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from a checkpoint."""
         self.points, self.validation = list(state_dict["points"]), dict(state_dict["validation"])
         self.total, self.steps = torch.tensor(state_dict["total"]), torch.tensor(state_dict["steps"])
+        unknown = [math.nan] * 2 if self.steps else [0.0] * 2
+        self.hits = torch.tensor(state_dict.get("hits", unknown), dtype=torch.float64)
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
         """End an epoch after whose last step the run was interrupted; Lightning does not end it."""
@@ -54,10 +57,13 @@ class Curve(Callback):
         loss = pl_module.step_loss
         self.total = self.total.to(loss.device) + loss.nan_to_num(0.0, 0.0, 0.0)
         self.steps = self.steps + loss.isfinite()
+        self.hits = self.hits.to(loss.device) + pl_module.step_hits
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Take the numbers of a validation; Lightning keeps them in later epochs too."""
-        self.validation = {key: float(value) for key, value in trainer.callback_metrics.items() if key in COLUMNS[3:]}
+        self.validation = {
+            key: float(value) for key, value in trainer.callback_metrics.items() if key.startswith("val/")
+        }
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Add the epoch's point; its validation, if any, is over."""
@@ -67,5 +73,14 @@ class Curve(Callback):
 
     def _end_epoch(self, epoch: int, step: int) -> None:
         loss = float(self.total) / max(int(self.steps), 1)
-        self.points.append({"epoch": epoch, "step": step, "train/loss": loss} | self.validation)
-        self.total, self.steps, self.validation = torch.tensor(0.0), torch.tensor(0), {}
+        point = {"epoch": epoch, "step": step, "train/loss": loss} | self.validation
+        right, read = self.hits.tolist()
+        if read > 0:  # false for NaN
+            point["train/clip_top1"] = 100 * right / read
+        self.points.append(point)
+        self._reset()
+
+    def _reset(self) -> None:
+        self.total, self.steps = torch.tensor(0.0), torch.tensor(0)
+        self.validation = dict[str, float]()
+        self.hits = torch.zeros(2, dtype=torch.float64)  # clips that were right, clips
