@@ -9,10 +9,12 @@ from typing import Any
 from lightning import Trainer
 from lightning.pytorch.strategies import ModelParallelStrategy
 
+from lit_video.datamodules import VideoDataModule
 from lit_video.datamodules.digest import data_digest
 from lit_video.datamodules.reversed_pairs import ReversedPairs
 from lit_video.errors import RunFailed
 from lit_video.inference.checkpoints import load_model
+from lit_video.modules import VideoClassifier
 from lit_video.tables.status import Status, write_status
 from lit_video.training.callbacks.attention_picture import record_attention
 from lit_video.training.callbacks.finite import refuse_not_finite
@@ -56,12 +58,11 @@ def _test_metrics(trainer: Trainer) -> dict[str, float]:
     return {key: float(value) for key, value in trainer.callback_metrics.items() if key.startswith("test/")}
 
 
-def _reach(cli: RunCLI) -> dict[str, Any]:
+def _reach(model: VideoClassifier, data: VideoDataModule) -> dict[str, Any]:
     """Which frames the model can compare, of a data set that is made to tell, and what is possible without order."""
-    data = cli.datamodule
     if not isinstance(data, ReversedPairs):
         return {}
-    one = reach(cli.model.network, data.frames, data.image_size)
+    one = reach(model.network, data.frames, data.image_size)
     return {"reach": one.frames, "sees_order": one.order, "blind_ceiling": data.blind_ceiling}
 
 
@@ -85,28 +86,25 @@ def write_result(
     videos, broken = int(metrics.pop("test/videos")), len(cli.datamodule.found_broken.reasons["test"])
     if cli.logger:
         cli.logger.finish(metrics)
-    result = (
-        cli.facts
-        | _reach(cli)
-        | {
-            "metrics": metrics,
-            "test_videos": videos,
-            "test_broken": broken,
-            "video_counts": cli.datamodule.video_counts,
-            "data_digest": data_digest(cli.datamodule),
-            "steps": steps,
-            "global_batch": cli.global_batch.clips,
-            "weights": {"file": checkpoint.name, "step": steps, "digest": checkpoint_digest(checkpoint)},
-            "changes": changes,
-            "skipped_steps": cli.finite.skipped,
-            "seconds": seconds,
-            "checkpoint_seconds": cli.file.waited,
-            "device": device_name(),
-            "versions": versions(),
-            "command": recorded_command(sys.argv[1:]),
-            "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
-        }
-    )
+    facts = cli.facts | _reach(model, cli.datamodule)
+    result = facts | {
+        "metrics": metrics,
+        "test_videos": videos,
+        "test_broken": broken,
+        "video_counts": cli.datamodule.video_counts,
+        "data_digest": data_digest(cli.datamodule),
+        "steps": steps,
+        "global_batch": cli.global_batch.clips,
+        "weights": {"file": checkpoint.name, "step": steps, "digest": checkpoint_digest(checkpoint)},
+        "changes": changes,
+        "skipped_steps": cli.finite.skipped,
+        "seconds": seconds,
+        "checkpoint_seconds": cli.file.waited,
+        "device": device_name(),
+        "versions": versions(),
+        "command": recorded_command(sys.argv[1:]),
+        "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
+    }
     write_atomically(cli.run_dir / "result.json", json.dumps(result, indent=2, allow_nan=False) + "\n")
     scores = ", ".join(f"{key} {value:.1f}" for key, value in metrics.items())
     print(f"{cli.row.name} seed {cli.facts['seed']}: {scores} on {videos} videos, {seconds:.0f} s", flush=True)
