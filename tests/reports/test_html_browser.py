@@ -202,12 +202,12 @@ def test_a_click_in_a_legend_leaves_one_series_and_a_double_click_all(show):
     paths = "[...arguments[0].querySelectorAll('.mark-line path')]"
     faded = f"return {paths}.map((each) => Number(each.getAttribute('opacity')))"
     lines = driver.execute_script(faded, curves)
-    assert len(lines) == 3 * (4 + 4 * 3) and set(lines) == {1}, "three panels of four rows of three seeds"
+    assert len(lines) == 4 * 4 + 2 * 4 * 3 and set(lines) == {1}, "four panels of four rows, two of them of three seeds"
     names = curves.find_elements("css selector", ".role-legend-label text")
     assert [name.text for name in names] == ["S", "ST", "T+S", "L+G"]
     mouse = selenium.ActionChains(driver)
     mouse.move_to_element(names[1]).click().perform()
-    assert sorted(driver.execute_script(faded, curves)) == [0.08] * 36 + [1] * 12
+    assert sorted(driver.execute_script(faded, curves)) == [0.08] * 30 + [1] * 10
     mouse.double_click(curves.find_element("css selector", ".mark-group.role-legend ~ *, svg")).perform()
     assert set(driver.execute_script(faded, curves)) == {1}
 

@@ -1,4 +1,4 @@
-"""Learning curves of a table's rows: the mean over seeds, and each seed."""
+"""Learning curves of a table's rows: the mean over seeds, and of validation each seed."""
 
 from collections.abc import Sequence
 from statistics import mean
@@ -23,7 +23,7 @@ def learning_curves(section: Section) -> Markup:
     panels = []
     for key, label in QUANTITIES:
         lines = {
-            row.label: Line(average(curves), curves if len(curves) > 1 else ())
+            row.label: Line(average(curves), curves if len(curves) > 1 and key.startswith("val/") else ())
             for row in section.table.rows
             if (curves := [each for run in section.of(row) if (each := _points(run.curve, key))])
         }
