@@ -78,14 +78,14 @@ def estimate_row(request: Request, row: Row) -> RowEstimate:
     parameters = sum(parameter.numel() for parameter in network.parameters())
     videos = {split: 2 * len(data.kinds) * pairs for split, pairs in data.pairs.items()}
     train = round(videos["train"] * data.train_share)
-    epochs = train // data.batch_size * (trainer.max_epochs or 1000)
+    steps = train // data.batch_size * (trainer.max_epochs or 1000)
     first, kept = _clip_seconds(request, row)
     return RowEstimate(
         label=row.label,
         macs=macs,
         train_videos=train,
         test_views=videos["test"] * data.test_clips * data.test_crops,
-        steps=trainer.max_steps if trainer.max_steps > 0 else epochs,
+        steps=trainer.max_steps if trainer.max_steps > 0 else steps,
         batch=data.batch_size,
         workers=max(data.num_workers, 1),
         # forward and backward are three times the multiply-adds, of two operations each

@@ -2,7 +2,6 @@
 
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from lit_video.commands.parser import Parser, natural, positive
@@ -46,11 +45,9 @@ def parse_request(argv: Sequence[str]) -> Request:
     parser = table_parser("fit")
     parser.add_argument("--row")
     parser.add_argument("--seed_everything", type=int)
-    parser.add_argument("--reuse", action="store_true")
     arguments, flags = parser.parse_known_args(argv)
     seeds = seed_list(arguments.seeds) or [arguments.seed_everything or 0]
-    request = build_request(arguments.config, arguments.row, seeds, arguments.runs, arguments.recipe, flags)
-    return replace(request, reuse=arguments.reuse)
+    return build_request(arguments.config, arguments.row, seeds, arguments.runs, arguments.recipe, flags)
 
 
 def seed_list(text: str | None) -> list[int] | None:

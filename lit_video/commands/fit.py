@@ -1,6 +1,7 @@
 """The ``fit`` command: every row and seed of a table its own process. Imports no torch by itself."""
 
 import sys
+from argparse import Namespace
 from dataclasses import replace
 from functools import partial
 
@@ -27,21 +28,21 @@ def fit(argv: list[str]) -> int:
         return show(["fit", *_without(others, {"--row", "--recipe", "--seeds", "--runs", "--jobs"})])
     end_with_starter()
     with stop_signals("fit") as stops:
-        jobs, argv = _jobs(argv)
-        request = parse_request(argv)
+        own, others = _own_arguments(argv)
+        request = replace(parse_request(others), reuse=own.reuse)
         if request.single:
             from lit_video.training.run import run_row
 
             return run_row(request, request.rows[0], request.seeds[0], stops)
-    return run_table(request, jobs)
+    return run_table(request, own.jobs)
 
 
-def _jobs(argv: list[str]) -> tuple[int, list[str]]:
-    """How many rows run side by side, and the other arguments."""
+def _own_arguments(argv: list[str]) -> tuple[Namespace, list[str]]:
+    """What ``fit`` alone takes, and the arguments of a request."""
     parser = Parser("fit", add_help=False)
     parser.add_argument("--jobs", type=positive, default=1)
-    arguments, others = parser.parse_known_args(argv)
-    return arguments.jobs, others
+    parser.add_argument("--reuse", action="store_true")
+    return parser.parse_known_args(argv)
 
 
 def run_table(request: Request, jobs: int = 1) -> int:

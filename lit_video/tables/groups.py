@@ -20,9 +20,15 @@ class Groups:
     names: list[str]
     rows: list[tuple[dict[str, Any], list[float | None]]]
 
-    def title(self, reach: bool) -> str:
-        """What is shown, with or without the reach of rows."""
-        return f"Top-1 by {self.kind}, means over seeds{REACH if reach else ''}"
+    @property
+    def with_reach(self) -> bool:
+        """Whether some row's results say what its scheme can compare."""
+        return any(reach_text(row) for row, _ in self.rows)
+
+    @property
+    def title(self) -> str:
+        """What is shown."""
+        return f"Top-1 by {self.kind}, means over seeds{REACH if self.with_reach else ''}"
 
 
 def measured_groups(rows: list[dict[str, Any]]) -> Groups | None:

@@ -57,12 +57,15 @@ def pairs_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
 
 def groups_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:
     """Title, header and body of the accuracy over each group of classes."""
-    known = any(reach_text(row) for row, _ in groups.rows)
     body = [
-        [row["label"], *([reach_text(row)] if known else []), *("" if v is None else f"{v:.1f}" for v in values)]
+        [
+            row["label"],
+            *([reach_text(row)] if groups.with_reach else []),
+            *("" if v is None else f"{v:.1f}" for v in values),
+        ]
         for row, values in groups.rows
     ]
-    return groups.title(known), ["row", *(["reach"] if known else []), *groups.names], body
+    return groups.title, ["row", *(["reach"] if groups.with_reach else []), *groups.names], body
 
 
 def shown_metrics(data: dict[str, Any]) -> list[str]:

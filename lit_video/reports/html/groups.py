@@ -25,5 +25,4 @@ def groups_view(section: Section) -> GroupsView | None:
     groups = measured_groups(rows)
     if groups is None:
         return None
-    known = any(row["reach"] is not None for row, _ in groups.rows)
-    return GroupsView(groups.title(known), embedded(heat_map(groups), CELL[1] * len(groups.rows) + 100))
+    return GroupsView(groups.title, embedded(heat_map(groups), CELL[1] * len(groups.rows) + 100))
