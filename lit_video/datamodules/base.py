@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, default_collate
 from lit_video.datamodules.broken import BrokenVideos, OnBroken
 from lit_video.errors import UserError
 from lit_video.utils.processes import end_workers, ignore_stops
-from lit_video.video.augmentation import Augmentation, EvaluationViews, ReleasedViews, TrainingView
+from lit_video.video.augmentation import Augmentation, EvaluationViews, ReleasedViews, TrainingView, WholeViews
 from lit_video.video.batch import Batch, Classes, RawBatch, evaluation_batch, training_batch
 from lit_video.video.clips import ClipDataset, Order, Sample, VideoRecord, share_of
 from lit_video.video.decoding import DecoderName, KeptVideos
@@ -46,7 +46,8 @@ class VideoDataModule(LightningDataModule):
             ``None`` for random crops only.
         test_clips: temporal views of a test video.
         test_crops: spatial views of each of them.
-        views: ``even`` crops along the longer side, or those of X-ViT's release, which differ by rounding.
+        views: ``even`` crops along the longer side, those of X-ViT's release, which differ by rounding, or the
+            ``whole`` frame squeezed into a square.
         mean: of the pixels, 0 to 1, for all channels (0.5 is that of the ImageNet-21k ViTs).
         std: of the pixels likewise.
         seed: of the order of videos and of all augmentation.
@@ -74,7 +75,7 @@ class VideoDataModule(LightningDataModule):
         augmentation: Recipe | Augmentation | None = None,
         test_clips: int = 1,
         test_crops: int = 3,
-        views: Literal["even", "released"] = "even",
+        views: Literal["even", "released", "whole"] = "even",
         mean: float = 0.5,
         std: float = 0.5,
         seed: int = 0,
@@ -103,7 +104,9 @@ class VideoDataModule(LightningDataModule):
         self.test_clips = test_clips
         self.test_crops = test_crops
         self.views = views
-        self.view_type = ReleasedViews if views == "released" else EvaluationViews
+        if (self.augmentation.crop == "whole") != (views == "whole"):
+            raise ValueError(f"augmentation.crop is {self.augmentation.crop}, views is {views}: whole is for both")
+        self.view_type = {"even": EvaluationViews, "released": ReleasedViews, "whole": WholeViews}[views]
         self.view_type(test_crops, image_size)  # refuses a number of crops that it does not have
         self.mean = mean
         self.std = std

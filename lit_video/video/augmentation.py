@@ -16,6 +16,7 @@ from lit_video.video.crops import (
     even_boxes,
     multiscale_boxes,
     random_box,
+    random_part,
     short_side_size,
     uniform_crop,
 )
@@ -38,7 +39,8 @@ class Augmentation:
         mixup: alpha of the Beta distribution of a batch's mixing weight; 0 for no mixup.
         smoothing: label smoothing.
         crop: ``scale``, a random square of a size given by ``scale``; ``multiscale``, one of the boxes of X-ViT's
-            release (:func:`~lit_video.video.crops.multiscale_boxes`), which need no ``scale``.
+            release (:func:`~lit_video.video.crops.multiscale_boxes`), which need no ``scale``; ``whole``, the frame or
+            nearly all of it, as ``scale`` says, squeezed into a square.
         cutmix: alpha of the Beta distribution of the kept share; 0 for no cutmix. With mixup too, each batch has one of
             them, evenly.
     """
@@ -49,7 +51,7 @@ class Augmentation:
     erasing: float = 0.5
     mixup: float = 0.0
     smoothing: float = 0.3
-    crop: Literal["scale", "multiscale"] = "scale"
+    crop: Literal["scale", "multiscale", "whole"] = "scale"
     cutmix: float = 0.0
 
     def __post_init__(self) -> None:
@@ -87,7 +89,8 @@ class TrainingView:
         """Draw the crop of frames of this size."""
         if self.augmentation.crop == "multiscale":
             return random.choice(multiscale_boxes(height, width, self.side))
-        return random_box(height, width, self.augmentation.scale)
+        draw = random_part if self.augmentation.crop == "whole" else random_box
+        return draw(height, width, self.augmentation.scale)
 
 
 class EvaluationViews:
@@ -104,6 +107,23 @@ class EvaluationViews:
         """Crop deterministically."""
         boxes = even_boxes(frames.shape[1], frames.shape[2], self.crops)
         return torch.stack([resized_crop(frames, box, self.side) for box in boxes])
+
+
+class WholeViews(EvaluationViews):
+    """The whole frame, squeezed into a square: where what matters reaches from side to side, as a mouth does.
+
+    Raises:
+        ValueError: other numbers of crops than 1.
+    """
+
+    def __init__(self, crops: int, side: int) -> None:
+        if crops != 1:
+            raise ValueError(f"test_crops is {crops}, whole views are 1")
+        super().__init__(crops, side)
+
+    def __call__(self, frames: Frames) -> Tensor:
+        """Resize both sides to the same."""
+        return resized_crop(frames, Box(0, 0, *frames.shape[1:3]), self.side)[None]
 
 
 class ReleasedViews(EvaluationViews):

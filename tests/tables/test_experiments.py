@@ -52,7 +52,8 @@ def test_every_row_runs(table, tiny, tmp_path):
 
 def run_letters(letters, name, runs):
     """Train a row on the videos of letters; it must have been tested in every order."""
-    flags = [f"--data.root={letters}", "--data.num_workers=0", "--trainer.max_epochs=1", "--trainer.logger=false"]
+    flags = [f"--data.root={letters}", "--data.batch_size=8", "--trainer.max_epochs=1", "--trainer.logger=false"]
+    flags += ["--trainer.check_val_every_n_epoch=1"]
     assert main(["fit", "--config", str(AVLETTERS), "--row", name, "--runs", str(runs), *flags]) == 0
     result = json.loads((runs / "avletters" / "cpu" / name / "seed0" / "result.json").read_text())
     assert result["video_counts"] == {split: {"listed": 8, "used": 8} for split in ("train", "val")}

@@ -12,7 +12,8 @@ from lit_video.utils.yaml_files import read_yaml
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 TABLES = sorted(set(EXPERIMENTS.glob("*.yaml")) - {EXPERIMENTS / f"{own}.yaml" for own in ("avletters", "skills")})
-SCALES = sorted((EXPERIMENTS / "scale").glob("*.yaml"))
+AVLETTERS = EXPERIMENTS / "scale" / "avletters.yaml"  # ours, on real video that is not in the repository
+SCALES = sorted(set((EXPERIMENTS / "scale").glob("*.yaml")) - set((EXPERIMENTS / "scale").glob("avletters*.yaml")))
 RECIPES = {scale: read_yaml(scale).get("recipes", {}) for scale in SCALES}
 FAMILIES = {"xvit", "timesformer", "vivit", "cnn"}
 DATA = {
@@ -24,6 +25,7 @@ DATA = {
     "epic100": ("EpicKitchens100", {"verb": 97, "noun": 300}),
     "diving48": ("Diving48", 48),
     "howto100m": ("HowTo100MTasks", 1059),
+    "avletters": ("VideoCSV", 2),  # letters of the test's videos
 }
 
 
@@ -45,9 +47,9 @@ def at(config, key):
     return config
 
 
-def check(table, scale, row=None, recipe=None):
+def check(table, scale, row=None, recipe=None, more=()):
     """Build rows of a table at a scale; all their settings must be in what they resolve to."""
-    flags = ["--config", str(table), "--config", str(scale)]
+    flags = ["--config", str(table), "--config", str(scale), *more]
     request = parse_request(flags + (["--row", row] if row else []) + (["--recipe", recipe] if recipe else []))
     for chosen in request.rows:
         built = build_row(request, chosen, 0)
@@ -143,7 +145,20 @@ def test_a_scale_serves_every_family_and_names_recipes_for_what_they_are(scale):
 
 
 def test_scales_are_the_data_sets():
-    assert {scale.stem for scale in SCALES} == set(DATA)
+    assert {scale.stem for scale in [*SCALES, AVLETTERS]} == set(DATA)
+
+
+@pytest.mark.parametrize("table", ["ablation_tw", "ablation_ratio", "timesformer_schemes", "vivit_models"])
+def test_tables_of_every_transformer_build_on_real_video(table, letters):
+    check(EXPERIMENTS / f"{table}.yaml", AVLETTERS, more=[f"--data.root={letters}"])
+
+
+@pytest.mark.parametrize(("overlay", "train", "val"), [("back", [2], [1]), ("third", [1, 2], [3])])
+def test_repetitions_are_chosen_by_an_overlay(overlay, train, val, letters):
+    flags = ["--config", str(AVLETTERS.with_name(f"avletters_{overlay}.yaml")), f"--data.root={letters}"]
+    request = parse_request(["--config", str(EXPERIMENTS / "avletters.yaml"), *flags])
+    data = build_row(request, request.rows[0], 0).resolved()["data"]["init_args"]
+    assert (request.table.scale, data["train_values"], data["val_values"]) == (f"avletters_{overlay}", train, val)
 
 
 # Typed a second time. TimeSformer, arXiv:2102.05095, Tables 1-8: by data set, rows of the paper alone first

@@ -7,8 +7,9 @@ import pytest
 import torch
 from torchvision.transforms.v2 import functional as F
 
-from lit_video.video.augmentation import Augmentation, EvaluationViews, TrainingView
-from lit_video.video.crops import CROP_SHARE
+from lit_video.datamodules.base import VideoDataModule
+from lit_video.video.augmentation import Augmentation, EvaluationViews, TrainingView, WholeViews
+from lit_video.video.crops import CROP_SHARE, random_part
 from lit_video.video.seeding import seeded
 
 PLAIN = dict(policy="none", erasing=0, smoothing=0)
@@ -178,6 +179,36 @@ def test_three_crops_are_both_ends_and_the_centre_of_the_longer_side(size, corne
         # two memory layouts of the uint8 resize may round one apart
         difference = view.int() - crop_then_resize(frames, top, left, 60, 24).int()
         assert difference.abs().max() <= 1
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_whole_views_show_all_of_a_frame(name):
+    height, width = SIZES[name]
+    assert place(WholeViews(1, 32)(ruler(height, width))) == pytest.approx((0, height, 0, width), abs=2)
+    with pytest.raises(ValueError, match="test_crops is 3"):
+        WholeViews(3, 32)
+
+
+def test_whole_crops_are_boxes_of_the_frames_shape():
+    shares, tops = set(), set()
+    for seed in range(50):
+        with seeded(seed):
+            top, left, height, width = random_part(60, 80, (0.875, 1.0))
+        assert width / height == pytest.approx(80 / 60, abs=0.03)
+        assert 0 <= top <= 60 - height
+        assert 0 <= left <= 80 - width
+        shares.add(height)
+        tops.add(top)
+    assert (min(shares), max(shares)) == (53, 60)
+    assert len(tops) > 4
+    with seeded(0):
+        assert random_part(60, 80, (0.875, 0.875)) == (0, 0, 60, 80)
+
+
+@pytest.mark.parametrize(("crop", "views"), [("whole", "even"), ("scale", "whole")])
+def test_whole_in_training_alone_or_in_test_alone_is_refused(crop, views):
+    with pytest.raises(ValueError, match="whole is for both"):
+        VideoDataModule(augmentation=Augmentation(crop=crop), views=views, test_crops=1)
 
 
 @pytest.mark.parametrize("name", SIZES)
