@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any, Literal
 
 from lit_video.datamodules.drawing import SHAPES
-from lit_video.datamodules.moving_shapes_rendering import MOTIONS, SHORTEST, ZOOMS, Scene, draw_scene, render
+from lit_video.datamodules.moving_shapes_rendering import MOTIONS, SHORTEST, ZOOMS, draw_scene, render
 from lit_video.datamodules.reversed_pairs import Drawn, ReversedPairs
 from lit_video.video.sampling import Dense, Sampling
 
@@ -61,11 +61,7 @@ class MovingShapes(ReversedPairs):
         backward, forward = ZOOMS if self.motion == "zoom" else tuple(f"moving {motion}" for motion in MOTIONS)
         return f"{kind} {backward}", f"{kind} {forward}"
 
-    def scene(self, seed: int, shape: str) -> Scene:
-        """What a pair of videos shows, a function of the seed."""
-        return draw_scene(seed, shape, self.difficulty, self.motion == "zoom")
-
-    def draw(self, kind: str, seed: int) -> Drawn:
+    def draw(self, kind: str, seed: int, difficulty: float) -> Drawn:
         """A video that moves right, or grows."""
-        scene = self.scene(seed, kind)
+        scene = draw_scene(seed, kind, difficulty, self.motion == "zoom")
         return Drawn(render(scene), scene.fps, str(asdict(scene)))

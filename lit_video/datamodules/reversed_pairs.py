@@ -79,7 +79,7 @@ class ReversedPairs(VideoDataModule):
             raise ValueError(f"sampling is {self.sampling}, expected Dense or Segments: others cut no symmetric clips")
         self.version = version
         self.difficulty = difficulty
-        self.pairs = dict(zip(("train", "val", "test"), pairs, strict=True))
+        self.pairs: dict[Split, int] = dict(zip(("train", "val", "test"), pairs, strict=True))
         self.root = data_folder(root) / f"{folder}-{'-'.join(map(str, pairs))}"
 
     @property
@@ -96,8 +96,12 @@ class ReversedPairs(VideoDataModule):
         """Names of a kind's two classes: that of the video played backwards, and that of the video as drawn."""
         raise NotImplementedError
 
-    def draw(self, kind: str, seed: int) -> Drawn:
-        """A video, a function of kind and seed."""
+    def difficulty_of(self, split: Split) -> float:
+        """Difficulty of a split's videos."""
+        return self.difficulty
+
+    def draw(self, kind: str, seed: int, difficulty: float) -> Drawn:
+        """A video, a function of kind, seed and difficulty."""
         raise NotImplementedError
 
     @property
@@ -130,17 +134,18 @@ class ReversedPairs(VideoDataModule):
                 raise UserError(f"data.root: cannot write {self.root} ({error.strerror}); set data.root") from error
             (self.root / "complete").touch()
 
-    def _jobs(self) -> list[tuple[tuple[str, int], tuple[Path, Path]]]:
-        """Kind and seed of every pair, with its two files."""
+    def _jobs(self) -> list[tuple[tuple[str, int, float], tuple[Path, Path]]]:
+        """Kind, seed and difficulty of every pair, with its two files."""
         jobs = []
         for split, count in self.pairs.items():
             for kind in self.kinds:
                 for i in range(count):
                     backward, forward = (self.root / split / name / f"{i:05}.mp4" for name in self.directions(kind))
-                    jobs.append(((kind, digest(self.version, split, kind, i)), (backward, forward)))
+                    what = (kind, digest(self.version, split, kind, i), self.difficulty_of(split))
+                    jobs.append((what, (backward, forward)))
         return jobs
 
-    def _write(self, what: tuple[str, int], backward: Path, forward: Path) -> None:
+    def _write(self, what: tuple[str, int, float], backward: Path, forward: Path) -> None:
         """Draw once, encode forwards and backwards."""
         drawn = self.draw(*what)
         for path, images in ((forward, drawn.frames), (backward, drawn.frames[::-1])):

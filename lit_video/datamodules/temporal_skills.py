@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from lit_video.datamodules.base import Split
 from lit_video.datamodules.reversed_pairs import Drawn, ReversedPairs
 from lit_video.datamodules.temporal_skills_rendering import render, skill
 from lit_video.video.sampling import Dense, Sampling, Segments
@@ -41,8 +42,10 @@ class TemporalSkills(ReversedPairs):
         skills: drift, zoom, rotation, meeting, duration, and orderN for any N below ``length``.
         length: frames of a video; ``None`` for those of a clip, which then shows all of it.
         side: of the pictures in pixels, an even number.
-        difficulty: 0 to 1, that of the hardest videos. Each draws its own from 0 to it, which raises noise and texture
-            and lowers the contrast, at 1 to a tenth: a model that sees more passes more of a skill's videos.
+        difficulty: 0 to 1, that of the hardest training videos. Each draws its own from 0 to it, which raises noise and
+            texture and lowers the contrast, at 1 to a tenth.
+        test_difficulty: of validation and test videos, harder, so that a model that has learned every skill still
+            misses some: one that sees more passes more of them.
         pairs: pairs of videos per skill in train, val and test.
         sampling: how clips are cut: ``Segments``, over all of the video, also of ``None``, or ``Dense``.
         frames: of a clip.
@@ -61,6 +64,7 @@ class TemporalSkills(ReversedPairs):
         length: int | None = None,
         side: int = 32,
         difficulty: float = 0.65,
+        test_difficulty: float = 0.85,
         pairs: tuple[int, int, int] = (256, 16, 64),
         sampling: Sampling | None = None,
         frames: int = 8,
@@ -70,11 +74,16 @@ class TemporalSkills(ReversedPairs):
         self.skills = {name: skill(name) for name in skills}
         self.length = length or frames
         self.side = side
-        folder = f"temporal_skills-v{VERSION}-{'+'.join(skills)}-{self.length}x{side}-d{difficulty:g}"
+        folder = (
+            f"temporal_skills-v{VERSION}-{'+'.join(skills)}-{self.length}x{side}-d{difficulty:g}-{test_difficulty:g}"
+        )
         sampling = sampling or Segments()
         super().__init__(
             root, folder, VERSION, difficulty, pairs, sampling=sampling, frames=frames, test_crops=test_crops, **kwargs
         )
+        if not 0 <= test_difficulty <= 1:
+            raise ValueError(f"test_difficulty is {test_difficulty}, expected a number from 0 to 1")
+        self.test_difficulty = test_difficulty
         if side < 16 or side % 2:
             raise ValueError(f"side is {side}, expected an even number from 16: H.264 halves the colours' size")
         if len(self.skills) < len(skills) or not skills:
@@ -107,7 +116,11 @@ class TemporalSkills(ReversedPairs):
         orders = sum(name.startswith("order") for name in self.skills)
         return 50.0 * (len(self.skills) - max(orders - 1, 0)) / len(self.skills)
 
-    def draw(self, kind: str, seed: int) -> Drawn:
+    def difficulty_of(self, split: Split) -> float:
+        """Other videos than those of training are harder."""
+        return self.difficulty if split == "train" else self.test_difficulty
+
+    def draw(self, kind: str, seed: int, difficulty: float) -> Drawn:
         """A video, forwards."""
-        frames = render(self.skills[kind], seed, self.length, self.side, self.difficulty)
-        return Drawn(frames, FPS, f"{kind}, seed {seed}, difficulty {self.difficulty:g}")
+        frames = render(self.skills[kind], seed, self.length, self.side, difficulty)
+        return Drawn(frames, FPS, f"{kind}, seed {seed}, difficulty {difficulty:g}")

@@ -42,7 +42,7 @@ def start_from_stills(model: VideoClassifier, data: VideoDataModule) -> None:
     if not given.startswith("stills:"):
         return
     if not re.fullmatch(r"stills:[1-9]\d{2,6}", given):
-        raise UserError(f"model.image_weights: {given}: expected stills:N, N pictures from 100, such as stills:8192")
+        raise UserError(f"model.image_weights: {given}: expected stills:N, N pictures from 100, such as stills:24576")
     assert isinstance(model.network, VideoTransformer)
     assert model.size is not None
     size, patch, count = model.size, model.network.embed.patches.patch, int(given.removeprefix("stills:"))

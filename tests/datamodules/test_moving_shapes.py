@@ -121,7 +121,7 @@ def test_the_video_is_periodic_in_both_directions():
 
 
 def test_a_file_says_what_it_shows(data):
-    (shape, seed), (left, right) = data._jobs()[5]
+    (shape, seed, _), (left, right) = data._jobs()[5]
     for path in (left, right):
         with av.open(str(path)) as container:
             assert str(seed) in container.metadata["comment"]
@@ -191,7 +191,7 @@ def test_the_shape_stands_out_from_the_background_at_every_difficulty(shape):
 def test_difficulty_changes_the_pictures_and_the_folder(tmp_path):
     easy, hard = (shapes(tmp_path, difficulty=difficulty) for difficulty in (0.0, 1.0))
     assert easy.root != hard.root
-    videos = [render(data.scene(3, "disk")).astype(float) for data in (easy, hard)]
+    videos = [data.draw("disk", 3, data.difficulty).frames.astype(float) for data in (easy, hard)]
     assert videos[0].shape == videos[1].shape
     # what stays of a background pixel from frame to frame is noise
     noise = [np.median(np.abs(np.diff(video, axis=0))) for video in videos]

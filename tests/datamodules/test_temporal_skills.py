@@ -153,10 +153,10 @@ def test_what_blind_models_can_reach(names, ceiling, tmp_path):
 
 
 def test_files_hold_what_was_drawn_and_say_so(tmp_path):
-    data = skills(tmp_path, pairs=(1, 1, 1), difficulty=0.25)  # noise is what coding keeps least of
+    data = skills(tmp_path, pairs=(1, 1, 1), difficulty=0.25, test_difficulty=0.25)  # noise is hard to code
     data.prepare_data()
-    for (name, seed), (backward, forward) in data._jobs():
-        drawn = data.draw(name, seed)
+    for (name, seed, difficulty), (backward, forward) in data._jobs():
+        drawn = data.draw(name, seed, difficulty)
         for path, frames in ((forward, drawn.frames), (backward, drawn.frames[::-1])):
             decoded = decode(path, range(8)).astype(int)
             assert np.abs(decoded - frames).mean() < 7
@@ -167,8 +167,14 @@ def test_files_hold_what_was_drawn_and_say_so(tmp_path):
 
 def test_splits_are_balanced_and_share_no_video(tmp_path):
     data = skills(tmp_path, pairs=(2, 1, 1))
-    seeds = [seed for (_, seed), _ in data._jobs()]
+    seeds = [seed for (_, seed, _), _ in data._jobs()]
     assert len(set(seeds)) == len(seeds) == 4 * 8
+
+
+def test_only_training_videos_have_the_training_difficulty(tmp_path):
+    data = skills(tmp_path, pairs=(1, 1, 1), difficulty=0.25, test_difficulty=0.5)
+    by_split = {paths[0].relative_to(data.root).parts[0]: what[2] for what, paths in data._jobs()}
+    assert by_split == {"train": 0.25, "val": 0.5, "test": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -184,6 +190,7 @@ def test_splits_are_balanced_and_share_no_video(tmp_path):
         ({"frames": 5, "length": 10, "skills": ("zoom",)}, "length is 10"),
         ({"side": 33}, "side is 33, expected an even number"),
         ({"difficulty": 1.5}, "difficulty is 1.5"),
+        ({"test_difficulty": 1.5}, "test_difficulty is 1.5"),
         ({"sampling": Dense(seconds=1.5)}, "sampling.seconds is 1.5, videos last 1.0"),
         ({"sampling": WholeVideo(1.0)}, "expected Dense or Segments"),
     ],
@@ -207,12 +214,13 @@ def test_what_the_pictures_depend_on_is_in_the_folders_name(tmp_path):
             {"frames": 16},
             {"side": 48},
             {"difficulty": 0.5},
+            {"test_difficulty": 0.5},
             {"skills": ("zoom",)},
             {"pairs": (1, 1, 1)},
             {"image_size": 32},
         )
     }
-    assert len(folders) == 6  # of as many frames are a length of 16 and clips of 16; the image's size changes no video
+    assert len(folders) == 7  # of as many frames are a length of 16 and clips of 16; the image's size changes no video
     assert MovingShapes(root=str(tmp_path)).root not in folders
 
 

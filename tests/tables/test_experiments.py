@@ -1,7 +1,6 @@
 """Experiments are data, and stay right: the numbers are the papers', every row runs (test_scales: builds)."""
 
 import json
-from pathlib import Path
 
 import pytest
 import torch
@@ -10,14 +9,12 @@ from lit_video.__main__ import main
 from lit_video.commands.arguments import parse_request
 from lit_video.tables.reading import read_table
 from lit_video.training.cli import VideoCLI
+from tests.tables.experiments import EXPERIMENTS, OWN, PAPERS
 
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 AVLETTERS = EXPERIMENTS / "avletters.yaml"  # its videos are not in the repository
-SKILLS = EXPERIMENTS / "skills.yaml"
-TABLES = sorted(set(EXPERIMENTS.glob("*.yaml")) - {AVLETTERS, SKILLS})  # the papers'
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("table", PAPERS, ids=lambda path: path.stem)
 def test_every_table_says_its_source_and_its_command(table):
     content = read_table([table])
     assert "arXiv:" in content.source
@@ -33,18 +30,24 @@ def test_every_table_says_its_source_and_its_command(table):
     assert len(set(labels)) == len(labels)
 
 
+@pytest.mark.parametrize("table", OWN, ids=lambda path: path.stem)
+def test_our_own_tables_say_so(table):
+    assert "No paper printed this table." in table.read_text()
+    assert not any(row.paper for row in read_table([table]).rows)
+
+
 def fast_run(table, row, runs):
     flags = ["--data.pairs=[4,1,1]", "--data.batch_size=8", "--data.num_workers=0", "--trainer.fast_dev_run=true"]
     return main(["fit", "--config", str(table), "--row", row.name, "--runs", str(runs), *flags])
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("table", PAPERS, ids=lambda path: path.stem)
 def test_the_first_row_of_every_table_runs(table, tiny, tmp_path):
     assert fast_run(table, read_table([table]).rows[0], tmp_path) == 0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("table", TABLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("table", PAPERS, ids=lambda path: path.stem)
 def test_every_row_runs(table, tiny, tmp_path):
     for row in read_table([table]).rows:
         assert fast_run(table, row, tmp_path) == 0, row.name

@@ -1,7 +1,5 @@
 """Every table at every scale: rows build and keep their settings, recipes are used whole; the papers' numbers again."""
 
-from pathlib import Path
-
 import pytest
 
 from lit_video.commands.arguments import parse_request
@@ -9,9 +7,8 @@ from lit_video.tables.reading import read_table
 from lit_video.training.cli import refuse_ignored
 from lit_video.training.run import build_row
 from lit_video.utils.yaml_files import read_yaml
+from tests.tables.experiments import EXPERIMENTS, PAPERS
 
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
-TABLES = sorted(set(EXPERIMENTS.glob("*.yaml")) - {EXPERIMENTS / f"{own}.yaml" for own in ("avletters", "skills")})
 AVLETTERS = EXPERIMENTS / "scale" / "avletters.yaml"  # ours, on real video that is not in the repository
 SCALES = sorted(set((EXPERIMENTS / "scale").glob("*.yaml")) - set((EXPERIMENTS / "scale").glob("avletters*.yaml")))
 RECIPES = {scale: read_yaml(scale).get("recipes", {}) for scale in SCALES}
@@ -85,7 +82,7 @@ def own_scales(table):
     return [EXPERIMENTS / "scale" / f"{name}.yaml" for name in (own, "gpu")]
 
 
-PAIRS = [(table, scale) for table in TABLES for scale in own_scales(table)]
+PAIRS = [(table, scale) for table in PAPERS for scale in own_scales(table)]
 
 
 @pytest.mark.parametrize(("table", "scale"), PAIRS, ids=lambda path: path.stem)
@@ -102,7 +99,7 @@ def test_the_papers_batch_is_that_of_eight_gpus_on_any_number_of_them():
 
 @pytest.mark.parametrize("scale", SCALES, ids=lambda path: path.stem)
 def test_every_row_of_every_table_reads_at_every_scale(scale):
-    for table in TABLES:
+    for table in PAPERS:
         request = parse_request(["--config", str(table), "--config", str(scale)])
         for row in request.rows:
             refuse_ignored(request.row_args(row, 0), f"{table.stem} {row.name}")
@@ -110,7 +107,7 @@ def test_every_row_of_every_table_reads_at_every_scale(scale):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", SCALES, ids=lambda path: path.stem)
-@pytest.mark.parametrize("table", TABLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("table", PAPERS, ids=lambda path: path.stem)
 def test_every_row_builds_at_every_scale(table, scale, tiny):
     check(table, scale)
 
@@ -232,5 +229,5 @@ def test_the_numbers_of_timesformer_and_vivit_are_the_papers(table):
 
 
 def test_all_tables_are_compared_with_a_second_copy():
-    ours = {table.stem for table in TABLES if table.stem.startswith(("timesformer", "vivit"))}
+    ours = {table.stem for table in PAPERS if table.stem.startswith(("timesformer", "vivit"))}
     assert ours == set(TIMESFORMER) | set(VIVIT)
