@@ -2,13 +2,17 @@
 
 import json
 
+import numpy as np
 import pytest
 import torch
 
 from lit_video.__main__ import main
 from lit_video.commands.arguments import parse_request
+from lit_video.datamodules.drawing import encode
 from lit_video.tables.reading import read_table
 from lit_video.training.cli import VideoCLI
+from lit_video.training.run import build_row
+from lit_video.utils.yaml_files import read_yaml
 from tests.tables.experiments import EXPERIMENTS, OWN, PAPERS
 
 AVLETTERS = EXPERIMENTS / "avletters.yaml"  # its videos are not in the repository
@@ -74,6 +78,27 @@ def test_a_row_of_avletters_runs_and_is_tested_in_every_order(letters, tmp_path)
 def test_every_row_of_avletters_runs_and_is_tested_in_every_order(letters, tmp_path):
     for row in read_table([AVLETTERS]).rows[1:]:
         run_letters(letters, row.name, tmp_path)
+
+
+def test_rows_of_letters_differ_in_the_length_of_training_alone(letters):
+    request = parse_request(["--config", str(AVLETTERS.with_name("avletters_length.yaml")), f"--data.root={letters}"])
+    epochs = {row.name: build_row(request, row, 0).config.trainer.max_epochs for row in request.rows}
+    assert epochs == {f"e{count}": count for count in (6, 12, 25, 50, 100)}
+
+
+def test_a_row_of_rooms_runs_on_recordings_of_its_own(tmp_path):
+    table = EXPERIMENTS / "room_actions.yaml"
+    data = read_yaml(table)["data"]["init_args"]
+    recordings = [*data["train_values"], *data["val_values"]]
+    rows = [(f"{one}_{label}.mp4", label, one) for one in recordings for label in ("walk", "standup")]
+    for path, *_ in rows:
+        encode(tmp_path / path, np.random.default_rng(0).integers(0, 255, (16, 32, 48, 3), np.uint8), 12)
+    (tmp_path / "labels.csv").write_text("\n".join(map(",".join, [("path", "label", "recording"), *rows])) + "\n")
+    flags = [f"--data.root={tmp_path}", "--data.batch_size=8", "--model.image_weights=null", "--trainer.logger=false"]
+    flags += ["--trainer.max_epochs=1", "--trainer.check_val_every_n_epoch=1", "--runs", str(tmp_path / "runs")]
+    assert main(["fit", "--config", str(table), "--row", "xvit1", *flags]) == 0
+    result = json.loads((tmp_path / "runs" / "room_actions" / "cpu" / "xvit1" / "seed0" / "result.json").read_text())
+    assert result["video_counts"] == {"train": {"listed": 8, "used": 8}, "val": {"listed": 4, "used": 4}}
 
 
 # X-ViT, arXiv:2106.05968, typed a second time: top-1 and top-5 of every row, those of the paper alone first

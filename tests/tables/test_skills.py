@@ -34,7 +34,7 @@ def test_every_row_builds_with_clips_of_every_length(row, frames, tiny):
     request = parse_request(["--config", str(SKILLS), *longer])
     built = build_row(request, request.table.row(row.name), 0)
     assert built.datamodule.frames == built.datamodule.length == frames
-    assert built.config.trainer.max_steps * frames == (1280 * 8 if longer else -frames)
+    assert built.config.trainer.max_steps * frames == (2048 * 8 if longer else -frames)
     size = getattr(built.model, "size", None)
     assert size is None or (size.width, size.depth) == (48, 4)
 

@@ -1,0 +1,34 @@
+"""Results in the repository are of the experiments as they are now."""
+
+import pytest
+
+from lit_video.commands.arguments import parse_request
+from lit_video.training.run import build_row
+from lit_video.training.same_settings import same_settings
+from tests.tables.experiments import EXPERIMENTS
+
+RESULTS = EXPERIMENTS.parent / "benchmarks" / "results"
+ROWS = sorted({path.parents[1] for path in RESULTS.glob("*/*/*/seed*/result.json")})
+VIDEOS = {"avletters": "avletters", "avletters_length": "avletters", "room_actions": "room_actions"}  # by table
+
+
+@pytest.mark.parametrize("folder", ROWS, ids=lambda folder: "-".join(folder.relative_to(RESULTS).parts))
+def test_results_were_made_with_the_settings_of_their_experiment(folder):
+    table, scale, row = folder.relative_to(RESULTS).parts
+    overlay = EXPERIMENTS / "scale" / f"{scale}.yaml"
+    flags = ["--config", str(EXPERIMENTS / f"{table}.yaml"), *(["--config", str(overlay)] if overlay.exists() else [])]
+    if name := VIDEOS.get(table, "avletters" if scale.startswith("avletters") else None):
+        root = EXPERIMENTS.parents[1] / "shared" / "data" / name
+        if not root.is_dir():
+            pytest.skip(f"{root}: the videos are not in the repository")
+        flags.append(f"--data.root={root}")
+    request = parse_request(flags)
+    settings = build_row(request, request.table.row(row), 0).resolved()
+    for seed in folder.glob("seed*"):
+        assert (seed / "config.yaml").is_file(), "what a result was made with is part of it"
+        now = settings | {"seed_everything": int(seed.name.removeprefix("seed"))}
+        assert not same_settings(seed, now, str(seed))
+
+
+def test_there_are_results():
+    assert ROWS
