@@ -111,7 +111,7 @@ def test_the_page_says_what_is_missing(fake_runs, write_report):
 def test_committed_results_make_a_page(write_report):
     results = EXPERIMENTS.parent / "benchmarks" / "results"
     names = {path.parents[3].name for path in results.glob("*/*/*/seed0/result.json")}
-    assert names >= {"ablation_tw", "avletters"}
+    assert names >= {"ablation_tw", "ablation_ta"}
     page = write_report(results)
     assert all(f"{name}, scale" in page for name in names)
 
