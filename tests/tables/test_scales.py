@@ -6,11 +6,14 @@ from lit_video.commands.arguments import parse_request
 from lit_video.tables.reading import read_table
 from lit_video.training.cli import refuse_ignored
 from lit_video.training.run import build_row
+from lit_video.training.same_settings import flatten
 from lit_video.utils.yaml_files import read_yaml
 from tests.tables.experiments import EXPERIMENTS, PAPERS
 
 AVLETTERS = EXPERIMENTS / "scale" / "avletters.yaml"  # ours, on real video that is not in the repository
-SCALES = sorted(set((EXPERIMENTS / "scale").glob("*.yaml")) - set((EXPERIMENTS / "scale").glob("avletters*.yaml")))
+OWN = ("avletters*.yaml", "embedded_*.yaml")  # these are tested on their own
+OTHER = {path for pattern in OWN for path in (EXPERIMENTS / "scale").glob(pattern)}
+SCALES = sorted(set((EXPERIMENTS / "scale").glob("*.yaml")) - OTHER)
 RECIPES = {scale: read_yaml(scale).get("recipes", {}) for scale in SCALES}
 FAMILIES = {"xvit", "timesformer", "vivit", "cnn"}
 DATA = {
@@ -156,6 +159,24 @@ def test_repetitions_are_chosen_by_an_overlay(overlay, train, val, letters):
     request = parse_request(["--config", str(EXPERIMENTS / "avletters.yaml"), *flags])
     data = build_row(request, request.rows[0], 0).resolved()["data"]["init_args"]
     assert (request.table.scale, data["train_values"], data["val_values"]) == (f"avletters_{overlay}", train, val)
+
+
+@pytest.mark.parametrize(
+    ("overlay", "table", "changed"),
+    [
+        ("two_heads", "ablation_ratio", {"model.init_args.size.heads": (4, 2)}),
+        ("two_heads", "ablation_mixed", {"model.init_args.size.heads": (4, 2)}),
+        ("longer", "ablation_mixed", {"trainer.max_epochs": (3, 12), "trainer.check_val_every_n_epoch": (3, 12)}),
+    ],
+)
+def test_a_follow_up_changes_what_it_is_about_and_no_more(overlay, table, changed):
+    config = ["--config", str(EXPERIMENTS / f"{table}.yaml")]
+    was = parse_request(config)
+    now = parse_request([*config, "--config", str(EXPERIMENTS / "scale" / f"embedded_{overlay}.yaml")])
+    assert [row.name for row in was.rows] == [row.name for row in now.rows]
+    for old, new in zip(was.rows, now.rows, strict=True):
+        a, b = (flatten(build_row(request, row, 0).resolved()) for request, row in ((was, old), (now, new)))
+        assert {key: (a.get(key), b.get(key)) for key in a.keys() | b.keys() if a.get(key) != b.get(key)} == changed
 
 
 # Typed a second time. TimeSformer, arXiv:2102.05095, Tables 1-8: by data set, rows of the paper alone first
