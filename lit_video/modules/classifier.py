@@ -16,10 +16,11 @@ from lit_video.modules.optimization import Optimization, make_optimizer, rate
 from lit_video.modules.ranks import mean_over_ranks
 from lit_video.modules.sharding import shard
 from lit_video.network.block import checkpoint_blocks
-from lit_video.network.pretrained.image_vit import TubeletInit, load_image_vit, read_weights
+from lit_video.network.pretrained.image_vit import TubeletInit, load_image_vit
 from lit_video.network.pretrained.loading import load_pretrained
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import ViTSize
+from lit_video.network.weight_files import read_weights
 from lit_video.utils.class_paths import class_path
 from lit_video.video.batch import Batch, Classes, per_task
 from lit_video.video.seeding import digest
@@ -44,8 +45,10 @@ class VideoClassifier(LightningModule):
     Args:
         network: clips ``(b, 3, t, height, width)`` to logits ``(b, classes)``.
         optimization: optimizer and learning rate; ``None`` for the defaults.
-        weights: file with a released checkpoint of this network (.pth, .pyth, .safetensors, .npz). In training, a
-            classifier of other classes starts from scratch.
+        weights: a released checkpoint of this network: a file or folder that
+            :func:`~lit_video.network.weight_files.read_weights` can read. In training, a classifier of other classes
+            starts from scratch.
+        weights_ema: of files with the weights and their moving average, take the average; ``None``: where there is one.
         activation_checkpointing: compute activations again in the backward pass instead of keeping them.
         num_classes: of each task by name, in the order of the logits; one task needs none.
 
@@ -64,6 +67,7 @@ class VideoClassifier(LightningModule):
         network: nn.Module,
         optimization: Optimization | None = None,
         weights: str | None = None,
+        weights_ema: bool | None = None,
         activation_checkpointing: bool = False,
         num_classes: Classes | None = None,
     ) -> None:
@@ -71,6 +75,7 @@ class VideoClassifier(LightningModule):
         self.save_hyperparameters(ignore=["network"])
         self.network = network
         self.weights = weights
+        self.weights_ema = weights_ema
         if activation_checkpointing:
             checkpoint_blocks(network)
         self.optimization = optimization or Optimization()
@@ -100,17 +105,28 @@ class VideoClassifier(LightningModule):
         """Start from image weights in training, or from released ones, once: not when a trained model is tested."""
         if stage == "fit" and self.image_weights:
             assert isinstance(self.network, VideoTransformer)
-            load_image_vit(self.network, read_weights(Path(self.image_weights)), self.tubelet_init)
+            try:
+                load_image_vit(self.network, self._read(self.image_weights), self.tubelet_init)
+            except ValueError as error:
+                raise UserError(f"model.image_weights: {self.image_weights}: {error}") from error
         if self.weights is None or self._started:
             return
         try:
-            left_out = load_pretrained(self.network, read_weights(Path(self.weights)), fresh_head=stage == "fit")
+            left_out = load_pretrained(self.network, self._read(self.weights), fresh_head=stage == "fit")
         except ValueError as error:
             raise UserError(f"model.weights: {self.weights}: {error}") from error
         self._started = True
         if left_out:
-            line = f"{self.weights}: the classifier is for other classes and starts from scratch ({left_out})"
-            rank_zero_only(print)(line, flush=True)
+            self._say(f"{self.weights}: no classifier of these classes, it starts from scratch ({left_out})")
+
+    def _read(self, path: str) -> dict[str, Tensor]:
+        stored = read_weights(Path(path), self.weights_ema)
+        if stored.choice:
+            self._say(f"{path}: {stored.choice}")
+        return stored.tensors
+
+    def _say(self, line: str) -> None:
+        rank_zero_only(print)(line, flush=True)
 
     def configure_model(self) -> None:
         """Under ``--trainer.strategy fsdp2``, share the network out among the processes."""

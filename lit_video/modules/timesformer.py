@@ -27,7 +27,8 @@ class TimeSformer(VideoClassifier):
         dropout: before the classifier.
         drop_path: stochastic depth of the last layer (0.1 in the released code).
         position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time (released code).
-        image_weights: where training starts: file with a timm ViT's weights (.pth, .safetensors), or ``stills:N``;
+        image_weights: where training starts: file or folder of an image ViT (timm, AugReg, transformers,
+            torchvision), or ``stills:N``;
             attention over time starts from the image's, and adds nothing at first.
         **kwargs: see :class:`VideoClassifier`.
     """

@@ -31,7 +31,8 @@ class ViViT(VideoClassifier):
         temporal_depth: layers of variant 2's temporal encoder, L_t.
         dropout: before the classifier.
         drop_path: stochastic depth of the last layer.
-        image_weights: where training starts: file with a timm ViT's weights (.pth, .safetensors), or ``stills:N``.
+        image_weights: where training starts: file or folder of an image ViT (timm, AugReg, transformers,
+            torchvision), or ``stills:N``.
         tubelet_init: how tubelets start from an image's patches: ``central`` frame, or ``average`` (Table 1).
         **kwargs: see :class:`VideoClassifier`.
     """

@@ -45,7 +45,7 @@ def test_training_starts_from_them_with_a_new_classifier_for_other_classes(relea
     save_file(tensors, tmp_path / "sixteen.safetensors")
     start = [*flags, f"--model.weights={tmp_path / 'sixteen.safetensors'}"]
     assert main(["fit", *TABLE, "--runs", str(tmp_path / "again"), *start]) == 0
-    assert "".join(capfd.readouterr()).count("the classifier is for other classes and starts from scratch") == 1
+    assert "".join(capfd.readouterr()).count("no classifier of these classes, it starts from scratch") == 1
     again = tmp_path / "again" / "timesformer_schemes" / "embedded" / "divided" / "seed0"
     trained = torch.load(again / "last.ckpt", weights_only=False)["state_dict"]
     assert not torch.equal(trained["network.norm.weight"], tensors["timesformer.layernorm.weight"])

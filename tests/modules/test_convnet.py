@@ -9,8 +9,8 @@ from lit_video.__main__ import main
 from lit_video.costs.count import count
 from lit_video.modules import ConvNet
 from lit_video.network.convnets import TwoPathways, convnet, slow_frames
-from lit_video.network.pretrained.image_vit import read_weights
 from lit_video.network.pretrained.loading import load_pretrained
+from lit_video.network.weight_files import read_weights
 from tests.conftest import SHAPES
 from tests.float32 import assert_close_in_float32
 
@@ -168,11 +168,11 @@ def test_a_released_file_loads_and_only_its_classifier_may_start_from_scratch(ar
     other = convnet(architecture, 7, width=width)
     fresh = {name: value.clone() for name, value in other.state_dict().items() if ".proj." in name}
     with pytest.raises(ValueError, match=r"blocks\.\d\.proj\.(weight|bias) is \(7.* here, \(5.* in the file"):
-        load_pretrained(other, read_weights(path))
-    assert load_pretrained(other, read_weights(path), fresh_head=True) == ", ".join(sorted(fresh))
+        load_pretrained(other, read_weights(path).tensors)
+    assert load_pretrained(other, read_weights(path).tensors, fresh_head=True) == ", ".join(sorted(fresh))
     torch.testing.assert_close(other.state_dict(), source.state_dict() | fresh)
     with pytest.raises(ValueError, match=r"blocks\.0\..* is \("):
-        load_pretrained(convnet(architecture, 5, width=2 * width), read_weights(path), fresh_head=True)
+        load_pretrained(convnet(architecture, 5, width=2 * width), read_weights(path).tensors, fresh_head=True)
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,16 @@
 """A network started from an image ViT must compute what the image ViT computes, frame by frame."""
 
 import math
-import os
-import pickle
 
-import numpy as np
 import pytest
 import torch
 from einops import rearrange
-from safetensors.torch import save_file
 from timm.models.vision_transformer import VisionTransformer
 
 from lit_video.attention import MixingPlan
-from lit_video.errors import UserError
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions, resize_space
-from lit_video.network.pretrained.image_vit import load_image_vit, read_weights
+from lit_video.network.pretrained.image_vit import load_image_vit
 from lit_video.network.vit import ViTSize
 from lit_video.network.xvit import xvit
 
@@ -148,101 +143,3 @@ def test_a_missing_parameter_is_refused(key):
     del weights[key]
     with pytest.raises(ValueError, match="no parameter for .*" + key.split(".", 2)[-1].replace(".", r"\.")):
         load_image_vit(video_vit(), weights)
-
-
-def weights_of(suffix, path):
-    weights = image_vit().state_dict()
-    file = path / f"image{suffix}"
-    (save_file if suffix == ".safetensors" else torch.save)(weights, file)
-    return weights, file
-
-
-@pytest.mark.parametrize("suffix", [".safetensors", ".pth", ".pt", ".bin"])
-def test_weights_files_round_trip(suffix, tmp_path):
-    weights, file = weights_of(suffix, tmp_path)
-    loaded = read_weights(file)
-    assert loaded.keys() == weights.keys()
-    assert all(torch.equal(loaded[key], weights[key]) for key in weights)
-
-
-def test_arrays_of_numpy_are_read_as_tensors(tmp_path):
-    weights = image_vit().state_dict()
-    np.savez(tmp_path / "image.npz", **{key: value.numpy() for key, value in weights.items()})
-    loaded = read_weights(tmp_path / "image.npz")
-    assert loaded.keys() == weights.keys()
-    assert all(torch.equal(loaded[key], weights[key]) for key in weights)
-
-
-@pytest.mark.parametrize("part", ["model_state", "state_dict", "model"])
-@pytest.mark.parametrize("suffix", [".pyth", ".pth"])
-def test_of_a_training_checkpoint_the_model_s_part_is_read(part, suffix, tmp_path):
-    weights = image_vit().state_dict()
-    content = {"epoch": 3, "optimizer_state": {"state": {}, "param_groups": []}, "cfg": "TRAIN: 1", part: weights}
-    torch.save(content, tmp_path / f"checkpoint{suffix}")
-    loaded = read_weights(tmp_path / f"checkpoint{suffix}")
-    assert loaded.keys() == weights.keys()
-    assert all(torch.equal(loaded[key], weights[key]) for key in weights)
-
-
-class RunsCode:
-    """Writes a file when it is unpickled."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return os.mkdir, (self.path,)
-
-
-def test_code_in_a_file_is_refused_and_not_run(tmp_path):
-    trace = tmp_path / "trace"
-    for name, save in (("torch.pth", torch.save), ("plain.pth", lambda x, f: f.write_bytes(pickle.dumps(x)))):
-        save({"head.weight": RunsCode(str(trace))}, tmp_path / name)
-        with pytest.raises(UserError, match=f"{name} cannot be read as weights"):
-            read_weights(tmp_path / name)
-        assert not trace.exists()
-
-
-def test_code_in_arrays_of_numpy_is_refused_and_not_run(tmp_path):
-    trace = tmp_path / "trace"
-    np.savez(tmp_path / "code.npz", weights=np.array([RunsCode(str(trace))], dtype=object))
-    with pytest.raises(UserError, match=r"code\.npz cannot be read as weights"):
-        read_weights(tmp_path / "code.npz")
-    assert not trace.exists()
-
-
-def test_code_beside_the_model_s_part_is_refused_and_not_run(tmp_path):
-    trace = tmp_path / "trace"
-    torch.save({"model_state": image_vit().state_dict(), "cfg": RunsCode(str(trace))}, tmp_path / "code.pyth")
-    with pytest.raises(UserError, match=r"code\.pyth cannot be read as weights"):
-        read_weights(tmp_path / "code.pyth")
-    assert not trace.exists()
-
-
-@pytest.mark.parametrize("content", [[torch.zeros(2)], {"ema": {"a": torch.zeros(2)}}, {"epoch": 3}, torch.zeros(2)])
-def test_a_file_without_a_state_dict_is_refused(content, tmp_path):
-    torch.save(content, tmp_path / "other.pth")
-    with pytest.raises(UserError, match=r"other\.pth holds no state dict"):
-        read_weights(tmp_path / "other.pth")
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("weights.pth", b""),
-        ("weights.pth", b"not weights at all"),
-        ("weights.safetensors", b""),
-        ("weights.safetensors", b"not weights at all"),
-        ("weights.npz", b""),
-        ("weights.npz", b"not weights at all"),
-    ],
-)
-def test_a_damaged_file_is_refused(name, content, tmp_path):
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(UserError, match=f"{name} cannot be read as weights"):
-        read_weights(tmp_path / name)
-
-
-def test_a_missing_file_is_refused(tmp_path):
-    with pytest.raises(UserError, match=r"nowhere\.pth does not exist"):
-        read_weights(tmp_path / "nowhere.pth")

@@ -2,24 +2,21 @@
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
 import torch
 from einops import einsum, rearrange, repeat
-from safetensors.torch import load_file
 from torch import Tensor
 
 from lit_video.attention import ZeroLinear
-from lit_video.errors import UserError
 from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.positions import resize_space
+from lit_video.network.pretrained.image_sources import timm_names
 from lit_video.network.pretrained.mapping import TIMM, new_name
 from lit_video.network.transformer import VideoTransformer
 
-# the image classifier, which a video transformer replaces
-_HEAD = ("head.", "pre_logits.", "fc_norm.")
+# the image classifier, which a video transformer replaces, and MAE's decoder
+_HEAD = ("head.", "pre_logits.", "fc_norm.", "decoder_", "mask_token")
 TubeletInit = Literal["central", "average"]
 
 
@@ -35,7 +32,7 @@ def load_image_vit(
 
     Args:
         network: the video transformer, changed in place.
-        state_dict: a timm ``VisionTransformer``'s weights.
+        state_dict: a ViT's weights, under the names of timm, AugReg, transformers or torchvision.
         tubelet_init: how the kernel of tubelets starts (ViViT, Eq. 8-9): ``central`` puts the image's kernel at frame
             k // 2 and zeros elsewhere, ``average`` at all k frames, divided by k.
 
@@ -43,6 +40,7 @@ def load_image_vit(
         ValueError: a parameter of the backbone is missing, has another shape, or has no place in the network. Nothing
             has been changed then.
     """
+    state_dict = timm_names(state_dict)
     image = {new_name(key, TIMM): value for key, value in state_dict.items() if not key.startswith(_HEAD)}
     ours = {key: value for key, value in network.state_dict().items() if _from_image(network, key)}
     sources = {key: re.sub(r"\.scheme\.\w+_attn\.", ".scheme.attn.", key) for key in ours}
@@ -56,6 +54,12 @@ def load_image_vit(
         raise ValueError(f"the image weights have no parameter for {', '.join(missing)}")
     values = {key: image[source] for key, source in sources.items()}
     stem = "embed.patches.proj.weight"
+    if values[stem].ndim != 4:
+        shape = tuple(values[stem].shape)
+        raise ValueError(
+            f"patch_embed.proj.weight is {shape}, expected (width, 3, patch, patch): a linear stem does not "
+            "say the order of its pixels"
+        )
     values[stem] = inflate(values[stem], network.embed.patches.tubelet, tubelet_init)
     if "embed.pos_embed" in ours:
         values["embed.pos_embed"] = _positions(network.embed, values["embed.pos_embed"])
@@ -98,37 +102,3 @@ def _positions(embed: Embedding, table: Tensor) -> Tensor:
     if isinstance(embed, JointEmbedding):
         space = repeat(space, "1 s d -> 1 (t s) d", t=grid.t)
     return torch.cat((table[:, : embed.slots], space), dim=1)
-
-
-def read_weights(path: Path) -> dict[str, Tensor]:
-    """Tensors of a ``.safetensors``, ``.npz`` or torch file (``.pth``, ``.pyth``); code in a file is never run.
-
-    Of a training checkpoint, the model's part: under ``model_state``, ``state_dict`` or ``model``.
-
-    Raises:
-        UserError: the file does not exist, cannot be read, or holds no tensors by name.
-    """
-    if not path.is_file():
-        raise UserError(f"the weights file {path} does not exist")
-    try:
-        content = _read(path)
-    except Exception as error:
-        reason = str(error).split("\n")[0] or type(error).__name__
-        raise UserError(f"{path} cannot be read as weights: {reason}") from error
-    for part in ("model_state", "state_dict", "model"):
-        if isinstance(content, dict) and isinstance(content.get(part), dict):
-            content = content[part]
-    if not isinstance(content, dict) or not all(isinstance(value, Tensor) for value in content.values()):
-        raise UserError(f"{path} holds no state dict (names and tensors)")
-    if not content:
-        raise UserError(f"{path} holds no tensors")
-    return content
-
-
-def _read(path: Path) -> Any:
-    if path.suffix == ".safetensors":
-        return load_file(path)
-    if path.suffix == ".npz":
-        with np.load(path, allow_pickle=False) as arrays:
-            return {name: torch.from_numpy(arrays[name]) for name in arrays.files}
-    return torch.load(path, map_location="cpu", weights_only=True)

@@ -12,6 +12,7 @@ from lit_video.network.aggregation import TemporalEncoder
 from lit_video.network.embedding import JointEmbedding
 from lit_video.network.positions import resize_joint, resize_space, resize_time
 from lit_video.network.pretrained import detect, load
+from lit_video.network.pretrained.headless import with_classifier
 from lit_video.network.transformer import VideoTransformer
 
 
@@ -22,7 +23,7 @@ def load_pretrained(network: nn.Module, state_dict: Mapping[str, Tensor], fresh_
         network: changed in place; one that is no :class:`VideoTransformer` takes its own names only.
         state_dict: the weights, under the names of any source of :func:`lit_video.network.pretrained.load`, or the
             network's own.
-        fresh_head: leave out a classifier of another number of classes instead of refusing it.
+        fresh_head: leave out a classifier of another number of classes instead of refusing it, and do without one.
 
     Returns:
         The parameters that were left out, with commas.
@@ -33,9 +34,9 @@ def load_pretrained(network: nn.Module, state_dict: Mapping[str, Tensor], fresh_
     ours = network.state_dict()
     theirs = {key.removeprefix("network."): value for key, value in state_dict.items()}
     if isinstance(network, VideoTransformer) and "embed.patches.proj.weight" not in theirs:
-        theirs = _translated(network, state_dict)
-    classifier = {key for key in ours if _is_classifier(key) and key in theirs and theirs[key].shape != ours[key].shape}
-    left_out = sorted(classifier) if fresh_head else []
+        theirs = _translated(network, with_classifier(state_dict) if fresh_head else state_dict)
+    other = {key for key in ours if _is_classifier(key) and (key not in theirs or theirs[key].shape != ours[key].shape)}
+    left_out = sorted(other) if fresh_head else []
     theirs = {key: value for key, value in theirs.items() if key not in left_out}
     missing, extra = sorted(ours.keys() - theirs.keys() - {*left_out}), sorted(theirs.keys() - ours.keys())
     if missing or extra:

@@ -17,7 +17,7 @@ SOURCES: dict[str, tuple[Callable[..., VideoTransformer], str]] = {
     "xvit": (load_xvit, "base_model."),
     "hf-timesformer": (load_hf_timesformer, "timesformer.embeddings."),
     "hf-vivit": (load_hf_vivit, "vivit.embeddings."),
-    "scenic-vivit": (load_scenic_vivit, "output_projection/"),
+    "scenic-vivit": (load_scenic_vivit, "/encoderblock_"),
     "timesformer": (load_timesformer, "temporal_norm1."),
     "timm-vit": (load_timm_vit, "patch_embed.proj."),
 }

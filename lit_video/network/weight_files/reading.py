@@ -1,0 +1,123 @@
+"""One reader for all files of weights."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file
+from torch import Tensor
+
+from lit_video.errors import UserError
+from lit_video.network.weight_files.arrays import is_flax, load_flax, load_npz
+from lit_video.network.weight_files.torch_file import load_torch
+from lit_video.network.weight_files.unwrapping import model_of
+
+# of a folder of Hugging Face's transformers, the first that is there
+IN_A_FOLDER = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+    "checkpoint",
+)
+
+
+@dataclass(frozen=True)
+class StoredWeights:
+    """A model's weights, as a file or a folder holds them.
+
+    Args:
+        tensors: by name.
+        config: of the ``config.json`` in the folder, or beside the file; empty without.
+        choice: a line, where the file holds two sets of weights.
+    """
+
+    tensors: dict[str, Tensor]
+    config: dict[str, Any] = field(default_factory=dict)
+    choice: str = ""
+
+
+def read_weights(path: Path, average: bool | None = None) -> StoredWeights:
+    """Tensors of a file, or of a folder of Hugging Face's; code in a file is never run.
+
+    Files: torch's (zip or legacy; ``.pth``, ``.pyth``, ``.bin``, ``.ckpt``), safetensors, both of them in several
+    pieces with an ``.index.json``, Flax's msgpack (``checkpoint``), ``.npz``. Of a training checkpoint, the model's
+    part; wrappers' prefixes are taken off the names (see :mod:`~lit_video.network.weight_files.unwrapping`).
+
+    Args:
+        path: the file or folder.
+        average: of a checkpoint, the moving average of the weights, or the weights themselves; ``None`` for the average
+            where there is one.
+
+    Raises:
+        UserError: the file does not exist, cannot be read, or holds no tensors by name.
+    """
+    if not path.exists():
+        raise UserError(f"the weights file {path} does not exist")
+    file = _in_folder(path) if path.is_dir() else path
+    try:
+        tensors, choice = model_of(_read(file), average)
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"{file} cannot be read as weights: {_reason(error)}") from error
+    return StoredWeights(tensors, _config(file.parent if path.is_dir() else None), choice)
+
+
+def _in_folder(folder: Path) -> Path:
+    for name in IN_A_FOLDER:
+        if (folder / name).is_file():
+            return folder / name
+    raise UserError(f"the folder {folder} holds no weights: expected one of {', '.join(IN_A_FOLDER)}")
+
+
+def _read(path: Path) -> Any:
+    if path.name.endswith(".index.json"):
+        return _pieces(path)
+    if path.suffix == ".safetensors":
+        return load_file(path)
+    if path.suffix == ".npz":
+        return load_npz(path)
+    return load_flax(path) if path.suffix == ".msgpack" or is_flax(path) else load_torch(path)
+
+
+def _pieces(index: Path) -> dict[str, Tensor]:
+    """The tensors of all files that an index names, each of which must be there and hold what the index says."""
+    places: Mapping[str, str] = json.loads(index.read_text())["weight_map"]
+    tensors: dict[str, Tensor] = {}
+    for name in sorted(set(places.values())):
+        if Path(name).name != name:
+            raise ValueError(f"it names {name}, which is not beside it")
+        if not (index.parent / name).is_file():
+            raise ValueError(f"it names {name}, which is missing")
+        piece = _read(index.parent / name)
+        tensors |= {key: value for key, value in piece.items() if places.get(key) == name}
+    if missing := sorted(places.keys() - tensors.keys()):
+        raise ValueError(f"its pieces lack {missing[0]} ({len(missing)} of {len(places)} tensors)")
+    return tensors
+
+
+def _config(folder: Path | None) -> dict[str, Any]:
+    path = folder / "config.json" if folder else None
+    if path is None or not path.is_file():
+        return {}
+    try:
+        content = json.loads(path.read_text())
+    except ValueError as error:
+        raise UserError(f"{path} cannot be read: {_reason(error)}") from error
+    if not isinstance(content, dict):
+        raise UserError(f"{path}: expected names and values")
+    return content
+
+
+def _reason(error: Exception) -> str:
+    """In one line, and whole; without the advice of torch's reader to run what the file asks for."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    if asked := re.search(r"GLOBAL (\S+) was not an allowed", text):
+        return f"it holds {asked[1]}, not tensors alone; save the model's state_dict()"
+    if found := re.search(r"WeightsUnpickler error: (.*?)( Check the documentation| Please |$)", text):
+        return f"{found[1]}; save the tensors alone"
+    return "its pickle is damaged, or holds no tensors" if "weights_only" in text else text

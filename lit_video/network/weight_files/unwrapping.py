@@ -1,0 +1,107 @@
+"""From what a file holds to the tensors of one model: wrappers and prefixes off, in any order."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from torch import Tensor
+
+# where a training checkpoint keeps the weights: PySlowFast, Lightning, timm, Flax, DINO
+PLACES = (
+    *("model_state", "state_dict", "model", "network", "student"),
+    *("params", "optimizer/target", "opt/target", "target"),
+)
+# and their moving average
+AVERAGES = ("state_dict_ema", "model_ema", "ema_state_dict", "ema", "teacher")
+PREFIXES = ("module.", "model.", "network.", "backbone.")
+# of torch.compile, at any place in a name
+COMPILED = "_orig_mod."
+
+Tensors = dict[str, Tensor]
+
+
+def model_of(content: Any, average: bool | None = None) -> tuple[Tensors, str]:
+    """The tensors of the model in a file's content, and a line on what was chosen, empty where there was no choice.
+
+    Args:
+        content: nested mappings.
+        average: the moving average of the weights (EMA), or the weights themselves; ``None`` for the average where
+            there is one, as timm does.
+
+    Raises:
+        ValueError: there are no tensors, or not those that were asked for.
+    """
+    averaged, place = _first(content, AVERAGES)
+    others = [key for key in content if key not in AVERAGES] if isinstance(content, Mapping) else []
+    weights = _weights({key: content[key] for key in others})
+    if average is False and averaged and not weights:
+        raise ValueError(f"weights_ema is false, and it holds the moving average alone ({place})")
+    if average and not averaged:
+        raise ValueError("weights_ema is true, and it holds no moving average of the weights")
+    chosen = weights if average is False or not averaged else averaged
+    if not chosen:
+        raise ValueError("it holds no state dict (names and tensors)")
+    line = ""
+    if weights and averaged:
+        taken, other = ("the weights", "true") if chosen is weights else (f"their moving average ({place})", "false")
+        line = f"{taken} of two sets; the other with --model.weights_ema {other}"
+    return without_prefixes(chosen), line
+
+
+def without_prefixes(tensors: Mapping[str, Tensor]) -> Tensors:
+    """Names without what compiling and wrapping modules put before all of them."""
+    names = {name: name.replace(COMPILED, "") for name in tensors}
+    while prefix := _shared(names.values()):
+        if prefix == "backbone.":  # DINO's: without the head that projects its features
+            names = {key: name for key, name in names.items() if not name.startswith("head.")}
+        names = {key: name.removeprefix(prefix) for key, name in names.items()}
+    return {name: tensors[key] for key, name in names.items()}
+
+
+def _shared(names: Collection[str]) -> str:
+    """A prefix of all names, DINO's head aside."""
+    for prefix in PREFIXES:
+        also = (prefix, "head.") if prefix == "backbone." else (prefix,)
+        if all(name.startswith(also) for name in names) and any(name.startswith(prefix) for name in names):
+            return prefix
+    return ""
+
+
+def _weights(content: Any) -> Tensors:
+    """Those at the first place that holds some, else the content's own."""
+    if not isinstance(content, Mapping) or not content:
+        return {}
+    return _first(content, PLACES)[0] or _tensors(content)
+
+
+def _first(content: Any, places: tuple[str, ...]) -> tuple[Tensors, str]:
+    for place in places:
+        if found := _weights(_at(content, place)):
+            return found, place
+    return {}, ""
+
+
+def _at(content: Any, place: str) -> Any:
+    """What is at a place: in nested mappings, or under names that begin with it (``.npz``)."""
+    if not isinstance(content, Mapping):
+        return None
+    inner: Any = content
+    for key in place.split("/"):
+        inner = inner.get(key) if isinstance(inner, Mapping) else None
+    if inner is not None:
+        return inner
+    return {name.removeprefix(f"{place}/"): content[name] for name in content if str(name).startswith(f"{place}/")}
+
+
+def _tensors(content: Any) -> Tensors:
+    """Names and tensors, those of nested mappings (Flax) joined by slashes; empty if anything else is among them."""
+    if not isinstance(content, Mapping):
+        return {}
+    flat: Tensors = {}
+    for key, value in content.items():
+        if isinstance(value, Tensor):
+            flat[str(key)] = value
+        elif inner := _tensors(value):
+            flat |= {f"{key}/{name}": tensor for name, tensor in inner.items()}
+        else:
+            return {}
+    return flat

@@ -1,0 +1,142 @@
+"""Writers of every kind of file that weights come in."""
+
+import argparse
+import json
+
+import msgpack
+import numpy as np
+import torch
+from safetensors.torch import save_file
+
+
+def flax_bytes(content):
+    """As ``flax.serialization.msgpack_serialize`` writes it: extended type 1 is (shape, dtype, bytes)."""
+
+    def packed(value):
+        name = str(value.dtype).removeprefix("torch.")
+        raw = value.contiguous().view(torch.uint8).numpy().tobytes() if value.ndim else value.numpy().tobytes()
+        return msgpack.ExtType(1, msgpack.packb((tuple(value.shape), name, raw), use_bin_type=True))
+
+    return msgpack.packb(content, default=packed, strict_types=True)
+
+
+def nested(tensors):
+    """Names with slashes as mappings in mappings."""
+    tree = {}
+    for name, value in tensors.items():
+        *parents, leaf = name.split("/")
+        place = tree
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        place[leaf] = value
+    return tree
+
+
+def prefixed(prefix):
+    return lambda tensors: {prefix + name: value for name, value in tensors.items()}
+
+
+def scalars_beside(tensors):
+    args = argparse.Namespace(lr=1e-3, name="vit")
+    return {"model": tensors, "args": args, "epoch": np.int64(3), "best": np.float64(1)}
+
+
+WRAPPERS = {
+    "plain": dict,
+    "module": prefixed("module."),
+    "compiled": prefixed("_orig_mod."),
+    "module, compiled": prefixed("module._orig_mod."),
+    "compiled, module": prefixed("_orig_mod.module."),
+    "model, module": prefixed("model.module."),
+    "network, compiled": prefixed("network._orig_mod."),
+    "model_state": lambda tensors: {"epoch": 3, "model_state": tensors, "optimizer_state": {"state": {}, "groups": []}},
+    "state_dict": lambda tensors: {"state_dict": prefixed("module.")(tensors), "global_step": 10},
+    "model": lambda tensors: {"model": tensors, "optimizer": {"state": {0: {"exp_avg": torch.ones(2)}}, "groups": []}},
+    "scalars beside": scalars_beside,
+    "average alone": lambda tensors: {"state_dict_ema": tensors},
+    "average, module": lambda tensors: {"model_ema": prefixed("module.")(tensors), "epoch": 1},
+}
+
+
+def save_torch(content, path):
+    torch.save(content, path / "weights.pth")
+    return path / "weights.pth"
+
+
+def save_legacy(content, path):
+    torch.save(content, path / "weights.pyth", _use_new_zipfile_serialization=False)
+    return path / "weights.pyth"
+
+
+def save_safetensors(tensors, path):
+    save_file(tensors, path / "weights.safetensors")
+    return path / "weights.safetensors"
+
+
+def halves(tensors):
+    names = list(tensors)
+    middle = len(names) // 2
+    return {"part-1": names[:middle], "part-2": names[middle:]}
+
+
+def save_folder(tensors, path):
+    save_file(tensors, path / "model.safetensors")
+    (path / "config.json").write_text('{"architectures": ["Model"]}')
+    return path
+
+
+def save_pieces(tensors, path):
+    """Safetensors in two files."""
+    for part, names in halves(tensors).items():
+        save_file({name: tensors[name] for name in names}, path / f"{part}.safetensors")
+    places = {name: f"{part}.safetensors" for part, names in halves(tensors).items() for name in names}
+    (path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
+    return path
+
+
+def save_bin_pieces(tensors, path):
+    for part, names in halves(tensors).items():
+        torch.save({name: tensors[name] for name in names}, path / f"{part}.bin")
+    places = {name: f"{part}.bin" for part, names in halves(tensors).items() for name in names}
+    (path / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": places}))
+    return path / "pytorch_model.bin.index.json"
+
+
+def save_npz(tensors, path):
+    np.savez(path / "weights.npz", **{name: value.numpy() for name, value in tensors.items()})
+    return path / "weights.npz"
+
+
+FLAT = {
+    "torch": save_torch,
+    "legacy": save_legacy,
+    "safetensors": save_safetensors,
+    "folder": save_folder,
+    "pieces": save_pieces,
+    "bin pieces": save_bin_pieces,
+    "npz": save_npz,
+}
+
+
+def save_flax(place):
+    def save(tensors, path):
+        content = nested(tensors)
+        for key in reversed(place.split("/")) if place else []:
+            content = {key: content, "step": 3} if key == "optimizer" else {key: content}
+        (path / "checkpoint").write_bytes(flax_bytes(content))
+        return path / "checkpoint"
+
+    return save
+
+
+def save_prefixed_npz(tensors, path):
+    return save_npz(prefixed("opt/target/")(tensors) | {"opt/state/step": torch.ones(1)}, path)
+
+
+OF_FLAX = {
+    "flax": save_flax(""),
+    "flax params": save_flax("params"),
+    "flax optimizer/target": save_flax("optimizer/target"),
+    "npz, flat": save_npz,
+    "npz, prefixed": save_prefixed_npz,
+}
