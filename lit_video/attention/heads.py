@@ -88,7 +88,7 @@ class Heads(nn.Module):
         """
         before, after = groups.split("->")
         grouped = rearrange(x[:, 1:], groups, **axes)
-        copies = grouped.shape[0] // x.shape[0]
+        copies = (x.shape[1] - 1) // grouped.shape[1]
         cls = repeat(x[:, :1], "b 1 d -> (b g) 1 d", g=copies)
         y = self(torch.cat((cls, grouped), dim=1))
         cls = rearrange(y[:, 0], "(b g) d -> b g d", g=copies).mean(1, keepdim=True)

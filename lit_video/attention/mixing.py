@@ -81,11 +81,13 @@ class _Shift(torch.autograd.Function):
 
     The map is linear and its transpose is the same map with negated offsets, so the backward pass is one call;
     recorded as slice assignments, autograd would copy the whole gradient once per slice (``benchmarks/mixing.py``).
+    It has no ``jvp``: torch.compile refuses functions that have one.
     """
 
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(ctx: Any, x: Tensor, offsets: tuple[int, ...], fold: int) -> Tensor:
-        ctx.offsets, ctx.fold = offsets, fold
+    def forward(x: Tensor, offsets: tuple[int, ...], fold: int) -> Tensor:
         out = torch.empty_like(x)
         t = x.shape[1]
         for i, k in enumerate(offsets):
@@ -98,6 +100,10 @@ class _Shift(torch.autograd.Function):
         own = slice(len(offsets) * fold, None)
         out[..., own] = x[..., own]
         return out
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, tuple[int, ...], int], output: Tensor) -> None:
+        _, ctx.offsets, ctx.fold = inputs
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:

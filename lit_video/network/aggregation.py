@@ -128,7 +128,7 @@ class TemporalEncoder(nn.Module):
         """Classify the sequence of frame features."""
         t, slots = x.shape[1], 0 if self.cls_token is None else 1
         if self.cls_token is not None:
-            x = torch.cat((self.cls_token.expand(len(x), -1, -1), x), dim=1)
+            x = torch.cat((self.cls_token.expand(x.shape[0], -1, -1), x), dim=1)
         x = x + torch.cat((self.pos_embed[:, :slots], resize_time(self.pos_embed[:, slots:], t)), dim=1)
         for layer in self.layers:
             x = layer(x, Grid(t, 1, 1))

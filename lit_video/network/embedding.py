@@ -61,7 +61,7 @@ class Embedding(nn.Module):
 
     def lead(self, x: Tensor) -> Tensor:
         """Put the class token, where there is one, before tokens ``(b, n, d)``."""
-        return x if self.cls_token is None else torch.cat((self.cls_token.expand(len(x), -1, -1), x), dim=1)
+        return x if self.cls_token is None else torch.cat((self.cls_token.expand(x.shape[0], -1, -1), x), dim=1)
 
     def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:
         """Embed a normalised clip: tokens ``(b, n, d)``, and their grid."""

@@ -37,7 +37,7 @@ class Latents(nn.Module):
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """From tokens to latents."""
-        u = self.latents.expand(len(x), -1, -1)
+        u = self.latents.expand(x.shape[0], -1, -1)
         share = len(self.layers) // len(self.reads)
         for i, (read, mlp) in enumerate(zip(self.reads, self.mlps, strict=True)):
             u = read(u, x)

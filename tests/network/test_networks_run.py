@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from lit_video.attention import MixingPlan
 from lit_video.network.block import Block, checkpoint_blocks
@@ -188,11 +189,51 @@ def test_stochastic_depth_compiles_into_one_graph():
 
 
 @pytest.mark.parametrize("name", sorted(NETWORKS.keys() - VARIANTS))
-def test_networks_can_be_exported(name):
+def test_networks_can_be_exported_for_batches_of_any_size(name):
     network, clip = build(name, **SHALLOW).double(), clip_of(dtype=torch.float64)
-    exported = torch.export.export(network, (clip,)).module()
+    exported = torch.export.export(network, (clip,), dynamic_shapes=({0: torch.export.Dim("batch")},)).module()
     with torch.no_grad():
-        torch.testing.assert_close(exported(clip), network(clip), atol=1e-12, rtol=1e-12)
+        for batch in (clip, clip_of(count=5, dtype=torch.float64)):
+            torch.testing.assert_close(exported(batch), network(batch), atol=1e-12, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(NETWORKS.keys() - VARIANTS))
+def test_an_empty_batch_gives_no_logits(name):
+    network = build(name, **SHALLOW)
+    assert network(clip_of()[:0]).shape == (0, CLASSES)
+
+
+def by_torch_func(network, clip):
+    """Gradients of each clip alone, by ``torch.func``."""
+    parameters = {key: value.detach() for key, value in network.named_parameters()}
+
+    def loss(values, one):
+        return torch.func.functional_call(network, values, (one[None],)).square().sum()
+
+    return torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(parameters, clip)
+
+
+@pytest.mark.parametrize("name", sorted(NETWORKS.keys() - VARIANTS))
+def test_gradients_of_every_clip_alone_by_torch_func(name):
+    network, clip = build(name, **SHALLOW).double(), clip_of(dtype=torch.float64)
+    together = by_torch_func(network, clip)
+    for i, one in enumerate(clip):
+        network.zero_grad()
+        network(one[None]).square().sum().backward()
+        for key, parameter in network.named_parameters():
+            torch.testing.assert_close(together[key][i], parameter.grad, atol=1e-9, rtol=1e-9)
+
+
+# torch.compile refuses functions with a forward mode, so mixing has none
+@pytest.mark.parametrize("name", sorted(NETWORKS.keys() - VARIANTS - {"xvit", "xvit_summary"}))
+def test_the_derivative_along_a_direction_is_that_of_finite_differences(name):
+    network, clip = build(name, **SHALLOW).double(), clip_of(dtype=torch.float64)
+    direction = torch.randn(clip.shape, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    with sdpa_kernel(SDPBackend.MATH):  # PyTorch's fast attention has no forward mode
+        _, derivative = torch.func.jvp(network, (clip,), (direction,))
+    with torch.no_grad():
+        expected = (network(clip + 1e-5 * direction) - network(clip - 1e-5 * direction)) / 2e-5
+    torch.testing.assert_close(derivative, expected, atol=1e-6, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
