@@ -18,6 +18,7 @@ from lit_video.modules.sharding import shard
 from lit_video.network.block import checkpoint_blocks
 from lit_video.network.pretrained.image_vit import TubeletInit, load_image_vit
 from lit_video.network.pretrained.loading import load_pretrained
+from lit_video.network.pretrained.release_settings import WeightsSettings, refuse_other_settings
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import ViTSize
 from lit_video.network.weight_files import read_weights
@@ -48,6 +49,8 @@ class VideoClassifier(LightningModule):
         weights: a released checkpoint of this network: a file or folder that
             :func:`~lit_video.network.weight_files.read_weights` can read. In training, a classifier of other classes
             starts from scratch.
+        weights_settings: where a release is known to have been trained with other settings than these, which no shape
+            shows: ``None`` refuses its weights, ``apply`` takes its settings (on the command line), ``ignore`` goes on.
         weights_ema: of files with the weights and their moving average, take the average; ``None``: where there is one.
         activation_checkpointing: compute activations again in the backward pass instead of keeping them.
         num_classes: of each task by name, in the order of the logits; one task needs none.
@@ -67,6 +70,7 @@ class VideoClassifier(LightningModule):
         network: nn.Module,
         optimization: Optimization | None = None,
         weights: str | None = None,
+        weights_settings: WeightsSettings | None = None,
         weights_ema: bool | None = None,
         activation_checkpointing: bool = False,
         num_classes: Classes | None = None,
@@ -75,6 +79,7 @@ class VideoClassifier(LightningModule):
         self.save_hyperparameters(ignore=["network"])
         self.network = network
         self.weights = weights
+        self.weights_settings = weights_settings
         self.weights_ema = weights_ema
         if activation_checkpointing:
             checkpoint_blocks(network)
@@ -112,7 +117,10 @@ class VideoClassifier(LightningModule):
         if self.weights is None or self._started:
             return
         try:
-            left_out = load_pretrained(self.network, self._read(self.weights), fresh_head=stage == "fit")
+            tensors = self._read(self.weights)
+            if self.weights_settings != "ignore":
+                refuse_other_settings(self.network, tensors)
+            left_out = load_pretrained(self.network, tensors, fresh_head=stage == "fit")
         except ValueError as error:
             raise UserError(f"model.weights: {self.weights}: {error}") from error
         self._started = True

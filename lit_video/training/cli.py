@@ -13,10 +13,13 @@ from jsonargparse import ArgumentError, get_loader, set_loader
 from jsonargparse.typing import PositiveInt, restricted_string_type
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
+from lightning.pytorch.utilities import rank_zero_only
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
+from lit_video.network.pretrained.release_settings import flags, release_settings
+from lit_video.network.weight_files import read_weights
 from lit_video.training import fsdp2 as fsdp2  # registers the strategy
 from lit_video.training.callbacks.broken_videos import ReportBroken
 from lit_video.utils.log_filters import filter_lightning
@@ -88,6 +91,17 @@ class VideoCLI(LightningCLI):
         for name in LINKS:
             parser.link_arguments(f"data.{name}", f"model.init_args.{name}", apply_on="instantiate")
         parser.link_arguments("seed_everything", "data.init_args.seed", compute_fn=int)
+
+    def before_instantiate_classes(self) -> None:
+        """With ``model.weights_settings apply``, take what the release of the weights was trained with."""
+        given = self._get(self.config, "model").init_args
+        if given.get("weights") and given.get("weights_settings") == "apply":
+            settings = release_settings(read_weights(Path(given.weights), given.weights_ema).tensors)
+            taken = {key: value for key, value in settings.items() if key in given and given[key] != value}
+            for key, value in taken.items():
+                given[key] = value
+            if taken:
+                rank_zero_only(print)(f"{given.weights}: as it was trained, {flags(taken)}", flush=True)
 
     def _parse_ckpt_path(self) -> None:
         """Keep YAML and flags: LightningCLI would let a checkpoint's hyper-parameters win over them, silently."""

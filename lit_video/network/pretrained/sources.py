@@ -52,13 +52,17 @@ def load(
     return SOURCES[source][0](state_dict, heads=heads, image_size=(height, width), **options)
 
 
+def source_of(state_dict: Mapping[str, Tensor]) -> str | None:
+    """The source whose names a state dict has; ``None`` if it is none of them."""
+    return next((source for source, (_, mark) in SOURCES.items() if any(mark in key for key in state_dict)), None)
+
+
 def detect(state_dict: Mapping[str, Tensor]) -> str:
     """The source whose names a state dict has.
 
     Raises:
         ValueError: no source's.
     """
-    for source, (_, mark) in SOURCES.items():
-        if any(mark in key for key in state_dict):
-            return source
+    if source := source_of(state_dict):
+        return source
     raise ValueError(f"the names are none of {', '.join(sorted(SOURCES))}; the first is {next(iter(state_dict), None)}")

@@ -1,0 +1,85 @@
+"""Settings of a release that no name and no shape shows: a network with others takes the weights and is wrong."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from torch import Tensor, nn
+
+from lit_video.attention import Mixing
+from lit_video.network.pretrained.sources import source_of
+from lit_video.network.transformer import VideoTransformer
+
+WeightsSettings = Literal["apply", "ignore"]
+
+# of the release's three recipes, SSv2 mixes over the whole clip, both Kinetics in groups of 8 frames
+_KINETICS = (400, 600)
+_SEGMENT = 8
+XVIT: dict[str, Any] = {
+    "exact": False,
+    "window": 1,
+    "boundary": False,
+    "ratio": 0.5,
+    "mixed": ("key", "value"),
+    "layers": "all",
+    "scope": "full",
+    "summary": False,
+}
+
+
+def release_settings(state_dict: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Settings of the model that weights were trained with, by flag; of releases whose names and shapes say all, none.
+
+    Source: X-ViT's release (``SHIFT_DIV`` 4; ``NUM_SEGMENTS`` 8 in its recipes for Kinetics, known by their classes).
+    """
+    if source_of(state_dict) != "xvit":
+        return {}
+    heads = [value for key, value in state_dict.items() if key.endswith(("mlp_head.4.bias", "new_fc.bias"))]
+    if not heads:
+        return XVIT
+    return XVIT | {"segments": _SEGMENT if heads[-1].shape[0] in _KINETICS else None}
+
+
+def refuse_other_settings(network: nn.Module, state_dict: Mapping[str, Tensor]) -> None:
+    """Refuse a release's weights for a network with settings that they are known not to belong to.
+
+    Raises:
+        ValueError: with the flags that mend it.
+    """
+    settings = release_settings(state_dict)
+    if settings and isinstance(network, VideoTransformer) and (other := contradictions(network, settings)):
+        raise ValueError(
+            f"X-ViT's release was trained with other settings: set {flags(other)}, or --model.weights_settings apply "
+            "(ignore, to use the weights as they are)"
+        )
+
+
+def contradictions(network: VideoTransformer, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a release's settings that the network does not have."""
+    mixing = [module for module in network.modules() if isinstance(module, Mixing)]
+    if not mixing:
+        return dict(settings)
+    plan, segments = mixing[0].plan, settings.get("segments")
+    one_group = plan.segment is None and network.embed.grid.t <= (segments or 0)
+    ours = {
+        "exact": False,
+        "window": plan.window,
+        "boundary": plan.boundary and plan.window > 1,
+        "ratio": plan.ratio,
+        "mixed": tuple(sorted(plan.mixed)),
+        "layers": "all" if len(mixing) == len(network.blocks) else "some",
+        "scope": plan.scope,
+        "summary": plan.summary,
+        "segments": segments if one_group else plan.segment,
+    }
+    return {key: value for key, value in settings.items() if ours[key] != value}
+
+
+def flags(settings: Mapping[str, Any]) -> str:
+    """Settings as they are written on the command line."""
+    return " ".join(f"--model.{key} {_value(value)}" for key, value in settings.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{','.join(value)}]"
+    return "null" if value is None else str(value).lower()

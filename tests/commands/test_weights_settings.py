@@ -1,0 +1,97 @@
+"""Weights of X-ViT's release in a model with other settings: refused with the flags that mend it, or mended."""
+
+import pytest
+import torch
+
+from lit_video.__main__ import main
+from lit_video.modules import XViT
+from lit_video.network.pretrained.mapping import new_name
+from lit_video.network.pretrained.release_settings import refuse_other_settings, release_settings
+from lit_video.network.pretrained.xvit import _CONSENSUS, XVIT
+from lit_video.network.vit import ViTSize
+from tests.conftest import FOUR_SKILLS
+
+SIZE = ViTSize(16, 2, 4)
+RELEASED = dict(scope="full", frames=4, image_size=32, size=SIZE, patch=8)
+TABLE = ["test", "--config", "experiments/ablation_tw.yaml"]
+
+
+def release(classes, **changes):
+    """Weights of an X-ViT of ours under the release's names."""
+    torch.manual_seed(0)
+    network = XViT(num_classes=classes, **RELEASED | changes).network
+    for parameter in network.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    back = {name: key for key, name in (XVIT | _CONSENSUS).items() if key != "base_model.head"}
+    weights = {new_name(key, back): value for key, value in network.state_dict().items()}
+    weights["base_model.temp_embed"] = weights["base_model.temp_embed"][:, :, None]
+    return weights
+
+
+@pytest.mark.parametrize(
+    ("classes", "changes", "flags"),
+    [
+        (8, dict(scope="per_head"), "--model.scope full"),
+        (8, dict(ratio=0.25), "--model.ratio 0.5"),
+        (8, dict(window=0, scope="per_head"), "--model.window 1 --model.scope full"),
+        (8, dict(mixed=("key",)), "--model.mixed [key,value]"),
+        (8, dict(layers="first_half"), "--model.layers all"),
+        (8, dict(summary=True), "--model.summary false"),
+        (8, dict(segments=2), "--model.segments null"),
+        (400, dict(frames=16), "--model.segments 8"),
+        (600, dict(frames=16, segments=4), "--model.segments 8"),
+        (174, dict(frames=16, segments=8), "--model.segments null"),
+        (8, dict(exact=True), "--model.exact false --model.window 1 --model.boundary false --model.ratio 0.5"),
+    ],
+)
+def test_other_settings_are_refused_with_the_flags_that_mend_them(classes, changes, flags):
+    network = XViT(num_classes=classes, **RELEASED | changes).network
+    with pytest.raises(ValueError, match="X-ViT's release was trained with other settings") as refusal:
+        refuse_other_settings(network, release(classes))
+    assert f": set {flags}" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("classes", "changes"),
+    [(174, {}), (174, dict(frames=16)), (400, dict(frames=16, segments=8)), (400, dict(frames=8)), (8, dict(frames=6))],
+)
+def test_the_release_s_own_settings_are_taken(classes, changes):
+    refuse_other_settings(XViT(num_classes=classes, **RELEASED | changes).network, release(classes))
+
+
+def test_of_features_alone_the_segments_are_not_known():
+    weights = {key: value for key, value in release(8).items() if "mlp_head.4" not in key}
+    assert "segments" not in release_settings(weights)
+
+
+def test_other_sources_say_all_by_their_names():
+    assert release_settings({"blocks.0.temporal_norm1.weight": torch.ones(2)}) == {}
+    assert release_settings({"anything": torch.ones(2)}) == {}
+
+
+@pytest.fixture
+def flags(tiny, tmp_path):
+    """A model of the release's shape with the paper's scope, and a file of the release."""
+    weights = release(8)
+    torch.save({"model_state": weights}, tmp_path / "release.pyth")
+    size = "--model.size={width: 16, depth: 2, heads: 4}"
+    more = ["--data.image_size=32", size, "--model.patch=8", "--model.ta_layers=1", "--model.positions=space-time"]
+    return [*tiny, FOUR_SKILLS, *more, "--model.image_weights=null", f"--model.weights={tmp_path / 'release.pyth'}"]
+
+
+def test_at_the_command_line(flags, capfd):
+    assert main([*TABLE, *flags]) == 2
+    refused = capfd.readouterr()
+    assert "release.pyth: X-ViT's release was trained with other settings: set --model.scope full" in refused.err
+    assert "test/video_top1" not in refused.out
+    results = {}
+    for name, more in (
+        ("set", ["--model.scope=full"]),
+        ("applied", ["--model.weights_settings=apply"]),
+        ("ignored", ["--model.weights_settings=ignore"]),
+    ):
+        assert main([*TABLE, *flags, *more]) == 0, name
+        printed = capfd.readouterr().out
+        results[name] = [line for line in printed.splitlines() if "test/" in line]
+        assert ("as it was trained, --model.scope full" in printed) == (name == "applied")
+    assert results["set"] == results["applied"]
