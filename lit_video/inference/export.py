@@ -8,8 +8,9 @@ from typing import Any
 from torch import Tensor
 
 from lit_video.errors import OptionError
-from lit_video.inference.checkpoints import load_model
+from lit_video.inference.checkpoints import build_model, read_checkpoint
 from lit_video.modules import TimeSformer, VideoClassifier, ViViT
+from lit_video.modules.classifier import CHECKPOINT_KEY
 from lit_video.network.pretrained.hugging_face import export_hf_timesformer, export_hf_vivit
 from lit_video.network.vit import SIZES, ViTSize
 
@@ -58,19 +59,21 @@ def exported(ckpt: Path, to: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
         UserError: the checkpoint is wrong, or the model has something that the target has not.
     """
     target = TARGETS[to]
-    model = load_model(target.family, ckpt, "ckpt_path")
+    checkpoint = read_checkpoint(ckpt, "ckpt_path")
+    model = build_model(checkpoint, target.family, ckpt, "ckpt_path")
     try:
         if isinstance(model.num_classes, dict):
             raise ValueError("classes of transformers have one head, this model has several")
         weights = target.weights(model.network)
     except ValueError as error:
         raise OptionError(f"to {to}", error) from error
-    return weights, target.config(model.hparams) | _shared(model.hparams)
+    names = checkpoint.get(CHECKPOINT_KEY, {}).get("class_names")
+    return weights, target.config(model.hparams) | _shared(model.hparams, names)
 
 
-def _shared(hparams: Mapping[str, Any]) -> dict[str, Any]:
+def _shared(hparams: Mapping[str, Any], names: list[str] | None) -> dict[str, Any]:
     size = hparams["size"] if isinstance(hparams["size"], ViTSize) else SIZES[hparams["size"]]
-    labels = [f"LABEL_{i}" for i in range(hparams["num_classes"])]
+    labels = names or [f"LABEL_{i}" for i in range(hparams["num_classes"])]
     return {
         "image_size": hparams["image_size"],
         "num_channels": 3,

@@ -1,5 +1,7 @@
 """What all video classifiers share in training and test; families only build their network."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,13 @@ from lit_video.modules.optimization import Optimization, make_optimizer, rate
 from lit_video.modules.ranks import mean_over_ranks
 from lit_video.modules.sharding import shard
 from lit_video.network.block import checkpoint_blocks
+from lit_video.network.pretrained.hugging_face_config import check_config, check_labels
 from lit_video.network.pretrained.image_vit import TubeletInit, load_image_vit
 from lit_video.network.pretrained.loading import load_pretrained
 from lit_video.network.pretrained.release_settings import WeightsSettings, refuse_other_settings
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import ViTSize
-from lit_video.network.weight_files import read_weights
+from lit_video.network.weight_files import StoredWeights, read_weights
 from lit_video.utils.class_paths import class_path
 from lit_video.video.batch import Batch, Classes, per_task
 from lit_video.video.seeding import digest
@@ -110,28 +113,38 @@ class VideoClassifier(LightningModule):
         """Start from image weights in training, or from released ones, once: not when a trained model is tested."""
         if stage == "fit" and self.image_weights:
             assert isinstance(self.network, VideoTransformer)
-            try:
-                load_image_vit(self.network, self._read(self.image_weights), self.tubelet_init)
-            except ValueError as error:
-                raise UserError(f"model.image_weights: {self.image_weights}: {error}") from error
-        if self.weights is None or self._started:
-            return
-        try:
-            tensors = self._read(self.weights)
-            if self.weights_settings != "ignore":
-                refuse_other_settings(self.network, tensors)
-            left_out = load_pretrained(self.network, tensors, fresh_head=stage == "fit")
-        except ValueError as error:
-            raise UserError(f"model.weights: {self.weights}: {error}") from error
-        self._started = True
-        if left_out:
-            self._say(f"{self.weights}: no classifier of these classes, it starts from scratch ({left_out})")
+            with self._naming("image_weights", self.image_weights):
+                load_image_vit(self.network, self._read(self.image_weights).tensors, self.tubelet_init)
+        if self.weights is not None and not self._started:
+            with self._naming("weights", self.weights):
+                self._start_from(self.weights, fresh_head=stage == "fit")
+            self._started = True
 
-    def _read(self, path: str) -> dict[str, Tensor]:
+    def _start_from(self, path: str, fresh_head: bool) -> None:
+        stored, data = self._read(path), getattr(self.trainer, "datamodule", None)
+        if self.weights_settings != "ignore":
+            refuse_other_settings(self.network, stored.tensors)
+            check_config(stored.config, self.network)
+        left_out = load_pretrained(self.network, stored.tensors, fresh_head)
+        if left_out:
+            self._say(f"{path}: no classifier of these classes, it starts from scratch ({left_out})")
+        elif isinstance(data, SeenVideos) and isinstance(names := data.class_names, list):
+            check_labels(stored.config, names)
+
+    def _read(self, path: str) -> StoredWeights:
         stored = read_weights(Path(path), self.weights_ema)
         if stored.choice:
             self._say(f"{path}: {stored.choice}")
-        return stored.tensors
+        return stored
+
+    @staticmethod
+    @contextmanager
+    def _naming(setting: str, path: str) -> Iterator[None]:
+        """Say of which file and setting what is wrong."""
+        try:
+            yield
+        except ValueError as error:
+            raise UserError(f"model.{setting}: {path}: {error}") from error
 
     def _say(self, line: str) -> None:
         rank_zero_only(print)(line, flush=True)

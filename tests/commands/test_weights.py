@@ -90,3 +90,28 @@ def test_a_file_that_does_not_fit_is_reported_in_one_line(name, message, release
     assert message in error
     assert [line for line in error.splitlines() if line.startswith("error: ")] == error.splitlines()[-1:]
     assert "Traceback" not in error
+
+
+def first_two_classes_exchanged(config):
+    labels = config["id2label"]
+    return {"id2label": labels | {"0": labels["1"], "1": labels["0"]}}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda config: {"hidden_act": "relu"}, "config.json: hidden_act is relu, this network computes gelu"),
+        (first_two_classes_exchanged, "is class 1 of the weights and class 0 of the data"),
+        (lambda config: {}, ""),
+    ],
+)
+def test_the_configuration_in_a_folder_is_held_against_model_and_data(change, message, released, tmp_path, capfd):
+    run, weights = released
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "model.safetensors").write_bytes(weights.read_bytes())
+    stored = json.loads((weights.parent / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(stored | change(stored)))
+    capfd.readouterr()
+    code = main(["test", "--config", str(run / "config.yaml"), "--model.weights", str(folder)])
+    assert (code, message in capfd.readouterr().err) == (2 if message else 0, True)
