@@ -15,7 +15,7 @@ from lit_video.datamodules.broken import BrokenVideos, OnBroken
 from lit_video.errors import UserError
 from lit_video.utils.processes import end_workers, ignore_stops
 from lit_video.video.augmentation import Augmentation, EvaluationViews, ReleasedViews, TrainingView, WholeViews
-from lit_video.video.batch import Batch, Classes, RawBatch, evaluation_batch, training_batch
+from lit_video.video.batch import Batch, Channels, Classes, RawBatch, evaluation_batch, training_batch
 from lit_video.video.clips import ClipDataset, Order, Sample, VideoRecord, share_of
 from lit_video.video.decoding import DecoderName, KeptVideos
 from lit_video.video.decoding import decoder as decoder_of
@@ -50,6 +50,7 @@ class VideoDataModule(LightningDataModule):
             ``whole`` frame squeezed into a square.
         mean: of the pixels, 0 to 1, for all channels (0.5 is that of the ImageNet-21k ViTs).
         std: of the pixels likewise.
+        channels: their order; ``bgr`` for TimeSformer's released weights of Something-Something (they saw OpenCV's).
         seed: of the order of videos and of all augmentation.
         order: of the frames of a clip in validation and test: ``reversed``, ``shuffled`` and ``static`` (the middle
             frame, repeated) show whether a model uses time.
@@ -78,6 +79,7 @@ class VideoDataModule(LightningDataModule):
         views: Literal["even", "released", "whole"] = "even",
         mean: float = 0.5,
         std: float = 0.5,
+        channels: Channels = "rgb",
         seed: int = 0,
         order: Order = "forward",
         test_orders: tuple[Order, ...] = (),
@@ -110,6 +112,7 @@ class VideoDataModule(LightningDataModule):
         self.view_type(test_crops, image_size)  # refuses a number of crops that it does not have
         self.mean = mean
         self.std = std
+        self.channels: Channels = channels
         self.seed = seed
         self.order: Order = order
         self.test_orders = test_orders
@@ -194,8 +197,10 @@ class VideoDataModule(LightningDataModule):
             split = "train" if self.trainer.training else "test" if self.trainer.testing else "val"
             self.found_broken.add(split, raw["video"].tolist(), raw["broken"])
         if self.trainer is not None and self.trainer.training:
-            return training_batch(raw, self.mean, self.std, self.augmentation, self.num_classes, self.seed)
-        return evaluation_batch(raw, self.mean, self.std)
+            return training_batch(
+                raw, self.mean, self.std, self.augmentation, self.num_classes, self.seed, self.channels
+            )
+        return evaluation_batch(raw, self.mean, self.std, self.channels)
 
     def state_dict(self) -> dict[str, Any]:
         """How far training is in its epoch, and what it could not read so far, for the checkpoint."""

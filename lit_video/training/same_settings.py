@@ -31,6 +31,8 @@ FREE = (
 # settings whose product is the batch of a step
 BATCH = ("trainer.devices", "trainer.num_nodes", "data.init_args.batch_size", "trainer.accumulate_grad_batches")
 SPREAD = (*BATCH, "trainer.strategy", "global_batch")
+# settings that came later, with what they are in runs from before
+LATER = {"data.init_args.channels": "rgb"}
 LONGER = ("trainer.max_epochs", "trainer.max_steps")
 
 Changes = dict[str, tuple[Any, Any]]
@@ -89,12 +91,19 @@ def global_batch(flat: Mapping[str, Any]) -> int | None:
     return math.prod(numbers) or None
 
 
-def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested keys joined by dots; classes by the path that they are compared by."""
+def flatten(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested keys joined by dots; classes by the path that they are compared by.
+
+    A setting that is younger than some runs is left out where it has the value that these were made with.
+    """
+    return {key: value for key, value in _flat(config).items() if key not in LATER or value != LATER[key]}
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in config.items():
         if isinstance(value, dict) and value:
-            flat |= flatten(value, f"{prefix}{key}.")
+            flat |= _flat(value, f"{prefix}{key}.")
         else:
             flat[f"{prefix}{key}"] = class_name(value) if key == "class_path" else value
     return flat

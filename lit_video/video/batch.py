@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 import torch
 import torch.nn.functional as F
@@ -44,15 +44,16 @@ class RawBatch(TypedDict):
     broken: list[str]
 
 
+Channels = Literal["rgb", "bgr"]
 IGNORED = -100  # F.cross_entropy's own
 
 
-def evaluation_batch(raw: RawBatch, mean: float, std: float) -> Batch:
+def evaluation_batch(raw: RawBatch, mean: float, std: float, channels: Channels = "rgb") -> Batch:
     """Every view becomes a clip of its own."""
     views = raw["clip"].shape[1]
     view = raw["first_view"][:, None] + torch.arange(views, device=raw["clip"].device)
     broken = [i for i, reason in enumerate(raw["broken"]) if reason]
-    clip, label, video = normalise(raw["clip"], mean, std), raw["label"].clone(), raw["video"].clone()
+    clip, label, video = normalise(raw["clip"], mean, std, channels), raw["label"].clone(), raw["video"].clone()
     label[broken], video[broken] = IGNORED, -1
     rearrange(clip, "(b v) ... -> b v ...", v=views)[broken] = 0
     return Batch(
@@ -64,7 +65,13 @@ def evaluation_batch(raw: RawBatch, mean: float, std: float) -> Batch:
 
 
 def training_batch(
-    raw: RawBatch, mean: float, std: float, augmentation: Augmentation, classes: Classes, seed: int
+    raw: RawBatch,
+    mean: float,
+    std: float,
+    augmentation: Augmentation,
+    classes: Classes,
+    seed: int,
+    channels: Channels = "rgb",
 ) -> Batch:
     """Erase a box per clip, smooth the labels, mix clips and labels.
 
@@ -72,15 +79,20 @@ def training_batch(
     number of workers.
     """
     generator = torch.Generator().manual_seed(digest(seed, raw["key"].tolist()))
-    batch = evaluation_batch(raw, mean, std)
+    batch = evaluation_batch(raw, mean, std, channels)
     clip = erase(batch["clip"], augmentation.erasing, generator)
     target = soft_labels(batch["target"], classes, augmentation.smoothing)
     clip, target = mix(clip, target, augmentation, generator)
     return Batch(clip=clip, target=target, video=batch["video"], view=batch["view"])
 
 
-def normalise(clip: Tensor, mean: float, std: float) -> Tensor:
-    """uint8 ``(b, v, t, 3, side, side)`` -> float ``(b * v, 3, t, side, side)`` with (x / 255 - mean) / std."""
+def normalise(clip: Tensor, mean: float, std: float, channels: Channels = "rgb") -> Tensor:
+    """uint8 ``(b, v, t, 3, side, side)`` -> float ``(b * v, 3, t, side, side)`` with (x / 255 - mean) / std.
+
+    The channels are red, green, blue; with ``bgr`` they come out the other way round.
+    """
+    if channels == "bgr":
+        clip = clip.flip(3)
     x = rearrange(clip, "b v t c height width -> (b v) c t height width")
     return x.float().sub_(255 * mean).div_(255 * std)
 

@@ -190,6 +190,11 @@ def test_only_training_batches_are_augmented_on_the_device(root, training):
     expected = _train(data, raw) if training else evaluation_batch(raw, data.mean, data.std)
     assert same([data.on_after_batch_transfer(raw, 0)], [expected])
     assert data.on_after_batch_transfer(raw, 0)["target"].ndim == (2 if training else 1)
+    blue_first = shapes(root, channels="bgr")
+    blue_first.trainer = data.trainer
+    actual = blue_first.on_after_batch_transfer(raw, 0)["clip"]
+    assert training or torch.equal(actual, expected["clip"].flip(1))
+    assert not torch.equal(actual, expected["clip"])
 
 
 # evaluation

@@ -28,6 +28,14 @@ def test_the_batch_of_a_step_may_be_spread_over_other_devices(finished, settings
         same_settings(finished, settings, "here")
 
 
+def test_a_setting_that_came_later_has_the_value_of_the_runs_before(finished, settings):
+    del settings["data"]["init_args"]["channels"]
+    assert same_settings(finished, settings, "here") == {}
+    settings["data"]["init_args"]["channels"] = "bgr"
+    with pytest.raises(UserError, match=r"data\.init_args\.channels = None, now it is bgr"):
+        same_settings(finished, settings, "here")
+
+
 @pytest.mark.parametrize("harm", [None, b"", b"\xff\xfe\x00", b"trainer: [", b"- a list"])
 def test_of_a_damaged_configuration_the_checkpoints_counts(harm, finished, settings):
     path = finished / "config.yaml"

@@ -49,6 +49,19 @@ def test_normalise_leaves_the_loaders_batch_as_it_was():
     assert torch.equal(clip, before)
 
 
+def test_blue_comes_first_where_it_is_asked_for():
+    raw = raw_batch(items=2, views=2)
+    red_first, before = normalise(raw["clip"], 0.45, 0.225), raw["clip"].clone()
+    blue_first = normalise(raw["clip"], 0.45, 0.225, "bgr")
+    assert torch.equal(blue_first, red_first[:, [2, 1, 0]])
+    assert not torch.equal(blue_first, red_first)
+    assert torch.equal(raw["clip"], before)
+    assert torch.equal(evaluation_batch(raw, 0.45, 0.225, "bgr")["clip"], blue_first)
+    plain = Augmentation(policy="none", erasing=0, mixup=0, smoothing=0)
+    trained = training_batch(raw, 0.45, 0.225, plain, 5, 0, "bgr")["clip"]
+    assert torch.equal(trained, blue_first)
+
+
 def test_every_view_of_an_evaluation_batch_becomes_a_clip():
     # two videos of three clips with two crops each, as ClipDataset numbers them: clip * crops
     raw = raw_batch(items=6, views=2, first_view=[0, 2, 4, 0, 2, 4])
