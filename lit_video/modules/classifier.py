@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -23,6 +23,7 @@ from lit_video.network.pretrained.image_vit import TubeletInit, load_image_vit
 from lit_video.network.pretrained.loading import load_pretrained
 from lit_video.network.pretrained.release_settings import WeightsSettings, refuse_other_settings
 from lit_video.network.transformer import VideoTransformer
+from lit_video.network.transformer import freeze as freeze_layers
 from lit_video.network.vit import ViTSize
 from lit_video.network.weight_files import StoredWeights, read_weights
 from lit_video.utils.class_paths import class_path
@@ -55,6 +56,7 @@ class VideoClassifier(LightningModule):
         weights_settings: where a release is known to have been trained with other settings than these, which no shape
             shows: ``None`` refuses its weights, ``apply`` takes its settings (on the command line), ``ignore`` goes on.
         weights_ema: of files with the weights and their moving average, take the average; ``None``: where there is one.
+        freeze: patches, positions and so many blocks, or the whole ``backbone``, stay as they are in training.
         activation_checkpointing: compute activations again in the backward pass instead of keeping them.
         num_classes: of each task by name, in the order of the logits; one task needs none.
 
@@ -75,6 +77,7 @@ class VideoClassifier(LightningModule):
         weights: str | None = None,
         weights_settings: WeightsSettings | None = None,
         weights_ema: bool | None = None,
+        freeze: int | Literal["backbone"] | None = None,
         activation_checkpointing: bool = False,
         num_classes: Classes | None = None,
     ) -> None:
@@ -86,6 +89,9 @@ class VideoClassifier(LightningModule):
         self.weights_ema = weights_ema
         if activation_checkpointing:
             checkpoint_blocks(network)
+        if freeze is not None:
+            freeze_layers(network, freeze)
+        self.frozen = freeze
         self.optimization = optimization or Optimization()
         self.num_classes = num_classes
         self.val_accuracy = VideoAccuracy(classes=num_classes)
@@ -111,6 +117,8 @@ class VideoClassifier(LightningModule):
 
     def setup(self, stage: str) -> None:
         """Start from image weights in training, or from released ones, once: not when a trained model is tested."""
+        if stage == "fit" and self.frozen is not None and not (self.weights or self.image_weights):
+            raise UserError(f"model.freeze: {self.frozen}, of a network that starts at random: give model.weights")
         if stage == "fit" and self.image_weights:
             assert isinstance(self.network, VideoTransformer)
             with self._naming("image_weights", self.image_weights):

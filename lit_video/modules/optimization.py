@@ -1,6 +1,7 @@
 """Optimizer, parameter groups and learning rate schedule."""
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,10 +17,13 @@ class Optimization:
         optimizer: ``sgd`` with momentum, ``adamw``, or ``muon`` (timm's; Jordan et al., 2024), which steps along the
             nearest orthogonal matrix and needs a fraction of the steps; the rest has AdamW with Nesterov's momentum.
         lr: base learning rate, for the batch in use; it is not rescaled.
-        momentum: of SGD; AdamW's betas are 0.9 and 0.999, beside Muon 0.9 and 0.95.
+        momentum: of SGD.
         nesterov: of SGD.
+        betas: of AdamW; beside Muon they are 0.9 and 0.95.
         weight_decay: of the decayed group.
         decay_all: decay norms, biases, tokens and positions too, as X-ViT's release does.
+        layer_decay: each layer's rate as a share of that of the layer above it, the classifier's being ``lr`` (BEiT,
+            arXiv:2106.08254, appendix H); 1 is one rate for all.
         warmup: share of training in which the rate rises linearly to the cosine's own value.
         warmup_start: first rate, as a share of ``lr``.
         milestones: shares of training at which the rate falls to a tenth; given, they replace the cosine (TimeSformer:
@@ -30,8 +34,10 @@ class Optimization:
     lr: float = 0.05
     momentum: float = 0.9
     nesterov: bool = False
+    betas: tuple[float, float] = (0.9, 0.999)
     weight_decay: float = 1e-4
     decay_all: bool = False
+    layer_decay: float = 1.0
     warmup: float = 5 / 35
     warmup_start: float = 0.1
     milestones: tuple[float, ...] = ()
@@ -43,15 +49,19 @@ class Optimization:
             raise ValueError(f"warmup is {self.warmup}, a share of training, expected 0 to 1")
         if not all(0 < share < 1 for share in self.milestones):
             raise ValueError(f"milestones are {list(self.milestones)}, shares of training, expected 0 to 1")
+        if not 0 < self.layer_decay <= 1:
+            raise ValueError(f"layer_decay is {self.layer_decay}, expected above 0 and at most 1")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas are {list(self.betas)}, expected two numbers from 0 to below 1")
         if self.optimizer == "muon" and self.decay_all:
             raise ValueError("decay_all is of sgd and adamw; muon is for matrices alone")
 
 
 def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optimizer:
-    """Optimizer over two groups: decayed weights, and norms, biases, tokens and positions without decay."""
-    groups = decay_groups(config, module)
+    """Optimizer over what is trained: decayed weights, and norms, biases, tokens and positions without decay."""
+    groups = parameter_groups(config, module)
     if config.optimizer == "adamw":
-        return torch.optim.AdamW(groups, lr=config.lr)
+        return torch.optim.AdamW(groups, lr=config.lr, betas=config.betas)
     if config.optimizer == "muon":
         from timm.optim.muon import Muon  # releases of timm before 1.0.20 have none
 
@@ -59,20 +69,34 @@ def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optim
     return torch.optim.SGD(groups, lr=config.lr, momentum=config.momentum, nesterov=config.nesterov)
 
 
-def decay_groups(config: Optimization, module: nn.Module) -> list[dict[str, object]]:
-    """Parameter groups of a module; weights are what has two or more axes and is no token and no position."""
-    decayed: list[nn.Parameter] = []
-    exempt: list[nn.Parameter] = []
-    for name, parameter in module.named_parameters():
+def parameter_groups(config: Optimization, module: nn.Module) -> list[dict[str, object]]:
+    """Parameters by their decay and by the rate of their layer, the highest rates first.
+
+    Weights, which decay, are what has two or more axes and is no token and no position.
+    """
+    trained = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
+    layers = {name: _layer(name) for name in trained}
+    top = 1 + max((layer for layer in layers.values() if layer is not None), default=0)
+    groups: dict[tuple[float, bool], list[nn.Parameter]] = {}
+    for name, parameter in trained.items():
+        layer = layers[name]
+        scale = config.layer_decay ** (0 if layer is None else top - layer)
         weight = parameter.ndim > 1 and not name.endswith(("_token", "_embed", "latents"))
-        (decayed if weight or config.decay_all else exempt).append(parameter)
-    groups = [(decayed, config.weight_decay, False), (exempt, 0.0, True)]
+        groups.setdefault((scale, weight or config.decay_all), []).append(parameter)
     muon = config.optimizer == "muon"
     return [
-        {"params": parameters, "weight_decay": decay} | ({"use_fallback": others} if muon else {})
-        for parameters, decay, others in groups
-        if parameters
+        {"params": parameters, "lr": config.lr * scale, "weight_decay": config.weight_decay if decayed else 0.0}
+        | ({"use_fallback": not decayed} if muon else {})
+        for (scale, decayed), parameters in sorted(groups.items(), key=lambda group: group[0], reverse=True)
     ]
+
+
+def _layer(name: str) -> int | None:
+    """Of a parameter, counted from the patches; ``None`` above the last numbered block."""
+    block = re.search(r"(?:^|\.)blocks\.(\d+)\.", name)
+    if block:
+        return 1 + int(block[1])
+    return 0 if re.search(r"(?:^|\.)embed\.", name) else None
 
 
 def rate(config: Optimization, progress: float) -> float:

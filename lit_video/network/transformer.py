@@ -1,6 +1,7 @@
 """The video transformer that all models share: embed -> blocks -> read out -> aggregate."""
 
 from collections.abc import Iterable
+from typing import Literal
 
 from torch import Tensor, nn
 
@@ -38,3 +39,22 @@ class VideoTransformer(nn.Module):
     def forward(self, clip: Tensor) -> Tensor:
         """Logits of a clip."""
         return self.aggregate(self.features(clip))
+
+
+def freeze(network: nn.Module, layers: int | Literal["backbone"]) -> None:
+    """Leave patches, positions and the first blocks as they are in training.
+
+    Args:
+        network: a :class:`VideoTransformer`.
+        layers: how many blocks; or ``backbone``, all that the classifier reads.
+
+    Raises:
+        ValueError: it is another network, or has fewer blocks.
+    """
+    if not isinstance(network, VideoTransformer):
+        raise ValueError(f"freeze is {layers}, but the network has no transformer blocks")
+    if isinstance(layers, int) and not 0 <= layers <= len(network.blocks):
+        raise ValueError(f"freeze is {layers}, the network has {len(network.blocks)} blocks")
+    count = layers if isinstance(layers, int) else len(network.blocks)
+    for part in (network.embed, *network.blocks[:count], *([network.norm] if layers == "backbone" else [])):
+        part.requires_grad_(False)

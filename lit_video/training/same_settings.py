@@ -32,7 +32,11 @@ FREE = (
 BATCH = ("trainer.devices", "trainer.num_nodes", "data.init_args.batch_size", "trainer.accumulate_grad_batches")
 SPREAD = (*BATCH, "trainer.strategy", "global_batch")
 # settings that came later, with what they are in runs from before
-LATER = {"data.init_args.channels": "rgb"}
+LATER: dict[str, Any] = {
+    "data.init_args.channels": "rgb",
+    "model.init_args.optimization.betas": [0.9, 0.999],
+    "model.init_args.optimization.layer_decay": 1.0,
+}
 LONGER = ("trainer.max_epochs", "trainer.max_steps")
 
 Changes = dict[str, tuple[Any, Any]]

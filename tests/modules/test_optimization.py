@@ -9,8 +9,9 @@ import pytest
 import torch
 from torch import nn
 
-from lit_video.modules import XViT
-from lit_video.modules.optimization import Optimization, cosine, decay_groups, make_optimizer, rate
+from lit_video.errors import UserError
+from lit_video.modules import ConvNet, XViT
+from lit_video.modules.optimization import Optimization, cosine, make_optimizer, parameter_groups, rate
 from lit_video.network.vit import ViTSize
 
 RELEASED = Path(__file__).parents[1] / "vectors" / "xvit_sampling_crops_lr.json"
@@ -79,7 +80,7 @@ def decayed_by_type(model):
 @pytest.mark.parametrize("options", [{}, dict(ta_layers=0), dict(ta_layers=2, summary=True), dict(positions="none")])
 def test_only_weights_decay_and_every_parameter_is_in_one_group(options):
     model = tiny(**options)
-    decayed, exempt = decay_groups(Optimization(weight_decay=0.3), model)
+    decayed, exempt = parameter_groups(Optimization(weight_decay=0.3), model)
     assert (decayed["weight_decay"], exempt["weight_decay"]) == (0.3, 0)
     assert {id(p) for p in decayed["params"]} == decayed_by_type(model)
     together = [id(p) for group in (decayed, exempt) for p in group["params"]]
@@ -88,7 +89,7 @@ def test_only_weights_decay_and_every_parameter_is_in_one_group(options):
 
 def test_tokens_and_positions_do_not_decay_though_they_have_several_axes():
     model = tiny()
-    _, exempt = decay_groups(Optimization(), model)
+    _, exempt = parameter_groups(Optimization(), model)
     exempt_ids = {id(p) for p in exempt["params"]}
     network = model.network
     tokens = [network.embed.cls_token, network.embed.pos_embed, network.embed.temp_embed, network.aggregate.cls_token]
@@ -97,7 +98,7 @@ def test_tokens_and_positions_do_not_decay_though_they_have_several_axes():
 
 def test_decay_all_is_one_group_of_everything():
     model = tiny()
-    (group,) = decay_groups(Optimization(weight_decay=0.3, decay_all=True), model)
+    (group,) = parameter_groups(Optimization(weight_decay=0.3, decay_all=True), model)
     assert group["weight_decay"] == 0.3
     assert [id(p) for p in group["params"]] == [id(p) for p in model.parameters()]
 
@@ -153,11 +154,75 @@ def test_a_step_without_gradients_shrinks_only_what_decays(optimizer):
         torch.testing.assert_close(parameter.detach(), torch.full_like(parameter, expected))
 
 
+def rates(model, **recipe):
+    """The rate of every parameter by name."""
+    groups = make_optimizer(Optimization(lr=1.0, **recipe), model.network).param_groups
+    of = {id(parameter): group["lr"] for group in groups for parameter in group["params"]}
+    return {name: of[id(parameter)] for name, parameter in model.network.named_parameters()}
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adamw", "muon"])
+def test_lower_layers_learn_at_lower_rates(optimizer):
+    found = rates(tiny(), optimizer=optimizer, layer_decay=0.5)
+    expected = {"embed": 0.125, "blocks.0": 0.25, "blocks.1": 0.5, "norm": 1.0, "aggregate": 1.0}
+    for name, lr in found.items():
+        assert lr == next(value for start, value in expected.items() if name.startswith(start)), name
+    assert set(found.values()) == set(expected.values())
+
+
+def test_one_rate_for_all_without_a_layer_decay():
+    assert set(rates(tiny()).values()) == {1.0}
+
+
+def test_the_schedule_scales_the_rate_of_every_layer():
+    optimizer = make_optimizer(Optimization(lr=1.0, layer_decay=0.5), tiny().network)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.1)
+    assert sorted(set(schedule.get_last_lr())) == pytest.approx([0.0125, 0.025, 0.05, 0.1])
+
+
+def test_betas_are_those_of_adamw():
+    optimizer = make_optimizer(Optimization(optimizer="adamw", betas=(0.8, 0.95)), tiny())
+    assert all(group["betas"] == (0.8, 0.95) for group in optimizer.param_groups)
+
+
+@pytest.mark.parametrize(
+    ("layers", "frozen"),
+    [(0, ["embed"]), (1, ["embed", "blocks.0"]), ("backbone", ["embed", "blocks.0", "blocks.1", "norm"])],
+)
+def test_frozen_layers_stay_as_they_are(layers, frozen):
+    model = tiny(freeze=layers)
+    before = {name: value.clone() for name, value in model.network.state_dict().items()}
+    optimizer = make_optimizer(Optimization(optimizer="adamw", lr=0.1, weight_decay=0.5), model.network)
+    model(torch.randn(2, 3, 4, 16, 16)).square().sum().backward()
+    optimizer.step()
+    changed = {name for name, value in model.network.state_dict().items() if not torch.equal(value, before[name])}
+    assert changed == {name for name in before if not name.startswith(tuple(f"{part}." for part in frozen))}
+
+
+@pytest.mark.parametrize(("layers", "message"), [(3, "freeze is 3, the network has 2 blocks"), (-1, "freeze is -1")])
+def test_blocks_that_are_not_there_cannot_be_frozen(layers, message):
+    with pytest.raises(ValueError, match=message):
+        tiny(freeze=layers)
+
+
+def test_a_network_without_blocks_cannot_be_frozen():
+    with pytest.raises(ValueError, match="freeze is backbone, but the network has no transformer blocks"):
+        ConvNet(num_classes=5, frames=4, image_size=32, architecture="i3d", width=4, freeze="backbone")
+
+
+def test_layers_that_start_at_random_are_not_frozen():
+    with pytest.raises(UserError, match=r"of a network that starts at random: give model\.weights"):
+        tiny(freeze=1).setup("fit")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (dict(lr=0), "lr is 0"),
         (dict(lr=-1.0), "lr is -1"),
+        (dict(layer_decay=0), "layer_decay is 0"),
+        (dict(layer_decay=1.1), "layer_decay is 1.1"),
+        (dict(betas=(0.9, 1.0)), "betas are"),
         (dict(warmup=1.0), "warmup is 1"),
         (dict(warmup=-0.1), "-0.1"),
         (dict(optimizer="muon", decay_all=True), "decay_all is of sgd and adamw"),
