@@ -21,7 +21,7 @@ from lit_video.network.block import checkpoint_blocks
 from lit_video.network.pretrained.hugging_face_config import check_config, check_labels
 from lit_video.network.pretrained.image_vit import TubeletInit, load_image_vit
 from lit_video.network.pretrained.loading import load_pretrained
-from lit_video.network.pretrained.release_settings import WeightsSettings, refuse_other_settings
+from lit_video.network.pretrained.release_settings import WeightsSettings, refuse_other_settings, tasks_in_order
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.transformer import freeze as freeze_layers
 from lit_video.network.vit import ViTSize
@@ -133,7 +133,8 @@ class VideoClassifier(LightningModule):
         if self.weights_settings != "ignore":
             refuse_other_settings(self.network, stored.tensors)
             check_config(stored.config, self.network)
-        left_out = load_pretrained(self.network, stored.tensors, fresh_head)
+        tasks = self.num_classes if isinstance(self.num_classes, dict) else {}
+        left_out = load_pretrained(self.network, tasks_in_order(stored.tensors, tasks), fresh_head)
         if left_out:
             self._say(f"{path}: no classifier of these classes, it starts from scratch ({left_out})")
         elif isinstance(data, SeenVideos) and isinstance(names := data.class_names, list):

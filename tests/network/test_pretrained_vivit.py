@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from einops import rearrange
 
 from lit_video.network import pretrained
+from lit_video.network.pretrained.release_settings import tasks_in_order
 from tests.float32 import assert_close_in_float32
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "parity"
@@ -325,3 +326,24 @@ def test_tubelets_are_those_of_a_convolution_with_the_flax_kernel():
     with torch.no_grad():
         actual = load(weights).embed.patches(clip)
     torch.testing.assert_close(rearrange(actual, "b t h w d -> b d t h w"), expected, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("tasks", [{"verb": 97, "noun": 300}, {"noun": 300, "verb": 97}])
+def test_the_nouns_of_epic_kitchens_come_first_in_the_release(tasks):
+    weights = flax_weights(**CASES["1_token"])
+    kernel, bias = torch.randn(WIDTH, 397), torch.arange(397.0)
+    weights |= {"output_projection/kernel": kernel, "output_projection/bias": bias}
+    ours = tasks_in_order(weights, tasks)
+    nouns = slice(97, None) if next(iter(tasks)) == "verb" else slice(0, 300)
+    verbs = slice(0, 97) if next(iter(tasks)) == "verb" else slice(300, None)
+    for key in ("output_projection/kernel", "output_projection/bias"):
+        assert torch.equal(ours[key][..., nouns], weights[key][..., :300])
+        assert torch.equal(ours[key][..., verbs], weights[key][..., 300:])
+    assert all(ours[key] is weights[key] for key in weights if not key.startswith("output_projection"))
+
+
+def test_other_tasks_and_other_weights_keep_their_order():
+    weights = flax_weights(**CASES["1_token"])
+    assert tasks_in_order(weights, {"verb": 2, "noun": 3}) == weights
+    theirs = {"head.weight": torch.ones(397, 2), "blocks.0.norm1.bias": torch.ones(2)}
+    assert tasks_in_order(theirs, {"verb": 97, "noun": 300}) == theirs

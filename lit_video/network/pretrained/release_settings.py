@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
+import torch
 from torch import Tensor, nn
 
 from lit_video.attention import Mixing
@@ -25,6 +26,9 @@ XVIT: dict[str, Any] = {
     "summary": False,
 }
 
+# in this order in scenic's classifier
+SCENIC_EPIC = {"noun": 300, "verb": 97}
+
 
 def release_settings(state_dict: Mapping[str, Tensor]) -> dict[str, Any]:
     """Settings of the model that weights were trained with, by flag; of releases whose names and shapes say all, none.
@@ -37,6 +41,26 @@ def release_settings(state_dict: Mapping[str, Tensor]) -> dict[str, Any]:
     if not heads:
         return XVIT
     return XVIT | {"segments": _SEGMENT if heads[-1].shape[0] in _KINETICS else None}
+
+
+def tasks_in_order(state_dict: Mapping[str, Tensor], tasks: Mapping[str, int]) -> dict[str, Tensor]:
+    """The weights with the classifier's columns in the order of a model's tasks.
+
+    Scenic's ViViT for Epic-Kitchens has the 300 nouns before the 97 verbs (``class_splits`` of its recipe); other
+    weights are given back as they are.
+
+    Args:
+        state_dict: the weights.
+        tasks: names and classes, in the order of the model's logits.
+    """
+    tensors = dict(state_dict)
+    if dict(tasks) != SCENIC_EPIC or source_of(tensors) != "scenic-vivit":
+        return tensors
+    for key in [key for key in tensors if key.startswith("output_projection/")]:
+        if tensors[key].shape[-1] == sum(SCENIC_EPIC.values()):
+            shares = dict(zip(SCENIC_EPIC, torch.split(tensors[key], [*SCENIC_EPIC.values()], dim=-1), strict=True))
+            tensors[key] = torch.cat([shares[task] for task in tasks], dim=-1)
+    return tensors
 
 
 def refuse_other_settings(network: nn.Module, state_dict: Mapping[str, Tensor]) -> None:
