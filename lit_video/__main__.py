@@ -36,6 +36,7 @@ usage: python -m lit_video COMMAND ...
       [--experiments DIR]                   where the tables' YAML files are (default: experiments)
   validate, test                       --config RUN/config.yaml --ckpt_path RUN/last.ckpt
                                        (or --model.weights FILE: a released checkpoint)
+      --weights hub:NAME --data.root DIR    published weights, with all settings of their evaluation
       [--order reversed|shuffled|static]    of the frames: what the model makes of time
   predict --ckpt RUN/last.ckpt VIDEO|FOLDER|GLOB ...   names and probabilities; needs no other file
       [--top 5] [-o FILE.csv|.json] [--features FILE.npz] [--draw FILE.mp4|DIR] [--clips N] [--crops M]
@@ -48,6 +49,8 @@ usage: python -m lit_video COMMAND ...
   cost                                 parameters and multiply-adds of every scheme, beside the papers' figures
       [--config TABLE.yaml] [--json] [--plot FILE]
   export --to hf-timesformer|hf-vivit  --ckpt_path RUN/last.ckpt -o DIR: a folder for transformers' from_pretrained
+  weights [--format text|markdown]     published weights, for --model.weights hub:NAME
+  weights fetch NAME ...               download them; what was begun goes on
   benchmark model                      time and memory of every scheme on this machine, beside transformers' models
       [--models A,B] [--frames 8] [--batch 1] [--dtype fp32|bf16|fp16] [--scaling] [--json] [--plot FILE]
   benchmark table --config TABLE.yaml  clips per second of every row, one after the other in rounds
@@ -78,6 +81,8 @@ COMMANDS = {
     "embed": "embed.embed",
     "cost": "cost.cost",
     "export": "export.export",
+    "weights": "weights.weights",
+    "weights fetch": "weights.fetch_weights",
     "benchmark model": "benchmark_model.benchmark_model",
     "benchmark table": "benchmark_table.benchmark_table",
     "benchmark data": "benchmark_data.benchmark_data",

@@ -1,6 +1,7 @@
 """The ``validate`` and ``test`` commands: a checkpoint, or pretrained weights, on a data set."""
 
 import argparse
+import json
 import pickle
 import zipfile
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import get_args
 
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
+from lit_video.releases.release import find
 
 
 def validate(argv: list[str]) -> int:
@@ -26,8 +28,8 @@ def _evaluate(argv: list[str]) -> int:
 
     if {"-h", "--help"} & set(argv):
         return show(argv)
+    argv = _with_order(_with_release(argv))
     refuse_ignored(argv, argv[0])
-    argv = _with_order(argv)
     checkpoint = _checkpoint(argv)
     try:
         with user_errors(lambda key: argv[0]):
@@ -38,6 +40,20 @@ def _evaluate(argv: list[str]) -> int:
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"--ckpt_path: {checkpoint} does not load into this model: {reason}") from error
     return 0
+
+
+def _with_release(argv: list[str]) -> list[str]:
+    """The arguments with ``--weights hub:NAME`` as the settings of its published evaluation; others come after them."""
+    parser = Parser(argv[0], add_help=False)
+    parser.add_argument("--weights", metavar="hub:NAME")
+    arguments, others = parser.parse_known_args(parser.joined(argv))
+    if not arguments.weights:
+        return argv
+    settings = find(arguments.weights).settings
+    if not settings:
+        raise UserError(f"--weights {arguments.weights}: its settings are not known; give them with --model.weights")
+    first = [f"--{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in settings.items()]
+    return [argv[0], *first, f"--model.weights={arguments.weights}", *others[1:]]
 
 
 def _with_order(argv: list[str]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -26,6 +25,7 @@ from lit_video.network.transformer import VideoTransformer
 from lit_video.network.transformer import freeze as freeze_layers
 from lit_video.network.vit import ViTSize
 from lit_video.network.weight_files import StoredWeights, read_weights
+from lit_video.releases.release import weights_path
 from lit_video.utils.class_paths import class_path
 from lit_video.video.batch import Batch, Classes, per_task
 from lit_video.video.seeding import digest
@@ -51,8 +51,8 @@ class VideoClassifier(LightningModule):
         network: clips ``(b, 3, t, height, width)`` to logits ``(b, classes)``.
         optimization: optimizer and learning rate; ``None`` for the defaults.
         weights: a released checkpoint of this network: a file or folder that
-            :func:`~lit_video.network.weight_files.read_weights` can read. In training, a classifier of other classes
-            starts from scratch.
+            :func:`~lit_video.network.weight_files.read_weights` can read, or ``hub:NAME`` of ``python -m lit_video
+            weights``. In training, a classifier of other classes starts from scratch.
         weights_settings: where a release is known to have been trained with other settings than these, which no shape
             shows: ``None`` refuses its weights, ``apply`` takes its settings (on the command line), ``ignore`` goes on.
         weights_ema: of files with the weights and their moving average, take the average; ``None``: where there is one.
@@ -141,7 +141,7 @@ class VideoClassifier(LightningModule):
             check_labels(stored.config, names)
 
     def _read(self, path: str) -> StoredWeights:
-        stored = read_weights(Path(path), self.weights_ema)
+        stored = read_weights(weights_path(path), self.weights_ema)
         if stored.choice:
             self._say(f"{path}: {stored.choice}")
         return stored

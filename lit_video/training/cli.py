@@ -20,6 +20,7 @@ from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
 from lit_video.network.pretrained.release_settings import flags, release_settings
 from lit_video.network.weight_files import read_weights
+from lit_video.releases.release import weights_path
 from lit_video.training import fsdp2 as fsdp2  # registers the strategy
 from lit_video.training.callbacks.broken_videos import ReportBroken
 from lit_video.utils.log_filters import filter_lightning
@@ -96,7 +97,7 @@ class VideoCLI(LightningCLI):
         """With ``model.weights_settings apply``, take what the release of the weights was trained with."""
         given = self._get(self.config, "model").init_args
         if given.get("weights") and given.get("weights_settings") == "apply":
-            settings = release_settings(read_weights(Path(given.weights), given.weights_ema).tensors)
+            settings = release_settings(read_weights(weights_path(given.weights), given.weights_ema).tensors)
             taken = {key: value for key, value in settings.items() if key in given and given[key] != value}
             for key, value in taken.items():
                 given[key] = value

@@ -11,7 +11,8 @@ def text_table(title: str, header: list[str], body: list[list[str]]) -> str:
         table.add_column(name, justify="right" if i else "left", no_wrap=True)
     for cells in body:
         table.add_row(*cells)
-    console = Console(width=max(100, 13 * len(header)))
+    natural = sum(3 + max(map(len, column)) for column in zip(header, *body, strict=True))
+    console = Console(width=max(100, 13 * len(header), 1 + natural))
     with console.capture() as capture:
         console.print(table)
     return "\n".join(line.rstrip() for line in capture.get().rstrip().splitlines())

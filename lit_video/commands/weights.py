@@ -1,0 +1,62 @@
+"""The ``weights`` commands: published weights, listed and fetched."""
+
+import sys
+
+from lit_video.commands.parser import Parser
+from lit_video.releases.fetching import fetch
+from lit_video.releases.release import Release, find, releases
+from lit_video.utils.text_tables import markdown_lines, text_table
+
+COLUMNS = ["name", "model", "data", "clip", "views", "top-1", "top-5", "file", "fetched"]
+
+
+def weights(argv: list[str]) -> int:
+    """Published weights that ``--model.weights hub:NAME`` knows."""
+    parser = Parser("weights", "Published weights: what there is, and whether it is here.")
+    parser.add_argument("--format", choices=["text", "markdown"], default="text")
+    arguments = parser.parse_args(argv)
+    rows = [_row(release) for release in releases().values()]
+    text = arguments.format == "text"
+    print(text_table("Published weights", COLUMNS, rows) if text else markdown_lines(COLUMNS, rows, numbers=False))
+    print("\ntop-1 and top-5 are the authors', with their views; none of these has been fetched or tested by us")
+    return 0
+
+
+def fetch_weights(argv: list[str]) -> int:
+    """Download some into the cache (``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``)."""
+    parser = Parser("weights fetch", "Download published weights; what was begun goes on.")
+    parser.add_argument("names", nargs="+", metavar="NAME")
+    for release in [find(name) for name in parser.parse_args(argv).names]:
+        print(f"{release.name}: {fetch(release, _Lines(release.name))}")
+    return 0
+
+
+class _Lines:
+    """Progress: a line that is written over on a terminal, else one for every tenth."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.tenth = -1
+
+    def __call__(self, here: int, total: int | None) -> None:
+        tenth = 10 * here // total if total else here >> 26
+        if tenth != self.tenth or sys.stdout.isatty():
+            self.tenth = tenth
+            of = f" of {total / 1e6:.0f}" if total else ""
+            end = "\r" if sys.stdout.isatty() and here != total else "\n"
+            print(f"{self.name}: {here / 1e6:.0f}{of} MB", end=end, flush=True)
+
+
+def _row(release: Release) -> list[str]:
+    settings = release.settings
+    kind = {1: "", 2: " FE"}.get(settings.get("model.variant", 1), "")
+    return [
+        release.name,
+        f"{settings['model']}-{settings['model.size']}{kind}",
+        str(settings["data"]),
+        f"{settings['data.frames']} x {settings['data.image_size']}",
+        f"{settings['data.test_clips']} x {settings['data.test_crops']}",
+        *(f"{release.published[key]:.1f}" if key in release.published else "" for key in ("top1", "top5")),
+        release.repository or release.place.name,
+        "yes" if release.place.exists() else "no",
+    ]
