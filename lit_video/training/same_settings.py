@@ -28,6 +28,19 @@ FREE = (
     "checkpoint_every",
     "nan",
 )
+# callbacks of Lightning that do: averages of the weights, ends of training, changes of what is trained
+COUNTING_CALLBACKS = {
+    "BackboneFinetuning",
+    "BatchSizeFinder",
+    "EarlyStopping",
+    "EMAWeightAveraging",
+    "GradientAccumulationScheduler",
+    "LearningRateFinder",
+    "ModelPruning",
+    "StochasticWeightAveraging",
+    "WeightAveraging",
+}
+CALLBACKS = "counting callbacks"  # these, among the flat settings
 # settings whose product is the batch of a step
 BATCH = ("trainer.devices", "trainer.num_nodes", "data.init_args.batch_size", "trainer.accumulate_grad_batches")
 SPREAD = (*BATCH, "trainer.strategy", "global_batch")
@@ -98,9 +111,14 @@ def global_batch(flat: Mapping[str, Any]) -> int | None:
 def flatten(config: Mapping[str, Any]) -> dict[str, Any]:
     """Nested keys joined by dots; classes by the path that they are compared by.
 
-    A setting that is younger than some runs is left out where it has the value that these were made with.
+    A setting that is younger than some runs is left out where it has the value that these were made with. Callbacks
+    that numbers depend on are a setting of their own.
     """
-    return {key: value for key, value in _flat(config).items() if key not in LATER or value != LATER[key]}
+    flat = {key: value for key, value in _flat(config).items() if key not in LATER or value != LATER[key]}
+    given = flat.get("trainer.callbacks") or []
+    named = [callback for callback in (given if isinstance(given, list) else [given]) if isinstance(callback, dict)]
+    counting = [c for c in named if str(c.get("class_path")).rpartition(".")[2] in COUNTING_CALLBACKS]
+    return flat | ({CALLBACKS: counting} if counting else {})
 
 
 def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

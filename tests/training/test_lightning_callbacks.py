@@ -1,0 +1,68 @@
+"""Lightning's own callbacks in a run: averaged weights, an early end; both are settings of the run."""
+
+import json
+import math
+
+import pytest
+import torch
+from lightning import Callback
+
+from lit_video.__main__ import main
+from tests.conftest import write_table
+
+AVERAGED = ["--trainer.callbacks+=EMAWeightAveraging", "--trainer.callbacks.decay=0.9"]
+SEEN = []
+
+
+class Watch(Callback):
+    """Notes the weights after every step."""
+
+    def on_train_batch_end(self, trainer, pl_module, *args):
+        SEEN.append(pl_module.network.norm.weight.detach().clone())
+
+
+@pytest.fixture
+def flags(tiny, tmp_path):
+    return ["--config", str(write_table(tmp_path / "table.yaml")), "--row", "second", *tiny, "--trainer.logger=false"]
+
+
+def run_dir(runs):
+    return next(runs.glob("*/*/second/seed0"))
+
+
+def test_the_moving_average_of_the_weights_is_tested_and_saved(flags, tmp_path):
+    SEEN.clear()
+    watch = f"--trainer.callbacks+={__name__}.Watch"
+    assert main(["fit", *flags, "--runs", str(tmp_path / "runs"), *AVERAGED, watch]) == 0
+    average = SEEN[0]
+    for weights in SEEN[1:]:
+        average = 0.9 * average + 0.1 * weights
+    stored = torch.load(run_dir(tmp_path / "runs") / "last.ckpt", weights_only=True)["state_dict"][
+        "network.norm.weight"
+    ]
+    torch.testing.assert_close(stored, average)
+    assert not torch.allclose(stored, SEEN[-1], atol=1e-5)
+
+
+def test_a_run_with_another_average_is_another_run(flags, tmp_path, capfd):
+    command = ["fit", *flags, "--runs", str(tmp_path / "runs")]
+    assert main([*command, *AVERAGED]) == 0
+    assert main([*command, *AVERAGED]) == 0
+    capfd.readouterr()
+    for other in ([], [AVERAGED[0], "--trainer.callbacks.decay=0.8"]):
+        assert main([*command, *other]) == 2
+        assert "was made with counting callbacks = [{'class_path': 'lightning" in capfd.readouterr().err
+    assert main([*command, *AVERAGED, "--trainer.callbacks+=DeviceStatsMonitor"]) == 0
+
+
+def test_training_ends_early_when_a_validation_is_no_better(flags, tmp_path):
+    stop = ["--trainer.callbacks+=EarlyStopping", "--trainer.callbacks.monitor=val/loss"]
+    stop += ["--trainer.callbacks.patience=1", "--trainer.callbacks.min_delta=1e9"]
+    steps = {}
+    for name, more in (("one", ["--trainer.max_epochs=1"]), ("six", ["--trainer.max_epochs=6", *stop])):
+        runs = tmp_path / name
+        assert main(["fit", *flags, "--runs", str(runs), "--trainer.check_val_every_n_epoch=1", *more]) == 0
+        result = json.loads((run_dir(runs) / "result.json").read_text())
+        assert math.isfinite(result["metrics"]["test/video_top1"])
+        steps[name] = result["steps"]
+    assert steps["six"] == 2 * steps["one"]
