@@ -1,7 +1,7 @@
 """Divided space-time attention."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear
 
@@ -17,8 +17,9 @@ class Divided(Scheme):
 
     Shape: ``(b, 1 + t * h * w, d)`` -> same.
     Source: TimeSformer, arXiv:2102.05095, scheme T+S, section 3.
-    Unlike the paper's Eq. 11, as in the released code: the class token is no key in time. Unlike the released code:
-    the time axis of the tokens is the slowest.
+    Unlike the paper's Eq. 11, as in the released code: the class token is no key in time, and stochastic depth drops
+    places in time and frames in space, each for itself. Unlike the released code: the time axis of the tokens is the
+    slowest.
     """
 
     def __init__(self, width: int, heads: int) -> None:
@@ -26,6 +27,11 @@ class Divided(Scheme):
         self.time_attn = Heads(width, heads)
         self.time_fc = ZeroLinear(width, width)
         self.attn = Heads(width, heads)
+
+    def drop_branches(self, drop: nn.Module) -> bool:
+        """Drop the branch in time of a place before W, and that in space of a frame."""
+        self.time_attn.drop = self.attn.drop = drop
+        return True
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend over time, then over space."""

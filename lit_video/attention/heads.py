@@ -17,7 +17,15 @@ class Grid(NamedTuple):
 
 
 class Scheme(nn.Module):
-    """Base of all attention schemes: the signature, nothing else."""
+    """Base of all attention schemes."""
+
+    def drop_branches(self, drop: nn.Module) -> bool:
+        """Take over stochastic depth, where branches are dropped one by one; else it is for all that a clip gets.
+
+        Args:
+            drop: sets rows of a branch to zero in training.
+        """
+        return False
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Map tokens ``(b, n, d)`` on ``grid`` to tokens ``(b, n, d)``, residual included."""
@@ -57,6 +65,7 @@ class Heads(nn.Module):
         self.norm = nn.LayerNorm(width, eps=eps)
         self.qkv = nn.Linear(width, 3 * width, bias=qkv_bias)
         self.proj = proj(width, width)
+        self.drop: nn.Module = nn.Identity()  # of whole groups in training
 
     def project(self, x: Tensor) -> Tensor:
         """Normalised tokens ``(..., d)`` -> query, key and value ``(..., 3, a, c)``."""
@@ -79,7 +88,7 @@ class Heads(nn.Module):
         ``groups`` is an einops pattern such as ``"b (t s) d -> (b s) t d"``; ``axes`` are the sizes that undo it.
         """
         before, after = groups.split("->")
-        return rearrange(self(rearrange(x, groups, **axes)), f"{after} -> {before}", **axes)
+        return rearrange(self.drop(self(rearrange(x, groups, **axes))), f"{after} -> {before}", **axes)
 
     def over_with_cls(self, x: Tensor, groups: str, **axes: int) -> Tensor:
         """As :meth:`over` for tokens led by one class token, which every group gets a copy of.
@@ -90,6 +99,6 @@ class Heads(nn.Module):
         grouped = rearrange(x[:, 1:], groups, **axes)
         copies = (x.shape[1] - 1) // grouped.shape[1]
         cls = repeat(x[:, :1], "b 1 d -> (b g) 1 d", g=copies)
-        y = self(torch.cat((cls, grouped), dim=1))
+        y = self.drop(self(torch.cat((cls, grouped), dim=1)))
         cls = rearrange(y[:, 0], "(b g) d -> b g d", g=copies).mean(1, keepdim=True)
         return torch.cat((cls, rearrange(y[:, 1:], f"{after} -> {before}", **axes)), dim=1)

@@ -2,6 +2,8 @@
 
 from typing import Any, Literal
 
+from torch import nn
+
 from lit_video.attention.factorised import Order
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.patches import ClipSize
@@ -31,6 +33,7 @@ class ViViT(VideoClassifier):
         temporal_depth: layers of variant 2's temporal encoder, L_t.
         dropout: before the classifier.
         drop_path: stochastic depth of the last layer.
+        zero_head: start the classifier at zero, as the released code does, instead of at 0.02.
         image_weights: where training starts: file or folder of an image ViT (timm, AugReg, transformers,
             torchvision), or ``stills:N``.
         tubelet_init: how tubelets start from an image's patches: ``central`` frame, or ``average`` (Table 1).
@@ -55,6 +58,7 @@ class ViViT(VideoClassifier):
         temporal_depth: int = 4,
         dropout: float = 0.0,
         drop_path: float = 0.0,
+        zero_head: bool = False,
         image_weights: str | None = None,
         tubelet_init: TubeletInit = "central",
         **kwargs: Any,
@@ -72,6 +76,8 @@ class ViViT(VideoClassifier):
             dropout,
             drop_path,
         )
+        if zero_head:
+            nn.init.zeros_(network.get_parameter("aggregate.head.weight"))
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.image_weights = image_weights
         self.size = size

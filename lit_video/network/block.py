@@ -37,7 +37,8 @@ class MLP(nn.Module):
 class Block(nn.Module):
     """Scheme and MLP with stochastic depth over clips. Shape: ``(b, n, d) -> (b, n, d)``.
 
-    Stochastic depth drops all that the scheme, or the MLP, adds to a clip, also where a scheme has several branches.
+    Stochastic depth drops all that the MLP adds to a clip, and all that the scheme adds, unless the scheme drops its
+    branches one by one.
     """
 
     def __init__(self, scheme: Scheme, mlp: MLP, drop_path: float = 0.0) -> None:
@@ -45,6 +46,7 @@ class Block(nn.Module):
         self.scheme = scheme
         self.mlp = mlp
         self.drop_path = DropPath(drop_path)
+        self.whole_scheme = not scheme.drop_branches(self.drop_path)
         self.checkpointing = False
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
@@ -54,7 +56,7 @@ class Block(nn.Module):
         return self._layer(x, grid)
 
     def _layer(self, x: Tensor, grid: Grid) -> Tensor:
-        drops = self.training and bool(self.drop_path.drop_prob)
+        drops = self.training and self.whole_scheme and bool(self.drop_path.drop_prob)
         x = x + self.drop_path(self.scheme(x, grid) - x) if drops else self.scheme(x, grid)
         return x + self.drop_path(self.mlp(x))
 

@@ -47,6 +47,7 @@ SPREAD = (*BATCH, "trainer.strategy", "global_batch")
 # settings that came later, with what they are in runs from before
 LATER: dict[str, Any] = {
     "data.init_args.channels": "rgb",
+    "model.init_args.zero_head": False,
     "model.init_args.optimization.betas": [0.9, 0.999],
     "model.init_args.optimization.layer_decay": 1.0,
 }

@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from lit_video.attention import MixingPlan
+from lit_video.modules import ViViT
 from lit_video.network.block import Block, checkpoint_blocks
 from lit_video.network.patches import ClipSize
 from lit_video.network.perceiver import perceiver
@@ -245,3 +246,56 @@ def test_low_precision_is_close(name):
             actual = network(clip)
     assert actual.isfinite().all()
     assert (actual.float() - expected).norm() < 0.05 * expected.norm()
+
+
+class Noted(nn.Module):
+    """In the place of stochastic depth: notes the shapes of the branches, and drops all of them."""
+
+    def __init__(self):
+        super().__init__()
+        self.shapes = []
+
+    def forward(self, x):
+        self.shapes.append(tuple(x.shape))
+        return torch.zeros_like(x)
+
+
+def test_stochastic_depth_of_divided_attention_drops_places_and_frames():
+    """As TimeSformer's release: rows are places in time and frames in space; what follows the branch in time stays."""
+    network = build("timesformer_divided", drop_path=0.5)
+    block, drop = network.blocks[0], Noted()
+    assert block.scheme.time_attn.drop is block.drop_path
+    assert block.scheme.drop_branches(drop)
+    tokens, grid = network.embed(clip_of())
+    b, d = tokens.shape[0], tokens.shape[2]
+    with torch.no_grad():
+        out = block.scheme(tokens, grid)
+    places = grid.h * grid.w
+    assert drop.shapes == [(b * places, grid.t, d), (b * grid.t, 1 + places, d)]
+    torch.testing.assert_close(out[:, 0], tokens[:, 0])
+    torch.testing.assert_close(out[:, 1:], tokens[:, 1:] + block.scheme.time_fc.bias)
+
+
+def test_rows_are_dropped_each_for_itself():
+    network = build("timesformer_divided", drop_path=0.5).train()
+    block = network.blocks[-1]
+    tokens, grid = network.embed(clip_of(count=1))
+    torch.manual_seed(0)
+    with torch.no_grad():
+        added = (block.scheme(tokens, grid) - tokens)[0, 1:].reshape(grid.t, -1, tokens.shape[2])
+        kept = block.scheme.eval()(tokens, grid)
+    assert not torch.equal(kept[0, 1:], tokens[0, 1:])
+    bias = block.scheme.time_fc.bias
+    untouched = (added - bias).abs().amax(-1) < 1e-6  # neither its place nor its frame has anything added
+    assert 0 < untouched.sum() < untouched.numel()
+
+
+@pytest.mark.parametrize("variant", [1, 2, 3, 4])
+def test_the_classifier_starts_at_zero_where_it_is_asked_for(variant):
+    options = dict(num_classes=5, frames=4, image_size=16, size=ViTSize(16, 1, 2), patch=8, variant=variant)
+    torch.manual_seed(0)
+    usual = ViViT(**options).network.state_dict()
+    torch.manual_seed(0)
+    zero = ViViT(**options, zero_head=True).network.state_dict()
+    assert {key for key in usual if not torch.equal(usual[key], zero[key])} == {"aggregate.head.weight"}
+    assert zero["aggregate.head.weight"].count_nonzero() == 0
