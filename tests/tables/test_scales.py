@@ -166,7 +166,8 @@ def test_repetitions_are_chosen_by_an_overlay(overlay, train, val, letters):
     [
         ("two_heads", "ablation_ratio", {"model.init_args.size.heads": (4, 2)}),
         ("two_heads", "ablation_mixed", {"model.init_args.size.heads": (4, 2)}),
-        ("longer", "ablation_mixed", {"trainer.max_epochs": (3, 12), "trainer.check_val_every_n_epoch": (3, 12)}),
+        ("longer", "ablation_mixed", {"trainer.max_epochs": (3, 24), "trainer.check_val_every_n_epoch": (3, 24)}),
+        ("longer", "vivit_models", {"trainer.max_epochs": (8, 24), "trainer.check_val_every_n_epoch": (8, 24)}),
     ],
 )
 def test_a_follow_up_changes_what_it_is_about_and_no_more(overlay, table, changed):
