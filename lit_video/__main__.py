@@ -49,6 +49,7 @@ usage: python -m lit_video COMMAND ...
   cost                                 parameters and multiply-adds of every scheme, beside the papers' figures
       [--config TABLE.yaml] [--json] [--plot FILE]
   export --to hf-timesformer|hf-vivit  --ckpt_path RUN/last.ckpt -o DIR: a folder for transformers' from_pretrained
+  export --to pt2|onnx|safetensors     --ckpt_path RUN/last.ckpt -o DIR: a program for batches of any size, or weights
   weights [--format text|markdown]     published weights, for --model.weights hub:NAME
   weights fetch NAME ...               download them; what was begun goes on
   benchmark model                      time and memory of every scheme on this machine, beside transformers' models

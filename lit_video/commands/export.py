@@ -1,4 +1,4 @@
-"""The ``export`` command: a trained model as a folder that Hugging Face's transformers opens."""
+"""The ``export`` command: a trained model for other programs."""
 
 import json
 from pathlib import Path
@@ -7,20 +7,36 @@ from lit_video.commands.parser import Parser, writing
 
 
 def export(argv: list[str]) -> int:
-    """Write ``model.safetensors`` and ``config.json``."""
-    parser = Parser("export", "A trained model as a folder for transformers' from_pretrained.")
-    parser.add_argument("--to", choices=["hf-timesformer", "hf-vivit"], required=True)
+    """Write a folder with the model."""
+    parser = Parser("export", "A trained model for other programs: a folder with the model and its settings.")
+    kinds = ["hf-timesformer", "hf-vivit", "pt2", "onnx", "safetensors"]
+    parser.add_argument("--to", choices=kinds, required=True, help="transformers, torch.export, ONNX, or weights alone")
     parser.add_argument("--ckpt_path", type=Path, required=True, help="a run's last.ckpt")
     parser.add_argument("--output", "-o", type=Path, required=True, help="folder to write")
     arguments = parser.parse_args(argv)
-    from safetensors.torch import save_file  # here, because importing torch takes seconds
+    if arguments.to.startswith("hf-"):
+        return _for_transformers(arguments.ckpt_path, arguments.to, arguments.output)
+    from lit_video.inference.programs import write_program  # here, because importing torch takes seconds
+
+    with writing("--output", arguments.output):
+        arguments.output.mkdir(parents=True, exist_ok=True)
+        path, difference = write_program(arguments.ckpt_path, arguments.to, arguments.output)
+    tried = (
+        "not tried: onnxruntime is not installed" if difference is None else f"its logits differ by {difference:.0e}"
+    )
+    print(f"wrote {path} for batches of any size, and settings.json; {tried}")
+    return 0
+
+
+def _for_transformers(ckpt: Path, to: str, output: Path) -> int:
+    from safetensors.torch import save_file
 
     from lit_video.inference.export import exported
 
-    weights, config = exported(arguments.ckpt_path, arguments.to)
-    with writing("--output", arguments.output):
-        arguments.output.mkdir(parents=True, exist_ok=True)
-        save_file(weights, arguments.output / "model.safetensors", metadata={"format": "pt"})
-        (arguments.output / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-    print(f"wrote {arguments.output}: {config['architectures'][0]}.from_pretrained({str(arguments.output)!r}) opens it")
+    weights, config = exported(ckpt, to)
+    with writing("--output", output):
+        output.mkdir(parents=True, exist_ok=True)
+        save_file(weights, output / "model.safetensors", metadata={"format": "pt"})
+        (output / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    print(f"wrote {output}: {config['architectures'][0]}.from_pretrained({str(output)!r}) opens it")
     return 0

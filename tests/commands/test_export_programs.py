@@ -1,0 +1,88 @@
+"""A trained model as a program, of every family: it computes the same for batches of any size, without this package."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from lit_video.__main__ import main
+from lit_video.inference import programs
+from lit_video.inference.checkpoints import load_trained_model
+from lit_video.network.pretrained.loading import load_pretrained
+from lit_video.network.weight_files import read_weights
+from tests.conftest import FOUR_SKILLS
+
+ROWS = {
+    "xvit": ("ablation_tw", "tw1"),
+    "divided": ("timesformer_schemes", "divided"),
+    "vivit": ("vivit_models", "model2"),
+}
+WITHOUT_US = """
+import sys, torch
+sys.modules["lit_video"] = None
+program = torch.export.load(sys.argv[1]).module()
+torch.save(program(torch.load(sys.argv[2])), sys.argv[3])
+"""
+
+
+@pytest.fixture(params=ROWS)
+def checkpoint(request, tiny, tmp_path):
+    table, row = ROWS[request.param]
+    flags = [*tiny, FOUR_SKILLS, "--data.image_size=32", "--trainer.max_epochs=1", "--trainer.logger=false"]
+    assert main(["fit", "--config", f"experiments/{table}.yaml", "--row", row, "--runs", str(tmp_path), *flags]) == 0
+    return tmp_path / table / "embedded" / row / "seed0" / "last.ckpt"
+
+
+def clip_of(count):
+    return torch.randn(count, 3, 4, 32, 32, generator=torch.Generator().manual_seed(count))
+
+
+def test_every_kind_computes_the_same(checkpoint, tmp_path, capsys):
+    network = load_trained_model(checkpoint).model.network
+    clip, folder = clip_of(5), tmp_path / "out"
+    with torch.no_grad():
+        expected = network(clip)
+    for kind in ("pt2", "onnx", "safetensors"):
+        if kind == "onnx":
+            pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+        assert main(["export", "--to", kind, "--ckpt_path", str(checkpoint), "-o", str(folder)]) == 0
+        assert "its logits differ by" in capsys.readouterr().out
+    torch.save(clip, tmp_path / "clip.pt")
+    paths = [str(folder / "model.pt2"), str(tmp_path / "clip.pt"), str(tmp_path / "logits.pt")]
+    subprocess.run([sys.executable, "-c", WITHOUT_US, *paths], check=True)
+    torch.testing.assert_close(torch.load(paths[2]), expected, atol=1e-5, rtol=1e-5)
+    from onnxruntime import InferenceSession
+
+    session = InferenceSession(folder / "model.onnx")
+    logits = session.run(["logits"], {"clip": clip.numpy()})[0]
+    torch.testing.assert_close(torch.from_numpy(logits), expected, atol=1e-5, rtol=1e-5)
+    weights = read_weights(folder / "model.safetensors").tensors
+    for parameter in network.parameters():
+        torch.nn.init.zeros_(parameter)
+    load_pretrained(network, weights)
+    with torch.no_grad():
+        assert torch.equal(network(clip), expected)
+    settings = json.loads((folder / "settings.json").read_text())
+    assert settings["data"]["frames"] == 4
+    assert len(settings["class_names"]) == expected.shape[1]
+
+
+@pytest.mark.parametrize("checkpoint", ["xvit"], indirect=True)
+def test_a_program_that_computes_something_else_is_not_kept(checkpoint, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(
+        programs._WRITERS, "pt2", lambda network, clip, path: path.touch() or (lambda x: network(x) + 1)
+    )
+    capsys.readouterr()
+    assert main(["export", "--to", "pt2", "--ckpt_path", str(checkpoint), "-o", str(tmp_path / "out")]) == 2
+    assert "--to pt2: the program's logits differ by" in capsys.readouterr().err
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize("checkpoint", ["xvit"], indirect=True)
+def test_what_is_not_installed_is_named(checkpoint, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(programs, "find_spec", lambda name: None)
+    capsys.readouterr()
+    assert main(["export", "--to", "onnx", "--ckpt_path", str(checkpoint), "-o", str(tmp_path / "out")]) == 2
+    assert '--to onnx: onnxscript is not installed: pip install "lit_video[onnx]"' in capsys.readouterr().err
