@@ -26,11 +26,11 @@ class Reach:
 
 
 def reach(network: nn.Module, frames: int, image_size: int) -> Reach:
-    """How far apart the first frame and another can be so that the scores are no sum of what each does by itself.
+    """How far apart the first frame that is seen and another can be so that the scores are no sum of what each does.
 
     With f the scores of a clip and a, b changes of two frames, f(a, b) - f(a) - f(b) + f() is zero where nothing
     brings the two frames together, as in averaging over frames that attend themselves. Weights do not matter: a copy
-    of the network has random ones.
+    of the network has random ones. Uniform frame sampling (ViViT) leaves frames out, often the first.
 
     Args:
         network: takes clips ``(b, 3, t, height, width)``.
@@ -45,13 +45,15 @@ def reach(network: nn.Module, frames: int, image_size: int) -> Reach:
 
 def _reach(network: nn.Module, frames: int, image_size: int) -> Reach:
     clip, change = torch.randn(2, 1, 3, frames, image_size, image_size, dtype=torch.float64)
-    nothing, first = network(clip), network(_changed(clip, change, 0))
+    nothing = network(clip)
     least = NOTHING * float(nothing.abs().max())
+    alone = {i: network(_changed(clip, change, i)) - nothing for i in range(frames)}
+    seen = [i for i, effect in alone.items() if effect.abs().max() > least]
     furthest = 0
-    for i in range(1, frames):
-        together = network(_changed(clip, change, 0, i)) - first - network(_changed(clip, change, i)) + nothing
+    for i in seen[1:]:
+        together = network(_changed(clip, change, seen[0], i)) - nothing - alone[seen[0]] - alone[i]
         if together.abs().max() > least:
-            furthest = i
+            furthest = i - seen[0]
     return Reach(furthest, bool((network(clip.flip(2)) - nothing).abs().max() > least))
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
+from lit_video.utils.spacing import uniform_frames
 from lit_video.visual.reach import Reach, reach
 
 SMALL = dict(num_classes=3, image_size=16, size=ViTSize(16, 2, 2), patch=8)
@@ -55,6 +56,14 @@ def test_timesformer_compares_all_frames_and_knows_order_by_positions(scheme):
 )
 def test_vivit_compares_all_frames_but_for_the_mean_of_tubelets(options, expected):
     assert of(ViViT, tubelet=2, **options) == expected
+
+
+@pytest.mark.parametrize("frames", [8, 16])
+def test_of_uniformly_sampled_frames_the_first_and_the_last_are_compared(frames):
+    sampled = uniform_frames(frames, 4)
+    assert sampled[0] > 0  # the clip's first frame is not among them
+    found = of(ViViT, frames=frames, tubelet=1, sampled_frames=4, variant=1)
+    assert found == Reach(sampled[-1] - sampled[0], True)
 
 
 def test_others_compare_all_frames():
