@@ -40,14 +40,22 @@ class Embedding(nn.Module):
         self.pos_embed: nn.Parameter | None = None
         self.temp_embed: nn.Parameter | None = None
         if cls:
-            self.cls_token = nn.Parameter(torch.zeros(1, 1, self.width))
-            nn.init.trunc_normal_(self.cls_token, std=0.02)
+            self.cls_token = nn.Parameter(torch.empty(1, 1, self.width))
         if positions.kind != "none":
-            self.pos_embed = nn.Parameter(torch.zeros(1, self.slots + self.grid.h * self.grid.w, self.width))
-            nn.init.trunc_normal_(self.pos_embed, std=positions.std or 0.02)
+            self.pos_embed = nn.Parameter(torch.empty(1, self.slots + self.grid.h * self.grid.w, self.width))
         if positions.kind == "space-time":
-            self.temp_embed = nn.Parameter(torch.zeros(1, self.grid.t, self.width))
-            nn.init.normal_(self.temp_embed, std=positions.std or 0.0)
+            self.temp_embed = nn.Parameter(torch.empty(1, self.grid.t, self.width))
+        self.position_std = positions.std
+        Embedding.reset_parameters(self)
+
+    def reset_parameters(self) -> None:
+        """Draw the class token and the positions anew."""
+        if self.cls_token is not None:
+            nn.init.trunc_normal_(self.cls_token, std=0.02)
+        if self.pos_embed is not None:
+            nn.init.trunc_normal_(self.pos_embed, std=self.position_std or 0.02)
+        if self.temp_embed is not None:
+            nn.init.normal_(self.temp_embed, std=self.position_std or 0.0)
 
     @property
     def width(self) -> int:
@@ -133,10 +141,14 @@ class JointEmbedding(Embedding):
 
     def __init__(self, patches: Patches, frames: int, image_size: tuple[int, int], cls: bool = True) -> None:
         super().__init__(patches, frames, image_size, Positions("none"), cls)
+        t, h, w = self.grid
+        self.pos_embed = nn.Parameter(torch.empty(1, self.slots + t * h * w, self.width))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the positions anew; the class token is zero."""
         if self.cls_token is not None:
             nn.init.zeros_(self.cls_token)
-        t, h, w = self.grid
-        self.pos_embed = nn.Parameter(torch.zeros(1, self.slots + t * h * w, self.width))
         nn.init.normal_(self.pos_embed, std=0.02)
 
     def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:

@@ -158,6 +158,7 @@ def test_stochastic_depth_drops_in_training_only(name):
     assert torch.equal(network.eval()(clip_of()), without(clip_of()))
 
 
+CLIP_OPTIONS = {"tubelet", "sampled_frames"}
 SHALLOW = dict(size=ViTSize(16, 1, 2))
 VARIANTS = {"xvit_mean", "vivit_1_mean", "vivit_2_mean", "vivit_3_time_space", "perceiver_twice"}
 
@@ -315,3 +316,22 @@ def test_networks_as_onnx_compute_the_same(name, tmp_path):
         expected = network(clip)
     (logits,) = runtime.InferenceSession(path).run(["logits"], {"clip": clip.numpy()})
     torch.testing.assert_close(torch.from_numpy(logits), expected, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_network_made_without_memory_is_filled_by_reset_parameters(name):
+    """What FSDP and Lightning's ``empty_init`` do: every module with parameters of its own can draw them anew."""
+    builder, options = NETWORKS[name]
+    tubelet = 1 if "sampled" in name else 2
+    clip = ClipSize((8, 8), PATCH, 4, tubelet, 2 if "sampled" in name else None)
+    given = dict(size=SIZE, classes=CLASSES, clip=clip) | {k: v for k, v in options.items() if k not in CLIP_OPTIONS}
+    with torch.device("meta"):
+        network = builder(**copy.deepcopy(given))
+    network.to_empty(device="cpu")
+    for parameter in network.parameters():
+        parameter.data.fill_(float("nan"))
+    for module in network.modules():
+        if next(module.parameters(recurse=False), None) is not None:
+            module.reset_parameters()
+    assert all(parameter.isfinite().all() for parameter in network.parameters())
+    assert network(clip_of()).isfinite().all()
