@@ -122,14 +122,15 @@ class VideoClassifier(LightningModule):
         if stage == "fit" and self.image_weights:
             assert isinstance(self.network, VideoTransformer)
             with self._naming("image_weights", self.image_weights):
-                load_image_vit(self.network, self._read(self.image_weights).tensors, self.tubelet_init)
+                taken = load_image_vit(self.network, self._read(self.image_weights).tensors, self.tubelet_init)
+            self._say(f"{self.image_weights}: {taken}")
         if self.weights is not None and not self._started:
             with self._naming("weights", self.weights):
                 self._start_from(self.weights, fresh_head=stage == "fit")
             self._started = True
 
     def _start_from(self, path: str, fresh_head: bool) -> None:
-        stored, data = self._read(path), getattr(self.trainer, "datamodule", None)
+        stored, data = self._read(path), getattr(self._trainer, "datamodule", None)  # none in a user's own program
         if self.weights_settings != "ignore":
             refuse_other_settings(self.network, stored.tensors)
             check_config(stored.config, self.network)

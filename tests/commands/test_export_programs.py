@@ -27,7 +27,7 @@ torch.save(program(torch.load(sys.argv[2])), sys.argv[3])
 """
 
 
-@pytest.fixture(params=ROWS)
+@pytest.fixture(params=["divided", *(pytest.param(row, marks=pytest.mark.slow) for row in ("xvit", "vivit"))])
 def checkpoint(request, tiny, tmp_path):
     table, row = ROWS[request.param]
     flags = [*tiny, FOUR_SKILLS, "--data.image_size=32", "--trainer.max_epochs=1", "--trainer.logger=false"]
@@ -69,7 +69,7 @@ def test_every_kind_computes_the_same(checkpoint, tmp_path, capsys):
     assert len(settings["class_names"]) == expected.shape[1]
 
 
-@pytest.mark.parametrize("checkpoint", ["xvit"], indirect=True)
+@pytest.mark.parametrize("checkpoint", ["divided"], indirect=True)
 def test_a_program_that_computes_something_else_is_not_kept(checkpoint, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(
         programs._WRITERS, "pt2", lambda network, clip, path: path.touch() or (lambda x: network(x) + 1)
@@ -80,7 +80,7 @@ def test_a_program_that_computes_something_else_is_not_kept(checkpoint, tmp_path
     assert list((tmp_path / "out").iterdir()) == []
 
 
-@pytest.mark.parametrize("checkpoint", ["xvit"], indirect=True)
+@pytest.mark.parametrize("checkpoint", ["divided"], indirect=True)
 def test_what_is_not_installed_is_named(checkpoint, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(programs, "find_spec", lambda name: None)
     capsys.readouterr()

@@ -8,6 +8,7 @@ from einops import rearrange
 from timm.models.vision_transformer import VisionTransformer
 
 from lit_video.attention import MixingPlan
+from lit_video.modules import TimeSformer, ViViT, XViT
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions, resize_space
 from lit_video.network.pretrained.image_vit import load_image_vit
@@ -143,3 +144,19 @@ def test_a_missing_parameter_is_refused(key):
     del weights[key]
     with pytest.raises(ValueError, match="no parameter for .*" + key.split(".", 2)[-1].replace(".", r"\.")):
         load_image_vit(video_vit(), weights)
+
+
+@pytest.mark.parametrize(
+    ("family", "options", "expected"),
+    [
+        (XViT, dict(ta_layers=0), "30 tensors of the image model taken; new: classifier, positions in time"),
+        (XViT, dict(image_size=16, positions="space"),
+         "30 tensors of the image model taken, positions resized from 4 x 4 to 2 x 2; new: classifier"),
+        (TimeSformer, {}, "30 tensors of the image model taken, attention over time copied from that over space; "
+         "new: classifier, positions in time, time_fc"),
+        (ViViT, dict(tubelet=2), "30 tensors of the image model taken, patches spread over 2 frames; new: classifier"),
+    ],
+)  # fmt: skip
+def test_what_was_taken_is_said_in_a_line(family, options, expected):
+    given = dict(num_classes=5, frames=4, image_size=32, size=ViTSize(32, 2, 4), patch=8) | options
+    assert load_image_vit(family(**given).network, image_vit().state_dict()) == expected

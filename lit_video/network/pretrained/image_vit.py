@@ -22,7 +22,7 @@ TubeletInit = Literal["central", "average"]
 
 def load_image_vit(
     network: VideoTransformer, state_dict: Mapping[str, Tensor], tubelet_init: TubeletInit = "central"
-) -> None:
+) -> str:
     """Initialise the backbone from an image ViT, so that training starts from the image model.
 
     The classifier, the temporal positions and the layers over frames stay as they are. Spatial positions of another
@@ -35,6 +35,9 @@ def load_image_vit(
         state_dict: a ViT's weights, under the names of timm, AugReg, transformers or torchvision.
         tubelet_init: how the kernel of tubelets starts (ViViT, Eq. 8-9): ``central`` puts the image's kernel at frame
             k // 2 and zeros elsewhere, ``average`` at all k frames, divided by k.
+
+    Returns:
+        A line: how many tensors were taken, what was resized or copied, and what is new.
 
     Raises:
         ValueError: a parameter of the backbone is missing, has another shape, or has no place in the network. Nothing
@@ -69,6 +72,31 @@ def load_image_vit(
     with torch.no_grad():
         for key, target in ours.items():
             target.copy_(values[key])
+    return _summary(network, sources, image)
+
+
+def _summary(network: VideoTransformer, sources: Mapping[str, str], image: Mapping[str | None, Tensor]) -> str:
+    own = {source for key, source in sources.items() if key == source}
+    line = [f"{len(own)} tensors of the image model taken"]
+    if (table := image.get("embed.pos_embed")) is not None and "embed.pos_embed" in sources:
+        side, grid = round((table.shape[1] - 1) ** 0.5), network.embed.grid
+        if (side, side) != (grid.h, grid.w):
+            line.append(f"positions resized from {side} x {side} to {grid.h} x {grid.w}")
+    if len(sources) > len(own):
+        line.append("attention over time copied from that over space")
+    if network.embed.patches.tubelet > 1:
+        line.append(f"patches spread over {network.embed.patches.tubelet} frames")
+    new = sorted({_words(key) for key in network.state_dict() if key not in sources})
+    return f"{', '.join(line)}; new: {', '.join(new)}"
+
+
+def _words(key: str) -> str:
+    """What a parameter that no image model has is part of."""
+    if key.startswith("aggregate."):
+        return "classifier"
+    if key == "embed.temp_embed":
+        return "positions in time"
+    return re.sub(r"^blocks\.\d+\.(scheme\.)?", "", key).rpartition(".")[0] or key
 
 
 def inflate(kernel: Tensor, tubelet: int, how: TubeletInit) -> Tensor:
