@@ -17,13 +17,14 @@ class Divided(Scheme):
 
     Shape: ``(b, 1 + t * h * w, d)`` -> same.
     Source: TimeSformer, arXiv:2102.05095, scheme T+S, section 3.
-    Unlike the paper's Eq. 11, as in the released code: the class token is no key in time, and stochastic depth drops
-    places in time and frames in space, each for itself. Unlike the released code: the time axis of the tokens is the
-    slowest.
+    As in the released code: the class token is no key in time, which it is in the paper's Eq. 11 and with
+    ``cls_in_time``; stochastic depth drops places in time and frames in space, each for itself. Unlike the released
+    code: the time axis of the tokens is the slowest.
     """
 
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, width: int, heads: int, cls_in_time: bool = False) -> None:
         super().__init__()
+        self.cls_in_time = cls_in_time
         self.time_attn = Heads(width, heads)
         self.time_fc = ZeroLinear(width, width)
         self.attn = Heads(width, heads)
@@ -35,7 +36,11 @@ class Divided(Scheme):
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend over time, then over space."""
-        cls, z = x[:, :1], x[:, 1:]
-        z = z + self.time_fc(self.time_attn.over(z, "b (t s) d -> (b s) t d", t=grid.t, s=grid.h * grid.w))
-        x = torch.cat((cls, z), dim=1)
-        return x + self.attn.over_with_cls(x, "b (t s) d -> (b t) s d", t=grid.t, s=grid.h * grid.w)
+        cls, z, places = x[:, :1], x[:, 1:], "b (t s) d -> (b s) t d"
+        sizes = dict(t=grid.t, s=grid.h * grid.w)
+        if self.cls_in_time:
+            y = self.time_attn.over_with_cls(x, places, **sizes)[:, 1:]
+        else:
+            y = self.time_attn.over(z, places, **sizes)
+        x = torch.cat((cls, z + self.time_fc(y)), dim=1)
+        return x + self.attn.over_with_cls(x, "b (t s) d -> (b t) s d", **sizes)

@@ -27,9 +27,11 @@ class TimeSformer(VideoClassifier):
         dropout: before the classifier.
         drop_path: stochastic depth of the last layer (0.1 in the released code).
         position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time (released code).
-        image_weights: where training starts: file or folder of an image ViT (timm, AugReg, transformers,
-            torchvision), or ``stills:N``;
-            attention over time starts from the image's, and adds nothing at first.
+        cls_in_time: of divided attention, the class token is a key in time, as in the paper's Eq. 11; in the released
+            code it is not.
+        hidden_head: the classifier has a hidden layer, as the paper says; in the released code it is one linear layer.
+        image_weights: where training starts: file or folder of an image ViT (timm, AugReg, transformers, torchvision),
+            or ``stills:N``; attention over time starts from the image's, and adds nothing at first.
         **kwargs: see :class:`VideoClassifier`.
     """
 
@@ -47,6 +49,8 @@ class TimeSformer(VideoClassifier):
         dropout: float = 0.0,
         drop_path: float = 0.0,
         position_std: float | None = None,
+        cls_in_time: bool = False,
+        hidden_head: bool = False,
         image_weights: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -59,6 +63,8 @@ class TimeSformer(VideoClassifier):
             Positions(positions, position_std),
             dropout,
             drop_path,
+            cls_in_time,
+            hidden_head,
         )
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.image_weights = image_weights

@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
+from torch import nn
+
 from lit_video.attention import Axial, Divided, Joint, LocalGlobal, Scheme, Space
-from lit_video.network.aggregation import LinearHead
+from lit_video.network.aggregation import HiddenHead, LinearHead
 from lit_video.network.embedding import ClipEmbedding, FrameEmbedding
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions
@@ -29,6 +31,8 @@ def timesformer(
     positions: Positions | None = None,
     dropout: float = 0.0,
     drop_path: float = 0.0,
+    cls_in_time: bool = False,
+    hidden_head: bool = False,
 ) -> VideoTransformer:
     """Build a TimeSformer (arXiv:2102.05095) for these clips, as :class:`lit_video.modules.TimeSformer` has it.
 
@@ -36,14 +40,17 @@ def timesformer(
     code.
 
     Raises:
-        ValueError: an unknown attention, or one that cannot serve this grid.
+        ValueError: an unknown attention, or one that cannot serve this grid; ``cls_in_time`` of another than divided.
     """
+    if cls_in_time and attention != "divided":
+        raise ValueError(f"cls_in_time is of divided attention, attention is {attention}")
     if attention not in SCHEMES:
         raise ValueError(f"attention is {attention!r}, expected {', '.join(SCHEMES)}")
     positions = positions or Positions()
     patches = clip.patches(size.width)
-    head = LinearHead(size.width, classes, dropout)
-    blocks = encoder(size, lambda i: SCHEMES[attention](size.width, size.heads), drop_path)
+    head = (HiddenHead if hidden_head else LinearHead)(size.width, classes, dropout)
+    options = {"cls_in_time": True} if cls_in_time else {}
+    blocks = encoder(size, lambda i: SCHEMES[attention](size.width, size.heads, **options), drop_path)
     if attention == "space":
         if positions.kind != "none":
             positions = replace(positions, kind="space")
@@ -53,3 +60,8 @@ def timesformer(
     if attention == "local_global":
         LocalGlobal.check(clip_embed.grid)
     return VideoTransformer(clip_embed, blocks, clip_token, head)
+
+
+def has_cls_in_time(network: nn.Module) -> bool:
+    """Whether divided attention is that of the paper's Eq. 11, which no released model has."""
+    return any(isinstance(module, Divided) and module.cls_in_time for module in network.modules())

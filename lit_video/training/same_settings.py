@@ -48,6 +48,8 @@ SPREAD = (*BATCH, "trainer.strategy", "global_batch")
 LATER: dict[str, Any] = {
     "data.init_args.channels": "rgb",
     "model.init_args.zero_head": False,
+    "model.init_args.cls_in_time": False,
+    "model.init_args.hidden_head": False,
     "model.init_args.optimization.betas": [0.9, 0.999],
     "model.init_args.optimization.layer_decay": 1.0,
 }

@@ -154,6 +154,17 @@ def patches_only(sees):
     return sets
 
 
+def patches_with_cls(sees):
+    """As patches only, but that each attends the class token too."""
+    patches = patches_only(sees)
+
+    def sets(i, places, grid):
+        cls = [n for n, j in enumerate(places) if not j.is_patch]
+        return [[*cls, *group] for group in patches(i, places, grid)]
+
+    return sets
+
+
 def class_copies(sees):
     """Each group of patches that see each other has the class token too, which averages over the groups."""
     patches = patches_only(sees)
@@ -177,6 +188,7 @@ EVEN_GRIDS = [Grid(2, 4, 6), Grid(2, 2, 2), Grid(6, 2, 4), Grid(4, 6, 2)]
 IN_TIME, IN_SPACE = Step("time_attn", alike(same_place)), Step("attn", alike(same_frame))
 IN_CLIP = Step("attn", alike(everything))
 DIVIDED = (Step("time_attn", patches_only(same_place), "time_fc"), Step("attn", class_copies(same_frame)))
+EQUATION_11 = (Step("time_attn", patches_with_cls(same_place), "time_fc"), DIVIDED[1])
 AXIAL = (DIVIDED[0], Step("row_attn", patches_only(same_row), "row_fc"), Step("attn", class_copies(same_column)))
 LOCAL_GLOBAL = (
     Step("local_attn", patches_only(same_quadrant), "local_fc"),
@@ -192,6 +204,7 @@ CASES = {
     "local_1": Case(LocalWindow, "frame", (Step("attn", alike(frames_apart(1))),), ("frames",)),
     "local_2": Case(partial(LocalWindow, window=2), "none", (Step("attn", alike(frames_apart(2))),), ("frames",)),
     "divided": Case(Divided, "clip", DIVIDED),
+    "divided_cls_in_time": Case(partial(Divided, cls_in_time=True), "clip", EQUATION_11),
     "local_global": Case(LocalGlobal, "clip", LOCAL_GLOBAL, ("frames", "patches"), even=True),
     "axial": Case(Axial, "clip", AXIAL, ("patches",)),
     "factorised": Case(Factorised, "none", (IN_SPACE, IN_TIME)),

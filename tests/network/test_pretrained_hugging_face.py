@@ -15,6 +15,7 @@ from lit_video.network import pretrained
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions
 from lit_video.network.pretrained.hugging_face import export_hf_timesformer, export_hf_vivit
+from lit_video.network.pretrained.release_settings import refuse_other_settings
 from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
@@ -328,3 +329,16 @@ FOUR_FRAMES = ClipSize((16, 16), 8, 4)
 def test_a_network_that_the_class_computes_differently_cannot_be_exported(export, network):
     with pytest.raises(ValueError):
         export(network(ViTSize(16, 1, 2)))
+
+
+def test_a_class_token_in_time_is_not_exported_nor_loaded():
+    options = dict(size=ViTSize(16, 2, 4), classes=5, clip=ClipSize((16, 16), 8, 4))
+    weights = export_hf_timesformer(timesformer(**options))
+    paper = timesformer(**options, cls_in_time=True)
+    with pytest.raises(ValueError, match=r"has no class token in time \(cls_in_time\)"):
+        export_hf_timesformer(paper)
+    with pytest.raises(ValueError, match=r"set --model\.cls_in_time false"):
+        refuse_other_settings(paper, weights)
+    refuse_other_settings(timesformer(**options), weights)
+    with pytest.raises(ValueError, match="cls_in_time is of divided attention, attention is joint"):
+        timesformer(**options, attention="joint", cls_in_time=True)

@@ -22,6 +22,7 @@ from lit_video.network.pretrained.mapping import (
 )
 from lit_video.network.pretrained.timesformer import build
 from lit_video.network.readout import clip_token, mean_frame_token
+from lit_video.network.timesformer import has_cls_in_time
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vivit import vivit
 
@@ -110,6 +111,8 @@ def export_hf_timesformer(network: VideoTransformer) -> dict[str, Tensor]:
     """
     target = "TimesformerForVideoClassification"
     exported = _exported(network.state_dict(), HF_TIMESFORMER, target)
+    if has_cls_in_time(network):
+        raise ValueError(f"{target} has no class token in time (cls_in_time)")
     spatial = network.readout is mean_frame_token
     if not spatial and network.readout is not clip_token:
         raise ValueError(f"{target} has no place for a model that does not read a class token")

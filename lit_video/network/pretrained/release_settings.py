@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from lit_video.attention import Mixing
 from lit_video.network.pretrained.sources import source_of
+from lit_video.network.timesformer import has_cls_in_time
 from lit_video.network.transformer import VideoTransformer
 
 WeightsSettings = Literal["apply", "ignore"]
@@ -69,6 +70,8 @@ def refuse_other_settings(network: nn.Module, state_dict: Mapping[str, Tensor]) 
     Raises:
         ValueError: with the flags that mend it.
     """
+    if source_of(state_dict) in ("timesformer", "hf-timesformer") and has_cls_in_time(network):
+        raise ValueError("TimeSformer's release has no class token in time: set --model.cls_in_time false")
     settings = release_settings(state_dict)
     if settings and isinstance(network, VideoTransformer) and (other := contradictions(network, settings)):
         raise ValueError(
