@@ -27,7 +27,7 @@ from lit_video.attention.factorised_heads import FactorisedHeads
 from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear
 from lit_video.attention.joint import Joint
 from lit_video.attention.local import LocalWindow
-from lit_video.attention.local_global import LocalGlobal
+from lit_video.attention.local_global import LocalGlobal, SlidingGlobal
 from lit_video.attention.mixing import Mixing, MixingPlan
 from lit_video.attention.space import Space
 
@@ -45,6 +45,7 @@ __all__ = [
     "Mixing",
     "MixingPlan",
     "Scheme",
+    "SlidingGlobal",
     "Space",
     "ZeroLinear",
 ]

@@ -71,10 +71,13 @@ class Heads(nn.Module):
         """Normalised tokens ``(..., d)`` -> query, key and value ``(..., 3, a, c)``."""
         return rearrange(self.qkv(x), "... (qkv a c) -> ... qkv a c", qkv=3, a=self.heads)
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """Softmax attention of ``q (b, m, a, c)`` over ``k, v (b, j, a, c)``, merged and projected to ``(b, m, d)``."""
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None) -> Tensor:
+        """Softmax attention of ``q (b, m, a, c)`` over ``k, v (b, j, a, c)``, merged and projected to ``(b, m, d)``.
+
+        ``seen (m, j)``, booleans, says which keys a query sees; ``None``: all.
+        """
         q, k, v = (rearrange(y, "b m a c -> b a m c") for y in (q, k, v))
-        y = F.scaled_dot_product_attention(q, k, v)
+        y = F.scaled_dot_product_attention(q, k, v, seen)
         return self.proj(rearrange(y, "b a m c -> b m (a c)"))
 
     def forward(self, x: Tensor) -> Tensor:

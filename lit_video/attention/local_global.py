@@ -1,6 +1,7 @@
 """Sparse local-global attention."""
 
 import torch
+from einops import repeat
 from torch import Tensor
 
 from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear
@@ -15,9 +16,9 @@ class LocalGlobal(Scheme):
     Shape: ``(b, 1 + t * h * w, d)`` -> same; t, h and w even.
     Source: TimeSformer, arXiv:2102.05095, scheme L+G, section 3.
     No code was released, and the text leaves open whether the neighbourhood slides with the patch. Our reading: fixed
-    quadrants, and the eight interleaved sub-grids that a stride of 2 makes (the authors say that they used einops). The
-    added step has its own norm and a zero-initialised W, which the paper's 121.4M parameters need. The class token
-    is treated as in :class:`~lit_video.attention.Divided`.
+    quadrants, and the eight interleaved sub-grids that a stride of 2 makes (the authors say that they used einops);
+    :class:`SlidingGlobal` is the other. The added step has its own norm and a zero-initialised W, which the paper's
+    121.4M parameters need. The class token is treated as in :class:`~lit_video.attention.Divided`.
 
     Raises:
         ValueError: an axis of the grid is odd.
@@ -32,13 +33,15 @@ class LocalGlobal(Scheme):
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend locally, then globally."""
         self.check(grid)
-        t, h, w = grid.t // 2, grid.h // 2, grid.w // 2
         cls, z = x[:, :1], x[:, 1:]
+        x = torch.cat((cls, z + self.local_fc(self.local(z, grid))), dim=1)
+        strided, (t, h, w) = "b (t k h i w j) d -> (b k i j) (t h w) d", grid
+        return x + self.attn.over_with_cls(x, strided, t=t // 2, k=2, h=h // 2, i=2, w=w // 2, j=2)
+
+    def local(self, z: Tensor, grid: Grid) -> Tensor:
+        """The first step's branch, of patches ``(b, t * h * w, d)``."""
         quadrants = "b (t i h j w) d -> (b i j) (t h w) d"
-        z = z + self.local_fc(self.local_attn.over(z, quadrants, t=grid.t, i=2, h=h, j=2, w=w))
-        x = torch.cat((cls, z), dim=1)
-        strided = "b (t k h i w j) d -> (b k i j) (t h w) d"
-        return x + self.attn.over_with_cls(x, strided, t=t, k=2, h=h, i=2, w=w, j=2)
+        return self.local_attn.over(z, quadrants, t=grid.t, i=2, h=grid.h // 2, j=2, w=grid.w // 2)
 
     @staticmethod
     def check(grid: Grid) -> None:
@@ -47,3 +50,27 @@ class LocalGlobal(Scheme):
             raise ValueError(
                 f"attention local_global needs a grid of even numbers, this one is {grid.t} x {grid.h} x {grid.w}"
             )
+
+
+class SlidingGlobal(LocalGlobal):
+    """As :class:`LocalGlobal`, with a neighbourhood that slides: the h/2 x w/2 patches around each, in all frames.
+
+    At an edge the neighbourhood stays inside the picture, so that every patch attends as many. Keys outside are masked:
+    it costs as many products as joint attention.
+    """
+
+    def local(self, z: Tensor, grid: Grid) -> Tensor:
+        """The first step's branch, of patches ``(b, t * h * w, d)``."""
+        rows, columns = (_nearest_half(size, z.device) for size in grid[1:])
+        near = repeat(
+            rows[:, None, :, None] & columns[None, :, None, :], "h w i j -> (t h w) (k i j)", t=grid.t, k=grid.t
+        )
+        q, k, v = self.local_attn.project(self.local_attn.norm(z)).unbind(-3)
+        return self.local_attn.attend(q, k, v, near)
+
+
+def _nearest_half(size: int, device: torch.device) -> Tensor:
+    """Which of ``size`` places are in the half of them around each: ``(size, size)``."""
+    place = torch.arange(size, device=device)
+    start = (place - size // 4).clamp(0, size - size // 2)[:, None]
+    return (place >= start) & (place < start + size // 2)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from torch import nn
 
-from lit_video.attention import Axial, Divided, Joint, LocalGlobal, Scheme, Space
+from lit_video.attention import Axial, Divided, Joint, LocalGlobal, Scheme, SlidingGlobal, Space
 from lit_video.network.aggregation import HiddenHead, LinearHead
 from lit_video.network.embedding import ClipEmbedding, FrameEmbedding
 from lit_video.network.patches import ClipSize
@@ -19,6 +19,7 @@ SCHEMES: dict[str, type[Scheme]] = {
     "joint": Joint,
     "divided": Divided,
     "local_global": LocalGlobal,
+    "sliding_global": SlidingGlobal,
     "axial": Axial,
 }
 
@@ -57,7 +58,7 @@ def timesformer(
         embed = FrameEmbedding(patches, clip.frames, clip.image_size, positions)
         return VideoTransformer(embed, blocks, mean_frame_token, head)
     clip_embed = ClipEmbedding(patches, clip.frames, clip.image_size, positions)
-    if attention == "local_global":
+    if issubclass(SCHEMES[attention], LocalGlobal):
         LocalGlobal.check(clip_embed.grid)
     return VideoTransformer(clip_embed, blocks, clip_token, head)
 

@@ -46,8 +46,9 @@ class Recording(TorchFunctionMode):
         """Write out softmax(q k / sqrt(c)) where the fused attention is called."""
         if func is not F.scaled_dot_product_attention:
             return func(*args, **(kwargs or {}))
-        q, k, v = args
-        weights = (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1)
+        q, k, v, seen = (*args, None)[:4]
+        scores = q @ k.mT / math.sqrt(q.shape[-1])
+        weights = (scores if seen is None else scores.masked_fill(~seen, -math.inf)).softmax(-1)
         self.weights.append(weights.detach())
         return weights @ v
 

@@ -25,6 +25,7 @@ from lit_video.attention import (
     Mixing,
     MixingPlan,
     Scheme,
+    SlidingGlobal,
     Space,
 )
 
@@ -132,6 +133,16 @@ def same_quadrant(i, j, grid):
     return (2 * i.h < grid.h) == (2 * j.h < grid.h) and (2 * i.w < grid.w) == (2 * j.w < grid.w)
 
 
+def nearest_half(i, j, grid):
+    """Of the rows and of the columns, as many as half of them, around the token or at the picture's edge."""
+
+    def near(a, b, size):
+        start = min(max(a - size // 4, 0), size - size // 2)
+        return start <= b < start + size // 2
+
+    return near(i.h, j.h, grid.h) and near(i.w, j.w, grid.w)
+
+
 def even_distance(i, j, grid):
     return all((a - b) % 2 == 0 for a, b in zip(i, j, strict=True))
 
@@ -194,6 +205,7 @@ LOCAL_GLOBAL = (
     Step("local_attn", patches_only(same_quadrant), "local_fc"),
     Step("attn", class_copies(even_distance)),
 )
+SLIDING_GLOBAL = (Step("local_attn", patches_only(nearest_half), "local_fc"), LOCAL_GLOBAL[1])
 
 # fmt: off
 CASES = {
@@ -206,6 +218,7 @@ CASES = {
     "divided": Case(Divided, "clip", DIVIDED),
     "divided_cls_in_time": Case(partial(Divided, cls_in_time=True), "clip", EQUATION_11),
     "local_global": Case(LocalGlobal, "clip", LOCAL_GLOBAL, ("frames", "patches"), even=True),
+    "sliding_global": Case(SlidingGlobal, "clip", SLIDING_GLOBAL, ("frames", "patches"), even=True),
     "axial": Case(Axial, "clip", AXIAL, ("patches",)),
     "factorised": Case(Factorised, "none", (IN_SPACE, IN_TIME)),
     "factorised_time_first": Case(partial(Factorised, order="time_space"), "none", (IN_TIME, IN_SPACE)),

@@ -38,7 +38,7 @@ def test_a_longer_clip_shows_the_windows_whole_reach():
     assert of(XViT, frames=12, positions="space", ta_layers=0, window=2) == Reach(8, True)
 
 
-@pytest.mark.parametrize("scheme", ["joint", "divided", "local_global", "axial"])
+@pytest.mark.parametrize("scheme", ["joint", "divided", "local_global", "sliding_global", "axial"])
 def test_timesformer_compares_all_frames_and_knows_order_by_positions(scheme):
     assert of(TimeSformer, attention=scheme) == Reach(7, True)
     assert of(TimeSformer, attention=scheme, positions="space") == Reach(7, False)
