@@ -26,8 +26,10 @@ def verdicts(claims: Sequence[Claim], measured: Measured) -> str:
     for source, of_paper in groupby(claims, key=lambda claim: claim.source):
         body = []
         for claim in of_paper:
-            for scale, hits in (measured.get(claim.table.name) or {"": {}}).items():
-                judgement, differences = judge(claim, hits)
+            of_scales = {scale: judge(claim, hits) for scale, hits in measured.get(claim.table.name, {}).items()}
+            # a follow-up runs some rows of a table, which other claims are not about
+            run = {scale: judged for scale, judged in of_scales.items() if judged[0] != "not run"}
+            for scale, (judgement, differences) in (run or of_scales or {"": judge(claim, {})}).items():
                 judgements.append(judgement)
                 body.append(list(_cells(claim, scale, judgement, differences)))
         parts.append(f"**{source}**\n\n{markdown_lines(HEADER, body, numbers=False)}")

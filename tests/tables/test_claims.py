@@ -115,6 +115,10 @@ def test_the_page_has_a_line_for_each_scale_and_counts_verdicts(claims):
     assert "[t](#t-embedded): a - b | 60.0 - 50.0 | embedded: +20.0 [" in first
     assert first.endswith("| supported |")
     assert "gpu: -20.0 [" in second
+    part = verdicts(given, {"t": {"follow_up": {"a": hits(0.7)}, "embedded": better}})
+    assert "Of 1 verdicts: supported 1." in part
+    assert "follow_up" not in part
+    assert "Of 1 verdicts: not run 1." in verdicts(given, {"t": {"follow_up": {"a": hits(0.7)}}})
     text = verdicts(given, {})
     assert "Of 1 verdicts: not run 1." in text
     assert "| t: a - b | 60.0 - 50.0 |  | not run |" in text
