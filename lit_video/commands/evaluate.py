@@ -1,7 +1,6 @@
 """The ``validate`` and ``test`` commands: a checkpoint, or pretrained weights, on a data set."""
 
 import argparse
-import json
 import pickle
 import zipfile
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import get_args
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.releases.release import find
+from lit_video.training.request import setting_flags
 
 
 def validate(argv: list[str]) -> int:
@@ -52,8 +52,7 @@ def _with_release(argv: list[str]) -> list[str]:
     settings = find(arguments.weights).settings
     if not settings:
         raise UserError(f"--weights {arguments.weights}: its settings are not known; give them with --model.weights")
-    first = [f"--{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in settings.items()]
-    return [argv[0], *first, f"--model.weights={arguments.weights}", *others[1:]]
+    return [argv[0], *setting_flags(settings), f"--model.weights={arguments.weights}", *others[1:]]
 
 
 def _with_order(argv: list[str]) -> list[str]:

@@ -92,7 +92,8 @@ def _onnx(network: nn.Module, clip: Tensor, path: Path) -> Callable[[Tensor], Te
 
 def _safetensors(network: nn.Module, clip: Tensor, path: Path) -> Callable[[Tensor], Tensor]:
     save_file({name: value.contiguous() for name, value in network.state_dict().items()}, path)
-    return lambda batch: torch.func.functional_call(network, load_file(path), (batch,))
+    stored = load_file(path)
+    return lambda batch: torch.func.functional_call(network, stored, (batch,))
 
 
 _WRITERS = {"pt2": _pt2, "onnx": _onnx, "safetensors": _safetensors}

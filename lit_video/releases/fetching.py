@@ -41,8 +41,7 @@ def fetch(release: Release, progress: Progress) -> Path:
 
 
 def _by_hand(release: Release) -> str:
-    origin = release.address or f"the files of huggingface.co/{release.repository}"
-    return f"download {origin} on another machine and put it at {release.place}"
+    return f"download {release.origin} on another machine and put it at {release.place}"
 
 
 def _folder(release: Release) -> Path:
@@ -90,7 +89,7 @@ def _check(release: Release, part: Path) -> None:
             part.unlink()
             raise OSError("the server sent a page, not a file")
         file.seek(0)
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if release.sha256 and digest != release.sha256:
+        digest = hashlib.file_digest(file, "sha256").hexdigest() if release.sha256 else None
+    if digest != release.sha256:
         part.unlink()
         raise OSError(f"its SHA-256 is {digest}, expected {release.sha256}")

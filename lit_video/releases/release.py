@@ -36,6 +36,11 @@ class Release:
     sha256: str | None = None
 
     @property
+    def origin(self) -> str:
+        """Where it is published, for messages."""
+        return self.address or f"the files of huggingface.co/{self.repository}"
+
+    @property
     def place(self) -> Path:
         """Where its file or folder is once it has been fetched."""
         folder = data_folder() / "weights" / self.name.replace("/", "--")
@@ -79,9 +84,8 @@ def weights_path(setting: str) -> Path:
         return Path(setting)
     release = find(setting)
     if not release.place.exists():
-        origin = release.address or f"the files of huggingface.co/{release.repository}"
         raise UserError(
             f"{setting} has not been fetched: python -m lit_video weights fetch {release.name}; "
-            f"or download {origin} and put it at {release.place}"
+            f"or download {release.origin} and put it at {release.place}"
         )
     return release.place

@@ -1,9 +1,10 @@
 """A request to ``fit``: a table, its rows, seeds and settings. Imports no torch."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import Row, Table
@@ -41,13 +42,10 @@ class Request:
     def row_args(self, row: Row, seed: int) -> list[str]:
         """Flags of one row for the Lightning command line: files, then the row's settings, then the user's flags.
 
-        The row comes after all files, overlays too: what a table varies must hold at every scale. A class comes
-        before the settings that it takes.
+        The row comes after all files, overlays too: what a table varies must hold at every scale.
         """
         files = [arg for path in self.configs for arg in ("--config", str(path))]
-        classes_first = sorted(row.settings.items(), key=lambda setting: "." in setting[0])
-        settings = [f"--{key}={_flag_value(value)}" for key, value in classes_first]
-        return [*files, *settings, *self.flags, f"--seed_everything={seed}"]
+        return [*files, *setting_flags(row.settings), *self.flags, f"--seed_everything={seed}"]
 
     def place(self, row: Row, key: str) -> str:
         """Where a setting was made, for messages: the user's flag, the row, or the files."""
@@ -85,5 +83,7 @@ def build_request(
     return Request(table, list(configs), rows, list(seeds), runs, list(flags), single, recipe)
 
 
-def _flag_value(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+def setting_flags(settings: Mapping[str, Any]) -> list[str]:
+    """Settings by their names, such as ``model.window``, as flags; a class comes before the settings that it takes."""
+    classes_first = sorted(settings.items(), key=lambda setting: "." in setting[0])
+    return [f"--{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in classes_first]

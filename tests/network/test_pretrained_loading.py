@@ -22,11 +22,7 @@ SCENIC = ["m1_token", "m2_token", "m3_space_time", "m4"]
 SIZE = ViTSize(16, 2, 4)
 
 
-@pytest.fixture(autouse=True)
-def in_float64():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("in_float64")
 
 
 def double(state_dict):

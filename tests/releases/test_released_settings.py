@@ -1,7 +1,5 @@
 """Every published model builds with its settings; one of them is tested by its name alone."""
 
-import json
-
 import pytest
 import torch
 
@@ -9,6 +7,7 @@ from lit_video.__main__ import main
 from lit_video.network.pretrained.release_settings import XVIT, contradictions
 from lit_video.releases.release import Release, releases
 from lit_video.training.cli import CheckCLI
+from lit_video.training.request import setting_flags
 from tests.commands.test_weights_settings import release as xvit_release
 
 CLASSES = {"Kinetics400": 400, "Kinetics600": 600, "SomethingV2": 174, "HowTo100MTasks": 1059}
@@ -16,18 +15,25 @@ CLASSES = {"Kinetics400": 400, "Kinetics600": 600, "SomethingV2": 174, "HowTo100
 PARAMETERS = {"timesformer-k400": 121_566_352, "vivit-b-k400": 88_954_000}
 
 
-def flags(release):
-    given = {key: value if isinstance(value, str) else json.dumps(value) for key, value in release.settings.items()}
-    return [f"--{key}={value}" for key, value in given.items()]
+def holds(config, key, value):
+    part, _, setting = key.partition(".")
+    built = config[part].init_args[setting] if setting else config[part]
+    if not hasattr(built, "class_path"):
+        return built == value
+    given = value if isinstance(value, dict) else {"class_path": value}
+    arguments = given.get("init_args", {})
+    return built.class_path.endswith(f".{given['class_path']}") and all(
+        built.init_args[name] == argument for name, argument in arguments.items()
+    )
 
 
 @pytest.mark.parametrize("name", releases())
 def test_every_release_builds_with_its_settings(name, tmp_path):
     release = releases()[name]
-    built = CheckCLI([*flags(release), f"--data.root={tmp_path}"])
+    built = CheckCLI([*setting_flags(release.settings), f"--data.root={tmp_path}"])
     network, data = built.model.network, built.datamodule
-    assert type(built.model).__name__ == release.settings["model"]
-    assert type(data).__name__ == release.settings["data"]
+    for key, value in release.settings.items():
+        assert holds(built.config, key, value), key
     if name.startswith("xvit"):
         assert contradictions(network, XVIT | {"segments": 8 if "k600" in name else None}) == {}
     if name in PARAMETERS:

@@ -3,8 +3,10 @@
 import re
 from collections.abc import Callable, Mapping
 
-import torch
 from torch import Tensor
+
+from lit_video.network.pretrained.flax import LEAVES, torch_layout
+from lit_video.network.pretrained.mapping import fuse, new_name
 
 _HEAD = ("head", "pre_logits")
 # flax's names (https://arxiv.org/abs/2106.10270, AugReg's .npz) -> timm's
@@ -20,13 +22,7 @@ _FLAX = {
     "MlpBlock_3/Dense_1": "mlp.fc2",
 }
 # transformers' names, without vit. -> timm's; those of layers by their ends, of version 5 and older
-_HUGGING_FACE = {
-    "embeddings.cls_token": "cls_token",
-    "embeddings.position_embeddings": "pos_embed",
-    "embeddings.patch_embeddings.projection": "patch_embed.proj",
-    "layernorm": "norm",
-    "classifier": "head",
-    "pooler.dense": "pre_logits.fc",
+_HUGGING_FACE_LAYER = {
     "layernorm_before": "norm1",
     "layernorm_after": "norm2",
     "attention.attention.query": "attn.query",
@@ -42,6 +38,19 @@ _HUGGING_FACE = {
     "mlp.fc1": "mlp.fc1",
     "mlp.fc2": "mlp.fc2",
 }
+_HUGGING_FACE = {
+    "embeddings.cls_token": "cls_token",
+    "embeddings.position_embeddings": "pos_embed",
+    "embeddings.patch_embeddings.projection": "patch_embed.proj",
+    "layernorm": "norm",
+    "classifier": "head",
+    "pooler.dense": "pre_logits.fc",
+} | {
+    f"{layers}.{{}}.{name}": f"blocks.{{}}.{part}"
+    for layers in ("layers", "encoder.layer")
+    for name, part in _HUGGING_FACE_LAYER.items()
+}
+# torchvision's names -> timm's, layers as encoder.layers.NUMBER
 _TORCHVISION = {
     "class_token": "cls_token",
     "conv_proj": "patch_embed.proj",
@@ -49,14 +58,15 @@ _TORCHVISION = {
     "encoder.ln": "norm",
     "heads.head": "head",
     "heads.pre_logits": "pre_logits.fc",
-    "ln_1": "norm1",
-    "ln_2": "norm2",
-    "self_attention.in_proj": "attn.qkv",
-    "self_attention.out_proj": "attn.proj",
-    "mlp.0": "mlp.fc1",
-    "mlp.3": "mlp.fc2",
-    "mlp.linear_1": "mlp.fc1",
-    "mlp.linear_2": "mlp.fc2",
+    "encoder.layers.{}.ln_1": "blocks.{}.norm1",
+    "encoder.layers.{}.ln_2": "blocks.{}.norm2",
+    "encoder.layers.{}.self_attention.in_proj_weight": "blocks.{}.attn.qkv.weight",
+    "encoder.layers.{}.self_attention.in_proj_bias": "blocks.{}.attn.qkv.bias",
+    "encoder.layers.{}.self_attention.out_proj": "blocks.{}.attn.proj",
+    "encoder.layers.{}.mlp.0": "blocks.{}.mlp.fc1",
+    "encoder.layers.{}.mlp.3": "blocks.{}.mlp.fc2",
+    "encoder.layers.{}.mlp.linear_1": "blocks.{}.mlp.fc1",
+    "encoder.layers.{}.mlp.linear_2": "blocks.{}.mlp.fc2",
 }
 
 
@@ -70,7 +80,8 @@ def timm_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
         ValueError: of such a source, a parameter has no place.
     """
     if any("/encoderblock_" in key for key in state_dict):
-        return _fused({name: _from_flax(name, value) for name, value in _renamed(state_dict, _flax_name).items()})
+        renamed = _renamed(state_dict, _flax_name)
+        return _fused({name: _from_flax(name, value) for name, value in renamed.items()})
     if any("embeddings.patch_embeddings." in key for key in state_dict):
         return _fused(_renamed(state_dict, _hugging_face_name))
     if "conv_proj.weight" in state_dict:
@@ -92,7 +103,7 @@ def _flax_name(key: str) -> str | None:
     if key in _FLAX:
         return _FLAX[key]
     stem, _, leaf = key.rpartition("/")
-    leaf = {"kernel": "weight", "scale": "weight", "bias": "bias"}.get(leaf, "")
+    leaf = LEAVES.get(leaf, "")
     layer = re.fullmatch(r"Transformer/encoderblock_(\d+)/(.+?)(?:/(query|key|value|out))?", stem)
     part = _FLAX.get(layer[2] if layer else stem)
     if not leaf or part is None:
@@ -104,43 +115,20 @@ def _flax_name(key: str) -> str | None:
 
 
 def _hugging_face_name(key: str) -> str | None:
-    key = key.removeprefix("vit.")
-    layer = re.fullmatch(r"(?:encoder\.layer|layers)\.(\d+)\.(.+)\.(weight|bias)", key)
-    if layer:
-        part = _HUGGING_FACE.get(layer[2])
-        return part and f"blocks.{layer[1]}.{part}.{layer[3]}"
-    return _leaf(key, _HUGGING_FACE)
+    return new_name(key.removeprefix("vit."), _HUGGING_FACE)
 
 
 def _torchvision_name(key: str) -> str | None:
-    layer = re.fullmatch(r"encoder\.layers\.encoder_layer_(\d+)\.(.+)[._](weight|bias)", key)
-    if layer:
-        part = _TORCHVISION.get(layer[2])
-        return part and f"blocks.{layer[1]}.{part}.{layer[3]}"
-    return _leaf(key, _TORCHVISION)
-
-
-def _leaf(key: str, names: Mapping[str, str]) -> str | None:
-    stem, _, leaf = key.rpartition(".")
-    return names.get(key) or (f"{names[stem]}.{leaf}" if stem in names else None)
+    return new_name(key.replace("encoder_layer_", ""), _TORCHVISION)
 
 
 def _from_flax(name: str, value: Tensor) -> Tensor:
-    """From flax's layout to torch's: (in, out) to (out, in), heads merged, channels of pictures first."""
+    """From flax's layout to torch's, channels of pictures first."""
     if name == "patch_embed.proj.weight" and value.ndim == 4:
         return value.permute(3, 2, 0, 1).contiguous()
-    if re.search(r"\.(query|key|value)\.", name):
-        value = value.flatten(-2)
-    elif name.endswith(".proj.weight"):
-        value = value.flatten(0, 1)
-    return value.T.contiguous() if name.endswith(".weight") and value.ndim == 2 else value
+    return torch_layout(name, value)
 
 
-def _fused(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Query, key and value as one projection."""
-    for key in [key for key in tensors if ".attn.query." in key]:
-        names = [key.replace(".query.", f".{part}.") for part in ("query", "key", "value")]
-        if missing := [name for name in names if name not in tensors]:
-            raise ValueError(f"the image weights have no {missing[0]}")
-        tensors[key.replace(".query.", ".qkv.")] = torch.cat([tensors.pop(name) for name in names])
-    return tensors
+def _fused(renamed: dict[str, Tensor]) -> dict[str, Tensor]:
+    fuse(renamed, ("query", "key", "value"))
+    return renamed

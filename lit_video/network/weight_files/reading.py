@@ -31,7 +31,7 @@ class StoredWeights:
 
     Args:
         tensors: by name.
-        config: of the ``config.json`` in the folder, or beside the file; empty without.
+        config: of the ``config.json`` in the folder; empty without, and of a file.
         choice: a line, where the file holds two sets of weights.
     """
 
