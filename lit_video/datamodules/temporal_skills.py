@@ -39,8 +39,11 @@ class TemporalSkills(ReversedPairs):
 
     Args:
         root: see :class:`ReversedPairs`.
-        skills: drift, zoom, rotation, meeting, duration, and orderN for any N below ``length``.
+        skills: drift, zoom, rotation, meeting, duration, and orderN for any N below the number of steps; frames in
+            the table above are steps.
         length: frames of a video; ``None`` for those of a clip, which then shows all of it.
+        frames_per_step: frames that a step of what is shown lasts, each with its own noise. A video of 16 with 2 shows
+            what one of 8 shows, at twice the frame rate, so that clips of every second frame miss nothing.
         side: of the pictures in pixels, an even number.
         difficulty: 0 to 1, that of the hardest training videos. Each draws its own from 0 to it, which raises noise and
             texture and lowers the contrast, at 1 to a tenth.
@@ -62,6 +65,7 @@ class TemporalSkills(ReversedPairs):
         root: str | None = None,
         skills: tuple[str, ...] = SKILLS,
         length: int | None = None,
+        frames_per_step: int = 1,
         side: int = 32,
         difficulty: float = 0.65,
         test_difficulty: float = 0.85,
@@ -73,10 +77,10 @@ class TemporalSkills(ReversedPairs):
     ) -> None:
         self.skills = {name: skill(name) for name in skills}
         self.length = length or frames
+        self.frames_per_step = frames_per_step
         self.side = side
-        folder = (
-            f"temporal_skills-v{VERSION}-{'+'.join(skills)}-{self.length}x{side}-d{difficulty:g}-{test_difficulty:g}"
-        )
+        size = f"{self.length}x{side}" + (f"-s{frames_per_step}" if frames_per_step > 1 else "")
+        folder = f"temporal_skills-v{VERSION}-{'+'.join(skills)}-{size}-d{difficulty:g}-{test_difficulty:g}"
         sampling = sampling or Segments()
         super().__init__(
             root, folder, VERSION, difficulty, pairs, sampling=sampling, frames=frames, test_crops=test_crops, **kwargs
@@ -88,9 +92,12 @@ class TemporalSkills(ReversedPairs):
             raise ValueError(f"side is {side}, expected an even number from 16: H.264 halves the colours' size")
         if len(self.skills) < len(skills) or not skills:
             raise ValueError(f"skills is {list(skills)}, expected one or more, each once")
+        if frames_per_step < 1 or self.length % frames_per_step:
+            raise ValueError(f"frames_per_step is {frames_per_step}, expected a divisor of the length {self.length}")
         for name, one in self.skills.items():
-            if self.length < one.shortest:
-                raise ValueError(f"length is {self.length}, too short for {name}, which takes {one.shortest} frames")
+            shortest = one.shortest * frames_per_step
+            if self.length < shortest:
+                raise ValueError(f"length is {self.length}, too short for {name}, which takes {shortest} frames")
         if isinstance(self.sampling, Dense) and self.sampling.seconds > self.length / FPS:
             raise ValueError(f"sampling.seconds is {self.sampling.seconds}, videos last {self.length / FPS}")
         if self.length % frames or (self.length > frames and frames % 2):
@@ -122,5 +129,5 @@ class TemporalSkills(ReversedPairs):
 
     def draw(self, kind: str, seed: int, difficulty: float) -> Drawn:
         """A video, forwards."""
-        frames = render(self.skills[kind], seed, self.length, self.side, difficulty)
+        frames = render(self.skills[kind], seed, self.length, self.side, difficulty, self.frames_per_step)
         return Drawn(frames, FPS, f"{kind}, seed {seed}, difficulty {difficulty:g}")

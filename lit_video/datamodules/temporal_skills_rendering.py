@@ -111,7 +111,9 @@ def skill(name: str) -> Skill:
     raise ValueError(f"skills has {name!r}, expected {', '.join(s.name for s in _SKILLS)}, or order1, order2, ...")
 
 
-def render(what: Skill, seed: int, frames: int, side: int, difficulty: float) -> NDArray[np.uint8]:
+def render(
+    what: Skill, seed: int, frames: int, side: int, difficulty: float, frames_per_step: int = 1
+) -> NDArray[np.uint8]:
     """Frames of a video, forwards: ``(frames, side, side, 3)``.
 
     Args:
@@ -121,9 +123,14 @@ def render(what: Skill, seed: int, frames: int, side: int, difficulty: float) ->
         side: of the pictures, in pixels.
         difficulty: 0 to 1, that of the hardest videos: each draws its own from 0 to it, which raises noise and texture
             and lowers the contrast, at 1 to a tenth.
+        frames_per_step: of what is shown; divides ``frames``.
     """
     rng = np.random.default_rng(seed)
-    film, shape = what.film(rng, frames), "bars" if what.name == "rotation" else str(rng.choice(SHAPES))
+    film, shape = (
+        what.film(rng, frames // frames_per_step),
+        "bars" if what.name == "rotation" else str(rng.choice(SHAPES)),
+    )
+    film = [figures for figures in film for _ in range(frames_per_step)]
     return paint(rng, film, shape, side, difficulty)
 
 

@@ -47,6 +47,7 @@ SPREAD = (*BATCH, "trainer.strategy", "global_batch")
 # settings that came later, with what they are in runs from before
 LATER: dict[str, Any] = {
     "data.init_args.channels": "rgb",
+    "data.init_args.frames_per_step": 1,
     "model.init_args.zero_head": False,
     "model.init_args.cls_in_time": False,
     "model.init_args.hidden_head": False,

@@ -38,6 +38,7 @@ def every_data_set(root, **changes):
         "zoom": shapes(root, motion="zoom", **changes),
         "skills": skills(root, **changes),
         "long skills": skills(root, length=16, skills=("zoom", "order9"), **changes),
+        "slow skills": skills(root, length=16, frames_per_step=2, skills=("zoom", "order5"), **changes),
     }
 
 
@@ -49,7 +50,7 @@ def data_sets(tmp_path_factory):
     return made
 
 
-@pytest.fixture(params=["drift", "zoom", "skills", "long skills"])
+@pytest.fixture(params=["drift", "zoom", "skills", "long skills", "slow skills"])
 def data(request, data_sets):
     return data_sets[request.param]
 

@@ -187,6 +187,8 @@ def test_only_training_videos_have_the_training_difficulty(tmp_path):
         ({"skills": ("order8",)}, "length is 8, too short for order8, which takes 9 frames"),
         ({"frames": 4}, "length is 4, too short for order5"),
         ({"length": 12}, "length is 12, expected 8"),
+        ({"length": 16, "frames_per_step": 3}, "frames_per_step is 3, expected a divisor of the length 16"),
+        ({"length": 8, "frames_per_step": 2}, "length is 8, too short for order5, which takes 12 frames"),
         ({"frames": 5, "length": 10, "skills": ("zoom",)}, "length is 10"),
         ({"side": 33}, "side is 33, expected an even number"),
         ({"difficulty": 1.5}, "difficulty is 1.5"),
@@ -205,6 +207,14 @@ def test_a_clip_may_have_every_second_frame_of_a_longer_video(tmp_path):
     assert skills(tmp_path, length=16, sampling=Segments()).length == 16
 
 
+@pytest.mark.parametrize("name", temporal_skills.SKILLS)
+def test_at_two_frames_per_step_every_second_frame_shows_what_a_shorter_video_shows(name):
+    short = render(skill(name), 7, 8, 32, 0.0).astype(int)
+    long = render(skill(name), 7, 16, 32, 0.0, frames_per_step=2).astype(int)
+    for start in (0, 1):
+        assert np.abs(long[start::2] - short).max() < 50  # noise; figures differ from the background by 100
+
+
 def test_what_the_pictures_depend_on_is_in_the_folders_name(tmp_path):
     folders = {
         skills(tmp_path, **changes).root
@@ -212,6 +222,7 @@ def test_what_the_pictures_depend_on_is_in_the_folders_name(tmp_path):
             {},
             {"length": 16},
             {"frames": 16},
+            {"length": 16, "frames_per_step": 2},
             {"side": 48},
             {"difficulty": 0.5},
             {"test_difficulty": 0.5},
@@ -220,7 +231,7 @@ def test_what_the_pictures_depend_on_is_in_the_folders_name(tmp_path):
             {"image_size": 32},
         )
     }
-    assert len(folders) == 7  # of as many frames are a length of 16 and clips of 16; the image's size changes no video
+    assert len(folders) == 8  # of as many frames are a length of 16 and clips of 16; the image's size changes no video
     assert MovingShapes(root=str(tmp_path)).root not in folders
 
 
