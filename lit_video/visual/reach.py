@@ -19,10 +19,13 @@ class Reach:
         frames: largest distance of two frames that have part in the scores together; 0 if each frame counts for
             itself.
         order: whether a clip that is played backwards has other scores.
+        near: whether, played backwards, it has the same scores, but not with its frames in any order: they show which
+            frames are near each other, and not which come first.
     """
 
     frames: int
     order: bool
+    near: bool = False
 
 
 def reach(network: nn.Module, frames: int, image_size: int) -> Reach:
@@ -40,7 +43,8 @@ def reach(network: nn.Module, frames: int, image_size: int) -> Reach:
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(0)
         found = [_reach(_random(network, spread), frames, image_size) for spread in SPREADS]
-    return Reach(max(one.frames for one in found), any(one.order for one in found))
+    order = any(one.order for one in found)
+    return Reach(max(one.frames for one in found), order, not order and any(one.near for one in found))
 
 
 def _reach(network: nn.Module, frames: int, image_size: int) -> Reach:
@@ -54,7 +58,10 @@ def _reach(network: nn.Module, frames: int, image_size: int) -> Reach:
         together = network(_changed(clip, change, seen[0], i)) - nothing - alone[seen[0]] - alone[i]
         if together.abs().max() > least:
             furthest = i - seen[0]
-    return Reach(furthest, bool((network(clip.flip(2)) - nothing).abs().max() > least))
+    rolled = clip.clone()
+    rolled[:, :, seen] = clip[:, :, seen].roll(1, 2)
+    order, near = (bool((network(other) - nothing).abs().max() > least) for other in (clip.flip(2), rolled))
+    return Reach(furthest, order, near)
 
 
 def _random(network: nn.Module, spread: float) -> nn.Module:

@@ -16,7 +16,8 @@ ROWS = read_table([SKILLS]).rows
 REACH = {
     "xvit0": Reach(0, False),
     "xvit1": Reach(7, True),
-    "exact1": Reach(7, False),
+    "exact1": Reach(7, False, near=True),
+    "exact1_time": Reach(7, True),
     "ta_alone": Reach(7, False),
     "divided": Reach(7, True),
     "space": Reach(7, False),  # no positions in time; its final norm follows the mean over frames

@@ -24,7 +24,7 @@ def of(family, frames=8, **options):
         (dict(window=2), Reach(7, True)),
         (dict(window=1, size=ViTSize(16, 1, 2)), Reach(2, True)),
         (dict(window=2, boundary=True, size=ViTSize(16, 1, 2)), Reach(4, True)),
-        (dict(window=1, exact=True), Reach(4, False)),  # a set of keys and values, without places in time
+        (dict(window=1, exact=True), Reach(4, False, near=True)),  # attends to sets of frames, which know no direction
         (dict(window=0, ta_layers=1), Reach(7, False)),
         (dict(window=0, summary=True), Reach(7, False)),
         (dict(window=1, ta_layers=1), Reach(7, True)),
