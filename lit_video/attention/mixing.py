@@ -29,6 +29,8 @@ class MixingPlan:
             so that whole heads move (the released code).
         summary: keys and values also hold the summary tokens of all frames (section 3), or with ``own`` that of the
             frame itself only: the text says all, the complexity that it gives fits one.
+        summary_tokens: of a frame, R: a square number, the means over as many equal cells of its patches.
+        summary_before_norm: take the means of the tokens and norm them, as the text has it, not of the normed tokens.
         segment: frames of a group; channels move inside a group only. ``None``: the whole clip.
     """
 
@@ -38,6 +40,8 @@ class MixingPlan:
     mixed: tuple[Target, ...] = field(default=("key", "value"))
     scope: Scope = "per_head"
     summary: Summary = False
+    summary_tokens: int = 1
+    summary_before_norm: bool = False
     segment: int | None = None
 
     def __post_init__(self) -> None:
@@ -49,6 +53,10 @@ class MixingPlan:
             raise ValueError(f"scope is {self.scope!r}, expected per_head or full")
         if self.summary not in (True, False, "own"):
             raise ValueError(f"summary is {self.summary!r}, expected true, false or own")
+        if self.summary_tokens < 1 or math.isqrt(self.summary_tokens) ** 2 != self.summary_tokens:
+            raise ValueError(f"summary_tokens is {self.summary_tokens}, expected 1, 4, 9, ...")
+        if not self.summary and (self.summary_tokens > 1 or self.summary_before_norm):
+            raise ValueError("summary_tokens and summary_before_norm do not apply without summary")
         if self.segment is not None and self.segment < 1:
             raise ValueError(f"segment is {self.segment}, expected at least 1 frame")
         unknown = set(self.mixed) - {"x", "key", "value", "query"}
@@ -125,8 +133,8 @@ class Mixing(Scheme):
     y_{s,t}  = sum_{s'} softmax(q_{s,t} . k~_{s',t} / sqrt(c)) v~_{s',t}             (Eq. 10)
 
     where the channel ranges c_k partition the channels of a head. Frames beyond the clip's ends are zeros.
-    With ``summary`` the keys and values of all frames' summary tokens, the mean over each frame's patch tokens
-    after the layer norm and before anything is mixed, are appended to those of every frame.
+    With ``summary`` the keys and values of all frames' summary tokens, means over each frame's patch tokens before
+    anything is mixed, are appended to those of every frame.
 
     Shape: ``(b, t * m, d) -> (b, t * m, d)``; each frame carries its own class token, mixed like any other.
     Source: X-ViT, arXiv:2106.05968, section 3.
@@ -143,7 +151,6 @@ class Mixing(Scheme):
         self.offsets = plan.offsets
         self.groups = 1 if plan.scope == "full" else heads
         self.fold = plan.fold(width // self.groups)
-        self.own_summary = plan.summary == "own"
         self.mix_input = "x" in plan.mixed
         self.mixed_parts = tuple(i for i, name in enumerate(("query", "key", "value")) if name in plan.mixed)
 
@@ -160,7 +167,7 @@ class Mixing(Scheme):
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend within frames, over keys and values that hold channels of the neighbouring frames."""
         z = self.attn.norm(x)
-        summary = self._summary(z, grid.t) if self.plan.summary else ()
+        summary = self._summary(x if self.plan.summary_before_norm else z, grid) if self.plan.summary else ()
         if self.mix_input:
             z = self.shift(z, grid.t)
         parts = list(self.attn.qkv(z).chunk(3, dim=-1))
@@ -171,10 +178,15 @@ class Mixing(Scheme):
             k, v = (torch.cat((y, extra), dim=1) for y, extra in zip((k, v), summary, strict=True))
         return x + rearrange(self.attn.attend(q, k, v), "(b t) m d -> b (t m) d", t=grid.t)
 
-    def _summary(self, z: Tensor, t: int) -> tuple[Tensor, ...]:
-        """Key and value of each frame's mean patch, for every frame: ``(b, t * m, d) -> 2 x (b * t, t or 1, a, c)``."""
-        patches = rearrange(z, "b (t m) d -> b t m d", t=t)[:, :, 1:]
-        _, k, v = self.attn.project(reduce(patches, "b t s d -> b t d", "mean")).unbind(-3)
-        if self.own_summary:
-            return tuple(rearrange(y, "b t a c -> (b t) 1 a c") for y in (k, v))
-        return tuple(repeat(y, "b j a c -> (b t) j a c", t=t) for y in (k, v))
+    def _summary(self, z: Tensor, grid: Grid) -> tuple[Tensor, ...]:
+        """Key and value of the frames' summary tokens: ``(b, t * m, d) -> 2 x (b * t, r or t * r, a, c)``.
+
+        ``z`` is normed, or is not and its means are.
+        """
+        patches, side = rearrange(z, "b (t m) d -> b t m d", t=grid.t)[:, :, 1:], math.isqrt(self.plan.summary_tokens)
+        cells = dict(y=side, x=side, h=grid.h // side, w=grid.w // side)
+        means = reduce(patches, "b t (y h x w) d -> b t (y x) d", "mean", **cells)
+        _, k, v = self.attn.project(self.attn.norm(means) if self.plan.summary_before_norm else means).unbind(-3)
+        if self.plan.summary == "own":
+            return tuple(rearrange(y, "b t r a c -> (b t) r a c") for y in (k, v))
+        return tuple(repeat(y, "b j r a c -> (b t) (j r) a c", t=grid.t) for y in (k, v))

@@ -29,6 +29,9 @@ class XViT(VideoClassifier):
         layers: the layers that mix (Table 2a): ``all``, ``first_half``, ``second_half``, ``odd`` or indices from 0.
         scope: ``per_head`` mixes within each head (Eq. 9), ``full`` moves whole heads (released code).
         summary: add the summary tokens of all frames to keys and values (Table 4), or each frame's ``own`` only.
+        summary_tokens: of a frame, R in the paper: a square number, the means over as many equal cells.
+        summary_before_norm: take means before the layer norm, as the paper writes it.
+        summary_layers: which of the layers that mix have them, like ``layers``.
         exact: attend the window exactly (Eq. 7) where mixing approximates it; ``boundary`` to ``summary`` and
             ``segments`` do not apply then.
         segments: frames per group that mix with each other, with temporal positions that repeat for each group;
@@ -60,6 +63,9 @@ class XViT(VideoClassifier):
         layers: LayerChoice | list[int] = "all",
         scope: Scope = "per_head",
         summary: Summary = False,
+        summary_tokens: int = 1,
+        summary_before_norm: bool = False,
+        summary_layers: LayerChoice | list[int] = "all",
         exact: bool = False,
         segments: int | None = None,
         ta_layers: int = 1,
@@ -80,8 +86,11 @@ class XViT(VideoClassifier):
             size,
             classes,
             ClipSize((image_size, image_size), patch, segments or frames),
-            plan=MixingPlan(window, boundary, ratio, tuple(mixed), scope, summary, segments),
+            plan=MixingPlan(
+                window, boundary, ratio, tuple(mixed), scope, summary, summary_tokens, summary_before_norm, segments
+            ),
             layers=layers,
+            summary_layers=summary_layers,
             exact=exact,
             aggregate=aggregation(size, classes, ta_layers, dropout=dropout),
             positions=Positions(positions, position_std, Resizing(time="repeat" if segments else "linear")),

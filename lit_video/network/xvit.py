@@ -1,6 +1,8 @@
 """X-ViT assembled: space-time mixing blocks, then temporal averaging or temporal attention."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from torch import nn
@@ -17,8 +19,8 @@ from lit_video.network.vit import ViTSize, encoder
 LayerChoice = Literal["all", "first_half", "second_half", "odd"]
 
 
-def chosen_layers(choice: LayerChoice | Sequence[int], depth: int) -> frozenset[int]:
-    """Indices (from 0) of the layers that mix, Table 2a of X-ViT.
+def chosen_layers(choice: LayerChoice | Sequence[int], depth: int, name: str = "layers") -> frozenset[int]:
+    """Indices (from 0) of the layers that mix, Table 2a of X-ViT, or of those of another setting ``name``.
 
     Raises:
         ValueError: an unknown choice, or an index that is no layer of a network of this depth.
@@ -31,11 +33,11 @@ def chosen_layers(choice: LayerChoice | Sequence[int], depth: int) -> frozenset[
             "odd": range(1, depth, 2),
         }
         if choice not in ranges:
-            raise ValueError(f"layers is {choice!r}, expected {', '.join(ranges)} or a list of indices")
+            raise ValueError(f"{name} is {choice!r}, expected {', '.join(ranges)} or a list of indices")
         return frozenset(ranges[choice])
     wrong = [i for i in choice if not 0 <= i < depth]
     if wrong:
-        raise ValueError(f"layers lists {wrong}, the network has layers 0 to {depth - 1}")
+        raise ValueError(f"{name} lists {wrong}, the network has layers 0 to {depth - 1}")
     return frozenset(choice)
 
 
@@ -45,27 +47,44 @@ def xvit(
     clip: ClipSize,
     plan: MixingPlan | None = None,
     layers: LayerChoice | Sequence[int] = "all",
+    summary_layers: LayerChoice | Sequence[int] = "all",
     exact: bool = False,
     aggregate: nn.Module | None = None,
     positions: Positions | None = None,
     drop_path: float = 0.0,
 ) -> VideoTransformer:
-    """Build an X-ViT (arXiv:2106.05968) with ``layers`` and ``exact`` as :class:`lit_video.modules.XViT` has them.
+    """Build an X-ViT (arXiv:2106.05968) with ``layers`` to ``exact`` as :class:`lit_video.modules.XViT` has them.
 
     The frames of ``clip`` are the length of the temporal positions; of the plan ``exact`` takes the window only;
     ``aggregate`` maps frame tokens ``(b, t, d)`` to logits. ``None`` is the paper's best setting.
     """
     plan = plan or MixingPlan()
     mixing = chosen_layers(layers, size.depth)
+    summarised = chosen_layers(summary_layers, size.depth, "summary_layers")
+    if not plan.summary and summary_layers != "all":
+        raise ValueError("summary_layers does not apply without summary")
+    _check_cells(plan, clip)
+    alone = replace(plan, summary=False, summary_tokens=1, summary_before_norm=False)
 
     def scheme(i: int) -> Scheme:
         if i not in mixing:
             return Space(size.width, size.heads)
-        return LocalWindow(size.width, size.heads, plan.window) if exact else Mixing(size.width, size.heads, plan)
+        if exact:
+            return LocalWindow(size.width, size.heads, plan.window)
+        return Mixing(size.width, size.heads, plan if i in summarised else alone)
 
     embed = FrameEmbedding(clip.patches(size.width), clip.frames, clip.image_size, positions)
     aggregate = aggregate or aggregation(size, classes, ta_layers=1)
     return VideoTransformer(embed, encoder(size, scheme, drop_path), frame_tokens, aggregate)
+
+
+def _check_cells(plan: MixingPlan, clip: ClipSize) -> None:
+    """Refuse summary tokens for which the patches cannot be divided into equal cells."""
+    cells, (rows, columns) = math.isqrt(plan.summary_tokens), (side // clip.patch for side in clip.image_size)
+    if rows % cells or columns % cells:
+        raise ValueError(
+            f"summary_tokens is {plan.summary_tokens}: {rows}x{columns} patches have no {cells}x{cells} cells"
+        )
 
 
 def aggregation(size: ViTSize, classes: int, ta_layers: int, dropout: float = 0.5) -> nn.Module:

@@ -48,6 +48,9 @@ SPREAD = (*BATCH, "trainer.strategy", "global_batch")
 LATER: dict[str, Any] = {
     "data.init_args.channels": "rgb",
     "data.init_args.frames_per_step": 1,
+    "model.init_args.summary_tokens": 1,
+    "model.init_args.summary_before_norm": False,
+    "model.init_args.summary_layers": "all",
     "model.init_args.zero_head": False,
     "model.init_args.cls_in_time": False,
     "model.init_args.hidden_head": False,

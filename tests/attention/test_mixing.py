@@ -34,6 +34,7 @@ PLANS = {
     "summary_window_2_full": MixingPlan(window=2, summary=True, scope="full"),
     "summary_only": MixingPlan(window=0, summary=True),
     "summary_own": MixingPlan(summary="own"),
+    "summary_before_norm": MixingPlan(summary=True, summary_before_norm=True),
 }
 
 
@@ -75,26 +76,52 @@ def mixed_by_loops(y, heads, plan):
     return out
 
 
-def clip_by_loops(layer, x, heads, plan):
+def normed(x, weights):
+    z = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-6)
+    return z * weights["norm.weight"] + weights["norm.bias"]
+
+
+def summaries_by_loops(x, z, weights, plan, grid):
+    """Key and value of every summary token, by frame."""
+    side, width = math.isqrt(plan.summary_tokens), x.shape[-1]
+    found = {"key": [], "value": []}
+    for t, (i, name) in product(range(grid.t), enumerate(("key", "value"), 1)):
+        rows, of_frame = slice(i * width, (i + 1) * width), []
+        for y, column in product(range(side), range(side)):
+            inside = [
+                1 + row * grid.w + place
+                for row, place in product(range(grid.h), range(grid.w))
+                if row * side // grid.h == y and place * side // grid.w == column
+            ]
+            averaged = x if plan.summary_before_norm else z
+            mean = sum(averaged[t, s] for s in inside) / len(inside)
+            mean = normed(mean, weights) if plan.summary_before_norm else mean
+            of_frame.append(weights["qkv.weight"][rows] @ mean + weights["qkv.bias"][rows])
+        found[name].append(of_frame)
+    return found
+
+
+def clip_by_loops(layer, x, grid, heads, plan):
     """One clip ``(t, m, d)`` through the layer."""
     weights = {name: parameter.detach().numpy() for name, parameter in layer.attn.named_parameters()}
     frames, per_frame, width = x.shape
     c = width // heads
-    z = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-6)
-    z = z * weights["norm.weight"] + weights["norm.bias"]
+    z = normed(x, weights)
+    summaries = summaries_by_loops(x, z, weights, plan, grid)
     if "x" in plan.mixed:
         z = mixed_by_loops(z, heads, plan)
     parts = {}
     for i, name in enumerate(("query", "key", "value")):
         rows = slice(i * width, (i + 1) * width)
         parts[name] = z @ weights["qkv.weight"][rows].T + weights["qkv.bias"][rows]
-    summaries = {name: [parts[name][t, 1:].sum(0) / (per_frame - 1) for t in range(frames)] for name in parts}
     parts = {name: mixed_by_loops(y, heads, plan) if name in plan.mixed else y for name, y in parts.items()}
     out = np.zeros_like(x)
     for t, s, a in product(range(frames), range(per_frame), range(heads)):
         head = slice(a * c, (a + 1) * c)
         frames_summed = {True: range(frames), False: [], "own": [t]}[plan.summary]
-        keys, values = ([*parts[name][t], *(summaries[name][j] for j in frames_summed)] for name in ("key", "value"))
+        keys, values = (
+            [*parts[name][t], *(s for j in frames_summed for s in summaries[name][j])] for name in ("key", "value")
+        )
         scores = [math.exp(sum(parts["query"][t, s, head] * key[head]) / math.sqrt(c)) for key in keys]
         for score, value in zip(scores, values, strict=True):
             out[t, s, head] += score / sum(scores) * value[head]
@@ -103,7 +130,9 @@ def clip_by_loops(layer, x, heads, plan):
 
 def by_loops(layer, x, grid, heads, plan):
     clips = x.numpy().reshape(len(x), grid.t, -1, x.shape[-1])
-    return torch.from_numpy(np.stack([clip_by_loops(layer, clip, heads, plan) for clip in clips])).reshape(x.shape)
+    return torch.from_numpy(np.stack([clip_by_loops(layer, clip, grid, heads, plan) for clip in clips])).reshape(
+        x.shape
+    )
 
 
 def close(a, b):
@@ -116,6 +145,16 @@ def test_equals_the_equations_written_as_loops(name, grid):
     layer, x = mixing(PLANS[name]), tokens(grid)
     with torch.no_grad():
         close(layer(x, grid), by_loops(layer, x, grid, 2, PLANS[name]))
+
+
+@pytest.mark.parametrize("before_norm", [False, True])
+@pytest.mark.parametrize("frames", [True, "own"])
+def test_several_summary_tokens_of_a_frame_equal_the_loops(frames, before_norm):
+    plan = MixingPlan(summary=frames, summary_tokens=4, summary_before_norm=before_norm, mixed=("x",))
+    layer, grid = mixing(plan), Grid(3, 2, 4)
+    x = tokens(grid)
+    with torch.no_grad():
+        close(layer(x, grid), by_loops(layer, x, grid, 2, plan))
 
 
 @pytest.mark.parametrize("scope", ["per_head", "full"])
@@ -264,6 +303,9 @@ def test_no_parameter_is_dead(name):
         (dict(ratio=math.nan), "ratio is nan"),
         (dict(window=-1), "window is -1"),
         (dict(summary="mine"), "summary is 'mine', expected true, false or own"),
+        (dict(summary=True, summary_tokens=2), "summary_tokens is 2, expected 1, 4, 9"),
+        (dict(summary_tokens=4), "do not apply without summary"),
+        (dict(summary_before_norm=True), "do not apply without summary"),
         (dict(mixed=("key", "keys")), "mixed names keys, expected x, key, value or query"),
     ],
 )

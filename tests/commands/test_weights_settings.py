@@ -37,6 +37,7 @@ def release(classes, **changes):
         (8, dict(mixed=("key",)), "--model.mixed [key,value]"),
         (8, dict(layers="first_half"), "--model.layers all"),
         (8, dict(summary=True), "--model.summary false"),
+        (8, dict(summary=True, summary_layers=[1]), "--model.summary false"),
         (8, dict(segments=2), "--model.segments null"),
         (400, dict(frames=16), "--model.segments 8"),
         (600, dict(frames=16, segments=4), "--model.segments 8"),

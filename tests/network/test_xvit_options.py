@@ -36,6 +36,10 @@ OPTIONS = {
     "layers_none": dict(layers=[]),
     "scope_full": dict(scope="full"),
     "summary": dict(summary=True),
+    "summary_own": dict(summary="own"),
+    "summary_tokens": dict(summary=True, summary_tokens=4),
+    "summary_before_norm": dict(summary=True, summary_before_norm=True),
+    "summary_layers": dict(summary=True, summary_layers=[1]),
     "segments_2": dict(segments=2),
     "segments_4": dict(segments=4),
     "ta_0": dict(ta_layers=0),
@@ -92,6 +96,11 @@ def test_a_layer_beyond_the_depth_is_named(wrong):
 @pytest.mark.parametrize(("choice", "kinds"), [("odd", [Space, Mixing, Space]), ([0, 2], [Mixing, Space, Mixing])])
 def test_layers_that_do_not_mix_are_spatial(choice, kinds):
     assert [type(block.scheme) for block in tiny(layers=choice).network.blocks] == kinds
+
+
+def test_summary_tokens_are_in_the_chosen_layers_alone():
+    blocks = xvit(TINY, 5, ClipSize((16, 16), 8, 4), MixingPlan(summary=True), summary_layers="odd").blocks
+    assert [block.scheme.plan.summary for block in blocks] == [False, True, False]
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -231,6 +240,10 @@ def test_stochastic_depth_drops_whole_branches_of_whole_clips_and_scales_the_res
         (dict(frames=0), "frames (is )?0"),
         (dict(ta_layers=-1), "ta_layers is -1"),
         (dict(layers=[3]), r"layers lists \[3\]"),
+        (dict(summary=True, summary_layers=[3]), r"summary_layers lists \[3\]"),
+        (dict(summary_layers=[1]), "summary_layers does not apply without summary"),
+        (dict(summary_tokens=4), "do not apply without summary"),
+        (dict(summary=True, summary_tokens=9), "2x2 patches have no 3x3 cells"),
         (dict(window=5), "window 5 at ratio 0.5 leaves no channel"),
         (dict(ratio=1.5), r"ratio is 1\.5"),
         (dict(window=-1), "window is -1"),

@@ -95,7 +95,7 @@ def contradictions(network: VideoTransformer, settings: Mapping[str, Any]) -> di
         "mixed": tuple(sorted(plan.mixed)),
         "layers": "all" if len(mixing) == len(network.blocks) else "some",
         "scope": plan.scope,
-        "summary": plan.summary,
+        "summary": next((one.plan.summary for one in mixing if one.plan.summary), False),
         "segments": segments if one_group else plan.segment,
     }
     return {key: value for key, value in settings.items() if ours[key] != value}
