@@ -31,7 +31,7 @@ def _weights(value: Any) -> bool:
         isinstance(value, dict)
         and all(_text(value.get(key)) for key in ("file", "digest"))
         and _count(value.get("step"))
-        and Path(value["file"]).name == value["file"]  # in the run's folder
+        and not {"/", ".."} & set(Path(value["file"]).parts)  # in the run's folder
     )
 
 

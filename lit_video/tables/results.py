@@ -61,7 +61,7 @@ def _of_these_weights(path: Path, result: dict[str, Any]) -> None:
     """Refuse a result whose checkpoint is there, and is another or damaged."""
     if "weights" not in result:
         return
-    checkpoint = path.with_name(result["weights"]["file"])
+    checkpoint = path.parent / result["weights"]["file"]
     try:
         same = checkpoint_digest(checkpoint) == result["weights"]["digest"]
     except FileNotFoundError:

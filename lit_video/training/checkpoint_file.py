@@ -64,6 +64,7 @@ class CheckpointFile(TorchCheckpointIO):
 def write_checkpoint(content: dict[str, Any], path: Path) -> None:
     """Write a file that is either whole or not there; the one that it replaces becomes ``previous.ckpt``."""
     part = path.with_name(f".{path.name}.part")
+    path.parent.mkdir(parents=True, exist_ok=True)  # of a ModelCheckpoint
     try:
         with part.open("wb") as file:
             torch.save(content, file)

@@ -12,6 +12,7 @@ from signal import Signals
 
 import torch
 from lightning import Trainer
+from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from lit_video.errors import RunFailed, UserError
 from lit_video.tables.status import RUNNING, State, Status, read_status, write_status
@@ -99,13 +100,15 @@ def failures() -> Iterator[None]:
 
     Raises:
         UserError: a video cannot be read.
-        RunFailed: a process of the run died, or memory is full.
+        RunFailed: a process of the run died, memory is full, or a setting of the trainer proves wrong.
     """
     try:
         yield
     except DecodeError as error:  # from a worker it carries the worker's traceback, the reason in its last line
         reason = str(error).strip().splitlines()[-1].removeprefix(f"{DecodeError.__module__}.DecodeError: ")
         raise UserError(f"{reason}; fix the video or take it out of the data set") from error
+    except MisconfigurationException as error:  # such as a metric to monitor that there is not
+        raise RunFailed(f"trainer: {' '.join(str(error).split())}") from error
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise RunFailed(f"out of memory; {SMALLER}") from error
     except (ConnectionError, EOFError) as error:  # in the middle of what a killed worker or rank was sending

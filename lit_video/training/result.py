@@ -27,15 +27,23 @@ from lit_video.utils.files import write_atomically
 from lit_video.visual.reach import reach
 
 
-def measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
-    """Test the weights of a checkpoint, with the frames in every order that the data set's settings name.
+def check_last_step(cli: RunCLI, checkpoint: Path) -> None:
+    """Refuse to measure a training whose checkpoint is of another step.
 
     Raises:
-        RunFailed: a number is not finite, or the checkpoint is not of the last step.
+        RunFailed: it is not of the last one.
     """
     step = peek(checkpoint)["global_step"]
     if step != cli.trainer.global_step:
         raise RunFailed(f"{checkpoint} is of step {step}, training ended at {cli.trainer.global_step}: no result")
+
+
+def measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
+    """Test the weights of a checkpoint, with the frames in every order that the data set's settings name.
+
+    Raises:
+        RunFailed: a number is not finite.
+    """
     cli.trainer.test(cli.model, cli.datamodule, ckpt_path=checkpoint, verbose=False)
     metrics = _test_metrics(cli.trainer) | _other_orders(cli, checkpoint)
     metrics |= cli.predictions.group_accuracy(cli.datamodule.class_groups) | cli.predictions.calibration_error
@@ -68,6 +76,12 @@ def _reach(model: VideoClassifier, data: VideoDataModule) -> dict[str, Any]:
     return {"reach": one.frames, "sees_order": one.order, "blind_ceiling": ceiling}
 
 
+def _weights(run_dir: Path, checkpoint: Path) -> dict[str, Any]:
+    """What was tested: the file in the run's folder, its step and its digest."""
+    file = checkpoint.resolve().relative_to(run_dir.resolve())
+    return {"file": str(file), "step": peek(checkpoint)["global_step"], "digest": checkpoint_digest(checkpoint)}
+
+
 def write_result(
     cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seconds: float, changes: list[dict[str, Any]]
 ) -> None:
@@ -97,7 +111,7 @@ def write_result(
         "data_digest": data_digest(cli.datamodule),
         "steps": steps,
         "global_batch": cli.global_batch.clips,
-        "weights": {"file": checkpoint.name, "step": steps, "digest": checkpoint_digest(checkpoint)},
+        "weights": _weights(cli.run_dir, checkpoint),
         "changes": changes,
         "skipped_steps": cli.finite.skipped,
         "seconds": seconds,

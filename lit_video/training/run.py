@@ -11,6 +11,7 @@ from lit_video.tables.results import read_result
 from lit_video.tables.status import FILE as STATUS
 from lit_video.tables.status import Status, write_status
 from lit_video.tables.table import Row
+from lit_video.training.best_checkpoint import best_checkpoint
 from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.training.changes import record_changes, recorded_changes
 from lit_video.training.checkpoint_file import LAST, PREVIOUS
@@ -25,7 +26,7 @@ from lit_video.training.endings import (
 )
 from lit_video.training.global_batch import check_scaling
 from lit_video.training.request import Request
-from lit_video.training.result import measure, write_result
+from lit_video.training.result import check_last_step, measure, write_result
 from lit_video.training.run_cli import RunCLI
 from lit_video.training.run_folder import disk_errors, locked, set_aside, usable_checkpoint, writable
 from lit_video.training.same_run import finished_same, take_result
@@ -161,9 +162,11 @@ def _train_and_test(request: Request, row: Row, seed: int, run_dir: Path, stops:
     seconds = cli.timer.time_elapsed("train")  # the test loads the checkpoint's, which are added to these
     last, previous = run_dir / LAST, run_dir / PREVIOUS
     final = last if last.exists() else previous  # of a training that was complete when its last one was damaged
-    metrics = measure(cli, final)
+    check_last_step(cli, final)
+    tested = best_checkpoint(trainer) or final
+    metrics = measure(cli, tested)
     if trainer.is_global_zero:
-        write_result(cli, final, metrics, seconds, recorded_changes(run_dir))
+        write_result(cli, tested, metrics, seconds, recorded_changes(run_dir))
         (run_dir / STATUS).unlink(missing_ok=True)
         if final is last:
             previous.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ from lightning.pytorch.callbacks import Callback, LearningRateMonitor, Timer
 
 from lit_video.costs.count import count
 from lit_video.tables.table import Row
+from lit_video.training.best_checkpoint import keep_in_run
 from lit_video.training.callbacks.broken_videos import ReportBroken
 from lit_video.training.callbacks.checkpoints import Checkpoints
 from lit_video.training.callbacks.finite import RequireFinite
@@ -49,6 +50,7 @@ class RunCLI(VideoCLI):
         views = self.datamodule.test_clips * self.datamodule.test_crops
         self.facts |= {"scheme": self.model.scheme_name, "params": params, "gmacs": macs / 1e9, "views": views}
         settings = self.config_init.trainer
+        keep_in_run(as_list(settings.callbacks), self.run_dir)
         kwargs["callbacks"] = [*as_list(settings.callbacks), self.timer, ReportBroken(self.run_dir), self.global_batch]
         if not settings.fast_dev_run:
             kwargs["callbacks"] += [Curve(self.run_dir), self.predictions, ReportStatus(self.run_dir)]

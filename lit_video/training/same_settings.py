@@ -36,6 +36,7 @@ COUNTING_CALLBACKS = {
     "EMAWeightAveraging",
     "GradientAccumulationScheduler",
     "LearningRateFinder",
+    "ModelCheckpoint",
     "ModelPruning",
     "StochasticWeightAveraging",
     "WeightAveraging",

@@ -1,13 +1,16 @@
-"""Lightning's own callbacks in a run: averaged weights, an early end; both are settings of the run."""
+"""Lightning's own callbacks in a run: averaged weights, an early end, the best checkpoint: settings of the run."""
 
 import json
 import math
+import shutil
 
 import pytest
 import torch
 from lightning import Callback
 
 from lit_video.__main__ import main
+from lit_video.tables.results import read_result
+from lit_video.training.result import check_last_step
 from tests.conftest import write_table
 
 AVERAGED = ["--trainer.callbacks+=EMAWeightAveraging", "--trainer.callbacks.decay=0.9"]
@@ -66,3 +69,62 @@ def test_training_ends_early_when_a_validation_is_no_better(flags, tmp_path):
         assert math.isfinite(result["metrics"]["test/video_top1"])
         steps[name] = result["steps"]
     assert steps["six"] == 2 * steps["one"]
+
+
+class Schedule(Callback):
+    """A validation whose metric is known: better in the second epoch than in the others."""
+
+    def on_validation_epoch_end(self, trainer, pl_module):
+        pl_module.log("val/known", float(trainer.current_epoch == 1))
+
+
+BEST = [
+    "--trainer.max_epochs=3",
+    "--trainer.check_val_every_n_epoch=1",
+    f"--trainer.callbacks+={__name__}.Schedule",
+    "--trainer.callbacks+=ModelCheckpoint",
+    "--trainer.callbacks.monitor=val/known",
+    "--trainer.callbacks.mode=max",
+]
+
+
+@pytest.mark.parametrize("epochs", [[3], [2, 3]], ids=["at_once", "resumed"])
+def test_the_checkpoint_of_the_best_validation_is_tested(epochs, flags, tmp_path):
+    for count in epochs:
+        command = ["fit", *flags, "--runs", str(tmp_path / "runs"), *BEST, f"--trainer.max_epochs={count}"]
+        assert main(command) == 0
+    folder = run_dir(tmp_path / "runs")
+    result = json.loads((folder / "result.json").read_text())
+    (best,) = (folder / "best").iterdir()
+    assert result["weights"]["file"] == f"best/{best.name}"
+    assert result["weights"]["step"] == torch.load(best, weights_only=True)["global_step"] == result["steps"] * 2 // 3
+    assert read_result(folder)
+    weights = [
+        torch.load(path, weights_only=True)["state_dict"]["network.norm.weight"]
+        for path in (best, folder / "last.ckpt")
+    ]
+    assert not torch.equal(*weights)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("--trainer.check_val_every_n_epoch=9", "no checkpoint by val/known: no validation"),
+        ("--trainer.callbacks.monitor=val/other", "second seed 0: trainer: `ModelCheckpoint(monitor='val/other')`"),
+        ("--trainer.callbacks.dirpath=there", "trainer.callbacks: leave out dirpath"),
+    ],
+)
+def test_without_a_best_validation_there_is_no_result(change, message, flags, tmp_path, capfd):
+    assert main(["fit", *flags, "--runs", str(tmp_path / "runs"), *BEST, change]) != 0
+    assert message in capfd.readouterr().err
+    assert not (run_dir(tmp_path / "runs") / "result.json").exists()
+
+
+def test_a_best_checkpoint_that_is_gone_is_missed(flags, tmp_path, monkeypatch, capfd):
+    def harmed(cli, final):
+        check_last_step(cli, final)
+        shutil.rmtree(cli.run_dir / "best")
+
+    monkeypatch.setattr("lit_video.training.run.check_last_step", harmed)
+    assert main(["fit", *flags, "--runs", str(tmp_path / "runs"), *BEST]) != 0
+    assert "the checkpoint of the best val/known, is gone" in capfd.readouterr().err
