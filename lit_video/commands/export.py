@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from lit_video.commands.parser import Parser, writing
+from lit_video.errors import UserError
 
 
 def export(argv: list[str]) -> int:
@@ -12,19 +13,23 @@ def export(argv: list[str]) -> int:
     kinds = ["hf-timesformer", "hf-vivit", "pt2", "onnx", "safetensors"]
     parser.add_argument("--to", choices=kinds, required=True, help="transformers, torch.export, ONNX, or weights alone")
     parser.add_argument("--ckpt_path", type=Path, required=True, help="a run's last.ckpt")
+    parser.add_argument("--any_frames", action="store_true", help="of pt2, onnx: for clips of any length too")
     parser.add_argument("--output", "-o", type=Path, required=True, help="folder to write")
     arguments = parser.parse_args(argv)
     if arguments.to.startswith("hf-"):
+        if arguments.any_frames:
+            raise UserError("--any_frames: is for pt2 and onnx; transformers' models have one length")
         return _for_transformers(arguments.ckpt_path, arguments.to, arguments.output)
     from lit_video.inference.programs import write_program  # here, because importing torch takes seconds
 
     with writing("--output", arguments.output):
         arguments.output.mkdir(parents=True, exist_ok=True)
-        path, difference = write_program(arguments.ckpt_path, arguments.to, arguments.output)
+        path, difference = write_program(arguments.ckpt_path, arguments.to, arguments.output, arguments.any_frames)
     tried = (
         "not tried: onnxruntime is not installed" if difference is None else f"its logits differ by {difference:.0e}"
     )
-    print(f"wrote {path} for batches of any size, and settings.json; {tried}")
+    sizes = "batches and clips" if arguments.any_frames else "batches"
+    print(f"wrote {path} for {sizes} of any size, and settings.json; {tried}")
     return 0
 
 

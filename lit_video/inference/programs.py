@@ -2,9 +2,11 @@
 
 import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -16,11 +18,12 @@ from lit_video.modules import VideoClassifier
 from lit_video.modules.classifier import CHECKPOINT_KEY
 
 FILES = {"pt2": "model.pt2", "onnx": "model.onnx", "safetensors": "model.safetensors"}
+Shapes = dict[int, Any]  # axes of a clip whose size is left open
 # of the logits' largest value, in float32
 TOLERANCE = 1e-4
 
 
-def write_program(ckpt: Path, to: str, folder: Path) -> tuple[Path, float | None]:
+def write_program(ckpt: Path, to: str, folder: Path, any_frames: bool = False) -> tuple[Path, float | None]:
     """Write a model of a run for batches of any size, try it, and write beside it how its clips are made.
 
     ``settings.json`` has the names of the classes, frames, size, sampling, mean and deviation. The input is called
@@ -30,13 +33,16 @@ def write_program(ckpt: Path, to: str, folder: Path) -> tuple[Path, float | None
         ckpt: a run's ``last.ckpt``.
         to: ``pt2``, ``onnx`` or ``safetensors`` (weights alone, which ``model.weights`` takes).
         folder: exists.
+        any_frames: let the program take longer and shorter clips, too, which get the model's positions resized.
 
     Returns:
         The file, and the largest difference of its logits from the model's as a share of the largest logit, for batches
-        of one and of three; ``None`` where it was not tried because ONNX Runtime is not installed.
+        of one and of three, and for clips of twice the length; ``None`` where it was not tried because ONNX Runtime is
+        not installed.
 
     Raises:
-        UserError: the checkpoint is wrong, a library is missing, or the program computes something else.
+        UserError: the checkpoint is wrong, a library is missing, the network takes clips of one length alone, or the
+            program computes something else.
     """
     checkpoint = read_checkpoint(ckpt, "ckpt_path")
     stored = checkpoint.get(CHECKPOINT_KEY)
@@ -44,11 +50,14 @@ def write_program(ckpt: Path, to: str, folder: Path) -> tuple[Path, float | None
         raise OptionError("ckpt_path", f"{ckpt} has no settings of its clips: it is another program's, or too old")
     network = build_model(checkpoint, VideoClassifier, ckpt, "ckpt_path").network
     frames, side = stored["data"]["frames"], stored["data"]["image_size"]
-    clips = [torch.randn(count, 3, frames, side, side) for count in (2, 1, 3)]
+    lengths = (frames, frames, 2 * frames if any_frames else frames)
+    clips = [torch.randn(b, 3, t, side, side) for b, t in zip((2, 1, 3), lengths, strict=True)]
+    shapes: Shapes = {0: torch.export.Dim("batch")} | ({2: torch.export.Dim.DYNAMIC} if any_frames else {})
     path = folder / FILES[to]
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # of the exporters, about themselves
-        program = _WRITERS[to](network, clips[0], path)
+        with _length_matters(any_frames, frames):
+            program = _WRITERS[to](network, clips[0], path, shapes)
         difference = None if program is None else max(_difference(network, program, clip) for clip in clips[1:])
     if difference is not None and not difference <= TOLERANCE:
         path.unlink()
@@ -57,18 +66,32 @@ def write_program(ckpt: Path, to: str, folder: Path) -> tuple[Path, float | None
     return path, difference
 
 
+@contextmanager
+def _length_matters(any_frames: bool, frames: int) -> Iterator[None]:
+    """Say in a line that a network cannot be exported for clips of any length."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:  # whatever the tracing of a network's own code raises
+        if not any_frames:
+            raise
+        reason = str(error).strip().split("\n")[0]
+        raise OptionError("any_frames", f"the network takes clips of {frames} frames alone ({reason})") from error
+
+
 def _difference(network: nn.Module, program: Callable[[Tensor], Tensor], clip: Tensor) -> float:
     expected = network(clip)
     return float((program(clip) - expected).abs().max() / expected.abs().max())
 
 
-def _pt2(network: nn.Module, clip: Tensor, path: Path) -> Callable[[Tensor], Tensor]:
-    exported = torch.export.export(network, (clip,), dynamic_shapes=({0: torch.export.Dim("batch")},))
+def _pt2(network: nn.Module, clip: Tensor, path: Path, shapes: Shapes) -> Callable[[Tensor], Tensor]:
+    exported = torch.export.export(network, (clip,), dynamic_shapes=(shapes,))
     torch.export.save(exported, path)
     return torch.export.load(path).module()
 
 
-def _onnx(network: nn.Module, clip: Tensor, path: Path) -> Callable[[Tensor], Tensor] | None:
+def _onnx(network: nn.Module, clip: Tensor, path: Path, shapes: Shapes) -> Callable[[Tensor], Tensor] | None:
     if find_spec("onnxscript") is None:
         raise OptionError("to onnx", 'onnxscript is not installed: pip install "lit_video[onnx]"')
     torch.onnx.export(
@@ -78,7 +101,7 @@ def _onnx(network: nn.Module, clip: Tensor, path: Path) -> Callable[[Tensor], Te
         dynamo=True,
         external_data=False,
         verbose=False,
-        dynamic_shapes=({0: torch.export.Dim("batch")},),
+        dynamic_shapes=(shapes,),
         input_names=["clip"],
         output_names=["logits"],
     )
@@ -90,7 +113,7 @@ def _onnx(network: nn.Module, clip: Tensor, path: Path) -> Callable[[Tensor], Te
     return lambda batch: torch.from_numpy(session.run(None, {"clip": batch.numpy()})[0])
 
 
-def _safetensors(network: nn.Module, clip: Tensor, path: Path) -> Callable[[Tensor], Tensor]:
+def _safetensors(network: nn.Module, clip: Tensor, path: Path, shapes: Shapes) -> Callable[[Tensor], Tensor]:
     save_file({name: value.contiguous() for name, value in network.state_dict().items()}, path)
     stored = load_file(path)
     return lambda batch: torch.func.functional_call(network, stored, (batch,))

@@ -159,7 +159,7 @@ class JointEmbedding(Embedding):
         return x + self._positions(grid), grid
 
     def _positions(self, grid: Grid) -> Tensor:
-        if grid == self.grid:
+        if isinstance(grid.t, int) and grid == self.grid:
             return self.pos_embed
         cls, cells = self.pos_embed[:, : self.slots], self.pos_embed[:, self.slots :]
         return torch.cat((cls, resize_joint(cells, self.grid, grid, self.resizing)), dim=1)

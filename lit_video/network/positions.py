@@ -65,7 +65,7 @@ def resize_time(table: Tensor, frames: int, mode: str = "linear") -> Tensor:
         ValueError: ``repeat``, and the clip is no multiple of the table.
     """
     stored = table.shape[1]
-    if frames == stored:
+    if isinstance(frames, int) and frames == stored:  # in torch.export the number of frames is a symbol
         return table
     if mode == "repeat":
         if frames % stored:

@@ -191,12 +191,18 @@ def test_stochastic_depth_compiles_into_one_graph():
     check_compiled(build("vivit_1", drop_path=0.4).double().train())
 
 
+# a loop over the frames; frames chosen by their number
+OF_ONE_LENGTH = {"xvit_exact", "vivit_1_sampled"}
+
+
 @pytest.mark.parametrize("name", sorted(NETWORKS.keys() - VARIANTS))
-def test_networks_can_be_exported_for_batches_of_any_size(name):
+def test_networks_can_be_exported_for_batches_and_lengths_of_any_size(name):
     network, clip = build(name, **SHALLOW).double(), clip_of(dtype=torch.float64)
-    exported = torch.export.export(network, (clip,), dynamic_shapes=({0: torch.export.Dim("batch")},)).module()
+    lengths = () if name in OF_ONE_LENGTH else (6, 12)
+    shapes = {0: torch.export.Dim("batch")} | ({2: torch.export.Dim.DYNAMIC} if lengths else {})
+    exported = torch.export.export(network, (clip,), dynamic_shapes=(shapes,)).module()
     with torch.no_grad():
-        for batch in (clip, clip_of(count=5, dtype=torch.float64)):
+        for batch in (clip, *(clip_of(frames, count=5, dtype=torch.float64) for frames in (4, *lengths))):
             torch.testing.assert_close(exported(batch), network(batch), atol=1e-12, rtol=1e-12)
 
 
