@@ -20,7 +20,12 @@ from lit_video.network.block import checkpoint_blocks
 from lit_video.network.pretrained.hugging_face_config import check_config, check_labels
 from lit_video.network.pretrained.image_vit import TubeletInit, load_image_vit
 from lit_video.network.pretrained.loading import load_pretrained
-from lit_video.network.pretrained.release_settings import WeightsSettings, refuse_other_settings, tasks_in_order
+from lit_video.network.pretrained.release_settings import (
+    WeightsSettings,
+    refuse_other_pixels,
+    refuse_other_settings,
+    tasks_in_order,
+)
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.transformer import freeze as freeze_layers
 from lit_video.network.vit import ViTSize
@@ -134,6 +139,8 @@ class VideoClassifier(LightningModule):
         if self.weights_settings != "ignore":
             refuse_other_settings(self.network, stored.tensors)
             check_config(stored.config, self.network)
+            if isinstance(data, SeenVideos):
+                refuse_other_pixels(stored_settings(data), stored)
         tasks = self.num_classes if isinstance(self.num_classes, dict) else {}
         left_out = load_pretrained(self.network, tasks_in_order(stored.tensors, tasks), fresh_head)
         if left_out:

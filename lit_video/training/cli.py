@@ -2,10 +2,10 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import yaml
@@ -18,7 +18,7 @@ from lightning.pytorch.utilities import rank_zero_only
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
-from lit_video.network.pretrained.release_settings import flags, release_settings
+from lit_video.network.pretrained.release_settings import flags, pixel_settings, release_settings
 from lit_video.network.weight_files import read_weights
 from lit_video.releases.release import weights_path
 from lit_video.training import fsdp2 as fsdp2  # registers the strategy
@@ -97,12 +97,13 @@ class VideoCLI(LightningCLI):
         """With ``model.weights_settings apply``, take what the release of the weights was trained with."""
         given = self._get(self.config, "model").init_args
         if given.get("weights") and given.get("weights_settings") == "apply":
-            settings = release_settings(read_weights(weights_path(given.weights), given.weights_ema).tensors)
-            taken = {key: value for key, value in settings.items() if key in given and given[key] != value}
-            for key, value in taken.items():
-                given[key] = value
-            if taken:
-                rank_zero_only(print)(f"{given.weights}: as it was trained, {flags(taken)}", flush=True)
+            stored = read_weights(weights_path(given.weights), given.weights_ema)
+            taken = [
+                _take(given, release_settings(stored.tensors), "model"),
+                _take(self._get(self.config, "data").init_args, pixel_settings(stored), "data"),
+            ]
+            if said := " ".join(filter(None, taken)):
+                rank_zero_only(print)(f"{given.weights}: as it was trained, {said}", flush=True)
 
     def _parse_ckpt_path(self) -> None:
         """Keep YAML and flags: LightningCLI would let a checkpoint's hyper-parameters win over them, silently."""
@@ -112,6 +113,14 @@ class VideoCLI(LightningCLI):
         text = self.parser.dump(self.config, skip_none=False, skip_link_targets=True, format="json")
         config: dict[str, Any] = json.loads(text)
         return {key: value for key, value in config.items() if key not in {"config", "table", "recipes"}}
+
+
+def _take(given: Any, settings: Mapping[str, Any], part: Literal["model", "data"]) -> str:
+    """Change what is given, where it has such settings; what was changed, as flags."""
+    taken = {key: value for key, value in settings.items() if key in given and given[key] != value}
+    for key, value in taken.items():
+        given[key] = value
+    return flags(taken, part)
 
 
 class CheckCLI(VideoCLI):

@@ -1,14 +1,24 @@
 """Weights of X-ViT's release in a model with other settings: refused with the flags that mend it, or mended."""
 
+import json
+
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from lit_video.__main__ import main
 from lit_video.modules import XViT
 from lit_video.network.pretrained.mapping import new_name
-from lit_video.network.pretrained.release_settings import refuse_other_settings, release_settings
+from lit_video.network.pretrained.release_settings import (
+    pixel_settings,
+    refuse_other_pixels,
+    refuse_other_settings,
+    release_settings,
+)
 from lit_video.network.pretrained.xvit import _CONSENSUS, XVIT
 from lit_video.network.vit import ViTSize
+from lit_video.network.weight_files import StoredWeights, read_weights
+from lit_video.releases.release import releases
 from tests.conftest import FOUR_SKILLS
 
 SIZE = ViTSize(16, 2, 4)
@@ -70,6 +80,66 @@ def test_other_sources_say_all_by_their_names():
     assert release_settings({"anything": torch.ones(2)}) == {}
 
 
+def stored(source, classes=None, **preprocessor):
+    """Names that show a source, with a classifier."""
+    names = {
+        "timesformer": ("model.blocks.0.temporal_norm1.weight", "model.head.bias"),
+        "xvit": ("base_model.norm.weight", "base_model.new_fc.bias"),
+        "scenic-vivit": ("Transformer/encoderblock_0/LayerNorm_0/scale", "output_projection/bias"),
+        "hf-vivit": ("vivit.embeddings.cls_token", "classifier.bias"),
+    }[source]
+    tensors = {names[0]: torch.ones(4)} | ({} if classes is None else {names[1]: torch.ones(classes)})
+    return StoredWeights(tensors, preprocessor=preprocessor)
+
+
+MEAN_STD = dict(image_mean=[0.4, 0.4, 0.4], image_std=[0.2, 0.2, 0.2])
+
+
+@pytest.mark.parametrize(
+    ("weights", "settings"),
+    [
+        (stored("xvit", 174), dict(mean=0.5, std=0.5)),
+        (stored("scenic-vivit", 400), dict(mean=0.5, std=0.5)),
+        (stored("timesformer"), dict(mean=0.45, std=0.225)),
+        (stored("timesformer", 48), dict(mean=0.45, std=0.225)),
+        (stored("timesformer", 400), dict(mean=0.45, std=0.225, channels="rgb")),
+        (stored("timesformer", 174), dict(mean=0.45, std=0.225, channels="bgr")),
+        (stored("hf-vivit", 400), {}),
+        (stored("hf-vivit", **MEAN_STD), dict(mean=0.4, std=0.2)),
+        (stored("hf-vivit", **MEAN_STD, offset=True), {}),
+        (stored("hf-vivit", **MEAN_STD, do_normalize=False), {}),
+    ],
+)
+def test_what_pixels_weights_saw(weights, settings):
+    assert pixel_settings(weights) == settings
+    data = dict(mean=0.5, std=0.5, channels="rgb")
+    refuse_other_pixels(data | settings, weights)
+    if settings.items() <= data.items():
+        return refuse_other_pixels(data, weights)
+    with pytest.raises(ValueError, match=r"trained on other pixels: set --data\.mean 0\.4"):
+        refuse_other_pixels(data, weights)
+
+
+def test_channels_of_different_means_are_no_setting():
+    with pytest.raises(ValueError, match="channels differ in mean or deviation"):
+        pixel_settings(stored("hf-vivit", image_mean=[0.4, 0.5, 0.4], image_std=[0.2, 0.2, 0.2]))
+
+
+def test_the_pixels_of_a_folder_are_those_of_its_preprocessor(tmp_path):
+    save_file({"vivit.embeddings.cls_token": torch.ones(4)}, tmp_path / "model.safetensors")
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(MEAN_STD))
+    assert pixel_settings(read_weights(tmp_path)) == dict(mean=0.4, std=0.2)
+
+
+def test_every_release_of_the_list_sees_what_it_saw():
+    for name, release in releases().items():
+        source, classes = name.split("-")[0], {"SomethingV2": 174, "Kinetics400": 400, "Kinetics600": 600}
+        if source in ("xvit", "timesformer") and release.address:
+            settings = pixel_settings(stored(source, classes.get(release.settings["data"])))
+            given = {key: release.settings.get(f"data.{key}", "rgb") for key in settings}
+            assert given == settings, name
+
+
 @pytest.fixture
 def flags(tiny, tmp_path):
     """A model of the release's shape with the paper's scope, and a file of the release."""
@@ -96,3 +166,14 @@ def test_at_the_command_line(flags, capfd):
         results[name] = [line for line in printed.splitlines() if "test/" in line]
         assert ("as it was trained, --model.scope full" in printed) == (name == "applied")
     assert results["set"] == results["applied"]
+
+
+def test_other_pixels_at_the_command_line(flags, capfd):
+    command = [*TABLE, *flags, "--data.mean=0.4", "--model.scope=full"]
+    assert main(command) == 2
+    refused = capfd.readouterr()
+    assert "release.pyth: it was trained on other pixels: set --data.mean 0.5, or --model.weights" in refused.err
+    assert "test/video_top1" not in refused.out
+    assert main([*command, "--model.weights_settings=apply"]) == 0
+    assert "as it was trained, --data.mean 0.5\n" in capfd.readouterr().out
+    assert main([*command, "--model.weights_settings=ignore"]) == 0

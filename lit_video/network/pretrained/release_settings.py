@@ -10,8 +10,10 @@ from lit_video.attention import Mixing
 from lit_video.network.pretrained.sources import source_of
 from lit_video.network.timesformer import has_cls_in_time
 from lit_video.network.transformer import VideoTransformer
+from lit_video.network.weight_files import StoredWeights
 
 WeightsSettings = Literal["apply", "ignore"]
+OTHERWISE = "or --model.weights_settings apply (ignore, to use the weights as they are)"
 
 # of the release's three recipes, SSv2 mixes over the whole clip, both Kinetics in groups of 8 frames
 _KINETICS = (400, 600)
@@ -27,6 +29,10 @@ XVIT: dict[str, Any] = {
     "summary": False,
 }
 
+# mean and deviation, of all channels alike, of the pixels that releases saw
+PIXELS = {"xvit": (0.5, 0.5), "timesformer": (0.45, 0.225), "scenic-vivit": (0.5, 0.5)}
+_SSV2 = 174  # TimeSformer's release for it saw blue first, those for Kinetics red
+
 # in this order in scenic's classifier
 SCENIC_EPIC = {"noun": 300, "verb": 97}
 
@@ -38,10 +44,55 @@ def release_settings(state_dict: Mapping[str, Tensor]) -> dict[str, Any]:
     """
     if source_of(state_dict) != "xvit":
         return {}
-    heads = [value for key, value in state_dict.items() if key.endswith(("mlp_head.4.bias", "new_fc.bias"))]
-    if not heads:
+    classes = _classes(state_dict, "mlp_head.4.bias", "new_fc.bias")
+    if classes is None:
         return XVIT
-    return XVIT | {"segments": _SEGMENT if heads[-1].shape[0] in _KINETICS else None}
+    return XVIT | {"segments": _SEGMENT if classes in _KINETICS else None}
+
+
+def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
+    """Settings of the data set that decide what weights see, by flag, as far as they are known.
+
+    Of X-ViT's, TimeSformer's and scenic's releases by their recipes; of a folder of Hugging Face's by its
+    ``preprocessor_config.json``, but for one with ``offset``: ViViT's there contradicts the recipe of its weights.
+
+    Raises:
+        ValueError: a mean or deviation that is not the same for all channels, which ``data.mean`` cannot be.
+    """
+    source = source_of(stored.tensors)
+    if source in PIXELS:
+        mean, std = PIXELS[source]
+        classes = _classes(stored.tensors, "model.head.bias", "head.bias") if source == "timesformer" else None
+        channels = {_SSV2: "bgr"} | dict.fromkeys(_KINETICS, "rgb")
+        return {"mean": mean, "std": std} | ({"channels": channels[classes]} if classes in channels else {})
+    given = stored.preprocessor
+    if not given.get("do_normalize", True) or given.get("offset") or "image_mean" not in given:
+        return {}
+    found = {"mean": set(given["image_mean"]), "std": set(given["image_std"])}
+    if max(map(len, found.values())) > 1:
+        raise ValueError("preprocessor_config.json: channels differ in mean or deviation, data.mean is one number")
+    return {name: values.pop() for name, values in found.items()}
+
+
+def refuse_other_pixels(data: Mapping[str, Any], stored: StoredWeights) -> None:
+    """Refuse weights for a data set whose pixels are not scaled as those that the weights saw.
+
+    Args:
+        data: settings of the data set, mean, std and channels among them.
+        stored: the weights.
+
+    Raises:
+        ValueError: with the flags that mend it.
+    """
+    settings = pixel_settings(stored).items()
+    if other := {name: value for name, value in settings if data[name] != value}:
+        raise ValueError(f"it was trained on other pixels: set {flags(other, 'data')}, {OTHERWISE}")
+
+
+def _classes(state_dict: Mapping[str, Tensor], *ends: str) -> int | None:
+    """Outputs of the classifier, whose bias ends with one of the names; ``None`` without one."""
+    heads = [value for key, value in state_dict.items() if key.endswith(ends)]
+    return heads[-1].shape[0] if heads else None
 
 
 def tasks_in_order(state_dict: Mapping[str, Tensor], tasks: Mapping[str, int]) -> dict[str, Tensor]:
@@ -74,10 +125,7 @@ def refuse_other_settings(network: nn.Module, state_dict: Mapping[str, Tensor]) 
         raise ValueError("TimeSformer's release has no class token in time: set --model.cls_in_time false")
     settings = release_settings(state_dict)
     if settings and isinstance(network, VideoTransformer) and (other := contradictions(network, settings)):
-        raise ValueError(
-            f"X-ViT's release was trained with other settings: set {flags(other)}, or --model.weights_settings apply "
-            "(ignore, to use the weights as they are)"
-        )
+        raise ValueError(f"X-ViT's release was trained with other settings: set {flags(other)}, {OTHERWISE}")
 
 
 def contradictions(network: VideoTransformer, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,9 +149,9 @@ def contradictions(network: VideoTransformer, settings: Mapping[str, Any]) -> di
     return {key: value for key, value in settings.items() if ours[key] != value}
 
 
-def flags(settings: Mapping[str, Any]) -> str:
+def flags(settings: Mapping[str, Any], part: Literal["model", "data"] = "model") -> str:
     """Settings as they are written on the command line."""
-    return " ".join(f"--model.{key} {_value(value)}" for key, value in settings.items())
+    return " ".join(f"--{part}.{key} {_value(value)}" for key, value in settings.items())
 
 
 def _value(value: Any) -> str:

@@ -33,11 +33,13 @@ class StoredWeights:
         tensors: by name.
         config: of the ``config.json`` in the folder; empty without, and of a file.
         choice: a line, where the file holds two sets of weights.
+        preprocessor: of the ``preprocessor_config.json`` in the folder, likewise.
     """
 
     tensors: dict[str, Tensor]
     config: dict[str, Any] = field(default_factory=dict)
     choice: str = ""
+    preprocessor: dict[str, Any] = field(default_factory=dict)
 
 
 def read_weights(path: Path, average: bool | None = None) -> StoredWeights:
@@ -64,7 +66,8 @@ def read_weights(path: Path, average: bool | None = None) -> StoredWeights:
         raise
     except Exception as error:
         raise UserError(f"{file} cannot be read as weights: {_reason(error)}") from error
-    return StoredWeights(tensors, _config(file.parent if path.is_dir() else None), choice)
+    beside = path if path.is_dir() else None
+    return StoredWeights(tensors, _json(beside, "config.json"), choice, _json(beside, "preprocessor_config.json"))
 
 
 def _in_folder(folder: Path) -> Path:
@@ -100,8 +103,8 @@ def _pieces(index: Path) -> dict[str, Tensor]:
     return tensors
 
 
-def _config(folder: Path | None) -> dict[str, Any]:
-    path = folder / "config.json" if folder else None
+def _json(folder: Path | None, name: str) -> dict[str, Any]:
+    path = folder / name if folder else None
     if path is None or not path.is_file():
         return {}
     try:
