@@ -38,10 +38,12 @@ def _for_transformers(ckpt: Path, to: str, output: Path) -> int:
 
     from lit_video.inference.export import exported
 
-    weights, config = exported(ckpt, to)
+    weights, config, preprocessor = exported(ckpt, to)
     with writing("--output", output):
         output.mkdir(parents=True, exist_ok=True)
         save_file(weights, output / "model.safetensors", metadata={"format": "pt"})
-        (output / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+        for name, content in (("config.json", config), ("preprocessor_config.json", preprocessor)):
+            if content:
+                (output / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     print(f"wrote {output}: {config['architectures'][0]}.from_pretrained({str(output)!r}) opens it")
     return 0

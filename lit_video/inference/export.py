@@ -22,6 +22,7 @@ class Target:
     family: type[VideoClassifier]
     weights: Callable[[Any], dict[str, Tensor]]
     config: Callable[[Mapping[str, Any]], dict[str, Any]]
+    processor: str
 
 
 def _timesformer(hparams: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,13 +48,13 @@ def _vivit(hparams: Mapping[str, Any]) -> dict[str, Any]:
 
 
 TARGETS = {
-    "hf-timesformer": Target(TimeSformer, export_hf_timesformer, _timesformer),
-    "hf-vivit": Target(ViViT, export_hf_vivit, _vivit),
+    "hf-timesformer": Target(TimeSformer, export_hf_timesformer, _timesformer, "VideoMAEImageProcessor"),
+    "hf-vivit": Target(ViViT, export_hf_vivit, _vivit, "VivitImageProcessor"),
 }
 
 
-def exported(ckpt: Path, to: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Weights and configuration of a trained model, under the names of one of ``TARGETS``.
+def exported(ckpt: Path, to: str) -> tuple[dict[str, Tensor], dict[str, Any], dict[str, Any]]:
+    """Weights, configuration and preprocessor of a trained model, under the names of one of ``TARGETS``.
 
     Raises:
         UserError: the checkpoint is wrong, or the model has something that the target has not.
@@ -61,14 +62,37 @@ def exported(ckpt: Path, to: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     target = TARGETS[to]
     checkpoint = read_checkpoint(ckpt, "ckpt_path")
     model = build_model(checkpoint, target.family, ckpt, "ckpt_path")
+    stored = checkpoint.get(CHECKPOINT_KEY) or {"data": {}, "class_names": None}
     try:
         if isinstance(model.num_classes, dict):
             raise ValueError("classes of transformers have one head, this model has several")
         weights = target.weights(model.network)
+        preprocessor = _preprocessor(target.processor, stored["data"])
     except ValueError as error:
         raise OptionError(f"to {to}", error) from error
-    names = checkpoint.get(CHECKPOINT_KEY, {}).get("class_names")
-    return weights, target.config(model.hparams) | _shared(model.hparams, names)
+    return weights, target.config(model.hparams) | _shared(model.hparams, stored["class_names"]), preprocessor
+
+
+def _preprocessor(processor: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Its centre view; of another program's checkpoint nothing is known."""
+    if not data:
+        return {}
+    if (channels := data.get("channels", "rgb")) != "rgb":
+        raise ValueError(f"the model sees {channels} pixels, transformers' preprocessors give rgb")
+    side = data["image_size"]
+    return {
+        "image_processor_type": processor,
+        "do_resize": True,
+        "size": {"shortest_edge": side},
+        "do_center_crop": True,
+        "crop_size": {"height": side, "width": side},
+        "do_rescale": True,
+        "rescale_factor": 1 / 255,
+        "offset": False,
+        "do_normalize": True,
+        "image_mean": [data["mean"]] * 3,
+        "image_std": [data["std"]] * 3,
+    }
 
 
 def _shared(hparams: Mapping[str, Any], names: list[str] | None) -> dict[str, Any]:

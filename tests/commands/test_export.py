@@ -5,6 +5,8 @@ import torch
 
 from lit_video.__main__ import main
 from lit_video.modules import TimeSformer, ViViT
+from lit_video.network.pretrained.release_settings import pixel_settings
+from lit_video.network.weight_files import read_weights
 from tests.conftest import FOUR_SKILLS
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
@@ -17,7 +19,14 @@ FAMILIES = {
 
 
 def trained(table, row, tiny, folder):
-    flags = [*tiny, FOUR_SKILLS, "--data.image_size=32", "--trainer.max_epochs=1", "--trainer.logger=false"]
+    flags = [
+        *tiny,
+        FOUR_SKILLS,
+        "--data.image_size=32",
+        "--data.mean=0.4",
+        "--trainer.max_epochs=1",
+        "--trainer.logger=false",
+    ]
     assert main(["fit", "--config", f"experiments/{table}.yaml", "--row", row, "--runs", str(folder), *flags]) == 0
     return folder / table / "embedded" / row / "seed0" / "last.ckpt"
 
@@ -35,6 +44,12 @@ def test_transformers_opens_it_with_equal_logits(case, tiny, tmp_path):
     with torch.no_grad():  # transformers rounds a constant of ViViT's GELU to seven digits
         logits = theirs.eval().double()(clip.transpose(1, 2)).logits
         torch.testing.assert_close(logits, ours(clip), atol=1e-6, rtol=1e-6)
+    frames = torch.randint(0, 256, (4, 32, 32, 3), dtype=torch.uint8)
+    processor = transformers.AutoImageProcessor.from_pretrained(tmp_path / "out")
+    pixels = processor(list(frames.numpy()), return_tensors="pt")["pixel_values"]
+    expected = (frames.permute(0, 3, 1, 2)[None] / 255 - 0.4) / 0.5
+    torch.testing.assert_close(torch.as_tensor(pixels), expected, atol=1e-5, rtol=1e-5)
+    assert pixel_settings(read_weights(tmp_path / "out")) == {"mean": 0.4, "std": 0.5}
 
 
 @pytest.mark.parametrize(
