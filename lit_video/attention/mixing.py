@@ -89,7 +89,6 @@ class _Shift(torch.autograd.Function):
 
     The map is linear and its transpose is the same map with negated offsets, so the backward pass is one call;
     recorded as slice assignments, autograd would copy the whole gradient once per slice (``benchmarks/mixing.py``).
-    It has no ``jvp``: torch.compile refuses functions that have one.
     """
 
     generate_vmap_rule = True
@@ -118,12 +117,20 @@ class _Shift(torch.autograd.Function):
         return _Shift.apply(grads[0], tuple(-k for k in ctx.offsets), ctx.fold), None, None
 
 
+class _DualShift(_Shift):
+    """With the forward mode, which torch.compile refuses."""
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Tensor:
+        return _DualShift.apply(tangents[0], ctx.offsets, ctx.fold)
+
+
 def shift_channels(x: Tensor, offsets: Iterable[int], fold: int) -> Tensor:
     """Read ``fold`` channels of ``x (b, t, ..., c)`` per offset ``k`` from frame ``t + k``; no copy without offsets."""
     offsets = tuple(offsets)
     if not offsets:
         return x
-    return _Shift.apply(x, offsets, fold)
+    return (_Shift if torch.compiler.is_compiling() else _DualShift).apply(x, offsets, fold)
 
 
 class Mixing(Scheme):

@@ -233,8 +233,7 @@ def test_gradients_of_every_clip_alone_by_torch_func(name):
             torch.testing.assert_close(together[key][i], parameter.grad, atol=1e-9, rtol=1e-9)
 
 
-# torch.compile refuses functions with a forward mode, so mixing has none
-@pytest.mark.parametrize("name", sorted(NETWORKS.keys() - VARIANTS - {"xvit", "xvit_summary"}))
+@pytest.mark.parametrize("name", sorted(NETWORKS.keys() - VARIANTS))
 def test_the_derivative_along_a_direction_is_that_of_finite_differences(name):
     network, clip = build(name, **SHALLOW).double(), clip_of(dtype=torch.float64)
     direction = torch.randn(clip.shape, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
