@@ -11,9 +11,9 @@ import torch
 
 from lit_video.errors import OptionError
 from lit_video.modules import VideoClassifier
-from lit_video.modules.classifier import CHECKPOINT_KEY
 from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
+from lit_video.network.weight_files import CHECKPOINT_KEY
 from lit_video.utils.class_paths import class_path, known_class
 from lit_video.video.settings import restored_settings
 

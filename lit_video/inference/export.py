@@ -10,9 +10,9 @@ from torch import Tensor
 from lit_video.errors import OptionError
 from lit_video.inference.checkpoints import build_model, read_checkpoint
 from lit_video.modules import TimeSformer, VideoClassifier, ViViT
-from lit_video.modules.classifier import CHECKPOINT_KEY
 from lit_video.network.pretrained.hugging_face import export_hf_timesformer, export_hf_vivit
 from lit_video.network.vit import SIZES, ViTSize
+from lit_video.network.weight_files import CHECKPOINT_KEY
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,10 @@ from lit_video.network.block import checkpoint_blocks
 from lit_video.network.pretrained.hugging_face_config import check_config, check_labels
 from lit_video.network.pretrained.image_vit import TubeletInit, load_image_vit
 from lit_video.network.pretrained.loading import load_pretrained
+from lit_video.network.pretrained.own_settings import refuse_another_scheme
 from lit_video.network.pretrained.release_settings import (
+    IGNORE,
+    OTHERWISE,
     WeightsSettings,
     refuse_other_pixels,
     refuse_other_settings,
@@ -29,15 +32,12 @@ from lit_video.network.pretrained.release_settings import (
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.transformer import freeze as freeze_layers
 from lit_video.network.vit import ViTSize
-from lit_video.network.weight_files import StoredWeights, read_weights
+from lit_video.network.weight_files import CHECKPOINT_KEY, StoredWeights, of_our_own, read_weights
 from lit_video.releases.release import weights_path
 from lit_video.utils.class_paths import class_path
 from lit_video.video.batch import Batch, Classes, per_task
 from lit_video.video.seeding import digest
 from lit_video.video.settings import SeenVideos, stored_settings
-
-# key of a checkpoint for what its use without other files takes
-CHECKPOINT_KEY = "lit_video"
 
 
 class VideoClassifier(LightningModule):
@@ -135,18 +135,33 @@ class VideoClassifier(LightningModule):
             self._started = True
 
     def _start_from(self, path: str, fresh_head: bool) -> None:
-        stored, data = self._read(path), getattr(self._trainer, "datamodule", None)  # none in a user's own program
+        stored = self._read(path)
         if self.weights_settings != "ignore":
             refuse_other_settings(self.network, stored.tensors)
             check_config(stored.config, self.network)
-            if isinstance(data, SeenVideos):
-                refuse_other_pixels(stored_settings(data), stored)
+            self._refuse_what_differs(stored, OTHERWISE)
         tasks = self.num_classes if isinstance(self.num_classes, dict) else {}
         left_out = load_pretrained(self.network, tasks_in_order(stored.tensors, tasks), fresh_head)
         if left_out:
             self._say(f"{path}: no classifier of these classes, it starts from scratch ({left_out})")
-        elif isinstance(data, SeenVideos) and isinstance(names := data.class_names, list):
-            check_labels(stored.config, names)
+        else:
+            self._check_labels(stored)
+
+    def _refuse_what_differs(self, stored: StoredWeights, otherwise: str) -> None:
+        refuse_another_scheme(self.hparams, stored, otherwise)
+        if data := self._videos:
+            refuse_other_pixels(stored_settings(data), stored, otherwise)
+
+    def _check_labels(self, stored: StoredWeights) -> None:
+        data = self._videos
+        if data and isinstance(names := data.class_names, list):
+            check_labels(stored.labels, names)
+
+    @property
+    def _videos(self) -> SeenVideos | None:
+        """The trainer's data set; none in a user's own program."""
+        data = getattr(self._trainer, "datamodule", None)
+        return data if isinstance(data, SeenVideos) else None
 
     def _read(self, path: str) -> StoredWeights:
         stored = read_weights(weights_path(path), self.weights_ema)
@@ -259,10 +274,24 @@ class VideoClassifier(LightningModule):
         """Forget the last test."""
         self.test_accuracy.reset()
 
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Refuse weights that were trained with another scheme, on other pixels, or other classes.
+
+        Raises:
+            UserError: with the flags that mend it.
+        """
+        if self.weights_settings == "ignore":
+            return
+        stored = of_our_own(checkpoint)
+        try:
+            self._refuse_what_differs(stored, IGNORE)
+            self._check_labels(stored)
+        except ValueError as error:
+            raise UserError(f"the checkpoint does not fit: {error}") from error
+
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the names of the classes, and how clips are made: with them ``predict`` needs no other file."""
-        data = getattr(self.trainer, "datamodule", None)
-        if isinstance(data, SeenVideos):
+        if data := self._videos:
             settings = {"model": class_path(type(self)), "data": stored_settings(data), "class_names": data.class_names}
             checkpoint[CHECKPOINT_KEY] = settings
 

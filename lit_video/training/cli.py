@@ -18,6 +18,7 @@ from lightning.pytorch.utilities import rank_zero_only
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
+from lit_video.network.pretrained.own_settings import own_settings
 from lit_video.network.pretrained.release_settings import flags, pixel_settings, release_settings
 from lit_video.network.weight_files import read_weights
 from lit_video.releases.release import weights_path
@@ -99,7 +100,7 @@ class VideoCLI(LightningCLI):
         if given.get("weights") and given.get("weights_settings") == "apply":
             stored = read_weights(weights_path(given.weights), given.weights_ema)
             taken = [
-                _take(given, release_settings(stored.tensors), "model"),
+                _take(given, release_settings(stored.tensors) | own_settings(stored), "model"),
                 _take(self._get(self.config, "data").init_args, pixel_settings(stored), "data"),
             ]
             if said := " ".join(filter(None, taken)):

@@ -8,6 +8,7 @@ from lit_video.network.pretrained.hugging_face_config import check_config, check
 from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
+from lit_video.network.weight_files import StoredWeights
 
 SIZE, CLIP = ViTSize(16, 1, 4), ClipSize((16, 16), 8, 4, 2)
 TIMESFORMER, VIVIT = timesformer(SIZE, 3, ClipSize((16, 16), 8, 4)), vivit(SIZE, 3, CLIP)
@@ -55,9 +56,9 @@ def test_a_folder_without_a_configuration_is_not_judged():
     ],
 )
 def test_classes_of_the_same_order_or_of_other_names_are_taken(labels):
-    check_labels({"id2label": labels}, ["abseiling", "air drumming"])
+    check_labels(StoredWeights({}, {"id2label": labels}).labels, ["abseiling", "air drumming"])
 
 
 def test_classes_of_another_order_are_refused():
     with pytest.raises(ValueError, match=r"'abseiling' is class 1 of the weights and class 0 of the data"):
-        check_labels({"id2label": {"0": "air_drumming", "1": "Abseiling"}}, ["abseiling", "air drumming"])
+        check_labels({"air_drumming": 0, "Abseiling": 1}, ["abseiling", "air drumming"])

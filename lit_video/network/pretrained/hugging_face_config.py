@@ -37,7 +37,7 @@ def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
         raise ValueError(f"config.json: num_attention_heads is {number}, here {max(heads)}; set --model.size")
 
 
-def check_labels(config: Mapping[str, Any], class_names: Sequence[str]) -> None:
+def check_labels(labels: Mapping[str, int], class_names: Sequence[str]) -> None:
     """Refuse weights whose classifier has the data's classes in another order.
 
     Names are compared without case and what stands between words; of names that only one of both has, nothing is known.
@@ -45,10 +45,10 @@ def check_labels(config: Mapping[str, Any], class_names: Sequence[str]) -> None:
     Raises:
         ValueError: names the first class that is elsewhere.
     """
-    labels = {_plain(str(name)): int(number) for number, name in (config.get("id2label") or {}).items()}
+    labels = {_plain(name): number for name, number in labels.items()}
     for number, name in enumerate(class_names):
         if (theirs := labels.get(_plain(name), number)) != number:
-            raise ValueError(f"config.json: {name!r} is class {theirs} of the weights and class {number} of the data")
+            raise ValueError(f"{name!r} is class {theirs} of the weights and class {number} of the data")
 
 
 def _plain(name: str) -> str:

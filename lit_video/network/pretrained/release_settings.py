@@ -13,6 +13,7 @@ from lit_video.network.transformer import VideoTransformer
 from lit_video.network.weight_files import StoredWeights
 
 WeightsSettings = Literal["apply", "ignore"]
+IGNORE = "or --model.weights_settings ignore, to use the weights as they are"
 OTHERWISE = "or --model.weights_settings apply (ignore, to use the weights as they are)"
 
 # of the release's three recipes, SSv2 mixes over the whole clip, both Kinetics in groups of 8 frames
@@ -53,12 +54,15 @@ def release_settings(state_dict: Mapping[str, Tensor]) -> dict[str, Any]:
 def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
     """Settings of the data set that decide what weights see, by flag, as far as they are known.
 
-    Of X-ViT's, TimeSformer's and scenic's releases by their recipes; of a folder of Hugging Face's by its
-    ``preprocessor_config.json``, but for one with ``offset``: ViViT's there contradicts the recipe of its weights.
+    Of our own checkpoints; of X-ViT's, TimeSformer's and scenic's releases by their recipes; of a folder of Hugging
+    Face's by its ``preprocessor_config.json``, but for one with ``offset``: ViViT's there contradicts the recipe of its
+    weights.
 
     Raises:
         ValueError: a mean or deviation that is not the same for all channels, which ``data.mean`` cannot be.
     """
+    if stored.clips:
+        return {key: stored.clips[key] for key in ("mean", "std", "channels") if key in stored.clips}
     source = source_of(stored.tensors)
     if source in PIXELS:
         mean, std = PIXELS[source]
@@ -74,19 +78,20 @@ def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
     return {name: values.pop() for name, values in found.items()}
 
 
-def refuse_other_pixels(data: Mapping[str, Any], stored: StoredWeights) -> None:
+def refuse_other_pixels(data: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
     """Refuse weights for a data set whose pixels are not scaled as those that the weights saw.
 
     Args:
         data: settings of the data set, mean, std and channels among them.
         stored: the weights.
+        otherwise: what else can be done.
 
     Raises:
         ValueError: with the flags that mend it.
     """
     settings = pixel_settings(stored).items()
     if other := {name: value for name, value in settings if data[name] != value}:
-        raise ValueError(f"it was trained on other pixels: set {flags(other, 'data')}, {OTHERWISE}")
+        raise ValueError(f"it was trained on other pixels: set {flags(other, 'data')}, {otherwise}")
 
 
 def _classes(state_dict: Mapping[str, Tensor], *ends: str) -> int | None:
@@ -156,5 +161,5 @@ def flags(settings: Mapping[str, Any], part: Literal["model", "data"] = "model")
 
 def _value(value: Any) -> str:
     if isinstance(value, tuple):
-        return f"[{','.join(value)}]"
+        return f"[{','.join(map(str, value))}]"
     return "null" if value is None else str(value).lower()

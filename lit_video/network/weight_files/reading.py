@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,9 @@ IN_A_FOLDER = (
     "checkpoint",
 )
 
+# of our own checkpoints, for how clips are made and the names of the classes; and a file of the same beside weights
+CHECKPOINT_KEY, EXPORTED = "lit_video", "settings.json"
+
 
 @dataclass(frozen=True)
 class StoredWeights:
@@ -34,12 +37,25 @@ class StoredWeights:
         config: of the ``config.json`` in the folder; empty without, and of a file.
         choice: a line, where the file holds two sets of weights.
         preprocessor: of the ``preprocessor_config.json`` in the folder, likewise.
+        model: of a checkpoint of our own, the model's settings; empty of others.
+        clips: likewise, how its clips were made.
+        class_names: likewise, by class number, of each task if there are several.
     """
 
     tensors: dict[str, Tensor]
     config: dict[str, Any] = field(default_factory=dict)
     choice: str = ""
     preprocessor: dict[str, Any] = field(default_factory=dict)
+    model: dict[str, Any] = field(default_factory=dict)
+    clips: dict[str, Any] = field(default_factory=dict)
+    class_names: Any = None
+
+    @property
+    def labels(self) -> dict[str, int]:
+        """Numbers of the classes, by name; of weights with several tasks, or of which nothing is known, none."""
+        ours = enumerate(self.class_names) if isinstance(self.class_names, list) else ()
+        theirs = (self.config.get("id2label") or {}).items()
+        return {str(name): int(number) for number, name in (*ours, *theirs)}
 
 
 def read_weights(path: Path, average: bool | None = None) -> StoredWeights:
@@ -61,13 +77,29 @@ def read_weights(path: Path, average: bool | None = None) -> StoredWeights:
         raise UserError(f"the weights file {path} does not exist")
     file = _in_folder(path) if path.is_dir() else path
     try:
-        tensors, choice = model_of(_read(file), average)
+        content = _read(file)
+        tensors, choice = model_of(content, average)
     except UserError:
         raise
     except Exception as error:
         raise UserError(f"{file} cannot be read as weights: {_reason(error)}") from error
     beside = path if path.is_dir() else None
-    return StoredWeights(tensors, _json(beside, "config.json"), choice, _json(beside, "preprocessor_config.json"))
+    config, preprocessor = (_json(beside, name) for name in ("config.json", "preprocessor_config.json"))
+    ours = _json(file.parent, EXPORTED) if file.suffix == ".safetensors" else content
+    return replace(of_our_own(ours), tensors=tensors, config=config, choice=choice, preprocessor=preprocessor)
+
+
+def of_our_own(content: Any) -> StoredWeights:
+    """What a checkpoint of ours, or the file that ``export`` writes beside weights, says of them; without the tensors.
+
+    Args:
+        content: of any file; others' say nothing.
+    """
+    ours = content.get(CHECKPOINT_KEY, content) if isinstance(content, Mapping) else {}
+    if not isinstance(ours, Mapping) or not isinstance(ours.get("data"), Mapping):
+        return StoredWeights({})
+    model = content.get("hyper_parameters", ours.get("settings", {}))
+    return StoredWeights({}, model=dict(model), clips=dict(ours["data"]), class_names=ours.get("class_names"))
 
 
 def _in_folder(folder: Path) -> Path:

@@ -1,0 +1,40 @@
+"""What a checkpoint of our own says of the model and the clips that it was trained with."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from lit_video.network.pretrained.release_settings import OTHERWISE, flags
+from lit_video.network.weight_files import StoredWeights
+
+# settings that change what is computed, and that no name and no shape shows
+SCHEME = (
+    *("window", "boundary", "ratio", "mixed", "layers", "scope", "exact", "segments"),
+    *("summary", "summary_tokens", "summary_before_norm", "summary_layers"),
+    *("attention", "cls_in_time", "variant", "order", "temporal", "pool"),
+)
+
+
+def own_settings(stored: StoredWeights) -> dict[str, Any]:
+    """The attention scheme's settings of one of our runs, by flag; of others' weights, none."""
+    return {key: _plain(stored.model[key]) for key in SCHEME if key in stored.model}
+
+
+def refuse_another_scheme(hparams: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
+    """Refuse weights of our own for a model whose attention differs from theirs.
+
+    Args:
+        hparams: of the model.
+        stored: the weights.
+        otherwise: what else can be done.
+
+    Raises:
+        ValueError: with the flags that mend it.
+    """
+    ours = {key: _plain(value) for key, value in hparams.items()}
+    if other := {key: value for key, value in own_settings(stored).items() if ours.get(key, value) != value}:
+        raise ValueError(f"it was trained with other settings: set {flags(other)}, {otherwise}")
+
+
+def _plain(value: Any) -> Any:
+    """Of several, their order does not matter."""
+    return tuple(sorted(value)) if isinstance(value, list | tuple) else value

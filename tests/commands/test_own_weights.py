@@ -1,0 +1,67 @@
+"""Weights of a run of ours in another model, or for other videos: refused with the flags that mend it, or mended."""
+
+import pytest
+
+from lit_video.__main__ import main
+from lit_video.network.pretrained.own_settings import own_settings, refuse_another_scheme
+from lit_video.network.weight_files import StoredWeights
+
+TEST = ["test", "--config", "experiments/ablation_tw.yaml", "--model.image_weights=null"]
+SKILLS = "--data.skills=[drift,zoom,rotation,meeting]"
+
+
+@pytest.fixture(params=["last.ckpt", "model.safetensors"])
+def weights(request, tiny, tmp_path, capfd):
+    """A trained window of 1, its flags, and its checkpoint or what was exported of it."""
+    flags = [*tiny, SKILLS, "--trainer.max_epochs=1", "--trainer.logger=false"]
+    command = ["fit", "--config", "experiments/ablation_tw.yaml", "--row", "tw1", "--runs", str(tmp_path), *flags]
+    assert main(command) == 0
+    folder = tmp_path / "ablation_tw" / "embedded" / "tw1" / "seed0"
+    assert main(["export", "--to", "safetensors", "--ckpt_path", str(folder / "last.ckpt"), "-o", str(folder)]) == 0
+    capfd.readouterr()
+    return [*tiny, SKILLS, f"--model.weights={folder / request.param}", "--model.ta_layers=0"]
+
+
+def test_other_settings_are_refused_or_taken(weights, capfd):
+    assert main([*TEST, *weights]) == 0
+    right = [line for line in capfd.readouterr().out.splitlines() if "test/" in line]
+    for changes, mend in (
+        (["--model.window=2"], "it was trained with other settings: set --model.window 1, or --model.weights_settings"),
+        (["--model.mixed=[key]"], "set --model.mixed [key,value], or"),
+        (["--data.mean=0.4"], "it was trained on other pixels: set --data.mean 0.5, or"),
+    ):
+        assert main([*TEST, *weights, *changes]) == 2, changes
+        assert mend in capfd.readouterr().err
+        assert main([*TEST, *weights, *changes, "--model.weights_settings=apply"]) == 0
+        assert [line for line in capfd.readouterr().out.splitlines() if "test/" in line] == right
+    assert main([*TEST, *weights, "--model.window=2", "--model.weights_settings=ignore"]) == 0
+
+
+def test_classes_in_another_order_are_refused(weights, capfd):
+    assert main([*TEST, *weights, "--data.skills=[zoom,drift,rotation,meeting]"]) == 2
+    assert "'zoom shrinking' is class 2 of the weights and class 0 of the data" in capfd.readouterr().err
+
+
+def test_a_checkpoint_is_not_tested_with_other_settings(weights, capfd):
+    checkpoint = weights[-2].removeprefix("--model.weights=").replace("model.safetensors", "last.ckpt")
+    command = [*TEST, *weights[:-2], "--model.ta_layers=0", f"--ckpt_path={checkpoint}"]
+    assert main(command) == 0
+    for changes, mend in (
+        (
+            ["--model.window=2"],
+            "the checkpoint does not fit: it was trained with other settings: set --model.window 1",
+        ),
+        (["--data.std=0.4"], "it was trained on other pixels: set --data.std 0.5, or --model.weights_settings ignore"),
+        (["--data.skills=[zoom,drift,rotation,meeting]"], "'zoom shrinking' is class 2 of the weights"),
+    ):
+        assert main([*command, *changes]) == 2, changes
+        assert mend in capfd.readouterr().err
+    assert main([*command, "--model.window=2", "--model.weights_settings=ignore"]) == 0
+
+
+def test_several_values_may_stand_in_any_order():
+    stored = StoredWeights({}, model={"mixed": ["value", "key"], "layers": [2, 0], "lr": 1.0})
+    assert own_settings(stored) == {"mixed": ("key", "value"), "layers": (0, 2)}
+    refuse_another_scheme({"mixed": ("key", "value"), "layers": [0, 2]}, stored)
+    with pytest.raises(ValueError, match=r"set --model\.layers \[0,2\]"):
+        refuse_another_scheme({"mixed": ("key", "value"), "layers": "all"}, stored)
