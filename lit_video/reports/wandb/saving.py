@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import wandb
+
 from lit_video.errors import UserError
 from lit_video.reports.wandb.report import build_report
 from lit_video.reports.wandb.workspace import build_workspace
