@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import Literal
 
@@ -67,9 +68,15 @@ def paired_difference(first: Hits, second: Hits, seed: int = 0) -> Interval:
     Raises:
         ValueError: the rows were not tested on equally many videos.
     """
-    a, b = np.array(first, np.float64), np.array(second, np.float64)
+    a, b = np.array(first, np.bool_), np.array(second, np.bool_)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
         raise ValueError(f"tested on {a.shape[-1]} and on {b.shape[-1]} videos, which cannot be paired")
+    return _bootstrap(tuple(hits.tobytes() for hits in a), tuple(hits.tobytes() for hits in b), seed)
+
+
+@lru_cache(maxsize=1024)  # tables share runs, and pages show a pair in several places
+def _bootstrap(first: tuple[bytes, ...], second: tuple[bytes, ...], seed: int) -> Interval:
+    a, b = (np.array([np.frombuffer(hits, np.bool_) for hits in row], np.float64) for row in (first, second))
     rng = np.random.default_rng(seed)
     # videos on which all runs did alike are interchangeable: to draw videos is to draw how many there are of each kind
     kinds, sizes = np.unique(np.concatenate((a, b)), axis=1, return_counts=True)
