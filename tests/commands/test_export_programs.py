@@ -70,6 +70,7 @@ def test_every_kind_computes_the_same(checkpoint, tmp_path, capsys):
     assert len(settings["class_names"]) == expected.shape[1]
 
 
+@pytest.mark.slow  # that networks can is in tests/network/test_networks_run.py
 def test_a_program_may_take_clips_of_any_length(checkpoint, tmp_path, capsys):
     network, folder = load_trained_model(checkpoint).model.network, tmp_path / "out"
     command = ["export", "--ckpt_path", str(checkpoint), "-o", str(folder), "--any_frames", "--to"]

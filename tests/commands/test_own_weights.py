@@ -10,7 +10,7 @@ TEST = ["test", "--config", "experiments/ablation_tw.yaml", "--model.image_weigh
 SKILLS = "--data.skills=[drift,zoom,rotation,meeting]"
 
 
-@pytest.fixture(params=["last.ckpt", "model.safetensors"])
+@pytest.fixture(params=["last.ckpt", pytest.param("model.safetensors", marks=pytest.mark.slow)])
 def weights(request, tiny, tmp_path, capfd):
     """A trained window of 1, its flags, and its checkpoint or what was exported of it."""
     flags = [*tiny, SKILLS, "--trainer.max_epochs=1", "--trainer.logger=false"]
