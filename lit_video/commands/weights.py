@@ -1,6 +1,7 @@
 """The ``weights`` commands: published weights, listed and fetched."""
 
 import sys
+from typing import Any
 
 from lit_video.commands.parser import Parser
 from lit_video.releases.fetching import fetch
@@ -8,6 +9,12 @@ from lit_video.releases.release import Release, find, releases
 from lit_video.utils.text_tables import markdown_lines, text_table
 
 COLUMNS = ["name", "model", "data", "clip", "views", "top-1", "top-5", "file", "fetched"]
+MORE = ["container", "settings beside these"]  # of Markdown: wide
+SHOWN = {
+    *("model", "model.size", "model.variant"),
+    *("data", "data.frames", "data.image_size", "data.test_clips", "data.test_crops"),
+}
+CONTAINERS = {".pyth": "torch", ".pth": "torch", "": "Flax msgpack"}
 
 
 def weights(argv: list[str]) -> int:
@@ -16,8 +23,11 @@ def weights(argv: list[str]) -> int:
     parser.add_argument("--format", choices=["text", "markdown"], default="text")
     arguments = parser.parse_args(argv)
     rows = [_row(release) for release in releases().values()]
-    text = arguments.format == "text"
-    print(text_table("Published weights", COLUMNS, rows) if text else markdown_lines(COLUMNS, rows, numbers=False))
+    if arguments.format == "text":
+        print(text_table("Published weights", COLUMNS, rows))
+    else:
+        wide = [row + _more(release) for row, release in zip(rows, releases().values(), strict=True)]
+        print(markdown_lines(COLUMNS + MORE, wide, numbers=False))
     print("\ntop-1 and top-5 are the authors', with their views; none of these has been fetched or tested by us")
     return 0
 
@@ -60,3 +70,17 @@ def _row(release: Release) -> list[str]:
         release.repository or release.place.name,
         "yes" if release.place.exists() else "no",
     ]
+
+
+def _more(release: Release) -> list[str]:
+    """How the file is stored, and the other settings of the published evaluation."""
+    container = "Hugging Face's folder" if release.repository else CONTAINERS[release.place.suffix]
+    settings = {key: value for key, value in release.settings.items() if key not in SHOWN}
+    return [container, ", ".join(f"{key} {_value(value)}" for key, value in settings.items())]
+
+
+def _value(value: Any) -> str:
+    if not isinstance(value, dict):
+        return str(value)
+    arguments = ", ".join(f"{key} {argument}" for key, argument in value.get("init_args", {}).items())
+    return f"{value['class_path']} ({arguments})" if arguments else value["class_path"]
