@@ -126,11 +126,8 @@ def render(
         frames_per_step: of what is shown; divides ``frames``.
     """
     rng = np.random.default_rng(seed)
-    film, shape = (
-        what.film(rng, frames // frames_per_step),
-        "bars" if what.name == "rotation" else str(rng.choice(SHAPES)),
-    )
-    film = [figures for figures in film for _ in range(frames_per_step)]
+    film = [figures for figures in what.film(rng, frames // frames_per_step) for _ in range(frames_per_step)]
+    shape = "bars" if what.name == "rotation" else str(rng.choice(SHAPES))
     return paint(rng, film, shape, side, difficulty)
 
 

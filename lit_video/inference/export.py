@@ -12,7 +12,7 @@ from lit_video.inference.checkpoints import build_model, read_checkpoint
 from lit_video.modules import TimeSformer, VideoClassifier, ViViT
 from lit_video.network.pretrained.hugging_face import export_hf_timesformer, export_hf_vivit
 from lit_video.network.vit import SIZES, ViTSize
-from lit_video.network.weight_files import CHECKPOINT_KEY
+from lit_video.network.weight_files import of_our_own
 
 
 @dataclass(frozen=True)
@@ -62,15 +62,15 @@ def exported(ckpt: Path, to: str) -> tuple[dict[str, Tensor], dict[str, Any], di
     target = TARGETS[to]
     checkpoint = read_checkpoint(ckpt, "ckpt_path")
     model = build_model(checkpoint, target.family, ckpt, "ckpt_path")
-    stored = checkpoint.get(CHECKPOINT_KEY) or {"data": {}, "class_names": None}
+    stored = of_our_own(checkpoint)
     try:
         if isinstance(model.num_classes, dict):
             raise ValueError("classes of transformers have one head, this model has several")
         weights = target.weights(model.network)
-        preprocessor = _preprocessor(target.processor, stored["data"])
+        preprocessor = _preprocessor(target.processor, stored.clips)
     except ValueError as error:
         raise OptionError(f"to {to}", error) from error
-    return weights, target.config(model.hparams) | _shared(model.hparams, stored["class_names"]), preprocessor
+    return weights, target.config(model.hparams) | _shared(model.hparams, stored.class_names), preprocessor
 
 
 def _preprocessor(processor: str, data: Mapping[str, Any]) -> dict[str, Any]:

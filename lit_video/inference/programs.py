@@ -16,7 +16,7 @@ from lit_video.errors import OptionError, UserError
 from lit_video.inference.checkpoints import build_model, read_checkpoint
 from lit_video.modules import VideoClassifier
 from lit_video.network.pretrained.own_settings import own_settings
-from lit_video.network.weight_files import CHECKPOINT_KEY, EXPORTED, read_weights
+from lit_video.network.weight_files import CHECKPOINT_KEY, EXPORTED, of_our_own
 
 FILES = {"pt2": "model.pt2", "onnx": "model.onnx", "safetensors": "model.safetensors"}
 Shapes = dict[int, Any]  # axes of a clip whose size is left open
@@ -63,7 +63,7 @@ def write_program(ckpt: Path, to: str, folder: Path, any_frames: bool = False) -
     if difference is not None and not difference <= TOLERANCE:
         path.unlink()
         raise UserError(f"--to {to}: the program's logits differ by {difference:.1e} of the largest one: not kept")
-    settings = stored | {"settings": own_settings(read_weights(ckpt))}
+    settings = stored | {"settings": own_settings(of_our_own(checkpoint))}
     (folder / EXPORTED).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     return path, difference
 

@@ -50,8 +50,9 @@ class RunCLI(VideoCLI):
         views = self.datamodule.test_clips * self.datamodule.test_crops
         self.facts |= {"scheme": self.model.scheme_name, "params": params, "gmacs": macs / 1e9, "views": views}
         settings = self.config_init.trainer
-        keep_in_run(as_list(settings.callbacks), self.run_dir)
-        kwargs["callbacks"] = [*as_list(settings.callbacks), self.timer, ReportBroken(self.run_dir), self.global_batch]
+        given = as_list(settings.callbacks)
+        keep_in_run(given, self.run_dir)
+        kwargs["callbacks"] = [*given, self.timer, ReportBroken(self.run_dir), self.global_batch]
         if not settings.fast_dev_run:
             kwargs["callbacks"] += [Curve(self.run_dir), self.predictions, ReportStatus(self.run_dir)]
         kwargs["callbacks"] += [progress_callback(f"{self.row.name} seed {self.facts['seed']}"), *self._guards()]
