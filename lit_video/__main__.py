@@ -23,7 +23,7 @@ usage: python -m lit_video COMMAND ...
       --seeds 0,1,2                         each row once per seed
       --runs DIR                            where runs live (default: runs)
       --jobs N                              rows side by side, each on a GPU or a share of the cores (default: 1)
-      --reuse                               take the result of a finished run of another table that is the same
+      --reuse                               train once what is the same run in several rows or tables
       --model.X, --data.X, --trainer.X      any other setting, see fit --help
   sweep TABLE.yaml ...                 all rows and seeds of many tables: what is left of them
       --launcher local|slurm|print          on this machine's GPUs or cores, as Slurm arrays, or as an sbatch script

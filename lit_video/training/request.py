@@ -14,7 +14,7 @@ from lit_video.tables.table import Row, Table
 class Request:
     """A table, its rows and seeds, the runs folder, and all other flags as they were given.
 
-    With ``reuse`` a row takes the result of a finished run that is the same, of whatever table.
+    With ``reuse`` a row takes what a finished run of whatever table has in common with it: its result, or its weights.
     """
 
     table: Table

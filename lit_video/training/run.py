@@ -11,6 +11,7 @@ from lit_video.tables.results import read_result
 from lit_video.tables.status import FILE as STATUS
 from lit_video.tables.status import Status, write_status
 from lit_video.tables.table import Row
+from lit_video.training.best_checkpoint import FOLDER as BEST
 from lit_video.training.best_checkpoint import best_checkpoint
 from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.training.changes import record_changes, recorded_changes
@@ -29,7 +30,7 @@ from lit_video.training.request import Request
 from lit_video.training.result import check_last_step, measure, write_result
 from lit_video.training.run_cli import RunCLI
 from lit_video.training.run_folder import disk_errors, locked, set_aside, usable_checkpoint, writable
-from lit_video.training.same_run import finished_same, take_result
+from lit_video.training.same_run import TESTS, finished_same, take_result, take_weights
 from lit_video.training.same_settings import Changes, is_longer, same_settings
 from lit_video.training.stills import start_from_stills
 from lit_video.utils.environment import commit
@@ -93,13 +94,18 @@ def run_row(request: Request, row: Row, seed: int, stops: StopSignals) -> int:
 
 
 def _taken(request: Request, row: Row, seed: int, run_dir: Path) -> bool:
-    """Take the result of a finished run that is the same, if there is one."""
-    config = build_row(request, row, seed).resolved()
-    source = finished_same(request.runs, config, seed, commit())
-    if source:
+    """Take the result of a finished run that is the same, if there is one; of one tested otherwise, its weights."""
+    config, name = build_row(request, row, seed).resolved(), f"{row.name} seed {seed}"
+    if source := finished_same(request.runs, config, seed, commit()):
         take_result(source, run_dir, {"table": request.table.name, "row": row.name, "scale": request.table.scale})
-        print(f"{row.name} seed {seed}: the same run as {source}, its result taken", flush=True)
-    return source is not None
+        print(f"{name}: the same run as {source}, its result taken", flush=True)
+        return True
+    trained = finished_same(request.runs, config, seed, commit(), but=TESTS)
+    whole = trained is not None and (trained / LAST).is_file() and not (trained / BEST).exists()
+    if trained and whole and not (run_dir / LAST).exists():
+        print(f"{name}: trained as {trained}, tested otherwise", flush=True)
+        record_changes(run_dir, take_weights(trained, run_dir, config))
+    return False
 
 
 def build_row(request: Request, row: Row, seed: int, build: type[CheckCLI] = CheckCLI) -> CheckCLI:

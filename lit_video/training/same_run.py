@@ -1,6 +1,7 @@
-"""Rows of several tables that are one run under several names: trained once, with ``fit --reuse``.
+"""Rows of several tables that are one run under several names, or one training tested in several ways: trained once.
 
-A folder whose result was taken says so (``same_run``); pictures in it, and W&B, name the run that was trained.
+Of ``fit --reuse``. A folder whose result was taken says so (``same_run``); pictures in it, and W&B, name the run that
+was trained. One that took the weights alone has the settings of its own test in ``changes``.
 """
 
 import json
@@ -11,18 +12,26 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
+from lit_video.network.weight_files.reading import CHECKPOINT_KEY
 from lit_video.tables.results import FILE, read_result
 from lit_video.tables.status import FILE as STATUS
-from lit_video.training.same_settings import FREE, flatten
+from lit_video.training.callbacks.checkpoints import SETTINGS_KEY
+from lit_video.training.checkpoint_file import LAST, peek, write_checkpoint
+from lit_video.training.same_settings import FREE, Changes, flatten
 from lit_video.utils.files import write_atomically
 from lit_video.utils.processes import started_together
 from lit_video.utils.yaml_files import read_yaml
 
 # what may differ when a run goes on, but says which videos it saw
 VIDEOS = ("data.init_args.root", "data.init_args.manifest")
+# what no training depends on; the first two are also in a checkpoint's facts, by their last name
+VIEWS = ("data.init_args.test_clips", "data.init_args.test_crops")
+TESTS = (*VIEWS, "data.init_args.test_orders")
 
 
-def finished_same(runs: Path, config: Mapping[str, Any], seed: int, commit: str) -> Path | None:
+def finished_same(
+    runs: Path, config: Mapping[str, Any], seed: int, commit: str, but: tuple[str, ...] = ()
+) -> Path | None:
     """Folder of a finished run, of any table, that had these settings, this seed and this code.
 
     Args:
@@ -30,6 +39,7 @@ def finished_same(runs: Path, config: Mapping[str, Any], seed: int, commit: str)
         config: resolved settings.
         seed: of the run.
         commit: of the code.
+        but: settings that may differ.
 
     Raises:
         UserError: the code has no commit of its own, or this process is one of several that look by themselves.
@@ -38,13 +48,13 @@ def finished_same(runs: Path, config: Mapping[str, Any], seed: int, commit: str)
         raise UserError("--reuse: not for a run whose processes torchrun or srun starts; leave it out")
     if commit == "unknown" or "+" in commit:
         raise UserError(f"--reuse: the code is not a commit's ({commit}), so no run is known as the same; leave it out")
-    wanted = _numbers(config)
+    wanted = _numbers(config, but)
     for path in sorted(runs.glob(f"*/*/*/seed{seed}/{FILE}")):
         try:
             result = read_result(path.parent)
             if not result or result["commit"] != commit or result.get("changes"):
                 continue
-            if _numbers(read_yaml(path.with_name("config.yaml"))) == wanted:
+            if _numbers(read_yaml(path.with_name("config.yaml")), but) == wanted:
                 return path.parent
         except UserError:
             continue  # damaged: trained again
@@ -67,9 +77,32 @@ def take_result(source: Path, run_dir: Path, facts: Mapping[str, Any]) -> None:
     write_atomically(run_dir / FILE, json.dumps(result, indent=2, allow_nan=False) + "\n")
 
 
-def _numbers(config: Mapping[str, Any]) -> dict[str, Any]:
+def take_weights(source: Path, run_dir: Path, config: Mapping[str, Any]) -> Changes:
+    """Copy the last checkpoint and curve of a finished run to one that differs in its test, as if they were its own.
+
+    Args:
+        source: folder of the finished run.
+        run_dir: of the other.
+        config: its resolved settings.
+
+    Returns:
+        The settings of the test that differ: what the training had, and what the test will have.
+    """
+    old, new = flatten(read_yaml(source / "config.yaml")), flatten(config)
+    changes = {key: (old.get(key), new.get(key)) for key in TESTS if old.get(key) != new.get(key)}
+    content = peek(source / LAST)
+    content[SETTINGS_KEY] = dict(config)
+    seen = content[CHECKPOINT_KEY]["data"]
+    seen |= {name: new[key] for key in VIEWS if (name := key.rpartition(".")[2]) in seen}
+    shutil.copy2(source / "curves.csv", run_dir)
+    write_checkpoint(content, run_dir / LAST)
+    return changes
+
+
+def _numbers(config: Mapping[str, Any], but: tuple[str, ...]) -> dict[str, Any]:
     """The flat settings that numbers depend on."""
-    return {key: value for key, value in flatten(config).items() if key.startswith(VIDEOS) or not key.startswith(FREE)}
+    flat = {key: value for key, value in flatten(config).items() if key not in but}
+    return {key: value for key, value in flat.items() if key.startswith(VIDEOS) or not key.startswith(FREE)}
 
 
 def _link(source: Path, target: Path) -> None:

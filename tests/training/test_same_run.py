@@ -3,9 +3,11 @@
 import json
 
 import pytest
+import torch
 
 from lit_video.__main__ import main
 from lit_video.tables.results import read_result
+from lit_video.training.checkpoint_file import peek
 from lit_video.training.same_run import finished_same, take_result
 from lit_video.utils.yaml_files import read_yaml
 
@@ -39,6 +41,35 @@ def test_another_table_takes_the_result(source, table, tiny, capsys):
     assert fit(other, source, tiny, "again") == 0
     assert "again seed 0: finished, skipped" in capsys.readouterr().out
     assert main(["table", "--config", str(other), "--runs", str(source.parents[3])]) == 0
+
+
+def test_a_row_that_is_tested_otherwise_takes_the_weights(source, table, tiny, capsys):
+    other = table[0].with_name("other.yaml")
+    other.write_text(table[0].read_text().replace("second:", "again:"))
+    views = ["--data.test_clips", "2", "--data.test_orders", "[reversed]"]
+    assert fit(other, source, [*tiny, *views], "again") == 0
+    said = capsys.readouterr().out
+    assert f"again seed 0: trained as {source}, tested otherwise" in said
+    assert "data.init_args.test_clips was 1, from here on 2" in said
+    folder = source.parents[3] / "other/default/again/seed0"
+    taken, result = read_result(folder), read_result(source)
+    assert (taken["views"], result["views"]) == (6, 3)
+    assert "reversed/video_top1" in taken["metrics"]
+    assert taken["seconds"] == pytest.approx(result["seconds"], abs=0.5)
+    assert {change["key"] for change in taken["changes"]} == {
+        "data.init_args.test_clips",
+        "data.init_args.test_orders",
+    }
+    assert (folder / "curves.csv").read_bytes() == (source / "curves.csv").read_bytes()
+    own, first = peek(folder / "last.ckpt"), peek(source / "last.ckpt")
+    for key, value in first["state_dict"].items():
+        assert torch.equal(own["state_dict"][key], value)
+    assert (own["lit_video"]["data"]["test_clips"], first["lit_video"]["data"]["test_clips"]) == (2, 1)
+    # the same numbers as of a run that trains by itself
+    args = ["fit", "--config", str(other), "--runs", str(source.parents[3].with_name("alone")), *tiny, *views]
+    assert main([*args, "--row", "again"]) == 0
+    alone = read_result(source.parents[3].with_name("alone") / "other/default/again/seed0")
+    assert alone["metrics"] == taken["metrics"]
 
 
 @pytest.mark.parametrize(
