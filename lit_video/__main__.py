@@ -7,6 +7,7 @@ from io import TextIOWrapper
 
 from lit_video import __version__
 from lit_video.errors import UserError
+from lit_video.utils.did_you_mean import did_you_mean
 from lit_video.utils.exit_status import FAILED, INTERRUPTED, MISTAKE
 from lit_video.utils.log_filters import quiet
 from lit_video.utils.stop_signals import finish
@@ -16,6 +17,10 @@ lit_video: train, compare and reproduce video transformers.
 
 usage: python -m lit_video COMMAND ...
 
+  finetune DIR                         from a folder of your own videos to a trained and tested model
+      [--weights NAME|FILE] [--scheme X] [--minutes N] [--group COLUMN|none] [-o DIR]
+  compare DIR --schemes A,B            attention schemes side by side on them
+      [--seeds 3] [--minutes N] [--group COLUMN|none] [-o DIR]
   fit --config TABLE.yaml              train and test every row of a table, then print it
       --config experiments/scale/X.yaml     at another scale
       --recipe paper|released               of the scale, where the paper and its code disagree
@@ -34,22 +39,22 @@ usage: python -m lit_video COMMAND ...
       [--format text|json|markdown|latex] [--pairs] [--seeds 0,1,2] [--runs DIR] [--plot SKILLS.png|.svg]
   report RUNS... [-o report.html]      one page of tables, statistics, curves and confusions; opens without a server
       [--experiments DIR]                   where the tables' YAML files are (default: experiments)
-  validate, test                       --config RUN/config.yaml --ckpt_path RUN/last.ckpt
+  validate, test                       --ckpt RUN: a finished run on its data, with its settings
                                        (or --model.weights FILE: a released checkpoint)
       --weights hub:NAME --data.root DIR    published weights, with all settings of their evaluation
       [--order reversed|shuffled|static]    of the frames: what the model makes of time
-  predict --ckpt RUN/last.ckpt VIDEO|FOLDER|GLOB ...   names and probabilities; needs no other file
+  predict --ckpt RUN VIDEO|FOLDER|GLOB ...   names and probabilities; needs no other file
       [--top 5] [-o FILE.csv|.json] [--features FILE.npz] [--draw FILE.mp4|DIR] [--clips N] [--crops M]
-  attention VIDEO --ckpt RUN/last.ckpt    where the model looks, frame by frame: attention rollout
+  attention VIDEO --ckpt RUN    where the model looks, frame by frame: attention rollout
       [-o FILE.png|.gif|.mp4] [--layers all|last] [--token T,ROW,COLUMN]
-  attention --heads --ckpt RUN/last.ckpt  of an X-ViT: which frames each head reads
+  attention --heads --ckpt RUN  of an X-ViT: which frames each head reads
       [-o FILE.png] (or without a checkpoint: --config TABLE.yaml --row NAME)
-  embed --ckpt RUN/last.ckpt -o FILE.png [VIDEO|FOLDER ...]   features in the plane, coloured by class; without videos
+  embed --ckpt RUN -o FILE.png [VIDEO|FOLDER ...]   features in the plane, coloured by class; without videos
       [--method tsne|umap] [--csv FILE.csv]                   those of the run's test split
   cost                                 parameters and multiply-adds of every scheme, beside the papers' figures
       [--config TABLE.yaml] [--json] [--plot FILE]
-  export --to hf-timesformer|hf-vivit  --ckpt_path RUN/last.ckpt -o DIR: a folder for transformers' from_pretrained
-  export --to pt2|onnx|safetensors     --ckpt_path RUN/last.ckpt -o DIR: a program for batches of any size, or weights
+  export --to hf-timesformer|hf-vivit  --ckpt RUN -o DIR: a folder for transformers' from_pretrained
+  export --to pt2|onnx|safetensors     --ckpt RUN -o DIR: a program for batches of any size, or weights
   weights [--format text|markdown]     published weights, for --model.weights hub:NAME
   weights fetch NAME ...               download them; what was begun goes on
   benchmark model                      time and memory of every scheme on this machine, beside transformers' models
@@ -72,6 +77,8 @@ A finished row is skipped, an interrupted one goes on where it stopped: the same
 # the function in ``commands`` that runs each command; imported when it is run, because many need torch
 COMMANDS = {
     "fit": "fit.fit",
+    "finetune": "own_videos.finetune",
+    "compare": "own_videos.compare",
     "sweep": "sweep.sweep",
     "table": "table.print_table",
     "report": "report.report",
@@ -120,7 +127,8 @@ def main(argv: list[str]) -> int:
 def _dispatch(argv: list[str]) -> int:
     words = next((n for n in (2, 1) if " ".join(argv[:n]) in COMMANDS), 0)
     if not words:
-        raise UserError(f"no command {argv[0]!r}; commands: {', '.join(COMMANDS)} (see --help)")
+        near = did_you_mean(argv[0], COMMANDS)
+        raise UserError(f"no command {argv[0]!r}{near}; commands: {', '.join(COMMANDS)} (see --help)")
     return command(" ".join(argv[:words]))(argv[words:])
 
 

@@ -7,6 +7,7 @@ from argparse import ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lit_video.commands.checkpoint import add_checkpoint
 from lit_video.commands.parser import Parser, check_file, writing
 from lit_video.errors import UserError
 from lit_video.visual.formats import FIGURES, MOVING, STILL
@@ -80,7 +81,7 @@ def _model(arguments: Namespace) -> VideoClassifier:
 def _arguments(argv: list[str]) -> Namespace:
     parser = Parser("attention", DESCRIPTION)
     parser.add_argument("video", nargs="?", metavar="VIDEO")
-    parser.add_argument("--ckpt", "--ckpt_path", type=Path, metavar="FILE", help="a run's last.ckpt")
+    add_checkpoint(parser)
     parser.add_argument(
         "--output", "-o", type=Path, metavar="FILE", help=".png, .gif or .mp4 (default attention.png, or heads.png)"
     )

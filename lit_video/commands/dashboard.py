@@ -13,6 +13,7 @@ from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import Table
+from lit_video.utils.did_you_mean import did_you_mean
 from lit_video.utils.files import write_atomically
 from lit_video.utils.wandb_login import has_key
 
@@ -56,7 +57,11 @@ def _arguments(argv: list[str]) -> Namespace:
     parser.add_argument("--entity", help="user or team at W&B (default: yours)")
     parser.add_argument("--project", default=os.environ.get("WANDB_PROJECT", "lit_video"))
     parser.add_argument(
-        "--table", nargs="+", default=[], metavar="NAME", help="of experiments/NAME.yaml (default: all)"
+        "--table",
+        nargs="+",
+        default=[],
+        metavar="NAME|FILE",
+        help="of experiments/NAME.yaml, or your own FILE.yaml (default: all of experiments)",
     )
     parser.add_argument("--scale", help="of experiments/scale/NAME.yaml (default: each table's own)")
     parser.add_argument("--recipe", help="of that scale, such as released (default: each family's first)")
@@ -71,11 +76,13 @@ def _tables(names: Sequence[str], scale: str | None, recipe: str | None) -> list
         UserError: there are none, or not this one, or not at this scale.
     """
     paths = {path.stem: path for path in sorted(EXPERIMENTS.glob("*.yaml"))}
+    paths |= {name: Path(name) for name in names if name.endswith(".yaml") and Path(name).is_file()}
     if not paths:
         raise UserError(f"no tables in {EXPERIMENTS.absolute()}; run this in the repository's root")
     for name in names:
         if name not in paths:
-            raise UserError(f"--table: no table {name!r}; tables: {', '.join(paths)}")
+            near = did_you_mean(name, paths)
+            raise UserError(f"--table: no table {name!r}{near}; tables: {', '.join(paths)}, or a file of your own")
     overlay = SCALES / f"{scale}.yaml"
     if scale and not overlay.exists():
         raise UserError(

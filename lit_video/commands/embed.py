@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lit_video.commands.arguments import add_evaluation, evaluation
+from lit_video.commands.checkpoint import add_checkpoint
 from lit_video.commands.parser import Parser, check_file, ending, natural
 from lit_video.errors import UserError
 
@@ -116,7 +117,7 @@ def _write(arguments: Namespace, places: NDArray[np.float64], read: Sequence[tup
 def _arguments(argv: list[str]) -> Namespace:
     parser = Parser("embed", DESCRIPTION)
     parser.add_argument("videos", nargs="*", metavar="VIDEO|FOLDER|GLOB", help="default: the run's test split")
-    parser.add_argument("--ckpt", "--ckpt_path", type=Path, required=True, metavar="FILE", help="a run's last.ckpt")
+    add_checkpoint(parser, required=True)
     parser.add_argument(
         "--output", "-o", type=ending(".png", ".svg", ".pdf"), default=Path("embed.png"), metavar="FILE"
     )

@@ -1,11 +1,11 @@
 """The ``validate`` and ``test`` commands: a checkpoint, or pretrained weights, on a data set."""
 
-import argparse
 import pickle
 import zipfile
 from pathlib import Path
 from typing import get_args
 
+from lit_video.commands.checkpoint import WAYS, add_checkpoint
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.releases.release import find
@@ -28,17 +28,16 @@ def _evaluate(argv: list[str]) -> int:
 
     if {"-h", "--help"} & set(argv):
         return show(argv)
-    argv = _with_order(_with_release(argv))
+    argv, checkpoint = _with_checkpoint(_with_order(_with_release(argv)))
     refuse_ignored(argv, argv[0])
-    checkpoint = _checkpoint(argv)
     try:
         with user_errors(lambda key: argv[0]):
             VideoCLI([*argv, "--trainer.logger=false"], execute=True)
     except (pickle.UnpicklingError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"--ckpt_path: {checkpoint} is damaged, or no checkpoint") from error
+        raise UserError(f"--ckpt: {checkpoint} is damaged, or no checkpoint") from error
     except RuntimeError as error:  # names or shapes differ
         reason = " ".join(str(error).split())[:200]
-        raise UserError(f"--ckpt_path: {checkpoint} does not load into this model: {reason}") from error
+        raise UserError(f"--ckpt: {checkpoint} does not load into this model: {reason}") from error
     return 0
 
 
@@ -65,12 +64,22 @@ def _with_order(argv: list[str]) -> list[str]:
     return others + ([f"--data.order={arguments.order}"] if arguments.order else [])
 
 
-def _checkpoint(argv: list[str]) -> Path | None:
-    """The file of ``--ckpt_path``, which exists, or may be left out if there are pretrained weights."""
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--ckpt_path", type=Path)
-    checkpoint: Path | None = parser.parse_known_args(argv)[0].ckpt_path
-    pretrained = any(arg.split("=")[0].endswith(".weights") for arg in argv)
-    if not (checkpoint.is_file() if checkpoint else pretrained):
-        raise UserError(f"--ckpt_path: {checkpoint or 'give a file'}: no such file; runs keep theirs as last.ckpt")
-    return checkpoint
+def _with_checkpoint(argv: list[str]) -> tuple[list[str], Path | None]:
+    """The arguments with ``--ckpt X`` as Lightning's, and with the settings of its run if none are given; the file.
+
+    It may be left out if there are pretrained weights.
+    """
+    parser = Parser(argv[0], add_help=False)
+    add_checkpoint(parser)
+    arguments, others = parser.parse_known_args(argv)
+    checkpoint: Path | None = arguments.ckpt
+    if checkpoint is None:
+        if not any(arg.split("=")[0].endswith(".weights") for arg in argv):
+            raise UserError(f"--ckpt: {WAYS}")
+        return argv, None
+    if not checkpoint.is_file():
+        raise UserError(f"--ckpt: {checkpoint}: no such file; {WAYS}")
+    given = any(arg.split("=")[0] in {"--config", "-c"} for arg in others)
+    own = next((folder / "config.yaml" for folder in checkpoint.parents if (folder / "config.yaml").is_file()), None)
+    settings = [] if given or own is None else ["--config", str(own)]
+    return [others[0], *settings, *others[1:], f"--ckpt_path={checkpoint}"], checkpoint

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from lit_video.commands.checkpoint import add_checkpoint
 from lit_video.commands.parser import Parser, writing
 from lit_video.errors import UserError
 
@@ -12,19 +13,19 @@ def export(argv: list[str]) -> int:
     parser = Parser("export", "A trained model for other programs: a folder with the model and its settings.")
     kinds = ["hf-timesformer", "hf-vivit", "pt2", "onnx", "safetensors"]
     parser.add_argument("--to", choices=kinds, required=True, help="transformers, torch.export, ONNX, or weights alone")
-    parser.add_argument("--ckpt_path", type=Path, required=True, help="a run's last.ckpt")
+    add_checkpoint(parser, required=True)
     parser.add_argument("--any_frames", action="store_true", help="of pt2, onnx: for clips of any length too")
     parser.add_argument("--output", "-o", type=Path, required=True, help="folder to write")
     arguments = parser.parse_args(argv)
     if arguments.to.startswith("hf-"):
         if arguments.any_frames:
             raise UserError("--any_frames: is for pt2 and onnx; transformers' models have one length")
-        return _for_transformers(arguments.ckpt_path, arguments.to, arguments.output)
+        return _for_transformers(arguments.ckpt, arguments.to, arguments.output)
     from lit_video.inference.programs import write_program  # here, because importing torch takes seconds
 
     with writing("--output", arguments.output):
         arguments.output.mkdir(parents=True, exist_ok=True)
-        path, difference = write_program(arguments.ckpt_path, arguments.to, arguments.output, arguments.any_frames)
+        path, difference = write_program(arguments.ckpt, arguments.to, arguments.output, arguments.any_frames)
     tried = (
         "not tried: onnxruntime is not installed" if difference is None else f"its logits differ by {difference:.0e}"
     )

@@ -5,6 +5,7 @@ import os
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from typing import NoReturn
 
@@ -80,6 +81,17 @@ def positive(text: str) -> int:
 def natural(text: str) -> int:
     """Type of an argument that is 0, 1, 2, ..."""
     return _at_least(text, 0)
+
+
+def positive_number(text: str) -> float:
+    """Type of an argument that is a number above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < inf:
+        raise ArgumentTypeError(f"is {text}, expected a number above 0")
+    return value
 
 
 def _at_least(text: str, least: int) -> int:

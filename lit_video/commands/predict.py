@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lit_video.commands.arguments import add_evaluation, evaluation
+from lit_video.commands.checkpoint import add_checkpoint
 from lit_video.commands.parser import Parser, check_file, ending, positive, writing
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def _draw_all(videos: Sequence[RankedVideo], targets: Mapping[Path, Path]) -> It
 def _arguments(argv: list[str]) -> Namespace:
     parser = Parser("predict", DESCRIPTION)
     parser.add_argument("videos", nargs="+", metavar="VIDEO|FOLDER|GLOB", help="a folder: all videos below it")
-    parser.add_argument("--ckpt", "--ckpt_path", type=Path, required=True, metavar="FILE", help="a run's last.ckpt")
+    add_checkpoint(parser, required=True)
     parser.add_argument("--top", type=positive, default=5, metavar="K", help="classes to name (default 5)")
     parser.add_argument(
         "--output", "-o", type=ending(".csv", ".json"), metavar="FILE", help="write them, as .csv or .json"

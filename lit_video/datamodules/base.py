@@ -3,6 +3,7 @@
 import atexit
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -102,6 +103,8 @@ class VideoDataModule(LightningDataModule):
         self.num_workers = num_workers
         self.sampling = sampling or Dense()
         self.sampling.check(frames, test_clips)
+        if augmentation is None:
+            augmentation = replace(recipe(None), crop="whole" if views == "whole" else "scale")
         self.augmentation = recipe(augmentation)
         self.test_clips = test_clips
         self.test_crops = test_crops

@@ -60,8 +60,8 @@ def exported(ckpt: Path, to: str) -> tuple[dict[str, Tensor], dict[str, Any], di
         UserError: the checkpoint is wrong, or the model has something that the target has not.
     """
     target = TARGETS[to]
-    checkpoint = read_checkpoint(ckpt, "ckpt_path")
-    model = build_model(checkpoint, target.family, ckpt, "ckpt_path")
+    checkpoint = read_checkpoint(ckpt, "ckpt")
+    model = build_model(checkpoint, target.family, ckpt, "ckpt")
     stored = of_our_own(checkpoint)
     try:
         if isinstance(model.num_classes, dict):

@@ -45,11 +45,11 @@ def write_program(ckpt: Path, to: str, folder: Path, any_frames: bool = False) -
         UserError: the checkpoint is wrong, a library is missing, the network takes clips of one length alone, or the
             program computes something else.
     """
-    checkpoint = read_checkpoint(ckpt, "ckpt_path")
+    checkpoint = read_checkpoint(ckpt, "ckpt")
     stored = checkpoint.get(CHECKPOINT_KEY)
     if stored is None:
-        raise OptionError("ckpt_path", f"{ckpt} has no settings of its clips: it is another program's, or too old")
-    network = build_model(checkpoint, VideoClassifier, ckpt, "ckpt_path").network
+        raise OptionError("ckpt", f"{ckpt} has no settings of its clips: it is another program's, or too old")
+    network = build_model(checkpoint, VideoClassifier, ckpt, "ckpt").network
     frames, side = stored["data"]["frames"], stored["data"]["image_size"]
     lengths = (frames, frames, 2 * frames if any_frames else frames)
     clips = [torch.randn(b, 3, t, side, side) for b, t in zip((2, 1, 3), lengths, strict=True)]

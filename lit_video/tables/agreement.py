@@ -64,12 +64,22 @@ def agreement_summary(
     return {"tau": result.tau, "rows": result.rows, **counts, "orderings": orderings}
 
 
-def pairs_summary(hits: Mapping[str, Hits]) -> list[dict[str, Any]]:
-    """Paired differences of all rows, later less earlier, as plain data."""
+def pairs_summary(
+    hits: Mapping[str, Hits], papers: Mapping[str, float], ours: Mapping[str, float]
+) -> list[dict[str, Any]]:
+    """Paired differences of all rows, first less second, as plain data."""
+    pairs = [higher_first(one, other, papers, ours) for one, other in combinations(hits, 2)]
     return [
-        {"first": first, "second": second} | _interval(paired_difference(hits[second], hits[first]))
-        for first, second in combinations(hits, 2)
+        {"first": first, "second": second} | _interval(paired_difference(hits[first], hits[second]))
+        for first, second in pairs
     ]
+
+
+def higher_first(one: str, other: str, papers: Mapping[str, float], ours: Mapping[str, float]) -> tuple[str, str]:
+    """Two rows, first the one that the paper puts higher; where it has no order of them, our mean."""
+    ordered = one in papers and other in papers and papers[one] != papers[other]
+    order = papers if ordered else ours
+    return (one, other) if order[one] >= order[other] else (other, one)
 
 
 def _interval(interval: Interval | None) -> dict[str, float | None]:

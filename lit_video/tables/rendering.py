@@ -51,7 +51,7 @@ def _main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
 def pairs_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
     """Title, header and body of the differences of all rows."""
     labels = {row["name"]: row["label"] for row in data["rows"]}
-    body = [[labels[pair["second"]], labels[pair["first"]], interval_text(pair)] for pair in data["pairs"]]
+    body = [[labels[pair["first"]], labels[pair["second"]], interval_text(pair)] for pair in data["pairs"]]
     return "Paired differences, with 95 % intervals over test videos and seeds", ["row", "less", "points"], body
 
 

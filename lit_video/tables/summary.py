@@ -44,7 +44,7 @@ def summary(
         "rows": rows,
         "reported": [row_summary(row, []) for row in table.reported],
         "agreement": agreement_summary(papers, ours, hits),
-        "pairs": pairs_summary(hits) if pairs else [],
+        "pairs": pairs_summary(hits, papers, ours) if pairs else [],
         "left_out": damage.of(runs / table.name / table.scale),
     }
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
+from lit_video.utils.did_you_mean import did_you_mean
 
 METRIC = "test/video_top1"
 
@@ -60,7 +61,8 @@ class Table:
         if name_or_index.isdigit() and int(name_or_index) < len(names):
             return self.rows[int(name_or_index)]
         last = len(names) - 1
-        raise UserError(f"{self.path}: no row {name_or_index!r}; rows: {', '.join(names)} (or 0 to {last})")
+        near = did_you_mean(name_or_index, names)
+        raise UserError(f"{self.path}: no row {name_or_index!r}{near}; rows: {', '.join(names)} (or 0 to {last})")
 
     def run_dir(self, runs: Path, row: Row, seed: int) -> Path:
         """Folder of a row's run with a seed."""

@@ -58,7 +58,7 @@ class VideoCLI(LightningCLI):
     datamodule: VideoDataModule
 
     def __init__(self, args: list[str], execute: bool = False) -> None:
-        settings = {"exit_on_error": False}
+        settings = {"exit_on_error": False, "allow_abbrev": False}
         names = ("fit", "validate", "test")
         super().__init__(
             VideoClassifier,
@@ -164,15 +164,17 @@ def refuse_ignored(args: list[str], where: str) -> None:
     Raises:
         UserError: a flag or a file sets what the data set decides, or changes a part of a recipe that has a name.
     """
-    message = "is taken from the data set; set it there, as data."
+    from_data = "is taken from the data set"
+    messages = {link: f"{from_data}; set it there, as data.{link}" for link in LINKS}
+    messages["num_classes"] = f"{from_data}: its classes are counted; leave it out"
     recipe: object = None
     for flag, value in zip(args, [*args[1:], ""], strict=True):
         name, given = flag.split("=")[0].replace(".init_args", ""), flag.partition("=")[2] or value
         if name.startswith("--model.") and (link := name.split(".")[1]) in LINKS:
-            raise UserError(f"{where}: model.{link}: {message}{link}")
+            raise UserError(f"{where}: model.{link}: {messages[link]}")
         if flag == "--config":
             for link in sorted(_settings_in(Path(value), "model").keys() & set(LINKS)):
-                raise UserError(f"{value}: model.{link}: {message}{link}")
+                raise UserError(f"{value}: model.{link}: {messages[link]}")
             recipe = _settings_in(Path(value), "data").get("augmentation", recipe)
         if name == "--data.augmentation":
             recipe = None if given.startswith("{") else given

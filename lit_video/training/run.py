@@ -7,6 +7,7 @@ from pathlib import Path
 import yaml
 
 from lit_video.errors import RunFailed, UserError
+from lit_video.tables.origin import write_origin
 from lit_video.tables.results import read_result
 from lit_video.tables.status import FILE as STATUS
 from lit_video.tables.status import Status, write_status
@@ -79,6 +80,7 @@ def run_row(request: Request, row: Row, seed: int, stops: StopSignals) -> int:
     writable(run_dir)
     with locked(run_dir, f"{request.table.name} {row.name} seed {seed}"), disk_errors(run_dir):
         set_aside(run_dir)
+        write_origin(run_dir.parents[1], request.configs, request.recipe)
         result = read_result(run_dir)
         if result and not is_longer(changes):
             print(f"{row.name} seed {seed}: finished, skipped (see {run_dir / 'result.json'})")

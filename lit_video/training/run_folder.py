@@ -33,7 +33,7 @@ def writable(run_dir: Path) -> None:
     """
     probe = run_dir / f".probe{os.getpid()}"
     with disk_errors(run_dir):
-        run_dir.mkdir(parents=True, exist_ok=True)
+        _make(run_dir)
         try:
             with probe.open("wb") as file:
                 file.write(bytes(1 << 20))
@@ -41,6 +41,13 @@ def writable(run_dir: Path) -> None:
                 os.fsync(file.fileno())
         finally:
             probe.unlink(missing_ok=True)
+
+
+def _make(run_dir: Path) -> None:
+    try:
+        run_dir.mkdir(parents=True, exist_ok=True)
+    except FileNotFoundError as error:  # of what is no disk, such as /proc
+        raise UserError(f"--runs: cannot write {error.filename} ({error.strerror}); give another --runs") from error
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from lit_video.errors import UserError
+from lit_video.utils.did_you_mean import did_you_mean
 
 try:  # libyaml's, eight times as fast
     from yaml import CSafeLoader as SafeLoader
@@ -45,7 +46,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
     try:
         content = _parse(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, IsADirectoryError):
-        raise UserError(f"{path}: no such file") from None
+        beside = [str(other) for other in path.parent.glob("*.yaml")] if path.parent.is_dir() else []
+        raise UserError(f"{path}: no such file{did_you_mean(str(path), beside)}") from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: not a text file") from None
     except yaml.MarkedYAMLError as error:

@@ -279,7 +279,7 @@ def test_a_table_says_how_far_it_agrees_with_the_paper(table, tmp_path):
     assert data["agreement"]["tau"] == 1.0
     assert (data["agreement"]["supported"], data["agreement"]["contradicted"]) == (1, 0)
     (pair,) = data["pairs"]
-    assert (pair["first"], pair["second"], pair["difference"]) == ("first", "second", 80.0)
+    assert (pair["first"], pair["second"], pair["difference"]) == ("second", "first", 80.0)
     assert 65 < pair["low"] < 80 < pair["high"] < 95
     text = render(data, "text", pairs=True)
     assert "Kendall's tau +1.00; of its 1 orderings our runs support 1, contradict 0, cannot decide 0" in text

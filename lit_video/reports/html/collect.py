@@ -12,6 +12,7 @@ from lit_video.errors import UserError
 from lit_video.reports.html.compatibility import refuse_mixtures
 from lit_video.tables.damage import Damage
 from lit_video.tables.learning_curve import Point, read_curves
+from lit_video.tables.origin import read_origin
 from lit_video.tables.predictions import Predictions, read_predictions
 from lit_video.tables.reading import table_at
 from lit_video.tables.results import read_result
@@ -108,6 +109,8 @@ def _section(scale_dir: Path, folders: Sequence[Path], experiments: Path, damage
 
 
 def _table(scale_dir: Path, experiments: Path) -> Table:
+    if table := read_origin(scale_dir):
+        return table
     name = scale_dir.parent.name
     path = experiments / f"{name}.yaml"
     if not path.is_file():

@@ -6,7 +6,7 @@ from itertools import combinations
 from statistics import mean
 
 from lit_video.reports.html.collect import Section
-from lit_video.tables.agreement import comparable
+from lit_video.tables.agreement import comparable, higher_first
 from lit_video.tables.statistics import Agreement, Hits, Interval, Verdict, agreement, paired_difference
 
 
@@ -57,7 +57,7 @@ def compare(section: Section) -> Comparison:
         if ordering and ordering.difference:
             first, second, difference, verdict = ordering.better, ordering.worse, ordering.difference, ordering.verdict
         else:
-            first, second = (one, other) if ours[one] >= ours[other] else (other, one)
+            first, second = higher_first(one, other, paper, ours)
             difference, verdict = paired_difference(hits[first], hits[second]), None
         gap = paper[first] - paper[second] if first in paper and second in paper else None
         pairs.append(Pair(first, second, difference, gap, verdict))

@@ -1,0 +1,72 @@
+"""The argument ``--ckpt``: a checkpoint's file, a run's folder, or a row of a table. Imports no torch."""
+
+import sys
+from argparse import Action, ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lit_video.errors import UserError
+from lit_video.tables.results import read_result
+
+RUNS = Path("runs")
+WAYS = "give a run's last.ckpt, its folder, or TABLE/ROW of runs/"
+
+
+def add_checkpoint(parser: ArgumentParser, required: bool = False) -> None:
+    """Add ``--ckpt``; ``--ckpt_path``, its name in Lightning, is another for it."""
+    parser.add_argument(
+        "--ckpt",
+        "--ckpt_path",
+        action=_FindCheckpoint,
+        required=required,
+        metavar="RUN",
+        help="a run's last.ckpt, its folder, or TABLE/ROW of runs/",
+    )
+
+
+class _FindCheckpoint(Action):
+    def __call__(self, parser: ArgumentParser, namespace: Namespace, values: Any, option: str | None = None) -> None:
+        if option == "--ckpt_path":
+            print("note: --ckpt_path is called --ckpt now", file=sys.stderr)
+        setattr(namespace, self.dest, find_checkpoint(str(values)))
+
+
+def find_checkpoint(text: str) -> Path:
+    """The file of a checkpoint.
+
+    Args:
+        text: the file; the folder of a run, of which it is the checkpoint that was tested; ``TABLE/ROW`` or
+            ``TABLE/SCALE/ROW/seedK`` of ``runs/``, the first seed if none is named.
+
+    Raises:
+        UserError: there is none, or several.
+    """
+    path = Path(text)
+    if path.is_dir():
+        return _of_run(path)
+    if path.exists() or path.suffix == ".ckpt":
+        return path
+    runs = _named(path.parts)
+    if not runs:
+        raise UserError(f"--ckpt: {text}: no such file; {WAYS}")
+    scales = sorted({run.parents[1].name for run in runs})
+    if len(scales) > 1:
+        raise UserError(f"--ckpt: {text}: was run at several scales ({', '.join(scales)}); give TABLE/SCALE/ROW/seedK")
+    return _of_run(min(runs, key=lambda run: int(run.name.removeprefix("seed"))))
+
+
+def _named(parts: Sequence[str]) -> list[Path]:
+    """Folders of finished runs by the names of table and row."""
+    if len(parts) != 2 and len(parts) != 4:
+        return []
+    pattern = f"{parts[0]}/*/{parts[1]}/seed*" if len(parts) == 2 else "/".join(parts)
+    return [path.parent for path in RUNS.glob(f"{pattern}/result.json")]
+
+
+def _of_run(folder: Path) -> Path:
+    result = read_result(folder)
+    path = folder / (result["weights"]["file"] if result and "weights" in result else "last.ckpt")
+    if not path.is_file():
+        raise UserError(f"--ckpt: {folder}: holds no checkpoint; {WAYS}")
+    return path

@@ -1,0 +1,102 @@
+"""The ``finetune`` and ``compare`` commands: from a folder of videos to a model, or to schemes side by side."""
+
+import shlex
+from argparse import Namespace
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from lit_video.commands.fit import fit
+from lit_video.commands.parser import Parser, positive_number
+from lit_video.commands.report import report
+from lit_video.commands.table import print_table
+from lit_video.errors import UserError
+from lit_video.tables.folder_names import check_folder_name
+from lit_video.utils.exit_status import DONE
+
+
+def finetune(argv: list[str]) -> int:
+    """Plan one model, train and test it, write the report; the same command again goes on."""
+    parser = _parser("finetune", "From a folder of your own videos to a trained and tested model.")
+    parser.add_argument("--weights", metavar="NAME|FILE", help="published weights, or a run of yours, to start from")
+    parser.add_argument("--scheme", help="attention scheme of a model from scratch (default: xvit)")
+    parser.add_argument("--seed", default="0", help="default: 0")
+    arguments, flags = parser.parse_known_args(parser.joined(argv))
+    file = _file(arguments, "")
+    names = [arguments.scheme] if arguments.scheme else None
+    _plan(arguments, file, "finetune", argv, names)
+    status = _run(file, ["--seeds", arguments.seed, *flags])
+    if status == DONE:
+        _report(file)
+        run = next(_runs(file).glob(f"{file.stem}/*/*/seed{arguments.seed}"))
+        print(f"predict with it: python -m lit_video predict --ckpt {run} VIDEO", flush=True)
+    return status
+
+
+def compare(argv: list[str]) -> int:
+    """Plan a table of schemes, train and test its rows, print them in pairs, write the report."""
+    parser = _parser("compare", "Attention schemes side by side on your own videos.")
+    parser.add_argument("--schemes", required=True, metavar="A,B", help="xvit,divided,joint,vivit2, ...")
+    parser.add_argument("--seeds", type=int, default=3, help="how often each row is trained (default: 3)")
+    arguments, flags = parser.parse_known_args(parser.joined(argv))
+    file = _file(arguments, "_compare")
+    _plan(arguments, file, "compare", argv, arguments.schemes.split(","))
+    seeds = ",".join(map(str, range(arguments.seeds)))
+    status = _run(file, ["--seeds", seeds, *flags])
+    if status == DONE:
+        print_table(["--config", str(file), "--runs", str(_runs(file)), "--pairs"])
+        _report(file)
+    return status
+
+
+def _parser(command: str, description: str) -> Parser:
+    parser = Parser(command, description)
+    parser.add_argument("videos", type=Path, metavar="DIR", help="class folders of videos, or a table of them")
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="for all that is made (default: own/NAME)")
+    parser.add_argument("--minutes", type=positive_number, metavar="N", help="of training of a run (10 on a CPU)")
+    parser.add_argument("--group", metavar="COLUMN|none", help="of the table: which videos belong together")
+    return parser
+
+
+def _file(arguments: Namespace, ending: str) -> Path:
+    """The experiment's; its name is that of the table."""
+    name = arguments.videos.resolve().name
+    check_folder_name(arguments.videos, "the folder's name ", name)
+    folder: Path = arguments.output or Path("own") / name
+    return folder / f"{name}{ending}.yaml"
+
+
+def _runs(file: Path) -> Path:
+    return file.parent / "runs"
+
+
+def _plan(arguments: Namespace, file: Path, command: str, argv: Sequence[str], schemes: Sequence[str] | None) -> None:
+    """Write the experiment, if it is not there."""
+    weights = getattr(arguments, "weights", None)
+    if file.exists():
+        given = [f"--{name}" for name in ("minutes", "group") if getattr(arguments, name)]
+        given += ["--weights"] if weights else []
+        if given:
+            raise UserError(f"{given[0]}: {file} is planned already; delete it to plan anew, or give another --output")
+        print(f"going on with {file} as it is; delete it to plan anew", flush=True)
+        return
+    from lit_video.own_videos.plan import Wish, plan
+    from lit_video.own_videos.schemes import schemes_named
+
+    chosen = schemes_named(",".join(schemes)) if schemes else None
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--output {file.parent}: {error.strerror}") from None
+    made_by = shlex.join(["python", "-m", "lit_video", command, *argv])
+    wish = Wish(arguments.videos, file, made_by, chosen, weights, arguments.minutes, arguments.group)
+    plan(wish, partial(print, flush=True))
+
+
+def _run(file: Path, flags: Sequence[str]) -> int:
+    return fit(["--config", str(file), "--runs", str(_runs(file)), *flags])
+
+
+def _report(file: Path) -> None:
+    page = file.with_suffix(".html")
+    report([str(_runs(file) / file.stem), "-o", str(page)])

@@ -1,0 +1,68 @@
+"""How long to train: from the machine's speed, measured with the model at hand."""
+
+import inspect
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from lit_video import modules
+from lit_video.network.vit import ViTSize
+from lit_video.own_videos.choices import Choice
+
+SHARE = 0.7  # of the time is training steps; the rest decodes, validates, tests
+FEWEST, MOST = 10, 200  # epochs
+STEPS = 3
+VALIDATIONS = 25
+
+
+def clips_per_second(model: str, settings: Mapping[str, Any], data: Mapping[str, Any], classes: int) -> float:
+    """Clips that a training step takes per second here, from a few steps of noise."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    kind = getattr(modules, model)
+    known = inspect.signature(kind).parameters  # those that another class alone has are left out, as by fit
+    given = {key: value for key, value in settings.items() if key in known}
+    if isinstance(given.get("size"), Mapping):
+        given["size"] = ViTSize(**given["size"])
+    net = kind(num_classes=classes, frames=data["frames"], image_size=data["image_size"], **given).to(device)
+    clips = torch.rand(data["batch_size"], 3, data["frames"], data["image_size"], data["image_size"], device=device)
+    fastest = float("inf")
+    for _ in range(STEPS):
+        start = time.perf_counter()
+        net(clips).sum().backward()
+        if device == "cuda":
+            torch.cuda.synchronize()
+        fastest = min(fastest, time.perf_counter() - start)
+    return float(data["batch_size"] / fastest)
+
+
+def length(rate: float, training: int, minutes: float) -> list[Choice]:
+    """Epochs, and how often to validate.
+
+    Args:
+        rate: clips per second.
+        training: videos that train.
+        minutes: for a run.
+    """
+    fit = int(60 * minutes * SHARE * rate / training)
+    epochs = max(FEWEST, min(MOST, fit))
+    every = max(1, epochs // VALIDATIONS)
+    reason = f"{rate:.0f} clips/s were measured, {training} videos, {minutes:g} minutes a run"
+    if epochs > fit:
+        reason += (
+            f"; {FEWEST} epochs are the least that is worth while, and take {epochs / max(fit, 1):.0f} times as long"
+        )
+    patience = max(5, round(0.4 * epochs / every))
+    best = {"monitor": "val/clip_top1", "mode": "max"}
+    callbacks = [
+        {"class_path": "ModelCheckpoint", "init_args": best},
+        {"class_path": "EarlyStopping", "init_args": best | {"patience": patience}},
+    ]
+    said = f"the checkpoint of the best validation is tested; training ends when {patience} are no better"
+    return [
+        Choice("trainer.max_epochs", epochs, reason),
+        Choice("trainer.check_val_every_n_epoch", every, "of which about 25 end in a validation"),
+        Choice("trainer.gradient_clip_val", 1.0, "as in the tables"),
+        Choice("trainer.callbacks", callbacks, said),
+    ]

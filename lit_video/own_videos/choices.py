@@ -1,0 +1,194 @@
+"""The settings that suit a user's videos and machine, each with its reason."""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import torch
+
+from lit_video.own_videos.start import Start
+from lit_video.video.probe import VideoInfo
+
+WHOLE = 12.0  # seconds: of longer videos a clip shows a part
+KEEP = 0.25  # of the memory, for decoded videos
+_SIDES = re.compile(r"left|right|clockwise", re.I)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A setting, such as ``data.frames``, its value, and why."""
+
+    key: str
+    value: Any
+    reason: str
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What training runs on.
+
+    Args:
+        gpu: gigabytes of the GPU's memory; 0 without one.
+        memory: gigabytes.
+        cores: that this process may use.
+    """
+
+    gpu: float
+    memory: float
+    cores: int
+
+    @classmethod
+    def here(cls) -> "Machine":
+        """This one."""
+        gpu = torch.cuda.get_device_properties(0).total_memory / 1e9 if torch.cuda.is_available() else 0.0
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+        return cls(gpu, memory, len(os.sched_getaffinity(0)))
+
+
+def choose(
+    videos: Sequence[VideoInfo],
+    pixels: tuple[float, float],
+    classes: Sequence[str],
+    training: int,
+    machine: Machine,
+    start: Start | None,
+) -> list[Choice]:
+    """Settings of data and model.
+
+    Args:
+        videos: what was found in the files.
+        pixels: their mean and standard deviation, from 0 to 1.
+        classes: names of the classes.
+        training: how many of the videos train.
+        machine: that trains.
+        start: weights to start from; ``None`` to start from scratch.
+    """
+    return [
+        *_clips(videos, machine, start),
+        *_views(videos),
+        *([] if start else _pixels(pixels)),
+        _flip(classes),
+        *_loading(videos, training, machine, start),
+        *(_tuning(start, machine) if start else _scratch(machine)),
+    ]
+
+
+def _clips(videos: Sequence[VideoInfo], machine: Machine, start: Start | None) -> list[Choice]:
+    seconds = sorted(video.seconds or 0.0 for video in videos)
+    frames = int(median(video.frames or 0 for video in videos))
+    length = f"videos last {seconds[0]:.1f} to {seconds[-1]:.1f} s, half of them up to {median(seconds):.1f}"
+    most = seconds[int(0.9 * (len(seconds) - 1))]
+    if most <= WHOLE:
+        chosen = [
+            Choice("data.sampling", {"class_path": "Segments"}, f"a clip shows a whole video: {length}"),
+            Choice("data.test_clips", 1, "likewise"),
+        ]
+    else:
+        clip = {"class_path": "Dense", "init_args": {"seconds": 4.0}}
+        chosen = [
+            Choice("data.sampling", clip, f"a clip shows 4 s: {length}"),
+            Choice("data.test_clips", 4, "four clips are averaged in the test, which is more of a video"),
+        ]
+    if start:
+        known = [Choice(f"data.{key}", value, "of the weights") for key, value in start.clips.items()]
+        return chosen + known
+    count = 16 if frames >= 16 else 8
+    side = 112 if machine.gpu else 32
+    where = "a GPU" if machine.gpu else "a CPU, and no weights that need more"
+    return [
+        *chosen,
+        Choice("data.frames", count, f"half of the videos have up to {frames} frames"),
+        Choice("data.image_size", side, f"pixels a side: {where}"),
+    ]
+
+
+def _views(videos: Sequence[VideoInfo]) -> list[Choice]:
+    width, height = (int(median(getattr(video, side) or 0 for video in videos)) for side in ("width", "height"))
+    reason = f"whole pictures of {width} x {height}, squeezed into a square: a crop may lose who acts"
+    return [
+        Choice("data.views", "whole", reason),
+        Choice("data.test_crops", 1, "a whole picture has one"),
+    ]
+
+
+def _pixels(pixels: tuple[float, float]) -> list[Choice]:
+    mean, std = pixels
+    return [
+        Choice("data.mean", round(mean, 2), "of the pixels of these videos"),
+        Choice("data.std", max(0.05, round(std, 2)), "likewise"),
+    ]
+
+
+def _flip(classes: Sequence[str]) -> Choice:
+    sided = [name for name in classes if _SIDES.search(name)]
+    reason = f"no flips: {sided[0]!r} is another class in a mirror" if sided else "flips: no class names a side"
+    settings = {"crop": "whole", "scale": [0.875, 1.2], "flip": 0.0 if sided else 0.5, "policy": "none"}
+    return Choice("data.augmentation", settings | {"erasing": 0.0, "mixup": 0.0, "smoothing": 0.1}, reason)
+
+
+def _loading(videos: Sequence[VideoInfo], training: int, machine: Machine, start: Start | None) -> list[Choice]:
+    decoded = 3e-9 * sum((v.frames or 0) * (v.width or 0) * (v.height or 0) for v in videos)
+    most = 32 if machine.gpu > 30 else 8 if start else 16
+    batch = max(2, min(most, training // 4))
+    room = f"{machine.gpu:.0f} GB of the GPU" if machine.gpu else "a CPU"
+    small = decoded <= KEEP * machine.memory
+    keep = round(1.2 * decoded + 0.1, 1) if small else 0.0
+    kept = f"all videos decoded are {decoded:.1f} GB, " + ("kept in memory" if small else "too much for the memory")
+    workers = 0 if small and not machine.gpu else max(1, machine.cores - 1)
+    return [
+        Choice("data.batch_size", batch, f"{training} videos train, on {room}"),
+        Choice("data.keep_gb", keep, kept),
+        Choice("data.num_workers", workers, "one per core" if workers else "decoded once, no processes of their own"),
+    ]
+
+
+def _tuning(start: Start, machine: Machine) -> list[Choice]:
+    rate = {"optimizer": "adamw", "lr": 1e-4, "weight_decay": 0.05, "layer_decay": 0.75, "warmup": 0.1}
+    chosen = [
+        Choice("model.weights", start.weights, "as given"),
+        Choice("model.optimization", rate, "fine-tuning: AdamW, lower rates for lower layers, a tenth is warm-up"),
+    ]
+    if machine.gpu:
+        chosen.append(Choice("trainer.precision", "bf16-mixed", "a GPU"))
+    return chosen
+
+
+def _scratch(machine: Machine) -> list[Choice]:
+    size = {"width": 384, "depth": 8, "heads": 6} if machine.gpu else {"width": 96, "depth": 4, "heads": 4}
+    rate = {"optimizer": "muon", "lr": 3e-3, "weight_decay": 0.05, "warmup": 0.1, "warmup_start": 0.01}
+    chosen = [
+        Choice("model.size", size, "from scratch, so small; weights make a larger one worth while (--weights)"),
+        Choice("model.patch", 16 if machine.gpu else 8, "pixels a side"),
+        Choice("model.positions", "space-time", "the order of frames may matter"),
+        Choice("model.position_std", 0.5, "positions that start near zero hardly move in short trainings"),
+        Choice("model.dropout", 0.0, "few steps"),
+        Choice("model.optimization", rate, "from scratch Muon needs fewer steps than AdamW here"),
+    ]
+    if machine.gpu:
+        chosen.append(Choice("trainer.precision", "bf16-mixed", "a GPU"))
+    return chosen
+
+
+def nested(choices: Sequence[Choice]) -> dict[str, dict[str, Any]]:
+    """Values by group and name: ``{"data": {"frames": 8}}``."""
+    groups: dict[str, dict[str, Any]] = {"trainer": {}, "data": {}, "model": {}}
+    for choice in choices:
+        group, _, name = choice.key.partition(".")
+        groups[group][name] = choice.value
+    return groups
+
+
+def as_lines(choices: Sequence[Choice]) -> list[str]:
+    """One line for each: setting, value and reason."""
+    return [f"{choice.key} {_short(choice.value)}: {choice.reason}" for choice in choices]
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Mapping) and "class_path" in value:
+        return " ".join([str(value["class_path"]), *([_short(value["init_args"])] if "init_args" in value else [])])
+    if isinstance(value, Mapping):
+        return " ".join(f"{name} {_short(inner)}" for name, inner in value.items())
+    return ", ".join(map(_short, value)) if isinstance(value, list | tuple) else str(value)

@@ -1,0 +1,142 @@
+"""From a folder of videos to an experiment: looks, divides, measures, chooses, writes, and says every step."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lit_video.errors import UserError
+from lit_video.own_videos.budget import clips_per_second, length
+from lit_video.own_videos.choices import Choice, Machine, as_lines, choose, nested
+from lit_video.own_videos.experiment import VIDEOS, write_experiment, write_videos
+from lit_video.own_videos.finding import OwnVideo, find_videos
+from lit_video.own_videos.groups import find_groups
+from lit_video.own_videos.schemes import SCHEMES, Scheme
+from lit_video.own_videos.splitting import divide, without_rare
+from lit_video.own_videos.start import Start, start_from
+from lit_video.own_videos.strength import limits
+from lit_video.video.decoding import decode
+from lit_video.video.manifest import scan
+from lit_video.video.probe import VideoInfo
+
+SHOWN = 5  # videos that are named
+SEEN = 50  # videos whose pixels are looked at
+MINUTES = {"CPU": 10.0, "GPU": 30.0}
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user asks for.
+
+    Args:
+        root: folder of the videos.
+        file: of the experiment.
+        command: that asks, to be written into it.
+        schemes: rows by name; ``None`` for the scheme of the weights, or X-ViT.
+        weights: to start from; ``None`` to start from scratch.
+        minutes: of training of a run; ``None`` for the machine's.
+        group: column that says which videos belong together, ``none``, or ``None`` to look for one.
+    """
+
+    root: Path
+    file: Path
+    command: str
+    schemes: Mapping[str, Scheme] | None = None
+    weights: str | None = None
+    minutes: float | None = None
+    group: str | None = None
+
+
+def plan(wish: Wish, say: Say) -> None:
+    """Write the experiment and the table of videos.
+
+    Raises:
+        UserError: the folder holds too little, or something that is wished for is not there.
+    """
+    start = start_from(wish.weights) if wish.weights else None
+    if start and wish.schemes:
+        raise UserError(f"--weights {wish.weights}: are of {start.model}, which is the scheme; leave --scheme out")
+    found = find_videos(wish.root)
+    notes = [f"{len(found.videos)} videos of {len(found.class_names)} classes in {wish.root} ({found.found})"]
+    if found.unused:
+        notes.append("not used: " + ", ".join(f"{count} {kind}" for kind, count in sorted(found.unused.items())))
+    say(notes[0])
+    videos, facts = _readable(found.videos, wish.root, wish.file.with_name("manifest.jsonl"), say)
+    videos, rare = without_rare(videos)
+    notes += rare
+    groups = find_groups(videos, wish.group)
+    videos, how = divide(videos, groups.names)
+    counts = {split: sum(video.split == split for video in videos) for split in ("train", "val", "test")}
+    notes.append(", ".join(f"{count} {split}" for split, count in counts.items()) + f": {how}")
+    notes += [groups.reason, *limits(videos)]
+    machine = Machine.here()
+    classes = sorted({video.label for video in videos})
+    pixels = _pixels([wish.root / video.path for video in videos if video.split == "train"])
+    choices = choose([facts[v.path] for v in videos], pixels, classes, counts["train"], machine, start)
+    model, rows, shared = _rows(wish, start)
+    choices += [Choice(f"model.{key}", value, "of the weights") for key, value in shared.items()]
+    choices += _length(wish, choices, model, rows, counts["train"], len(classes), machine)
+    for line in (*notes[1:], *as_lines(choices)):
+        say(line)
+    write_videos(wish.file.with_name(VIDEOS), videos, groups.names)
+    write_experiment(wish.file, wish.command, wish.root, model, choices, rows, notes)
+    say(f"wrote {wish.file} and {wish.file.with_name(VIDEOS)}")
+
+
+def _pixels(paths: Sequence[Path]) -> tuple[float, float]:
+    """Mean and standard deviation of the first frames of some videos."""
+    pixels = np.concatenate([decode(path, [0]).ravel() / 255 for path in paths[:: max(1, len(paths) // SEEN)]])
+    return float(pixels.mean()), float(pixels.std())
+
+
+def _readable(
+    videos: Sequence[OwnVideo], root: Path, manifest: Path, say: Say
+) -> tuple[list[OwnVideo], dict[str, VideoInfo]]:
+    """The videos that can be read, and what is known of them; names the others."""
+    rows = scan({video.path: (root / video.path, None) for video in videos}, manifest)
+    broken = [row for row in rows.values() if row.status != "ok"]
+    for row in broken[:SHOWN]:
+        say(f"left out: {row.path}: {row.reason}")
+    if len(broken) > SHOWN:
+        say(f"left out: {len(broken) - SHOWN} more, see {manifest}")
+    good = [video for video in videos if rows[video.path].status == "ok"]
+    if not good:
+        raise UserError(f"{root}: none of its {len(videos)} videos can be read; see {manifest}")
+    return good, {path: row for path, row in rows.items() if row.status == "ok"}
+
+
+def _rows(wish: Wish, start: Start | None) -> tuple[str, dict[str, dict[str, Any]], dict[str, Any]]:
+    """The class that rows start from, the rows, and settings of the weights."""
+    if start:
+        return start.model, {"finetuned": {"label": f"{start.model}, fine-tuned"}}, start.settings
+    rows = {name: _row(scheme) for name, scheme in (wish.schemes or {"xvit": SCHEMES["xvit"]}).items()}
+    return "XViT", rows, {}
+
+
+def _row(scheme: Scheme) -> dict[str, Any]:
+    settings = {f"model.{key}": value for key, value in scheme.settings.items()}
+    model = {} if scheme.model == "XViT" else {"model": scheme.model}
+    return {"label": scheme.label, "set": model | settings}
+
+
+def _length(
+    wish: Wish,
+    choices: list[Choice],
+    model: str,
+    rows: Mapping[str, Mapping[str, Any]],
+    training: int,
+    classes: int,
+    machine: Machine,
+) -> list[Choice]:
+    """Equal epochs for all rows, so many that the slowest one has the time that is given."""
+    settings = nested(choices)
+    rates = []
+    for row in rows.values():
+        own = {key.removeprefix("model."): value for key, value in row.get("set", {}).items()}
+        kind = str(own.pop("model", model))
+        rates.append(clips_per_second(kind, settings["model"] | own, settings["data"], classes))
+    minutes = wish.minutes or MINUTES["GPU" if machine.gpu else "CPU"]
+    return length(min(rates), training, minutes)

@@ -1,0 +1,131 @@
+"""From a folder of videos to a trained model, and to schemes side by side."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lit_video.__main__ import main
+from lit_video.datamodules.drawing import encode
+from lit_video.tables.results import read_result
+from lit_video.utils.yaml_files import read_yaml
+
+SMALL = [
+    "--model.size.width=16",
+    "--model.size.depth=1",
+    "--model.size.heads=2",
+    "--data.frames=4",
+    "--data.image_size=16",
+    "--trainer.max_epochs=2",
+    "--trainer.logger=false",
+]
+
+
+@pytest.fixture
+def videos(tmp_path, monkeypatch):
+    """Three classes of ten videos, five to a recording."""
+    rng = np.random.default_rng(0)
+    for label in ("walk", "sit", "fall"):
+        (tmp_path / "rooms" / label).mkdir(parents=True)
+        for i in range(10):
+            picture = rng.integers(0, 255, (8, 24, 32, 3), np.uint8)
+            encode(tmp_path / f"rooms/{label}/rec{i % 5}_{i}.mp4", picture, 8)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "rooms"
+
+
+def test_a_folder_becomes_a_tested_model(videos, capsys):
+    (videos / "walk" / "rec9_1.mp4").write_bytes(b"no video")
+    command = ["finetune", "rooms", "--minutes", "0.01", *SMALL]
+    assert main(command) == 0
+    said = capsys.readouterr().out
+    assert "31 videos of 3 classes in rooms (class folders)" in said
+    assert "left out: walk/rec9_1.mp4: " in said
+    assert "the files' names say which belong together, by a part such as s01 (5 of them: 'rec0', ...)" in said
+    assert "test videos: differences under" in said
+    assert "data.sampling Segments: a clip shows a whole video" in said
+    run = videos.parent / "own/rooms/runs/rooms/own/xvit/seed0"
+    assert f"predict with it: python -m lit_video predict --ckpt {run.relative_to(videos.parent)} VIDEO" in said
+    result = read_result(run)
+    assert result["test_videos"] == 6
+    assert "<html" in (videos.parent / "own/rooms/rooms.html").read_text()
+    # an ordinary experiment, with the reasons in it
+    path = videos.parent / "own/rooms/rooms.yaml"
+    assert "# Made by python -m lit_video finetune rooms --minutes 0.01" in path.read_text()
+    assert "#   data.augmentation" in path.read_text()
+    content = read_yaml(path)
+    assert content["data"]["init_args"]["root"] == str(videos)
+    assert main(["fit", "--config", str(path), "--runs", "own/rooms/runs", *SMALL]) == 0
+    assert "finished, skipped" in capsys.readouterr().out
+    # goes on, and predicts
+    assert main(["finetune", "rooms", *SMALL]) == 0
+    assert "going on with own/rooms/rooms.yaml as it is" in capsys.readouterr().out
+    assert main(["predict", "--ckpt", str(run), str(videos / "sit")]) == 0
+    assert main(["finetune", "rooms", "--minutes", "3"]) == 2
+    assert "--minutes: own/rooms/rooms.yaml is planned already; delete it to plan anew" in capsys.readouterr().err
+
+
+def test_a_run_is_a_start_for_other_videos(videos, capsys):
+    assert main(["finetune", "rooms", "--minutes", "0.01", *SMALL]) == 0
+    run = "own/rooms/runs/rooms/own/xvit/seed0"
+    videos.rename(videos.with_name("other"))
+    for path in (videos.parent / "other/fall").iterdir():
+        path.unlink()
+    command = [
+        "finetune",
+        "other",
+        "--weights",
+        run,
+        "--minutes",
+        "0.01",
+        "--trainer.max_epochs=1",
+        "--trainer.logger=false",
+    ]
+    assert main(command) == 0
+    said = capsys.readouterr().out
+    assert "no classifier of these classes, it starts from scratch" in said
+    assert "model.optimization optimizer adamw lr 0.0001" in said
+    content = read_yaml(videos.parent / "own/other/other.yaml")
+    assert content["model"]["init_args"]["size"]["width"] == 16
+    assert (content["data"]["init_args"]["frames"], content["data"]["init_args"]["image_size"]) == (4, 16)
+    assert main([*command[:4], "-o", "x", "--scheme", "divided"]) == 2
+    assert "are of XViT, which is the scheme; leave --scheme out" in capsys.readouterr().err
+
+
+def test_schemes_side_by_side(videos, capsys):
+    command = ["compare", "rooms", "--schemes", "divided,vivit2", "--seeds", "1", "--minutes", "0.01", *SMALL]
+    assert main(command) == 0
+    said = capsys.readouterr().out
+    assert "Paired differences" in said
+    rows = read_yaml(videos.parent / "own/rooms/rooms_compare.yaml")["table"]["rows"]
+    assert list(rows) == ["divided", "vivit2"]
+    runs = videos.parent / "own/rooms/runs/rooms_compare/own"
+    assert len(list(runs.glob("*/seed*/result.json"))) == 2
+    page = (videos.parent / "own/rooms/rooms_compare.html").read_text()
+    assert "TimeSformer T+S" in page and "ViViT-2" in page
+    capsys.readouterr()
+    config = "own/rooms/rooms_compare.yaml"
+    assert main(["table", "--config", config, "--runs", "own/rooms/runs", "--format", "json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["pairs"]) == 1
+    # the pages that papers' tables have
+    assert main(["dashboard", "--dry-run", "--table", config, "-o", "board"]) == 0
+    assert "rooms_compare" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["finetune", "nowhere"], "nowhere: no such folder"),
+        (["finetune", "rooms", "--scheme", "dividd"], "no scheme 'dividd' (did you mean divided?); schemes: xvit"),
+        (["compare", "rooms"], "--schemes"),
+        (["finetune", "rooms", "--minutes", "0"], "is 0, expected a number above 0"),
+        (["finetune", "rooms", "--weights", "nothing"], "--weights nothing: no such file, and no such name"),
+        (["finetune", "rooms", "--group", "speaker"], "--group speaker: no such column"),
+    ],
+)
+def test_mistakes_are_one_line(arguments, message, videos, capsys):
+    assert main(arguments) == 2
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert error.startswith("error: ")
+    assert message in error
+    assert not list(videos.parent.glob("own/rooms/*.yaml"))

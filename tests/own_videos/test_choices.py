@@ -1,0 +1,74 @@
+"""Settings that suit videos and machine, each with its reason."""
+
+import pytest
+
+from lit_video.own_videos.budget import length
+from lit_video.own_videos.choices import Machine, as_lines, choose, nested
+from lit_video.own_videos.start import Start
+from lit_video.video.probe import VideoInfo
+
+LAPTOP, SERVER = Machine(0.0, 16.0, 4), Machine(80.0, 128.0, 16)
+
+
+def video(seconds=2.0, frames=50, width=320, height=240):
+    return VideoInfo("a.mp4", seconds=seconds, frames=frames, width=width, height=height)
+
+
+def settings(*videos, classes=("walk", "sit"), machine=LAPTOP, start=None):
+    return nested(choose(videos or [video()], (0.41, 0.234), classes, 40, machine, start))
+
+
+@pytest.mark.parametrize(
+    ("classes", "flip"),
+    [
+        (("walk", "sit"), 0.5),
+        (("turn left", "turn right"), 0.0),
+        (("Swipe_Left", "stop"), 0.0),
+        (("clockwise", "no"), 0.0),
+    ],
+)
+def test_no_flips_where_classes_name_a_side(classes, flip):
+    assert settings(classes=classes)["data"]["augmentation"]["flip"] == flip
+    lines = as_lines(choose([video()], (0.5, 0.5), classes, 40, LAPTOP, None))
+    (line,) = [line for line in lines if line.startswith("data.augmentation")]
+    assert ("in a mirror" in line) == (flip == 0.0)
+
+
+def test_short_videos_are_shown_whole_and_long_ones_in_parts():
+    assert settings(video(3.0))["data"]["sampling"]["class_path"] == "Segments"
+    long = settings(video(100.0))["data"]
+    assert long["sampling"] == {"class_path": "Dense", "init_args": {"seconds": 4.0}}
+    assert long["test_clips"] == 4
+
+
+def test_frames_and_pixels_and_memory():
+    assert settings(video(frames=12))["data"]["frames"] == 8
+    assert settings(video(frames=30))["data"]["frames"] == 16
+    assert settings()["data"]["image_size"] == 32
+    assert settings(machine=SERVER)["data"]["image_size"] == 112
+    assert (settings()["data"]["mean"], settings()["data"]["std"]) == (0.41, 0.23)
+    small, large = settings(), settings(*[video(60.0, 1500, 1920, 1080)] * 10)
+    assert (small["data"]["keep_gb"] > 0, small["data"]["num_workers"]) == (True, 0)
+    assert (large["data"]["keep_gb"], large["data"]["num_workers"]) == (0.0, 3)
+
+
+def test_weights_bring_their_settings_and_a_recipe_of_fine_tuning():
+    clips = {"frames": 8, "image_size": 224, "mean": 0.45, "std": 0.225}
+    start = Start("hub:x", "TimeSformer", {"attention": "divided"}, clips)
+    chosen = settings(machine=SERVER, start=start)
+    assert {key: chosen["data"][key] for key in clips} == clips
+    assert chosen["model"]["weights"] == "hub:x"
+    assert chosen["model"]["optimization"]["optimizer"] == "adamw"
+    assert chosen["model"]["optimization"]["layer_decay"] == 0.75
+    assert chosen["trainer"]["precision"] == "bf16-mixed"
+    assert "size" not in chosen["model"]
+
+
+@pytest.mark.parametrize(
+    ("rate", "training", "epochs", "every"), [(100, 420, 100, 4), (1000, 50, 200, 8), (5, 1000, 10, 1)]
+)
+def test_epochs_follow_from_speed_and_time(rate, training, epochs, every):
+    chosen = nested(length(rate, training, 10.0))["trainer"]
+    assert chosen["max_epochs"] == epochs
+    assert chosen["check_val_every_n_epoch"] == every
+    assert [one["class_path"] for one in chosen["callbacks"]] == ["ModelCheckpoint", "EarlyStopping"]

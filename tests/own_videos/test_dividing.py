@@ -1,0 +1,111 @@
+"""What belongs together stays together, and every class is trained, validated and tested on."""
+
+from collections import Counter, defaultdict
+
+import pytest
+
+from lit_video.errors import UserError
+from lit_video.own_videos.finding import OwnVideo
+from lit_video.own_videos.groups import find_groups
+from lit_video.own_videos.splitting import divide, without_rare
+from lit_video.own_videos.strength import limits
+
+
+def named(names):
+    return [OwnVideo(f"{label}/{name}.mp4", label) for label, name in names]
+
+
+NAMES = {
+    "a counter after a recording": ([f"0626_15{r}_{i:02d}_CLASS" for r in range(4) for i in range(3)], "0626_150"),
+    "persons, as in KTH": ([f"person{p:02d}_CLASS_d{i}" for p in range(5) for i in range(3)], "person00"),
+    "groups, as in UCF101": ([f"v_CLASS_g{g:02d}_c{c:02d}" for g in range(4) for c in range(3)], "g00"),
+}
+
+
+@pytest.mark.parametrize("case", NAMES)
+def test_names_tell_recordings(case):
+    names, first = NAMES[case]
+    videos = named((label, name.replace("CLASS", label)) for label in ("walk", "sit") for name in names)
+    groups = find_groups(videos)
+    assert min(groups.names) == first
+    assert len(set(groups.names)) == len({name[: len(name) - 8] for name in names}) or len(set(groups.names)) in (4, 5)
+    assert "which belong together" in groups.reason
+
+
+@pytest.mark.parametrize("names", [["walk_1", "walk_2"], ["clip_", "part"], ["IMG_1203", "IMG_1204"]])
+def test_names_that_only_count_tell_nothing(names):
+    videos = named((label, f"{name}{i}") for label in ("walk", "sit") for name in names for i in range(4))
+    assert find_groups(videos).names is None
+
+
+def test_a_column_tells_and_another_can_be_chosen():
+    rows = [{"speaker": f"s{i % 5}", "room": f"r{i % 3}"} for i in range(30)]
+    videos = [OwnVideo(f"{i}.mp4", "ab"[i // 15], columns=row) for i, row in enumerate(rows)]
+    assert find_groups(videos).names == [row["speaker"] for row in rows]
+    assert find_groups(videos, "room").names == [row["room"] for row in rows]
+    assert find_groups(videos, "none").names is None
+    with pytest.raises(UserError, match="--group rom: no such column, or an empty cell in it; columns: speaker, room"):
+        find_groups(videos, "rom")
+
+
+def test_a_column_with_too_few_values_is_refused_or_passed_over():
+    videos = [OwnVideo(f"{i}.mp4", "ab"[i % 2], columns={"speaker": f"s{i % 2}"}) for i in range(20)]
+    assert find_groups(videos).names is None
+    with pytest.raises(UserError, match="a class has fewer than 3 of them"):
+        find_groups(videos, "speaker")
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_classes_have_equal_shares_and_groups_are_whole(grouped):
+    videos = named((label, f"{i}") for label, count in (("walk", 40), ("sit", 20), ("fall", 10)) for i in range(count))
+    groups = [f"g{i % 10}" for i in range(len(videos))] if grouped else None
+    divided, how = divide(videos, groups)
+    assert how == "divided here"
+    shares = defaultdict(Counter)
+    for video in divided:
+        shares[video.split][video.label] += 1
+    for label, count in (("walk", 40), ("sit", 20), ("fall", 10)):
+        assert shares["test"][label] == pytest.approx(0.2 * count, abs=2)
+        assert shares["val"][label] == pytest.approx(0.16 * count, abs=2)
+    if groups:
+        of_group = defaultdict(set)
+        for video, group in zip(divided, groups, strict=True):
+            of_group[group].add(video.split)
+        assert all(len(splits) == 1 for splits in of_group.values())
+    assert divide(videos, groups)[0] == divided
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (("train", "val", "test"), {"train": 20, "val": 10, "test": 10}),
+        (("train", "val"), {"train": 16, "val": 4, "test": 10}),
+        (("train", "test"), {"train": 16, "val": 4, "test": 10}),
+    ],
+)
+def test_given_splits_are_kept(given, expected):
+    counts = {"train": 20, "val": 10, "test": 10}
+    videos = [OwnVideo(f"{s}{i}.mp4", "ab"[i % 2], s) for s in given for i in range(counts[s])]
+    divided, _ = divide(videos, None)
+    assert Counter(video.split for video in divided) == expected
+    tested = {video.path for video in divided if video.split == "test"}
+    assert tested == {video.path for video in videos if video.split == given[-1]}
+
+
+def test_rare_classes_are_left_out_by_name():
+    videos = named([*[("walk", str(i)) for i in range(5)], *[("sit", str(i)) for i in range(5)], ("fall", "0")])
+    kept, lines = without_rare(videos)
+    assert len(kept) == 10
+    assert lines == ["left out: class 'fall', 1 of the 3 videos that it needs"]
+    with pytest.raises(UserError, match=r"1 classes have 3 videos or more.*fall has 1"):
+        without_rare(videos[:5] + videos[-1:])
+
+
+def test_what_a_test_cannot_decide_is_said_first():
+    videos = [OwnVideo(f"{split}{i}.mp4", "ab"[i % 2], split) for split in ("train", "val", "test") for i in range(10)]
+    lines = limits(videos)
+    assert lines[0] == "10 test videos: differences under 44 points decide nothing"
+    assert lines[1] == "always 'a' would be right in 50 % of the test"
+    assert lines[2] == "fewer than 10 videos train a, b: little to learn from"
+    lines = limits([video for video in videos if (video.split, video.label) != ("val", "b")])
+    assert "no video of b validates: too few, or too few recordings" in lines
