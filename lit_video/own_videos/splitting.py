@@ -62,10 +62,10 @@ def without_rare(videos: Sequence[OwnVideo]) -> tuple[list[OwnVideo], list[str]]
     """
     counts = Counter(video.label for video in videos)
     rare = {name: count for name, count in sorted(counts.items()) if count < LEAST}
-    if len(counts) - len(rare) < 2:
+    if (left := len(counts) - len(rare)) < 2:
+        few = ", ".join(f"{name} has {count}" for name, count in list(rare.items())[:5])
         raise UserError(
-            f"{len(counts) - len(rare)} classes have {LEAST} videos or more: one is needed to train, to validate and to "
-            f"test ({', '.join(f'{name} has {count}' for name, count in list(rare.items())[:5])}); add videos"
+            f"{left} classes have {LEAST} videos or more, to train, to validate and to test ({few}); add videos"
         )
     lines = [f"left out: class {name!r}, {count} of the {LEAST} videos that it needs" for name, count in rare.items()]
     return [video for video in videos if video.label not in rare], lines
