@@ -9,7 +9,7 @@ from typing import Any
 from lit_video.errors import UserError
 from lit_video.tables.results import read_result
 
-RUNS = Path("runs")
+RUNS, BEST = Path("runs"), "best"  # of a run, the folder of Lightning's ModelCheckpoint
 WAYS = "give a run's last.ckpt, its folder, or TABLE/ROW of runs/"
 
 
@@ -54,6 +54,12 @@ def find_checkpoint(text: str) -> Path:
     if len(scales) > 1:
         raise UserError(f"--ckpt: {text}: was run at several scales ({', '.join(scales)}); give TABLE/SCALE/ROW/seedK")
     return _of_run(min(runs, key=lambda run: int(run.name.removeprefix("seed"))))
+
+
+def settings_of(checkpoint: Path) -> Path:
+    """``config.yaml`` of a checkpoint's run; it may not exist."""
+    folder = checkpoint.parent.parent if checkpoint.parent.name == BEST else checkpoint.parent
+    return folder / "config.yaml"
 
 
 def _named(parts: Sequence[str]) -> list[Path]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lit_video.commands.arguments import add_evaluation, evaluation
-from lit_video.commands.checkpoint import add_checkpoint
+from lit_video.commands.checkpoint import add_checkpoint, settings_of
 from lit_video.commands.parser import Parser, check_file, ending, natural
 from lit_video.errors import UserError
 
@@ -52,7 +52,7 @@ def _videos(arguments: Namespace, trained: TrainedModel) -> tuple[list[VideoReco
     if arguments.videos:
         paths = find_videos(arguments.videos)
         return unlabelled(paths), [path.resolve().parent.name for path in paths]
-    records = test_split(arguments.ckpt.parent / "config.yaml")
+    records = test_split(settings_of(arguments.ckpt))
     return records, class_of(records, trained.class_names, arguments.task)
 
 

@@ -5,7 +5,7 @@ import zipfile
 from pathlib import Path
 from typing import get_args
 
-from lit_video.commands.checkpoint import WAYS, add_checkpoint
+from lit_video.commands.checkpoint import WAYS, add_checkpoint, settings_of
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.releases.release import find
@@ -80,6 +80,6 @@ def _with_checkpoint(argv: list[str]) -> tuple[list[str], Path | None]:
     if not checkpoint.is_file():
         raise UserError(f"--ckpt: {checkpoint}: no such file; {WAYS}")
     given = any(arg.split("=")[0] in {"--config", "-c"} for arg in others)
-    own = next((folder / "config.yaml" for folder in checkpoint.parents if (folder / "config.yaml").is_file()), None)
-    settings = [] if given or own is None else ["--config", str(own)]
+    own = settings_of(checkpoint)
+    settings = ["--config", str(own)] if own.is_file() and not given else []
     return [others[0], *settings, *others[1:], f"--ckpt_path={checkpoint}"], checkpoint

@@ -35,7 +35,7 @@ def trained(table, row, tiny, folder):
 def test_transformers_opens_it_with_equal_logits(case, tiny, tmp_path):
     table, row, target, family, name = FAMILIES[case]
     checkpoint = trained(table, row, tiny, tmp_path)
-    assert main(["export", "--to", target, "--ckpt_path", str(checkpoint), "-o", str(tmp_path / "out")]) == 0
+    assert main(["export", "--to", target, "--ckpt", str(checkpoint), "-o", str(tmp_path / "out")]) == 0
     theirs, loading = getattr(transformers, name).from_pretrained(tmp_path / "out", output_loading_info=True)
     assert not loading["missing_keys"]
     assert not loading["unexpected_keys"]
@@ -63,7 +63,7 @@ def test_transformers_opens_it_with_equal_logits(case, tiny, tmp_path):
 def test_what_has_no_place_there_is_reported_in_one_line(table, row, target, message, tiny, tmp_path, capsys):
     checkpoint = trained(table, row, tiny, tmp_path)
     capsys.readouterr()
-    assert main(["export", "--to", target, "--ckpt_path", str(checkpoint), "-o", str(tmp_path / "out")]) == 2
+    assert main(["export", "--to", target, "--ckpt", str(checkpoint), "-o", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
@@ -74,5 +74,5 @@ def test_a_missing_or_damaged_checkpoint_is_reported(tmp_path, capsys):
     damaged = tmp_path / "last.ckpt"
     damaged.write_bytes(b"nothing")
     for path, message in ((tmp_path / "no.ckpt", "no such file"), (damaged, "is damaged, or no checkpoint")):
-        assert main(["export", "--to", "hf-vivit", "--ckpt_path", str(path), "-o", str(tmp_path / "out")]) == 2
+        assert main(["export", "--to", "hf-vivit", "--ckpt", str(path), "-o", str(tmp_path / "out")]) == 2
         assert message in capsys.readouterr().err

@@ -48,7 +48,7 @@ def test_every_kind_computes_the_same(checkpoint, tmp_path, capsys):
     for kind in ("pt2", "onnx", "safetensors"):
         if kind == "onnx":
             pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-        assert main(["export", "--to", kind, "--ckpt_path", str(checkpoint), "-o", str(folder)]) == 0
+        assert main(["export", "--to", kind, "--ckpt", str(checkpoint), "-o", str(folder)]) == 0
         assert "its logits differ by" in capsys.readouterr().out
     torch.save(clip, tmp_path / "clip.pt")
     paths = [str(folder / "model.pt2"), str(tmp_path / "clip.pt"), str(tmp_path / "logits.pt")]
@@ -73,7 +73,7 @@ def test_every_kind_computes_the_same(checkpoint, tmp_path, capsys):
 @pytest.mark.slow  # that networks can is in tests/network/test_networks_run.py
 def test_a_program_may_take_clips_of_any_length(checkpoint, tmp_path, capsys):
     network, folder = load_trained_model(checkpoint).model.network, tmp_path / "out"
-    command = ["export", "--ckpt_path", str(checkpoint), "-o", str(folder), "--any_frames", "--to"]
+    command = ["export", "--ckpt", str(checkpoint), "-o", str(folder), "--any_frames", "--to"]
     for kind in ("pt2", "onnx"):
         if kind == "onnx":
             pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -94,7 +94,7 @@ def test_a_program_may_take_clips_of_any_length(checkpoint, tmp_path, capsys):
 @pytest.mark.parametrize("checkpoint", ["divided"], indirect=True)
 def test_a_network_for_one_length_alone_is_named(checkpoint, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(Divided, "forward", lambda scheme, x, grid: x * len(range(grid.t)))
-    command = ["export", "--to", "pt2", "--ckpt_path", str(checkpoint), "-o", str(tmp_path / "out"), "--any_frames"]
+    command = ["export", "--to", "pt2", "--ckpt", str(checkpoint), "-o", str(tmp_path / "out"), "--any_frames"]
     assert main(command) == 2
     assert "--any_frames: the network takes clips of 4 frames alone" in capsys.readouterr().err
     assert main(["export", "--to", "hf-timesformer", *command[3:]]) == 2
@@ -107,7 +107,7 @@ def test_a_program_that_computes_something_else_is_not_kept(checkpoint, tmp_path
         programs._WRITERS, "pt2", lambda network, clip, path, shapes: path.touch() or (lambda x: network(x) + 1)
     )
     capsys.readouterr()
-    assert main(["export", "--to", "pt2", "--ckpt_path", str(checkpoint), "-o", str(tmp_path / "out")]) == 2
+    assert main(["export", "--to", "pt2", "--ckpt", str(checkpoint), "-o", str(tmp_path / "out")]) == 2
     assert "--to pt2: the program's logits differ by" in capsys.readouterr().err
     assert list((tmp_path / "out").iterdir()) == []
 
@@ -116,5 +116,5 @@ def test_a_program_that_computes_something_else_is_not_kept(checkpoint, tmp_path
 def test_what_is_not_installed_is_named(checkpoint, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(programs, "find_spec", lambda name: None)
     capsys.readouterr()
-    assert main(["export", "--to", "onnx", "--ckpt_path", str(checkpoint), "-o", str(tmp_path / "out")]) == 2
+    assert main(["export", "--to", "onnx", "--ckpt", str(checkpoint), "-o", str(tmp_path / "out")]) == 2
     assert '--to onnx: onnxscript is not installed: pip install "lit_video[onnx]"' in capsys.readouterr().err

@@ -26,7 +26,12 @@ def one_line(capsys):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("{model.windw: 1}", "row second: model.windw: no such setting"),
+        ("{model.windw: 1}", "row second: model.windw: no such setting (did you mean window?)"),
+        ("{model.optimization.lr: -1}", "row second: model.optimization.lr: is -1.0, expected more than 0"),
+        (
+            "{model.num_classes: 5}",
+            "model.num_classes: is taken from the data set: its classes are counted; leave it out",
+        ),
         ("{model.window: one}", "row second: model.window: expected int, got one"),
         ("{model.ratio: 1.5}", "row second: model.ratio: is 1.5, expected a number from 0 to 1"),
         ("{model.window: 9}", "row second: model.window: 9 at ratio 0.5 leaves no channel per offset"),
@@ -39,7 +44,7 @@ def one_line(capsys):
             "{data.augmentation: timesformer, data.augmentation.flip: 0.5}",
             "row second: data.augmentation.flip: augmentation is the recipe timesformer, which is taken whole",
         ),
-        ("{model.scope: half}", "row second: model.scope: expected Literal['per_head', 'full'], got half"),
+        ("{model.scope: half}", "row second: model.scope: expected per_head, full, got half"),
         ("{data.frames: 0}", "row second: data.frames: is 0, expected at least 1"),
         ("{data.augmentation.flip: 0.5}", "row second: data.augmentation: has a flip, which must be 0"),
         ("{trainer.max_epochs: two}", "row second: trainer.max_epochs: expected int, got two"),
@@ -60,6 +65,20 @@ def test_a_wrong_setting_in_a_later_row_stops_everything(setting, message, table
     ("flags", "message"),
     [
         (["--row", "third"], "no row 'third'; rows: first, second"),
+        (["--row", "secnd"], "no row 'secnd' (did you mean second?); rows: first, second"),
+        (
+            ["--model=XVit"],
+            "model: no class 'XVit' (did you mean XViT?); there are ConvNet, Perceiver, TimeSformer, ViViT",
+        ),
+        (["--data=VideoFoldr"], "data: no class 'VideoFoldr' (did you mean VideoFolder?); there are Diving48, "),
+        (
+            ["--data.sampling=Segmants"],
+            "data.sampling: no class 'Segmants' (did you mean Segments?); there are Dense, ",
+        ),
+        (["--trainer.max_epoch=3"], "trainer.max_epoch: no such setting (did you mean max_epochs?)"),
+        (["--trainer.precision=fp16"], "trainer.precision: expected int, transformer-engine, "),
+        (["--trainer.precision=bf16-mixd"], "got bf16-mixd (did you mean bf16-mixed?)"),
+        (["--runs=/proc/nowhere"], "--runs: cannot write /proc/nowhere"),
         (["--seeds", "a"], "--seeds a: expected numbers with commas"),
         (["--model.windw=1"], "command line: model.windw: no such setting"),
         (["--modle.window=1"], "unrecognized arguments: --modle.window=1"),
@@ -74,7 +93,11 @@ def test_a_wrong_flag_is_reported(flags, message, table, tiny, tmp_path, capsys)
 
 def test_commands_and_options_that_do_not_exist_are_reported(capsys):
     assert main(["train"]) == 2
-    assert "no command 'train'; commands: fit, sweep, table" in one_line(capsys)
+    assert "no command 'train'; commands: fit, finetune, compare, sweep, table" in one_line(capsys)
+    assert main(["repport"]) == 2
+    assert "no command 'repport' (did you mean report?)" in one_line(capsys)
+    assert main(["fit", "--config", "experiments/ablation_tx.yaml"]) == 2
+    assert "ablation_tx.yaml: no such file (did you mean experiments/ablation_t" in one_line(capsys)
     assert main(["fit"]) == 2
     assert "--config" in one_line(capsys)
 

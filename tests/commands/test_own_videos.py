@@ -1,14 +1,20 @@
 """From a folder of videos to a trained model, and to schemes side by side."""
 
 import json
+import re
+import shlex
 
 import numpy as np
 import pytest
 
 from lit_video.__main__ import main
+from lit_video.commands.arguments import parse_request
 from lit_video.datamodules.drawing import encode
 from lit_video.tables.results import read_result
+from lit_video.training.cli import CheckCLI
+from lit_video.utils.exit_status import FAILED
 from lit_video.utils.yaml_files import read_yaml
+from tests.conftest import ROOT
 
 SMALL = [
     "--model.size.width=16",
@@ -110,6 +116,26 @@ def test_schemes_side_by_side(videos, capsys):
     # the pages that papers' tables have
     assert main(["dashboard", "--dry-run", "--table", config, "-o", "board"]) == 0
     assert "rooms_compare" in capsys.readouterr().out
+
+
+PAGES = [ROOT / "README.md", ROOT / "docs/own_videos.md"]
+COMMANDS = {
+    c
+    for page in PAGES
+    for c in re.findall(r"^python -m lit_video ((?:finetune|compare) [^\n#]+)", page.read_text(), re.M)
+}
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_the_commands_of_the_pages_plan_and_run_an_experiment(command, videos, monkeypatch):
+    fitted = []
+    monkeypatch.setattr("lit_video.commands.own_videos.fit", lambda argv: fitted.append(argv) or FAILED)
+    assert main(shlex.split(command.replace("DIR", "rooms"))) == FAILED
+    (argv,) = fitted
+    request = parse_request(argv)
+    assert len(request.rows) * len(request.seeds) == (9 if "compare" in command else 1)
+    for row in request.rows:
+        assert CheckCLI(request.row_args(row, 0)).datamodule.records("test")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ def weights(request, tiny, tmp_path, capfd):
     command = ["fit", "--config", "experiments/ablation_tw.yaml", "--row", "tw1", "--runs", str(tmp_path), *flags]
     assert main(command) == 0
     folder = tmp_path / "ablation_tw" / "embedded" / "tw1" / "seed0"
-    assert main(["export", "--to", "safetensors", "--ckpt_path", str(folder / "last.ckpt"), "-o", str(folder)]) == 0
+    assert main(["export", "--to", "safetensors", "--ckpt", str(folder / "last.ckpt"), "-o", str(folder)]) == 0
     capfd.readouterr()
     return [*tiny, SKILLS, f"--model.weights={folder / request.param}", "--model.ta_layers=0"]
 
@@ -44,7 +44,7 @@ def test_classes_in_another_order_are_refused(weights, capfd):
 
 def test_a_checkpoint_is_not_tested_with_other_settings(weights, capfd):
     checkpoint = weights[-2].removeprefix("--model.weights=").replace("model.safetensors", "last.ckpt")
-    command = [*TEST, *weights[:-2], "--model.ta_layers=0", f"--ckpt_path={checkpoint}"]
+    command = [*TEST, *weights[:-2], "--model.ta_layers=0", f"--ckpt={checkpoint}"]
     assert main(command) == 0
     for changes, mend in (
         (

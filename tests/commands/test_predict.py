@@ -470,7 +470,7 @@ def test_what_is_no_checkpoint_of_ours_is_reported(checkpoint, videos, tmp_path,
     fewer = lambda content: content["state_dict"].popitem()  # noqa: E731
     for path, message in (
         (tmp_path / "none.ckpt", "none.ckpt: no such file; runs keep theirs as last.ckpt"),
-        (tmp_path, "no such file"),
+        (tmp_path, "holds no checkpoint"),
         (damaged, "damaged.ckpt is damaged, or no checkpoint of lit_video"),
         (text, "text.ckpt is damaged, or no checkpoint of lit_video"),
         (weights, "weights.pth is no checkpoint of lit_video"),
@@ -511,7 +511,7 @@ def test_order_plays_the_clips_of_a_test_in_another_order(run, root, capsys, mon
         return seen[-1][1]
 
     monkeypatch.setattr(dataset_module, "reordered", watched)
-    args = ["test", "--config", run / "config.yaml", "--ckpt_path", run / "last.ckpt", "--trainer.accelerator=cpu"]
+    args = ["test", "--config", run / "config.yaml", "--ckpt", run / "last.ckpt", "--trainer.accelerator=cpu"]
     for flags in ([], ["--order", "reversed"], ["--order=static"]):
         assert main([*map(str, args), *flags]) == 0
     forward, backward, still = ([n for o, n in seen if o == order] for order in ("forward", "reversed", "static"))

@@ -25,7 +25,7 @@ def released(flags, tmp_path):
     """A trained row's folder, and its weights under Hugging Face's names."""
     assert main(["fit", *TABLE, "--runs", str(tmp_path), *flags]) == 0
     run = tmp_path / "timesformer_schemes" / "embedded" / "divided" / "seed0"
-    assert main(["export", "--to", "hf-timesformer", "--ckpt_path", str(run / "last.ckpt"), "-o", str(tmp_path)]) == 0
+    assert main(["export", "--to", "hf-timesformer", "--ckpt", str(run / "last.ckpt"), "-o", str(tmp_path)]) == 0
     return run, tmp_path / "model.safetensors"
 
 

@@ -106,7 +106,7 @@ def test_a_damaged_checkpoint_is_renamed_and_the_row_starts_over(finished, table
 
 def test_the_kept_checkpoint_is_the_one_that_was_tested(finished, tiny, capsys):
     expected = json.loads((finished / "result.json").read_text())["metrics"]
-    assert main(["test", "--config", str(finished / "config.yaml"), "--ckpt_path", str(finished / "last.ckpt")]) == 0
+    assert main(["test", "--config", str(finished / "config.yaml"), "--ckpt", str(finished / "last.ckpt")]) == 0
     printed = capsys.readouterr().out
     assert re.search(rf"test/video_top1\W+{expected['test/video_top1']}", printed)
     assert re.search(rf"test/video_top5\W+{expected['test/video_top5']}", printed)
@@ -127,9 +127,9 @@ def test_a_checkpoint_that_cannot_be_tested_is_reported(finished, content, tiny,
     if content is not None:
         path.write_bytes(content)
     capsys.readouterr()
-    assert main(["test", "--config", str(finished / "config.yaml"), "--ckpt_path", str(path)]) == 2
+    assert main(["test", "--config", str(finished / "config.yaml"), "--ckpt", str(path)]) == 2
     lines = capsys.readouterr().err.strip().splitlines()
-    assert len([line for line in lines if line.startswith("error: --ckpt_path: ")]) == 1
+    assert len([line for line in lines if line.startswith("error: --ckpt: ")]) == 1
     assert "Traceback" not in "".join(lines)
 
 

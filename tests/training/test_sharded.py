@@ -106,7 +106,7 @@ def test_a_sharded_run_ends_with_a_result_and_a_checkpoint_for_test_and_predict(
     result = json.loads((run_dir / "result.json").read_text())
     assert (result["steps"], result["global_batch"], result["test_videos"]) == (4, 6, 8)
     assert (run_dir / "attention.png").exists()
-    command = ["test", "--config", str(run_dir / "config.yaml"), "--ckpt_path", str(run_dir / "last.ckpt")]
+    command = ["test", "--config", str(run_dir / "config.yaml"), "--ckpt", str(run_dir / "last.ckpt")]
     assert main([*command, "--trainer.strategy=auto", "--trainer.devices=1"]) == 0
     assert f"{result['metrics']['test/video_top5']}" in capsys.readouterr().out
     data = MovingShapes(root=str(data_root), pairs=(2, 1, 1))

@@ -1,0 +1,57 @@
+"""A checkpoint is named by its file, its run's folder, or its row of a table."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from lit_video.__main__ import main
+from lit_video.commands import checkpoint
+from lit_video.commands.checkpoint import find_checkpoint
+from lit_video.errors import UserError
+
+
+def test_a_run_is_named_by_its_file_its_folder_or_its_row(run, monkeypatch):
+    monkeypatch.setattr(checkpoint, "RUNS", run.parents[3])
+    expected = run / "last.ckpt"
+    for text in (expected, run, "ablation_tw/tw1", "/".join(run.parts[-4:])):
+        assert find_checkpoint(str(text)).resolve() == expected.resolve()
+
+
+def test_of_a_run_with_several_checkpoints_it_is_the_tested_one(run, tmp_path):
+    folder = tmp_path / "runs" / "/".join(run.parts[-4:])
+    shutil.copytree(run, folder)
+    (folder / "best").mkdir()
+    shutil.copy(folder / "last.ckpt", folder / "best" / "epoch=1.ckpt")
+    result = json.loads((folder / "result.json").read_text())
+    result["weights"]["file"] = "best/epoch=1.ckpt"
+    (folder / "result.json").write_text(json.dumps(result))
+    assert find_checkpoint(str(folder)) == folder / "best/epoch=1.ckpt"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nowhere/row", "nowhere/row: no such file; give a run's last.ckpt, its folder, or TABLE/ROW of runs/"),
+        ("nowhere", "nowhere: no such file"),
+        ("ablation_tw/tw1", "was run at several scales"),
+        ("empty", "empty: holds no checkpoint"),
+    ],
+)
+def test_what_is_not_there_is_said(text, message, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    for scale in ("one", "two"):
+        shutil.copytree(run, tmp_path / f"runs/ablation_tw/{scale}/tw1/seed0")
+    with pytest.raises(UserError) as error:
+        find_checkpoint(text)
+    assert message in str(error.value)
+
+
+def test_a_run_is_tested_with_its_own_settings(run, capsys):
+    assert main(["test", "--ckpt", str(run), "--trainer.accelerator=cpu"]) == 0
+    expected = json.loads((run / "result.json").read_text())["metrics"]["test/video_top1"]
+    assert re.search(rf"test/video_top1\W+{expected}", capsys.readouterr().out)
+    assert main(["validate", "--ckpt_path", str(run), "--trainer.accelerator=cpu"]) == 0
+    assert "note: --ckpt_path is called --ckpt now" in capsys.readouterr().err
