@@ -8,7 +8,7 @@ from io import TextIOWrapper
 from lit_video import __version__
 from lit_video.errors import UserError
 from lit_video.utils.did_you_mean import did_you_mean
-from lit_video.utils.exit_status import FAILED, INTERRUPTED, MISTAKE
+from lit_video.utils.exit_status import DONE, FAILED, INTERRUPTED, MISTAKE
 from lit_video.utils.log_filters import quiet
 from lit_video.utils.stop_signals import finish
 
@@ -126,6 +126,10 @@ def main(argv: list[str]) -> int:
 
 def _dispatch(argv: list[str]) -> int:
     words = next((n for n in (2, 1) if " ".join(argv[:n]) in COMMANDS), 0)
+    group = [name for name in COMMANDS if name.startswith(f"{argv[0]} ")]
+    if not words and group:
+        print(f"{argv[0]} is one of: {', '.join(group)}; each has --help")
+        return DONE if argv[1:] in (["--help"], ["-h"]) else MISTAKE
     if not words:
         near = did_you_mean(argv[0], COMMANDS)
         raise UserError(f"no command {argv[0]!r}{near}; commands: {', '.join(COMMANDS)} (see --help)")

@@ -26,14 +26,27 @@ def evaluation(arguments: Namespace) -> Evaluation:
     )
 
 
-def table_parser(command: str) -> Parser:
+def table_parser(command: str, description: str = "", add_help: bool = False) -> Parser:
     """Arguments that name a table, its seeds and the folder of its runs."""
-    parser = Parser(command, add_help=False)
-    parser.add_argument("--config", "-c", action="append", type=Path, required=True)
-    parser.add_argument("--recipe")
-    parser.add_argument("--seeds")
-    parser.add_argument("--runs", type=Path, default=Path("runs"))
+    parser = Parser(command, description, add_help)
+    parser.add_argument(
+        "--config",
+        "-c",
+        action="append",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the table's YAML; then, for another scale, experiments/scale/X.yaml",
+    )
+    parser.add_argument("--recipe", help="of the scale, where the paper and its code disagree: paper or released")
+    parser.add_argument("--seeds", metavar="0,1,2", help="each row once per seed")
+    parser.add_argument("--runs", type=Path, default=Path("runs"), metavar="DIR", help="of the runs (default: runs)")
     return parser
+
+
+def add_row(parser: Parser) -> None:
+    """The argument for one row of a table."""
+    parser.add_argument("--row", metavar="NAME|INDEX", help="one row only (a Slurm array's task number works)")
 
 
 def parse_request(argv: Sequence[str]) -> Request:
@@ -43,7 +56,7 @@ def parse_request(argv: Sequence[str]) -> Request:
         UserError: a flag, a file or the table is wrong.
     """
     parser = table_parser("fit")
-    parser.add_argument("--row")
+    add_row(parser)
     parser.add_argument("--seed_everything", type=int)
     arguments, flags = parser.parse_known_args(argv)
     seeds = seed_list(arguments.seeds) or [arguments.seed_everything or 0]

@@ -13,7 +13,7 @@ from lit_video.costs.published import Published, published
 
 def cost(argv: list[str]) -> int:
     """Print the costs of the papers' models, or of the rows of one table; draw them with ``--plot``."""
-    parser = Parser("cost")
+    parser = Parser("cost", "Parameters and multiply-adds of the papers' models, or of a table's rows.")
     parser.add_argument(
         "--config", "-c", action="append", type=Path, help="a table's rows instead (overlays may follow)"
     )

@@ -2,8 +2,9 @@
 
 import pickle
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from lit_video.commands.checkpoint import WAYS, add_checkpoint, settings_of
 from lit_video.commands.parser import Parser
@@ -24,21 +25,50 @@ def test(argv: list[str]) -> int:
 
 def _evaluate(argv: list[str]) -> int:
     """``validate`` and ``test`` of LightningCLI, on a run or on pretrained weights."""
+    if argv[1:] in (["-h"], ["--help"]):
+        _help(argv[0]).print_help()
+        return 0
     from lit_video.training.cli import VideoCLI, refuse_ignored, show, user_errors  # importing torch takes seconds
 
     if {"-h", "--help"} & set(argv):
-        return show(argv)
+        return show([argument for argument in argv if argument != "all"])
     argv, checkpoint = _with_checkpoint(_with_order(_with_release(argv)))
     refuse_ignored(argv, argv[0])
     try:
         with user_errors(lambda key: argv[0]):
-            VideoCLI([*argv, "--trainer.logger=false"], execute=True)
+            cli = VideoCLI([*argv, "--trainer.logger=false", "--verbose=false"], execute=True)
     except (pickle.UnpicklingError, EOFError, zipfile.BadZipFile) as error:
         raise UserError(f"--ckpt: {checkpoint} is damaged, or no checkpoint") from error
     except RuntimeError as error:  # names or shapes differ
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"--ckpt: {checkpoint} does not load into this model: {reason}") from error
+    if cli.trainer.is_global_zero:
+        _print(cli.trainer.callback_metrics, cli.datamodule.order, cli.model.few_classes)
     return 0
+
+
+def _print(metrics: Mapping[str, Any], order: str, few_classes: bool) -> None:
+    """Two decimals, as the papers print."""
+    videos = f"{int(metrics['test/videos'])} videos, " if "test/videos" in metrics else ""
+    print(f"{videos}their frames {order}")
+    for key, value in metrics.items():
+        if key != "test/videos" and not (few_classes and key.endswith("_top5")):
+            print(f"  {key} {float(value):.2f}")
+
+
+def _help(command: str) -> Parser:
+    what = "all views of every test video" if command == "test" else "the centre view of every validation video"
+    parser = Parser(command, f"A trained model, or published weights, on a data set: {what}.")
+    add_checkpoint(parser)
+    parser.add_argument("--config", metavar="FILE", help="settings, if not those of the checkpoint's run")
+    parser.add_argument(
+        "--weights", metavar="hub:NAME", help="published weights, with the settings of their evaluation"
+    )
+    parser.add_argument("--order", metavar="ORDER", help="of the frames: reversed, shuffled or static")
+    parser.add_argument(
+        "--data.X, --model.X", metavar="VALUE", dest="_", help="any other setting; --help all lists them"
+    )
+    return parser
 
 
 def _with_release(argv: list[str]) -> list[str]:

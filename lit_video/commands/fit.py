@@ -5,7 +5,7 @@ from argparse import Namespace
 from dataclasses import replace
 from functools import partial
 
-from lit_video.commands.arguments import parse_request
+from lit_video.commands.arguments import add_row, parse_request, table_parser
 from lit_video.commands.parser import Parser, positive
 from lit_video.launching.devices import HERE, places
 from lit_video.launching.local import Queue
@@ -18,13 +18,19 @@ from lit_video.utils.exit_status import DONE, FAILED
 from lit_video.utils.processes import end_with_starter
 from lit_video.utils.stop_signals import AGAIN, STATUS, stop_signals
 
+DESCRIPTION = """Train and test every row of a table, then print it. A finished row is skipped, an interrupted one
+goes on where it stopped: the same command again is always right."""
+
 
 def fit(argv: list[str]) -> int:
     """Run one row in this process, or several rows and seeds in a process each."""
+    if argv in (["-h"], ["--help"]):
+        _help().print_help()
+        return DONE
     if {"-h", "--help"} & set(argv) or any(arg.endswith(".help") or arg.startswith("--print_config") for arg in argv):
         from lit_video.training.cli import show
 
-        others = [arg for arg in argv if arg != "--reuse"]
+        others = [arg for arg in argv if arg not in {"--reuse", "all"}]
         return show(["fit", *_without(others, {"--row", "--recipe", "--seeds", "--runs", "--jobs"})])
     end_with_starter()
     with stop_signals("fit") as stops:
@@ -37,12 +43,47 @@ def fit(argv: list[str]) -> int:
     return run_table(request, own.jobs)
 
 
+def _help() -> Parser:
+    """What there is to choose, on one screen."""
+    parser = table_parser("fit", DESCRIPTION, add_help=True)
+    add_row(parser)
+    _add_own(parser)
+    settings = parser.add_argument_group("settings, of the YAML or as flags")
+    settings.add_argument(
+        "--data NAME", dest="_", metavar="", help="a data set: TemporalSkills, VideoFolder, SomethingV2, ..."
+    )
+    settings.add_argument(
+        "--data.X", dest="_", metavar="VALUE", help="root, frames, image_size, batch_size, sampling, augmentation, ..."
+    )
+    settings.add_argument("--model NAME", dest="_", metavar="", help="XViT, TimeSformer, ViViT, Perceiver, ConvNet")
+    settings.add_argument(
+        "--model.X",
+        dest="_",
+        metavar="VALUE",
+        help="size, window, attention, optimization.lr, weights, image_weights, ...",
+    )
+    settings.add_argument(
+        "--trainer.X", dest="_", metavar="VALUE", help="max_epochs, devices, precision, callbacks, ... (Lightning's)"
+    )
+    settings.add_argument(
+        "--help all",
+        action="store_true",
+        dest="_",
+        help="every setting; --model.help NAME, --data.help NAME: a class's",
+    )
+    return parser
+
+
 def _own_arguments(argv: list[str]) -> tuple[Namespace, list[str]]:
     """What ``fit`` alone takes, and the arguments of a request."""
     parser = Parser("fit", add_help=False)
-    parser.add_argument("--jobs", type=positive, default=1)
-    parser.add_argument("--reuse", action="store_true")
+    _add_own(parser)
     return parser.parse_known_args(argv)
+
+
+def _add_own(parser: Parser) -> None:
+    parser.add_argument("--jobs", type=positive, default=1, metavar="N", help="rows side by side (default: 1)")
+    parser.add_argument("--reuse", action="store_true", help="train once what several rows or tables have in common")
 
 
 def run_table(request: Request, jobs: int = 1) -> int:

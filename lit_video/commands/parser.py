@@ -9,6 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import NoReturn
 
+from lit_video.commands.examples import examples
 from lit_video.errors import UserError
 
 
@@ -17,11 +18,18 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, command: str, description: str = "", add_help: bool = True) -> None:
         name = f"python -m lit_video {command}"
-        super().__init__(prog=name, description=description, add_help=add_help, allow_abbrev=False)
+        super().__init__(
+            prog=name,
+            description=description,
+            epilog=examples(command),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            add_help=add_help,
+            allow_abbrev=False,
+        )
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing the usage."""
-        raise UserError(f"{message} (see python -m lit_video --help)")
+        raise UserError(f"{message} (see {self.prog} --help)")
 
     def joined(self, argv: Sequence[str]) -> list[str]:
         """The arguments, with ``--data.root DIR``, which this parser does not know, as ``--data.root=DIR``.

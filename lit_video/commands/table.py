@@ -16,15 +16,10 @@ from lit_video.tables.summary import summary
 
 def print_table(argv: list[str]) -> int:
     """Print a table from the results that there are; 1 if some were left out because they are damaged."""
-    parser = table_parser("table")
-    parser.add_argument("--format", choices=["text", "json", "markdown", "latex"], default="text")
-    parser.add_argument("--pairs", action="store_true")
-    parser.add_argument("--plot", type=ending(".png", ".svg"))
-    if {"-h", "--help"} & set(argv):
-        print("usage: python -m lit_video table --config TABLE.yaml [--config SCALE.yaml] [--recipe NAME] [--runs DIR]")
-        print("                                 [--seeds 0,1,2] [--format text|json|markdown|latex] [--pairs]")
-        print("                                 [--plot SKILLS.png|.svg]")
-        return 0
+    parser = table_parser("table", "A table as it stands, beside the paper's numbers.", add_help=True)
+    parser.add_argument("--format", choices=["text", "json", "markdown", "latex"], default="text", help="default: text")
+    parser.add_argument("--pairs", action="store_true", help="the differences of all rows, with their intervals")
+    parser.add_argument("--plot", type=ending(".png", ".svg"), metavar="FILE", help="accuracy by skill, drawn")
     arguments = parser.parse_args(argv)
     pairs = arguments.pairs or arguments.format == "json"
     table = read_table(arguments.config, arguments.recipe)

@@ -39,6 +39,8 @@ from lit_video.video.batch import Batch, Classes, per_task
 from lit_video.video.seeding import digest
 from lit_video.video.settings import SeenVideos, stored_settings
 
+TOP5 = 5
+
 
 class VideoClassifier(LightningModule):
     """Base of all model families: loss, steps, optimizer, clip and video accuracy.
@@ -269,6 +271,11 @@ class VideoClassifier(LightningModule):
         self.log("test/video_top5", result["top5"])
         self.log("test/videos", result["videos"])
         self.log_dict({f"test/{k}": v for k, v in result.items() if "_" in k})  # of single tasks
+
+    @property
+    def few_classes(self) -> bool:
+        """Whether there are no more than five, so that the five best are all."""
+        return isinstance(self.num_classes, int) and self.num_classes <= TOP5
 
     def on_test_epoch_start(self) -> None:
         """Forget the last test."""

@@ -46,6 +46,8 @@ def measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
     """
     cli.trainer.test(cli.model, cli.datamodule, ckpt_path=checkpoint, verbose=False)
     metrics = _test_metrics(cli.trainer) | _other_orders(cli, checkpoint)
+    if cli.model.few_classes:  # top-5 of these says nothing
+        metrics = {key: value for key, value in metrics.items() if not key.endswith("_top5")}
     metrics |= cli.predictions.group_accuracy(cli.datamodule.class_groups) | cli.predictions.calibration_error
     refuse_not_finite(metrics, f"test of {checkpoint}")
     return metrics

@@ -52,6 +52,6 @@ def test_what_is_not_there_is_said(text, message, run, tmp_path, monkeypatch):
 def test_a_run_is_tested_with_its_own_settings(run, capsys):
     assert main(["test", "--ckpt", str(run), "--trainer.accelerator=cpu"]) == 0
     expected = json.loads((run / "result.json").read_text())["metrics"]["test/video_top1"]
-    assert re.search(rf"test/video_top1\W+{expected}", capsys.readouterr().out)
+    assert re.search(rf"test/video_top1 {expected:.2f}\n", capsys.readouterr().out)
     assert main(["validate", "--ckpt_path", str(run), "--trainer.accelerator=cpu"]) == 0
     assert "note: --ckpt_path is called --ckpt now" in capsys.readouterr().err

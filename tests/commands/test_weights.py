@@ -34,7 +34,7 @@ def test_released_weights_are_tested_like_the_checkpoint_that_they_come_from(rel
     expected = json.loads((run / "result.json").read_text())["metrics"]["test/video_top1"]
     assert main(["test", "--config", str(run / "config.yaml"), "--model.weights", str(weights)]) == 0
     printed = capfd.readouterr().out
-    assert float(re.search(r"test/video_top1\D*([\d.]+)", printed)[1]) == pytest.approx(expected, abs=1e-3)
+    assert float(re.search(r"test/video_top1\D*([\d.]+)", printed)[1]) == pytest.approx(expected, abs=5e-3)
 
 
 def test_training_starts_from_them_with_a_new_classifier_for_other_classes(released, flags, tmp_path, capfd):

@@ -108,8 +108,8 @@ def test_the_kept_checkpoint_is_the_one_that_was_tested(finished, tiny, capsys):
     expected = json.loads((finished / "result.json").read_text())["metrics"]
     assert main(["test", "--config", str(finished / "config.yaml"), "--ckpt", str(finished / "last.ckpt")]) == 0
     printed = capsys.readouterr().out
-    assert re.search(rf"test/video_top1\W+{expected['test/video_top1']}", printed)
-    assert re.search(rf"test/video_top5\W+{expected['test/video_top5']}", printed)
+    assert re.search(rf"test/video_top1 {expected['test/video_top1']:.2f}", printed)
+    assert re.search(rf"test/video_top5 {expected['test/video_top5']:.2f}", printed)
 
 
 def test_a_run_killed_between_training_and_result_only_tests(finished, table, tiny, capsys):
