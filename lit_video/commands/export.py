@@ -1,11 +1,15 @@
 """The ``export`` command: a trained model for other programs."""
 
 import json
+from argparse import Namespace
 from pathlib import Path
 
-from lit_video.commands.checkpoint import add_checkpoint
+from lit_video.commands.checkpoint import add_checkpoint, settings_of
 from lit_video.commands.parser import Parser, writing
 from lit_video.errors import UserError
+from lit_video.reports.card import model_card
+from lit_video.tables.results import FILE
+from lit_video.utils.files import write_atomically
 
 
 def export(argv: list[str]) -> int:
@@ -17,6 +21,16 @@ def export(argv: list[str]) -> int:
     parser.add_argument("--any_frames", action="store_true", help="of pt2, onnx: for clips of any length too")
     parser.add_argument("--output", "-o", type=Path, required=True, help="folder to write")
     arguments = parser.parse_args(argv)
+    status = _export(arguments)
+    run = settings_of(arguments.ckpt).parent
+    if status == 0 and (run / FILE).is_file():
+        with writing("--output", arguments.output):
+            write_atomically(arguments.output / "README.md", model_card(run))
+        print(f"wrote {arguments.output / 'README.md'}, the model card")
+    return status
+
+
+def _export(arguments: Namespace) -> int:
     if arguments.to.startswith("hf-"):
         if arguments.any_frames:
             raise UserError("--any_frames: is for pt2 and onnx; transformers' models have one length")

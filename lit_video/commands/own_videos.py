@@ -11,8 +11,10 @@ from lit_video.commands.parser import Parser, positive_number
 from lit_video.commands.report import report
 from lit_video.commands.table import print_table
 from lit_video.errors import UserError
+from lit_video.reports.card import model_card
 from lit_video.tables.folder_names import check_folder_name
 from lit_video.utils.exit_status import DONE
+from lit_video.utils.files import write_atomically
 
 
 def finetune(argv: list[str]) -> int:
@@ -29,6 +31,9 @@ def finetune(argv: list[str]) -> int:
     if status == DONE:
         _report(file)
         run = next(_runs(file).glob(f"{file.stem}/*/*/seed{arguments.seed}"))
+        card = file.with_name("README.md")
+        write_atomically(card, model_card(run))
+        print(f"wrote {card}, the model card", flush=True)
         print(f"predict with it: python -m lit_video predict --ckpt {run} VIDEO", flush=True)
     return status
 

@@ -55,6 +55,11 @@ def test_a_folder_becomes_a_tested_model(videos, capsys):
     result = read_result(run)
     assert result["test_videos"] == 6
     assert "<html" in (videos.parent / "own/rooms/rooms.html").read_text()
+    card = (videos.parent / "own/rooms/README.md").read_text()
+    assert re.search(r"% of 6 test videos are right \(95 % interval \d+ to \d+ %\)", card)
+    assert "- videos: rooms (18 train, 6 val, 6 test)" in card
+    assert "| walk | 2 |" in card
+    assert "started from nothing: from scratch" in card
     # an ordinary experiment, with the reasons in it
     path = videos.parent / "own/rooms/rooms.yaml"
     assert "# Made by python -m lit_video finetune rooms --minutes 0.01" in path.read_text()

@@ -14,8 +14,8 @@ def video(seconds=2.0, frames=50, width=320, height=240):
     return VideoInfo("a.mp4", seconds=seconds, frames=frames, width=width, height=height)
 
 
-def settings(*videos, classes=("walk", "sit"), machine=LAPTOP, start=None):
-    return nested(choose(videos or [video()], (0.41, 0.234), classes, 40, machine, start))
+def settings(*videos, classes=("walk", "sit"), training=400, machine=LAPTOP, start=None):
+    return nested(choose(videos or [video()], (0.41, 0.234), classes, training, machine, start))
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,7 @@ def test_frames_and_pixels_and_memory():
     assert settings(video(frames=12))["data"]["frames"] == 8
     assert settings(video(frames=30))["data"]["frames"] == 16
     assert settings()["data"]["image_size"] == 32
+    assert settings(training=50)["data"]["image_size"] == 64
     assert settings(machine=SERVER)["data"]["image_size"] == 112
     assert (settings()["data"]["mean"], settings()["data"]["std"]) == (0.41, 0.23)
     small, large = settings(), settings(*[video(60.0, 1500, 1920, 1080)] * 10)

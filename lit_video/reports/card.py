@@ -1,0 +1,109 @@
+"""A model card: what a run was trained on, with which settings, how right it is and what it confuses, as Markdown."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lit_video.errors import UserError
+from lit_video.tables.predictions import Predictions, TaskPredictions, read_predictions
+from lit_video.tables.results import read_result
+from lit_video.utils.text_tables import markdown_lines
+from lit_video.utils.yaml_files import read_yaml
+
+Z = 1.96  # of a 95 % interval
+MOST = 5  # confusions that are named
+SHOWN = 30  # classes of the table
+LICENCE = """The weights carry what the videos and the weights that they started from allow: look at the licences of
+both before you pass this on. `lit_video` itself is under Apache-2.0."""
+
+
+def model_card(run_dir: Path) -> str:
+    """The card of a finished run.
+
+    Raises:
+        UserError: the run is not finished, or one of its files is damaged.
+    """
+    result = read_result(run_dir)
+    if result is None:
+        raise UserError(f"{run_dir}: no finished run (no result.json); train it first")
+    config = read_yaml(run_dir / "config.yaml")
+    predictions = read_predictions(run_dir, result["test_videos"])
+    parts = [
+        f"# {result['scheme']}, {result['table']}",
+        _data(config["data"], result),
+        _accuracy(result, predictions),
+        _settings(config, result),
+        f"## Licence\n\n{LICENCE}",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def wilson(hits: int, of: int) -> tuple[float, float]:
+    """95 % interval of a share, in percent (Wilson, 1927)."""
+    share, spread = hits / of, Z * Z / of
+    middle = (share + spread / 2) / (1 + spread)
+    half = Z * math.sqrt(share * (1 - share) / of + spread / (4 * of)) / (1 + spread)
+    return 100 * (middle - half), 100 * (middle + half)
+
+
+def _data(data: dict[str, Any], result: dict[str, Any]) -> str:
+    given = data["init_args"]
+    videos = ", ".join(f"{counts['used']} {split}" for split, counts in result["video_counts"].items())
+    lines = [
+        f"- videos: {Path(str(given.get('root'))).name or data['class_path']} ({videos or 'see config.yaml'})",
+        f"- digest of what was trained and tested on: `{result['data_digest']}`",
+        f"- clips: {given['frames']} frames of {given['image_size']} x {given['image_size']} pixels",
+    ]
+    return "\n".join(["## Data", "", *lines])
+
+
+def _accuracy(result: dict[str, Any], predictions: Predictions | None) -> str:
+    lines = [f"- {name.removeprefix('test/')}: {value:.1f}" for name, value in result["metrics"].items()]
+    task = next(iter(predictions.tasks.values())) if predictions else None
+    if task is None:
+        return "\n".join(["## Accuracy", "", *lines])
+    right = task.logits.argmax(1) == task.target
+    low, high = wilson(int(right.sum()), len(right))
+    often = np.bincount(task.target, minlength=len(task.classes))
+    first = (
+        f"- {100 * right.mean():.1f} % of {len(right)} test videos are right (95 % interval {low:.0f} to {high:.0f} %)"
+    )
+    always = f"- always {task.classes[int(often.argmax())]!r} would be right in {100 * often.max() / len(right):.1f} %"
+    confused = _confusions(task)
+    ending = ["", "Most often confused: " + "; ".join(confused) + "."] if confused else []
+    return "\n".join(["## Accuracy", "", first, always, *lines, "", _classes(task), *ending])
+
+
+def _classes(task: TaskPredictions) -> str:
+    right = task.logits.argmax(1) == task.target
+    body = []
+    for number, name in enumerate(task.classes[:SHOWN]):
+        members = task.target == number
+        if members.any():
+            body.append([name, str(int(members.sum())), f"{100 * right[members].mean():.0f}"])
+    return markdown_lines(["class", "test videos", "right, %"], body)
+
+
+def _confusions(task: TaskPredictions) -> list[str]:
+    wrong = task.confusion * (1 - np.eye(len(task.classes), dtype=np.int64))
+    order = np.argsort(-wrong, axis=None, kind="stable")[:MOST]
+    places = [divmod(int(i), len(task.classes)) for i in order]
+    return [f"{task.classes[a]} taken for {task.classes[b]} ({wrong[a, b]})" for a, b in places if wrong[a, b]]
+
+
+def _settings(config: dict[str, Any], result: dict[str, Any]) -> str:
+    model, rate = config["model"]["init_args"], config["model"]["init_args"]["optimization"]
+    start = model.get("weights") or model.get("image_weights") or "nothing: from scratch"
+    lines = [
+        f"- {result['params'] / 1e6:.2f} M parameters, {result['gmacs']:.3g} GMACs a view",
+        f"- views of a test video: {result['views']}",
+        f"- started from {start}",
+        f"- {rate['optimizer']}, rate {rate['lr']:g}, {result['steps']} steps of {result['global_batch']} clips, seed "
+        f"{result['seed']}",
+        f"- {result['seconds'] / 60:.0f} minutes on {result['device']}",
+        f"- tested: step {result['weights']['step']}, `{result['weights']['file']}`",
+        f"- made by `{result['command']}` at commit {result['commit']}; all settings in `config.yaml`",
+    ]
+    return "\n".join(["## Settings and cost", "", *lines])

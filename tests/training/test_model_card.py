@@ -1,0 +1,39 @@
+"""The model card says what a run measured."""
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from lit_video.__main__ import main
+from lit_video.errors import UserError
+from lit_video.reports.card import model_card, wilson
+from lit_video.tables.predictions import Predictions, TaskPredictions, save_predictions
+from tests.fake_runs import change_result
+
+
+@pytest.mark.parametrize(("hits", "of"), [(0, 5), (3, 11), (50, 100), (999, 1000), (4, 4)])
+def test_intervals_are_wilsons(hits, of):
+    expected = binomtest(hits, of).proportion_ci(method="wilson")
+    assert wilson(hits, of) == pytest.approx((100 * expected.low, 100 * expected.high), abs=0.01)
+
+
+def test_a_card_counts_what_was_right_and_what_was_confused(finished):
+    logits = np.eye(3, dtype=np.float32)[[0, 0, 1, 1, 1, 2]]
+    task = TaskPredictions(logits, np.array([0, 0, 0, 1, 1, 1]), ["walk", "sit", "fall"])
+    save_predictions(finished, Predictions(np.arange(6), {"": task}))
+    change_result(finished, test_videos=6)
+    card = model_card(finished)
+    assert "66.7 % of 6 test videos are right (95 % interval 30 to 90 %)" in card
+    assert "always 'walk' would be right in 50.0 %" in card
+    assert "| walk | 3 | 67 |" in card and "fall |" not in card
+    assert "walk taken for sit (1); sit taken for fall (1)" in card
+
+
+def test_a_run_that_is_not_finished_has_none(tmp_path):
+    with pytest.raises(UserError, match="no finished run"):
+        model_card(tmp_path)
+
+
+def test_export_writes_one(finished, tmp_path):
+    assert main(["export", "--to", "safetensors", "--ckpt", str(finished), "-o", str(tmp_path / "out")]) == 0
+    assert "## Accuracy" in (tmp_path / "out/README.md").read_text()
