@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from lit_video.commands.parser import Parser, natural, positive
+from lit_video.commands.parser import Parser, natural, positive, positive_number
 from lit_video.errors import UserError
 from lit_video.inference.options import Evaluation
 from lit_video.training.request import Request, build_request
@@ -14,6 +14,7 @@ def add_evaluation(parser: Parser) -> None:
     """The arguments for how videos are put through a model."""
     parser.add_argument("--clips", type=positive, metavar="N", help="views in time (default: as tested in training)")
     parser.add_argument("--crops", type=positive, metavar="M", help="views in space of each (likewise)")
+    parser.add_argument("--fps", type=positive_number, metavar="N", help="of folders of pictures, one video each")
     parser.add_argument("--device", choices=["cpu", "cuda"], help="default: cuda where there is one")
     parser.add_argument("--batch", type=positive, default=8, metavar="B", help="clips at a time (default 8)")
     parser.add_argument("--workers", type=natural, default=2, metavar="W", help="processes that decode (default 2)")
@@ -22,7 +23,13 @@ def add_evaluation(parser: Parser) -> None:
 def evaluation(arguments: Namespace) -> Evaluation:
     """The arguments of :func:`add_evaluation` as options; commands show progress."""
     return Evaluation(
-        arguments.clips, arguments.crops, arguments.batch, arguments.workers, arguments.device, progress=True
+        arguments.clips,
+        arguments.crops,
+        arguments.batch,
+        arguments.workers,
+        arguments.device,
+        progress=True,
+        fps=arguments.fps,
     )
 
 

@@ -50,8 +50,8 @@ def _videos(arguments: Namespace, trained: TrainedModel) -> tuple[list[VideoReco
     from lit_video.inference.predict import find_videos, unlabelled
 
     if arguments.videos:
-        paths = find_videos(arguments.videos)
-        return unlabelled(paths), [path.resolve().parent.name for path in paths]
+        paths = find_videos(arguments.videos, arguments.fps)
+        return unlabelled(paths, arguments.fps), [path.resolve().parent.name for path in paths]
     records = test_split(settings_of(arguments.ckpt))
     return records, class_of(records, trained.class_names, arguments.task)
 

@@ -27,7 +27,7 @@ def predict(argv: list[str]) -> int:
     from lit_video.inference.overlay import drawn_paths
     from lit_video.inference.ranking import print_table, write_features, write_ranking
 
-    paths = api.find_videos(arguments.videos)
+    paths = api.find_videos(arguments.videos, arguments.fps)
     targets = drawn_paths(arguments.draw, paths) if arguments.draw else {}
     outputs = api.predict(arguments.ckpt, paths, arguments.top, evaluation(arguments))
     if outputs.ranked:
@@ -35,10 +35,14 @@ def predict(argv: list[str]) -> int:
     if arguments.output:
         with writing("--output", arguments.output):
             write_ranking(arguments.output, outputs.ranked, outputs.broken)
+        print(f"wrote {arguments.output}", file=sys.stderr)
     if arguments.features:
         with writing("--features", arguments.features):
             write_features(arguments.features, outputs.paths, outputs.features, outputs.logits, outputs.class_names)
+        print(f"wrote {arguments.features}", file=sys.stderr)
     broken = outputs.broken | dict(_draw_all(outputs.ranked, targets))
+    if drawn := [targets[path] for path in targets if path not in broken]:
+        print(f"wrote {drawn[0]}" + (f" and {len(drawn) - 1} more" if len(drawn) > 1 else ""), file=sys.stderr)
     for path, reason in broken.items():
         print(f"{path}: {reason}", file=sys.stderr)
     if broken:

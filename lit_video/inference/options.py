@@ -1,6 +1,7 @@
 """How videos are put through a model. Imports no torch."""
 
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 from lit_video.errors import OptionError
@@ -17,6 +18,7 @@ class Evaluation:
         workers: processes that decode; 0 decodes in this one.
         device: ``None`` for a GPU where there is one.
         progress: show a bar, if this is a terminal.
+        fps: frames per second of folders of pictures, which are videos if it is given.
 
     Raises:
         UserError: a number is too small, or there is no such device.
@@ -28,6 +30,7 @@ class Evaluation:
     workers: int = 2
     device: Literal["cpu", "cuda"] | None = None
     progress: bool = False
+    fps: float | None = None
 
     def __post_init__(self) -> None:
         """Check every value."""
@@ -35,5 +38,7 @@ class Evaluation:
             number = getattr(self, name)
             if number is not None and number < least:
                 raise OptionError(name, f"is {number}, expected a whole number from {least}")
+        if self.fps is not None and not 0 < self.fps < inf:
+            raise OptionError("fps", f"is {self.fps:g}, expected more than 0")
         if self.device not in (None, "cpu", "cuda"):
             raise OptionError("device", f"is {self.device}, expected cpu or cuda")

@@ -21,6 +21,7 @@ from lit_video.inference.ranking import RankedVideo, ranked_videos
 from lit_video.network.head import head_inputs
 from lit_video.utils.environment import choose_device
 from lit_video.video.clips import VideoRecord
+from lit_video.video.decoding.images import EXTENSIONS as PICTURES
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -70,40 +71,57 @@ def predict(ckpt: str | Path, videos: Paths, top: int = 5, evaluation: Evaluatio
     """
     if top < 1:
         raise OptionError("top", f"is {top}, expected a whole number from 1")
-    evaluation, records = evaluation or Evaluation(), unlabelled(find_videos(videos))
+    evaluation = evaluation or Evaluation()
+    records = unlabelled(find_videos(videos, evaluation.fps), evaluation.fps)
     outputs = compute(load_trained_model(Path(ckpt)), records, evaluation)
     return VideoPredictions(
         **vars(outputs), ranked=ranked_videos(outputs.paths, outputs.logits, outputs.class_names, top)
     )
 
 
-def find_videos(videos: Paths) -> list[Path]:
+def find_videos(videos: Paths, fps: float | None = None) -> list[Path]:
     """Videos by path, by folder (all below it, by their ending) and by pattern, each once.
 
+    Args:
+        videos: files, folders and patterns.
+        fps: of folders of pictures, which are videos if it is given.
+
     Raises:
-        UserError: there is none.
+        UserError: there is none, or a picture is named as a video.
     """
     paths: dict[Path, None] = {}
     for text in map(str, [videos] if isinstance(videos, str | Path) else videos):
         if not Path(text).exists() and not has_magic(text):
             raise UserError(f"{text}: no such file or folder")
         matches = [Path(text)] if Path(text).exists() else [Path(p) for p in sorted(glob(text, recursive=True))]
-        inside = [video for path in matches for video in (_below(path) if path.is_dir() else [path])]
+        inside = [video for path in matches for video in (_below(path, fps) if path.is_dir() else [path])]
+        if pictures := [path for path in inside if path.suffix.lower() in PICTURES]:
+            raise UserError(f"{pictures[0]}: is a picture, not a video; give the folder of its frames, and --fps N")
         if not inside:
-            raise UserError(f"{text}: {'holds no video' if matches else 'matches no file'} ({', '.join(EXTENSIONS)})")
+            raise UserError(f"{text}: {_nothing(matches)}")
         paths |= dict.fromkeys(inside)
     if not paths:
         raise OptionError("videos", "there is none")
     return list(paths)
 
 
-def _below(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.rglob("*") if p.suffix.lower() in EXTENSIONS and p.is_file())
+def _below(folder: Path, fps: float | None) -> list[Path]:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    folders = {path.parent for path in files if path.suffix.lower() in PICTURES} if fps else set()
+    return sorted([*(path for path in files if path.suffix.lower() in EXTENSIONS), *folders])
 
 
-def unlabelled(paths: Sequence[Path]) -> list[VideoRecord]:
-    """Videos as records, with a label that means nothing."""
-    return [VideoRecord(path, 0) for path in paths]
+def _nothing(matches: Sequence[Path]) -> str:
+    """Why there is no video in what was named."""
+    endings = ", ".join(EXTENSIONS)
+    if any(_below(path, fps=1.0) for path in matches if path.is_dir()):
+        return "holds pictures, no video; give --fps N, the frames per second at which they were taken"
+    return f"{'holds no video' if matches else 'matches no file'} ({endings})"
+
+
+def unlabelled(paths: Sequence[Path], fps: float | None = None) -> list[VideoRecord]:
+    """Videos as records, with a label that means nothing; folders of pictures with their rate."""
+    return [VideoRecord(path, 0, fps=fps if path.is_dir() else None) for path in paths]
 
 
 def video_list(trained: TrainedModel, records: Sequence[VideoRecord], evaluation: Evaluation) -> VideoList:

@@ -46,9 +46,10 @@ def embed(
     """
     if method not in (methods := get_args(Method)):
         raise OptionError("method", f"is {method}, expected {' or '.join(methods)}")
-    paths = find_videos(videos)
+    evaluation = evaluation or Evaluation()
+    paths = find_videos(videos, evaluation.fps)
     require_enough(len(paths), "found")
-    outputs = compute(load_trained_model(Path(ckpt)), unlabelled(paths), evaluation or Evaluation())
+    outputs = compute(load_trained_model(Path(ckpt)), unlabelled(paths, evaluation.fps), evaluation)
     require_enough(len(outputs.paths), "could be read")
     return Embedding(**vars(outputs), places=project(outputs.features.numpy(), method, seed))
 

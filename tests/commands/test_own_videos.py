@@ -114,6 +114,7 @@ def test_schemes_side_by_side(videos, capsys):
     assert len(list(runs.glob("*/seed*/result.json"))) == 2
     page = (videos.parent / "own/rooms/rooms_compare.html").read_text()
     assert "TimeSformer T+S" in page and "ViViT-2" in page
+    assert "paper" not in re.sub(r"<(script|style).*?</\1>", "", page, flags=re.S).lower()
     capsys.readouterr()
     config = "own/rooms/rooms_compare.yaml"
     assert main(["table", "--config", config, "--runs", "own/rooms/runs", "--format", "json"]) == 0

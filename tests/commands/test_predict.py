@@ -163,7 +163,7 @@ def test_the_checkpoint_is_all_it_takes(checkpoint, videos, tmp_path):
     command = [sys.executable, "-m", "lit_video", "predict", "--ckpt", "only.ckpt", "mine.mp4", "-o", "out.json"]
     environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path / "home")}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, "wrote out.json\n")
     elsewhere = json.loads((tmp_path / "out.json").read_text())["videos"][0]["class"]
     here = written(tmp_path / "here.json", "--ckpt", checkpoint, videos[0])["videos"][0]["class"]
     assert [one["name"] for one in elsewhere] == [one["name"] for one in here]
@@ -297,7 +297,8 @@ def test_broken_videos_are_listed_and_the_others_predicted(checkpoint, videos, t
     cut.write_bytes(videos[0].read_bytes()[:300])
     args = ["--ckpt", checkpoint, text, videos[0], cut, videos[1], "--features", tmp_path / "f.npz"]
     result = written(tmp_path / "out.json", *args, status=1)
-    lines = capsys.readouterr().err.splitlines()
+    wrote, *lines = capsys.readouterr().err.splitlines()
+    assert wrote == f"wrote {tmp_path / 'out.json'}" and lines.pop(0) == f"wrote {tmp_path / 'f.npz'}"
     assert lines[0].startswith(f"{text}: Invalid data")
     assert lines[1].startswith(f"{cut}: ")
     assert lines[2] == "2 of 4 videos could not be read"
@@ -522,3 +523,29 @@ def test_order_plays_the_clips_of_a_test_in_another_order(run, root, capsys, mon
     capsys.readouterr()
     assert main([*map(str, args), "--order", "sideways"]) == 2
     assert "--order: invalid choice: 'sideways'" in one_line(capsys)
+
+
+def test_folders_of_pictures_are_videos_at_a_rate(checkpoint, videos, tmp_path, capsys):
+    from PIL import Image
+
+    from lit_video.video.decoding import decode, frame_table
+
+    folder = tmp_path / "frames" / "one"
+    folder.mkdir(parents=True)
+    for i in range(frame_table(videos[0]).count):
+        Image.fromarray(decode(videos[0], [i])[0]).save(folder / f"{i}.png")
+    rate = round(frame_table(videos[0]).count / float(frame_table(videos[0]).seconds))
+    assert predict("--ckpt", checkpoint, videos[0], "-o", tmp_path / "file.json") == 0
+    assert f"wrote {tmp_path / 'file.json'}" in capsys.readouterr().err
+    assert predict("--ckpt", checkpoint, tmp_path / "frames", "--fps", rate, "-o", tmp_path / "frames.json") == 0
+    one, other = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("file", "frames"))
+    shares = [[each["probability"] for each in of["videos"][0]["class"]] for of in (one, other)]
+    assert shares[0] == pytest.approx(shares[1], abs=1e-3)
+    capsys.readouterr()
+    for arguments, message in (
+        ([tmp_path / "frames"], "holds pictures, no video; give --fps N, the frames per second"),
+        ([folder / "0.png"], "0.png: is a picture, not a video; give the folder of its frames, and --fps N"),
+        ([tmp_path / "frames", "--fps", "0"], "--fps: is 0, expected a number above 0"),
+    ):
+        assert predict("--ckpt", checkpoint, *arguments) == 2
+        assert message in one_line(capsys)

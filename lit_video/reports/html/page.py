@@ -74,6 +74,7 @@ def render_page(sections: Sequence[Section], command: str) -> str:
         contents=[_content(section) for section in sections],
         by_cost=_by_cost(sections),
         by_speed=_by_speed(sections),
+        papers=any(row.paper for each in sections for row in (*each.table.rows, *each.table.reported)),
         cost_curves=cost_curves(),
     )
 

@@ -77,4 +77,5 @@ def _scores(row: dict[str, Any], key: str, absent: str, printed: set[str]) -> li
 
 def _seeds(row: dict[str, Any]) -> Cell:
     seeds = row["seeds"]
-    return Cell(", ".join(map(str, seeds)), len(seeds) or None)
+    # one alone would read as a number of seeds
+    return Cell(f"seed {seeds[0]}" if len(seeds) == 1 else ", ".join(map(str, seeds)), len(seeds) or None)
