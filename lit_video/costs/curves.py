@@ -1,8 +1,11 @@
 """Cost against resolution and against frames, for all schemes (TimeSformer, Fig. 3)."""
 
+import sys
 from pathlib import Path
 
 import torch
+from rich.console import Console
+from rich.progress import track
 
 from lit_video.costs.count import count
 from lit_video.modules import Perceiver, TimeSformer, VideoClassifier, ViViT, XViT
@@ -33,7 +36,11 @@ def schemes() -> dict[str, VideoClassifier]:
 def draw(path: Path) -> None:
     """Write the figure."""
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.5), sharey=True, layout="constrained")
-    for i, (name, model) in enumerate(schemes().items()):
+    of_schemes = schemes()
+    shown = track(of_schemes.items(), "Counting", console=Console(stderr=True), disable=not sys.stderr.isatty())
+    for i, (name, model) in enumerate(shown):
+        if not sys.stderr.isatty():
+            print(f"counting {name} ({i + 1} of {len(of_schemes)})", file=sys.stderr, flush=True)
         style = {"label": name, "color": f"C{i % 10}", "marker": "osD^v<>PX*h"[i], "linestyle": "-" if i < 5 else "--"}
         axes[0].plot(SIZES, [count(model.network, 8, size)[1] / 1e12 for size in SIZES], **style)
         axes[1].plot(FRAMES, [count(model.network, frames, 224)[1] / 1e12 for frames in FRAMES], **style)
