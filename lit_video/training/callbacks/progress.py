@@ -98,6 +98,36 @@ class ReportStatus(Callback):
             write_status(self.run_dir, status)
 
 
+class ProgressBar(RichProgressBar):
+    """Lightning's bar of an epoch, with the speed and the time left of the whole run."""
+
+    _pace: Pace | None = None
+    _clips = 0
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Start the clock."""
+        super().on_train_start(trainer, pl_module)
+        self._pace = Pace(trainer)
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Count the clips."""
+        self._clips = len(batch["clip"])
+        super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
+
+    def get_metrics(
+        self, trainer: Trainer, pl_module: LightningModule
+    ) -> dict[str, int | str | float | dict[str, float]]:
+        """What stands behind the bar."""
+        metrics = super().get_metrics(trainer, pl_module)
+        if self._pace is None or not trainer.training:
+            return metrics
+        at = self._pace.status(trainer, self._clips)
+        left = f"{at.seconds_left // 60:.0f}:{at.seconds_left % 60:02.0f}"
+        return metrics | {"clips/s": f"{at.clips_per_second:.0f}", "left": left}
+
+
 def progress_callback(name: str) -> Callback:
     """The bar on a terminal, else the lines."""
-    return RichProgressBar() if sys.stdout.isatty() else ProgressLines(name)
+    return ProgressBar() if sys.stdout.isatty() else ProgressLines(name)
