@@ -9,7 +9,7 @@ from lit_video.commands.arguments import add_row, parse_request, table_parser
 from lit_video.commands.parser import Parser, positive
 from lit_video.launching.devices import HERE, places
 from lit_video.launching.local import Queue
-from lit_video.launching.work import work_list
+from lit_video.launching.work import Run, work_list
 from lit_video.tables.damage import Damage
 from lit_video.tables.rendering import render
 from lit_video.tables.summary import summary
@@ -101,8 +101,13 @@ def run_table(request: Request, jobs: int = 1) -> int:
         if (run.row, run.seed) not in to_do:
             print(f"{run.name}: finished, skipped", flush=True)
     where = [HERE] if jobs == 1 else places(jobs, None)
-    queue = Queue([run for run in runs if (run.row, run.seed) in to_do], where, partial(print, flush=True), False)
-    queue.work()
+    left = [run for run in runs if (run.row, run.seed) in to_do]
+    queue = Queue([], where, partial(print, flush=True), False)
+    for together in _rounds(left) if request.reuse and jobs > 1 else [left]:
+        queue.runs = together
+        queue.work()
+        if queue.stop:
+            break
     if queue.stop:
         print(f"fit: stopped by {queue.stop.name}; {AGAIN}", file=sys.stderr)
         return STATUS[queue.stop]
@@ -112,6 +117,17 @@ def run_table(request: Request, jobs: int = 1) -> int:
     for run in queue.failed:
         print(f"{run.name}: FAILED, see its messages above; the same command again resumes it", file=sys.stderr)
     return FAILED if damage.report() or queue.failed or queue.elsewhere else DONE
+
+
+def _rounds(runs: list[Run]) -> list[list[Run]]:
+    """Runs that train, then those that take over what one of these has trained."""
+    from lit_video.training.run import build_row
+    from lit_video.training.same_run import first_of_each
+
+    configs = [build_row(run.request, run.row, run.seed).resolved() for run in runs]
+    firsts = first_of_each(configs)
+    rounds = [[run for run, first in zip(runs, firsts, strict=True) if first is wanted] for wanted in (True, False)]
+    return [each for each in rounds if each]
 
 
 def _without(argv: list[str], names: set[str]) -> list[str]:

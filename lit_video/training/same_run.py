@@ -7,7 +7,7 @@ was trained. One that took the weights alone has the settings of its own test in
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,16 @@ def finished_same(
         except UserError:
             continue  # damaged: trained again
     return None
+
+
+def first_of_each(configs: Sequence[Mapping[str, Any]]) -> list[bool]:
+    """Which of some runs is the first of its training: none before it differs in no more than its test."""
+    seen: list[dict[str, Any]] = []
+    firsts = []
+    for numbers in (_numbers(config, TESTS) for config in configs):
+        firsts.append(numbers not in seen)
+        seen.append(numbers)
+    return firsts
 
 
 def take_result(source: Path, run_dir: Path, facts: Mapping[str, Any]) -> None:

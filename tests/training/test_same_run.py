@@ -6,10 +6,14 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
+from lit_video.commands.fit import _rounds
+from lit_video.launching.work import work_list
 from lit_video.tables.results import read_result
 from lit_video.training.checkpoint_file import peek
+from lit_video.training.request import build_request
 from lit_video.training.same_run import finished_same, take_result
 from lit_video.utils.yaml_files import read_yaml
+from tests.conftest import ROOT
 
 COMMIT = "0123456789ab"
 
@@ -70,6 +74,15 @@ def test_a_row_that_is_tested_otherwise_takes_the_weights(source, table, tiny, c
     assert main([*args, "--row", "again"]) == 0
     alone = read_result(source.parents[3].with_name("alone") / "other/default/again/seed0")
     assert alone["metrics"] == taken["metrics"]
+
+
+def test_side_by_side_what_trains_comes_first(tiny):
+    path = ROOT / "experiments/timesformer_clips.yaml"
+    runs = work_list([build_request([path], seeds=[0, 1])])
+    trained, tested = _rounds(runs)
+    assert [(run.row.name, run.seed) for run in trained] == [("base1", 0), ("l1", 0), ("base1", 1), ("l1", 1)]
+    assert len(tested) == 16
+    assert _rounds(trained) == [trained]
 
 
 @pytest.mark.parametrize(
