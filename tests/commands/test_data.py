@@ -8,9 +8,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import av
 import numpy as np
@@ -19,7 +21,10 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.datamodules import VideoFolder
 from lit_video.datamodules.digest import data_digest
+from lit_video.datamodules.inspection.figure import _draw_classes
 from lit_video.datamodules.inspection.prepare import scaled
+from lit_video.datamodules.inspection.summary import SplitSummary
+from lit_video.utils.figures import plt
 from lit_video.video.decoding import decode, forget_tables, frame_table
 from lit_video.video.manifest import tables
 from lit_video.video.probe import pack, unpack
@@ -161,6 +166,18 @@ def test_digests_are_those_of_a_copy_and_differ_for_other_data(root, tmp_path, c
     assert third["files_digest"] != first["files_digest"]
     (copy / "test/a/1.mp4").rename(copy / "test/b/3.mp4")
     assert summary(copy, capsys)[1]["data_digest"] != first["data_digest"]
+
+
+@pytest.mark.parametrize(("classes", "named"), [(4, True), (100, False)])
+def test_the_classes_of_the_picture_have_names_or_whole_numbers(classes, named):
+    labels = [f"class {i:03d}" for i in range(classes)]
+    splits = {name: SplitSummary(labels=Counter(labels)) for name in ("train", "test")}
+    figure, axis = plt.subplots()
+    _draw_classes(SimpleNamespace(splits=splits), axis)
+    figure.canvas.draw()
+    ticks = [text.get_text() for text in axis.get_xticklabels()]
+    assert ticks == labels if named else all(float(tick) == int(tick) for tick in ticks)
+    plt.close(figure)
 
 
 def test_stats_are_tables_and_a_picture(root, tmp_path, capsys):
