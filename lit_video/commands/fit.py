@@ -5,10 +5,13 @@ from argparse import Namespace
 from dataclasses import replace
 from functools import partial
 
+from rich.console import Console
+
 from lit_video.commands.arguments import add_row, parse_request, table_parser
 from lit_video.commands.parser import Parser, positive
 from lit_video.launching.devices import HERE, places
 from lit_video.launching.local import Queue
+from lit_video.launching.terminal import work
 from lit_video.launching.work import Run, work_list
 from lit_video.tables.damage import Damage
 from lit_video.tables.rendering import render
@@ -89,25 +92,22 @@ def _add_own(parser: Parser) -> None:
 def run_table(request: Request, jobs: int = 1) -> int:
     """Check all rows, run those that are not finished, print the table; 1 if a row has no result.
 
-    One run at a time has all of the machine; of several each has a GPU, or its share of the cores.
+    One run at a time has all of the machine; of several each has a GPU, or its share of the cores. On a terminal what
+    they print goes to a file each, and a picture shows how far all are.
     """
     from lit_video.training.run import check_rows
 
     to_do = check_rows(request)
-    if jobs > 1:  # bars of several runs would overwrite each other
-        request = replace(request, flags=[*request.flags, "--trainer.enable_progress_bar=false"])
     runs = work_list([request])
     for run in runs:
         if (run.row, run.seed) not in to_do:
             print(f"{run.name}: finished, skipped", flush=True)
     where = [HERE] if jobs == 1 else places(jobs, None)
     left = [run for run in runs if (run.row, run.seed) in to_do]
-    queue = Queue([], where, partial(print, flush=True), False)
-    for together in _rounds(left) if request.reuse and jobs > 1 else [left]:
-        queue.runs = together
-        queue.work()
-        if queue.stop:
-            break
+    console = Console()
+    tell = console.print if console.is_terminal else partial(print, flush=True)
+    queue = Queue(left, where, tell, keep_logs=console.is_terminal)  # what runs print would cross the live picture
+    work(queue, runs, console, _rounds(left) if request.reuse and jobs > 1 else ())
     if queue.stop:
         print(f"fit: stopped by {queue.stop.name}; {AGAIN}", file=sys.stderr)
         return STATUS[queue.stop]
@@ -115,7 +115,8 @@ def run_table(request: Request, jobs: int = 1) -> int:
     print(render(summary(request.table, request.runs, request.seeds, pairs=False, damage=damage), "text"))
     print(f"runs: {request.runs / request.table.name / request.table.scale}")
     for run in queue.failed:
-        print(f"{run.name}: FAILED, see its messages above; the same command again resumes it", file=sys.stderr)
+        said = run.log if queue.keep_logs else "its messages above"
+        print(f"{run.name}: FAILED, see {said}; the same command again resumes it", file=sys.stderr)
     return FAILED if damage.report() or queue.failed or queue.elsewhere else DONE
 
 
