@@ -1,11 +1,13 @@
 """The page in a real browser: what its script does, and that it fits narrow screens, dark screens and paper."""
 
 import base64
+import io
 import re
 import shutil
 import subprocess
 
 import pytest
+from PIL import Image
 
 from lit_video.__main__ import main
 from tests.fake_runs import EXPERIMENTS, write_table_runs
@@ -135,7 +137,7 @@ def test_the_script_shows_the_pages_own_rows_and_then_the_chosen_ones(show):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("width", [400, 800, 1280])
 def test_the_page_fits_and_can_be_read(show, width, scheme):
     driver = show(width, scheme)
     root = "document.documentElement"
@@ -147,6 +149,25 @@ def test_the_page_fits_and_can_be_read(show, width, scheme):
     messages = [entry["message"] for entry in driver.get_log("performance") if "requestWillBeSent" in entry["message"]]
     urls = [url for message in messages for url in re.findall(r'"url":"([^"]+)"', message)]
     assert urls and all(url.startswith(("file:", "data:")) for url in urls)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_table_that_is_wider_than_the_page_has_a_shadow_where_it_goes_on(show, scheme):
+    driver = show(400, scheme, every=False)
+    table = driver.find_element("css selector", ".scroll")
+
+    def edges():
+        """Red of the left and the right edge, below the last row."""
+        picture = Image.open(io.BytesIO(table.screenshot_as_png)).convert("RGB")
+        return [picture.getpixel((x, picture.height - 8))[0] for x in (1, picture.width - 2)]
+
+    colour = driver.execute_script("return getComputedStyle(document.body).backgroundColor")
+    ground = int(re.search(r"\d+", colour).group())
+    shadows = []
+    for scrolled in (0, 1_000_000):
+        driver.execute_script("arguments[0].scrollLeft = arguments[1]", table, scrolled)
+        shadows.append([abs(edge - ground) > 20 for edge in edges()])
+    assert shadows == [[False, True], [True, False]]
 
 
 def test_chart_labels_stay_inside_their_charts(show):
