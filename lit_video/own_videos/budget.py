@@ -37,13 +37,14 @@ def clips_per_second(model: str, settings: Mapping[str, Any], data: Mapping[str,
     return float(data["batch_size"] / fastest)
 
 
-def length(rate: float, training: int, minutes: float) -> list[Choice]:
+def length(rate: float, training: int, minutes: float, validates: bool) -> list[Choice]:
     """Epochs, and how often to validate.
 
     Args:
         rate: clips per second.
         training: videos that train.
         minutes: for a run.
+        validates: whether some videos validate, so that they can choose a checkpoint.
     """
     fit = int(60 * minutes * SHARE * rate / training)
     epochs = max(FEWEST, min(MOST, fit))
@@ -53,16 +54,19 @@ def length(rate: float, training: int, minutes: float) -> list[Choice]:
         reason += (
             f"; {FEWEST} epochs are the least that is worth while, and take {epochs / max(fit, 1):.0f} times as long"
         )
-    patience = max(5, round(0.4 * epochs / every))
+    return [
+        Choice("trainer.max_epochs", epochs, reason),
+        Choice("trainer.check_val_every_n_epoch", every, f"of which about {VALIDATIONS} are looked at"),
+        Choice("trainer.gradient_clip_val", 1.0, "as in the tables"),
+        *([_best(max(5, round(0.4 * epochs / every)))] if validates else []),
+    ]
+
+
+def _best(patience: int) -> Choice:
     best = {"monitor": "val/clip_top1", "mode": "max"}
     callbacks = [
         {"class_path": "ModelCheckpoint", "init_args": best},
         {"class_path": "EarlyStopping", "init_args": best | {"patience": patience}},
     ]
     said = f"the checkpoint of the best validation is tested; training ends when {patience} are no better"
-    return [
-        Choice("trainer.max_epochs", epochs, reason),
-        Choice("trainer.check_val_every_n_epoch", every, "of which about 25 end in a validation"),
-        Choice("trainer.gradient_clip_val", 1.0, "as in the tables"),
-        Choice("trainer.callbacks", callbacks, said),
-    ]
+    return Choice("trainer.callbacks", callbacks, said)

@@ -13,7 +13,8 @@ from lit_video.own_videos.start import Start
 from lit_video.video.probe import VideoInfo
 
 WHOLE = 12.0  # seconds: of longer videos a clip shows a part
-FEW = 200  # training videos; with 38 of people in a room, 64 pixels told more of them apart than 32
+FEW = 200  # training videos; with 40 of people in a room, stills and 48 channels told 14 of 19 apart, 96 from scratch 8
+STILLS = "stills:24576"
 KEEP = 0.25  # of the memory, for decoded videos
 _SIDES = re.compile(r"left|right|clockwise", re.I)
 
@@ -67,17 +68,18 @@ def choose(
         machine: that trains.
         start: weights to start from; ``None`` to start from scratch.
     """
+    few = training < FEW and not machine.gpu
     return [
-        *_clips(videos, training, machine, start),
+        *_clips(videos, machine, start),
         *_views(videos),
-        *([] if start else _pixels(pixels)),
+        *([] if start or few else _pixels(pixels)),
         _flip(classes),
         *_loading(videos, training, machine, start),
-        *(_tuning(start, machine) if start else _scratch(machine)),
+        *(_tuning(start, machine) if start else _scratch(machine, few)),
     ]
 
 
-def _clips(videos: Sequence[VideoInfo], training: int, machine: Machine, start: Start | None) -> list[Choice]:
+def _clips(videos: Sequence[VideoInfo], machine: Machine, start: Start | None) -> list[Choice]:
     seconds = sorted(video.seconds or 0.0 for video in videos)
     frames = int(median(video.frames or 0 for video in videos))
     length = f"videos last {seconds[0]:.1f} to {seconds[-1]:.1f} s, half of them up to {median(seconds):.1f}"
@@ -97,9 +99,7 @@ def _clips(videos: Sequence[VideoInfo], training: int, machine: Machine, start: 
         known = [Choice(f"data.{key}", value, "of the weights") for key, value in start.clips.items()]
         return chosen + known
     count = 16 if frames >= 16 else 8
-    few = training < FEW
-    side = 112 if machine.gpu else 64 if few else 32
-    where = "a GPU" if machine.gpu else "a CPU" + (", and so few videos that more pixels cost little" if few else "")
+    side, where = (112, "a GPU") if machine.gpu else (32, "a CPU")
     return [
         *chosen,
         Choice("data.frames", count, f"half of the videos have up to {frames} frames"),
@@ -158,8 +158,9 @@ def _tuning(start: Start, machine: Machine) -> list[Choice]:
     return chosen
 
 
-def _scratch(machine: Machine) -> list[Choice]:
-    size = {"width": 384, "depth": 8, "heads": 6} if machine.gpu else {"width": 96, "depth": 4, "heads": 4}
+def _scratch(machine: Machine, few: bool) -> list[Choice]:
+    width, depth, heads = (384, 8, 6) if machine.gpu else (48, 4, 4) if few else (96, 4, 4)
+    size = {"width": width, "depth": depth, "heads": heads}
     rate = {"optimizer": "muon", "lr": 3e-3, "weight_decay": 0.05, "warmup": 0.1, "warmup_start": 0.01}
     chosen = [
         Choice("model.size", size, "from scratch, so small; weights make a larger one worth while (--weights)"),
@@ -167,6 +168,7 @@ def _scratch(machine: Machine) -> list[Choice]:
         Choice("model.positions", "space-time", "the order of frames may matter"),
         Choice("model.position_std", 0.5, "positions that start near zero hardly move in short trainings"),
         Choice("model.dropout", 0.0, "few steps"),
+        *([Choice("model.image_weights", STILLS, "so few videos: first an image model of made shapes")] if few else []),
         Choice("model.optimization", rate, "from scratch Muon needs fewer steps than AdamW here"),
     ]
     if machine.gpu:

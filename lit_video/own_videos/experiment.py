@@ -32,6 +32,7 @@ def write_experiment(
     choices: Sequence[Choice],
     rows: Mapping[str, Mapping[str, Any]],
     notes: Sequence[str],
+    validates: bool,
 ) -> None:
     """The YAML file, with every choice and its reason on top.
 
@@ -43,6 +44,7 @@ def write_experiment(
         choices: settings.
         rows: of the table: label, and what they set.
         notes: lines on the videos and on what the test can decide.
+        validates: whether some videos validate.
     """
     settings = nested(choices)
     data = {
@@ -50,7 +52,7 @@ def write_experiment(
         "train": str((path.parent / VIDEOS).resolve()),
         "split_column": "split",
         "train_values": ["train"],
-        "val_values": ["val"],
+        "val_values": ["val" if validates else "test"],  # of the test only for its curve: it chooses nothing
         "test_values": ["test"],
         **settings["data"],
     }

@@ -70,7 +70,7 @@ def plan(wish: Wish, say: Say) -> None:
     groups = find_groups(videos, wish.group)
     videos, how = divide(videos, groups.names)
     counts = {split: sum(video.split == split for video in videos) for split in ("train", "val", "test")}
-    notes.append(", ".join(f"{count} {split}" for split, count in counts.items()) + f": {how}")
+    notes.append(", ".join(f"{count} {split}" for split, count in counts.items() if count) + f": {how}")
     notes += [groups.reason, *limits(videos)]
     machine = Machine.here()
     classes = sorted({video.label for video in videos})
@@ -78,11 +78,11 @@ def plan(wish: Wish, say: Say) -> None:
     choices = choose([facts[v.path] for v in videos], pixels, classes, counts["train"], machine, start)
     model, rows, shared = _rows(wish, start)
     choices += [Choice(f"model.{key}", value, "of the weights") for key, value in shared.items()]
-    choices += _length(wish, choices, model, rows, counts["train"], len(classes), machine)
+    choices += _length(wish, choices, model, rows, counts, len(classes), machine)
     for line in (*notes[1:], *as_lines(choices)):
         say(line)
     write_videos(wish.file.with_name(VIDEOS), videos, groups.names)
-    write_experiment(wish.file, wish.command, wish.root, model, choices, rows, notes)
+    write_experiment(wish.file, wish.command, wish.root, model, choices, rows, notes, counts["val"] > 0)
     say(f"wrote {wish.file} and {wish.file.with_name(VIDEOS)}")
 
 
@@ -127,7 +127,7 @@ def _length(
     choices: list[Choice],
     model: str,
     rows: Mapping[str, Mapping[str, Any]],
-    training: int,
+    counts: Mapping[str, int],
     classes: int,
     machine: Machine,
 ) -> list[Choice]:
@@ -139,4 +139,4 @@ def _length(
         kind = str(own.pop("model", model))
         rates.append(clips_per_second(kind, settings["model"] | own, settings["data"], classes))
     minutes = wish.minutes or MINUTES["GPU" if machine.gpu else "CPU"]
-    return length(min(rates), training, minutes)
+    return length(min(rates), counts["train"], minutes, counts["val"] > 0)

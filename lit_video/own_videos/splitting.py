@@ -15,6 +15,7 @@ from lit_video.own_videos.finding import OwnVideo
 from lit_video.own_videos.groups import LEAST
 
 PARTS = 5  # a fifth is tested on, a fifth of the rest validates
+FEW, PARTS_OF_FEW = 150, 3  # of fewer videos a third is tested on, and none validates: a handful would choose by chance
 TRIES = 50
 ENOUGH = 0.02  # of a class's share
 
@@ -30,6 +31,10 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
     """
     own = groups or [str(i) for i in range(len(videos))]
     given = {video.split for video in videos} - {None}
+    if not given and len(videos) < FEW:
+        tested = _share(videos, own, PARTS_OF_FEW)
+        how = "divided here; so few videos that a third is tested on, and that none choose a checkpoint"
+        return _with(videos, ["test" if one else "train" for one in tested]), how
     if not given:
         tested = _share(videos, own)
         rest = [i for i in range(len(videos)) if not tested[i]]
@@ -71,11 +76,11 @@ def without_rare(videos: Sequence[OwnVideo]) -> tuple[list[OwnVideo], list[str]]
     return [video for video in videos if video.label not in rare], lines
 
 
-def _share(videos: Sequence[OwnVideo], groups: Sequence[str]) -> NDArray[np.bool_]:
-    """Which videos are of a part of about a fifth; of some divisions the one whose classes are nearest to even."""
+def _share(videos: Sequence[OwnVideo], groups: Sequence[str], wanted: int = PARTS) -> NDArray[np.bool_]:
+    """Which videos are of one of ``wanted`` parts; of some divisions the one whose classes are nearest to even."""
     labels = np.array([video.label for video in videos])
     names, counts = np.unique(labels, return_counts=True)
-    parts = max(2, min(PARTS, len(set(groups)), counts.max()))
+    parts = max(2, min(wanted, len(set(groups)), counts.max()))
     best, least = np.zeros(len(videos), bool), np.inf
     for seed in range(TRIES):
         folds = StratifiedGroupKFold(parts, shuffle=True, random_state=seed)
@@ -84,14 +89,14 @@ def _share(videos: Sequence[OwnVideo], groups: Sequence[str]) -> NDArray[np.bool
             for _, chosen in folds.split(labels, labels, groups):
                 part = np.zeros(len(videos), bool)
                 part[chosen] = True
-                if (off := _unevenness(labels, names, part)) < least:
+                if (off := _unevenness(labels, names, part, wanted)) < least:
                     best, least = part, off
         if least <= ENOUGH * len(names):
             break
     return best
 
 
-def _unevenness(labels: NDArray[np.str_], names: NDArray[np.str_], part: NDArray[np.bool_]) -> float:
-    """Sum over classes of how far their share of the part is from a fifth; all of a class, or none, counts for ten."""
+def _unevenness(labels: NDArray[np.str_], names: NDArray[np.str_], part: NDArray[np.bool_], wanted: int) -> float:
+    """Sum over classes of how far their share is from one of ``wanted``; all of a class, or none, counts for ten."""
     shares = [float(part[labels == name].mean()) for name in names]
-    return sum(10.0 if share in (0.0, 1.0) else abs(share - 1 / PARTS) for share in shares)
+    return sum(10.0 if share in (0.0, 1.0) else abs(share - 1 / wanted) for share in shares)

@@ -24,7 +24,7 @@ def limits(videos: Sequence[OwnVideo]) -> list[str]:
         f"always {name!r} would be right in {100 * most / tested:.0f} % of the test",
     ]
     for split in ("val", "test"):
-        if absent := sorted(counts["train"].keys() - counts[split].keys()):
+        if counts[split] and (absent := sorted(counts["train"].keys() - counts[split].keys())):
             what = "validates" if split == "val" else "is tested"
             lines.append(f"no video of {_named(absent)} {what}: too few, or too few recordings")
     few = sorted(name for name, count in counts["train"].items() if count < FEW_TRAINING)

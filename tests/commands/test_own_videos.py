@@ -53,7 +53,7 @@ def test_a_folder_becomes_a_tested_model(videos, capsys):
     run = videos.parent / "own/rooms/runs/rooms/own/xvit/seed0"
     assert f"predict with it: python -m lit_video predict --ckpt {run.relative_to(videos.parent)} VIDEO" in said
     result = read_result(run)
-    assert result["test_videos"] == 6
+    assert result["test_videos"] == 12
     assert "<html" in (videos.parent / "own/rooms/rooms.html").read_text()
     card = (videos.parent / "own/rooms/README.md").read_text()
     assert re.search(r"% of 6 test videos are right \(95 % interval \d+ to \d+ %\)", card)

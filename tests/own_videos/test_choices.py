@@ -45,12 +45,19 @@ def test_frames_and_pixels_and_memory():
     assert settings(video(frames=12))["data"]["frames"] == 8
     assert settings(video(frames=30))["data"]["frames"] == 16
     assert settings()["data"]["image_size"] == 32
-    assert settings(training=50)["data"]["image_size"] == 64
     assert settings(machine=SERVER)["data"]["image_size"] == 112
     assert (settings()["data"]["mean"], settings()["data"]["std"]) == (0.41, 0.23)
     small, large = settings(), settings(*[video(60.0, 1500, 1920, 1080)] * 10)
     assert (small["data"]["keep_gb"] > 0, small["data"]["num_workers"]) == (True, 0)
     assert (large["data"]["keep_gb"], large["data"]["num_workers"]) == (0.0, 3)
+
+
+def test_few_videos_on_a_cpu_start_from_stills_and_see_pixels_as_these_did():
+    few = settings(training=50)
+    assert few["model"]["image_weights"].startswith("stills:")
+    assert "mean" not in few["data"]
+    assert few["model"]["size"]["width"] < settings()["model"]["size"]["width"]
+    assert all("image_weights" not in other["model"] for other in (settings(), settings(training=50, machine=SERVER)))
 
 
 def test_weights_bring_their_settings_and_a_recipe_of_fine_tuning():
@@ -69,7 +76,11 @@ def test_weights_bring_their_settings_and_a_recipe_of_fine_tuning():
     ("rate", "training", "epochs", "every"), [(100, 420, 100, 4), (1000, 50, 200, 8), (5, 1000, 10, 1)]
 )
 def test_epochs_follow_from_speed_and_time(rate, training, epochs, every):
-    chosen = nested(length(rate, training, 10.0))["trainer"]
+    chosen = nested(length(rate, training, 10.0, True))["trainer"]
     assert chosen["max_epochs"] == epochs
     assert chosen["check_val_every_n_epoch"] == every
     assert [one["class_path"] for one in chosen["callbacks"]] == ["ModelCheckpoint", "EarlyStopping"]
+
+
+def test_without_videos_that_validate_no_checkpoint_is_chosen():
+    assert "callbacks" not in nested(length(100, 40, 10.0, False))["trainer"]

@@ -56,17 +56,19 @@ def test_a_column_with_too_few_values_is_refused_or_passed_over():
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-def test_classes_have_equal_shares_and_groups_are_whole(grouped):
-    videos = named((label, f"{i}") for label, count in (("walk", 40), ("sit", 20), ("fall", 10)) for i in range(count))
+@pytest.mark.parametrize(("walks", "test", "val"), [(80, 0.2, 0.16), (40, 1 / 3, 0)])
+def test_classes_have_equal_shares_and_groups_are_whole(grouped, walks, test, val):
+    sizes = {"walk": walks, "sit": walks // 2, "fall": walks // 2}
+    videos = named((label, f"{i}") for label, count in sizes.items() for i in range(count))
     groups = [f"g{i % 10}" for i in range(len(videos))] if grouped else None
     divided, how = divide(videos, groups)
-    assert how == "divided here"
+    assert how.startswith("divided here") and ("third" in how) == (not val)
     shares = defaultdict(Counter)
     for video in divided:
         shares[video.split][video.label] += 1
-    for label, count in (("walk", 40), ("sit", 20), ("fall", 10)):
-        assert shares["test"][label] == pytest.approx(0.2 * count, abs=2)
-        assert shares["val"][label] == pytest.approx(0.16 * count, abs=2)
+    for label, count in sizes.items():
+        assert shares["test"][label] == pytest.approx(test * count, abs=4 if grouped else 2)
+        assert shares["val"][label] == pytest.approx(val * count, abs=4 if grouped else 2)
     if groups:
         of_group = defaultdict(set)
         for video, group in zip(divided, groups, strict=True):
