@@ -52,8 +52,8 @@ def write_experiment(
         "train": str((path.parent / VIDEOS).resolve()),
         "split_column": "split",
         "train_values": ["train"],
-        "val_values": ["val" if validates else "test"],  # of the test only for its curve: it chooses nothing
-        "test_values": ["test"],
+        # where none validate, the curve is of the test videos, and chooses nothing
+        **({"val_values": ["val"], "test_values": ["test"]} if validates else {"val_values": ["test"]}),
         **settings["data"],
     }
     content = {

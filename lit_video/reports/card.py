@@ -50,7 +50,9 @@ def wilson(hits: int, of: int) -> tuple[float, float]:
 
 def _data(data: dict[str, Any], result: dict[str, Any]) -> str:
     given = data["init_args"]
-    videos = ", ".join(f"{counts['used']} {split}" for split, counts in result["video_counts"].items())
+    counts = result["video_counts"]
+    tested = "test" if "test" in counts else "val"  # where there is no test split, the validation videos are tested on
+    videos = ", ".join(f"{each['used']} {'test' if name == tested else name}" for name, each in counts.items())
     lines = [
         f"- videos: {Path(str(given.get('root'))).name or data['class_path']} ({videos or 'see config.yaml'})",
         f"- digest of what was trained and tested on: `{result['data_digest']}`",

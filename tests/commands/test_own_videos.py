@@ -20,6 +20,7 @@ SMALL = [
     "--model.size.width=16",
     "--model.size.depth=1",
     "--model.size.heads=2",
+    "--model.image_weights=null",
     "--data.frames=4",
     "--data.image_size=16",
     "--trainer.max_epochs=2",
@@ -56,9 +57,9 @@ def test_a_folder_becomes_a_tested_model(videos, capsys):
     assert result["test_videos"] == 12
     assert "<html" in (videos.parent / "own/rooms/rooms.html").read_text()
     card = (videos.parent / "own/rooms/README.md").read_text()
-    assert re.search(r"% of 6 test videos are right \(95 % interval \d+ to \d+ %\)", card)
-    assert "- videos: rooms (18 train, 6 val, 6 test)" in card
-    assert "| walk | 2 |" in card
+    assert re.search(r"% of 12 test videos are right \(95 % interval \d+ to \d+ %\)", card)
+    assert "- videos: rooms (18 train, 12 test)" in card
+    assert "| walk | 4 |" in card
     assert "started from nothing: from scratch" in card
     # an ordinary experiment, with the reasons in it
     path = videos.parent / "own/rooms/rooms.yaml"
