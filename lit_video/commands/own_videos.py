@@ -5,6 +5,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lit_video.commands.fit import fit
 from lit_video.commands.parser import Parser, positive_number
@@ -15,6 +16,9 @@ from lit_video.reports.card import model_card
 from lit_video.tables.folder_names import check_folder_name
 from lit_video.utils.exit_status import DONE
 from lit_video.utils.files import write_atomically
+
+if TYPE_CHECKING:
+    from lit_video.own_videos.plan import Equal
 
 
 def finetune(argv: list[str]) -> int:
@@ -43,6 +47,9 @@ def compare(argv: list[str]) -> int:
     parser = _parser("compare", "Attention schemes side by side on your own videos.")
     parser.add_argument("--schemes", required=True, metavar="A,B", help="xvit,divided,joint,vivit2, ...")
     parser.add_argument("--seeds", type=int, default=3, help="how often each row is trained (default: 3)")
+    parser.add_argument(
+        "--equal", choices=["epochs", "compute"], help="what schemes have in common: epochs (default), or multiply-adds"
+    )
     arguments, flags = parser.parse_known_args(parser.joined(argv))
     file = _file(arguments, "_compare")
     _plan(arguments, file, "compare", argv, arguments.schemes.split(","))
@@ -79,7 +86,7 @@ def _plan(arguments: Namespace, file: Path, command: str, argv: Sequence[str], s
     """Write the experiment, if it is not there."""
     weights = getattr(arguments, "weights", None)
     if file.exists():
-        given = [f"--{name}" for name in ("minutes", "group") if getattr(arguments, name)]
+        given = [f"--{name}" for name in ("minutes", "group", "equal") if getattr(arguments, name, None)]
         given += ["--weights"] if weights else []
         if given:
             raise UserError(f"{given[0]}: {file} is planned already; delete it to plan anew, or give another --output")
@@ -94,7 +101,8 @@ def _plan(arguments: Namespace, file: Path, command: str, argv: Sequence[str], s
     except OSError as error:
         raise UserError(f"--output {file.parent}: {error.strerror}") from None
     made_by = shlex.join(["python", "-m", "lit_video", command, *argv])
-    wish = Wish(arguments.videos, file, made_by, chosen, weights, arguments.minutes, arguments.group)
+    equal: Equal = getattr(arguments, "equal", None) or "epochs"
+    wish = Wish(arguments.videos, file, made_by, chosen, weights, arguments.minutes, arguments.group, equal)
     plan(wish, partial(print, flush=True))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+from torch import nn
 
 from lit_video import modules
 from lit_video.network.vit import ViTSize
@@ -17,15 +18,21 @@ STEPS = 3
 VALIDATIONS = 25
 
 
-def clips_per_second(model: str, settings: Mapping[str, Any], data: Mapping[str, Any], classes: int) -> float:
-    """Clips that a training step takes per second here, from a few steps of noise."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+def built(model: str, settings: Mapping[str, Any], data: Mapping[str, Any], classes: int) -> nn.Module:
+    """A row's model, as fit builds it."""
     kind = getattr(modules, model)
     known = inspect.signature(kind).parameters  # those that another class alone has are left out, as by fit
     given = {key: value for key, value in settings.items() if key in known}
     if isinstance(given.get("size"), Mapping):
         given["size"] = ViTSize(**given["size"])
-    net = kind(num_classes=classes, frames=data["frames"], image_size=data["image_size"], **given).to(device)
+    net: nn.Module = kind(num_classes=classes, frames=data["frames"], image_size=data["image_size"], **given)
+    return net
+
+
+def clips_per_second(net: nn.Module, data: Mapping[str, Any]) -> float:
+    """Clips that a training step takes per second here, from a few steps of noise."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    net = net.to(device)
     clips = torch.rand(data["batch_size"], 3, data["frames"], data["image_size"], data["image_size"], device=device)
     fastest = float("inf")
     for _ in range(STEPS):
@@ -35,6 +42,21 @@ def clips_per_second(model: str, settings: Mapping[str, Any], data: Mapping[str,
             torch.cuda.synchronize()
         fastest = min(fastest, time.perf_counter() - start)
     return float(data["batch_size"] / fastest)
+
+
+def of_equal_compute(epochs: int, costs: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """Settings of rows by name, so that all spend as many multiply-adds as the dearest one in ``epochs``.
+
+    Args:
+        epochs: of the dearest row.
+        costs: multiply-adds of a clip, by row.
+    """
+    most = max(costs.values())
+    by_row = {name: round(epochs * most / cost) for name, cost in costs.items()}
+    return {
+        name: {"trainer.max_epochs": each, "trainer.check_val_every_n_epoch": max(1, each // VALIDATIONS)}
+        for name, each in by_row.items()
+    }
 
 
 def length(rate: float, training: int, minutes: float, validates: bool) -> list[Choice]:

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from lit_video.costs.count import count
 from lit_video.errors import UserError
-from lit_video.own_videos.budget import clips_per_second, length
+from lit_video.own_videos.budget import built, clips_per_second, length, of_equal_compute
 from lit_video.own_videos.choices import Choice, Machine, as_lines, choose, nested
 from lit_video.own_videos.experiment import VIDEOS, write_experiment, write_videos
 from lit_video.own_videos.finding import OwnVideo, find_videos
@@ -25,6 +26,7 @@ SHOWN = 5  # videos that are named
 SEEN = 50  # videos whose pixels are looked at
 MINUTES = {"CPU": 10.0, "GPU": 30.0}
 Say = Callable[[str], None]
+Equal = Literal["epochs", "compute"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Wish:
         weights: to start from; ``None`` to start from scratch.
         minutes: of training of a run; ``None`` for the machine's.
         group: column that says which videos belong together, ``none``, or ``None`` to look for one.
+        equal: what rows have in common.
     """
 
     root: Path
@@ -48,6 +51,7 @@ class Wish:
     weights: str | None = None
     minutes: float | None = None
     group: str | None = None
+    equal: Equal = "epochs"
 
 
 def plan(wish: Wish, say: Say) -> None:
@@ -78,7 +82,11 @@ def plan(wish: Wish, say: Say) -> None:
     choices = choose([facts[v.path] for v in videos], pixels, classes, counts["train"], machine, start)
     model, rows, shared = _rows(wish, start)
     choices += [Choice(f"model.{key}", value, "of the weights") for key, value in shared.items()]
-    choices += _length(wish, choices, model, rows, counts, len(classes), machine)
+    lengths, rows = _lengths(wish, choices, model, rows, counts, len(classes), machine)
+    choices += lengths
+    if wish.equal == "compute":
+        epochs = ", ".join(f"{name} {row['set']['trainer.max_epochs']}" for name, row in rows.items())
+        notes.append(f"as many multiply-adds for each scheme: epochs {epochs}")
     for line in (*notes[1:], *as_lines(choices)):
         say(line)
     write_videos(wish.file.with_name(VIDEOS), videos, groups.names)
@@ -122,21 +130,31 @@ def _row(scheme: Scheme) -> dict[str, Any]:
     return {"label": scheme.label, "set": model | settings}
 
 
-def _length(
+def _lengths(
     wish: Wish,
     choices: list[Choice],
     model: str,
-    rows: Mapping[str, Mapping[str, Any]],
+    rows: Mapping[str, dict[str, Any]],
     counts: Mapping[str, int],
     classes: int,
     machine: Machine,
-) -> list[Choice]:
-    """Equal epochs for all rows, so many that the slowest one has the time that is given."""
+) -> tuple[list[Choice], dict[str, dict[str, Any]]]:
+    """Equal epochs or equal compute for all rows, so much that the slowest one has the time that is given.
+
+    Returns:
+        The length of the training (of the dearest row), and the rows, with lengths of their own where compute is equal.
+    """
     settings = nested(choices)
-    rates = []
-    for row in rows.values():
+    data, nets = settings["data"], {}
+    for name, row in rows.items():
         own = {key.removeprefix("model."): value for key, value in row.get("set", {}).items()}
-        kind = str(own.pop("model", model))
-        rates.append(clips_per_second(kind, settings["model"] | own, settings["data"], classes))
+        nets[name] = built(str(own.pop("model", model)), settings["model"] | own, data, classes)
+    rates = {name: clips_per_second(net, data) for name, net in nets.items()}
     minutes = wish.minutes or MINUTES["GPU" if machine.gpu else "CPU"]
-    return length(min(rates), counts["train"], minutes, counts["val"] > 0)
+    if wish.equal == "epochs":
+        return length(min(rates.values()), counts["train"], minutes, counts["val"] > 0), dict(rows)
+    costs = {name: count(net, data["frames"], data["image_size"])[1] for name, net in nets.items()}
+    slowest = min(rates[name] * costs[name] for name in rows) / max(costs.values())  # clips/s of the dearest row's cost
+    lengths = length(slowest, counts["train"], minutes, counts["val"] > 0)
+    own_lengths = of_equal_compute(nested(lengths)["trainer"]["max_epochs"], costs)
+    return lengths, {name: row | {"set": row.get("set", {}) | own_lengths[name]} for name, row in rows.items()}

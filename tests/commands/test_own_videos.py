@@ -9,7 +9,9 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.commands.arguments import parse_request
+from lit_video.costs.count import count
 from lit_video.datamodules.drawing import encode
+from lit_video.own_videos.budget import built
 from lit_video.tables.results import read_result
 from lit_video.training.cli import CheckCLI
 from lit_video.utils.exit_status import FAILED
@@ -123,6 +125,23 @@ def test_schemes_side_by_side(videos, capsys):
     # the pages that papers' tables have
     assert main(["dashboard", "--dry-run", "--table", config, "-o", "board"]) == 0
     assert "rooms_compare" in capsys.readouterr().out
+
+
+def test_equal_compute_gives_cheaper_schemes_more_epochs(videos, monkeypatch):
+    monkeypatch.setattr("lit_video.commands.own_videos.fit", lambda argv: FAILED)
+    command = ["compare", "rooms", "--schemes", "space,joint,vivit2", "--minutes", "0.01", "--equal", "compute"]
+    assert main(command) == FAILED
+    content = read_yaml(videos.parent / "own/rooms/rooms_compare.yaml")
+    settings, data = content["model"]["init_args"], content["data"]["init_args"]
+    spent = {}
+    for name, row in content["table"]["rows"].items():
+        own = {key.removeprefix("model."): value for key, value in row["set"].items() if key.startswith("model.")}
+        net = built(row["set"].get("model", "XViT"), settings | own, data, 3)
+        spent[name] = row["set"]["trainer.max_epochs"] * count(net, data["frames"], data["image_size"])[1]
+    assert max(spent.values()) == pytest.approx(min(spent.values()), rel=0.06)  # whole epochs, of ten or more
+    epochs = {name: row["set"]["trainer.max_epochs"] for name, row in content["table"]["rows"].items()}
+    assert epochs["vivit2"] > epochs["space"] > 0 and epochs["joint"] == content["trainer"]["max_epochs"]
+    assert main(["compare", "rooms", "--schemes", "space,joint", "--equal", "epochs"]) == 2
 
 
 PAGES = [ROOT / "README.md", ROOT / "docs/own_videos.md"]
