@@ -1,5 +1,7 @@
 """``python -m lit_video``: finds the command, and imports only what it needs."""
+# PYTHON_ARGCOMPLETE_OK: argcomplete's script looks for this mark before it asks for completions
 
+import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -145,6 +147,11 @@ def command(name: str) -> Callable[[list[str]], int]:
 
 def run() -> None:
     """Entry point of the installed command."""
+    if "_ARGCOMPLETE" in os.environ:
+        from lit_video.commands.completion import complete
+
+        complete(main)
+        return
     quiet()
     if isinstance(sys.stdout, TextIOWrapper):  # a terminal without ± shows a question mark
         sys.stdout.reconfigure(errors="replace")

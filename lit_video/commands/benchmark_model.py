@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lit_video.commands.parser import Parser
+from lit_video.errors import UserError
 
 if TYPE_CHECKING:
     import torch
@@ -42,6 +43,8 @@ def _measure(device: torch.device, arguments: Namespace, argv: list[str]) -> dic
     from lit_video.benchmark.models import BenchmarkModel, Clip, build
     from lit_video.network.vit import SIZES
 
+    if arguments.size not in SIZES:
+        raise UserError(f"--size: is {arguments.size}, expected one of {', '.join(SIZES)}")
     bench = Bench(device, getattr(torch, DTYPES[arguments.dtype]), arguments.batch, arguments.repeats)
     size = SIZES[arguments.size]
     result = bench.facts(" ".join(argv)) | {"size": arguments.size, "image_size": arguments.image_size}
@@ -59,11 +62,9 @@ def _measure(device: torch.device, arguments: Namespace, argv: list[str]) -> dic
 
 
 def _arguments(argv: list[str]) -> Namespace:
-    from lit_video.network.vit import SIZES
-
     parser = Parser("benchmark model", "Forward and training step of every scheme, interleaved; medians and ratios.")
     parser.add_argument("--models", help="names with commas (default: all)")
-    parser.add_argument("--size", choices=list(SIZES), default="B")
+    parser.add_argument("--size", default="B", metavar="Ti|S|B|L|H", help="of the ViT (default: B)")
     parser.add_argument("--frames", type=int, default=8)
     parser.add_argument("--image-size", type=int, default=224)
     parser.add_argument("--batch", type=int, default=1, help="clips of a batch")

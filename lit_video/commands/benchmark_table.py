@@ -3,27 +3,30 @@
 import json
 from typing import Any
 
-from lit_video.commands.arguments import parse_request
-from lit_video.commands.parser import Parser
+from lit_video.commands.arguments import add_row, seed_list, table_parser
 from lit_video.errors import UserError
 from lit_video.tables.throughput import FILE
+from lit_video.training.request import build_request
 from lit_video.utils.files import write_atomically
 
 
 def benchmark_table(argv: list[str]) -> int:
     """Time inference of all rows in turn, print the rates and keep them beside the table's runs."""
-    parser = Parser("benchmark table", "Inference of every row of a table, interleaved; medians and ratios.")
+    description = "Inference of every row of a table, interleaved; medians and ratios."
+    parser = table_parser("benchmark table", description, add_help=True)
+    add_row(parser)
     parser.add_argument("--batch", type=int, default=8, help="clips of a batch")
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--device", choices=["cpu", "cuda"])
-    arguments, rest = parser.parse_known_args(argv)
+    arguments, flags = parser.parse_known_args(argv)
     if arguments.batch < 1 or arguments.repeats < 2:
         parser.error("--batch is at least 1, --repeats at least 2")
     from lit_video.benchmark.row_timing import measure, render, summarise
     from lit_video.utils.command_line import recorded_command
     from lit_video.utils.environment import choose_device, commit, device_name, versions
 
-    device, request = choose_device(arguments.device), parse_request(rest)
+    device, seeds = choose_device(arguments.device), seed_list(arguments.seeds) or [0]
+    request = build_request(arguments.config, arguments.row, seeds, arguments.runs, arguments.recipe, flags)
     rates = measure(request, device, arguments.batch, arguments.repeats)
     result: dict[str, Any] = {
         "command": recorded_command(["benchmark", "table", *argv]),

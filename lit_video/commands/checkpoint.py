@@ -62,6 +62,11 @@ def settings_of(checkpoint: Path) -> Path:
     return folder / "config.yaml"
 
 
+def run_names() -> list[str]:
+    """The finished runs of ``runs/`` as ``TABLE/ROW``."""
+    return sorted({f"{path.parts[-5]}/{path.parts[-3]}" for path in RUNS.glob("*/*/*/seed*/result.json")})
+
+
 def _named(parts: Sequence[str]) -> list[Path]:
     """Folders of finished runs by the names of table and row."""
     if len(parts) != 2 and len(parts) != 4:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from lit_video.commands.examples import examples
 from lit_video.errors import UserError
@@ -15,6 +15,8 @@ from lit_video.errors import UserError
 
 class Parser(argparse.ArgumentParser):
     """argparse, with mistakes as :class:`UserError`."""
+
+    show: ClassVar[Callable[["Parser"], NoReturn] | None] = None  # what --help does instead of printing
 
     def __init__(self, command: str, description: str = "", add_help: bool = True) -> None:
         name = f"python -m lit_video {command}"
@@ -26,6 +28,12 @@ class Parser(argparse.ArgumentParser):
             add_help=add_help,
             allow_abbrev=False,
         )
+
+    def print_help(self, file: Any = None) -> None:
+        """Print it, or do what is to be done with the whole parser."""
+        if Parser.show is not None:
+            Parser.show(self)
+        super().print_help(file)
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing the usage."""

@@ -1,0 +1,105 @@
+"""Completion in the shell, asked as bash asks."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import argcomplete
+import pytest
+
+from lit_video.__main__ import main
+from lit_video.commands.completion import parser_of
+from lit_video.commands.examples import EXAMPLES
+from tests.conftest import ROOT
+
+TORCH = "import sys; sys.modules['torch'] = None; from lit_video.__main__ import run; run()"  # an import of it fails
+
+
+@pytest.fixture
+def completed(tmp_path):
+    """What completes a line that is typed after ``lit_video``, without torch; the folder holds one finished run."""
+    run = tmp_path / "runs/ablation_tw/embedded/tw1/seed0"
+    run.mkdir(parents=True)
+    (run / "result.json").write_text("{}")
+    (tmp_path / "experiments").symlink_to(ROOT / "experiments")
+
+    def ask(typed):
+        line = f"lit_video {typed}"
+        answer = tmp_path / "answer"
+        asked = {"COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE": "1"}
+        asked |= {"_ARGCOMPLETE_STDOUT_FILENAME": str(answer), "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+        done = subprocess.run([sys.executable, "-c", TORCH], cwd=tmp_path, env=os.environ | asked, capture_output=True)
+        assert done.returncode == 0, done.stderr
+        return [word.strip() for word in answer.read_text().split("\013")] if answer.exists() else []
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("fi", {"fit", "finetune"}),
+        ("benchmark ", {"data", "model", "table"}),
+        ("data ", {"check", "prepare", "stats"}),
+        ("weights fetch xvit", {"xvit-b-k600", "xvit-b-ssv2"}),
+        ("fit --re", {"--recipe", "--reuse"}),
+        ("fit --config experiments/ablation_t", {"experiments/ablation_ta.yaml", "experiments/ablation_tw.yaml"}),
+        (
+            "fit --config experiments/ablation_tw.yaml --config experiments/scale/k",
+            {"experiments/scale/k400.yaml", "experiments/scale/k600.yaml"},
+        ),
+        ("fit --config experiments/ablation_tw.yaml --row ", {"tw0", "tw1", "tw2", "tw2_boundary"}),
+        ("sweep experiments/ablation_tw.yaml --row=tw2", {"--row=tw2", "--row=tw2_boundary"}),
+        ("fit --config experiments/ablation_tw.yaml --recipe ", set()),
+        (
+            "fit --config experiments/ablation_tw.yaml --config experiments/scale/ssv2.yaml --recipe ",
+            {"paper", "released"},
+        ),
+        ("predict video.mp4 --ckpt abl", {"ablation_tw/tw1"}),
+        ("compare DIR --schemes xvit,j", {"xvit,joint"}),
+        ("test --weights hub:xvit", {"hub:xvit-b-k600", "hub:xvit-b-ssv2"}),
+        ("dashboard --scale k", {"k400", "k600"}),
+        ("table --format j", {"json"}),
+        ("fit --config nothing.yaml --row ", set()),
+        ("nothing --", set()),
+    ],
+)
+def test_a_line_is_completed(typed, expected, completed):
+    assert set(completed(typed)) - {""} == expected
+
+
+def test_options_that_only_describe_are_not_offered(completed):
+    offered = completed("fit --")
+    assert {"--config", "--row", "--seeds", "--runs", "--recipe", "--jobs", "--reuse"} <= set(offered)
+    assert all("X" not in option and " " not in option for option in offered)
+
+
+@pytest.mark.parametrize("command", sorted(EXAMPLES.keys() - {"data"}))
+def test_every_command_has_a_parser_that_completes(command):
+    parser = parser_of(main, command.split())
+    assert parser is not None and parser.prog == f"python -m lit_video {command}"
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
+@pytest.mark.parametrize("typed", ["lit_video", "python -m lit_video"])
+def test_the_line_of_the_readme_switches_it_on(typed, tmp_path):
+    (line,) = [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("eval ")]
+    line = line.partition("#")[0]
+    words = [*typed.split(), "fit", "--see"]
+    command = tmp_path / "lit_video"  # as pip makes it
+    command.write_text(f"#!{sys.executable}\n# PYTHON_ARGCOMPLETE_OK\nfrom lit_video.__main__ import run\nrun()\n")
+    command.chmod(0o755)
+    script = f"""{line}
+COMP_WORDS=({" ".join(words)}) COMP_CWORD={len(words) - 1} COMP_LINE='{" ".join(words)}' COMP_TYPE=9
+COMP_POINT=${{#COMP_LINE}}
+_python_argcomplete_global {words[0]} 2>/dev/null
+echo "answer: ${{COMPREPLY[*]}}"
+"""
+    package = Path(argcomplete.__file__).parents[1]
+    places = [tmp_path, Path(sys.executable).parent, package / "bin"]
+    path = os.pathsep.join([*map(str, places), os.environ["PATH"]])
+    environment = os.environ | {"PATH": path, "PYTHONPATH": os.pathsep.join([str(ROOT), str(package)])}
+    done = subprocess.run(["bash", "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.stdout.strip() == "answer: --seeds", done.stderr
