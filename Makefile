@@ -10,7 +10,7 @@ JOBS ?= 2
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick test-slow test-slurm soak lint format types bench notebooks strip clean
+.PHONY: help setup demo test quick test-slow test-slurm soak docs lint format types bench notebooks strip clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -47,6 +47,14 @@ notebooks: setup  ## run the notebooks top to bottom
 strip: setup  ## take outputs out of the notebooks, as they are kept
 	$(BIN)/python notebooks/strip_outputs.py notebooks/*.ipynb || true
 
+docs: $(VENV)/docs_ready  ## README and docs/ as a site in site/ (mkdocs-material; nothing is fetched when it is read)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "wrote site/; with search: $(BIN)/python -m http.server -d site"
+
+$(VENV)/docs_ready: $(VENV)/ready
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[docs]" -c constraints.txt
+	touch $@
+
 lint: setup  ## ruff and the layers of packages, without changing anything
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -64,4 +72,4 @@ bench: setup  ## time and memory of every scheme beside transformers' models, th
 	$(BIN)/python benchmarks/mixing.py
 
 clean:  ## remove the environment and caches; runs/ stays
-	rm -rf $(VENV) .import_linter_cache .mypy_cache .ruff_cache .pytest_cache *.egg-info build
+	rm -rf $(VENV) .import_linter_cache .mypy_cache .ruff_cache .pytest_cache *.egg-info build site

@@ -1,0 +1,169 @@
+"""README.md and docs/: every command parses, the quick ones run, every setting exists, every link leads somewhere."""
+
+import re
+import shlex
+from contextlib import redirect_stdout
+from dataclasses import fields
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from lit_video.__main__ import main
+from lit_video.commands.arguments import parse_request
+from lit_video.commands.completion import parser_of
+from lit_video.commands.examples import EXAMPLES
+from lit_video.modules.optimization import Optimization
+from lit_video.training.cli import CheckCLI
+from tests.conftest import ROOT
+
+PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted(ROOT.glob("docs/*.md")))]
+TEXTS = {page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
+README = TEXTS["README.md"]
+BLOCK = re.compile(r"^```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+CALL = re.compile(r"-m lit_video (?!COMMAND)([a-z][^\n\"]*)")
+SETTING = re.compile(r"--(?:model|data|trainer)(?:\.[a-z]\w*)+")
+WITH_SETTINGS = {"fit", "sweep", "finetune", "compare", "validate", "test", "cost", "benchmark table"}
+
+
+def spans(text):
+    """What stands between backquotes in sentences, in one line each."""
+    return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", BLOCK.sub("", text))]
+
+
+def commands(text):
+    """The commands of a page, in its blocks and sentences, without ``python -m lit_video`` and comments."""
+    lines = [line for block in BLOCK.findall(text) for line in block.splitlines()] + spans(text)
+    return {call[1].partition(" #")[0].strip() for line in lines if (call := CALL.search(line))}
+
+
+MAKE = "\n".join(span for text in TEXTS.values() for span in [*BLOCK.findall(text), *spans(text)])
+
+
+def name_of(words):
+    return next(words[:n] for n in (2, 1) if " ".join(words[:n]) in EXAMPLES)
+
+
+COMMANDS = sorted(set().union(*map(commands, TEXTS.values())))
+WHOLE = [command for command in COMMANDS if "..." not in command]
+
+
+def some(pattern):
+    return [command for command in WHOLE if re.search(pattern, command)]
+
+
+def test_the_pages_have_commands():
+    assert len(COMMANDS) > 40
+    assert {" ".join(name_of(command.split())) for command in COMMANDS} >= EXAMPLES.keys() - {"data", "validate"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_parses(command, monkeypatch):
+    monkeypatch.setattr("lit_video.commands.checkpoint.find_checkpoint", Path)
+    words = shlex.split(re.sub(r"\|[\w|]+", "", command.replace("...", "")))  # of A|B|C the first
+    name = name_of(words)
+    parser = parser_of(main, name)
+    for action in parser._actions if "..." in command else ():
+        action.required = False
+    _, settings = parser.parse_known_intermixed_args(parser.joined(words[len(name) :]))
+    assert all(SETTING.match(setting) for setting in settings)
+    assert not settings or " ".join(name) in WITH_SETTINGS
+
+
+@pytest.fixture(scope="module")
+def flags():
+    """The options of all commands."""
+    parsers = [parser_of(main, name.split()) for name in EXAMPLES.keys() - {"data"}]
+    return {option for parser in parsers for action in parser._actions for option in action.option_strings}
+
+
+@pytest.fixture(scope="module")
+def settings():
+    """The settings of the trainer, and of a few models and data sets."""
+    helps = ["--help all", "--data.help VideoCSV", "--model.help XViT", "--model.help TimeSformer"]
+    with redirect_stdout(StringIO()) as printed:
+        for words in helps:
+            main(["fit", *words.split()])
+    optimization = {f"--model.optimization.{field.name}" for field in fields(Optimization)}
+    return optimization | set(re.findall(r"--[\w.]+", printed.getvalue()))
+
+
+OTHERS = r"srun|sbatch|torchrun|pip|python benchmarks|scontrol|#SBATCH|--requeue|--open-mode|make|\.\.\. "
+BY_PROGRAMS = {"docs/faults.md", "docs/scaling.md"}
+
+
+@pytest.mark.parametrize("page", sorted({*PAGES} - BY_PROGRAMS))
+def test_flags_in_sentences_exist(page, flags, settings):
+    """Of our commands; callbacks of Lightning have settings of their own."""
+    ours = [span for span in spans(TEXTS[page]) if not re.match(OTHERS, span)]
+    named = {flag for span in ours for flag in re.findall(r"(?<![\w-])--[a-z][\w.-]*", span)}
+    named = {flag for flag in named if not flag.startswith("--trainer.callbacks.")}
+    named |= {flag for block in BLOCK.findall(TEXTS[page]) for flag in SETTING.findall(block)}
+    assert named - flags - settings - {"--model", "--data"} - {"--model.X", "--data.X", "--trainer.X"} == set()
+
+
+FITS = {re.sub(r" --(seeds|jobs) \S+", "", command) for command in some("^fit .*experiments/")}
+
+
+@pytest.mark.parametrize("command", sorted(FITS))
+def test_a_fit_builds_every_row(command, tiny, letters):
+    request = parse_request(shlex.split(command.replace("DIR", str(letters)))[1:])
+    for row in request.rows:
+        assert CheckCLI(request.row_args(row, 0)).model is not None
+
+
+@pytest.mark.parametrize("command", some("^fit .*trainer.(devices|num_nodes)"))
+def test_a_fit_of_a_cluster_names_one_row(command):
+    assert parse_request(shlex.split(command)[1:]).single
+
+
+@pytest.mark.parametrize("command", some("^sweep experiments"))
+def test_a_sweep_is_understood(command, tmp_path, capsys):
+    assert main([*shlex.split(command), "--runs", str(tmp_path), "--status"]) == 0
+    assert re.search(r"(\d+) runs: \1 not started", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("command", some("^(table|weights$|attention --heads|dashboard)"))
+def test_a_quick_command_runs(command, tmp_path, monkeypatch):
+    for name in ("experiments", "benchmarks", "REPRODUCE.md"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "docs").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert main(shlex.split(command)) == 0
+    written = re.search(r"(?:-o|--plot) (\S+)", command)
+    assert not written or (tmp_path / written[1]).stat().st_size > 1000
+
+
+def test_the_table_and_the_picture_of_the_readme_are_of_the_results(tmp_path, capsys):
+    """The picture by its words: lines differ with the machine's fonts."""
+    command = "table --config experiments/ablation_tw.yaml --runs benchmarks/results --format markdown --plot"
+    assert main([*command.split(), str(tmp_path / "skills.svg")]) == 0
+    title, table = capsys.readouterr().out.split("\n\n")[:2]
+    assert f"{title}\n\n{table}\n" in README
+    drawn, shown = (
+        re.findall(r">([^<>]+)<", path.read_text()) for path in (tmp_path / "skills.svg", ROOT / "docs/skills.svg")
+    )
+    assert len(drawn) > 40 and drawn == shown
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    links = re.findall(r"\]\((?!https:|#)([^)#]+)", BLOCK.sub("", TEXTS[page]))
+    assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
+
+
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"^ *make ([a-z][\w-]*)", MAKE, re.MULTILINE))))
+def test_make_targets_exist(target):
+    assert re.search(rf"^{target}:.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def test_the_python_in_sentences_runs():
+    """Names after ``import lit_video`` alone, imports, and the model, built without memory."""
+    text = "\n".join(TEXTS.values())
+    names = re.findall(r"`(lit_video\.[\w.]+)\(", text)
+    imports = re.findall(r"`(from lit_video[\w.]* import \w+)`", text)
+    (model,) = re.findall(r"`(lit_video\.modules\.XViT\([^`]*\))`", text)
+    assert len(names) >= 4 and imports
+    lines = ["import lit_video", *(f"assert callable({name})" for name in names), *imports, "import torch"]
+    lines += ["with torch.device('meta'):", f"    {model}"]
+    exec("\n".join(lines), {})
