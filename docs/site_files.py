@@ -19,7 +19,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages of the repository's root, and a page for every file or folder that some page links to."""
     for path, place in PAGES.items():
         files.append(File.generated(config, place, abs_src_path=str(ROOT / path)))
-    pages = [ROOT / path for path in PAGES] + sorted(ROOT.glob("docs/*.md"))
+    pages = [ROOT / path for path in PAGES] + [*ROOT.glob("docs/*.md"), *ROOT.glob("notebooks/*.ipynb")]
     for path in sorted({path for page in pages for path in linked(page)} - {ROOT / path for path in PAGES}):
         if path.parent != ROOT / "docs":
             files.append(File.generated(config, place_of(path), content=shown(path)))
@@ -28,8 +28,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Point links to the places of the site."""
-    places = {place: ROOT / path for path, place in PAGES.items()}
-    path = places.get(page.file.src_uri, ROOT / "docs" / page.file.src_uri)
+    path = source_of(page.file.src_uri)
+    if path.suffix not in {".md", ".ipynb"}:
+        return markdown
 
     def moved(link: re.Match[str]) -> str:
         target = Path(os.path.normpath(path.parent / link[1]))
@@ -53,6 +54,14 @@ def place_of(path: Path) -> str:
     if path.parent == ROOT / "docs":
         return path.name
     return PAGES.get(name, f"files/{name}.md")
+
+
+def source_of(place: str) -> Path:
+    """The file or folder of a page of the site, the other way round."""
+    if place.startswith("files/"):
+        return ROOT / place.removeprefix("files/").removesuffix(".md")
+    names = {page: name for name, page in PAGES.items()}
+    return ROOT / names.get(place, f"docs/{place}")
 
 
 def shown(path: Path) -> str:
