@@ -36,7 +36,7 @@ def test_paths_exist(path):
 
 
 def test_files_that_code_and_pages_name_exist():
-    """But for the one that the README's example adds."""
+    """But for the one that the example of docs/adding.md adds."""
     named = re.compile(r"\b(?:lit_video|tests|experiments|benchmarks)/[\w/]+\.(?:py|yaml|html|json)\b")
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("notebooks/*.ipynb"), ROOT / "Makefile"]
     pages += [path for folder in ("lit_video", "benchmarks", "experiments") for path in (ROOT / folder).rglob("*.py")]

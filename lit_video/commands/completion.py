@@ -99,8 +99,16 @@ class _Values(BaseCompleter):
 
 
 def _tables(prefix: str, arguments: Namespace) -> list[str]:
-    """Tables; after one, scales; and any YAML file or folder."""
-    folder = SCALES if _files(arguments) else EXPERIMENTS
+    return _yaml_files(prefix, EXPERIMENTS)
+
+
+def _configs(prefix: str, arguments: Namespace) -> list[str]:
+    """A table; after one, a scale."""
+    return _yaml_files(prefix, SCALES if _files(arguments) else EXPERIMENTS)
+
+
+def _yaml_files(prefix: str, folder: Path) -> list[str]:
+    """Those of a folder, and any other that the prefix may mean."""
     return [*map(str, sorted(folder.glob("*.yaml"))), *FilesCompleter(["yaml"])(prefix)]
 
 
@@ -148,7 +156,7 @@ def _releases(prefix: str, arguments: Namespace) -> list[str]:
 # by the name under which a parser keeps the argument: it means the same in every command
 COMPLETERS: dict[str, Callable[[str, Namespace], list[str]]] = {
     "ckpt": _checkpoints,
-    "config": _tables,
+    "config": _configs,
     "names": _releases,
     "recipe": _recipes,
     "row": _rows,

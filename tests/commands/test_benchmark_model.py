@@ -57,6 +57,7 @@ def test_scaling_measures_the_same_model_at_more_frames(capsys):
         (["--models", "L+G", "--size", "Ti", "--frames", "3"], "--models: L+G: attention local_global needs"),
         (["--repeats", "0"], "at least 1"),
         (["--dtype", "fp8"], "fp8"),
+        (["--size", "XL"], "--size: is XL, expected one of Ti, S, B, L, H"),
     ],
 )
 def test_mistakes_are_reported_in_one_line(flags, message, capsys):

@@ -50,6 +50,7 @@ def completed(tmp_path):
             "fit --config experiments/ablation_tw.yaml --config experiments/scale/k",
             {"experiments/scale/k400.yaml", "experiments/scale/k600.yaml"},
         ),
+        ("sweep experiments/skills.yaml experiments/ro", {"experiments/room_actions.yaml"}),
         ("fit --config experiments/ablation_tw.yaml --row ", {"tw0", "tw1", "tw2", "tw2_boundary"}),
         ("sweep experiments/ablation_tw.yaml --row=tw2", {"--row=tw2", "--row=tw2_boundary"}),
         ("fit --config experiments/ablation_tw.yaml --recipe ", set()),
