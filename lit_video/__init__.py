@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from lit_video.inference.options import Evaluation as Evaluation
     from lit_video.inference.predict import VideoPredictions as VideoPredictions
     from lit_video.inference.predict import predict as predict
+    from lit_video.inference.streaming import stream as stream
     from lit_video.network.pretrained.loading import load_pretrained as load_pretrained
     from lit_video.tables.reading import read_table as read_table
     from lit_video.tables.summary import summary as summary
@@ -35,6 +36,7 @@ _MODULES = {
     "load_pretrained": "network.pretrained.loading",
     "predict": "inference.predict",
     "read_table": "tables.reading",
+    "stream": "inference.streaming",
     "summary": "tables.summary",
 }
 __all__ = [*_MODULES, "datamodules", "modules"]

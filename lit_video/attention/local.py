@@ -14,7 +14,7 @@ class LocalWindow(Scheme):
     y_{s,t} = sum_{t' = t - w .. t + w} sum_{s'} softmax(q_{s,t} . k_{s',t'} / sqrt(c)) v_{s',t'}       (Eq. 7)
 
     with one softmax over all keys of the window, which ends at the clip's ends. It costs 2 w + 1 times the attention
-    products of :class:`~lit_video.attention.Mixing`.
+    products of :class:`~lit_video.attention.Mixing`. Causal, the window ends with the token's own frame, t' = t.
 
     Shape: ``(b, t * m, d) -> (b, t * m, d)``; each frame carries its own class token, or none does.
     Source: X-ViT, arXiv:2106.05968, section 3 (the lower limit of the sum in Eq. 7 is a misprint).
@@ -23,20 +23,31 @@ class LocalWindow(Scheme):
         ValueError: ``window`` is negative, or ``width`` is not a multiple of ``heads``.
     """
 
-    def __init__(self, width: int, heads: int, window: int = 1) -> None:
+    def __init__(self, width: int, heads: int, window: int = 1, causal: bool = False) -> None:
         super().__init__()
         if window < 0:
             raise ValueError(f"window is {window}, expected 0, 1, 2, ...")
         self.attn = Heads(width, heads)
         self.window = window
+        self.causal = causal
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend each frame's window; a loop over frames, so that no key is masked or copied."""
-        z = rearrange(self.attn.project(self.attn.norm(x)), "b (t m) qkv a c -> qkv t b a m c", t=grid.t)
-        frames = [self._frame(z, t) for t in range(grid.t)]
-        return x + self.attn.proj(torch.cat(frames, dim=1))
+        q, kv = self.project(x, grid)
+        return x + self.attend(q, kv)
 
-    def _frame(self, z: Tensor, t: int) -> Tensor:
-        q, (k, v) = z[0, t], z[1:, max(t - self.window, 0) : t + self.window + 1].unbind(0)
-        k, v = (rearrange(y, "j b a m c -> b a (j m) c") for y in (k, v))
+    def project(self, x: Tensor, grid: Grid) -> tuple[Tensor, Tensor]:
+        """Queries ``(t, b, a, m, c)`` of every frame, and its keys and values ``(2, t, b, a, m, c)``."""
+        z = rearrange(self.attn.project(self.attn.norm(x)), "b (t m) qkv a c -> qkv t b a m c", t=grid.t)
+        return z[0], z[1:]
+
+    def attend(self, q: Tensor, kv: Tensor) -> Tensor:
+        """The branch ``(b, t * m, d)`` of frames, over keys and values that may begin with those of frames before."""
+        before = kv.shape[1] - q.shape[0]
+        frames = [self._frame(q[t], kv, before + t) for t in range(q.shape[0])]
+        return self.attn.proj(torch.cat(frames, dim=1))
+
+    def _frame(self, q: Tensor, kv: Tensor, t: int) -> Tensor:
+        last = t if self.causal else t + self.window
+        k, v = (rearrange(y, "j b a m c -> b a (j m) c") for y in kv[:, max(t - self.window, 0) : last + 1])
         return rearrange(F.scaled_dot_product_attention(q, k, v), "b a m c -> b m (a c)")

@@ -1,7 +1,7 @@
 """X-ViT's space-time mixing attention."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -14,6 +14,8 @@ from lit_video.attention.heads import Grid, Heads, Scheme
 Target = Literal["x", "key", "value", "query"]
 Scope = Literal["per_head", "full"]
 Summary = bool | Literal["own"]
+Shift = Callable[[Target, Tensor], Tensor]
+PARTS: tuple[Target, ...] = ("query", "key", "value")
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class MixingPlan:
         summary_tokens: of a frame, R: a square number, the means over as many equal cells of its patches.
         summary_before_norm: take the means of the tokens and norm them, as the text has it, not of the normed tokens.
         segment: frames of a group; channels move inside a group only. ``None``: the whole clip.
+        causal: only from past frames, those up to ``window`` before; ``ratio`` stays the share of channels that comes
+            from other frames, so that each of half as many frames gets twice as many.
     """
 
     window: int = 1
@@ -43,6 +47,7 @@ class MixingPlan:
     summary_tokens: int = 1
     summary_before_norm: bool = False
     segment: int | None = None
+    causal: bool = False
 
     def __post_init__(self) -> None:
         if self.window < 0:
@@ -62,14 +67,25 @@ class MixingPlan:
         unknown = set(self.mixed) - {"x", "key", "value", "query"}
         if unknown:
             raise ValueError(f"mixed names {', '.join(sorted(unknown))}, expected x, key, value or query")
+        if self.causal:
+            self._check_causal()
+
+    def _check_causal(self) -> None:
+        if self.summary is True:
+            raise ValueError("summary is true: the summary tokens of all frames are not causal; give own or false")
+        if self.segment is not None:
+            raise ValueError(f"segments is {self.segment}: causal mixing has no groups of frames")
 
     @property
     def offsets(self) -> tuple[int, ...]:
-        """Frame distances in the order of their channels: +1, -1, +2, -2, ... (the release's order, continued)."""
+        """Frame distances in the order of their channels: +1, -1, +2, -2, ... (the release's order, continued).
+
+        Causal: -1, -2, ..., what is left of these.
+        """
         if self.window == 0 or self.ratio == 0 or not self.mixed:
             return ()
         first = self.window if self.boundary else 1
-        return tuple(sign * k for k in range(first, self.window + 1) for sign in (1, -1))
+        return tuple(sign * k for k in range(first, self.window + 1) for sign in ((-1,) if self.causal else (1, -1)))
 
     def fold(self, channels: int) -> int:
         """Channels that each offset gets out of ``channels``: floor(ratio * channels / offsets)."""
@@ -140,12 +156,16 @@ class Mixing(Scheme):
     y_{s,t}  = sum_{s'} softmax(q_{s,t} . k~_{s',t} / sqrt(c)) v~_{s',t}             (Eq. 10)
 
     where the channel ranges c_k partition the channels of a head. Frames beyond the clip's ends are zeros.
+    Causal, which is not in the paper, the window is one-sided:
+
+    k~_{s,t} = [k_{s,t-1}(c_{-1}), ..., k_{s,t-w}(c_{-w}), k_{s,t}(c_0)],  v~ likewise.
+
     With ``summary`` the keys and values of all frames' summary tokens, means over each frame's patch tokens before
     anything is mixed, are appended to those of every frame.
 
     Shape: ``(b, t * m, d) -> (b, t * m, d)``; each frame carries its own class token, mixed like any other.
     Source: X-ViT, arXiv:2106.05968, section 3.
-    Unlike the released code: ``window`` above 1, ``boundary``, ``per_head`` and ``summary`` exist.
+    Unlike the released code: ``window`` above 1, ``boundary``, ``per_head``, ``summary`` and ``causal`` exist.
 
     Raises:
         ValueError: a head is too narrow for the window, or ``width`` is not a multiple of ``heads``.
@@ -159,7 +179,7 @@ class Mixing(Scheme):
         self.groups = 1 if plan.scope == "full" else heads
         self.fold = plan.fold(width // self.groups)
         self.mix_input = "x" in plan.mixed
-        self.mixed_parts = tuple(i for i, name in enumerate(("query", "key", "value")) if name in plan.mixed)
+        self.mixed_parts = tuple(i for i, name in enumerate(PARTS) if name in plan.mixed)
 
     def shift(self, x: Tensor, t: int) -> Tensor:
         """Move channels of ``x (b, t * m, d)`` between the frames of each segment; nothing to do without offsets."""
@@ -173,13 +193,17 @@ class Mixing(Scheme):
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend within frames, over keys and values that hold channels of the neighbouring frames."""
+        return self.attend(x, grid, lambda _, y: self.shift(y, grid.t))
+
+    def attend(self, x: Tensor, grid: Grid, shift: Shift) -> Tensor:
+        """The layer with its channels moved by ``shift``, which gets what is mixed, by name, ``(b, t * m, d)``."""
         z = self.attn.norm(x)
         summary = self._summary(x if self.plan.summary_before_norm else z, grid) if self.plan.summary else ()
         if self.mix_input:
-            z = self.shift(z, grid.t)
+            z = shift("x", z)
         parts = list(self.attn.qkv(z).chunk(3, dim=-1))
         for i in self.mixed_parts:
-            parts[i] = self.shift(parts[i], grid.t)
+            parts[i] = shift(PARTS[i], parts[i])
         q, k, v = (rearrange(y, "b (t m) (a c) -> (b t) m a c", t=grid.t, a=self.attn.heads) for y in parts)
         if summary:
             k, v = (torch.cat((y, extra), dim=1) for y, extra in zip((k, v), summary, strict=True))

@@ -34,6 +34,8 @@ class XViT(VideoClassifier):
         summary_layers: which of the layers that mix have them, like ``layers``.
         exact: attend the window exactly (Eq. 7) where mixing approximates it; ``boundary`` to ``summary`` and
             ``segments`` do not apply then.
+        causal: borrow from (exact: attend) the ``window`` frames before only, so that the model can follow a video as
+            it streams (:func:`lit_video.stream`); needs ``positions`` without time.
         segments: frames per group that mix with each other, with temporal positions that repeat for each group;
             ``None`` for the whole clip, 8 in the released Kinetics recipe with 16 frames.
         ta_layers: layers of temporal attention (Table 2b); 0 is temporal averaging.
@@ -67,6 +69,7 @@ class XViT(VideoClassifier):
         summary_before_norm: bool = False,
         summary_layers: LayerChoice | list[int] = "all",
         exact: bool = False,
+        causal: bool = False,
         segments: int | None = None,
         ta_layers: int = 1,
         positions: PositionKind = "space-time",
@@ -87,7 +90,16 @@ class XViT(VideoClassifier):
             classes,
             ClipSize((image_size, image_size), patch, segments or frames),
             plan=MixingPlan(
-                window, boundary, ratio, tuple(mixed), scope, summary, summary_tokens, summary_before_norm, segments
+                window,
+                boundary,
+                ratio,
+                tuple(mixed),
+                scope,
+                summary,
+                summary_tokens,
+                summary_before_norm,
+                segments,
+                causal,
             ),
             layers=layers,
             summary_layers=summary_layers,
@@ -100,8 +112,9 @@ class XViT(VideoClassifier):
         self.image_weights = image_weights
         self.size = size
         self.exact = exact
+        self.causal = causal
 
     @property
     def scheme_name(self) -> str:
-        """``X-ViT``, ``X-ViT exact``."""
-        return "X-ViT exact" if self.exact else "X-ViT"
+        """``X-ViT``, ``X-ViT exact``, ``X-ViT causal``, ``X-ViT exact causal``."""
+        return "X-ViT" + " exact" * self.exact + " causal" * self.causal

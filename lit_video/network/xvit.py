@@ -55,10 +55,12 @@ def xvit(
 ) -> VideoTransformer:
     """Build an X-ViT (arXiv:2106.05968) with ``layers`` to ``exact`` as :class:`lit_video.modules.XViT` has them.
 
-    The frames of ``clip`` are the length of the temporal positions; of the plan ``exact`` takes the window only;
-    ``aggregate`` maps frame tokens ``(b, t, d)`` to logits. ``None`` is the paper's best setting.
+    The frames of ``clip`` are the length of the temporal positions; of the plan ``exact`` takes ``window`` and
+    ``causal`` only; ``aggregate`` maps frame tokens ``(b, t, d)`` to logits. ``None`` is the paper's best setting.
     """
     plan = plan or MixingPlan()
+    if plan.causal and (positions or Positions()).kind == "space-time":
+        raise ValueError("positions is space-time, but causal frames have no place in a clip: give space or none")
     mixing = chosen_layers(layers, size.depth)
     summarised = chosen_layers(summary_layers, size.depth, "summary_layers")
     if not plan.summary and summary_layers != "all":
@@ -70,7 +72,7 @@ def xvit(
         if i not in mixing:
             return Space(size.width, size.heads)
         if exact:
-            return LocalWindow(size.width, size.heads, plan.window)
+            return LocalWindow(size.width, size.heads, plan.window, plan.causal)
         return Mixing(size.width, size.heads, plan if i in summarised else alone)
 
     embed = FrameEmbedding(clip.patches(size.width), clip.frames, clip.image_size, positions)

@@ -54,6 +54,7 @@ LATER: dict[str, Any] = {
     "model.init_args.summary_layers": "all",
     "model.init_args.zero_head": False,
     "model.init_args.cls_in_time": False,
+    "model.init_args.causal": False,
     "model.init_args.hidden_head": False,
     "model.init_args.optimization.betas": [0.9, 0.999],
     "model.init_args.optimization.layer_decay": 1.0,

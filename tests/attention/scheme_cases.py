@@ -151,6 +151,10 @@ def frames_apart(window):
     return lambda i, j, grid: abs(i.t - j.t) <= window
 
 
+def frames_before(window):
+    return lambda i, j, grid: 0 <= i.t - j.t <= window
+
+
 def alike(sees):
     """Every token attends the tokens it sees; a class token is a token like any other."""
     return lambda i, places, grid: [[n for n, j in enumerate(places) if sees(i, j, grid)]]
@@ -215,6 +219,9 @@ CASES = {
     "joint_no_cls": Case(Joint, "none", (IN_CLIP,)),
     "local_1": Case(LocalWindow, "frame", (Step("attn", alike(frames_apart(1))),), ("frames",)),
     "local_2": Case(partial(LocalWindow, window=2), "none", (Step("attn", alike(frames_apart(2))),), ("frames",)),
+    "local_causal": Case(
+        partial(LocalWindow, window=2, causal=True), "frame", (Step("attn", alike(frames_before(2))),), ("frames",)
+    ),
     "divided": Case(Divided, "clip", DIVIDED),
     "divided_cls_in_time": Case(partial(Divided, cls_in_time=True), "clip", EQUATION_11),
     "local_global": Case(LocalGlobal, "clip", LOCAL_GLOBAL, ("frames", "patches"), even=True),
@@ -225,6 +232,7 @@ CASES = {
     "factorised_heads": Case(FactorisedHeads, "none", (Step("attn", alike(same_place), None, alike(same_frame)),)),
     "bottleneck": Case(Reading, "latents", (Step("read", latents_read),)),
     "mixing": Case(partial(Mixing, plan=MixingPlan(ratio=1.0)), "frame", (), ("frames",)),  # equations: test_mixing.py
+    "mixing_causal": Case(partial(Mixing, plan=MixingPlan(ratio=1.0, causal=True)), "frame", (), ("frames",)),
 }
 # fmt: on
 

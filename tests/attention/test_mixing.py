@@ -35,6 +35,14 @@ PLANS = {
     "summary_only": MixingPlan(window=0, summary=True),
     "summary_own": MixingPlan(summary="own"),
     "summary_before_norm": MixingPlan(summary=True, summary_before_norm=True),
+    "causal": MixingPlan(causal=True),
+    "causal_window_2": MixingPlan(causal=True, window=2),
+    "causal_window_3_boundary": MixingPlan(causal=True, window=3, boundary=True),
+    "causal_window_2_full": MixingPlan(causal=True, window=2, scope="full"),
+    "causal_every_channel": MixingPlan(causal=True, window=2, ratio=1.0),
+    "causal_everything": MixingPlan(causal=True, mixed=("x", "key", "value", "query")),
+    "causal_summary_own": MixingPlan(causal=True, summary="own"),
+    "causal_window_0": MixingPlan(causal=True, window=0),
 }
 
 
@@ -58,7 +66,8 @@ def tokens(grid, clips=2, width=WIDTH):
 def offset_of(channel, channels, plan):
     """Frame distance that the paper gives to a channel out of a range of channels."""
     distances = [plan.window] if plan.boundary else list(range(1, plan.window + 1))
-    offsets = [sign * distance for distance in distances for sign in (1, -1)] if plan.window else []
+    signs = [-1] if plan.causal else [1, -1]
+    offsets = [sign * distance for distance in distances for sign in signs] if plan.window else []
     fold = math.floor(Fraction(str(plan.ratio)) * channels / len(offsets)) if offsets else 0
     return offsets[channel // fold] if fold and channel // fold < len(offsets) else 0
 
@@ -221,6 +230,30 @@ def test_each_layer_widens_the_view_by_exactly_the_window(window, layers, mixed)
     assert seen([mixing(plan) for _ in range(layers)], grid) == expected
 
 
+@pytest.mark.parametrize("scope", ["per_head", "full"])
+@pytest.mark.parametrize("mixed", [("key", "value"), ("key",), ("value",), ("query",), ("x",)], ids="_".join)
+@pytest.mark.parametrize(("window", "layers"), [(0, 2), (1, 1), (1, 3), (2, 2), (3, 2)])
+def test_causal_layers_widen_the_view_into_the_past_alone(window, layers, mixed, scope):
+    plan, grid = MixingPlan(window=window, ratio=0.8, mixed=mixed, scope=scope, causal=True), Grid(9, 1, 2)
+    expected = [{i for i in range(grid.t) if 0 <= t - i <= layers * window} for t in range(grid.t)]
+    assert seen([mixing(plan) for _ in range(layers)], grid) == expected
+
+
+def test_a_causal_boundary_sees_whole_steps_back():
+    plan, grid = MixingPlan(window=2, boundary=True, causal=True), Grid(9, 1, 2)
+    assert seen([mixing(plan)] * 2, grid) == [reached(t, grid.t, (-2,), 2) for t in range(grid.t)]
+
+
+def test_causal_mixing_of_a_video_played_backwards_reads_the_future():
+    """Mirrored in time and with the offsets' signs changed, the shift is itself: nothing else depends on direction."""
+    x = torch.randn(2, 6, 3, 10, dtype=torch.float64)
+    past = MixingPlan(window=2, causal=True)
+    shifted = shift_channels(x, past.offsets, past.fold(10))
+    future = shift_channels(x.flip(1), [-k for k in past.offsets], past.fold(10)).flip(1)
+    assert torch.equal(shifted, future)
+    assert not torch.equal(shifted, x)
+
+
 @pytest.mark.parametrize("ratio", [0.5, 1.0])
 @pytest.mark.parametrize(("window", "layers"), [(1, 2), (2, 1), (2, 2), (3, 2), (2, 3)])
 def test_boundary_sees_only_whole_steps_of_the_window(window, layers, ratio):
@@ -306,6 +339,8 @@ def test_no_parameter_is_dead(name):
         (dict(summary=True, summary_tokens=2), "summary_tokens is 2, expected 1, 4, 9"),
         (dict(summary_tokens=4), "do not apply without summary"),
         (dict(summary_before_norm=True), "do not apply without summary"),
+        (dict(causal=True, summary=True), "summary is true: the summary tokens of all frames are not causal"),
+        (dict(causal=True, segment=4), "segments is 4: causal mixing has no groups"),
         (dict(mixed=("key", "keys")), "mixed names keys, expected x, key, value or query"),
     ],
 )
@@ -331,6 +366,14 @@ def test_frames_that_are_no_multiple_of_the_segment_are_refused():
 )
 def test_fold_rounds_down_the_share_itself_and_not_its_floating_point_error(ratio, window, channels, fold):
     assert MixingPlan(window=window, ratio=ratio).fold(channels) == fold
+
+
+def test_the_ratio_is_the_share_of_other_frames_channels_with_and_without_causal():
+    for window in (1, 2):
+        both, past = MixingPlan(window=window), MixingPlan(window=window, causal=True)
+        assert past.fold(64) == 2 * both.fold(64)
+        assert len(past.offsets) * past.fold(64) == len(both.offsets) * both.fold(64) == 32
+    assert MixingPlan(window=3, causal=True).offsets == (-1, -2, -3)
 
 
 @pytest.mark.parametrize("name", ["paper", "released", "window_2", "summary", "x"])

@@ -27,6 +27,7 @@ def named(family, **options):
         (XViT, {"window": 1, "exact": False}, "X-ViT"),
         (XViT, {"window": 2, "exact": True}, "X-ViT exact"),
         (XViT, {}, "X-ViT"),
+        (XViT, {"causal": True, "positions": "space"}, "X-ViT causal"),
         (TimeSformer, {"attention": "local_global"}, "TimeSformer local-global"),
         (TimeSformer, {}, "TimeSformer divided"),
         (ViViT, {"variant": 2, "temporal": "encoder"}, "ViViT-2"),

@@ -13,6 +13,7 @@ from lit_video.modules import ViViT
 from lit_video.network.block import Block, checkpoint_blocks
 from lit_video.network.patches import ClipSize
 from lit_video.network.perceiver import perceiver
+from lit_video.network.positions import Positions
 from lit_video.network.timesformer import SCHEMES, timesformer
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
@@ -25,6 +26,7 @@ NETWORKS = {
     "xvit_mean": (xvit, MEAN),
     "xvit_summary": (xvit, dict(plan=MixingPlan(summary=True))),
     "xvit_exact": (xvit, dict(exact=True)),
+    "xvit_causal": (xvit, dict(plan=MixingPlan(causal=True), positions=Positions("space"))),
     **{f"timesformer_{attention}": (timesformer, dict(attention=attention)) for attention in SCHEMES},
     "timesformer_equation_11": (timesformer, dict(cls_in_time=True, hidden_head=True)),
     "vivit_1": (vivit, dict(variant=1)),

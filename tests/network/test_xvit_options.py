@@ -47,6 +47,8 @@ OPTIONS = {
     "ta_3": dict(ta_layers=3),
     "positions_none": dict(positions="none"),
     "positions_space": dict(positions="space"),
+    "causal": dict(causal=True, positions="space"),
+    "causal_exact": dict(causal=True, positions="none", exact=True),
     "drop_path": dict(drop_path=0.5),
     "dropout_0": dict(dropout=0.0),
     "rest": dict(window=2, scope="full", summary=True, segments=2, layers="odd", ta_layers=0, positions="space"),
@@ -248,6 +250,10 @@ def test_stochastic_depth_drops_whole_branches_of_whole_clips_and_scales_the_res
         (dict(ratio=1.5), r"ratio is 1\.5"),
         (dict(window=-1), "window is -1"),
         (dict(mixed=("keys",)), "mixed names keys"),
+        (dict(causal=True), "positions is space-time, but causal frames have no place in a clip: give space or none"),
+        (dict(causal=True, positions="space", summary=True), "summary is true: .* not causal; give own or false"),
+        (dict(causal=True, positions="space", segments=2), "segments is 2: causal mixing has no groups of frames"),
+        (dict(causal=True, exact=True, summary=True), "exact attends the whole window; boundary, summary"),
     ],
 )
 def test_options_that_do_not_fit_are_named(options, message):

@@ -218,6 +218,7 @@ def test_an_activation_that_the_rollout_does_not_support_is_refused():
         (MixingPlan(window=2, ratio=1.0), [[1, -1, 2, -2]] * 4),
         (MixingPlan(window=2, boundary=True), [[2, -2, 0, 0]] * 4),
         (MixingPlan(window=0), [[0] * 4] * 4),
+        (MixingPlan(window=2, causal=True), [[-1, -2, 0, 0]] * 4),
         (MixingPlan(scope="full"), [[1] * 4, [-1] * 4, [0] * 4, [0] * 4]),
         (MixingPlan(window=2, scope="full", segment=1), [[1, 1, -1, -1], [2, 2, -2, -2], [0] * 4, [0] * 4]),
     ],

@@ -49,6 +49,8 @@ STEPS = {
     "t_w = 2": (XViT, {"window": 2}, [frame(-2, -1, 0, 1, 2)]),
     "t_w = 2 (Bo.)": (XViT, {"window": 2, "boundary": True}, [frame(-2, 0, 2)]),
     "exact": (XViT, {"exact": True}, [frame(-1, 0, 1)]),
+    "causal": (XViT, {"window": 2, "causal": True, "positions": "space"}, [frame(-2, -1, 0)]),
+    "exact causal": (XViT, {"exact": True, "causal": True, "positions": "space"}, [frame(-1, 0)]),
     "ViViT 2": (ViViT, {"variant": 2, "tubelet": 1}, [OWN]),
     "ViViT 3": (ViViT, {"variant": 3, "tubelet": 1}, [OWN, PLACE]),
     "ViViT 4": (ViViT, {"variant": 4, "tubelet": 1}, [OWN | PLACE]),
@@ -79,6 +81,8 @@ def test_each_step_reads_its_index_set(name):
         ("t_w = 2", [1, 1, 1, 1, 1, 2]),
         ("t_w = 2 (Bo.)", [1, 0, 1, 0, 1, 0]),
         ("exact", [2, 1, 1, 1, 2, 3]),
+        ("causal", [1, 1, 1, 0, 0, 0]),
+        ("exact causal", [2, 1, 1, 0, 0, 0]),
         ("ViViT 2", [0, 0, 1, 0, 0, 0]),
     ],
 )

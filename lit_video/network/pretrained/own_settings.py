@@ -8,7 +8,7 @@ from lit_video.network.weight_files import StoredWeights
 
 # settings that change what is computed, and that no name and no shape shows
 SCHEME = (
-    *("window", "boundary", "ratio", "mixed", "layers", "scope", "exact", "segments"),
+    *("window", "boundary", "ratio", "mixed", "layers", "scope", "exact", "causal", "segments"),
     *("summary", "summary_tokens", "summary_before_norm", "summary_layers"),
     *("attention", "cls_in_time", "variant", "order", "temporal", "pool"),
 )
@@ -16,7 +16,9 @@ SCHEME = (
 
 def own_settings(stored: StoredWeights) -> dict[str, Any]:
     """The attention scheme's settings of one of our runs, by flag; of others' weights, none."""
-    return {key: _plain(stored.model[key]) for key in SCHEME if key in stored.model}
+    later = {"causal": False} if "window" in stored.model else {}  # X-ViTs of before
+    model = {**later, **stored.model}
+    return {key: _plain(model[key]) for key in SCHEME if key in model}
 
 
 def refuse_another_scheme(hparams: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE) -> None:

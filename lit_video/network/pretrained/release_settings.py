@@ -21,6 +21,7 @@ _KINETICS = (400, 600)
 _SEGMENT = 8
 XVIT: dict[str, Any] = {
     "exact": False,
+    "causal": False,
     "window": 1,
     "boundary": False,
     "ratio": 0.5,
@@ -142,6 +143,7 @@ def contradictions(network: VideoTransformer, settings: Mapping[str, Any]) -> di
     one_group = plan.segment is None and network.embed.grid.t <= (segments or 0)
     ours = {
         "exact": False,
+        "causal": plan.causal,
         "window": plan.window,
         "boundary": plan.boundary and plan.window > 1,
         "ratio": plan.ratio,

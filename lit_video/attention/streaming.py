@@ -1,0 +1,118 @@
+"""Schemes on frames that come one after the other: what each keeps of the frames before, and nothing else."""
+
+from collections.abc import Sequence
+
+import torch
+from einops import rearrange
+from torch import Tensor
+
+from lit_video.attention.heads import Grid, Scheme
+from lit_video.attention.local import LocalWindow
+from lit_video.attention.mixing import Mixing, Target
+from lit_video.attention.space import Space
+
+
+class Streamed:
+    """A scheme at the beginning of a stream: calls on consecutive frames give what one on all of them would.
+
+    What it keeps of past frames is here, the scheme has no state. This one keeps nothing: its frames are on their own.
+    """
+
+    def __init__(self, scheme: Scheme) -> None:
+        self.scheme = scheme
+
+    def __call__(self, x: Tensor, grid: Grid) -> Tensor:
+        """The next frames, ``(b, t * m, d) -> (b, t * m, d)`` on a grid of ``t`` frames."""
+        return self.scheme(x, grid)
+
+    @property
+    def kept(self) -> list[Tensor]:
+        """What is kept of past frames."""
+        return []
+
+
+def streamed(scheme: Scheme) -> Streamed:
+    """What streams a scheme.
+
+    Raises:
+        ValueError: it reads frames that a stream has not seen yet.
+    """
+    if isinstance(scheme, Space):
+        return Streamed(scheme)
+    if isinstance(scheme, LocalWindow) and (scheme.causal or scheme.window == 0):
+        return WindowStream(scheme)
+    if isinstance(scheme, Mixing) and scheme.plan.summary is not True:
+        if not scheme.offsets:
+            return Streamed(scheme)
+        if scheme.plan.causal:
+            return MixingStream(scheme)
+    raise ValueError(f"{type(scheme).__name__} reads later frames, or all of a clip")
+
+
+class MixingStream(Streamed):
+    """Causal space-time mixing: each tensor that is mixed has its delay lines."""
+
+    def __init__(self, scheme: Mixing) -> None:
+        super().__init__(scheme)
+        self.mixing = scheme
+        self.past = {name: DelayLines(scheme.offsets, scheme.fold) for name in scheme.plan.mixed}
+
+    def __call__(self, x: Tensor, grid: Grid) -> Tensor:
+        """The next frames."""
+
+        def shift(name: Target, y: Tensor) -> Tensor:
+            y = rearrange(y, "b (t m) (a c) -> b t m a c", t=grid.t, a=self.mixing.groups)
+            return rearrange(self.past[name](y), "b t m a c -> b (t m) (a c)")
+
+        return self.mixing.attend(x, grid, shift)
+
+    @property
+    def kept(self) -> list[Tensor]:
+        """The borrowed channels of the last frames."""
+        return [line for delay in self.past.values() for line in delay.lines.values()]
+
+
+class DelayLines:
+    """Channel ranges of past frames: the range c_{-k} comes out k frames after it went in.
+
+    y_t = [x_{t-1}(c_{-1}), ..., x_{t-w}(c_{-w}), x_t(c_0)],  zeros before the first frame
+
+    It is :func:`~lit_video.attention.mixing.shift_channels` of negative offsets. Of every place ``fold`` channels of
+    the last ``k`` frames are kept for each offset ``-k``.
+    """
+
+    def __init__(self, offsets: Sequence[int], fold: int) -> None:
+        self.ranges = {-k: slice(i * fold, (i + 1) * fold) for i, k in enumerate(offsets)}
+        self.lines: dict[int, Tensor] = {}
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """The next frames ``(b, t, ..., c)``, with the channels of past ones."""
+        y, t = x.clone(), x.shape[1]
+        for k, channels in self.ranges.items():
+            new = x[..., channels]
+            past = self.lines.get(k, new.new_zeros(new.shape[0], k, *new.shape[2:]))
+            line = torch.cat((past, new), dim=1)
+            y[..., channels] = line[:, :t]
+            self.lines[k] = line[:, t:].clone()  # a view would keep all of the line
+        return y
+
+
+class WindowStream(Streamed):
+    """Exact attention of a causal window: keys and values of the last ``window`` frames are kept."""
+
+    def __init__(self, scheme: LocalWindow) -> None:
+        super().__init__(scheme)
+        self.local = scheme
+        self.past: list[Tensor] = []
+
+    def __call__(self, x: Tensor, grid: Grid) -> Tensor:
+        """The next frames."""
+        q, kv = self.local.project(x, grid)
+        kv = torch.cat((*self.past, kv), dim=1)
+        self.past = [kv[:, max(kv.shape[1] - self.local.window, 0) :].clone()]
+        return x + self.local.attend(q, kv)
+
+    @property
+    def kept(self) -> list[Tensor]:
+        """Keys and values of the last frames."""
+        return self.past

@@ -1,0 +1,108 @@
+"""A causal X-ViT on videos as they come: a new frame costs one frame, however long the video."""
+
+import torch
+from torch import Tensor
+
+from lit_video.attention.streaming import streamed
+from lit_video.network.aggregation import TemporalAttention, TemporalMean
+from lit_video.network.block import Block
+from lit_video.network.embedding import FrameEmbedding
+from lit_video.network.readout import frame_tokens
+from lit_video.network.transformer import VideoTransformer
+
+
+class Stream:
+    """Videos, frame by frame, through an X-ViT whose layers read past frames only.
+
+    After frame T (from 1) of a video the logits are
+
+        aggregate(z_s, ..., z_T),   s = max(1, T - frames + 1),
+
+    where z_1, ..., z_T are the frame tokens that the network gives for frames 1 to T as one clip, and ``frames`` is the
+    length of the clips that it is laid out for. Temporal averaging and temporal attention (TA) thus get the last
+    ``frames`` tokens, and each token what its layers read of the past, back to the first frame, before which channels
+    are zeros. In particular:
+
+    - Up to frame ``frames`` the logits are those of the network on the clip of all frames so far. The first of these
+      clips are shorter than those of the training: until frame ``frames`` expect less of the answers.
+    - Later, tokens read past the last ``frames`` frames, as far back as the layers' windows add up to (``window`` times
+      the layers that mix), where those of a clip in training read zeros.
+
+    Several videos that begin together are streamed side by side. What later frames read is kept in this object, and
+    nothing else; the network stays as it is and may serve other streams at the same time.
+
+    Shape: the next frames ``(b, 3, t, height, width)``, float, normalised -> logits ``(b, t, classes)``, after each.
+
+    Args:
+        network: in eval mode when frames come, on their device.
+
+    Raises:
+        ValueError: it is no causal X-ViT; the message says what stands against it.
+    """
+
+    def __init__(self, network: VideoTransformer) -> None:
+        if why := obstacle(network):
+            raise ValueError(f"this model cannot stream: {why}")
+        self.network = network
+        self.frames = network.embed.grid.t
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all frames: the next one is the first of new videos."""
+        self._blocks = [
+            (streamed(block.scheme), block.mlp) for block in self.network.blocks if isinstance(block, Block)
+        ]
+        self._tokens: list[Tensor] = []
+        self._like: tuple[int, ...] = ()
+
+    def __call__(self, frames: Tensor) -> Tensor:
+        """Logits after each of the next frames.
+
+        Raises:
+            ValueError: the network is in training mode, or the frames are not as many or as large as those before.
+        """
+        self._check(frames)
+        with torch.no_grad():
+            x, grid = self.network.embed(frames)
+            for scheme, mlp in self._blocks:
+                x = scheme(x, grid)
+                x = x + mlp(x)
+            tokens = torch.cat((*self._tokens, self.network.readout(x, grid, self.network.norm)), dim=1)
+            ends = range(tokens.shape[1] - grid.t + 1, tokens.shape[1] + 1)
+            logits = [self.network.aggregate(tokens[:, max(end - self.frames, 0) : end]) for end in ends]
+        self._tokens = [tokens[:, max(tokens.shape[1] - self.frames + 1, 0) :].clone()]
+        return torch.stack(logits, dim=1)
+
+    @property
+    def kept_bytes(self) -> int:
+        """Memory of what is kept between calls."""
+        kept = [*self._tokens, *(tensor for scheme, _ in self._blocks for tensor in scheme.kept)]
+        return sum(tensor.untyped_storage().nbytes() for tensor in kept)
+
+    def _check(self, frames: Tensor) -> None:
+        if self.network.training:
+            raise ValueError("the model is in training mode, in which answers are random: call eval() first")
+        if frames.ndim != 5 or not frames.shape[2]:
+            raise ValueError(f"frames are {tuple(frames.shape)}, expected (b, 3, t, height, width), t at least 1")
+        b, _, _, height, width = frames.shape
+        if self._like not in ((), (b, height, width)):
+            before = "{} videos of {} x {} pixels".format(*self._like)
+            raise ValueError(f"frames of {b} videos of {height} x {width} pixels follow {before}: reset() starts anew")
+        self._like = (b, height, width)
+
+
+def obstacle(network: VideoTransformer) -> str:
+    """Why a network cannot stream, in a line; empty if it can."""
+    embed, ends = network.embed, isinstance(network.aggregate, TemporalMean | TemporalAttention)
+    if not isinstance(embed, FrameEmbedding) or network.readout is not frame_tokens or not ends:
+        return "it is no X-ViT with causal true"
+    if embed.patches.tubelet > 1 or embed.patches.sampled_frames is not None:
+        return "its tokens are of several frames"
+    try:
+        for block in network.blocks:
+            streamed(block.scheme)  # type: ignore[arg-type]
+    except ValueError as error:
+        return f"{error}; train it with model.causal true and model.positions space"
+    if embed.temp_embed is not None:
+        return "its frames have positions in a clip; train it with model.positions space"
+    return ""

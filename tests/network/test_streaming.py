@@ -1,0 +1,211 @@
+"""A stream must give, after every frame, what the network gives for the whole video up to it; with flat memory."""
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+import lit_video
+from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
+from lit_video.network.vit import ViTSize
+
+FRAMES, LENGTH, SIDE = 4, 11, 16
+TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
+OPTIONS = {
+    "window_1": {},
+    "window_2": dict(window=2),
+    "every_channel": dict(window=2, ratio=1.0),
+    "boundary": dict(window=3, boundary=True),
+    "beyond_the_clip": dict(window=6, ratio=1.0),
+    "released_scope": dict(scope="full"),
+    "everything_mixed": dict(mixed=("x", "query", "key", "value")),
+    "values": dict(mixed=("value",)),
+    "some_layers": dict(layers="odd"),
+    "summary_own": dict(summary="own"),
+    "averaging": dict(ta_layers=0),
+    "ta_2": dict(ta_layers=2),
+    "no_positions": dict(positions="none"),
+    "exact": dict(exact=True),
+    "exact_window_2": dict(exact=True, window=2, ta_layers=0),
+    "exact_window_0": dict(exact=True, window=0),
+    "spatial_only": dict(window=0),
+    "spatial_only_not_causal": dict(window=0, causal=False),
+    "one_frame": dict(frames=1),
+}
+
+
+def build(dtype=torch.float64, family=XViT, **options):
+    """None of its parameters is zero; weights of a size that makes logits of a few units that differ by frame."""
+    torch.manual_seed(0)
+    shape = dict(num_classes=5, frames=FRAMES, image_size=SIDE, size=ViTSize(24, 3, 2), patch=8)
+    causal = dict(causal=True, positions="space") if family is XViT else {}
+    model = family(**shape | causal | options).eval()
+    for name, parameter in model.named_parameters():
+        torch.nn.init.normal_(parameter, mean=float("norm" in name and name.endswith("weight")), std=0.3)
+    return model.to(dtype)
+
+
+def video(dtype=torch.float64, count=2, length=LENGTH, side=SIDE):
+    return torch.randn(count, 3, length, side, side, generator=torch.Generator().manual_seed(1)).to(dtype)
+
+
+def whole(model, clip):
+    """Logits after every frame, from the network on all frames up to it and the last frame tokens: ``(b, t, c)``."""
+    frames, network = model.hparams["frames"] if "frames" in model.hparams else FRAMES, model.network
+    with torch.no_grad():
+        tokens = [network.features(clip[:, :, : end + 1])[:, -frames:] for end in range(clip.shape[2])]
+        return torch.stack([network.aggregate(one) for one in tokens], dim=1)
+
+
+def fed(stream, clip, *pieces):
+    """The logits of a clip that comes in pieces of these numbers of frames."""
+    return torch.cat([stream(piece) for piece in clip.split(pieces or 1, dim=2)], dim=1)
+
+
+def close(a, b):
+    torch.testing.assert_close(a, b, atol=TOLERANCE[a.dtype], rtol=TOLERANCE[a.dtype])
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("name", OPTIONS)
+def test_every_frame_has_the_logits_of_the_whole_video_up_to_it(name, dtype):
+    model, clip = build(dtype, **OPTIONS[name]), video(dtype)
+    logits = fed(lit_video.stream(model), clip)
+    assert logits.shape == (2, LENGTH, 5)
+    close(logits, whole(model, clip))
+    assert (logits[:, 1:] - logits[:, :-1]).abs().amax((0, 2)).min() > 1e-3  # every frame changes them
+
+
+@pytest.mark.parametrize("name", ["window_2", "exact", "averaging"])
+def test_until_a_clip_is_full_the_logits_are_those_of_the_model_on_a_shorter_clip(name):
+    model, clip = build(**OPTIONS[name]), video()
+    logits = fed(lit_video.stream(model), clip)
+    with torch.no_grad():
+        for end in range(1, FRAMES + 1):
+            close(logits[:, end - 1], model(clip[:, :, :end]))
+        assert (logits[:, FRAMES] - model(clip[:, :, 1 : FRAMES + 1])).abs().max() > 1e-3  # tokens read past the clip
+
+
+@pytest.mark.parametrize("pieces", [(11,), (3, 8), (1, 5, 1, 4), (7, 1, 1, 1, 1)], ids=str)
+@pytest.mark.parametrize("name", ["window_2", "everything_mixed", "exact_window_2", "ta_2"])
+def test_frames_may_come_several_at_a_time(name, pieces):
+    model, clip = build(**OPTIONS[name]), video()
+    close(fed(lit_video.stream(model), clip, *pieces), whole(model, clip))
+
+
+def test_streams_side_by_side_know_nothing_of_each_other():
+    model, clip = build(window=2), video(count=3)
+    alone = [fed(lit_video.stream(model), one) for one in clip.split(1)]
+    close(fed(lit_video.stream(model), clip), torch.cat(alone))
+    first, second = lit_video.stream(model), lit_video.stream(model)  # two streams through one model, taking turns
+    turns = [(first(frame[:1]), second(frame[1:2])) for frame in clip.split(1, dim=2)]
+    close(torch.cat([one for one, _ in turns], dim=1), alone[0])
+    close(torch.cat([other for _, other in turns], dim=1), alone[1])
+
+
+def test_reset_begins_new_videos_of_any_number_and_size():
+    model, clip = build(), video()
+    stream = lit_video.stream(model)
+    fed(stream, clip)
+    stream.reset()
+    assert stream.kept_bytes == 0
+    close(fed(stream, clip.flip(2)), whole(model, clip.flip(2)))
+    stream.reset()
+    larger = video(count=1, length=6, side=32)
+    close(fed(stream, larger), whole(model, larger))
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_the_future_changes_nothing(name):
+    model, clip = build(**OPTIONS[name]), video()
+    other = torch.cat((clip[:, :, :6], clip[:, :, 6:].flip(0)), dim=2)
+    here, there = fed(lit_video.stream(model), clip), fed(lit_video.stream(model), other)
+    assert torch.equal(here[:, :6], there[:, :6])
+    assert not torch.equal(here[:, 6:], there[:, 6:])
+
+
+def test_the_model_stays_as_it_is():
+    model, clip = build(window=2), video()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    attributes = {name: set(vars(module)) for name, module in model.named_modules()}
+    with torch.no_grad():
+        logits = model(clip[:, :, :FRAMES])
+        fed(lit_video.stream(model), clip)
+        assert torch.equal(model(clip[:, :, :FRAMES]), logits)
+    assert {name: set(vars(module)) for name, module in model.named_modules()} == attributes
+    assert before.keys() == model.state_dict().keys()
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+# what a frame costs
+
+
+@pytest.mark.parametrize("name", ["window_1", "window_2", "boundary", "exact_window_2", "ta_2", "averaging"])
+def test_what_is_kept_and_computed_does_not_grow_with_the_video(name):
+    model = build(**OPTIONS[name])
+    stream, sizes, work = lit_video.stream(model), [], []
+    for frame in video(count=1, length=5 * FRAMES).split(1, dim=2):
+        with FlopCounterMode(display=False) as counter:
+            stream(frame)
+        sizes.append(stream.kept_bytes)
+        work.append(counter.get_total_flops())
+    assert len(set(sizes[FRAMES - 1 :])) == len(set(work[FRAMES - 1 :])) == 1
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        model.network(video(count=1, length=1))
+    of_one_frame = counter.get_total_flops()
+    assert work[0] == of_one_frame
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        model.network.aggregate(torch.zeros(1, FRAMES, 24, dtype=torch.float64))
+    assert work[-1] < 2 * (of_one_frame + counter.get_total_flops())  # the exact window attends more than one frame
+
+
+@pytest.mark.parametrize("window", [1, 2, 3])
+def test_of_each_layer_the_borrowed_channels_of_the_last_frames_are_kept(window):
+    """Half of the channels of keys and values, each for as many frames as it is borrowed from; and the frame tokens."""
+    stream = lit_video.stream(build(window=window, ratio=0.5))
+    fed(stream, video(count=1))
+    places, width, layers, fold = 1 + 2 * 2, 24, 3, 2 * (6 // window)  # of both heads
+    borrowed = layers * 2 * places * fold * sum(range(1, window + 1))
+    assert stream.kept_bytes == 8 * (borrowed + (FRAMES - 1) * width)
+
+
+# what cannot be
+
+
+@pytest.mark.parametrize(
+    ("family", "options", "message"),
+    [
+        (XViT, dict(causal=False), "Mixing reads later frames, or all of a clip; train it with model.causal true and"),
+        (XViT, dict(causal=False, exact=True), "LocalWindow reads later frames"),
+        (XViT, dict(causal=False, window=0, summary=True), "Mixing reads later frames, or all of a clip"),
+        (XViT, dict(causal=False, window=0, positions="space-time"), "positions in a clip; train it with model.pos"),
+        (TimeSformer, dict(attention="space"), "it is no X-ViT with causal true"),
+        (ViViT, dict(variant=2, temporal_depth=1), "it is no X-ViT with causal true"),
+        (ViViT, dict(variant=2, temporal="mean"), "its tokens are of several frames"),
+        (Perceiver, dict(latents=3), "it is no X-ViT with causal true"),
+    ],
+)
+def test_a_model_that_cannot_stream_says_why(family, options, message):
+    with pytest.raises(ValueError, match=f"this model cannot stream: .*{message}"):
+        lit_video.stream(build(family=family, **options))
+
+
+def test_a_cnn_cannot_stream():
+    with pytest.raises(ValueError, match="cannot stream: .* is no X-ViT"):
+        lit_video.stream(ConvNet(3, frames=8, image_size=32, architecture="i3d", width=8))
+
+
+def test_frames_that_do_not_fit_are_refused_and_the_stream_goes_on():
+    model, clip = build(), video()
+    stream = lit_video.stream(model)
+    first = stream(clip[:, :, :3])
+    with pytest.raises(ValueError, match=r"frames of 1 videos of 16 x 16 pixels follow 2 videos of 16 x 16 pixels: re"):
+        stream(clip[:1, :, 3:4])
+    with pytest.raises(ValueError, match=r"frames are \(2, 3, 16, 16\), expected \(b, 3, t, height, width\)"):
+        stream(clip[:, :, 3])
+    with pytest.raises(ValueError, match="t at least 1"):
+        stream(clip[:, :, :0])
+    model.train()
+    with pytest.raises(ValueError, match=r"in training mode, .* call eval\(\) first"):
+        stream(clip[:, :, 3:])
+    model.eval()
+    close(torch.cat((first, stream(clip[:, :, 3:])), dim=1), whole(model, clip))
