@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from lit_video.commands.arguments import add_evaluation, evaluation
 from lit_video.commands.checkpoint import add_checkpoint
-from lit_video.commands.parser import Parser, check_file, ending, positive, writing
+from lit_video.commands.parser import Parser, check_file, ending, positive, positive_number, writing
+from lit_video.commands.predict_stream import predict_stream
+from lit_video.errors import UserError
 
 if TYPE_CHECKING:
     from lit_video.inference.ranking import RankedVideo
@@ -23,13 +25,15 @@ predicted, and the exit status is 1."""
 def predict(argv: list[str]) -> int:
     """Print predictions, write the files of the other flags; 1 if a video could not be read."""
     arguments = _arguments(argv)
+    if arguments.stream:
+        return predict_stream(arguments)
     from lit_video.inference import predict as api  # here, because importing torch takes seconds
     from lit_video.inference.overlay import drawn_paths
     from lit_video.inference.ranking import print_table, write_features, write_ranking
 
     paths = api.find_videos(arguments.videos, arguments.fps)
     targets = drawn_paths(arguments.draw, paths) if arguments.draw else {}
-    outputs = api.predict(arguments.ckpt, paths, arguments.top, evaluation(arguments))
+    outputs = api.predict(arguments.ckpt, paths, arguments.top or 5, evaluation(arguments))
     if outputs.ranked:
         print_table(outputs.ranked)
     if arguments.output:
@@ -70,7 +74,7 @@ def _arguments(argv: list[str]) -> Namespace:
     parser = Parser("predict", DESCRIPTION)
     parser.add_argument("videos", nargs="+", metavar="VIDEO|FOLDER|GLOB", help="a folder: all videos below it")
     add_checkpoint(parser, required=True)
-    parser.add_argument("--top", type=positive, default=5, metavar="K", help="classes to name (default 5)")
+    parser.add_argument("--top", type=positive, metavar="K", help="classes to name (default 5; of a stream 1)")
     parser.add_argument(
         "--output", "-o", type=ending(".csv", ".json"), metavar="FILE", help="write them, as .csv or .json"
     )
@@ -87,9 +91,19 @@ def _arguments(argv: list[str]) -> Namespace:
         metavar="FILE|DIR",
         help="write the video with its prediction on it, as .mp4, without sound; of several videos, into a folder",
     )
+    parser.add_argument(
+        "--stream",
+        action="store_true",
+        help="write a line (CSV) for every frame while the video is decoded: of a causal X-ViT, on all it has seen",
+    )
+    parser.add_argument(
+        "--rate", type=positive_number, metavar="N", help="frames per second of a stream (default: as in its clips)"
+    )
     add_evaluation(parser)
     arguments = parser.parse_intermixed_args(argv)
     for flag, path in (("--output", arguments.output), ("--features", arguments.features)):
         if path is not None:
             check_file(flag, path)
+    if arguments.rate is not None and not arguments.stream:
+        raise UserError("--rate: is of a stream; give --stream too")
     return arguments

@@ -1,24 +1,127 @@
-"""Models on videos as they come."""
+"""Models on videos as they come: a prediction after every frame."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from lit_video.errors import OptionError
+from lit_video.inference.checkpoints import TrainedModel, load_trained_model
+from lit_video.inference.options import Evaluation
+from lit_video.inference.predict import video_list
+from lit_video.inference.ranking import RankedVideo, ranked_videos
 from lit_video.modules import VideoClassifier
 from lit_video.network.streaming import Stream
 from lit_video.network.transformer import VideoTransformer
+from lit_video.utils.environment import choose_device
+from lit_video.video.batch import normalise
+from lit_video.video.clips import VideoRecord
+from lit_video.video.decoding import Frames, FrameTable, decode_images, decode_in_order, segment
+from lit_video.video.sampling import Dense, Sampling
 
 
-def stream(model: VideoClassifier | VideoTransformer) -> Stream:
+@dataclass(frozen=True)
+class Moment:
+    """What a model says of a video up to a frame.
+
+    Args:
+        seconds: when the frame is shown, from the first one.
+        ranked: the most probable classes.
+    """
+
+    seconds: float
+    ranked: RankedVideo
+
+
+def stream(model: VideoClassifier | VideoTransformer | str | Path) -> Stream:
     """Feed videos to a causal X-ViT frame by frame: logits after every frame, at the cost of one frame.
 
     Args:
-        model: trained with ``causal`` and ``positions: space``, in eval mode.
+        model: trained with ``causal: true`` and ``positions: space``, in eval mode; or a run's ``last.ckpt``, whose
+            model then is on the CPU.
 
     Returns:
-        A function of the next frames that remembers what it needs of the past: see
-        :class:`~lit_video.network.streaming.Stream`, which says what the logits are.
+        A function of the next frames, ``(b, 3, t, height, width)``, float, normalised, to the logits after each of
+        them, ``(b, t, classes)``: those of the network on the whole video up to that frame, as
+        :class:`~lit_video.network.streaming.Stream` says in detail. It remembers what it needs of the past;
+        ``reset()`` begins new videos.
 
     Raises:
         ValueError: the model cannot stream; the message says why.
+        UserError: the checkpoint is wrong.
     """
+    if isinstance(model, str | Path):
+        model = load_trained_model(Path(model)).model
     network = model.network if isinstance(model, VideoClassifier) else model
     if not isinstance(network, VideoTransformer):
         raise ValueError(f"this model cannot stream: {type(network).__name__} is no X-ViT with causal true")
     return Stream(network)
+
+
+class StreamPredictor:
+    """Predicts videos while they are decoded, with the clip settings of the model's checkpoint.
+
+    Frames come at the rate of a clip's frames, resized and cropped as in the test; the logits of several crops are
+    averaged.
+
+    Args:
+        trained: the model.
+        evaluation: crops and device; there are no views in time.
+        top: classes to name.
+        rate: frames per second that the model gets; ``None`` for that of its clips.
+
+    Raises:
+        UserError: the model cannot stream.
+    """
+
+    def __init__(
+        self, trained: TrainedModel, evaluation: Evaluation | None = None, top: int = 1, rate: float | None = None
+    ) -> None:
+        self.evaluation = evaluation or Evaluation()
+        self.trained = trained
+        self.top = top
+        self.rate = rate
+        self.device = choose_device(self.evaluation.device)
+        try:
+            self.stream = stream(trained.model.to(self.device))
+        except ValueError as error:
+            raise OptionError("ckpt", error) from error
+
+    def predict(self, record: VideoRecord) -> Iterator[Moment]:
+        """What the model says after each frame of a video.
+
+        Raises:
+            DecodeError: the video cannot be read, or not to its end; what it says until there has come.
+            UserError: the model's clips have no rate, and none is given.
+        """
+        data = video_list(self.trained, [record], self.evaluation)
+        view = data.view_type(data.test_crops, data.image_size)
+        _, table = segment(record.path, None, None, record.fps)
+        numbers = self._numbers(data.sampling, table, data.frames)
+        self.stream.reset()
+        for number, image in zip(numbers, _decoded(record, numbers), strict=True):
+            crops = normalise(view(image[None])[None].to(self.device), data.mean, data.std, data.channels)
+            logits = self.stream(crops).float().mean(0).cpu()
+            ranked = ranked_videos([record.path], logits, self.trained.class_names, self.top)
+            yield Moment(_seconds(table, number), ranked[0])
+
+    def _numbers(self, sampling: Sampling, table: FrameTable, frames: int) -> list[int]:
+        if self.rate is not None:
+            sampling = Dense(frames / self.rate)
+        try:
+            return sampling.stream_numbers(table, frames)
+        except ValueError as error:
+            raise OptionError("rate", f"{error}; give the frames per second that the model is to see") from error
+
+
+def _decoded(record: VideoRecord, numbers: list[int]) -> Iterator[Frames]:
+    if record.fps is None:
+        return decode_in_order(record.path, numbers)
+    return (decode_images(record.path, [number])[0] for number in numbers)
+
+
+def _seconds(table: FrameTable, number: int) -> float:
+    """When a frame is shown, from the first one."""
+    if not table.pts:
+        return float(number * table.seconds / table.count)
+    return float(Fraction(table.pts[number] - table.pts[0]) * table.time_base)

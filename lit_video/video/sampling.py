@@ -4,13 +4,13 @@ import random
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor
+from math import ceil, floor
 
 from pytorchvideo.data.clip_sampling import ClipSampler, RandomClipSampler, UniformClipSampler
 
 from lit_video.utils.spacing import uniform_frames
 from lit_video.video.decoding import FrameTable
-from lit_video.video.time_spans import EvenClips, Span, frame_numbers, spans
+from lit_video.video.time_spans import EvenClips, Span, frame_numbers, numbers_on_show, spans
 
 
 class Sampling(ABC):
@@ -30,6 +30,23 @@ class Sampling(ABC):
         Returns:
             ``frames`` numbers, ascending; a video that is too short repeats its last frame.
         """
+
+    def stream_numbers(self, table: FrameTable, frames: int) -> list[int]:
+        """Frame numbers of a video that is played to a model as a stream, at the rate of the frames in a clip.
+
+        They are those of one clip that begins with the video and ends with it, whatever its length.
+
+        Args:
+            table: the video's frames.
+            frames: frames of a clip.
+
+        Returns:
+            At least one number, ascending; repeated where the rate is higher than the video's.
+
+        Raises:
+            ValueError: the frames of a clip are so many of the video, and have no rate.
+        """
+        raise ValueError(f"the clips of {type(self).__name__} have no rate: they spread over the whole video")
 
     def check(self, frames: int, clips: int) -> None:  # noqa: B027  # most samplings cut any clip
         """Check that clips of so many frames, and so many clips, can be cut.
@@ -59,6 +76,10 @@ class Dense(Sampling):
         """Frame numbers of one clip, see :class:`Sampling`."""
         return _dense(table, Fraction(self.seconds).limit_denominator(10**6), frames, clip, clips)
 
+    def stream_numbers(self, table: FrameTable, frames: int) -> list[int]:
+        """The frame on show in the middle of every part, see :class:`Sampling`."""
+        return _even_numbers(table, Fraction(self.seconds).limit_denominator(10**6) / frames)
+
 
 @dataclass(frozen=True)
 class DenseStride(Sampling):
@@ -87,6 +108,12 @@ class DenseStride(Sampling):
         start, _ = _span(Fraction(frames * self.stride), Fraction(table.count), clip, clips)
         first = floor(start) + self.stride // 2
         return [min(first + i * self.stride, table.count - 1) for i in range(frames)]
+
+    def stream_numbers(self, table: FrameTable, frames: int) -> list[int]:
+        """Every ``stride``-th frame, see :class:`Sampling`."""
+        if self.fps is not None:
+            return _even_numbers(table, self.stride / Fraction(self.fps).limit_denominator(10**6))
+        return [*range(self.stride // 2, table.count, self.stride)] or [table.count - 1]
 
 
 @dataclass(frozen=True)
@@ -163,6 +190,16 @@ class WholeVideo(Sampling):
             return Dense(self.seconds).numbers(table, frames)
         covering = self.covering(table.seconds)
         return frame_numbers(table, covering[(2 * clip + 1) * len(covering) // (2 * clips)], [0.5] * frames)
+
+    def stream_numbers(self, table: FrameTable, frames: int) -> list[int]:
+        """As :class:`Dense`, see :class:`Sampling`."""
+        return Dense(self.seconds).stream_numbers(table, frames)
+
+
+def _even_numbers(table: FrameTable, step: Fraction) -> list[int]:
+    """The frames on show in the middle of steps of so many seconds, from the first frame on."""
+    count = max(ceil(table.seconds / step - Fraction(1, 2)), 1)
+    return numbers_on_show(table, [(i + Fraction(1, 2)) * step for i in range(count)])
 
 
 def _dense(table: FrameTable, length: Fraction, frames: int, clip: int, clips: int | None) -> list[int]:

@@ -68,6 +68,11 @@ def frame_numbers(table: FrameTable, span: Span, shifts: Sequence[float]) -> lis
     return [_on_show(table, m, (m - half, m - middle) <= (Fraction(0), Fraction(0))) for m in moments]
 
 
+def numbers_on_show(table: FrameTable, moments: Sequence[Fraction]) -> list[int]:
+    """Numbers of the frames on show at moments in seconds from the first frame; the last one beyond the end."""
+    return [_on_show(table, moment, later=True) for moment in moments]
+
+
 def _on_show(table: FrameTable, moment: Fraction, later: bool) -> int:
     """Number of the frame at a moment; exactly between two frames the later or the earlier one."""
     if not table.pts:

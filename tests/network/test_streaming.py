@@ -50,7 +50,7 @@ def video(dtype=torch.float64, count=2, length=LENGTH, side=SIDE):
 
 def whole(model, clip):
     """Logits after every frame, from the network on all frames up to it and the last frame tokens: ``(b, t, c)``."""
-    frames, network = model.hparams["frames"] if "frames" in model.hparams else FRAMES, model.network
+    frames, network = model.hparams["frames"], model.network
     with torch.no_grad():
         tokens = [network.features(clip[:, :, : end + 1])[:, -frames:] for end in range(clip.shape[2])]
         return torch.stack([network.aggregate(one) for one in tokens], dim=1)
@@ -190,7 +190,7 @@ def test_a_model_that_cannot_stream_says_why(family, options, message):
 
 
 def test_a_cnn_cannot_stream():
-    with pytest.raises(ValueError, match="cannot stream: .* is no X-ViT"):
+    with pytest.raises(ValueError, match=r"cannot stream: .* is no X-ViT"):
         lit_video.stream(ConvNet(3, frames=8, image_size=32, architecture="i3d", width=8))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from av.video.frame import PictureType
 
-from lit_video.video.decoding import DecodeError, decode, frame_table
+from lit_video.video.decoding import DecodeError, decode, decode_in_order, frame_table
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 WIDTH, HEIGHT = 64, 48
@@ -199,6 +199,32 @@ def shared_files():
 def test_made_video_decodes_to_the_pixels_of_sequential_decoding(made, name):
     path = made(name)
     assert_bit_equal_to_sequential(path, len(sequentially(path, ())[1]), draws=10)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_frames_decoded_in_order_are_the_same_one_by_one(made, name):
+    path = made(name)
+    count = frame_table(path).count
+    numbers = [0, *range(1, count, 7), count - 1, count - 1]
+    images = list(decode_in_order(path, numbers))
+    assert np.array_equal(np.stack(images), decode(path, numbers))
+
+
+def test_frames_decoded_in_order_come_before_the_rest_is_decoded(made, tmp_path):
+    whole, path = made("gop_250.mp4"), tmp_path / "spoilt.mp4"
+    path.write_bytes(whole.read_bytes())
+    pts = frame_table(path).pts
+    content = bytearray(path.read_bytes())
+    with av.open(str(path)) as container:
+        for packet in container.demux(video=0):
+            if packet.size and packet.pts > pts[60]:
+                content[packet.pos : packet.pos + packet.size] = b"\xff" * packet.size
+    path.write_bytes(content)
+    images = decode_in_order(path, range(90))
+    first = [next(images) for _ in range(40)]
+    assert np.array_equal(np.stack(first), decode(whole, range(40)))
+    with pytest.raises(DecodeError, match=r"spoilt\.mp4: "):
+        list(images)
 
 
 @pytest.mark.parametrize("name", ["b_frames_gop_12.mp4", "vp8_hidden_frames.webm", "mpeg4_b_frames.avi"])

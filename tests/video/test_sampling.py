@@ -14,7 +14,7 @@ from pytorchvideo.data.clip_sampling import (
     UniformClipSampler,
 )
 
-from lit_video.datamodules import Dense, Segments
+from lit_video.datamodules import Dense, DenseStride, Segments, Uniform, WholeVideo
 from lit_video.video.decoding import FrameTable
 from lit_video.video.seeding import digest, seeded
 from lit_video.video.time_spans import EvenClips, frame_numbers, spans
@@ -337,3 +337,50 @@ def test_seeded_restores_the_streams_after_an_error():
         raise RuntimeError
     assert random.getstate() == before[0]
     assert torch.equal(torch.get_rng_state(), before[1])
+
+
+# a video played as a stream
+
+
+@pytest.mark.parametrize("make", [constant_rate, untimed], ids=["timed", "untimed"])
+@pytest.mark.parametrize("seconds", [1.0, 2.0, 0.7])
+def test_a_stream_has_the_frames_of_one_clip_as_long_as_the_video(seconds, make):
+    table, frames = make(203, 29), 8
+    numbers = Dense(seconds).stream_numbers(table, frames)
+    whole = Fraction(seconds).limit_denominator(10**6) / frames * len(numbers)
+    assert abs(whole - table.seconds) <= Fraction(seconds) / frames / 2
+    assert numbers == frame_numbers(table, (Fraction(0), whole), [0.5] * len(numbers))
+    assert numbers[:frames] == Dense(seconds).numbers(make(round(29 * seconds), 29), frames, 0, 1)
+    assert WholeVideo(seconds).stream_numbers(table, frames) == numbers
+
+
+def test_a_stream_knows_nothing_of_the_end_of_the_video():
+    rng = random.Random(0)
+    table = variable_rate(rng, 300)
+    seconds = (table.pts[200] - table.pts[0]) * table.time_base
+    first = FrameTable(table.pts[:200], table.time_base, table.keyframes, 200, seconds, 36, 48)
+    for sampling in (Dense(2.0), DenseStride(4), DenseStride(4, fps=10.0)):
+        shorter, longer = sampling.stream_numbers(first, 8), sampling.stream_numbers(table, 8)
+        assert longer[: len(shorter)] == shorter and len(longer) > len(shorter)
+
+
+def test_a_stream_of_every_so_many_frames():
+    table = constant_rate(20, 25)
+    assert DenseStride(4).stream_numbers(table, 8) == [2, 6, 10, 14, 18]
+    assert DenseStride(4).numbers(table, 5, 0, 1) == [2, 6, 10, 14, 18]
+    assert DenseStride(4, fps=50.0).stream_numbers(table, 8) == [1, 3, 5, 7, 9, 11, 13, 15, 17, 19]
+    assert DenseStride(4, fps=200.0).stream_numbers(table, 8)[:6] == [0, 0, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize("sampling", [Dense(2.0), DenseStride(64), DenseStride(64, fps=8.0), WholeVideo(60.0)])
+@pytest.mark.parametrize("make", [constant_rate, untimed], ids=["timed", "untimed"])
+def test_a_stream_of_a_short_video_has_a_frame(sampling, make):
+    for count in (1, 2, 3):
+        numbers = sampling.stream_numbers(make(count, 25), 8)
+        assert len(numbers) == 1 and 0 <= numbers[0] < count
+
+
+@pytest.mark.parametrize("sampling", [Segments(), Uniform()])
+def test_clips_that_are_parts_of_the_whole_video_have_no_rate(sampling):
+    with pytest.raises(ValueError, match=f"the clips of {type(sampling).__name__} have no rate"):
+        sampling.stream_numbers(constant_rate(20, 25), 8)

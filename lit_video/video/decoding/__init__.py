@@ -8,7 +8,7 @@ from lit_video.video.decoding.decoders import Decode, DecoderName, decoder
 from lit_video.video.decoding.frame_table import DecodeError, Frames, FrameTable, forget_tables, frame_table
 from lit_video.video.decoding.images import decode_images, image_table
 from lit_video.video.decoding.kept import KeptVideos
-from lit_video.video.decoding.pyav import decode
+from lit_video.video.decoding.pyav import decode, decode_in_order
 from lit_video.video.decoding.segments import segment
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "KeptVideos",
     "decode",
     "decode_images",
+    "decode_in_order",
     "decoder",
     "forget_tables",
     "frame_table",

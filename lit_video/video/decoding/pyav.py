@@ -1,6 +1,7 @@
 """Decoding with PyAV, whose wheel includes FFmpeg: group of pictures by group of pictures."""
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
@@ -43,12 +44,38 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
             with suppress(av.FFmpegError), opened(path) as container:  # one that cannot seek is read from its start
                 images = _by_time(container, table, wanted)
         if len(images) < len(wanted):
-            images = _from_start(path, table, wanted)
+            images = dict(_from_start(path, table, wanted))
     except (av.FFmpegError, OSError) as error:
         raise DecodeError(f"{path}: {reason(error)}") from error
     if len(images) < len(wanted):
         raise DecodeError(f"{path}: frames {sorted(set(wanted) - images.keys())} are missing from the stream")
     return stacked(path, [images[i] for i in numbers])
+
+
+def decode_in_order(path: Path, numbers: Sequence[int]) -> Iterator[Frames]:
+    """Frames of a video one by one, as they are decoded from its start to the last one that is wanted.
+
+    Args:
+        path: the video.
+        numbers: frame numbers from 0, ascending; repeats are allowed.
+
+    Yields:
+        RGB, ``(height, width, 3)``, the pixels of :func:`decode`.
+
+    Raises:
+        DecodeError: the file cannot be read, or a wanted frame cannot be decoded; those before it have come.
+        IndexError: a number beyond the video's frames.
+    """
+    table = frame_table(path)
+    check_numbers(path, numbers, table.count)
+    missing = Counter(numbers)
+    try:
+        for number, image in _from_start(path, table, sorted(missing)):
+            yield from [image] * missing.pop(number)
+    except (av.FFmpegError, OSError) as error:
+        raise DecodeError(f"{path}: {reason(error)}") from error
+    if missing:
+        raise DecodeError(f"{path}: frames {sorted(missing)} are missing from the stream")
 
 
 def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) -> dict[int, Frames]:
@@ -86,19 +113,18 @@ def _frames(container: InputContainer, stream: VideoStream, wanted: set[int]) ->
             return
 
 
-def _from_start(path: Path, table: FrameTable, wanted: list[int]) -> dict[int, Frames]:
+def _from_start(path: Path, table: FrameTable, wanted: list[int]) -> Iterator[tuple[int, Frames]]:
     """Decode from the start: for streams without usable times, which are counted, or that cannot seek exactly."""
     number_of = {pts: i for i, pts in enumerate(table.pts)}
     last, keep = max(wanted), set(wanted)
-    converter, images = VideoReformatter(), {}
+    converter = VideoReformatter()
     with av.open(str(path)) as container:
         for count, frame in enumerate(container.decode(scanned_stream(container))):
             i = count if not table.pts else -1 if frame.pts is None else number_of.get(frame.pts, -1)
             if i in keep:
-                images[i] = _rgb(frame, converter)
+                yield i, _rgb(frame, converter)
             if i >= last:
                 break
-    return images
 
 
 def _rgb(frame: VideoFrame, converter: VideoReformatter) -> Frames:

@@ -1,0 +1,178 @@
+"""``predict --stream`` says after every frame what the model says of the video up to it, a line at a time."""
+
+import csv
+import io
+
+import pytest
+import torch
+from PIL import Image
+
+import lit_video
+from lit_video.__main__ import main
+from lit_video.datamodules import DenseStride, MovingShapes, Segments
+from lit_video.inference.checkpoints import load_trained_model
+from lit_video.inference.streaming import StreamPredictor
+from lit_video.modules import XViT
+from lit_video.modules.optimization import Optimization
+from lit_video.network.vit import ViTSize
+from lit_video.video.batch import normalise
+from lit_video.video.clips import VideoRecord
+from lit_video.video.decoding import decode, frame_table
+from tests.commands.test_predict import CLIPS, VerbsAndNouns, one_line, trained, write
+
+CAUSAL = dict(causal=True, positions="space", window=2)
+ON_CPU = lit_video.Evaluation(device="cpu")
+
+
+def causal_run(folder, root, data=MovingShapes, sampling=None, crops=3, **options):
+    data = data(root=str(root), sampling=sampling, **CLIPS, test_crops=crops)
+    torch.manual_seed(0)
+    model = XViT(
+        data.num_classes,
+        *(4, 16, ViTSize(16, 2, 2), 8),
+        optimization=Optimization(optimizer="adamw", lr=0.05),
+        **CAUSAL | options,
+    )
+    return trained(model, data, folder / "last.ckpt")
+
+
+@pytest.fixture(scope="module")
+def causal(root, tmp_path_factory):
+    return causal_run(tmp_path_factory.mktemp("causal"), root)
+
+
+@pytest.fixture(scope="module")
+def long_video(tmp_path_factory):
+    """Longer than a clip of one second: 3.5 seconds."""
+    return write(tmp_path_factory.mktemp("long") / "long.mp4", frames=35)
+
+
+def stream(*args):
+    return main(["predict", "--stream", "--device", "cpu", *map(str, args)])
+
+
+def lines(capsys):
+    return list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+
+
+def test_every_line_is_what_the_network_says_of_the_video_up_to_it(causal, long_video, capsys):
+    assert stream("--ckpt", causal, long_video, "--top", 8) == 0
+    rows = lines(capsys)
+    loaded = load_trained_model(causal)
+    step = 1.0 / 4  # clips of a second and 4 frames
+    numbers = [int(10 * (i + 0.5) * step) for i in range(14)]
+    data = MovingShapes(**loaded.settings)
+    views = data.view_type(data.test_crops, data.image_size)(decode(long_video, numbers))
+    clips = normalise(views[None], data.mean, data.std)
+    with torch.no_grad():
+        tokens = [loaded.model.network.features(clips[:, :, : i + 1])[:, -4:] for i in range(14)]
+        logits = torch.stack([loaded.model.network.aggregate(one).mean(0) for one in tokens])
+    expected = logits.softmax(1)
+    assert len(rows) == 14 * 8
+    assert [float(row["seconds"]) for row in rows[::8]] == [n / 10 for n in numbers]
+    assert {row["path"] for row in rows} == {str(long_video)} and {row["task"] for row in rows} == {"class"}
+    for i, shares in enumerate(expected):
+        of_frame = {row["name"]: float(row["probability"]) for row in rows[8 * i : 8 * i + 8]}
+        assert [of_frame[name] for name in loaded.class_names] == pytest.approx(shares.tolist(), abs=2e-4)
+    assert (expected[1:] - expected[:-1]).abs().amax(1).min() > 1e-3
+
+
+def test_one_line_per_frame_and_as_many_videos_as_named(causal, long_video, videos, tmp_path, capsys):
+    assert stream("--ckpt", causal, long_video, videos[0], "-o", tmp_path / "out.csv") == 0
+    assert capsys.readouterr() == ("", f"wrote {tmp_path / 'out.csv'}\n")
+    rows = list(csv.DictReader((tmp_path / "out.csv").open()))
+    assert [row["path"] for row in rows].count(str(long_video)) == 14
+    assert {row["rank"] for row in rows} == {"1"}
+    assert stream("--ckpt", causal, videos[0]) == 0  # the first video leaves nothing behind
+    assert lines(capsys) == [row for row in rows if row["path"] == str(videos[0])]
+
+
+def test_rate_and_crops_can_be_chosen(causal, long_video, capsys):
+    assert stream("--ckpt", causal, long_video, "--rate", 10, "--crops", 1) == 0
+    assert [row["seconds"] for row in lines(capsys)] == [f"{i / 10:.3f}" for i in range(35)]
+    assert stream("--ckpt", causal, long_video, "--rate", 0.5) == 0
+    assert [row["seconds"] for row in lines(capsys)] == ["1.000", "3.000"]
+
+
+def test_pictures_are_a_video(causal, long_video, tmp_path, capsys):
+    (tmp_path / "frames").mkdir()
+    for i, picture in enumerate(decode(long_video, range(35))):
+        Image.fromarray(picture).save(tmp_path / "frames" / f"{i}.png")
+    assert stream("--ckpt", causal, tmp_path / "frames", "--fps", 10) == 0
+    pictures = lines(capsys)
+    assert stream("--ckpt", causal, long_video) == 0
+    assert [{**row, "path": ""} for row in pictures] == [{**row, "path": ""} for row in lines(capsys)]
+
+
+def test_tasks_have_lines_of_their_own(root, long_video, tmp_path, capsys):
+    ckpt = causal_run(tmp_path, root, VerbsAndNouns, crops=1, ta_layers=0)
+    assert stream("--ckpt", ckpt, long_video) == 0
+    assert [row["task"] for row in lines(capsys)[:6]] == ["verb", "noun", "action"] * 2
+
+
+def test_lines_come_while_the_video_is_decoded(causal, long_video, tmp_path, capsys):
+    """What comes before a broken place is written, with the reason after it."""
+    cut = tmp_path / "cut.ts"
+    write(cut, frames=35)
+    content = cut.read_bytes()
+    cut.write_bytes(content[: len(content) // 2] + b"\xff" * (len(content) // 2))
+    text = tmp_path / "text.mp4"
+    text.write_text("no video")
+    assert stream("--ckpt", causal, text, cut, long_video) == 1
+    out, err = capsys.readouterr()
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [row["path"] for row in rows].count(str(long_video)) == 14
+    assert err.splitlines()[0].startswith(f"{text}: Invalid data")
+    assert err.splitlines()[-1].endswith("of 3 videos could not be read to the end")
+    predictor = StreamPredictor(load_trained_model(causal), ON_CPU)
+    moments = predictor.predict(VideoRecord(long_video, 0))
+    assert next(moments).seconds == 0.1  # before the rest is decoded
+
+
+def test_frames_counted_by_stride(root, long_video, tmp_path, capsys, monkeypatch):
+    ckpt = causal_run(tmp_path, root)
+    loaded = load_trained_model(ckpt)
+    loaded.settings["sampling"] = DenseStride(4)
+    moments = StreamPredictor(loaded, ON_CPU).predict(VideoRecord(long_video, 0))
+    assert [round(10 * one.seconds) for one in moments] == [2, 6, 10, 14, 18, 22, 26, 30, 34]
+    assert frame_table(long_video).count == 35
+
+
+def test_clips_without_a_rate_need_one(root, long_video, tmp_path, capsys):
+    ckpt = causal_run(tmp_path, root, sampling=Segments())
+    assert stream("--ckpt", ckpt, long_video) == 2
+    message = "--rate: the clips of Segments have no rate: they spread over the whole video; give the frames per second"
+    assert message in capsys.readouterr().err
+    assert stream("--ckpt", ckpt, long_video, "--rate", 2) == 0
+    assert len(lines(capsys)) == 7
+
+
+def test_models_that_cannot_stream_are_refused(checkpoint, long_video, capsys):
+    assert main(["predict", "--ckpt", str(checkpoint), str(long_video), "--stream", "--device", "cpu"]) == 2
+    assert one_line(capsys).startswith("error: --ckpt: this model cannot stream: Mixing reads later frames")
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--stream", "--features", "f.npz"], "--features: does not go with --stream"),
+        (["--stream", "--draw", "d.mp4"], "--draw: does not go with --stream"),
+        (["--stream", "--clips", "2"], "--clips: does not go with --stream"),
+        (["--stream", "-o", "out.json"], "--output out.json: --stream writes lines: give a file .csv"),
+        (["--rate", "2"], "--rate: is of a stream; give --stream too"),
+        (["--stream", "--rate", "0"], "--rate: is 0, expected a number above 0"),
+    ],
+)
+def test_flags_that_do_not_go_together_are_refused(flags, message, causal, long_video, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["predict", "--ckpt", str(causal), str(long_video), *flags]) == 2
+    assert message in one_line(capsys)
+
+
+def test_a_checkpoint_streams_in_python(causal, tmp_path):
+    clip = torch.randn(2, 3, 6, 16, 16)
+    logits = lit_video.stream(causal)(clip)
+    torch.testing.assert_close(lit_video.stream(load_trained_model(causal).model)(clip), logits)
+    assert logits.shape == (2, 6, 8)
+    with pytest.raises(lit_video.UserError, match=r"none\.ckpt: no such file"):
+        lit_video.stream(str(tmp_path / "none.ckpt"))
