@@ -47,6 +47,7 @@ usage: python -m lit_video COMMAND ...
       [--order reversed|shuffled|static]    of the frames: what the model makes of time
   predict --ckpt RUN VIDEO|FOLDER|GLOB ...   names and probabilities; needs no other file
       [--top 5] [-o FILE.csv|.json] [--features FILE.npz] [--draw FILE.mp4|DIR] [--clips N] [--crops M]
+      --stream [--rate N]                   of a causal X-ViT: a line per frame, while the video is decoded
   attention VIDEO --ckpt RUN    where the model looks, frame by frame: attention rollout
       [-o FILE.png|.gif|.mp4] [--layers all|last] [--token T,ROW,COLUMN]
   attention --heads --ckpt RUN  of an X-ViT: which frames each head reads
@@ -65,6 +66,8 @@ usage: python -m lit_video COMMAND ...
       [--config SCALE.yaml] [--batch 8] [--repeats 9] [--runs DIR]
   benchmark data ROOT                  CPU time per clip and clips/s of the loader, beside PyTorchVideo
       [--make] [--videos 4] [--clips 4] [--workers 0,1,2] [--gpu-clips 50] [--json] [--plot FILE]
+  benchmark stream                     time and memory of a frame of a causal X-ViT as the video grows
+      [--size B] [--frames 8] [--length 64] [--window 1] [--ta-layers 1] [--json]
   reproduce [--check]                  REPRODUCE.md: what was reproduced at which scale, from benchmarks/results
   dashboard [--dry-run] [-o DIR]       the W&B workspace and report that compare schemes, of every table
       [--table NAME ...] [--scale NAME] [--entity E] [--project lit_video]
@@ -96,6 +99,7 @@ COMMANDS = {
     "benchmark model": "benchmark_model.benchmark_model",
     "benchmark table": "benchmark_table.benchmark_table",
     "benchmark data": "benchmark_data.benchmark_data",
+    "benchmark stream": "benchmark_stream.benchmark_stream",
     "reproduce": "reproduce.reproduce",
     "dashboard": "dashboard.dashboard",
     "data": "data.data",

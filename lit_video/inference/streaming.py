@@ -19,6 +19,8 @@ from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import Frames, FrameTable, decode_images, decode_in_order, segment
 from lit_video.video.sampling import Dense, Sampling
 
+ONE_FRAME = FrameTable(range(1), Fraction(1), range(1), 1, Fraction(1), 1, 1)
+
 
 @dataclass(frozen=True)
 class Moment:
@@ -71,7 +73,7 @@ class StreamPredictor:
         rate: frames per second that the model gets; ``None`` for that of its clips.
 
     Raises:
-        UserError: the model cannot stream.
+        UserError: the model cannot stream; or its clips have no rate, and none is given.
     """
 
     def __init__(
@@ -80,38 +82,35 @@ class StreamPredictor:
         self.evaluation = evaluation or Evaluation()
         self.trained = trained
         self.top = top
-        self.rate = rate
+        self.sampling: Sampling = (
+            trained.settings["sampling"] if rate is None else Dense(trained.settings["frames"] / rate)
+        )
         self.device = choose_device(self.evaluation.device)
         try:
             self.stream = stream(trained.model.to(self.device))
         except ValueError as error:
             raise OptionError("ckpt", error) from error
+        try:
+            self.sampling.stream_numbers(ONE_FRAME, trained.settings["frames"])
+        except ValueError as error:
+            raise OptionError("rate", f"{error}; give the frames per second that the model is to see") from error
 
     def predict(self, record: VideoRecord) -> Iterator[Moment]:
         """What the model says after each frame of a video.
 
         Raises:
             DecodeError: the video cannot be read, or not to its end; what it says until there has come.
-            UserError: the model's clips have no rate, and none is given.
         """
         data = video_list(self.trained, [record], self.evaluation)
         view = data.view_type(data.test_crops, data.image_size)
         _, table = segment(record.path, None, None, record.fps)
-        numbers = self._numbers(data.sampling, table, data.frames)
+        numbers = self.sampling.stream_numbers(table, data.frames)
         self.stream.reset()
         for number, image in zip(numbers, _decoded(record, numbers), strict=True):
             crops = normalise(view(image[None])[None].to(self.device), data.mean, data.std, data.channels)
             logits = self.stream(crops).float().mean(0).cpu()
             ranked = ranked_videos([record.path], logits, self.trained.class_names, self.top)
             yield Moment(_seconds(table, number), ranked[0])
-
-    def _numbers(self, sampling: Sampling, table: FrameTable, frames: int) -> list[int]:
-        if self.rate is not None:
-            sampling = Dense(frames / self.rate)
-        try:
-            return sampling.stream_numbers(table, frames)
-        except ValueError as error:
-            raise OptionError("rate", f"{error}; give the frames per second that the model is to see") from error
 
 
 def _decoded(record: VideoRecord, numbers: list[int]) -> Iterator[Frames]:

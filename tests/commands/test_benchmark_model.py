@@ -50,6 +50,22 @@ def test_scaling_measures_the_same_model_at_more_frames(capsys):
     assert rows[2]["macs"] - rows[1]["macs"] == pytest.approx(2 * (rows[1]["macs"] - rows[0]["macs"]), rel=1e-3)
 
 
+def test_a_stream_keeps_as_much_however_long_the_video(capsys, monkeypatch):
+    monkeypatch.setitem(SIZES, "Ti", ViTSize(24, 2, 3))
+    flags = ["--size", "Ti", "--image-size", "32", "--frames", "2", "--length", "16", "--device", "cpu"]
+    assert main(["benchmark", "stream", *flags, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert [row["seen"] for row in result["rows"]] == [4, 8, 12, 16]
+    places, width, depth = 5, 24, 2
+    kept = 4 * (depth * 2 * places * width // 2 + width)  # half of the channels of keys and values, a frame token
+    assert {row["kept_bytes"] for row in result["rows"]} == {kept}
+    assert all(row["ratio"] > 0 and row["frame_seconds"] > 0 for row in result["rows"])
+    assert main(["benchmark", "stream", *flags, "--ta-layers", "0"]) == 0
+    assert "time per frame, last quarter over first" in capsys.readouterr().out
+    assert main(["benchmark", "stream", "--frames", "8", "--length", "31"]) == 2
+    assert "--length is at least 4 clips, 32 frames" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

@@ -65,3 +65,11 @@ def test_several_values_may_stand_in_any_order():
     refuse_another_scheme({"mixed": ("key", "value"), "layers": [0, 2]}, stored)
     with pytest.raises(ValueError, match=r"set --model\.layers \[0,2\]"):
         refuse_another_scheme({"mixed": ("key", "value"), "layers": "all"}, stored)
+
+
+def test_weights_of_before_causal_are_not_taken_for_a_causal_model():
+    old = StoredWeights({}, model={"window": 1})
+    refuse_another_scheme({"window": 1, "causal": False}, old)
+    with pytest.raises(ValueError, match=r"set --model\.causal false"):
+        refuse_another_scheme({"window": 1, "causal": True}, old)
+    assert own_settings(StoredWeights({}, model={"attention": "divided"})) == {"attention": "divided"}

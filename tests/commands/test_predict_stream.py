@@ -2,6 +2,8 @@
 
 import csv
 import io
+import re
+import shlex
 
 import pytest
 import torch
@@ -9,16 +11,19 @@ from PIL import Image
 
 import lit_video
 from lit_video.__main__ import main
+from lit_video.commands.arguments import parse_request
 from lit_video.datamodules import DenseStride, MovingShapes, Segments
 from lit_video.inference.checkpoints import load_trained_model
 from lit_video.inference.streaming import StreamPredictor
 from lit_video.modules import XViT
 from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
+from lit_video.training.run import build_row
 from lit_video.video.batch import normalise
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import decode, frame_table
 from tests.commands.test_predict import CLIPS, VerbsAndNouns, one_line, trained, write
+from tests.conftest import ROOT
 
 CAUSAL = dict(causal=True, positions="space", window=2)
 ON_CPU = lit_video.Evaluation(device="cpu")
@@ -140,9 +145,11 @@ def test_frames_counted_by_stride(root, long_video, tmp_path, capsys, monkeypatc
 
 def test_clips_without_a_rate_need_one(root, long_video, tmp_path, capsys):
     ckpt = causal_run(tmp_path, root, sampling=Segments())
-    assert stream("--ckpt", ckpt, long_video) == 2
+    (tmp_path / "kept.csv").write_text("of another day")
+    assert stream("--ckpt", ckpt, long_video, "-o", tmp_path / "kept.csv") == 2
+    assert (tmp_path / "kept.csv").read_text() == "of another day"
     message = "--rate: the clips of Segments have no rate: they spread over the whole video; give the frames per second"
-    assert message in capsys.readouterr().err
+    assert message in one_line(capsys)
     assert stream("--ckpt", ckpt, long_video, "--rate", 2) == 0
     assert len(lines(capsys)) == 7
 
@@ -176,3 +183,35 @@ def test_a_checkpoint_streams_in_python(causal, tmp_path):
     assert logits.shape == (2, 6, 8)
     with pytest.raises(lit_video.UserError, match=r"none\.ckpt: no such file"):
         lit_video.stream(str(tmp_path / "none.ckpt"))
+
+
+# docs/streaming.md
+
+PAGE = (ROOT / "docs/streaming.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("command", re.findall(r"^python -m lit_video (fit [^\n]+)", PAGE, re.MULTILINE))
+def test_the_pages_fit_commands_build_causal_models(command, tiny):
+    request = parse_request(shlex.split(command)[1:])
+    assert request.single
+    assert build_row(request, request.rows[0], 0).model.causal
+
+
+@pytest.mark.parametrize("command", re.findall(r"^python -m lit_video (predict [^\n]+)", PAGE, re.MULTILINE))
+def test_the_pages_predict_commands_run(command, causal, long_video, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    named = {"RUN": str(causal), "VIDEO": str(long_video)}
+    assert main([named.get(word, word) for word in shlex.split(command)]) == 0
+    assert (tmp_path / "classes.csv").exists() == ("-o" in command)
+
+
+def test_the_pages_python_runs(causal):
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    names = {"frames": list(torch.randn(2, 3, 6, 16, 16).split(1, dim=2))}
+    exec(code.replace("runs/causal/embedded/causal1/seed0/last.ckpt", str(causal)), names)
+    assert names["logits"].shape == (2, 8) and names["stream"].kept_bytes == 0
+
+
+def test_the_pages_links_exist():
+    links = re.findall(r"\]\(([^):]+)\)", PAGE)
+    assert links and all((ROOT / "docs" / link).exists() for link in links)

@@ -3,5 +3,6 @@
 from pathlib import Path
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
-OWN = [EXPERIMENTS / f"{name}.yaml" for name in ("avletters", "avletters_length", "room_actions", "skills")]
+_OWN = ("avletters", "avletters_length", "causal", "room_actions", "skills")
+OWN = [EXPERIMENTS / f"{name}.yaml" for name in _OWN]
 PAPERS = sorted(set(EXPERIMENTS.glob("*.yaml")) - set(OWN))

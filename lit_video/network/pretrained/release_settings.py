@@ -21,7 +21,6 @@ _KINETICS = (400, 600)
 _SEGMENT = 8
 XVIT: dict[str, Any] = {
     "exact": False,
-    "causal": False,
     "window": 1,
     "boundary": False,
     "ratio": 0.5,
@@ -29,6 +28,7 @@ XVIT: dict[str, Any] = {
     "layers": "all",
     "scope": "full",
     "summary": False,
+    "causal": False,
 }
 
 # mean and deviation, of all channels alike, of the pixels that releases saw
@@ -143,7 +143,6 @@ def contradictions(network: VideoTransformer, settings: Mapping[str, Any]) -> di
     one_group = plan.segment is None and network.embed.grid.t <= (segments or 0)
     ours = {
         "exact": False,
-        "causal": plan.causal,
         "window": plan.window,
         "boundary": plan.boundary and plan.window > 1,
         "ratio": plan.ratio,
@@ -151,6 +150,7 @@ def contradictions(network: VideoTransformer, settings: Mapping[str, Any]) -> di
         "layers": "all" if len(mixing) == len(network.blocks) else "some",
         "scope": plan.scope,
         "summary": next((one.plan.summary for one in mixing if one.plan.summary), False),
+        "causal": plan.causal,
         "segments": segments if one_group else plan.segment,
     }
     return {key: value for key, value in settings.items() if ours[key] != value}

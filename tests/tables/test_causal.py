@@ -1,0 +1,56 @@
+"""The table of what causality costs: rows in pairs that differ in causality alone; a causal one runs."""
+
+import pytest
+import torch
+
+from lit_video.__main__ import main
+from lit_video.commands.arguments import parse_request
+from lit_video.network.streaming import Stream
+from lit_video.tables.reading import read_table
+from lit_video.training.run import build_row
+from lit_video.training.same_settings import identity
+from lit_video.visual.reach import Reach, reach
+from tests.tables.experiments import EXPERIMENTS
+
+CAUSAL = EXPERIMENTS / "causal.yaml"
+PAIRS = {"tw1": "causal1", "tw2": "causal2", "tw1_ta": "causal1_ta"}
+
+
+def built(table, name):
+    request = parse_request(["--config", str(table)])
+    return build_row(request, request.table.row(name), 0)
+
+
+def test_rows_stand_in_pairs_that_differ_in_causality_alone(tiny):
+    assert {row.name for row in read_table([CAUSAL]).rows} == {*PAIRS, *PAIRS.values()}
+    for both, past in PAIRS.items():
+        one, other = (identity(built(CAUSAL, name).config.as_dict()) for name in (both, past))
+        assert {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)} == {
+            "model.init_args.causal"
+        }
+
+
+@pytest.mark.parametrize("name", ["tw1", "tw2"])
+def test_rows_of_both_sides_are_those_of_table_1(name, tiny):
+    tables = (CAUSAL, CAUSAL.with_stem("ablation_tw"))
+    runs = [identity(built(table, name).config.as_dict()) for table in tables]
+    here, there = ({k: v for k, v in run.items() if k.startswith(("model", "data", "trainer"))} for run in runs)
+    assert here == there
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("tw1", Reach(7, True)), ("causal1", Reach(4, True)), ("causal2", Reach(7, True)), ("causal1_ta", Reach(7, True))],
+)
+def test_causal_rows_reach_back_as_far_as_their_windows_add_up(name, expected, tiny):
+    network = built(CAUSAL, name).model.network.to_empty(device="cpu")
+    for value in network.state_dict().values():
+        torch.nn.init.zeros_(value)
+    assert reach(network, 8, 32) == expected
+    if name in PAIRS.values():
+        assert Stream(network).frames == 8
+
+
+def test_a_causal_row_runs(tiny, tmp_path):
+    flags = ["--data.pairs=[4,1,1]", "--data.batch_size=8", "--data.num_workers=0", "--trainer.fast_dev_run=true"]
+    assert main(["fit", "--config", str(CAUSAL), "--row", "causal2", "--runs", str(tmp_path), *flags]) == 0
