@@ -76,7 +76,7 @@ def measure(setting: Setting, device: torch.device, command: str) -> dict[str, A
 def _round(stream: Stream, clip: torch.Tensor, device: torch.device, name: str) -> dict[str, Any]:
     """As many frames as a clip has, one at a time, then the clip."""
     network = stream.network
-    frames = [seconds(partial(stream, frame), device) for frame in clip[:, :, 1:].split(1, dim=2)]
+    frames = [seconds(partial(stream, frame), device) for frame in torch.split(clip[:, :, 1:], 1, dim=2)]
     with peak_memory(device) as peak:
         frames.append(seconds(lambda: stream(clip[:, :, :1]), device))
     with torch.inference_mode():
