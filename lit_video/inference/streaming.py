@@ -17,8 +17,9 @@ from lit_video.utils.environment import choose_device
 from lit_video.video.batch import normalise
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import Frames, FrameTable, decode_images, decode_in_order, segment
-from lit_video.video.sampling import Dense, Sampling
+from lit_video.video.sampling import DenseStride, Sampling
 
+SLOWEST, FASTEST = 1e-3, 1e3
 ONE_FRAME = FrameTable(range(1), Fraction(1), range(1), 1, Fraction(1), 1, 1)
 
 
@@ -82,9 +83,9 @@ class StreamPredictor:
         self.evaluation = evaluation or Evaluation()
         self.trained = trained
         self.top = top
-        self.sampling: Sampling = (
-            trained.settings["sampling"] if rate is None else Dense(trained.settings["frames"] / rate)
-        )
+        if rate is not None and not SLOWEST <= rate <= FASTEST:
+            raise OptionError("rate", f"is {rate:g}, expected {SLOWEST:g} to {FASTEST:g} frames per second")
+        self.sampling: Sampling = trained.settings["sampling"] if rate is None else DenseStride(1, fps=rate)
         self.device = choose_device(self.evaluation.device)
         try:
             self.stream = stream(trained.model.to(self.device))
@@ -93,7 +94,7 @@ class StreamPredictor:
         try:
             self.sampling.stream_numbers(ONE_FRAME, trained.settings["frames"])
         except ValueError as error:
-            raise OptionError("rate", f"{error}; give the frames per second that the model is to see") from error
+            raise OptionError("rate", f"{error}: give one, in frames per second") from error
 
     def predict(self, record: VideoRecord) -> Iterator[Moment]:
         """What the model says after each frame of a video.

@@ -44,9 +44,9 @@ class Sampling(ABC):
             At least one number, ascending; repeated where the rate is higher than the video's.
 
         Raises:
-            ValueError: the frames of a clip are so many of the video, and have no rate.
+            ValueError: the frames of a clip have no rate of their own, as where they spread over the whole video.
         """
-        raise ValueError(f"the clips of {type(self).__name__} have no rate: they spread over the whole video")
+        raise ValueError(f"{type(self).__name__}, the sampling of its clips, sets no rate for the frames of a stream")
 
     def check(self, frames: int, clips: int) -> None:  # noqa: B027  # most samplings cut any clip
         """Check that clips of so many frames, and so many clips, can be cut.

@@ -148,7 +148,9 @@ def test_clips_without_a_rate_need_one(root, long_video, tmp_path, capsys):
     (tmp_path / "kept.csv").write_text("of another day")
     assert stream("--ckpt", ckpt, long_video, "-o", tmp_path / "kept.csv") == 2
     assert (tmp_path / "kept.csv").read_text() == "of another day"
-    message = "--rate: the clips of Segments have no rate: they spread over the whole video; give the frames per second"
+    message = (
+        "--rate: Segments, the sampling of its clips, sets no rate for the frames of a stream: give one, in frames"
+    )
     assert message in one_line(capsys)
     assert stream("--ckpt", ckpt, long_video, "--rate", 2) == 0
     assert len(lines(capsys)) == 7
@@ -168,6 +170,8 @@ def test_models_that_cannot_stream_are_refused(checkpoint, long_video, capsys):
         (["--stream", "-o", "out.json"], "--output out.json: --stream writes lines: give a file .csv"),
         (["--rate", "2"], "--rate: is of a stream; give --stream too"),
         (["--stream", "--rate", "0"], "--rate: is 0, expected a number above 0"),
+        (["--stream", "--rate", "1e9"], "--rate: is 1e+09, expected 0.001 to 1000 frames per second"),
+        (["--stream", "--rate", "1e-9"], "--rate: is 1e-09, expected 0.001 to 1000 frames per second"),
     ],
 )
 def test_flags_that_do_not_go_together_are_refused(flags, message, causal, long_video, tmp_path, monkeypatch, capsys):

@@ -382,5 +382,5 @@ def test_a_stream_of_a_short_video_has_a_frame(sampling, make):
 
 @pytest.mark.parametrize("sampling", [Segments(), Uniform()])
 def test_clips_that_are_parts_of_the_whole_video_have_no_rate(sampling):
-    with pytest.raises(ValueError, match=f"the clips of {type(sampling).__name__} have no rate"):
+    with pytest.raises(ValueError, match=f"{type(sampling).__name__}, the sampling of its clips, sets no rate"):
         sampling.stream_numbers(constant_rate(20, 25), 8)
