@@ -41,7 +41,7 @@ def completed(tmp_path):
     ("typed", "expected"),
     [
         ("fi", {"fit", "finetune"}),
-        ("benchmark ", {"data", "model", "table"}),
+        ("benchmark ", {"data", "model", "stream", "table"}),
         ("data ", {"check", "prepare", "stats"}),
         ("weights fetch xvit", {"xvit-b-k600", "xvit-b-ssv2"}),
         ("fit --re", {"--recipe", "--reuse"}),

@@ -11,14 +11,12 @@ from PIL import Image
 
 import lit_video
 from lit_video.__main__ import main
-from lit_video.commands.arguments import parse_request
 from lit_video.datamodules import DenseStride, MovingShapes, Segments
 from lit_video.inference.checkpoints import load_trained_model
 from lit_video.inference.streaming import StreamPredictor
 from lit_video.modules import XViT
 from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
-from lit_video.training.run import build_row
 from lit_video.video.batch import normalise
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import decode, frame_table
@@ -194,13 +192,6 @@ def test_a_checkpoint_streams_in_python(causal, tmp_path):
 PAGE = (ROOT / "docs/streaming.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("command", re.findall(r"^python -m lit_video (fit [^\n]+)", PAGE, re.MULTILINE))
-def test_the_pages_fit_commands_build_causal_models(command, tiny):
-    request = parse_request(shlex.split(command)[1:])
-    assert request.single
-    assert build_row(request, request.rows[0], 0).model.causal
-
-
 @pytest.mark.parametrize("command", re.findall(r"^python -m lit_video (predict [^\n]+)", PAGE, re.MULTILINE))
 def test_the_pages_predict_commands_run(command, causal, long_video, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -214,8 +205,3 @@ def test_the_pages_python_runs(causal):
     names = {"frames": list(torch.randn(2, 3, 6, 16, 16).split(1, dim=2))}
     exec(code.replace("runs/causal/embedded/causal1/seed0/last.ckpt", str(causal)), names)
     assert names["logits"].shape == (2, 8) and names["stream"].kept_bytes == 0
-
-
-def test_the_pages_links_exist():
-    links = re.findall(r"\]\(([^):]+)\)", PAGE)
-    assert links and all((ROOT / "docs" / link).exists() for link in links)
