@@ -10,6 +10,8 @@ from lit_video.network.embedding import FrameEmbedding
 from lit_video.network.readout import frame_tokens
 from lit_video.network.transformer import VideoTransformer
 
+AGGREGATES = (TemporalMean, TemporalAttention)
+
 
 class Stream:
     """Videos, frame by frame, through an X-ViT whose layers read past frames only.
@@ -93,14 +95,15 @@ class Stream:
 
 def obstacle(network: VideoTransformer) -> str:
     """Why a network cannot stream, in a line; empty if it can."""
-    embed, ends = network.embed, isinstance(network.aggregate, TemporalMean | TemporalAttention)
-    if not isinstance(embed, FrameEmbedding) or network.readout is not frame_tokens or not ends:
+    embed, blocks = network.embed, [block for block in network.blocks if isinstance(block, Block)]
+    frames = isinstance(embed, FrameEmbedding) and network.readout is frame_tokens
+    if not (frames and len(blocks) == len(network.blocks) and isinstance(network.aggregate, AGGREGATES)):
         return "it is no X-ViT with causal true"
     if embed.patches.tubelet > 1 or embed.patches.sampled_frames is not None:
         return "its tokens are of several frames"
     try:
-        for block in network.blocks:
-            streamed(block.scheme)  # type: ignore[arg-type]
+        for block in blocks:
+            streamed(block.scheme)
     except ValueError as error:
         return f"{error}; train it with model.causal true and model.positions space"
     if embed.temp_embed is not None:

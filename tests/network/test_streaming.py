@@ -189,6 +189,13 @@ def test_a_model_that_cannot_stream_says_why(family, options, message):
         lit_video.stream(build(family=family, **options))
 
 
+def test_a_layer_of_another_kind_is_not_passed_over():
+    network = build().network
+    network.blocks.append(torch.nn.Identity())
+    with pytest.raises(ValueError, match="it is no X-ViT with causal true"):
+        lit_video.stream(network)
+
+
 def test_a_cnn_cannot_stream():
     with pytest.raises(ValueError, match=r"cannot stream: .* is no X-ViT"):
         lit_video.stream(ConvNet(3, frames=8, image_size=32, architecture="i3d", width=8))
