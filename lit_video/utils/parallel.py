@@ -2,17 +2,14 @@
 
 import multiprocessing
 import os
-import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
 
-from rich.progress import track
-
 from lit_video.errors import UserError
 from lit_video.utils.processes import end_with, ignore_stops
+from lit_video.utils.progress import with_progress
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -42,7 +39,7 @@ def in_parallel(
     try:
         # the first call forks all processes: before the bar's thread runs
         results = pool.map(work, items, chunksize=chunk)
-        for result in _shown(results, len(items), name, every):
+        for result in with_progress(results, len(items), name, every):
             done += 1
             yield result
     except BrokenProcessPool:
@@ -50,23 +47,6 @@ def in_parallel(
         raise UserError(f"{name}: a process died, out of memory or by a crash, {where}; what is done is kept") from None
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _shown(results: Iterable[Result], total: int, name: str, every: float) -> Iterator[Result]:
-    if sys.stderr.isatty():
-        from rich.console import Console
-
-        yield from track(results, name, total, console=Console(stderr=True))
-        return
-    start = last = time.monotonic()
-    for done, result in enumerate(results, 1):
-        yield result
-        now = time.monotonic()
-        if now - last >= every or done == total:
-            last = now
-            rate = done / max(now - start, 1e-9)
-            left = f"{rate:.1f} per second, {(total - done) / rate:.0f} s left"
-            print(f"{name}: {done}/{total}, {left}", file=sys.stderr, flush=True)
 
 
 def _start_worker(parent: int) -> None:
