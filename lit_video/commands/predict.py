@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from lit_video.commands.arguments import add_evaluation, evaluation
 from lit_video.commands.checkpoint import add_checkpoint
+from lit_video.commands.kept_results import keep_results
 from lit_video.commands.parser import Parser, check_file, ending, positive, positive_number, writing
 from lit_video.commands.predict_stream import predict_stream
+from lit_video.commands.timeline import add_timeline, check_timeline, predict_timelines
 from lit_video.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """Names and probabilities for your own videos. The checkpoint of a run is all it takes: it holds the
 names of the classes and how clips are made. A video that cannot be read is listed with the reason, the others are
-predicted, and the exit status is 1."""
+predicted, and the exit status is 1. Of long videos --every gives a timeline. With -o a command that was stopped goes on
+where it was, with the videos that are left."""
 
 
 def predict(argv: list[str]) -> int:
@@ -27,18 +30,22 @@ def predict(argv: list[str]) -> int:
     arguments = _arguments(argv)
     if arguments.stream:
         return predict_stream(arguments)
+    if arguments.every:
+        return predict_timelines(arguments)
     from lit_video.inference import predict as api  # here, because importing torch takes seconds
     from lit_video.inference.overlay import drawn_paths
     from lit_video.inference.ranking import print_table, write_features, write_ranking
 
     paths = api.find_videos(arguments.videos, arguments.fps)
     targets = drawn_paths(arguments.draw, paths) if arguments.draw else {}
-    outputs = api.predict(arguments.ckpt, paths, arguments.top or 5, evaluation(arguments))
+    with keep_results(arguments) as kept:
+        outputs = api.predict(arguments.ckpt, paths, arguments.top or 5, evaluation(arguments), kept)
+        if arguments.output:
+            with writing("--output", arguments.output):
+                write_ranking(arguments.output, outputs.ranked, outputs.broken)
     if outputs.ranked:
         print_table(outputs.ranked)
     if arguments.output:
-        with writing("--output", arguments.output):
-            write_ranking(arguments.output, outputs.ranked, outputs.broken)
         print(f"wrote {arguments.output}", file=sys.stderr)
     if arguments.features:
         with writing("--features", arguments.features):
@@ -99,8 +106,10 @@ def _arguments(argv: list[str]) -> Namespace:
     parser.add_argument(
         "--rate", type=positive_number, metavar="N", help="frames per second of a stream (default: as in its clips)"
     )
+    add_timeline(parser)
     add_evaluation(parser)
     arguments = parser.parse_intermixed_args(argv)
+    check_timeline(arguments)
     for flag, path in (("--output", arguments.output), ("--features", arguments.features)):
         if path is not None:
             check_file(flag, path)

@@ -22,39 +22,48 @@ FIRST, OTHERS = (255, 255, 255, 255), (190, 200, 210, 255)
 BAND = (10, 14, 20, 185)
 
 
-def drawn_paths(target: Path, videos: Sequence[Path]) -> dict[Path, Path]:
+def drawn_paths(
+    target: Path, videos: Sequence[Path], flag: str = "--draw", endings: Sequence[str] = (".mp4",)
+) -> dict[Path, Path]:
     """Where each video is drawn to: the target, or in it, with the folders in which the videos differ.
+
+    Args:
+        target: a file with one of the endings, or a folder.
+        videos: that are drawn.
+        flag: that the target was given by.
+        endings: of files; those in a folder have the first one.
 
     Raises:
         UserError: several videos, but one file; a folder that cannot be made; a video would be overwritten.
     """
-    one_file = target.suffix.lower() == ".mp4" and not target.is_dir()
+    one_file = target.suffix.lower() in endings and not target.is_dir()
     if one_file and len(videos) > 1:
-        raise UserError(f"--draw {target}: {len(videos)} videos do not fit into one file; give a folder")
+        raise UserError(f"{flag} {target}: {len(videos)} videos do not fit into one file; give a folder")
     if not one_file and target.suffix and not target.is_dir():
-        raise UserError(f"--draw {target}: {target.suffix} is not what is drawn; give a file .mp4, or a folder")
+        many = ", ".join(endings)
+        raise UserError(f"{flag} {target}: {target.suffix} is not what is drawn; give a file {many}, or a folder")
     resolved = [video.resolve() for video in videos]
     common = Path(os.path.commonpath([video.parent for video in resolved]))
     targets = {video: target for video in videos} if one_file else {}
     for video, full in zip(videos, resolved, strict=True) if not one_file else ():
         path = target / full.relative_to(common)
-        targets[video] = path if path.suffix == ".mp4" else path.with_name(f"{path.name}.mp4")
+        targets[video] = path if path.suffix == endings[0] else path.with_name(f"{path.name}{endings[0]}")
     if clash := {path.resolve() for path in targets.values()} & {*resolved}:
-        raise UserError(f"--draw {target}: would write over the video {min(clash)}; give another place")
+        raise UserError(f"{flag} {target}: would write over the video {min(clash)}; give another place")
     for path in targets.values():
-        _make_folder(target, path.parent, one_file)
+        _make_folder(f"{flag} {target}", path.parent, one_file)
     return targets
 
 
-def _make_folder(target: Path, folder: Path, one_file: bool) -> None:
+def _make_folder(given: str, folder: Path, one_file: bool) -> None:
     if one_file and not folder.is_dir():
-        raise UserError(f"--draw {target}: no such folder {folder}")
+        raise UserError(f"{given}: no such folder {folder}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"--draw {target}: {error.strerror}") from error
+        raise UserError(f"{given}: {error.strerror}") from error
     if not os.access(folder, os.W_OK):
-        raise UserError(f"--draw {target}: writing there is not permitted")
+        raise UserError(f"{given}: writing there is not permitted")
 
 
 def draw(source: Path, target: Path, lines: Sequence[str]) -> None:

@@ -1,25 +1,24 @@
 """Videos through the evaluation path of the data set that a model was trained on: logits, features, names."""
 
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
 import torch
-from rich.console import Console
-from rich.progress import Progress
 from torch import Tensor
 
 from lit_video.datamodules.folder import EXTENSIONS
 from lit_video.datamodules.video_list import VideoList
 from lit_video.errors import OptionError, UserError
 from lit_video.inference.checkpoints import TrainedModel, load_trained_model
+from lit_video.inference.kept import KeptResults
 from lit_video.inference.options import Evaluation
 from lit_video.inference.ranking import RankedVideo, ranked_videos
-from lit_video.network.head import head_inputs
+from lit_video.inference.video_outputs import VideoOutput, outputs_of
 from lit_video.utils.environment import choose_device
+from lit_video.utils.progress import with_progress
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding.images import EXTENSIONS as PICTURES
 
@@ -56,7 +55,13 @@ class VideoPredictions(VideoOutputs):
     ranked: list[RankedVideo]
 
 
-def predict(ckpt: str | Path, videos: Paths, top: int = 5, evaluation: Evaluation | None = None) -> VideoPredictions:
+def predict(
+    ckpt: str | Path,
+    videos: Paths,
+    top: int = 5,
+    evaluation: Evaluation | None = None,
+    kept: KeptResults | None = None,
+) -> VideoPredictions:
     """Classify videos.
 
     Args:
@@ -64,6 +69,7 @@ def predict(ckpt: str | Path, videos: Paths, top: int = 5, evaluation: Evaluatio
         videos: files, folders (all videos below them) and patterns.
         top: classes to name of each video.
         evaluation: views, batches and device; ``None`` for the defaults.
+        kept: see :func:`compute`.
 
     Raises:
         UserError: an argument or the checkpoint is wrong, or there is no video. One that cannot be read is no error:
@@ -73,7 +79,7 @@ def predict(ckpt: str | Path, videos: Paths, top: int = 5, evaluation: Evaluatio
         raise OptionError("top", f"is {top}, expected a whole number from 1")
     evaluation = evaluation or Evaluation()
     records = unlabelled(find_videos(videos, evaluation.fps), evaluation.fps)
-    outputs = compute(load_trained_model(Path(ckpt)), records, evaluation)
+    outputs = compute(load_trained_model(Path(ckpt)), records, evaluation, kept)
     return VideoPredictions(
         **vars(outputs), ranked=ranked_videos(outputs.paths, outputs.logits, outputs.class_names, top)
     )
@@ -139,42 +145,32 @@ def video_list(trained: TrainedModel, records: Sequence[VideoRecord], evaluation
         raise OptionError("clips, crops", error) from error
 
 
-def compute(trained: TrainedModel, records: Sequence[VideoRecord], evaluation: Evaluation) -> VideoOutputs:
+def compute(
+    trained: TrainedModel, records: Sequence[VideoRecord], evaluation: Evaluation, kept: KeptResults | None = None
+) -> VideoOutputs:
     """Logits and features of every video that can be read in all its views.
+
+    Args:
+        trained: the model.
+        records: the videos.
+        evaluation: views, batches and device.
+        kept: takes each video's result as soon as it is there, and gives those that it has already.
 
     Raises:
         UserError: the sampling cannot give these views, or there is no such device.
     """
-    data, on = video_list(trained, records, evaluation), choose_device(evaluation.device)
-    model, paths = trained.model.to(on), [record.path for record in records]
-    broken: dict[Path, str] = {}
-    logits, features, seen = [], [], []
-    for raw in _batches(data, evaluation.progress):
-        of_video = raw["video"].tolist()
-        broken |= {paths[v]: reason for v, reason in zip(of_video, raw["broken"], strict=True) if reason}
-        batch = data.on_after_batch_transfer({k: v.to(on) if isinstance(v, Tensor) else v for k, v in raw.items()}, 0)
-        with torch.inference_mode(), head_inputs(model.network) as inputs:
-            logits.append(model(batch["clip"]).float().cpu())
-        features.append(inputs[0].float().cpu())
-        seen.append(raw["video"].repeat_interleave(raw["clip"].shape[1]))
-    videos = torch.cat(seen)
-    read = [v for v, path in enumerate(paths) if path not in broken]
-    means = [_mean(torch.cat(rows), videos, len(paths))[read] for rows in (logits, features)]
-    # a reason begins with the path, which is the key already
-    reasons = {path: reason.removeprefix(f"{path}: ") for path, reason in broken.items()}
-    return VideoOutputs([paths[v] for v in read], means[0], means[1], trained.class_names, reasons)
-
-
-def _mean(rows: Tensor, of: Tensor, count: int) -> Tensor:
-    """Mean of the rows of every video, the same number of each: ``(rows, d) -> (count, d)``."""
-    return torch.zeros(count, rows.shape[1]).index_add_(0, of, rows) / (len(of) // count)
-
-
-def _batches(data: VideoList, progress: bool) -> Iterator[dict[str, Any]]:
-    """Batches, with a progress bar over videos on a terminal."""
-    shown = progress and sys.stderr.isatty()
-    with Progress(console=Console(stderr=True), transient=True, disable=not shown) as bar:
-        task = bar.add_task("Predicting", total=len(data.listed))
-        for raw in data.test_dataloader():
-            yield raw
-            bar.advance(task, len(raw["video"]) / data.test_clips)
+    of = {i: VideoOutput.from_plain(plain) for i, r in enumerate(records) if kept and (plain := kept.get(r.path))}
+    left = [i for i in range(len(records)) if i not in of]
+    if left:
+        data, on = video_list(trained, [records[i] for i in left], evaluation), choose_device(evaluation.device)
+        outputs = outputs_of(trained.model.to(on), data, on)
+        shown = with_progress(outputs, len(left), "predict") if evaluation.progress else outputs
+        for i, output in zip(left, shown, strict=True):
+            of[i] = output
+            if kept:
+                kept.add(records[i].path, output.as_plain())
+    paths = [record.path for record in records]
+    broken = {path: of[i].broken for i, path in enumerate(paths) if of[i].broken}
+    read = [i for i in range(len(records)) if not of[i].broken]
+    logits, features = (torch.stack([getattr(of[i], x) for i in range(len(of))])[read] for x in ("logits", "features"))
+    return VideoOutputs([paths[i] for i in read], logits, features, trained.class_names, broken)

@@ -7,12 +7,13 @@ last window of a video is never tested.
 
 import random
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 
 import torch
 
 from lit_video.video.decoding import FrameTable
-from lit_video.video.sampling import Sampling, positive
+from lit_video.video.sampling import DenseStride, Sampling, positive
 
 
 def segment_ranges(video_length: int, num_frames: int) -> list[tuple[int, int]]:
@@ -96,3 +97,7 @@ class ReleasedDense(Sampling):
         # the release has 30 only: another rate is the same as another rate of the video
         fps = None if self.fps is None else float(table.count / table.seconds) * 30 / self.fps
         return dense_index(table.count, frames, self.stride, None if clips is None else clip, clips or 1, fps)
+
+    def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
+        """``frames * stride`` frames at ``fps``, or at the video's own rate."""
+        return DenseStride(self.stride, self.fps).clip_seconds(table, frames)

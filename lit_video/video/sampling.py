@@ -31,6 +31,10 @@ class Sampling(ABC):
             ``frames`` numbers, ascending; a video that is too short repeats its last frame.
         """
 
+    def clip_seconds(self, table: FrameTable, frames: int) -> Fraction | None:
+        """How long a clip of this video lasts; ``None`` where its frames are spread over the whole video."""
+        return None
+
     def stream_numbers(self, table: FrameTable, frames: int) -> list[int]:
         """Frame numbers of a video that is played to a model as a stream, at the rate of the frames in a clip.
 
@@ -74,7 +78,11 @@ class Dense(Sampling):
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Frame numbers of one clip, see :class:`Sampling`."""
-        return _dense(table, Fraction(self.seconds).limit_denominator(10**6), frames, clip, clips)
+        return _dense(table, self.clip_seconds(table, frames), frames, clip, clips)
+
+    def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
+        """``seconds``."""
+        return Fraction(self.seconds).limit_denominator(10**6)
 
     def stream_numbers(self, table: FrameTable, frames: int) -> list[int]:
         """The frame on show in the middle of every part, see :class:`Sampling`."""
@@ -102,12 +110,16 @@ class DenseStride(Sampling):
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Frame numbers of one clip, see :class:`Sampling`."""
         if self.fps is not None:
-            seconds = Fraction(frames * self.stride) / Fraction(self.fps).limit_denominator(10**6)
-            return _dense(table, seconds, frames, clip, clips)
+            return _dense(table, self.clip_seconds(table, frames), frames, clip, clips)
         # PyTorchVideo's sampler counts frames for seconds
         start, _ = _span(Fraction(frames * self.stride), Fraction(table.count), clip, clips)
         first = floor(start) + self.stride // 2
         return [min(first + i * self.stride, table.count - 1) for i in range(frames)]
+
+    def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
+        """``frames * stride`` frames at ``fps``, or at the video's own rate."""
+        fps = table.count / table.seconds if self.fps is None else Fraction(self.fps).limit_denominator(10**6)
+        return frames * self.stride / fps
 
     def stream_numbers(self, table: FrameTable, frames: int) -> list[int]:
         """Every ``stride``-th frame, see :class:`Sampling`."""
@@ -156,6 +168,10 @@ class Uniform(Sampling):
         pool = DenseStride(self.stride).numbers(table, self.pool, clip, clips)
         return [pool[i] for i in uniform_frames(self.pool, frames)]
 
+    def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
+        """Of the dense clip."""
+        return DenseStride(self.stride).clip_seconds(table, self.pool)
+
     def check(self, frames: int, clips: int) -> None:
         """A clip has no more frames than the pool."""
         if frames > self.pool:
@@ -190,6 +206,10 @@ class WholeVideo(Sampling):
             return Dense(self.seconds).numbers(table, frames)
         covering = self.covering(table.seconds)
         return frame_numbers(table, covering[(2 * clip + 1) * len(covering) // (2 * clips)], [0.5] * frames)
+
+    def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
+        """``seconds``."""
+        return Fraction(self.seconds).limit_denominator(10**6)
 
     def stream_numbers(self, table: FrameTable, frames: int) -> list[int]:
         """As :class:`Dense`, see :class:`Sampling`."""

@@ -38,7 +38,7 @@ def scatter(places: NDArray[np.float64], classes: Sequence[str], title: str, end
     for number, name in enumerate(named):
         colour, marker = style_of(number)
         x, y = places[of == name].T
-        axes.scatter(x, y, s=size, c=colour, marker=marker, label=_short(name), linewidths=0.25, edgecolors="white")
+        axes.scatter(x, y, s=size, c=colour, marker=marker, label=short(name), linewidths=0.25, edgecolors="white")
     axes.set(xticks=[], yticks=[])
     axes.set_aspect("equal", adjustable="datalim")
     axes.set_title(title, fontsize=10)
@@ -50,5 +50,6 @@ def scatter(places: NDArray[np.float64], classes: Sequence[str], title: str, end
     return content.getvalue()
 
 
-def _short(name: str) -> str:
+def short(name: str) -> str:
+    """A name that fits into a legend."""
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"

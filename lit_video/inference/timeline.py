@@ -1,0 +1,245 @@
+"""A long video as a timeline: classes of a window that moves over it. The video is decoded once, in order."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import groupby, pairwise
+from math import floor
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, IterableDataset
+
+from lit_video.errors import OptionError
+from lit_video.inference.checkpoints import TrainedModel
+from lit_video.inference.options import Evaluation
+from lit_video.inference.predict import video_list
+from lit_video.inference.ranking import Ranked, ranked_videos
+from lit_video.utils.environment import choose_device
+from lit_video.utils.processes import ignore_stops
+from lit_video.utils.progress import with_progress
+from lit_video.video.augmentation import EvaluationViews
+from lit_video.video.batch import normalise
+from lit_video.video.clips import VideoRecord
+from lit_video.video.decoding import DecodeError, Frames, decode_images, decode_in_order, segment
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How the window moves.
+
+    Args:
+        every: seconds from one window to the next.
+        window: seconds of a window; ``None`` for those of a clip of the model's training.
+        top: classes to name of each window.
+    """
+
+    every: float
+    window: float | None = None
+    top: int = 5
+
+
+@dataclass(frozen=True)
+class Window:
+    """A part of a video, in seconds from its first frame, and its most probable classes (of each task)."""
+
+    start: float
+    end: float
+    ranked: dict[str, list[Ranked]]
+
+    @property
+    def best(self) -> Ranked:
+        """The most probable class, or combination of the tasks' classes."""
+        return list(self.ranked.values())[-1][0]
+
+    @property
+    def middle(self) -> float:
+        """The time that the window stands for."""
+        return (self.start + self.end) / 2
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Neighbouring windows of one class: from when to when, and the mean of its probability in them."""
+
+    start: float
+    end: float
+    name: str
+    probability: float
+    windows: int
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Windows of a video, first to last.
+
+    Args:
+        path: the video.
+        seconds: its duration.
+        windows: that could be read.
+        broken: why there are no more of them, or an empty string.
+    """
+
+    path: Path
+    seconds: float
+    windows: list[Window]
+    broken: str = ""
+
+    def segments(self) -> list[Segment]:
+        """Neighbouring windows with one best class as one; they follow each other without gaps.
+
+        A segment changes to the next halfway between the middles of their windows; the first one begins with the video,
+        the last one ends with it (of a broken video, with the last window).
+        """
+        edges = [0.0, *((a.middle + b.middle) / 2 for a, b in pairwise(self.windows))]
+        edges.append(self.windows[-1].end if self.windows and self.broken else self.seconds)
+        merged, first = [], 0
+        for name, run in groupby(self.windows, key=lambda window: window.best.name):
+            shares = [window.best.probability for window in run]
+            last = first + len(shares)
+            merged.append(Segment(edges[first], edges[last], name, sum(shares) / len(shares), len(shares)))
+            first = last
+        return merged
+
+    def as_plain(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self) | {"path": str(self.path)}
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
+        """From what :meth:`as_plain` gave."""
+        windows = [
+            Window(w["start"], w["end"], {task: [Ranked(**one) for one in w["ranked"][task]] for task in w["ranked"]})
+            for w in plain["windows"]
+        ]
+        return cls(Path(plain["path"]), plain["seconds"], windows, plain["broken"])
+
+
+def timeline(trained: TrainedModel, record: VideoRecord, evaluation: Evaluation, steps: Steps, name: str) -> Timeline:
+    """Classify a window that moves over a video.
+
+    Every window is one clip, cut as from a video of that length; views in space and the rest are as in
+    :func:`~lit_video.inference.predict.predict`. Only the pixels of the windows at hand are held, as the model takes
+    them.
+
+    Args:
+        trained: the model.
+        record: the video; one that cannot be read, or not to its end, is no error: see ``broken``.
+        evaluation: crops, batches, device and processes; one process decodes, if any.
+        steps: how the window moves.
+        name: of the work, for the bar or the lines.
+
+    Raises:
+        UserError: the model's clips have no length of their own, and there is none in ``steps``.
+    """
+    clips = _Clips(trained, record, evaluation, steps)
+    try:
+        spans = clips.prepare()
+    except DecodeError as error:
+        return Timeline(record.path, 0.0, [], _reason(error, record))
+    on, workers = choose_device(evaluation.device), min(evaluation.workers, 1)
+    trained.model.to(on)
+    loader: DataLoader[Any] = DataLoader(clips, evaluation.batch, num_workers=workers, worker_init_fn=_start_worker)
+    batches = _flat(partial(_logits, trained, clips, on), loader)
+    shown = with_progress(batches, len(spans), name) if evaluation.progress else batches
+    logits, broken = [], ""
+    for row, reason in shown:
+        if reason:
+            broken = reason.removeprefix(f"{record.path}: ")
+            break
+        logits.append(row)
+    if not logits:
+        return Timeline(record.path, clips.seconds, [], broken)
+    ranked = ranked_videos([record.path] * len(logits), torch.stack(logits), trained.class_names, steps.top)
+    windows = [Window(*span, of.ranked) for span, of in zip(spans, ranked, strict=False)]
+    return Timeline(record.path, clips.seconds, windows, broken)
+
+
+def window_spans(seconds: float, window: float, every: float) -> list[tuple[float, float]]:
+    """Start and end of every window; the last one is moved back so that it ends with the video."""
+    if seconds <= window:
+        return [(0.0, seconds)]
+    starts = [i * every for i in range(floor((seconds - window) / every) + 1)]
+    if seconds - window - starts[-1] > 1e-6:
+        starts.append(seconds - window)
+    return [(start, start + window) for start in starts]
+
+
+class _Clips(IterableDataset[dict[str, Any]]):
+    """The windows' clips, uint8 ``(crops, t, 3, side, side)``, in order, from one pass over the video."""
+
+    def __init__(self, trained: TrainedModel, record: VideoRecord, evaluation: Evaluation, steps: Steps) -> None:
+        self.data = video_list(trained, [record], evaluation)
+        self.view: EvaluationViews = self.data.view_type(self.data.test_crops, self.data.image_size)
+        self.record = record
+        self.steps = steps
+        self.seconds = 0.0
+        self.numbers: list[list[int]] = []
+
+    def prepare(self) -> list[tuple[float, float]]:
+        """Find the frames of every window; gives the windows.
+
+        Raises:
+            DecodeError: the video cannot be opened.
+            UserError: windows have no length.
+        """
+        path, fps = self.record.path, self.record.fps
+        _, table = segment(path, None, None, fps)
+        self.seconds = float(table.seconds)
+        length = self.steps.window or self.data.sampling.clip_seconds(table, self.data.frames)
+        if length is None:
+            kind = type(self.data.sampling).__name__
+            whole = f"the model's clips ({kind}) show whole videos"
+            raise OptionError("every", f"{whole}; give --window SECONDS, how long those of its training are")
+        spans = window_spans(self.seconds, float(length), self.steps.every)
+        for start, end in spans:
+            first, part = segment(path, start, end, fps)
+            numbers = self.data.sampling.numbers(part, self.data.frames, 0, 1)
+            self.numbers.append([first + i for i in numbers])
+        return spans
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """One clip after the other; the last one is empty and says why, if the video cannot be read to its end."""
+        frames, kept, newest = self._frames(), dict[int, Tensor](), -1
+        clip = torch.zeros(self.data.test_crops, self.data.frames, 3, self.view.side, self.view.side, dtype=torch.uint8)
+        try:
+            for wanted in self.numbers:
+                kept = {i: view for i, view in kept.items() if i >= wanted[0]}
+                while newest < wanted[-1]:
+                    newest, frame = next(frames)
+                    kept[newest] = self.view(frame[None])[:, 0]
+                clip = torch.stack([kept[i] for i in wanted], dim=1)
+                yield {"clip": clip, "broken": ""}
+        except DecodeError as error:
+            yield {"clip": clip, "broken": str(error)}
+
+    def _frames(self) -> Iterator[tuple[int, Frames]]:
+        wanted = sorted({i for numbers in self.numbers for i in numbers})
+        if self.record.fps is None:
+            return zip(wanted, decode_in_order(self.record.path, wanted), strict=True)
+        return ((i, decode_images(self.record.path, [i])[0]) for i in wanted)
+
+
+def _logits(trained: TrainedModel, clips: _Clips, on: torch.device, batch: dict[str, Any]) -> Tensor:
+    """Logits of a batch's windows, the mean over the crops of each: ``(b, classes)``."""
+    data = clips.data
+    inputs = normalise(batch["clip"].to(on), data.mean, data.std, data.channels)
+    with torch.inference_mode():
+        logits: Tensor = trained.model(inputs).float().cpu()
+    return logits.view(len(batch["clip"]), -1, logits.shape[1]).mean(1)
+
+
+def _flat(compute: Callable[[dict[str, Any]], Tensor], loader: DataLoader[Any]) -> Iterator[tuple[Tensor, str]]:
+    for batch in loader:
+        yield from zip(compute(batch), batch["broken"], strict=True)
+
+
+def _reason(error: DecodeError, record: VideoRecord) -> str:
+    return str(error).removeprefix(f"{record.path}: ")
+
+
+def _start_worker(number: int) -> None:
+    """Leave Ctrl-C to the process that predicts."""
+    ignore_stops()

@@ -1,0 +1,346 @@
+"""predict --every: a long video as windows, segments and a picture; predict -o: a stopped command goes on."""
+
+import csv
+import json
+from fractions import Fraction
+from math import isnan
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from lit_video.__main__ import main
+from lit_video.inference import timeline as module
+from lit_video.inference import video_outputs
+from lit_video.inference.checkpoints import load_trained_model
+from lit_video.inference.options import Evaluation
+from lit_video.inference.predict import compute
+from lit_video.inference.ranking import Ranked
+from lit_video.inference.timeline import Steps, Timeline, Window, timeline, window_spans
+from lit_video.utils.clock import clock
+from lit_video.utils.figures import plt
+from lit_video.utils.progress import with_progress
+from lit_video.video.clips import VideoRecord
+from lit_video.video.decoding import DecodeError, decode, frame_table
+from lit_video.video.released_sampling import ReleasedDense, ReleasedSegments
+from lit_video.video.sampling import Dense, DenseStride, Segments, Uniform, WholeVideo
+from lit_video.visual.timeline_picture import timeline_figure
+from tests.inference.colours import trained, write
+
+PARTS = (("red", 5), ("green", 3), ("blue", 4))
+HERE = Evaluation(crops=1, workers=0, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def colours(tmp_path_factory):
+    return trained(tmp_path_factory.mktemp("colours"))
+
+
+@pytest.fixture(scope="module")
+def video(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("long") / "long.mp4", *PARTS)
+
+
+def predict(*args):
+    return main(["predict", "--workers", "0", "--device", "cpu", *map(str, args)])
+
+
+def one_line(capsys):
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
+def rows(path):
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+# windows
+
+
+@pytest.mark.parametrize(
+    ("seconds", "window", "every", "starts"),
+    [(10, 4, 2, [0, 2, 4, 6]), (9.5, 4, 2, [0, 2, 4, 5.5]), (3, 4, 2, [0]), (10, 2, 5, [0, 5, 8]), (4, 4, 1, [0])],
+)
+def test_windows_follow_each_other_and_the_last_one_ends_with_the_video(seconds, window, every, starts):
+    spans = window_spans(seconds, window, every)
+    assert [start for start, _ in spans] == starts
+    assert all(end - start == min(window, seconds) for start, end in spans)
+    assert spans[-1][1] == seconds
+
+
+def test_every_window_is_what_predict_says_of_that_part(colours, video):
+    model = load_trained_model(colours)
+    line = timeline(model, VideoRecord(video, 0), HERE, Steps(0.7, 1.6), "")
+    parts = [VideoRecord(video, 0, window.start, window.end) for window in line.windows]
+    expected = compute(model, parts, Evaluation(1, 1, 8, 0, "cpu")).logits.softmax(1)
+    names = model.class_names
+    ours = torch.tensor([[{r.name: r.probability for r in w.ranked["class"]}[n] for n in names] for w in line.windows])
+    assert len(ours) == 16 and ours.std(0).min() > 0.1
+    torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-4)
+
+
+def test_segments_are_the_parts_of_the_video(colours, video, tmp_path, capsys):
+    out, picture = tmp_path / "t.csv", tmp_path / "t.png"
+    assert predict(video, "--ckpt", colours, "--every", "0.25", "-o", out, "--plot", picture) == 0
+    segments = rows(tmp_path / "t_segments.csv")
+    assert [one["name"] for one in segments] == ["red", "green", "blue"]
+    edges = [0.0, *(float(one["end"]) for one in segments)]
+    assert edges == pytest.approx([0, 5, 8, 12], abs=0.25)
+    assert [float(one["start"]) for one in segments] == edges[:-1]
+    windows = rows(out)
+    assert len(windows) == 3 * 45  # 12 s in steps of 0.25 s, the window lasting 1 s, of 3 classes
+    assert sum(int(one["windows"]) for one in segments) == 45
+    first = [float(row["probability"]) for row in windows if row["name"] == "red" and row["rank"] == "1"]
+    assert float(segments[0]["probability"]) == pytest.approx(np.mean(first), abs=1e-5)
+    shown = capsys.readouterr()
+    assert all(f" {name} " in shown.out for name in ("red", "green", "blue", "0:00.0", "0:12.0"))
+    assert f"wrote {out} and {tmp_path / 't_segments.csv'}\nwrote {picture}\n" == shown.err
+    assert Image.open(picture).size == (1500, 600)
+    assert predict(video, "--ckpt", colours, "--every", "0.25", "-o", tmp_path / "t.json") == 0
+    (stored,) = json.loads((tmp_path / "t.json").read_text())["videos"]
+    assert [one["name"] for one in stored["segments"]] == ["red", "green", "blue"]
+    assert len(stored["windows"]) == 45 and stored["seconds"] == 12
+    assert Timeline.from_plain(stored).as_plain().items() <= stored.items()
+
+
+@pytest.mark.parametrize("batch", [1, 7])
+def test_a_video_is_read_once_and_no_more_of_it_is_held_than_a_window(batch, colours, video, monkeypatch):
+    drawn, held = [], []
+    real = module.decode_in_order
+
+    def counted(path, numbers):
+        for i, frame in zip(numbers, real(path, numbers), strict=True):
+            drawn.append(i)
+            yield frame
+
+    monkeypatch.setattr(module, "decode_in_order", counted)
+    clips = module._Clips(load_trained_model(colours), VideoRecord(video, 0), HERE, Steps(0.5))
+    spans = clips.prepare()
+    given = iter(clips)
+    for number, _ in enumerate(given):
+        assert drawn[-1] < 10 * spans[number][1]  # nothing beyond the window is decoded
+        held.append(len(given.gi_frame.f_locals["kept"]))
+    assert drawn == sorted(set(drawn))
+    assert max(held) <= 8 < len(drawn)
+
+
+def test_a_folder_of_pictures_has_the_timeline_of_its_video(colours, video, tmp_path):
+    folder = tmp_path / "frames"
+    folder.mkdir()
+    for i in range(frame_table(video).count):
+        Image.fromarray(decode(video, [i])[0]).save(folder / f"{i}.png")
+    for name, flags in (("a", [video]), ("b", [folder, "--fps", 10])):
+        assert predict(*flags, "--ckpt", colours, "--every", 1, "-o", tmp_path / f"{name}.csv") == 0
+    one, other = ([row | {"path": ""} for row in rows(tmp_path / f"{name}.csv")] for name in "ab")
+    assert one == other
+
+
+def test_two_tasks_merge_by_their_combination():
+    def window(start, verb, probability):
+        both = {"verb": [Ranked(verb, 0.9)], "action": [Ranked(f"{verb}, cup", probability)]}
+        return Window(start, start + 1.0, both)
+
+    windows = [window(0.0, "take", 0.4), window(1.0, "take", 0.6), window(2.0, "put", 0.5)]
+    line = Timeline(Path("v.mp4"), 3.0, windows)
+    assert [(s.start, s.end, s.name, s.probability) for s in line.segments()] == [
+        (0.0, 2.0, "take, cup", 0.5),
+        (2.0, 3.0, "put, cup", 0.5),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sampling", "seconds"),
+    [
+        (Dense(1.5), Fraction(3, 2)),
+        (DenseStride(8), Fraction(32, 10)),
+        (DenseStride(8, fps=16), Fraction(2)),
+        (Uniform(32, 2), Fraction(64, 10)),
+        (WholeVideo(4.0), Fraction(4)),
+        (ReleasedDense(4), Fraction(16, 10)),
+        (Segments(), None),
+        (ReleasedSegments(), None),
+    ],
+)
+def test_a_clip_lasts_as_long_as_its_sampling_says(sampling, seconds, video):
+    assert sampling.clip_seconds(frame_table(video), 4) == seconds
+
+
+def test_clips_of_whole_videos_need_a_window(video, tmp_path, capsys):
+    checkpoint = trained(tmp_path, Segments())
+    capsys.readouterr()
+    assert predict(video, "--ckpt", checkpoint, "--every", 1, "-o", tmp_path / "t.csv") == 2
+    assert "clips (Segments) show whole videos; give --window SECONDS" in one_line(capsys)
+    assert not (tmp_path / "t.csv.part").exists()
+    assert predict(video, "--ckpt", checkpoint, "--every", 0.5, "--window", 1, "-o", tmp_path / "t.csv") == 0
+    assert [one["name"] for one in rows(tmp_path / "t_segments.csv")] == ["red", "green", "blue"]
+
+
+# the picture
+
+
+def line_of(*names, seconds=90.0):
+    step = seconds / len(names)
+    windows = [Window(i * step, (i + 1) * step, {"class": [Ranked(name, 0.8)]}) for i, name in enumerate(names)]
+    return Timeline(Path("walk.mp4"), seconds, windows)
+
+
+def test_the_axes_are_a_clock_and_percent():
+    figure = timeline_figure(line_of("sit", "stand", "sit"))
+    upper, lower = figure.axes
+    figure.canvas.draw()
+    ticks = [text.get_text() for text in lower.get_xticklabels()]
+    assert ticks[1:4] == ["0:00", "0:10", "0:20"] and lower.get_xlim() == (0, 90)
+    assert upper.get_ylabel() == "probability (%)" and lower.get_xlabel() == "time in the video"
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["sit", "stand"]
+    sit, stand = (one.get_ydata() for one in upper.get_lines())
+    assert [isnan(y) for y in sit] == [False, True, False] and stand[1] == 80  # not named is not zero
+    assert len(lower.patches) == 3
+    plt.close(figure)
+
+
+def test_of_many_classes_the_shortest_are_grey_together():
+    names = [f"class {i}" for i in range(12) for _ in range(12 - i)]
+    figure = timeline_figure(line_of(*names))
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert texts == [*(f"class {i}" for i in range(7)), "5 other classes"]
+    plt.close(figure)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "decimals", "text"),
+    [(0, 0, "0:00"), (59.96, 1, "1:00.0"), (3723.4, 0, "1:02:03"), (83.25, 2, "1:23.25")],
+)
+def test_times_are_written_as_a_player_does(seconds, decimals, text):
+    assert clock(seconds, decimals) == text
+
+
+# many videos
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, parts in (("a", PARTS[:1]), ("c", PARTS[1:]), ("d", PARTS[:2])):
+        write(tmp_path / "videos" / f"{name}.mp4", *parts)
+    (tmp_path / "videos/b.mp4").write_text("no video")
+    return tmp_path / "videos"
+
+
+def stop_after(monkeypatch, where, name, count):
+    """Let a function end in Ctrl-C after some calls; gives the list of its calls."""
+    calls, real = [], getattr(where, name)
+
+    def stopping(*args):
+        if len(calls) == count:
+            raise KeyboardInterrupt
+        calls.append(args)
+        return real(*args)
+
+    monkeypatch.setattr(where, name, stopping)
+    return calls
+
+
+@pytest.mark.parametrize("flags", [[], ["--every", "1"]], ids=["predict", "timeline"])
+@pytest.mark.parametrize("ending", ["csv", "json"])
+def test_a_stopped_command_goes_on_and_gives_the_same(flags, ending, colours, folder, tmp_path, monkeypatch, capsys):
+    args = [folder, "--ckpt", colours, "--batch", 1, *flags]  # in other batches the last digits differ
+    whole, out = tmp_path / f"whole.{ending}", tmp_path / f"out.{ending}"
+    assert predict(*args, "-o", whole) == 1
+    err = capsys.readouterr().err
+    assert f"{folder / 'b.mp4'}: Invalid data" in err and "1 of 4 videos could not be read" in err
+    where, name = (module, "ranked_videos") if flags else (video_outputs, "_averaged")
+    with monkeypatch.context() as patch:
+        # of the timeline the broken one is not ranked
+        calls = stop_after(patch, where, name, 1 if flags else 2)
+        assert predict(*args, "-o", out) == 130
+    assert f"2 videos done are kept in {out}.part; the same command goes on" in capsys.readouterr().err
+    assert not out.exists()
+    with (tmp_path / f"out.{ending}.part").open("a") as part:
+        part.write('{"path": "cut o')  # as a process that is killed leaves it
+    calls = stop_after(monkeypatch, where, name, 9)
+    assert predict(*args, "-o", out) == 1
+    assert len(calls) == 2  # not the first two
+    assert f"going on: 2 videos done already are in {out}.part" in capsys.readouterr().err
+    assert out.read_text() == whole.read_text()
+    assert not list(tmp_path.glob("*.part")) and not list(tmp_path.glob(".*"))
+
+
+def test_other_settings_and_other_weights_are_refused(colours, folder, tmp_path, monkeypatch, capsys):
+    args, out = [folder, "--ckpt", colours, "--crops", 1], ["-o", tmp_path / "o.csv"]
+    with monkeypatch.context() as patch:
+        stop_after(patch, video_outputs, "_averaged", 1)
+        assert predict(*args, *out) == 130
+    content = torch.load(colours, weights_only=False)
+    content["state_dict"] = {name: value + 1e-3 for name, value in content["state_dict"].items()}
+    torch.save(content, tmp_path / "other.ckpt")
+    capsys.readouterr()
+    for flags, message in (
+        ([*args, "--crops", 3], "o.csv was begun with --crops 1; give the same, or delete "),
+        ([*args, "--every", 1], "o.csv was begun with no --every, no --top; give the same"),
+        ([folder, "--ckpt", tmp_path / "other.ckpt", "--crops", 1], "o.csv was begun with another --ckpt; give"),
+    ):
+        assert predict(*flags, *out) == 2
+        assert message in one_line(capsys)
+    assert predict(*args, *out, "--top", 1, "--batch", 3) == 1  # how many are named, and the speed, may change
+
+
+def test_a_video_that_has_changed_is_predicted_again(colours, folder, tmp_path, monkeypatch, capsys):
+    args = [folder, "--ckpt", colours, "--crops", 1, "-o", tmp_path / "o.csv", "--top", 1]
+    with monkeypatch.context() as patch:
+        stop_after(patch, video_outputs, "_averaged", 2)
+        assert predict(*args) == 130
+    write(folder / "a.mp4", ("blue", 2))
+    assert predict(*args) == 1
+    assert rows(tmp_path / "o.csv")[0]["name"] == "blue"
+
+
+def test_a_video_that_breaks_on_the_way_keeps_what_was_read(colours, video, tmp_path, monkeypatch, capsys):
+    real = module.decode_in_order
+
+    def broken(path, numbers):
+        for i, frame in zip(numbers, real(path, numbers), strict=True):
+            if i >= 70:
+                raise DecodeError(f"{path}: its frame 70 is damaged")
+            yield frame
+
+    monkeypatch.setattr(module, "decode_in_order", broken)
+    out = tmp_path / "t.csv"
+    assert predict(video, "--ckpt", colours, "--every", 0.5, "-o", out, "--plot", tmp_path / "t.png") == 1
+    err = capsys.readouterr().err
+    assert f"{video}: its frame 70 is damaged (read up to 0:07.0)" in err
+    assert rows(out)[-1]["broken"] == "its frame 70 is damaged"
+    assert [one["name"] for one in rows(tmp_path / "t_segments.csv")] == ["red", "green"]
+    assert float(rows(tmp_path / "t_segments.csv")[-1]["end"]) == 7
+
+
+def test_pictures_of_several_videos_go_into_a_folder(colours, folder, tmp_path, capsys):
+    assert predict(folder, "--ckpt", colours, "--every", 1, "--plot", tmp_path / "plots") == 1
+    assert sorted(path.name for path in (tmp_path / "plots").iterdir()) == ["a.mp4.png", "c.mp4.png", "d.mp4.png"]
+    assert f"wrote {tmp_path / 'plots/a.mp4.png'} and 2 more" in capsys.readouterr().err
+
+
+def test_lines_say_how_far_it_is_where_there_is_no_terminal(capsys):
+    assert list(with_progress(iter("abc"), 3, "predict", every=0.0)) == ["a", "b", "c"]
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(",")[0] for line in lines] == ["predict: 1/3", "predict: 2/3", "predict: 3/3"]
+    assert lines[0].endswith(" s left")
+    assert list(with_progress(iter("abc"), 3, "predict")) == ["a", "b", "c"]
+    assert capsys.readouterr().err == ""  # of what is over at once nothing is said
+
+
+def test_wrong_flags_of_a_timeline_are_reported(colours, video, tmp_path, capsys):
+    for flags, message in (
+        (["--every", "0"], "--every: is 0, expected a number above 0"),
+        (["--window", "2"], "--window: is about a timeline; give --every SECONDS too"),
+        (["--plot", tmp_path / "t.png"], "--plot: is about a timeline"),
+        (["--every", "1", "--clips", "3"], "--clips: has no meaning in a timeline"),
+        (["--every", "1", "--draw", tmp_path / "t.mp4"], "--draw: has no meaning"),
+        (["--every", "1", "--plot", tmp_path / "t.doc"], ".doc is not what is drawn; give a file .png, .svg, .pdf"),
+        (["--every", "1", "--plot", tmp_path / "none" / "t.png"], "no such folder"),
+    ):
+        assert predict(video, "--ckpt", colours, *flags) == 2, flags
+        assert message in one_line(capsys)
+    assert not any(tmp_path.iterdir())

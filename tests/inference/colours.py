@@ -1,0 +1,47 @@
+"""Videos of plain colours, and a model that has learned them in a second: what it says of a video is known."""
+
+import av
+import numpy as np
+import torch
+from lightning import Trainer
+
+from lit_video.datamodules import VideoFolder
+from lit_video.modules import TimeSformer
+from lit_video.modules.optimization import Optimization
+from lit_video.network.vit import ViTSize
+from lit_video.video.sampling import Dense
+
+COLOURS = {"red": (200, 40, 40), "green": (40, 200, 40), "blue": (40, 40, 200)}
+RATE = 10
+GOOD = Optimization(optimizer="adamw", lr=3e-3)
+
+
+def write(path, *parts, size=(24, 32), codec="libx264", options=None):
+    """A video of colours one after the other, each for some seconds; never two frames alike."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(0)
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, rate=RATE, options=options or {"g": "12"})
+        stream.width, stream.height, stream.pix_fmt = size[1], size[0], "yuv420p"
+        for name, seconds in parts:
+            for _ in range(round(seconds * RATE)):
+                picture = np.clip(COLOURS[name] + rng.integers(-30, 30, (*size, 3)), 0, 255).astype(np.uint8)
+                container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+        container.mux(stream.encode())
+    return path
+
+
+def trained(folder, sampling=None):
+    """The checkpoint of a model that tells the colours apart; its data are the class folders beside it."""
+    for split in ("train", "val", "test"):
+        for name in COLOURS:
+            for i in range(2):
+                write(folder / split / name / f"{i}.mp4", (name, 1.5))
+    torch.manual_seed(0)
+    clips = dict(frames=4, image_size=16, batch_size=6, num_workers=0, keep_gb=0.1)
+    data = VideoFolder(str(folder), sampling=sampling or Dense(1.0), **clips)
+    quiet = dict(logger=False, enable_progress_bar=False, enable_model_summary=False, enable_checkpointing=False)
+    trainer = Trainer(max_epochs=40, accelerator="cpu", limit_val_batches=0, **quiet)
+    trainer.fit(TimeSformer(3, 4, 16, ViTSize(16, 1, 2), 8, optimization=GOOD), data)
+    trainer.save_checkpoint(folder / "last.ckpt")
+    return folder / "last.ckpt"
