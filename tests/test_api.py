@@ -83,7 +83,8 @@ def test_embed_gives_what_the_command_writes(ckpt, videos, tmp_path):
 
 def test_attention_maps_are_plain_arrays(ckpt, videos):
     maps = lit_video.attention_maps(ckpt, videos[0], token=[1, 0, 1], device="cpu")
-    assert maps.frames.shape == (4, 16, 16, 3)
+    assert maps.frames.shape == (4, 36, 48, 3)  # the video's; the model sees 16 x 16
+    assert maps.box == (0, 6, 36, 36)
     assert maps.maps.shape == (4, 2, 2)
     assert maps.maps.argmax() == np.ravel_multi_index((1, 0, 1), maps.maps.shape)
 

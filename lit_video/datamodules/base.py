@@ -187,11 +187,11 @@ class VideoDataModule(LightningDataModule):
         """All views of every video."""
         return self._views("test", self.test_clips, self.test_crops)
 
-    def first_test_clip(self) -> RawBatch:
-        """The first test video's first clip, its centre crop, as a batch of one."""
-        dataset = self._dataset(self.records("test")[:1], self.view_type(1, self.image_size), self.test_clips)
+    def centre_view(self, record: VideoRecord) -> tuple[RawBatch, list[int]]:
+        """A video's centre clip and crop as a batch of one, and the numbers of its frames; a broken one has none."""
+        dataset = self._dataset([record], self.view_type(1, self.image_size), clips=1)
         batch: RawBatch = default_collate([dataset[0, 0]])
-        return batch
+        return batch, [] if batch["broken"][0] else dataset.numbers(record, 0)
 
     def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Batch | Any:
         """Normalise and augment on the device."""

@@ -41,6 +41,11 @@ class RankedVideo:
     path: Path
     ranked: dict[str, list[Ranked]]
 
+    @property
+    def best(self) -> Ranked:
+        """The most probable class, or combination of the tasks'."""
+        return list(self.ranked.values())[-1][0]
+
     def lines(self) -> list[str]:
         """What is drawn: the classes, or the combinations of the tasks', with figures below each other."""
         ranked = list(self.ranked.values())[-1]

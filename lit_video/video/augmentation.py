@@ -103,10 +103,13 @@ class EvaluationViews:
         self.crops = crops
         self.side = side
 
+    def boxes(self, height: int, width: int) -> list[Box]:
+        """What each crop shows of frames of this size."""
+        return even_boxes(height, width, self.crops)
+
     def __call__(self, frames: Frames) -> Tensor:
         """Crop deterministically."""
-        boxes = even_boxes(frames.shape[1], frames.shape[2], self.crops)
-        return torch.stack([resized_crop(frames, box, self.side) for box in boxes])
+        return torch.stack([resized_crop(frames, box, self.side) for box in self.boxes(*frames.shape[1:3])])
 
 
 class WholeViews(EvaluationViews):
@@ -121,9 +124,9 @@ class WholeViews(EvaluationViews):
             raise ValueError(f"test_crops is {crops}, whole views are 1")
         super().__init__(crops, side)
 
-    def __call__(self, frames: Frames) -> Tensor:
-        """Resize both sides to the same."""
-        return resized_crop(frames, Box(0, 0, *frames.shape[1:3]), self.side)[None]
+    def boxes(self, height: int, width: int) -> list[Box]:
+        """All of them."""
+        return [Box(0, 0, height, width)]
 
 
 class ReleasedViews(EvaluationViews):
@@ -140,13 +143,21 @@ class ReleasedViews(EvaluationViews):
             raise ValueError(f"test_crops is {crops}, the release's views are 1 or 3")
         super().__init__(crops, side)
 
+    def boxes(self, height: int, width: int) -> list[Box]:
+        """As :class:`EvaluationViews`, to the nearest pixel: the release crops after resizing."""
+        share = min(height, width) / self.side
+        places = self._places(*short_side_size(height, width, self.side))
+        return [Box(round(y * share), round(x * share), *[min(height, width)] * 2) for y, x in places]
+
     def __call__(self, frames: Frames) -> Tensor:
         """Resize, then crop."""
         height, width = short_side_size(frames.shape[1], frames.shape[2], self.side)
         clip = torch.from_numpy(np.ascontiguousarray(frames)).permute(0, 3, 1, 2)
         clip = F.resize(clip, [height, width], antialias=True)
-        places = [uniform_crop(height, width, self.side, i) for i in ((1,) if self.crops == 1 else (0, 1, 2))]
-        return torch.stack([clip[..., y : y + self.side, x : x + self.side] for y, x in places])
+        return torch.stack([clip[..., y : y + self.side, x : x + self.side] for y, x in self._places(height, width)])
+
+    def _places(self, height: int, width: int) -> list[tuple[int, int]]:
+        return [uniform_crop(height, width, self.side, i) for i in ((1,) if self.crops == 1 else (0, 1, 2))]
 
 
 def resized_crop(frames: Frames, box: Box, side: int) -> Tensor:

@@ -13,7 +13,8 @@ from lit_video.network.block import Block
 from lit_video.network.patches import Patches
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.spacing import uniform_frames
-from lit_video.visual.routing import record, route
+from lit_video.visual.one_head import only_head, steps_of
+from lit_video.visual.routing import Recording, route
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,11 @@ class Rollout:
 
 
 def rollout(
-    network: VideoTransformer, clip: Tensor, query: Sequence[int] | None = None, last_layer: bool = False
+    network: VideoTransformer,
+    clip: Tensor,
+    query: Sequence[int] | None = None,
+    last_layer: bool = False,
+    head: int | None = None,
 ) -> Rollout:
     """Follow the attention of a network in eval mode from its output, or from one patch, back to all patches.
 
@@ -44,15 +49,30 @@ def rollout(
         clip: one clip, normalised, ``(1, 3, t, height, width)``.
         query: frame, row and column of a patch of the last layer, to start from instead of the output.
         last_layer: follow the last layer of the encoder only (and temporal layers after it).
+        head: of the last layer's last step of attention, counted from 0, instead of the mean over its heads.
 
     Raises:
-        ValueError: the query lies outside the grid, or the last layer has no patches; the network holds a layer that
-            this rollout does not support.
+        ValueError: the query lies outside the grid, or the last layer has no patches, or not this head; the network
+            holds a layer that this rollout does not support.
     """
     outputs: dict[str, Any] = {}
     last = network.blocks[-1]
-    with _hooked((network.embed, lambda module, inputs, output: outputs.update(embedded=output))):
-        weights, logits = record(network, clip)
+    steps = steps_of(last) if head is not None else []
+    with (
+        torch.no_grad(),
+        Recording() as recording,
+        _hooked(
+            (network.embed, lambda module, inputs, output: outputs.update(embedded=output)),
+            # how many calls of attention there were before each of the layer's steps, and after it
+            *((step.norm, lambda module, *_: outputs.update(begin=len(recording.weights))) for step in steps),
+            (last, lambda module, *_: outputs.update(end=len(recording.weights))),
+        ),
+    ):
+        logits = network(clip)
+    weights = recording.weights
+    if head is not None:
+        calls = slice(outputs["begin"], outputs["end"])
+        weights[calls] = only_head(weights[calls], steps[-1].heads, head)
     embedded, grid = outputs["embedded"]
     ones = torch.ones_like(embedded, requires_grad=True)
     place = patch_places(embedded.shape[1], grid).to(clip.device)

@@ -1,22 +1,33 @@
 """The command attention: pictures of what the model attends to, the frames that heads read, mistakes in a line each."""
 
 import io
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from lightning import Trainer
+from matplotlib.colors import to_rgb
 from PIL import Image
 
 from lit_video.__main__ import main
+from lit_video.commands.attention_of_test import file_name, worst_first
 from lit_video.datamodules import MovingShapes
 from lit_video.inference.checkpoints import load_trained_model
+from lit_video.inference.options import Evaluation
 from lit_video.inference.overlay import pictures
+from lit_video.inference.predict import unlabelled, video_list
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
+from lit_video.tables.predictions import Predictions, TaskPredictions, read_predictions, save_predictions
+from lit_video.utils.figures import plt
+from lit_video.video.crops import Box
+from lit_video.video.decoding import decode, frame_table
 from lit_video.visual import attention_picture
-from lit_video.visual.attention_picture import AttentionMaps, moving, overlaid, picture
+from lit_video.visual.attention_maps import attention_maps, see
+from lit_video.visual.attention_picture import AttentionMaps, moving, overlaid, picture, pictures_of
 from lit_video.visual.heads_picture import Layers, layers
 from lit_video.visual.rollout import rollout
 
@@ -91,15 +102,20 @@ def test_what_is_drawn_is_the_rollout_of_the_centre_view(checkpoints, videos, tm
     raw = list(data.test_dataloader())[records.index(videos[0])]
     batch = data.on_after_batch_transfer(raw, 0)
     result = rollout(loaded.model.network, batch["clip"])
-    assert np.array_equal(seen.frames, raw["clip"][0, 0].permute(0, 2, 3, 1).numpy())
-    expected = result.patches.numpy() * 32
+    numbers = data._dataset(data.records("test"), None, 1).numbers(data.records("test")[records.index(videos[0])], 0)
+    assert np.array_equal(seen.frames, decode(videos[0], numbers))
+    table = frame_table(videos[0])
+    assert seen.seconds == [float(i * table.seconds / table.count) for i in numbers]
+    assert seen.box == Box(0, 6, 36, 36) and seen.is_cropped
+    expected = result.patches.numpy() / result.patches.mean().item()  # over the patches: 1 is reached
     np.testing.assert_allclose(seen.maps, expected[[0, 0, 1, 1]], rtol=1e-5)
     assert (seen.numbers, seen.tubelets) == ([0, 1, 2, 3], [0, 0, 1, 1])
     assert seen.top == pytest.approx(expected.max(), rel=1e-5)
     share, best = result.logits.softmax(1).max(1)
     assert seen.lines == [
-        f"{loaded.class_names[best]}, {100 * float(share):.0f} %   {videos[0].name}",
-        "attention rollout from the output",
+        f"predicted: {loaded.class_names[best]}, {100 * float(share):.0f} %; true class: {videos[0].parent.name}",
+        f"{videos[0].name}: attention rollout from the output",
+        *([f"{100 * result.other:.0f} % of it goes to tokens that are no patches, such as the class token"]),
     ]
 
 
@@ -110,10 +126,10 @@ def test_flags_choose_layers_and_where_to_start(checkpoints, videos, tmp_path, m
         assert attention(videos[0], "--ckpt", checkpoints("divided"), *flags, "-o", tmp_path / "a.png") == 0
     every, last, patch = drawn
     assert np.abs(every.maps - last.maps).max() > 1e-3
-    assert last.lines[1] == "attention rollout from the output, last layer only"
+    assert last.lines[1] == f"{videos[0].name}: attention rollout from the output, last layer only"
     assert np.unravel_index(patch.maps.argmax(), patch.maps.shape) == (1, 2, 3)
     assert patch.top == np.sort(patch.maps.ravel())[-2]
-    assert patch.lines[1] == "attention rollout from patch 1,2,3"
+    assert patch.lines[1] == f"{videos[0].name}: attention rollout from patch 1,2,3"
 
 
 def test_frames_that_are_not_sampled_are_not_shown(checkpoints, videos, tmp_path, monkeypatch):
@@ -134,24 +150,56 @@ def test_moving_pictures_hold_the_frames(ending, checkpoints, videos, tmp_path):
         with Image.open(path) as file:
             images = [np.asarray((file.seek(i), file.convert("RGB"))[1]) for i in range(file.n_frames)]
     assert len(images) == 4
-    assert images[0].shape[1] == 448  # 32 pixels seven times, twice
+    assert images[0].shape[1] == 2 * 7 * 48  # 48 x 36 pixels seven times, twice
     source = next(pictures(videos[0]))[0]
-    assert abs(images[0][:224, :224].mean() - source.mean()) < 25
+    assert abs(images[0][:252, :336].mean() - source.mean()) < 25
 
 
-def maps_of(frames=3, side=8):
+def maps_of(frames=3, side=8, box=None):
     rng = np.random.default_rng(0)
     maps = np.zeros((frames, 2, 2))
     maps[1, 0, 1] = 4.0
     pixels = rng.integers(0, 255, (frames, side, side, 3)).astype(np.uint8)
-    return AttentionMaps(pixels, list(range(frames)), maps, list(range(frames)), 4.0, ["a class, 50 %", "words"])
+    numbers, seconds = list(range(frames)), [0.5 * i for i in range(frames)]
+    box = box or Box(0, 0, side, side)
+    return AttentionMaps(pixels, box, numbers, seconds, maps, numbers, 4.0, ["a class, 50 %", "words"])
 
 
 def test_maps_lie_over_their_frames_and_places():
     seen = maps_of(side=32)
-    bright = overlaid(seen.frames * 0, seen.maps, seen.top).sum(-1)
+    bright = overlaid(replace(seen, frames=seen.frames * 0)).sum(-1)
     assert bright[0].max() == bright[2].max() == bright[1, 26:, :6].max() == bright.min()
     assert bright[1, :4, 28:].min() > 3 * 100
+
+
+def test_maps_lie_over_what_the_model_sees_and_the_rest_is_grey():
+    seen = maps_of(side=32, box=Box(4, 10, 20, 20))
+    over = overlaid(seen)
+    outside = np.ones((32, 32), bool)
+    outside[4:24, 10:30] = False
+    grey = over[:, outside]
+    assert (grey == grey[..., :1]).all() and grey.max() < 100  # of dark grey
+    assert over[1, 4:8, 26:30].mean() > over[1, 4:8, 10:14].mean() + 60
+
+
+@pytest.mark.parametrize("box", [None, Box(4, 10, 20, 20)])
+def test_what_the_model_sees_is_outlined_if_it_is_not_all(box, monkeypatch):
+    seen, drawn = maps_of(side=32, box=box), []
+    monkeypatch.setattr(attention_picture, "_png", lambda figure: drawn.append(figure) or b"")
+    picture(seen)
+    (figure,) = drawn
+    panels = [axes for axes in figure.axes if axes.images]
+    boxes = [patch for axes in panels for patch in axes.patches]
+    assert len(boxes) == (len(panels) if box else 0)
+    assert all((one.get_x(), one.get_y(), one.get_width()) == (9.5, 3.5, 20) for one in boxes)
+    assert ("outlined: what the model sees" in figure.get_suptitle()) == bool(box)
+    assert [axes.get_title() for axes in panels if axes.get_title()] == [
+        "frame 0, 0:00.0",
+        "frame 1, 0:00.5",
+        "frame 2, 0:01.0",
+    ]
+    assert figure.axes[-1].get_ylabel() == "attention to a patch\n(1 = mean over the clip's patches)"
+    plt.close(figure)
 
 
 def test_pairs_are_the_frame_and_its_map():
@@ -160,16 +208,132 @@ def test_pairs_are_the_frame_and_its_map():
     assert [image.shape[1] for image in shown] == [600] * 3
     assert len(shown[0]) % 2 == 0
     assert np.array_equal(shown[2][:300, :300], seen.frames[2])
-    assert np.array_equal(shown[1][:300, 300:], overlaid(seen.frames, seen.maps, 4.0)[1])
+    assert np.array_equal(shown[1][:300, 300:], overlaid(seen)[1])
+    cropped = moving(maps_of(side=300, box=Box(50, 100, 200, 200)))
+    outline = np.round(255 * np.array(to_rgb(attention_picture.OUTLINE)))
+    for left in (100, 400):
+        assert (cropped[1][50, left : left + 200] == outline).all()
+        assert (cropped[1][50:250, left + 199] == outline).all()
+    assert np.array_equal(cropped[1][:50, :300], seen.frames[1][:50])
 
 
 def test_many_frames_fill_several_rows():
-    sizes = [Image.open(io.BytesIO(picture(maps_of(n)))).size for n in (8, 9)]
+    sizes = [Image.open(io.BytesIO(picture(maps_of(n)))).size for n in (4, 5)]
     assert sizes[0][0] == sizes[1][0]
     assert sizes[1][1] > 1.6 * sizes[0][1]
 
 
+def test_the_share_of_patches_is_over_patches_and_the_rest_is_said(checkpoints, videos):
+    trained = load_trained_model(checkpoints("xvit"))
+    maps = attention_maps(checkpoints("xvit"), videos[0], device="cpu")
+    assert maps.maps.mean() == pytest.approx(1)
+    assert maps.maps.max() > 1 > maps.maps.min()
+    result = rollout(trained.model.network, see_clip(trained, videos[0]))
+    assert result.other > 0.1
+    assert maps.lines[-1].startswith(f"{100 * result.other:.0f} % of it goes to tokens that are no patches")
+
+
+def see_clip(trained, video):
+    return see(video_list(trained, unlabelled([video]), Evaluation(1, 1, 1, 0)), unlabelled([video])[0], "cpu").clip
+
+
+# the true class
+
+
+def test_the_true_class_is_the_folder_or_given(checkpoints, videos, tmp_path, monkeypatch, capsys):
+    drawn = []
+    monkeypatch.setattr(attention_picture, "picture", lambda seen: drawn.append(seen.lines[0]) or b"")
+    elsewhere = tmp_path / "mine.mp4"
+    shutil.copy(videos[0], elsewhere)
+    name = videos[0].parent.name
+    other = next(p.parent.name for p in videos if p.parent.name != name)
+    for args in ([videos[0]], [elsewhere], [elsewhere, "--label", other]):
+        assert attention(*args, "--ckpt", checkpoints("xvit"), "-o", tmp_path / "a.png") == 0
+    ends = [line.partition(" %")[2] for line in drawn]
+    assert ends == [f"; true class: {name}", "", f"; true class: {other}"]
+    capsys.readouterr()
+    assert attention(elsewhere, "--ckpt", checkpoints("xvit"), "--label", f"{name}x", "-o", tmp_path / "a.png") == 2
+    assert f"--label {name}x: no class of the model (did you mean {name}?); it has " in one_line(capsys)
+
+
+# the test's videos
+
+
+def test_pictures_of_the_test_by_class_failures_first(run, tmp_path, monkeypatch, capsys):
+    drawn = []
+    monkeypatch.setattr(attention_picture, "pictures_of", lambda seen, title: drawn.append((title, seen)) or b"png")
+    assert attention("--ckpt", run, "-o", tmp_path / "test", "--each", 1) == 0
+    assert "wrote 8 pictures into" in capsys.readouterr().err
+    task = read_predictions(run).tasks[""]
+    assert sorted(p.name for p in (tmp_path / "test").iterdir()) == sorted(
+        file_name(i, task.classes) for i in range(len(task.classes))
+    )
+    hits = task.hits()
+    for number, (title, (maps,)) in enumerate(drawn):
+        right = bool(hits[task.target == number][0])
+        assert title == f"{task.classes[number]}: {int(right)} of 1 test videos right"
+        assert f"; true class: {task.classes[number]}" in maps.lines[0]
+        assert ("right in the test" if right else "wrong in the test") in maps.lines[1]
+
+
+def test_failures_come_first_then_those_it_was_least_sure_of():
+    logits = np.array([[3, 0], [1, 0], [0, 1], [0, 4], [5, 0], [0, 9]], np.float32)
+    task = TaskPredictions(logits, np.array([0, 0, 0, 0, 0, 1]), ["a", "b"])
+    assert worst_first(task, 0) == [3, 2, 1, 0, 4]
+    assert worst_first(task, 1) == [5]
+    assert file_name(3, [*"abcdefghi", "j", "Putting [a/b] on: c"]) == "03_d.png"
+    assert file_name(1, ["x", "Putting [a/b] on: c"]) == "1_Putting_a_b_on_c.png"
+
+
+def test_several_videos_are_below_each_other_with_four_frames_each(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(attention_picture, "_png", lambda figure: drawn.append(figure) or b"")
+    pictures_of([maps_of(9), maps_of(2)], "a class: 1 of 2 test videos right")
+    (figure,) = drawn
+    titles = [[axes.get_title() for axes in part.axes if axes.get_title()] for part in figure.subfigs]
+    assert [[title.partition(",")[0] for title in each] for each in titles] == [
+        ["frame 1", "frame 3", "frame 5", "frame 7"],
+        ["frame 0", "frame 1"],
+    ]
+    plt.close(figure)
+
+
+def test_another_test_split_and_no_test_are_refused(run, checkpoints, tmp_path, capsys):
+    copy = tmp_path / run.relative_to(run.parents[3])  # TABLE/SCALE/ROW/seedK
+    shutil.copytree(run, copy)
+    predictions = read_predictions(run)
+    task = predictions.tasks[""]
+    other = TaskPredictions(task.logits, task.target[::-1].copy(), task.classes)
+    save_predictions(copy, Predictions(predictions.video, {"": other}))
+    ckpt = checkpoints("xvit")
+    capsys.readouterr()
+    for args, message in (
+        ([copy], "its test split is another one by now than predictions.npz is of"),
+        ([ckpt], "holds no predictions.npz of a test; give a video, or a run that was tested"),
+        ([ckpt, "--label", "x"], "--label: is about one video; give it"),
+        ([ckpt, "--token", "0,0,0"], "--token: is about one video"),
+    ):
+        assert attention("--ckpt", *args, "-o", tmp_path / "test") == 2
+        assert message in one_line(capsys)
+    assert attention("--ckpt", ckpt, "-o", tmp_path / "a.png") == 2
+    assert "without a video it is a folder of pictures" in one_line(capsys)
+
+
 # heads
+
+
+@pytest.mark.parametrize("name", ["xvit", "divided", "exact"])
+def test_heads_of_a_video_are_drawn_one_by_one(name, checkpoints, videos, tmp_path, monkeypatch):
+    drawn, real = [], attention_picture.heads_picture
+    monkeypatch.setattr(attention_picture, "heads_picture", lambda heads: drawn.append(heads) or real(heads))
+    assert attention(videos[0], "--ckpt", checkpoints(name), "--heads", "-o", tmp_path / "h.png") == 0
+    (heads,) = drawn
+    assert len(heads) == 2 and np.abs(heads[0].maps - heads[1].maps).max() > 1e-3
+    clip = see_clip(trained := load_trained_model(checkpoints(name)), videos[0])
+    expected = rollout(trained.model.network, clip, last_layer=True, head=1).patches
+    np.testing.assert_allclose(heads[1].maps, (expected / expected.mean()).numpy(), rtol=1e-4)
+    assert heads[1].lines[1] == f"{videos[0].name}: head 1 of the last layer from the output"
+    assert Image.open(tmp_path / "h.png").size[0] > 1500
 
 
 def test_heads_of_a_checkpoint_and_of_a_row(checkpoints, tmp_path, monkeypatch):
@@ -207,7 +371,6 @@ def test_wrong_flags_of_attention_are_reported(checkpoints, videos, tmp_path, ca
         ([*ckpt, text], "text.mp4: Invalid data"),
         ([*ckpt, tmp_path / "empty"], "empty: holds no video"),
         ([*ckpt, videos[0].parents[1]], "8 videos; attention is drawn of one"),
-        ([*ckpt], "give a video (or --heads)"),
         ([videos[0]], "--ckpt: give a run's last.ckpt"),
         ([*ckpt, videos[0], "--token", "1,2"], "--token: is 1,2, expected frame, row and column"),
         ([*ckpt, videos[0], "--token", "4,0,0"], "--token: 4,0,0 is no patch; frames, rows and columns count from 0"),
@@ -222,7 +385,8 @@ def test_wrong_flags_of_attention_are_reported(checkpoints, videos, tmp_path, ca
         (["--heads", "--ckpt", checkpoints("convnet")], "is a ConvNet; only the heads"),
         (["--heads", "--ckpt", checkpoints("exact")], "attends its window exactly"),
         (["--heads"], "--heads: give either --ckpt"),
-        (["--heads", *ckpt, videos[0]], "--heads: is about the model alone"),
+        (["--heads", *ckpt, videos[0], "--layers", "last"], "--heads: is about the last layer; leave out"),
+        (["--heads", "--ckpt", checkpoints("perceiver"), videos[0]], "--heads: the last layer holds latents"),
         (["--heads", "--config", "x.yaml"], "--heads: --config and --row belong together"),
     ):
         assert attention(*args, *out) == 2, args

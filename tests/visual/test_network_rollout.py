@@ -10,6 +10,7 @@ from lit_video.network.timesformer import SCHEMES
 from lit_video.network.vit import ViTSize
 from lit_video.visual.channel_sources import channel_offsets
 from lit_video.visual.rollout import patch_places, rollout, tubelet_frames
+from lit_video.visual.routing import record
 
 SIZE = ViTSize(16, 2, 2)
 SIDE = 8  # two by two patches of 4
@@ -231,3 +232,43 @@ def test_spatial_layers_read_their_own_frame_and_exact_windows_move_no_channels(
     assert channel_offsets(Space(16, 4)).tolist() == [[0] * 4] * 4
     with pytest.raises(ValueError, match="LocalWindow reads no channels of other frames"):
         channel_offsets(LocalWindow(16, 4))
+
+
+HEADED = [name for name in FAMILIES if not name.startswith("perceiver")]
+
+
+@pytest.mark.parametrize("last_layer", [False, True])
+@pytest.mark.parametrize("name", HEADED)
+def test_the_mean_over_the_heads_of_the_last_step_is_the_rollout(name, last_layer):
+    """Every head alone, averaged, is the whole where each row of the step sums to the same: all but at clip ends."""
+    built, clip = network(name)
+    whole = rollout(built, clip, last_layer=last_layer)
+    heads = [rollout(built, clip, last_layer=last_layer, head=head) for head in (0, 1)]
+    assert (heads[0].patches - heads[1].patches).abs().max() > 1e-5
+    for one in heads:
+        assert one.patches.min() >= 0
+        torch.testing.assert_close(one.logits, whole.logits)
+    mixes = name.startswith("xvit") and name not in ("xvit_exact",)
+    if not mixes:  # a head that reads beyond the clip's ends has less of a say in the whole
+        torch.testing.assert_close((heads[0].patches + heads[1].patches) / 2, whole.patches, atol=1e-9, rtol=1e-6)
+
+
+def test_a_head_is_followed_to_the_patch_that_it_alone_attends():
+    """Two heads of one layer of spatial attention: their rows of weights, with the residual's half."""
+    torch.manual_seed(0)
+    built = XViT(3, 2, SIDE, ViTSize(16, 1, 2), 4, window=0, ta_layers=0).network.double().eval()
+    clip = torch.randn(1, 3, 2, SIDE, SIDE, dtype=torch.float64)
+    for parameter in built.parameters():
+        parameter.data.add_(0.3 * torch.randn_like(parameter))
+    weights, _ = record(built, clip)
+    for head in (0, 1):
+        # the class token of each frame, of which the mean is classified; its own share is no patch's
+        expected = 0.5 * weights[0][:, head, 0, 1:] / 2
+        torch.testing.assert_close(rollout(built, clip, head=head).patches.flatten(1), expected)
+
+
+def test_heads_that_there_are_not_and_latents_are_refused():
+    with pytest.raises(ValueError, match="there is no head 2; the last layer has 2"):
+        rollout(*network("xvit_mean"), head=2)
+    with pytest.raises(ValueError, match="latents, whose heads read no patches"):
+        rollout(*network("perceiver"), head=0)

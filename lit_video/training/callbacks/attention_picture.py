@@ -4,11 +4,13 @@ import math
 from pathlib import Path
 
 from lit_video.datamodules import VideoDataModule
+from lit_video.errors import UserError
 from lit_video.inference.ranking import ranked_videos
 from lit_video.modules import VideoClassifier
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.files import write_bytes
-from lit_video.visual.attention_maps import maps_over_frames
+from lit_video.video.decoding import DecodeError
+from lit_video.visual.attention_maps import label_name, maps_over_frames, see, titles
 from lit_video.visual.attention_picture import picture
 from lit_video.visual.rollout import rollout
 
@@ -26,16 +28,15 @@ def record_attention(model: VideoClassifier, data: VideoDataModule, run_dir: Pat
         return
     if math.prod(network.embed.patches.grid(data.frames, data.image_size, data.image_size)) > MOST_PATCHES:
         return
-    raw = data.first_test_clip()
-    if raw["broken"][0]:
-        return
-    clip = data.on_after_batch_transfer(raw, 0)["clip"].to(next(network.parameters()).device)
+    record = data.records("test")[0]
     try:
-        attention = rollout(network.eval(), clip)
+        seen = see(data, record, next(network.parameters()).device)
+        attention = rollout(network.eval(), seen.clip)
+    except (DecodeError, UserError):
+        return  # the test has listed it
     except ValueError as error:
         print(f"{run_dir / 'attention.png'}: not drawn, {error}", flush=True)
         return
-    video = data.records("test")[0].path
-    ranked = ranked_videos([video], attention.logits.float().cpu(), data.class_names, top=1)[0]
-    maps = maps_over_frames(network, attention, raw["clip"][0, 0], ranked, "attention rollout in the first test video")
-    write_bytes(run_dir / "attention.png", picture(maps))
+    ranked = ranked_videos([record.path], attention.logits.float().cpu(), data.class_names, top=1)[0]
+    lines = titles(ranked, label_name(record, data.class_names), "attention rollout in the first test video")
+    write_bytes(run_dir / "attention.png", picture(maps_over_frames(network, attention, seen, lines)))
