@@ -1,5 +1,6 @@
 """A benchmark of data paths as tables."""
 
+from math import ceil
 from typing import Any
 
 from lit_video.utils.text_tables import text_table
@@ -35,10 +36,15 @@ def _loader_cells(row: dict[str, Any], gpu: float) -> list[str]:
 
 
 def _feeds(result: dict[str, Any]) -> list[str]:
-    """How many GPUs the most workers of our loader feed, by kind of video."""
+    """How much of a GPU the most workers of our loader feed, by kind of video, and how many a GPU takes."""
     ours = {row["videos"]: row for row in result["loaders"] if row["library"] == "lit_video"}
-    gpu = result["gpu_clips"]
-    return [
-        f"{name}: {row['workers']} workers feed {row['clips_per_second'] / gpu:.1f} of a GPU with {gpu:g} clips/s"
-        for name, row in ours.items()
-    ]
+    return [f"{name}: {_fed(row, result['gpu_clips'])}" for name, row in ours.items()]
+
+
+def _fed(row: dict[str, Any], gpu: float) -> str:
+    """Workers are whole; without any the process that trains loads, as one worker would."""
+    count, share = row["workers"], row["clips_per_second"] / gpu
+    who = {0: "no worker, the process itself, feeds", 1: "1 worker feeds"}.get(count, f"{count} workers feed")
+    needed = ceil(max(count, 1) / share)
+    takes = f"at this rate it takes {needed} worker{'s' * (needed > 1)}"
+    return f"{who} {share:.1f} of a GPU with {gpu:g} clips/s; {takes}"

@@ -11,7 +11,7 @@ from lit_video.tables.agreement import comparable, row_predictions
 from lit_video.tables.claims import read_claims
 from lit_video.tables.damage import Damage
 from lit_video.tables.reading import read_table, table_at
-from lit_video.tables.rendering import NOT_RUN, pairs_table, render
+from lit_video.tables.rendering import NOT_RUN, pairs_table, render, seeds_text
 from lit_video.tables.results import results
 from lit_video.tables.statistics import Hits
 from lit_video.tables.summary import summary
@@ -86,7 +86,7 @@ def _line(table: Table, data: dict[str, Any]) -> str:
     counts = [str(result[verdict]) for verdict in ("supported", "contradicted", "undecided")]
     orderings = " / ".join(counts) if result["orderings"] else ""
     status = "run" if len(run) == len(data["rows"]) else "in part"
-    seeds = ", ".join(map(str, sorted({seed for row in run for seed in row["seeds"]})))
+    seeds = seeds_text(sorted({seed for row in run for seed in row["seeds"]}))
     link = f"[{table.name}](#{_anchor(table)})"
     cells = (link, table.source, table.scale, f"{len(run)} of {len(data['rows'])}", seeds, tau, orderings, status)
     return "| " + " | ".join(cells) + " |"

@@ -1,6 +1,7 @@
 """A table printed: row, params, GMACs, seconds, paper, ours, difference, seeds. Imports no torch."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from lit_video.tables.agreement import interval_text, sentences
@@ -111,7 +112,12 @@ def _cells(row: dict[str, Any], shown: list[str], absent: str) -> list[str]:
             cells.append(ours)
         else:
             cells += [paper, ours, "" if values["difference"] is None else f"{values['difference']:+.1f}"]
-    return [*cells, ", ".join(map(str, row["seeds"]))]
+    return [*cells, seeds_text(row["seeds"])]
+
+
+def seeds_text(seeds: Sequence[int]) -> str:
+    """Such as ``0, 1, 2``; one alone is ``seed 0``, which would else read as a number of seeds."""
+    return f"seed {seeds[0]}" if len(seeds) == 1 else ", ".join(map(str, seeds))
 
 
 def _markdown(title: str, header: list[str], body: list[list[str]]) -> str:

@@ -11,7 +11,7 @@ from lit_video.errors import UserError
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-__all__ = ["check_picture", "plt", "run_name", "save"]
+__all__ = ["check_picture", "plt", "run_name", "save", "short"]
 
 
 def check_picture(path: Path) -> None:
@@ -46,3 +46,8 @@ def save(figure: Figure, path: Path) -> None:
 def run_name(checkpoint: Path) -> Path:
     """Table, scale, row and seed of a run's checkpoint, as far as its path says: short enough for a title."""
     return Path(*checkpoint.resolve().parts[-5:])
+
+
+def short(name: str, most: int = 32) -> str:
+    """A name that fits into a legend, or under a bar."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"

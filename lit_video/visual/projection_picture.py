@@ -7,13 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lit_video.utils.figures import plt
+from lit_video.utils.figures import plt, short
 
 # Okabe and Ito's colours, which differ to the colour-blind; without their yellow, which does not show on white
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">")  # 7 and 9 have no common divisor: 63 pairs
 NAMED = 20  # classes in the legend
-LONGEST = 32  # letters of a name in it
 
 
 def style_of(number: int) -> tuple[str, str]:
@@ -48,8 +47,3 @@ def scatter(places: NDArray[np.float64], classes: Sequence[str], title: str, end
     figure.savefig(content, format=ending, dpi=150)
     plt.close(figure)
     return content.getvalue()
-
-
-def short(name: str) -> str:
-    """A name that fits into a legend."""
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"

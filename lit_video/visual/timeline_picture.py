@@ -10,8 +10,8 @@ from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from lit_video.inference.timeline import Timeline
 from lit_video.utils.clock import clock
-from lit_video.utils.figures import plt
-from lit_video.visual.projection_picture import COLOURS, short
+from lit_video.utils.figures import plt, short
+from lit_video.visual.projection_picture import COLOURS
 
 OTHERS = "#bbbbbb"
 STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)

@@ -11,8 +11,11 @@ from av.video.frame import PictureType
 
 from lit_video.__main__ import main
 from lit_video.benchmark.clip_decoders import clip_decoders, cut, same, truth
+from lit_video.benchmark.data_plot import figure
+from lit_video.benchmark.data_report import _feeds
 from lit_video.benchmark.data_timing import time_clips
 from lit_video.benchmark.sample_videos import KINDS, encode
+from lit_video.utils.figures import plt
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +49,39 @@ def test_the_table_and_the_plot_are_written(root, tmp_path, capsys):
     assert main(["benchmark", "data", str(root), *arguments]) == 0
     text = capsys.readouterr().out
     assert "PyTorchVideo" in text
-    assert "0 workers feed" in text
+    assert "no worker, the process itself, feeds" in text
     assert plot.stat().st_size > 1000
+
+
+def measured(*loaders):
+    rows = [{"videos": "v", "library": name, "workers": n, "clips_per_second": rate} for name, n, rate in loaders]
+    times = (("lit_video", 0.02), ("PyTorchVideo", 0.9))
+    clips = [{"videos": "v", "sampling": "whole", "library": name, "transform_seconds": s} for name, s in times]
+    return {"gpu_clips": 50, "rows": clips, "loaders": rows}
+
+
+def test_the_plot_has_points_on_the_log_axis_and_whole_workers():
+    drawn = figure(measured(("lit_video", 0, 30.0), ("lit_video", 1, 45.0), ("PyTorchVideo", 1, 5.0)))
+    points, lines = drawn.axes
+    drawn.canvas.draw()
+    assert points.get_xscale() == "log" and not points.patches  # no bars, whose lengths would mean nothing
+    assert sorted(line.get_xdata()[0] for line in points.get_lines()) == [20, 900]
+    assert [text.get_text() for text in points.texts] == ["900", "20"]
+    assert [text.get_text() for text in lines.get_xticklabels()] == ["0", "1"]
+    assert lines.get_ylim()[0] == 0
+    plt.close(drawn)
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        (("lit_video", 2, 40.0), "2 workers feed 0.8 of a GPU with 50 clips/s; at this rate it takes 3 workers"),
+        (("lit_video", 1, 250.0), "1 worker feeds 5.0 of a GPU with 50 clips/s; at this rate it takes 1 worker"),
+        (("lit_video", 0, 20.0), "no worker, the process itself, feeds 0.4 of a GPU with 50 clips/s; at this"),
+    ],
+)
+def test_a_gpu_takes_whole_workers(row, text):
+    assert _feeds(measured(row))[0].startswith(f"v: {text}")
 
 
 def test_a_decoder_that_is_one_frame_off_is_an_error_and_is_not_timed(root):

@@ -12,7 +12,7 @@ from collections import Counter
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
+from string import ascii_uppercase
 
 import av
 import numpy as np
@@ -21,13 +21,14 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.datamodules import VideoFolder
 from lit_video.datamodules.digest import data_digest
-from lit_video.datamodules.inspection.figure import _draw_classes
+from lit_video.datamodules.inspection import figure as figure_module
+from lit_video.datamodules.inspection.figure import draw_counts
 from lit_video.datamodules.inspection.prepare import scaled
-from lit_video.datamodules.inspection.summary import SplitSummary
+from lit_video.datamodules.inspection.summary import DatasetSummary, SplitSummary
 from lit_video.utils.figures import plt
 from lit_video.video.decoding import decode, forget_tables, frame_table
 from lit_video.video.manifest import tables
-from lit_video.video.probe import pack, unpack
+from lit_video.video.probe import VideoInfo, pack, unpack
 from tests.video.bad_files import BAD_FILES, build, write
 
 
@@ -168,16 +169,61 @@ def test_digests_are_those_of_a_copy_and_differ_for_other_data(root, tmp_path, c
     assert summary(copy, capsys)[1]["data_digest"] != first["data_digest"]
 
 
-@pytest.mark.parametrize(("classes", "named"), [(4, True), (100, False)])
-def test_the_classes_of_the_picture_have_names_or_whole_numbers(classes, named):
+@pytest.mark.parametrize("classes", [2, 26, 174])
+def test_the_classes_of_the_picture_have_names_or_whole_numbers(classes):
     labels = [f"class {i:03d}" for i in range(classes)]
-    splits = {name: SplitSummary(labels=Counter(labels)) for name in ("train", "test")}
+    counts = {name: Counter({label: 1 + i % 3 for i, label in enumerate(labels)}) for name in ("train", "test")}
     figure, axis = plt.subplots()
-    _draw_classes(SimpleNamespace(splits=splits), axis)
+    draw_counts(axis, counts, "class")
     figure.canvas.draw()
     ticks = [text.get_text() for text in axis.get_xticklabels()]
-    assert ticks == labels if named else all(tick == int(tick) for tick in axis.get_xticks())
+    if classes <= 26:
+        assert ticks == labels
+        assert len(axis.patches) == 2 * classes
+    else:
+        inside = [tick for tick in axis.get_xticks() if 1 <= tick <= classes]
+        assert len(inside) > 3 and all(tick == int(tick) for tick in inside)
+        assert axis.get_xlabel() == "class, by number of videos"
     plt.close(figure)
+
+
+@pytest.mark.parametrize(
+    ("names", "rotation", "last"),
+    [
+        ([*ascii_uppercase], 0, "Z"),
+        ([f"Pushing something from left to right {i}" for i in range(4)], 45, "Pushing something from …"),
+    ],
+)
+def test_long_names_are_turned_and_cut_and_letters_are_not(names, rotation, last):
+    figure, axis = plt.subplots()
+    draw_counts(axis, {"train": Counter(names)}, "class")
+    labels = axis.get_xticklabels()
+    assert {label.get_rotation() for label in labels} == {rotation}
+    assert labels[-1].get_text() == last
+    plt.close(figure)
+
+
+def test_rates_and_sizes_have_a_bar_each_at_their_own_place(tmp_path, monkeypatch):
+    rows = {f"{i}.mp4": VideoInfo(f"{i}.mp4", width=w, height=240, fps=f) for i, (w, f) in enumerate(SIZES)}
+    split = SplitSummary(3, seconds=[1.0, 2.0, 3.0], labels=Counter("aab"), files=set(rows))
+    figures = []
+    monkeypatch.setattr(figure_module, "save", lambda figure, path: figures.append(figure))
+    figure_module.draw(DatasetSummary(2, {"train": split, "test": SplitSummary()}, rows, "", ""), tmp_path / "x.png")
+    (classes, seconds), (sizes, fps) = [figures[0].axes[:2], figures[0].axes[2:]]
+    for axis, names, heights in (
+        (classes, ["a", "b"], [2, 1]),
+        (sizes, ["320x240", "426x240"], [1, 2]),
+        (fps, ["12.5", "25", "30"], [1, 1, 1]),
+    ):
+        assert [text.get_text() for text in axis.get_xticklabels()] == names
+        assert [bar.get_height() for bar in axis.patches[: len(names)]] == heights
+    for axis in (classes, seconds, sizes, fps):
+        figures[0].canvas.draw()
+        assert all(tick == int(tick) for tick in axis.get_yticks())
+    plt.close(figures[0])
+
+
+SIZES = [(426, 25.0), (320, 12.5), (426, 30.0)]
 
 
 def test_stats_are_tables_and_a_picture(root, tmp_path, capsys):

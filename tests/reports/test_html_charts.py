@@ -161,3 +161,11 @@ def test_kept_cost_curves_are_what_a_network_costs():
 @pytest.mark.slow
 def test_all_kept_cost_curves_are_what_the_networks_cost():
     assert count_all() == json.loads(FILE.read_text())
+
+
+@pytest.mark.parametrize(("epochs", "ticks"), [(1, [1]), (2, [1, 2]), (3, [1, 2, 3]), (30, [5, 10, 15, 20, 25, 30])])
+def test_epochs_of_a_learning_curve_are_whole(epochs, ticks):
+    line = Line([(epoch, 1.0 / epoch) for epoch in range(1, epochs + 1)])
+    chart = curves_chart([Panel("epoch", "loss", {"a": line})], ["a"], "what")
+    texts = re.findall(r"<text[^>]*>([^<]+)</text>", vl_convert.vegalite_to_svg(json.dumps(spec(chart))))
+    assert texts[: texts.index("epoch")] == [str(tick) for tick in ticks]

@@ -42,7 +42,7 @@ def test_the_page_says_what_was_run_and_what_was_not(experiments, tmp_path):
     command, page = write(experiments, tmp_path / "runs")
     assert main(command) == 0
     text = page.read_text()
-    assert "| [two](#two-default) | a test | default | 2 of 2 | 0 | +1.00 | 1 / 0 / 0 | run |" in text
+    assert "| [two](#two-default) | a test | default | 2 of 2 | seed 0 | +1.00 | 1 / 0 / 0 | run |" in text
     assert "| other | a test | default | 0 of 2 |  |  |  | not run |" in text
     assert "Not run at all: the scales ssv2." in text
     assert "## two (default)" in text
@@ -99,7 +99,7 @@ def test_damaged_files_are_left_out_of_the_page(experiments, tmp_path, capsys):
         "result.json: damaged",
         "predictions.npz: damaged",
     ]
-    assert "default | 1 of 2 | 0 |" in page.read_text()
+    assert "default | 1 of 2 | seed 0 |" in page.read_text()
     assert main([*command, "--check"]) == 1, "up to date, and not whole"
 
 

@@ -1,5 +1,7 @@
 """Figure of ``data stats``: classes, durations, sizes, rates."""
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -7,49 +9,70 @@ from matplotlib.ticker import MaxNLocator
 
 from lit_video.datamodules.inspection.summary import DatasetSummary
 from lit_video.datamodules.inspection.text import rates
-from lit_video.utils.figures import plt, save
+from lit_video.utils.figures import plt, save, short
 
-NAMED = 30  # classes; of more the names do not fit
+NAMED = 30  # bars with names; of more the names do not fit
+LEVEL = 80  # letters that fit side by side, else names are turned
+LETTERS = 24  # of a turned name
+BINS = 30  # of durations at most
+
+Counts = Mapping[str, Counter[str]]  # by split
 
 
 def draw(summary: DatasetSummary, path: Path) -> None:
     """Write the figure; a colour for each split."""
     figure, axes = plt.subplots(2, 2, figsize=(11, 7), layout="constrained")
     (classes, seconds), (sizes, fps) = axes
-    counted = {name: split for name, split in summary.splits.items() if split.seconds}
-    _draw_classes(summary, classes)
-    seconds.hist([split.seconds for split in counted.values()], bins=30, label=list(counted))
-    for name, split in counted.items():
-        rows = [summary.rows[file] for file in split.files if summary.rows[file].width]
-        sizes.scatter([row.width for row in rows], [row.height for row in rows], s=12, alpha=0.5, label=name)
-    fps.hist([list(rates(summary, split).elements()) for split in counted.values()], bins=30, label=list(counted))
+    splits = summary.splits
+    draw_counts(classes, {name: split.labels for name, split in splits.items()}, "class")
+    of_rate = {name: rates(summary, split) for name, split in splits.items()}
+    in_order = [f"{rate:g}" for rate in sorted(set[float]().union(*of_rate.values()))]
+    named = {name: Counter({f"{rate:g}": n for rate, n in each.items()}) for name, each in of_rate.items()}
+    draw_counts(fps, named, "frame rate", in_order)
+    of_size = {name: summary.sizes(split) for name, split in splits.items()}
+    draw_counts(sizes, of_size, "size", sorted(set[str]().union(*of_size.values()), key=_pixels))
+    counted = {name: split.seconds for name, split in splits.items() if split.seconds}
+    bins = min(BINS, max(5, round(sum(map(len, counted.values())) ** 0.5)))
+    seconds.hist([*counted.values()], bins=bins, color=[f"C{[*splits].index(name)}" for name in counted])
     seconds.set(xlabel="seconds", ylabel="videos")
-    sizes.set(xlabel="width (pixels)", ylabel="height (pixels)", xlim=(0, None), ylim=(0, None))
-    fps.set(xlabel="frames per second", ylabel="files")
+    classes.set_ylabel("videos")
+    sizes.set(xlabel=f"width x height (pixels){_by_number(of_size)}", ylabel="files")
+    fps.set(xlabel=f"frames per second{_by_number(named)}", ylabel="files")
     for axis in axes.flat:
         axis.grid(alpha=0.3)
-    for axis in (classes, seconds, fps):  # of whole videos
-        axis.yaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.set_axisbelow(True)
+        axis.yaxis.set_major_locator(MaxNLocator(integer=True))  # of whole videos
     figure.legend(*classes.get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
     save(figure, path)
 
 
-def _draw_classes(summary: DatasetSummary, axis: Axes) -> None:
-    """Videos of every class: bars with names; of many classes a line for each split, from its largest class down."""
-    names = sorted({label for split in summary.splits.values() for label in split.labels})
-    if len(names) <= NAMED:
-        width = 0.8 / len(summary.splits)
-        for place, (split, content) in enumerate(summary.splits.items()):
-            shift = (place - (len(summary.splits) - 1) / 2) * width
-            counts = [content.labels[name] for name in names]
-            axis.bar([i + shift for i in range(len(names))], counts, width, label=split)
-        axis.set_xticks(
-            range(len(names)), names, rotation=45 if len(names) > 5 else 0, ha="right" if len(names) > 5 else "center"
-        )
-    else:
-        for split, content in summary.splits.items():
-            counts = [count for _, count in content.labels.most_common()]
-            axis.step(range(1, len(counts) + 1), counts, where="mid", label=split)
+def draw_counts(axis: Axes, counts: Counts, what: str, names: Sequence[str] | None = None) -> None:
+    """How many there are of each: bars with names; of many names a line for each split, from its most common down."""
+    names = sorted(set[str]().union(*counts.values())) if names is None else names
+    if len(names) > NAMED:
+        for split, count in counts.items():
+            numbers = [number for _, number in count.most_common()]
+            axis.step(range(1, len(numbers) + 1), numbers, where="mid", label=split)
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axis.set_xlabel("class, by number of videos")
-    axis.set(ylabel="videos", ylim=(0, None))
+        axis.set_xlim(1, len(names))
+        axis.set_xlabel(f"{what}, by number of videos")
+    else:
+        width = 0.8 / len(counts)
+        for place, (split, count) in enumerate(counts.items()):
+            shift = (place - (len(counts) - 1) / 2) * width
+            axis.bar([i + shift for i in range(len(names))], [count[name] for name in names], width, label=split)
+        turned = sum(len(name) + 2 for name in names) > LEVEL
+        shown = [short(name, LETTERS) for name in names] if turned else names
+        turn = dict(rotation=45, ha="right", rotation_mode="anchor", fontsize=8) if turned else {}
+        axis.set_xticks(range(len(names)), shown, **turn)
+    axis.set_ylim(0, None)
+
+
+def _by_number(counts: Counts) -> str:
+    """What else the label of an axis without names says."""
+    return ", by number of files" if len(set[str]().union(*counts.values())) > NAMED else ""
+
+
+def _pixels(size: str) -> tuple[int, str]:
+    width, _, height = size.partition("x")
+    return int(width) * int(height), size

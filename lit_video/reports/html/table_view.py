@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lit_video.reports.html.collect import Section
-from lit_video.tables.rendering import OTHER_ORDERS, PAPER_ONLY, metric_name, missing, shown_metrics
+from lit_video.tables.rendering import OTHER_ORDERS, PAPER_ONLY, metric_name, missing, seeds_text, shown_metrics
 from lit_video.tables.summary import papers_own, row_summary
 
 
@@ -77,5 +77,4 @@ def _scores(row: dict[str, Any], key: str, absent: str, printed: set[str]) -> li
 
 def _seeds(row: dict[str, Any]) -> Cell:
     seeds = row["seeds"]
-    # one alone would read as a number of seeds
-    return Cell(f"seed {seeds[0]}" if len(seeds) == 1 else ", ".join(map(str, seeds)), len(seeds) or None)
+    return Cell(seeds_text(seeds), len(seeds) or None)

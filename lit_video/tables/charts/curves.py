@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
+from math import ceil, floor
 
 import altair as alt
 
@@ -9,6 +11,7 @@ from lit_video.tables.charts.series import chosen, colour, opacity, shape
 from lit_video.tables.charts.style import Values, table
 
 WIDTH, HEIGHT = 430, 260  # pixels of a panel
+TICKS = 12  # of the x axis
 MARKED = 15  # points of a line up to which each has a mark; of more, only some
 
 Points = Sequence[tuple[float, float]]
@@ -53,7 +56,9 @@ def curves_chart(panels: Sequence[Panel], names: Sequence[str], description: str
 def _panel(panel: Panel, names: Sequence[str], means: str, thin: str) -> alt.LayerChart:
     """A panel of two tables by name; ``thin`` is empty where there are no thin lines."""
     y_scale = dict(type="log") if panel.log else dict(zero=False, padding=8)
-    x = alt.X("x:Q", title=panel.x, scale=dict(zero=False, nice=False, padding=8), axis=dict(tickMinStep=1))
+    # listed, because Vega's tickMinStep lets halves through where there are few epochs
+    ticks = dict(values=whole_ticks([x for line in panel.lines.values() for x, _ in line.points]), format="d")
+    x = alt.X("x:Q", title=panel.x, scale=dict(zero=False, nice=False, padding=8), axis=ticks)
     y = alt.Y("y:Q", title=panel.y, scale=y_scale)
     seeds, mean = (table(name).encode(x=x, y=y, color=colour(names), opacity=opacity()) for name in (thin, means))
     tips = [alt.Tooltip("row:N"), alt.Tooltip("x:Q", title=panel.x), alt.Tooltip("y:Q", title=panel.y, format=".4~g")]
@@ -66,6 +71,14 @@ def _panel(panel: Panel, names: Sequence[str], means: str, thin: str) -> alt.Lay
     if thin:
         layers.insert(0, seeds.mark_line(strokeWidth=1, strokeOpacity=0.45).encode(detail="seed:N"))
     return alt.LayerChart(layer=layers, width=WIDTH, height=HEIGHT)
+
+
+def whole_ticks(places: Sequence[float]) -> list[int]:
+    """Whole numbers from the least place to the greatest, at most ``TICKS``, in steps of 1, 2, 5, 10, 20, ..."""
+    low, high = ceil(min(places)), floor(max(places))
+    step = next(s for k in count() for s in (10**k, 2 * 10**k, 5 * 10**k) if (high - low) / s < TICKS)
+    first = low if step == 1 else -(-low // step) * step
+    return [*range(first, high + 1, step)]
 
 
 def _mean(panel: Panel) -> Values:
