@@ -48,8 +48,10 @@ usage: python -m lit_video COMMAND ...
   predict --ckpt RUN VIDEO|FOLDER|GLOB ...   names and probabilities; needs no other file
       [--top 5] [-o FILE.csv|.json] [--features FILE.npz] [--draw FILE.mp4|DIR] [--clips N] [--crops M]
       --stream [--rate N]                   of a causal X-ViT: a line per frame, while the video is decoded
-  attention VIDEO --ckpt RUN    where the model looks, frame by frame: attention rollout
-      [-o FILE.png|.gif|.mp4] [--layers all|last] [--token T,ROW,COLUMN]
+      --every SECONDS [--window SECONDS] [--plot FILE|DIR]    of long videos: classes over time, and segments
+  attention VIDEO --ckpt RUN    where the model looks, frame by frame: attention rollout, or each head
+      [-o FILE.png|.gif|.mp4] [--label CLASS] [--heads] [--layers all|last] [--token T,ROW,COLUMN]
+  attention --ckpt RUN -o DIR   the same of the run's test, a picture for each class, failures first [--each 3]
   attention --heads --ckpt RUN  of an X-ViT: which frames each head reads
       [-o FILE.png] (or without a checkpoint: --config TABLE.yaml --row NAME)
   embed --ckpt RUN -o FILE.png [VIDEO|FOLDER ...]   features in the plane, coloured by class; without videos

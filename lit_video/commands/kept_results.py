@@ -11,7 +11,7 @@ from lit_video.utils.checkpoint_digest import checkpoint_digest
 if TYPE_CHECKING:
     from lit_video.inference.kept import KeptResults
 
-SETTINGS = ("clips", "crops", "fps", "every", "window", "top")
+SETTINGS = ("clips", "crops", "fps", "every", "window")
 
 
 def keep_results(arguments: Namespace) -> AbstractContextManager[KeptResults | None]:
@@ -29,6 +29,6 @@ def keep_results(arguments: Namespace) -> AbstractContextManager[KeptResults | N
     from lit_video.inference.kept import KeptResults
 
     settings = {name: getattr(arguments, name) for name in SETTINGS}
-    if not arguments.every:  # probabilities of all classes are kept, however many are named
-        settings["top"] = None
+    # without windows the probabilities of all classes are kept, however many are named
+    settings["top"] = (arguments.top or 5) if arguments.every else None
     return KeptResults(arguments.output, {"ckpt": digest} | settings)

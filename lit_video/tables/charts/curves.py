@@ -75,7 +75,7 @@ def _panel(panel: Panel, names: Sequence[str], means: str, thin: str) -> alt.Lay
 
 def whole_ticks(places: Sequence[float]) -> list[int]:
     """Whole numbers from the least place to the greatest, at most ``TICKS``, in steps of 1, 2, 5, 10, 20, ..."""
-    low, high = ceil(min(places)), floor(max(places))
+    low, high = ceil(min(places, default=1)), floor(max(places, default=1))
     step = next(s for k in count() for s in (10**k, 2 * 10**k, 5 * 10**k) if (high - low) / s < TICKS)
     first = low if step == 1 else -(-low // step) * step
     return [*range(first, high + 1, step)]
