@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
@@ -63,7 +64,7 @@ def draw_counts(axis: Axes, counts: Counts, what: str, names: Sequence[str] | No
             axis.bar([i + shift for i in range(len(names))], [count[name] for name in names], width, label=split)
         turned = sum(len(name) + 2 for name in names) > LEVEL
         shown = [short(name, LETTERS) for name in names] if turned else names
-        turn = dict(rotation=45, ha="right", rotation_mode="anchor", fontsize=8) if turned else {}
+        turn: dict[str, Any] = dict(rotation=45, ha="right", rotation_mode="anchor", fontsize=8) if turned else {}
         axis.set_xticks(range(len(names)), shown, **turn)
     axis.set_ylim(0, None)
 
