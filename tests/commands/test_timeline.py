@@ -336,6 +336,7 @@ def test_wrong_flags_of_a_timeline_are_reported(colours, video, tmp_path, capsys
         (["--every", "0"], "--every: is 0, expected a number above 0"),
         (["--window", "2"], "--window: is about a timeline; give --every SECONDS too"),
         (["--plot", tmp_path / "t.png"], "--plot: is about a timeline"),
+        (["--every", "1", "--stream"], "--stream, --every: give one of them"),
         (["--every", "1", "--clips", "3"], "--clips: has no meaning in a timeline"),
         (["--every", "1", "--draw", tmp_path / "t.mp4"], "--draw: has no meaning"),
         (["--every", "1", "--plot", tmp_path / "t.doc"], ".doc is not what is drawn; give a file .png, .svg, .pdf"),
