@@ -1,16 +1,14 @@
 """Data sets whose videos are listed by annotation files: what these list against the release and the disk."""
 
 import os
-import sys
 from collections.abc import Mapping
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from lightning.pytorch.utilities import rank_zero_only
-
 from lit_video.datamodules.base import Split, VideoDataModule
 from lit_video.datamodules.folder import EXTENSIONS
+from lit_video.datamodules.notes import print_once
 from lit_video.errors import UserError
 from lit_video.video.batch import Classes
 from lit_video.video.clips import VideoRecord
@@ -134,13 +132,6 @@ class Folders:
             parts = [os.path.splitext(file) for file in sorted(self.names(place), reverse=True)]
             self._videos[place] = {stem: stem + ending for stem, ending in parts if ending.lower() in EXTENSIONS}
         return folder / self._videos[place].get(name, f"{name}.mp4")
-
-
-@rank_zero_only
-@cache
-def print_once(line: str) -> None:
-    """One line on the error stream, once per process: settings are checked before they are used."""
-    print(line, file=sys.stderr, flush=True)
 
 
 def _counts(absent: list[Path], listed: list[VideoRecord], split: str) -> str:

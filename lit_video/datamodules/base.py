@@ -13,6 +13,7 @@ from lightning import LightningDataModule
 from torch.utils.data import DataLoader, default_collate
 
 from lit_video.datamodules.broken import BrokenVideos, OnBroken
+from lit_video.datamodules.notes import print_once
 from lit_video.errors import UserError
 from lit_video.utils.processes import end_workers, ignore_stops
 from lit_video.video.augmentation import Augmentation, EvaluationViews, ReleasedViews, TrainingView, WholeViews
@@ -20,7 +21,7 @@ from lit_video.video.batch import Batch, Channels, Classes, RawBatch, evaluation
 from lit_video.video.clips import ClipDataset, Order, Sample, VideoRecord, share_of
 from lit_video.video.decoding import DecoderName, KeptVideos
 from lit_video.video.decoding import decoder as decoder_of
-from lit_video.video.manifest import load_tables
+from lit_video.video.manifest import Tables, load_tables
 from lit_video.video.recipes import Recipe, recipe
 from lit_video.video.samplers import EvaluationSampler, TrainingSampler
 from lit_video.video.sampling import Dense, Sampling
@@ -63,7 +64,8 @@ class VideoDataModule(LightningDataModule):
         decoder: ``pyav`` needs nothing else; ``torchcodec`` (an extra) gives the same pixels.
         keep_gb: gigabytes of decoded videos that each process keeps in memory: for small data sets of short videos,
             which then are decoded once.
-        manifest: of ``data check``; its frame tables save the scan of every video. ``None`` for none.
+        manifest: of ``data check``; its frame tables save the scan of every video, and those that it calls broken or
+            damaged are refused, or left out and said, before the first is read. ``None`` for none.
         train_share: share of every class's training videos that is used, above 0 and at most 1.
     """
 
@@ -247,13 +249,27 @@ class VideoDataModule(LightningDataModule):
         if split == "train":
             records = share_of(records, self.train_share)
         self.found_broken.expect(split, records)
+        if self.manifest is not None:
+            self._heed(load_tables(Path(self.manifest).expanduser(), self.data_root()), split, records)
         return records
+
+    def _heed(self, tables: Tables, split: Split, records: list[VideoRecord]) -> None:
+        """Refuse what a manifest calls broken or damaged, or say what is left out, before anything is read."""
+        faults = tables.faults({record.path for record in records})
+        if not faults:
+            return
+        first = min(faults)
+        text = f"{len(faults)} of the {split} videos broken or damaged (first {first}: {faults[first].reason})"
+        if self.broken == "fail":
+            raise UserError(f"data.manifest: {text}; replace or delete them, or set data.broken: skip")
+        print_once(f"data.manifest: {text}; left out, of the damaged those clips that need damaged frames")
+        paths = {i: r.path for i, r in enumerate(records) if r.path in faults and faults[r.path].status == "broken"}
+        self.found_broken.add(split, list(paths), [f"{path}: {faults[path].reason}" for path in paths.values()])
 
     def _loader(self, dataset: ClipDataset, sampler: TrainingSampler | EvaluationSampler) -> DataLoader[Sample]:
         tables = None
         if self.manifest is not None:
-            tables = partial(load_tables, Path(self.manifest).expanduser(), self.data_root())
-            tables()  # for decoding without workers; forked ones inherit it
+            tables = partial(load_tables, Path(self.manifest).expanduser(), self.data_root())  # of spawned workers
         return DataLoader(
             dataset,
             batch_size=self.batch_size,
@@ -275,7 +291,7 @@ class VideoDataModule(LightningDataModule):
         return self.trainer.world_size, self.trainer.global_rank
 
 
-def _start_worker(tables: Callable[[], None] | None, number: int) -> None:
+def _start_worker(tables: Callable[[], object] | None, number: int) -> None:
     """Leave signals to the process that trains: Slurm sends them to all. Tables are the parent's unless spawned."""
     ignore_stops()
     if tables:

@@ -5,10 +5,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from lit_video.datamodules.annotated import AnnotatedVideos, print_once
+from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.annotations import Row, read_table, refuse_repeats
 from lit_video.datamodules.base import Split
 from lit_video.datamodules.folder import check_fps, frame_rate
+from lit_video.datamodules.notes import print_once
 from lit_video.errors import UserError
 from lit_video.video.clips import VideoRecord
 

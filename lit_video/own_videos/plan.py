@@ -105,15 +105,15 @@ def _readable(
 ) -> tuple[list[OwnVideo], dict[str, VideoInfo]]:
     """The videos that can be read, and what is known of them; names the others."""
     rows = scan({video.path: (root / video.path, None) for video in videos}, manifest)
-    broken = [row for row in rows.values() if row.status != "ok"]
+    broken = [row for row in rows.values() if not row.sound]
     for row in broken[:SHOWN]:
         say(f"left out: {row.path}: {row.reason}")
     if len(broken) > SHOWN:
         say(f"left out: {len(broken) - SHOWN} more, see {manifest}")
-    good = [video for video in videos if rows[video.path].status == "ok"]
+    good = [video for video in videos if rows[video.path].sound]
     if not good:
         raise UserError(f"{root}: none of its {len(videos)} videos can be read; see {manifest}")
-    return good, {path: row for path, row in rows.items() if row.status == "ok"}
+    return good, {path: row for path, row in rows.items() if row.sound}
 
 
 def _rows(wish: Wish, start: Start | None) -> tuple[str, dict[str, dict[str, Any]], dict[str, Any]]:

@@ -1,6 +1,7 @@
 """A manifest: one row per video of a data set, made in parallel, resumable, written at once."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
@@ -11,7 +12,7 @@ from filelock import FileLock, Timeout
 from lit_video.errors import UserError
 from lit_video.utils.files import write_atomically
 from lit_video.utils.parallel import in_parallel
-from lit_video.video.decoding import FrameTable
+from lit_video.video.decoding import DecodeError, FrameTable
 from lit_video.video.decoding.frame_table import add_source
 from lit_video.video.probe import VideoInfo, probe, stamp, unpack
 
@@ -31,8 +32,8 @@ def scan(videos: dict[str, Video], file: Path, every_frame: bool = False) -> dic
     """Probe videos, given by name, that an earlier manifest ``file`` does not have as they are now, and write it.
 
     Rows go to a part file beside it at once, so that a killed scan goes on where it was. A video that was intact is not
-    read again while its size and time of change are the same; a broken one is: its disk may work again. Only the first
-    frame is decoded, or ``every_frame``.
+    read again while its size and time of change are the same; another is: its disk may work again. Only the first frame
+    is decoded, or ``every_frame``.
 
     Raises:
         UserError: the manifest cannot be written, or is being written by another process.
@@ -68,7 +69,7 @@ def _row(every_frame: bool, job: Job) -> tuple[VideoInfo, bool]:
     """A video's row, and whether it is a new one."""
     if job["earlier"]:
         row = VideoInfo(**job["earlier"])
-        if row.status == "ok" and row.decoded >= every_frame and row.same_file(stamp(job["path"], job["name"])):
+        if row.sound and row.decoded >= every_frame and row.same_file(stamp(job["path"], job["name"])):
             return row, False
     return probe(job["path"], job["name"], every_frame, job["fps"]), True
 
@@ -87,8 +88,8 @@ def read_rows(file: Path) -> dict[str, dict[str, Any]]:
     return rows
 
 
-def load_tables(file: Path, root: Path, worker: int = 0) -> None:
-    """Take frame tables from a manifest of the videos under ``root``, so that this process scans none that it lists.
+def load_tables(file: Path, root: Path, worker: int = 0) -> "Tables":
+    """Take verdicts and frame tables from a manifest of the videos under ``root``; what it lists is not scanned.
 
     Any ``worker`` of a loader may call this.
 
@@ -97,24 +98,40 @@ def load_tables(file: Path, root: Path, worker: int = 0) -> None:
     """
     if not file.is_file():
         raise UserError(f"data.manifest: {file} does not exist; data check writes it")
-    add_source(tables(file, root))
+    add_source(source := tables(file, root))
+    return source
 
 
 class Tables:
-    """Frame tables of a manifest, by path, as long as the files are as they were.
+    """Verdicts and frame tables of a manifest, by path, as long as the files are as they were.
 
     Rows stay text until they are needed: a parsed table takes ten times the memory.
     """
 
     def __init__(self, file: Path, root: Path) -> None:
-        self._rows = {root / name: json.dumps(row) for name, row in read_rows(file).items() if row["table"]}
+        rows = read_rows(file)
+        self._rows = {root / name: json.dumps(row) for name, row in rows.items() if row["status"] != "missing"}
+        self._faults = {root / name: row for name, row in rows.items() if row["status"] in {"broken", "damaged"}}
 
     def __call__(self, path: Path) -> FrameTable | None:
-        """The table of a video, if its file has not changed."""
-        if path not in self._rows:
-            return None
-        row = json.loads(self._rows[path])
-        return unpack(row["table"]) if VideoInfo(**row).same_file(stamp(path, row["path"])) else None
+        """The table of a video, if its file has not changed.
+
+        Raises:
+            DecodeError: the video is broken.
+        """
+        row = self._info(path, json.loads(self._rows[path])) if path in self._rows else None
+        if row and row.status == "broken":
+            raise DecodeError(f"{path}: {row.reason}")
+        return unpack(row.table) if row and row.table else None
+
+    def faults(self, paths: Iterable[Path]) -> dict[Path, VideoInfo]:
+        """Rows of those videos that are broken or damaged, and have not changed since."""
+        rows = {path: self._info(path, self._faults[path]) for path in paths if path in self._faults}
+        return {path: row for path, row in rows.items() if row}
+
+    def _info(self, path: Path, row: dict[str, Any]) -> VideoInfo | None:
+        info = VideoInfo(**row)
+        return info if info.same_file(stamp(path, info.path)) else None
 
 
 tables = cache(Tables)  # read once; a forked worker has its parent's

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from array import array
-from dataclasses import asdict, dataclass
+from bisect import bisect_left, bisect_right
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
 import av
-from av.video.frame import VideoFrame
 
 from lit_video.video.decoding import (
     DecodeError,
@@ -22,10 +23,10 @@ from lit_video.video.decoding import (
     frame_table,
     image_table,
 )
-from lit_video.video.decoding.container import scanned_stream
+from lit_video.video.decoding.container import reason, scanned_stream
 from lit_video.video.decoding.frame_table import compact
 
-SHORT = 0.9  # of the announced duration: less is a video that ends early
+Status = Literal["ok", "suspicious", "damaged", "missing", "broken"]
 
 
 @dataclass
@@ -36,14 +37,17 @@ class VideoInfo:
         path: relative to the root.
         size: bytes of the file, or of all files of a folder of frames.
         mtime: its last change, in nanoseconds since 1970.
-        status: whether it can be read.
-        reason: why not.
+        status: ``ok``; ``suspicious`` where something is odd, such as a gap in time, but no frame is known to be
+            damaged; ``damaged`` where some frames are, which are never decoded; ``missing``; ``broken`` where it cannot
+            be read, or ends early.
+        reason: why it is not ``ok``.
         frames: number of frames.
         seconds: duration, last frame included.
         width: of the picture as it is shown, rotation applied.
         height: likewise.
         fps: frames per second, on average.
         rotation: of the stored picture, in degrees, counter-clockwise.
+        damaged: number of damaged frames; the table says which.
         decoded: whether all frames were decoded.
         table: the frame table, see :func:`pack`.
     """
@@ -51,7 +55,7 @@ class VideoInfo:
     path: str
     size: int | None = None
     mtime: int | None = None
-    status: Literal["ok", "missing", "broken"] = "ok"
+    status: Status = "ok"
     reason: str = ""
     frames: int | None = None
     seconds: float | None = None
@@ -59,8 +63,14 @@ class VideoInfo:
     height: int | None = None
     fps: float | None = None
     rotation: int | None = None
+    damaged: int = 0
     decoded: bool = False
     table: dict[str, Any] | None = None
+
+    @property
+    def sound(self) -> bool:
+        """Whether no frame is known to be damaged."""
+        return self.status in {"ok", "suspicious"}
 
     def same_file(self, other: VideoInfo) -> bool:
         """Whether both are of one state of a file."""
@@ -85,7 +95,8 @@ def stamp(path: Path, name: str) -> VideoInfo:
 def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) -> VideoInfo:
     """Scan the packets of a video, or list a folder of images of this rate, and decode the first frame or all.
 
-    Raises no error: what is wrong is in ``status`` and ``reason``.
+    All frames are decoded too where the packets leave doubts. Raises no error: what is wrong is in ``status`` and
+    ``reason``, and the loaders refuse the same.
     """
     info = stamp(path, name)
     if info.status != "ok":
@@ -94,66 +105,82 @@ def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) ->
     try:
         table = frame_table(path) if fps is None else image_table(path, fps)
         read_frames = decode if fps is None else decode_images
-        first = read_frames(path, [0])
+        if fps is None and (every_frame or table.suspicion):
+            table = _decode_all(path, table)
+        first = next((i for i in range(table.count) if i not in table.damaged), None)
+        if first is None:
+            raise DecodeError(f"{path}: all frames damaged: {table.damage}")
+        picture = read_frames(path, [first])
         info.frames, info.seconds = table.count, float(table.seconds)
-        info.height, info.width = first.shape[1:3]
+        info.height, info.width = picture.shape[1:3]
         info.fps = round(table.count / float(table.seconds), 3)
-        info.rotation = 0
-        if fps is None:
-            info.rotation, announced = _header(path, table)
-            if float(table.seconds) < SHORT * announced and announced - float(table.seconds) > 3 / info.fps:
-                raise DecodeError(f"{path}: {announced:.2f} s are announced, the frames end at {info.seconds:.2f} s")
-            if every_frame:
-                _decode_all(path, table)
-        elif every_frame:
+        info.rotation = 0 if fps is not None else _rotation(path)
+        if fps is not None and every_frame:
             for i in range(table.count):
                 read_frames(path, [i])
         info.decoded = every_frame
-        info.table = pack(table)
+        info.damaged, info.table = len(table.damaged), pack(table)
+        if table.damaged:
+            info.status, info.reason = "damaged", f"{table.where(table.damaged)} damaged: {table.damage}"
+        elif table.suspicion:
+            info.status, info.reason = "suspicious", table.suspicion
     except DecodeError as error:
         info.status, info.reason = "broken", str(error).removeprefix(f"{path}: ")
     return info
 
 
-def _header(path: Path, table: FrameTable) -> tuple[int, float]:
-    """Rotation, and the seconds that the header announces: 0 where it says nothing about the video alone."""
-    with av.open(str(path)) as container:
-        stream = scanned_stream(container)
-        frame = next(container.decode(stream), None)
-        announced = float(stream.duration * stream.time_base) if stream.duration and stream.time_base else 0.0
-        if container.format.name == "avi":  # counts again what is there
-            announced = float(stream.frames * table.seconds / table.count)
-        elif tag := stream.metadata.get("DURATION"):  # Matroska's
-            hours, minutes, seconds = tag.split(":")
-            announced = int(hours) * 3600 + int(minutes) * 60 + float(seconds)
-        elif not announced and len(container.streams) == 1:
-            announced = (container.duration or 0) / 1e6
-        return (frame.rotation % 360 if isinstance(frame, VideoFrame) else 0), announced
+def _rotation(path: Path) -> int:
+    """Of the first frame that comes out of the decoder, in degrees."""
+    with suppress(av.FFmpegError), av.open(str(path)) as container:
+        for frame in container.decode(scanned_stream(container)):
+            return frame.rotation % 360
+    return 0
 
 
-def _decode_all(path: Path, table: FrameTable) -> None:
+def _decode_all(path: Path, table: FrameTable) -> FrameTable:
     """Decode from start to end.
 
+    Returns:
+        The table, with the frames that are damaged or missing; after an error, and after a damaged frame, all up to
+        the next key frame.
+
     Raises:
-        DecodeError: a frame is damaged or missing.
+        DecodeError: the frames have several sizes; or some are damaged, and without times it is not known which.
     """
-    count = damaged = 0
+    seen: set[int] = set()
+    spoilt: list[int] = []  # times from which frames are damaged
+    count = errors = 0
     sizes: set[tuple[int, int]] = set()
     try:
         with av.open(str(path)) as container:
             stream = scanned_stream(container)
-            for frame in container.decode(stream):
-                count += 1
-                damaged += frame.is_corrupt
-                sizes.add((frame.width, frame.height))
+            for packet in container.demux(stream):
+                try:
+                    frames = stream.codec_context.decode(packet if packet.size else None)
+                except av.FFmpegError:
+                    errors += 1
+                    spoilt += [packet.pts] if packet.pts is not None else []
+                    continue
+                for frame in frames:
+                    count += 1
+                    errors += frame.is_corrupt
+                    sizes.add((frame.width, frame.height))
+                    if frame.pts is not None:
+                        seen.add(frame.pts)
+                        spoilt += [frame.pts] if frame.is_corrupt else []
     except (av.FFmpegError, OSError) as error:
-        raise DecodeError(f"{path}: {error.strerror or error} at frame {count}") from error
-    if damaged:
-        raise DecodeError(f"{path}: {damaged} of {count} frames are damaged")
+        raise DecodeError(f"{path}: {reason(error)} at frame {count}") from error
     if len(sizes) > 1:
         raise DecodeError(f"{path}: its frames have several sizes")
-    if count < table.count:
-        raise DecodeError(f"{path}: {count} of {table.count} frames can be decoded")
+    if not table.pts and (errors or count < table.count):
+        raise DecodeError(f"{path}: {errors} errors, {count} of {table.count} frames can be decoded")
+    damaged = {i for i, time in enumerate(table.pts) if time not in seen} | {*table.damaged}
+    for time in spoilt:
+        key = bisect_right(table.keyframes, time)
+        end = table.keyframes[key] if key < len(table.keyframes) else table.pts[-1] + 1
+        damaged |= {*range(bisect_left(table.pts, time), bisect_left(table.pts, end))}
+    why = table.damage or ("they cannot be decoded without errors" if damaged else "")
+    return replace(table, damaged=compact(damaged), damage=why)
 
 
 def pack(table: FrameTable) -> dict[str, Any]:
@@ -163,7 +190,8 @@ def pack(table: FrameTable) -> dict[str, Any]:
 
 def unpack(row: dict[str, Any]) -> FrameTable:
     """The table that :func:`pack` has taken apart."""
-    return FrameTable(**{key: _unpacked(value) for key, value in row.items()})
+    fractions = {key: Fraction(row[key]) for key in ("time_base", "seconds")}
+    return FrameTable(**{key: _unpacked(value) for key, value in row.items()} | fractions)
 
 
 def _packed(value: Any) -> Any:
@@ -181,8 +209,6 @@ def _packed(value: Any) -> Any:
 
 
 def _unpacked(value: Any) -> Any:
-    if isinstance(value, str):
-        return Fraction(value)
     if not isinstance(value, list):
         return value
     values = value[:1]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from lit_video.datamodules.annotated import print_once
+from lit_video.datamodules.notes import print_once
 from lit_video.video.sampling import Dense
 
 CODECS = {".mp4": "libx264", ".MP4": "libx264", ".mkv": "libx264", ".avi": "mpeg4", ".webm": "libvpx"}

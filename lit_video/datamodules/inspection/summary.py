@@ -20,9 +20,16 @@ class SplitSummary:
     videos: int = 0
     missing: list[str] = field(default_factory=list)
     broken: list[tuple[str, str]] = field(default_factory=list)
+    damaged: list[tuple[str, str]] = field(default_factory=list)
+    suspicious: list[tuple[str, str]] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     labels: Counter[str] = field(default_factory=Counter)
     files: set[str] = field(default_factory=set)
+
+    @property
+    def faults(self) -> dict[str, list[tuple[str, str]]]:
+        """Paths and reasons of the videos that are not sound, by what they are."""
+        return {"broken": self.broken, "damaged": self.damaged, "suspicious": self.suspicious}
 
 
 @dataclass
@@ -40,8 +47,8 @@ class DatasetSummary:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is missing or broken."""
-        return not any(split.missing or split.broken for split in self.splits.values())
+        """Whether nothing is missing, broken or damaged; what is suspicious can be used."""
+        return not any(split.missing or split.broken or split.damaged for split in self.splits.values())
 
     def as_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -50,11 +57,16 @@ class DatasetSummary:
                 "videos": split.videos,
                 "missing": len(split.missing),
                 "broken": len(split.broken),
+                "damaged": len(split.damaged),
+                "suspicious": len(split.suspicious),
                 "seconds": spread(split.seconds),
                 "bytes": sum(self.rows[name].size or 0 for name in split.files),
                 "sizes": dict(self.sizes(split).most_common()),
                 "missing_videos": split.missing,
-                "broken_videos": [{"path": path, "reason": reason} for path, reason in split.broken],
+            }
+            | {
+                f"{what}_videos": [{"path": path, "reason": reason} for path, reason in listed]
+                for what, listed in split.faults.items()
             }
             for name, split in self.splits.items()
         }
@@ -90,10 +102,12 @@ def _count(
         count.labels.update(_names_of(record.label, class_names))
         if row.status == "missing":
             count.missing.append(name)
-        elif reason := row.reason or _outside(record, row):
+        elif reason := _outside(record, row) or (row.reason if row.status in {"ok", "broken"} else ""):
             count.broken.append((name, reason))
         else:
             assert row.seconds is not None
+            if row.status != "ok":
+                count.faults[row.status].append((name, row.reason))
             count.seconds.append(min(record.end or row.seconds, row.seconds) - (record.start or 0))
     return count
 

@@ -7,17 +7,32 @@ from typing import Any
 from lit_video.datamodules.inspection.summary import DatasetSummary, SplitSummary, spread
 from lit_video.utils.text_tables import text_table
 
-SHOWN = 10  # missing or broken videos
-COLUMNS = ["split", "videos", "missing", "broken", "seconds min", "median", "max", "GB", "most common size"]
+SHOWN = 10  # videos of a fault
+COLUMNS = [
+    "split",
+    "videos",
+    "missing",
+    "broken",
+    "damaged",
+    "suspicious",
+    "seconds min",
+    "median",
+    "max",
+    "GB",
+    "most common size",
+]
 
 
 def check_report(summary: DatasetSummary, manifest: Path) -> str:
-    """Counts per split, the digests, and the first missing and broken videos."""
+    """Counts per split, the digests, and the first videos that are not sound."""
     body = [_split_cells(summary, name, split) for name, split in summary.splits.items()]
     missing = list(dict.fromkeys(path for split in summary.splits.values() for path in split.missing))
-    broken = list(dict.fromkeys(f"{path}: {why}" for split in summary.splits.values() for path, why in split.broken))
+    faults: dict[str, dict[str, None]] = {}
+    for split in summary.splits.values():
+        for what, listed in split.faults.items():
+            faults.setdefault(what, {}).update(dict.fromkeys(f"{path}: {why}" for path, why in listed))
     parts = [text_table(f"{_classes(summary)}; rows in {manifest}", COLUMNS, body)]
-    parts += [_list("missing", missing), _list("broken", broken)]
+    parts += [_list("missing", missing), *(_list(what, list(lines)) for what, lines in faults.items())]
     parts.append(f"data digest  {summary.data_digest}  (paths, labels)")
     parts[-1] += f"\nfiles digest {summary.files_digest}  (and sizes)"
     return "\n\n".join(filter(None, parts))
@@ -68,7 +83,7 @@ def _counts(splits: dict[str, Counter[str]]) -> list[list[str]]:
 
 
 def _split_cells(summary: DatasetSummary, name: str, split: SplitSummary) -> list[str]:
-    counts = [str(split.videos), str(len(split.missing)), str(len(split.broken))]
+    counts = [str(count) for count in (split.videos, len(split.missing), *map(len, split.faults.values()))]
     numbers = spread(split.seconds)
     seconds = [f"{value:.2f}" for value in numbers.values()] if numbers else ["", "", ""]
     total = sum(summary.rows[path].size or 0 for path in split.files)

@@ -16,6 +16,7 @@ from av.video.stream import VideoStream
 # formats that play other files, or draw their text: text.txt is a video of its letters
 _NO_VIDEOS = dict.fromkeys(("concat", "hls", "dash"), "a list of files")
 _NO_VIDEOS |= dict.fromkeys(("tty", "bin", "xbin", "adf", "idf"), "a text")
+SHORT = 0.9  # of the announced duration: less is a video that ends early
 # at most one, and only of this process: forked ones share the position in the file
 _kept: dict[tuple[int, Path], InputContainer] = {}
 
@@ -72,12 +73,46 @@ def no_video(container: InputContainer) -> str:
     return f"{_NO_VIDEOS[container.format.name]}, no video" if container.format.name in _NO_VIDEOS else ""
 
 
-def cut_off(stream: VideoStream, path: Path) -> str:
-    """Why a file is known to be cut short, or an empty string: its index refers to bytes behind its end.
+def cut_off(container: InputContainer, stream: VideoStream, path: Path) -> str:
+    """Why a file is known to be cut short, or an empty string: its index, or its size, goes beyond its end.
 
     What is left would decode, but it is not the video that the label was given to.
     """
-    index = stream.index_entries
     size = path.stat().st_size
-    lost = sum(entry.pos + entry.size > size for entry in index)
-    return f"the file ends early, {lost} or more of its frames are cut off" if lost else ""
+    lost = sum(entry.pos + entry.size > size for entry in stream.index_entries)
+    if lost:
+        return f"the file ends early, {lost} or more of its frames are cut off"
+    if container.format.name == "avi":
+        with path.open("rb") as file:
+            head = file.read(8)
+        announced = int.from_bytes(head[4:], "little") + 8
+        if head[:4] == b"RIFF" and size < announced < 2**32:
+            return f"the file ends early, it has {size:,} of {announced:,} bytes"
+    return ""
+
+
+def ends_early(container: InputContainer, stream: VideoStream, first: float, end: float, step: float) -> str:
+    """Why the header shows that the last frames are missing, or an empty string.
+
+    Args:
+        container: of the video.
+        stream: the video.
+        first: time of the first frame, in seconds.
+        end: of the last frame's end.
+        step: from one frame to the next.
+    """
+    formats, least = set(container.format.name.split(",")), SHORT
+    here = end - first
+    if tag := stream.metadata.get("DURATION") if "matroska" in formats else None:  # in spite of its name an end
+        hours, minutes, seconds = tag.split(":")
+        announced, here, least = int(hours) * 3600 + int(minutes) * 60 + float(seconds), end, 1.0
+    elif formats & {"matroska", "flv"}:  # likewise
+        announced, here = (container.duration or 0) / 1e6 if len(container.streams) == 1 else 0.0, end
+        least = 1.0 if "matroska" in formats else SHORT
+    elif formats & {"mp4", "asf"}:
+        announced = float((stream.duration or 0) * (stream.time_base or 0))
+    else:  # others announce nothing: FFmpeg takes their duration from the packets
+        return ""
+    if here >= least * announced or announced - here <= 3 * step:
+        return ""
+    return f"the file ends early: {announced:.2f} s are announced, the frames end at {here:.2f} s"

@@ -1,6 +1,7 @@
 """The frames of a video, their times, and where decoding can start: read from its packets, nothing is decoded."""
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,16 +11,27 @@ from typing import Any, TypeVar
 import av
 import numpy as np
 from av.container import InputContainer
+from av.packet import Packet
 from av.video.stream import VideoStream
 from cachetools import LRUCache, cached
 from numpy.typing import NDArray
 
-from lit_video.video.decoding.container import cut_off, keep, no_file, no_video, reason, video_stream
+from lit_video.video.decoding.container import cut_off, ends_early, keep, no_file, no_video, reason, video_stream
+from lit_video.video.decoding.verdict import (
+    damaged_times,
+    gaps,
+    in_words,
+    joints,
+    refreshes,
+    verdict,
+    without_jumps,
+)
 
 Frames = NDArray[np.uint8]
 T = TypeVar("T")
 
 PROGRESSIVE = {0, 1}  # AVFieldOrder: unknown, progressive
+ODD = 3  # frames that a header promises too many, to be told
 
 
 class DecodeError(RuntimeError):
@@ -38,7 +50,12 @@ class FrameTable:
         seconds: duration, last frame included.
         height: rows of a decoded frame before rotation.
         width: columns of a decoded frame before rotation.
-        plain: whether all libraries agree on its pixels: 8 bits, 4:2:0, progressive, in a container that seeks by time.
+        plain: whether all libraries agree on its pixels: 8 bits, 4:2:0, progressive, even sides, key frames that are
+            whole pictures, in a container that seeks by time.
+        shown: ``pts`` without their jumps, for sampling; empty where time does not jump.
+        damaged: numbers of the frames that are known to be damaged, ascending.
+        damage: why they are.
+        suspicion: what is odd about the video though no frame is known to be damaged.
     """
 
     pts: Sequence[int]
@@ -49,6 +66,19 @@ class FrameTable:
     height: int
     width: int
     plain: bool = False
+    shown: Sequence[int] = ()
+    damaged: Sequence[int] = ()
+    damage: str = ""
+    suspicion: str = ""
+
+    @property
+    def times(self) -> Sequence[int]:
+        """When frames are shown, in units of ``time_base``; empty if the packets do not say."""
+        return self.shown or self.pts
+
+    def where(self, numbers: Sequence[int]) -> str:
+        """Frames with their times, in words."""
+        return in_words(numbers, self.times, self.time_base)
 
 
 def table_cache(times: Callable[[T], int], most: int = 4_000_000) -> LRUCache[Any, T]:
@@ -112,6 +142,16 @@ def stacked(path: Path, images: list[Frames]) -> Frames:
     return np.stack(images)
 
 
+def check_sound(path: Path, table: FrameTable, numbers: Sequence[int]) -> None:
+    """Refuse frames that are known to be damaged.
+
+    Raises:
+        DecodeError: there are some, with their times and the reason.
+    """
+    if damaged := sorted({*numbers}.intersection(table.damaged)) if table.damaged else []:
+        raise DecodeError(f"{path}: {table.where(damaged)} damaged: {table.damage}")
+
+
 def _scan(path: Path) -> FrameTable:
     try:
         if why := no_file(path):
@@ -120,32 +160,64 @@ def _scan(path: Path) -> FrameTable:
         stream = video_stream(container)
         if stream is None:
             raise DecodeError(f"{path}: no video stream")
-        if why := no_video(container) or cut_off(stream, path):
+        if why := no_video(container) or cut_off(container, stream, path):
             raise DecodeError(f"{path}: {why}")
         packets = [p for p in container.demux(stream) if p.size]
-        shown = [p for p in packets if not p.is_discard]  # an edit list hides frames that others refer to
-        rate = stream.average_rate or Fraction(25)
-        times = {p.pts for p in shown if p.pts is not None}
-        # AVI has no display times, and equal times do not identify frames: such frames are counted
-        timed = len(times) == len(shown) and stream.time_base is not None and container.format.name != "avi"
-        pts = compact(times if timed else ())
-        keys = compact(p.pts for p in packets if p.is_keyframe and p.pts is not None) if pts else ()
-        base = Fraction(stream.time_base or 1)
-        seconds = _seconds(pts, base, rate) if pts else len(shown) / Fraction(rate)
-        plain = bool(pts) and _is_plain(container, stream)
-        height, width = stream.codec_context.height, stream.codec_context.width
+        table = _table(path, container, stream, packets)
     except (av.FFmpegError, OSError) as error:
         raise DecodeError(f"{path}: {reason(error)}") from error
+    keep(path, container)
+    return table
+
+
+def _table(
+    path: Path, container: InputContainer, stream: VideoStream, packets: list["Packet[VideoStream]"]
+) -> FrameTable:
+    shown = [p for p in packets if not p.is_discard]  # an edit list hides frames that others refer to
     if not shown:
         raise DecodeError(f"{path}: the video stream is empty")
-    keep(path, container)
-    return FrameTable(pts, base, keys, len(shown), seconds, height, width, plain)
+    base, rate = Fraction(stream.time_base or 1), Fraction(stream.average_rate or 25)
+    times = {p.pts for p in shown if p.pts is not None}
+    starts, back = joints(packets, base)
+    # AVI has no display times, and equal times do not identify frames: such frames are counted
+    timed = len(times) == len(shown) and stream.time_base is not None and container.format.name != "avi" and not back
+    pts = compact(times if timed else ())
+    found = gaps(pts)
+    contracted = without_jumps(pts, base, found)
+    seconds = _seconds(contracted or pts, base, rate) if pts else len(shown) / rate
+    if pts:
+        step = (pts[-1] - pts[-2]) * base if len(pts) > 1 else 1 / rate
+        end = max(p.pts + (p.duration or step / base) for p in shown if p.pts is not None) * base
+        if why := ends_early(container, stream, float(pts[0] * base), float(end), float(found.usual * base or step)):
+            raise DecodeError(f"{path}: {why}")
+    told = verdict(stream, packets, pts, found, starts)
+    if told.lost and not pts:
+        raise DecodeError(f"{path}: {told.damage}, and without times its frames cannot be told apart")
+    hurt = times.intersection(damaged_times(stream, packets, told.lost)) if pts else set()
+    promised = stream.frames - len(shown) if container.format.name == "avi" else 0
+    header = f"the header promises {stream.frames} frames, {len(shown)} are there" if promised > ODD else ""
+    return FrameTable(
+        pts,
+        base,
+        compact(p.pts for p in packets if p.is_keyframe and p.pts is not None) if pts else (),
+        len(shown),
+        seconds,
+        stream.codec_context.height,
+        stream.codec_context.width,
+        bool(pts) and _is_plain(container, stream, packets),
+        compact(contracted),
+        compact(bisect_left(pts, time) for time in hurt),
+        (told.damage or "the stream begins inside a group of pictures") if hurt else "",
+        told.suspicion or back or header,
+    )
 
 
-def _is_plain(container: InputContainer, stream: VideoStream) -> bool:
+def _is_plain(container: InputContainer, stream: VideoStream, packets: Sequence["Packet[VideoStream]"]) -> bool:
     context = stream.codec_context
     seeks = set(container.format.name.split(",")) & {"mp4", "matroska", "webm"}
-    return bool(seeks) and context.pix_fmt in {"yuv420p", "yuvj420p"} and context.field_order in PROGRESSIVE
+    even = context.height % 2 == 0 and context.width % 2 == 0
+    pixels = context.pix_fmt in {"yuv420p", "yuvj420p"} and context.field_order in PROGRESSIVE
+    return bool(seeks) and even and pixels and not refreshes(stream, packets)
 
 
 def compact(times: Iterable[int]) -> Sequence[int]:

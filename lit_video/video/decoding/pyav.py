@@ -15,7 +15,15 @@ from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
 from lit_video.video.decoding.container import opened, reason, scanned_stream
-from lit_video.video.decoding.frame_table import DecodeError, Frames, FrameTable, check_numbers, frame_table, stacked
+from lit_video.video.decoding.frame_table import (
+    DecodeError,
+    Frames,
+    FrameTable,
+    check_numbers,
+    check_sound,
+    frame_table,
+    stacked,
+)
 
 
 def decode(path: Path, numbers: Sequence[int]) -> Frames:
@@ -32,11 +40,12 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
         RGB, ``(len(numbers), height, width, 3)``.
 
     Raises:
-        DecodeError: the file cannot be read, or a wanted frame cannot be decoded.
+        DecodeError: the file cannot be read, or a wanted frame cannot be decoded or is damaged.
         IndexError: a number beyond the video's frames.
     """
     table = frame_table(path)
     check_numbers(path, numbers, table.count)
+    check_sound(path, table, numbers)
     wanted = sorted(set(numbers))
     try:
         images: dict[int, Frames] = {}
@@ -48,7 +57,7 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
     except (av.FFmpegError, OSError) as error:
         raise DecodeError(f"{path}: {reason(error)}") from error
     if len(images) < len(wanted):
-        raise DecodeError(f"{path}: frames {sorted(set(wanted) - images.keys())} are missing from the stream")
+        raise DecodeError(f"{path}: {table.where(sorted(set(wanted) - images.keys()))} missing from the stream")
     return stacked(path, [images[i] for i in numbers])
 
 
@@ -63,7 +72,7 @@ def decode_in_order(path: Path, numbers: Sequence[int]) -> Iterator[Frames]:
         RGB, ``(height, width, 3)``, the pixels of :func:`decode`.
 
     Raises:
-        DecodeError: the file cannot be read, or a wanted frame cannot be decoded; those before it have come.
+        DecodeError: the file cannot be read, or a wanted frame cannot be decoded or is damaged; those before it have come.
         IndexError: a number beyond the video's frames.
     """
     table = frame_table(path)
@@ -75,7 +84,7 @@ def decode_in_order(path: Path, numbers: Sequence[int]) -> Iterator[Frames]:
     except (av.FFmpegError, OSError) as error:
         raise DecodeError(f"{path}: {reason(error)}") from error
     if missing:
-        raise DecodeError(f"{path}: frames {sorted(missing)} are missing from the stream")
+        raise DecodeError(f"{path}: {table.where(sorted(missing))} missing from the stream")
 
 
 def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) -> dict[int, Frames]:
@@ -92,7 +101,8 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
                 continue
             # a first frame after the key frame: the seek landed late, or the key frame is no full picture
             exact = exact or frame.pts <= max(start, table.pts[0])
-            if not exact:
+            # damaged ones that are shown before it belong to the group before
+            if not exact or (frame.is_corrupt and frame.pts >= start):
                 break
             if frame.pts in number_of:
                 images[number_of[frame.pts]] = _rgb(frame, converter)
@@ -114,14 +124,21 @@ def _frames(container: InputContainer, stream: VideoStream, wanted: set[int]) ->
 
 
 def _from_start(path: Path, table: FrameTable, wanted: list[int]) -> Iterator[tuple[int, Frames]]:
-    """Decode from the start: for streams without usable times, which are counted, or that cannot seek exactly."""
+    """Decode from the start: for streams without usable times, which are counted, or that cannot seek exactly.
+
+    A frame that the decoder calls damaged spoils those up to the next key frame, which may refer to it.
+    """
     number_of = {pts: i for i, pts in enumerate(table.pts)}
     last, keep = max(wanted), set(wanted)
-    converter = VideoReformatter()
+    converter, damaged = VideoReformatter(), False
     with av.open(str(path)) as container:
         for count, frame in enumerate(container.decode(scanned_stream(container))):
             i = count if not table.pts else -1 if frame.pts is None else number_of.get(frame.pts, -1)
+            damaged = frame.is_corrupt or (damaged and not frame.key_frame)
             if i in keep:
+                check_sound(path, table, [i])
+                if damaged:
+                    raise DecodeError(f"{path}: {table.where([i])} damaged, says the decoder")
                 yield i, _rgb(frame, converter)
             if i >= last:
                 break

@@ -1,0 +1,154 @@
+"""Frame numbers of H.264: what they skip is lost (ITU-T H.264, 7.3.2.1.1, 7.3.3 and 7.4.3, ``frame_num``)."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from av.packet import Packet
+from av.video.stream import VideoStream
+
+_SLICES = {1, 2, 5}  # types of NAL units: of a picture that others may precede, its first partition, a fresh start
+_FRESH, _PARAMETERS = 5, 7
+_INTRA = {2, 4}  # slice types modulo 5: I, SI
+_LONG_HEADS = {100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135}  # profiles that name their chroma format
+_HEAD = 32  # bytes, more than any slice header takes up to its frame number
+
+
+class _Bits:
+    """Reads a NAL unit's numbers; its type, one byte, is left out."""
+
+    def __init__(self, unit: bytes) -> None:
+        payload = unit[1:].replace(b"\0\0\3", b"\0\0")
+        self._bits = format(int.from_bytes(payload, "big"), f"0{8 * len(payload)}b")
+        self._at = 0
+
+    def fixed(self, count: int) -> int:
+        """A number of this many bits."""
+        self._at += count
+        return int(self._bits[self._at - count : self._at] or "0", 2)
+
+    def golomb(self) -> int:
+        """A number of Exp-Golomb code."""
+        zeros = self._bits.index("1", self._at) - self._at
+        self._at += zeros
+        return self.fixed(zeros + 1) - 1
+
+
+@dataclass(frozen=True)
+class _Picture:
+    number: int
+    reference: bool
+    fresh: bool
+    intra: bool
+
+
+class FrameNumbers:
+    """Reads the packets of one H.264 stream.
+
+    Args:
+        extradata: of its codec: the parameters, in either of the two forms of H.264.
+
+    Raises:
+        ValueError: they say nothing about frame numbers, or that numbers may be left out.
+    """
+
+    def __init__(self, extradata: bytes | None) -> None:
+        data = bytes(extradata or b"")
+        # "avcC" begins with its version, 1, and says how long the lengths are; start codes begin with 0
+        self._length = (data[4] & 3) + 1 if data[:1] == b"\1" and len(data) > 8 else 0
+        units = [data[8:]] if self._length else [*_units(data, 0)]
+        parameters = next((unit for unit in units if unit[0] & 31 == _PARAMETERS), None)
+        if parameters is None:
+            raise ValueError("no parameters of the sequence")
+        self._bits = _bits_of_frame_numbers(parameters)
+
+    @property
+    def modulus(self) -> int:
+        """How many pictures have numbers of their own: after so many lost ones the count goes on as if none were."""
+        return 1 << self._bits
+
+    def lost_before(self, packets: Sequence["Packet[VideoStream]"], places: Iterable[int] | None = None) -> list[int]:
+        """Places of the packets before which a picture is lost that others refer to; ``places`` ones are read, or all.
+
+        Between two places that do not follow each other nothing is compared.
+        """
+        lost, last, before = [], -1, -1
+        for place in range(len(packets)) if places is None else sorted(places):
+            last, before = (last if place == before + 1 else -1), place
+            picture = self._picture(packets[place])
+            if picture is None:
+                continue
+            if not picture.fresh and last >= 0 and picture.number not in {last, (last + 1) % self.modulus}:
+                lost.append(place)
+            if picture.reference or place in lost[-1:]:
+                last = picture.number
+        return lost
+
+    def is_intra(self, packet: "Packet[VideoStream]") -> bool:
+        """Whether a picture is made of itself alone, by its first slice."""
+        picture = self._picture(packet)
+        return picture is None or picture.intra
+
+    def _picture(self, packet: "Packet[VideoStream]") -> _Picture | None:
+        for unit in _units(memoryview(packet), self._length):
+            kind = unit[0] & 31
+            if kind in _SLICES:
+                bits = _Bits(unit)
+                bits.golomb()  # first macroblock
+                slice_type = bits.golomb()
+                bits.golomb()  # picture parameters
+                reference = bool(unit[0] & 0x60)
+                return _Picture(bits.fixed(self._bits), reference, kind == _FRESH, slice_type % 5 in _INTRA)
+        return None
+
+
+def _units(data: bytes | memoryview, length: int) -> Iterator[bytes]:
+    """The beginnings of the NAL units in a packet, after lengths of ``length`` bytes, or, if that is 0, start codes."""
+    if length:
+        at = 0
+        while at + length < len(data):
+            size = int.from_bytes(data[at : at + length], "big")
+            yield bytes(data[at + length : at + length + min(size, _HEAD)])
+            at += length + size
+        return
+    content = bytes(data)
+    at = content.find(b"\0\0\1")
+    while 0 <= at < len(content) - 3:
+        yield content[at + 3 : at + 3 + 2 * _HEAD]
+        at = content.find(b"\0\0\1", at + 3)
+
+
+def _bits_of_frame_numbers(unit: bytes) -> int:
+    """Bits that a frame number takes, from the parameters of a sequence."""
+    profile = unit[1]
+    bits = _Bits(unit[3:])  # profile, constraints; the level goes as a type would
+    bits.golomb()  # number of these parameters
+    if profile in _LONG_HEADS:
+        chroma = bits.golomb()
+        if chroma == 3 and bits.fixed(1):
+            raise ValueError("planes of colour with numbers of their own")
+        bits.golomb(), bits.golomb(), bits.fixed(1)  # depths, lossless
+        for kind in range(0 if not bits.fixed(1) else 12 if chroma == 3 else 8):
+            if bits.fixed(1):
+                _pass_scaling(bits, 16 if kind < 6 else 64)
+    count = bits.golomb() + 4
+    order = bits.golomb()
+    if order == 0:
+        bits.golomb()
+    elif order == 1:
+        bits.fixed(1), bits.golomb(), bits.golomb()
+        for _ in range(bits.golomb()):
+            bits.golomb()
+    bits.golomb()  # frames that are kept
+    if bits.fixed(1):
+        raise ValueError("numbers may be left out")
+    return count
+
+
+def _pass_scaling(bits: _Bits, size: int) -> None:
+    """Read over a list of scaling factors, which are differences until one of them would be 0."""
+    factor = 8
+    for _ in range(size):
+        code = bits.golomb()
+        factor = (factor + (code // 2 + 1 if code % 2 else -code // 2)) % 256
+        if not factor:
+            return

@@ -1,0 +1,203 @@
+"""What a video's packets tell of it without decoding: damaged frames, gaps and jumps in time.
+
+Decoders seldom say that a packet before is lost: FFmpeg's conceal it for H.264, VP8, VP9, MPEG and FFV1, and give
+other pictures without a mark until the next key frame.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import groupby, islice, pairwise
+
+import numpy as np
+from av.packet import Packet
+from av.video.stream import VideoStream
+
+from lit_video.video.decoding.h264 import FrameNumbers
+
+JUMP = 10  # seconds without a frame, and as many usual steps: longer than a pause
+TOLD = 4  # usual steps without a frame, in a video of even rate, that are told
+FEW, SHARE = 3, 0.05  # gaps, at most, of a video of even rate; more are a variable rate
+NEAR = 8  # packets before and after a gap in which the lost ones would show
+JOINT = 4  # packets before a new beginning that may be marked as corrupt
+_TELL = {"hevc"}  # codecs whose decoder leaves out what refers to a lost picture
+_FREE = {"gif", "apng", "webp"}  # codecs of animations, whose rate varies and whose files lose no packets
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is wrong with a video.
+
+    Args:
+        lost: places of the packets, as they are stored, before which some are lost.
+        damage: why frames are damaged, or an empty string.
+        suspicion: what is odd though no frame is known to be damaged, or an empty string.
+    """
+
+    lost: Sequence[int] = ()
+    damage: str = ""
+    suspicion: str = ""
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Where the times of a video's frames leave more than one usual step out.
+
+    Args:
+        usual: most common step, the median.
+        after: numbers of the frames before the gaps.
+        few: whether the rate is even but for them.
+    """
+
+    usual: int
+    after: Sequence[int]
+    few: bool
+
+
+def gaps(pts: Sequence[int]) -> Gaps:
+    """Gaps in ascending times; an even sequence, a range, has none."""
+    if isinstance(pts, range) or len(pts) < 3:
+        return Gaps(1, (), False)
+    steps = np.diff(np.asarray(pts))
+    usual = int(np.partition(steps, len(steps) // 2)[len(steps) // 2])
+    after = np.flatnonzero(2 * steps > 3 * usual).tolist()
+    return Gaps(usual, after, len(after) <= min(FEW, SHARE * len(steps)))
+
+
+def without_jumps(pts: Sequence[int], base: Fraction, found: Gaps) -> list[int]:
+    """Times with a usual step in place of each jump; empty if there is none."""
+    jumps = {i for i in found.after if _is_jump(pts, base, found, i)}
+    moved, times = 0, []
+    for i, time in enumerate(pts) if jumps else ():
+        times.append(time - moved)
+        moved += pts[i + 1] - time - found.usual if i in jumps else 0
+    return times
+
+
+def joints(packets: Sequence["Packet[VideoStream]"], base: Fraction) -> tuple[set[int], str]:
+    """Where a stream begins anew: its times of decoding fall by more than a second, or jump ahead.
+
+    Returns:
+        Places of the first packets behind, and in words where time falls, in which case times identify no frames.
+    """
+    times = [(place, packet.dts) for place, packet in enumerate(packets) if packet.dts is not None]
+    places, back = set(), ""
+    for (_, one), (place, other) in pairwise(times):
+        seconds = float((other - one) * base)
+        if seconds < -1 or seconds > JUMP:
+            places.add(place)
+            back = back or (f"time jumps back by {-seconds:,.2f} s, so frames are counted" if seconds < 0 else "")
+    return places, back
+
+
+def verdict(
+    stream: VideoStream, packets: Sequence["Packet[VideoStream]"], pts: Sequence[int], found: Gaps, starts: set[int]
+) -> Verdict:
+    """What packets in the order of decoding tell.
+
+    Args:
+        stream: the video.
+        packets: of it.
+        pts: the shown frames' times; empty where they have none.
+        found: gaps in them.
+        starts: places where the stream begins anew: a joined file's packets before are whole, though marked as corrupt.
+    """
+    corrupt = [
+        place
+        for place, packet in enumerate(packets)
+        if packet.is_corrupt and not starts & {*range(place + 1, place + JOINT)}
+    ]
+    codec, base = stream.codec_context.codec.canonical_name, Fraction(stream.time_base or 1)
+    behind = [_first_behind(packets, pts[i + 1]) for i in found.after]
+    numbers = _numbers(stream) if codec == "h264" and (found.after or corrupt or not pts) else None
+    lost, why = corrupt, "the container marks packets as corrupt" if corrupt else ""
+    if numbers:
+        near = {place for at in behind + corrupt for place in range(max(at - NEAR, 0), min(at + NEAR, len(packets)))}
+        missing = numbers.lost_before(packets, near if pts else None)
+        lost, why = lost + missing, "pictures that they refer to are lost" if missing else why
+    elif found.few and codec not in _TELL | _FREE:
+        long = [i for i in found.after if pts[i + 1] - pts[i] >= TOLD * found.usual]
+        missing = [place for i in long if not packets[place := behind[found.after.index(i)]].is_keyframe]
+        if missing:
+            why = f"{_in_words(pts, base, found, long)} says that packets are lost, and no numbers of {codec} deny it"
+        lost = lost + missing
+    if lost:
+        return Verdict(lost, why, "")
+    told = []
+    for i, place in zip(found.after, behind, strict=True):
+        # a gap of fewer pictures than have numbers of their own lost none, if the numbers go on
+        least = max(numbers.modulus, TOLD) if numbers and not packets[place].is_keyframe else TOLD if numbers else 2
+        even = found.few and codec not in _FREE and pts[i + 1] - pts[i] >= least * found.usual
+        told += [i] if even or _is_jump(pts, base, found, i) else []
+    return Verdict(suspicion=_in_words(pts, base, found, told) if told else "")
+
+
+def damaged_times(stream: VideoStream, packets: Sequence["Packet[VideoStream]"], lost: Collection[int]) -> list[int]:
+    """Times of the frames that need what is lost: from there to the next key frame, in the order of decoding.
+
+    Frames that a key frame is followed by, but shown before it, need those before it; HEVC's may do without. What comes
+    before the first key frame counts too, unless there is none.
+    """
+    leading = stream.codec_context.codec.canonical_name not in _TELL
+    whole = _numbers(stream) if lost and refreshes(stream, packets) else None
+    times = []
+    broken = any(p.is_keyframe for p in packets)
+    edge: int | None = None  # time of a key frame behind a loss
+    for place, packet in enumerate(packets):
+        clean = packet.is_keyframe and (whole is None or whole.is_intra(packet))
+        if place in lost:
+            if packet.is_corrupt and packet.is_disposable:
+                times.append(packet.pts)
+                continue
+            clean, broken = clean and not packet.is_corrupt, True
+        if clean:
+            edge, broken = (packet.pts if broken and leading else None), False
+        elif broken or (edge is not None and packet.pts is not None and packet.pts < edge):
+            times.append(packet.pts)
+    return [time for time in times if time is not None]
+
+
+def refreshes(stream: VideoStream, packets: Sequence["Packet[VideoStream]"]) -> bool:
+    """Whether H.264 marks pictures as key frames from which it only begins to refresh a part at a time."""
+    if stream.codec_context.codec.canonical_name != "h264" or not (numbers := _numbers(stream)):
+        return False
+    keys = (packet for packet in packets if packet.is_keyframe)
+    return not all(numbers.is_intra(packet) for packet in islice(keys, NEAR))
+
+
+def in_words(numbers: Sequence[int], pts: Sequence[int], base: Fraction) -> str:
+    """Frames with their times from the first frame: ``frames 72 to 95 (2.88 to 3.80 s)``; of many the first ones."""
+    runs = [[n for _, n in run] for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])]
+    texts = []
+    for run in runs[:FEW]:
+        ends = sorted({run[0], run[-1]})
+        times = " to ".join(f"{float((pts[i] - pts[0]) * base):.2f}" for i in ends) if pts else ""
+        numbered = "frame" if len(ends) == 1 else "frames"
+        texts.append(f"{numbered} {' to '.join(map(str, ends))}" + (f" ({times} s)" if times else ""))
+    more = sum(map(len, runs[FEW:]))
+    return ", ".join(texts) + (f" and {more} more" if more else "")
+
+
+def _numbers(stream: VideoStream) -> FrameNumbers | None:
+    try:
+        return FrameNumbers(stream.codec_context.extradata)
+    except ValueError:
+        return None
+
+
+def _is_jump(pts: Sequence[int], base: Fraction, found: Gaps, i: int) -> bool:
+    step = pts[i + 1] - pts[i]
+    return step * base > JUMP and step > JUMP * found.usual
+
+
+def _first_behind(packets: Sequence["Packet[VideoStream]"], time: int) -> int:
+    """The first packet, in the order of decoding, that is shown at this time or later."""
+    return next(place for place, packet in enumerate(packets) if packet.pts is not None and packet.pts >= time)
+
+
+def _in_words(pts: Sequence[int], base: Fraction, found: Gaps, after: Sequence[int]) -> str:
+    i = after[0]
+    step, at = float((pts[i + 1] - pts[i]) * base), float((pts[i] - pts[0]) * base)
+    more = f" ({len(after)} such)" if len(after) > 1 else ""
+    jump = "a jump in time" if _is_jump(pts, base, found, i) else "a gap"
+    return f"{jump} of {step:,.2f} s behind frame {i} ({at:.2f} s){more}"
