@@ -75,8 +75,8 @@ def numbers_on_show(table: FrameTable, moments: Sequence[Fraction]) -> list[int]
 
 def _on_show(table: FrameTable, moment: Fraction, later: bool) -> int:
     """Number of the frame at a moment; exactly between two frames the later or the earlier one."""
-    if not table.pts:
+    if not table.times:
         place = moment * table.count / table.seconds
         return min(floor(place) if later else ceil(place) - 1, table.count - 1)
-    place = table.pts[0] + moment / table.time_base
-    return (bisect_right(table.pts, place) if later else bisect_left(table.pts, place)) - 1
+    place = table.times[0] + moment / table.time_base
+    return (bisect_right(table.times, place) if later else bisect_left(table.times, place)) - 1

@@ -164,8 +164,8 @@ def scaled(width: int, height: int, short_side: int) -> tuple[int, int]:
 
 def _time(table: FrameTable, stream: VideoStream, number: int) -> tuple[int, Fraction]:
     """When a frame is shown, and the unit of that: the source's own, or counted at its average rate."""
-    if table.pts:
-        return table.pts[number] - table.pts[0], table.time_base
+    if table.times:
+        return table.times[number] - table.times[0], table.time_base
     return number, 1 / Fraction(stream.average_rate or 25)
 
 

@@ -31,6 +31,7 @@ Frames = NDArray[np.uint8]
 T = TypeVar("T")
 
 PROGRESSIVE = {0, 1}  # AVFieldOrder: unknown, progressive
+TAIL = 32  # packets among which the last frame's is
 ODD = 3  # frames that a header promises too many, to be told
 
 
@@ -187,13 +188,14 @@ def _table(
     seconds = _seconds(contracted or pts, base, rate) if pts else len(shown) / rate
     if pts:
         step = (pts[-1] - pts[-2]) * base if len(pts) > 1 else 1 / rate
-        end = max(p.pts + (p.duration or step / base) for p in shown if p.pts is not None) * base
+        last = max((p.duration or 0 for p in shown[-TAIL:] if p.pts == pts[-1]), default=0)
+        end = pts[-1] * base + (last * base or step)
         if why := ends_early(container, stream, float(pts[0] * base), float(end), float(found.usual * base or step)):
             raise DecodeError(f"{path}: {why}")
     told = verdict(stream, packets, pts, found, starts)
-    if told.lost and not pts:
+    if told.damage and not pts:
         raise DecodeError(f"{path}: {told.damage}, and without times its frames cannot be told apart")
-    hurt = times.intersection(damaged_times(stream, packets, told.lost)) if pts else set()
+    hurt = times.intersection(damaged_times(stream, packets, told)) if pts else set()
     promised = stream.frames - len(shown) if container.format.name == "avi" else 0
     header = f"the header promises {stream.frames} frames, {len(shown)} are there" if promised > ODD else ""
     return FrameTable(
@@ -208,7 +210,7 @@ def _table(
         compact(contracted),
         compact(bisect_left(pts, time) for time in hurt),
         (told.damage or "the stream begins inside a group of pictures") if hurt else "",
-        told.suspicion or back or header,
+        told.suspicion or back or header or ("" if hurt else told.damage),
     )
 
 

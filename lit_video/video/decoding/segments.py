@@ -28,11 +28,11 @@ def segment(path: Path, start: float | None, end: float | None, fps: float | Non
     if not 0 <= begin < stop:
         span = f"{start or 0:g} to {'its end' if end is None else f'{end:g} s'}"
         raise DecodeError(f"{path}: no segment from {span} in a video of {float(table.seconds):.2f} s")
-    if table.pts:
-        first, last = (bisect_left(table.pts, table.pts[0] + t / table.time_base) for t in (begin, stop))
+    if table.times:
+        first, last = (bisect_left(table.times, table.times[0] + t / table.time_base) for t in (begin, stop))
     else:
         first, last = (ceil(t * table.count / table.seconds) for t in (begin, stop))
     first = min(first, table.count - 1)
     last = max(last, first + 1)
-    part = replace(table, pts=table.pts[first:last], count=last - first, seconds=stop - begin)
-    return first, part
+    pts, shown = table.pts[first:last], table.shown[first:last]
+    return first, replace(table, pts=pts, shown=shown, count=last - first, seconds=stop - begin)

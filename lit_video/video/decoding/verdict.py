@@ -4,10 +4,11 @@ Decoders seldom say that a packet before is lost: FFmpeg's conceal it for H.264,
 other pictures without a mark until the next key frame.
 """
 
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import groupby, islice, pairwise
+from itertools import accumulate, groupby, islice, pairwise
 
 import numpy as np
 from av.packet import Packet
@@ -29,12 +30,14 @@ class Verdict:
     """What is wrong with a video.
 
     Args:
-        lost: places of the packets, as they are stored, before which some are lost.
+        lost: places of the packets, in the order of decoding, before which some are lost.
+        corrupt: places of those that are damaged themselves.
         damage: why frames are damaged, or an empty string.
         suspicion: what is odd though no frame is known to be damaged, or an empty string.
     """
 
-    lost: Sequence[int] = ()
+    lost: Collection[int] = ()
+    corrupt: Collection[int] = ()
     damage: str = ""
     suspicion: str = ""
 
@@ -82,11 +85,12 @@ def joints(packets: Sequence["Packet[VideoStream]"], base: Fraction) -> tuple[se
     """
     times = [(place, packet.dts) for place, packet in enumerate(packets) if packet.dts is not None]
     places, back = set(), ""
+    least, most = int(-1 / base), int(JUMP / base)
     for (_, one), (place, other) in pairwise(times):
-        seconds = float((other - one) * base)
-        if seconds < -1 or seconds > JUMP:
+        if not least <= other - one <= most:
             places.add(place)
-            back = back or (f"time jumps back by {-seconds:,.2f} s, so frames are counted" if seconds < 0 else "")
+            seconds = float((one - other) * base)
+            back = back or (f"time jumps back by {seconds:,.2f} s, so frames are counted" if seconds > 0 else "")
     return places, back
 
 
@@ -102,27 +106,26 @@ def verdict(
         found: gaps in them.
         starts: places where the stream begins anew: a joined file's packets before are whole, though marked as corrupt.
     """
-    corrupt = [
-        place
-        for place, packet in enumerate(packets)
-        if packet.is_corrupt and not starts & {*range(place + 1, place + JOINT)}
-    ]
+    marked = [place for place, packet in enumerate(packets) if packet.is_corrupt]
+    marked = [place for place in marked if not starts & {*range(place + 1, place + JOINT)}]
+    # a parser passes a mark on to the picture before
+    corrupt = {place + i for place in marked for i in (0, 1) if place + i < len(packets)}
     codec, base = stream.codec_context.codec.canonical_name, Fraction(stream.time_base or 1)
-    behind = [_first_behind(packets, pts[i + 1]) for i in found.after]
+    latest = list(accumulate((packet.pts or 0 for packet in packets), max)) if found.after else []
+    behind = [bisect_left(latest, pts[i + 1]) for i in found.after]  # first packets that are shown behind a gap
     numbers = _numbers(stream) if codec == "h264" and (found.after or corrupt or not pts) else None
-    lost, why = corrupt, "the container marks packets as corrupt" if corrupt else ""
+    lost, why = [], "the container marks packets as corrupt" if corrupt else ""
     if numbers:
-        near = {place for at in behind + corrupt for place in range(max(at - NEAR, 0), min(at + NEAR, len(packets)))}
-        missing = numbers.lost_before(packets, near if pts else None)
-        lost, why = lost + missing, "pictures that they refer to are lost" if missing else why
+        near = {place for at in (*behind, *corrupt) for place in range(max(at - NEAR, 0), min(at + NEAR, len(packets)))}
+        lost = numbers.lost_before(packets, near if pts else None)
+        why = "pictures that they refer to are lost" if lost else why
     elif found.few and codec not in _TELL | _FREE:
         long = [i for i in found.after if pts[i + 1] - pts[i] >= TOLD * found.usual]
-        missing = [place for i in long if not packets[place := behind[found.after.index(i)]].is_keyframe]
-        if missing:
+        if long:
+            lost = behind
             why = f"{_in_words(pts, base, found, long)} says that packets are lost, and no numbers of {codec} deny it"
-        lost = lost + missing
-    if lost:
-        return Verdict(lost, why, "")
+    if lost or corrupt:
+        return Verdict(lost, corrupt, why)
     told = []
     for i, place in zip(found.after, behind, strict=True):
         # a gap of fewer pictures than have numbers of their own lost none, if the numbers go on
@@ -132,28 +135,27 @@ def verdict(
     return Verdict(suspicion=_in_words(pts, base, found, told) if told else "")
 
 
-def damaged_times(stream: VideoStream, packets: Sequence["Packet[VideoStream]"], lost: Collection[int]) -> list[int]:
+def damaged_times(stream: VideoStream, packets: Sequence["Packet[VideoStream]"], found: Verdict) -> list[int]:
     """Times of the frames that need what is lost: from there to the next key frame, in the order of decoding.
 
     Frames that a key frame is followed by, but shown before it, need those before it; HEVC's may do without. What comes
     before the first key frame counts too, unless there is none.
     """
+    if not found.damage and (packets[0].is_keyframe or not any(p.is_keyframe for p in packets)):
+        return []
     leading = stream.codec_context.codec.canonical_name not in _TELL
-    whole = _numbers(stream) if lost and refreshes(stream, packets) else None
+    whole = _numbers(stream) if found.damage and refreshes(stream, packets) else None
     times = []
     broken = any(p.is_keyframe for p in packets)
     edge: int | None = None  # time of a key frame behind a loss
     for place, packet in enumerate(packets):
-        clean = packet.is_keyframe and (whole is None or whole.is_intra(packet))
-        if place in lost:
-            if packet.is_corrupt and packet.is_disposable:
-                times.append(packet.pts)
-                continue
-            clean, broken = clean and not packet.is_corrupt, True
-        if clean:
+        corrupt = place in found.corrupt
+        broken = broken or place in found.lost
+        if packet.is_keyframe and not corrupt and (whole is None or whole.is_intra(packet)):
             edge, broken = (packet.pts if broken and leading else None), False
-        elif broken or (edge is not None and packet.pts is not None and packet.pts < edge):
+        elif corrupt or broken or (edge is not None and packet.pts is not None and packet.pts < edge):
             times.append(packet.pts)
+        broken = broken or (corrupt and not packet.is_disposable)
     return [time for time in times if time is not None]
 
 
@@ -188,11 +190,6 @@ def _numbers(stream: VideoStream) -> FrameNumbers | None:
 def _is_jump(pts: Sequence[int], base: Fraction, found: Gaps, i: int) -> bool:
     step = pts[i + 1] - pts[i]
     return step * base > JUMP and step > JUMP * found.usual
-
-
-def _first_behind(packets: Sequence["Packet[VideoStream]"], time: int) -> int:
-    """The first packet, in the order of decoding, that is shown at this time or later."""
-    return next(place for place, packet in enumerate(packets) if packet.pts is not None and packet.pts >= time)
 
 
 def _in_words(pts: Sequence[int], base: Fraction, found: Gaps, after: Sequence[int]) -> str:
