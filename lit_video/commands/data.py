@@ -101,7 +101,7 @@ def _parser(command: str, description: str) -> Parser:
 
 
 def _summarise(parser: Parser, argv: list[str]) -> tuple[Namespace, DatasetSummary]:
-    arguments, settings = parser.parse_known_args(argv)
+    arguments, settings = parser.parse_known_args(parser.joined(argv))
     if wrong := [flag for flag in settings if not flag.startswith("--data.")]:
         parser.error(f"unrecognized arguments: {' '.join(wrong)}")
     if getattr(arguments, "plot", None):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lit_video.datamodules.base import Split, VideoDataModule
-from lit_video.datamodules.folder import EXTENSIONS
+from lit_video.datamodules.folder import COMMON, EXTENSIONS
 from lit_video.datamodules.notes import print_once
 from lit_video.errors import UserError
 from lit_video.video.batch import Classes
@@ -130,6 +130,8 @@ class Folders:
         place = str(folder)
         if place not in self._videos:
             parts = [os.path.splitext(file) for file in sorted(self.names(place), reverse=True)]
+            # a preview.gif beside the video is not it
+            parts.sort(key=lambda part: part[1].lower() in COMMON)
             self._videos[place] = {stem: stem + ending for stem, ending in parts if ending.lower() in EXTENSIONS}
         return folder / self._videos[place].get(name, f"{name}.mp4")
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
+from lit_video.utils.did_you_mean import did_you_mean
 
 _QUOTED = re.compile('"[^"]*"')
 _CLOCK = re.compile(r"(\d+:)?\d+:\d+(\.\d+)?")
@@ -62,8 +63,8 @@ class Row:
         """Class number of a cell, or of a name made from it."""
         name = self.text(column) if name is None else name
         if name not in numbers:
-            first = ", ".join(list(numbers)[:3])
-            raise self.error(column, f"{name!r} is none of the {len(numbers)} classes ({first}, ...); correct it")
+            first, near = ", ".join(list(numbers)[:3]), did_you_mean(name, numbers)
+            raise self.error(column, f"{name!r} is none of the {len(numbers)} classes ({first}, ...){near}; correct it")
         return numbers[name]
 
     def seconds(self, column: str) -> float | None:

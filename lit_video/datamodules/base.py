@@ -18,7 +18,7 @@ from lit_video.errors import UserError
 from lit_video.utils.processes import end_workers, ignore_stops
 from lit_video.video.augmentation import Augmentation, EvaluationViews, ReleasedViews, TrainingView, WholeViews
 from lit_video.video.batch import Batch, Channels, Classes, RawBatch, evaluation_batch, training_batch
-from lit_video.video.clips import ClipDataset, Order, Sample, VideoRecord, share_of
+from lit_video.video.clips import ClipDataset, Order, Sample, Short, VideoRecord, share_of
 from lit_video.video.decoding import DecoderName, KeptVideos
 from lit_video.video.decoding import decoder as decoder_of
 from lit_video.video.manifest import Tables, load_tables
@@ -66,6 +66,8 @@ class VideoDataModule(LightningDataModule):
             which then are decoded once.
         manifest: of ``data check``; its frame tables save the scan of every video, and those that it calls broken or
             damaged are refused, or left out and said, before the first is read. ``None`` for none.
+        short: what a video shorter than a clip does: ``repeat`` its last frame, or ``loop``, which starts it again
+            as MMAction2 and Scenic do.
         train_share: share of every class's training videos that is used, above 0 and at most 1.
     """
 
@@ -92,6 +94,7 @@ class VideoDataModule(LightningDataModule):
         keep_gb: float = 0.0,
         manifest: str | None = None,
         train_share: float = 1.0,
+        short: Short = "repeat",
     ) -> None:
         super().__init__()
         if not 0 < train_share <= 1:
@@ -131,6 +134,7 @@ class VideoDataModule(LightningDataModule):
         self._decode = KeptVideos(decode, keep_gb) if keep_gb else decode
         self.manifest = manifest
         self.train_share = train_share
+        self.short: Short = short
         self.found_broken = BrokenVideos(broken, broken_percent)
         # by split, how many videos annotations list and how many of them are used; where a data set counts them
         self.video_counts: dict[str, dict[str, int]] = {}
@@ -148,6 +152,11 @@ class VideoDataModule(LightningDataModule):
     def records(self, split: Split) -> list[VideoRecord]:
         """Videos of a split, in a fixed order."""
         raise NotImplementedError
+
+    @property
+    def present(self) -> tuple[Split, ...]:
+        """Splits that are there to be checked; training and testing need all."""
+        return SPLITS
 
     def check(self) -> None:
         """Check that the data is there, before anything is trained.
@@ -242,7 +251,9 @@ class VideoDataModule(LightningDataModule):
         order: Order = "forward",
     ) -> ClipDataset:
         fail = self.broken == "fail"
-        return ClipDataset(records, self.sampling, self.frames, view, self.seed, clips, order, fail, self._decode)
+        return ClipDataset(
+            records, self.sampling, self.frames, view, self.seed, clips, order, fail, self._decode, self.short
+        )
 
     def _expected(self, split: Split) -> list[VideoRecord]:
         records = self.records(split)

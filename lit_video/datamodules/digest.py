@@ -4,7 +4,7 @@ import os
 from hashlib import blake2b
 from pathlib import Path
 
-from lit_video.datamodules.base import SPLITS, VideoDataModule
+from lit_video.datamodules.base import VideoDataModule
 
 
 def data_digest(data: VideoDataModule) -> str:
@@ -15,7 +15,7 @@ def data_digest(data: VideoDataModule) -> str:
     root = data.data_root()
     lines = [
         f"{split}\t{relative(record.path, root)}\t{record.label}\t{record.start}\t{record.end}"
-        for split in SPLITS
+        for split in data.present
         for record in data.records(split)
     ]
     return text_digest([f"classes\t{data.class_names}", *sorted(lines)])

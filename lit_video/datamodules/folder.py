@@ -1,15 +1,29 @@
 """Your own videos: one folder per split, in it one folder per class."""
 
+from collections import defaultdict
 from functools import cached_property
 from math import inf
 from pathlib import Path
 from typing import Any
 
-from lit_video.datamodules.base import Split, VideoDataModule
+from lit_video.datamodules.base import SPLITS, Split, VideoDataModule
+from lit_video.datamodules.notes import print_once
 from lit_video.errors import UserError
+from lit_video.utils.did_you_mean import did_you_mean
 from lit_video.video.clips import VideoRecord
 
-EXTENSIONS = {".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v"}
+COMMON = (".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v")
+# endings of what FFmpeg reads as a video of its own; raw pictures (.yuv) lack their size and are none
+_RARE = """3g2 3gp apng asf dav dif divx dv f4v flv gif h261 h263 264 h264 265 h265 hevc ismv ivf m1v m2ts m2v mj2 mjpeg
+mjpg mk3d mpe mpeg mpg mpv mts mxf nut obu ogv qt rm rmvb tod trp ts vc1 vob wmv wtv y4m"""
+EXTENSIONS = {*COMMON, *(f".{name}" for name in _RARE.split())}
+_NAMED = 3  # files that the line about those left out names for each reason
+
+
+def check_names(classes: list[str] | None) -> None:
+    """Refuse a list of classes that a classifier cannot have."""
+    if classes is not None and len(set(classes)) != max(len(classes), 2):
+        raise ValueError(f"classes is {classes}, expected two or more names, no two the same")
 
 
 def check_fps(fps: float | None) -> None:
@@ -44,15 +58,44 @@ def class_folders(root: Path) -> list[str]:
     return names
 
 
-def folder_records(root: Path, split: Split, class_names: list[str], fps: float | None = None) -> list[VideoRecord]:
+def left_out(root: Path, split: Split, class_names: list[str], fps: float | None, chosen: bool) -> str:
+    """What a split's folder holds that is no record, counted and named with the reason, or an empty string.
+
+    ``chosen`` is whether the classes are a choice.
+    """
+    reasons: dict[str, list[str]] = defaultdict(list)
+    for path in sorted((root / split).iterdir()):
+        if path.is_file():
+            reasons["outside the folders of classes"].append(path.name)
+        elif path.name not in class_names and chosen:
+            reasons["of classes that are not in data.classes"] += [f"{path.name}/{p.name}" for p in path.iterdir()]
+        elif path.name in class_names:
+            for file in sorted(path.iterdir()):
+                if file.is_dir() and file.suffix.lower() not in EXTENSIONS and fps is None:
+                    reasons["folders, of frames if data.fps gives their rate"].append(f"{path.name}/{file.name}")
+                elif not file.is_dir() and file.suffix.lower() not in EXTENSIONS:
+                    reasons["no videos by their ending"].append(f"{path.name}/{file.name}")
+    parts = [
+        f"{len(names):,} {reason} ({', '.join(sorted(names)[:_NAMED])}{', ...' if len(names) > _NAMED else ''})"
+        for reason, names in reasons.items()
+        if names
+    ]
+    return f"data.root: left out of {root / split}: {'; '.join(parts)}" if parts else ""
+
+
+def folder_records(
+    root: Path, split: Split, class_names: list[str], fps: float | None = None, chosen: bool = False
+) -> list[VideoRecord]:
     """Videos of ``root/split/CLASS/``, by class, then by name; folders of frames too if their ``fps`` is given.
+
+    Where the classes are a choice, ``chosen``, there may be others.
 
     Raises:
         UserError: the split holds no video, or a class that training does not have.
     """
     folder = root / split
     unknown = sorted({p.name for p in folder.glob("[!.]*/")} - set(class_names)) if folder.is_dir() else []
-    if unknown:
+    if unknown and not chosen:
         raise UserError(f"data.root: {folder} holds classes that {root / 'train'} has not: {', '.join(unknown)}")
     records = [
         VideoRecord(path, label, fps=frame_rate(path, fps))
@@ -66,31 +109,53 @@ def folder_records(root: Path, split: Split, class_names: list[str], fps: float 
 
 
 class VideoFolder(VideoDataModule):
-    """Videos as ``root/{train,val,test}/CLASS/VIDEO.{mp4,webm,mkv,avi,mov,m4v}``.
+    """Videos as ``root/{train,val,test}/CLASS/VIDEO.mp4``, or any other container that FFmpeg reads.
+
+    Streams without a container (``.h264``) have no times: their frames are counted, at the rate that they name, or 25.
+    What is no video by its ending is left out, counted and named.
 
     Args:
         root: the folder.
+        classes: names of the folders to use, if not all.
         fps: frames per second of videos that are folders of frames, ``root/train/CLASS/VIDEO/``; if it is not given
             there are none.
         **kwargs: see :class:`VideoDataModule`.
     """
 
-    def __init__(self, root: str, fps: float | None = None, **kwargs: Any) -> None:
+    def __init__(self, root: str, fps: float | None = None, classes: list[str] | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         check_fps(fps)
+        check_names(classes)
         self.fps = fps
+        self.chosen = classes
+        self._told: set[Split] = set()
         self.root = Path(root).expanduser()
 
     @cached_property  # of a folder: the number of classes is needed with every batch
     def class_names(self) -> list[str]:
-        """Names of the class folders."""
-        return class_folders(self.root)
+        """Names of the class folders that are used, sorted."""
+        names = class_folders(self.root)
+        for name in self.chosen or ():
+            if name not in names:
+                near = did_you_mean(name, names)
+                raise UserError(f"data.classes: {self.root / 'train'} has no folder {name!r}{near}")
+        return names if self.chosen is None else sorted(self.chosen)
 
     def records(self, split: Split) -> list[VideoRecord]:
         """Videos of a split."""
-        return folder_records(self.root, split, self.class_names, self.fps)
+        found = folder_records(self.root, split, self.class_names, self.fps, chosen=self.chosen is not None)
+        if split not in self._told:
+            self._told.add(split)
+            if line := left_out(self.root, split, self.class_names, self.fps, self.chosen is not None):
+                print_once(line)
+        return found
+
+    @property
+    def present(self) -> tuple[Split, ...]:
+        """Splits that have a folder; the training videos count as one in any case."""
+        return tuple(split for split in SPLITS if split == "train" or (self.root / split).is_dir())
 
     def check(self) -> None:
         """All three splits hold videos."""
-        for split in ("train", "val", "test"):
+        for split in SPLITS:
             self.records(split)

@@ -8,7 +8,7 @@ from typing import Any
 from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.annotations import Row, read_table, refuse_repeats
 from lit_video.datamodules.base import Split
-from lit_video.datamodules.folder import check_fps, frame_rate
+from lit_video.datamodules.folder import check_fps, check_names, frame_rate
 from lit_video.datamodules.notes import print_once
 from lit_video.errors import UserError
 from lit_video.video.clips import VideoRecord
@@ -65,8 +65,7 @@ class VideoCSV(AnnotatedVideos):
     ) -> None:
         super().__init__(**kwargs)
         check_fps(fps)
-        if classes is not None and len(set(classes)) != max(len(classes), 2):
-            raise ValueError(f"classes is {classes}, expected two or more names, no two the same")
+        check_names(classes)
         values: dict[Split, Values | None] = {"train": train_values, "val": val_values, "test": test_values}
         for split, given in values.items():
             if given and split_column is None:
@@ -91,7 +90,7 @@ class VideoCSV(AnnotatedVideos):
         """Names of the classes, or their numbers as text."""
         if self.given_classes is not None:
             return self.given_classes
-        names = {row.text(self.columns[1]) for row in self._rows("train")}
+        names = {self._label(row) for row in self._rows("train")}
         if len(names) == 1:
             raise UserError(f"data.train: {self.tables['train']} holds one class ({names.pop()}); add another")
         numeric = {name for name in names if name.isdecimal()}
@@ -126,10 +125,16 @@ class VideoCSV(AnnotatedVideos):
                 print_once(f"{self.tables[split]}: {classes} have no {split} video")
 
     def _class(self, row: Row) -> int:
-        text = row.text(self.columns[1])
+        text = self._label(row)
         if self.given_classes and text not in self.numbers and text.isdecimal():
             return row.whole(self.columns[1], below=len(self.given_classes))
         return row.member(self.columns[1], self.numbers)
+
+    def _label(self, row: Row) -> str:
+        text = row.text(self.columns[1])
+        if "|" in text and text not in (self.given_classes or ()):
+            raise row.error(self.columns[1], f"is {text!r}; several labels per video are not supported, keep one")
+        return text
 
     def _rows(self, split: Split) -> list[Row]:
         key, table, values = f"data.{split}", self.tables[split], self.values[split]

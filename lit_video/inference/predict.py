@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lit_video.datamodules.folder import EXTENSIONS
+from lit_video.datamodules.folder import COMMON, EXTENSIONS
 from lit_video.datamodules.video_list import VideoList
 from lit_video.errors import OptionError, UserError
 from lit_video.inference.checkpoints import TrainedModel, load_trained_model
@@ -119,7 +119,7 @@ def _below(folder: Path, fps: float | None) -> list[Path]:
 
 def _nothing(matches: Sequence[Path]) -> str:
     """Why there is no video in what was named."""
-    endings = ", ".join(EXTENSIONS)
+    endings = ", ".join(COMMON)
     if any(_below(path, fps=1.0) for path in matches if path.is_dir()):
         return "holds pictures, no video; give --fps N, the frames per second at which they were taken"
     return f"{'holds no video' if matches else 'matches no file'} ({endings})"

@@ -48,7 +48,9 @@ SPREAD = (*BATCH, "trainer.strategy", "global_batch")
 # settings that came later, with what they are in runs from before
 LATER: dict[str, Any] = {
     "data.init_args.channels": "rgb",
+    "data.init_args.classes": None,
     "data.init_args.frames_per_step": 1,
+    "data.init_args.short": "repeat",
     "model.init_args.summary_tokens": 1,
     "model.init_args.summary_before_norm": False,
     "model.init_args.summary_layers": "all",

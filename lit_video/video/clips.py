@@ -19,6 +19,7 @@ from lit_video.video.seeding import digest, seeded
 
 Key = tuple[int, int]  # (epoch, index): the epoch travels with the index, so persistent workers cannot go stale
 Order = Literal["forward", "reversed", "shuffled", "static"]
+Short = Literal["repeat", "loop"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,8 @@ class ClipDataset(Dataset[Sample]):
 
     In training (``clips`` is None) one random clip per video. In evaluation ``clips`` even ones, each of which is an
     item of its own: item ``i`` is clip ``i % clips`` of video ``i // clips``.
+
+    A video that is shorter than a clip repeats its last frame, or, if ``short`` is ``loop``, starts again.
     """
 
     def __init__(
@@ -90,6 +93,7 @@ class ClipDataset(Dataset[Sample]):
         order: Order = "forward",
         fail: bool = True,
         decode: Decode = decode,
+        short: Short = "repeat",
     ) -> None:
         self.records = records
         self.sampling = sampling
@@ -100,6 +104,7 @@ class ClipDataset(Dataset[Sample]):
         self.order = order
         self.fail = fail
         self.decode = decode
+        self.short = short
 
     def __len__(self) -> int:
         """Items per epoch."""
@@ -135,8 +140,9 @@ class ClipDataset(Dataset[Sample]):
     def numbers(self, record: VideoRecord, clip: int) -> list[int]:
         """Frame numbers of one clip of a video, in the order in which the model sees them."""
         first, table = segment(record.path, record.start, record.end, record.fps)
-        numbers = self.sampling.numbers(table, self.frames, clip, self.clips)
-        return reordered([first + i for i in numbers], self.order)
+        long = self.sampling.long_enough(table, self.frames) if self.short == "loop" else table
+        numbers = self.sampling.numbers(long, self.frames, clip, self.clips)
+        return reordered([first + i % table.count for i in numbers], self.order)
 
 
 def reordered(numbers: list[int], order: Order) -> list[int]:

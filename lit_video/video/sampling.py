@@ -2,14 +2,14 @@
 
 import random
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor
 
 from pytorchvideo.data.clip_sampling import ClipSampler, RandomClipSampler, UniformClipSampler
 
 from lit_video.utils.spacing import uniform_frames
-from lit_video.video.decoding import FrameTable
+from lit_video.video.decoding import FrameTable, looped
 from lit_video.video.time_spans import EvenClips, Span, frame_numbers, numbers_on_show, spans
 
 
@@ -51,6 +51,11 @@ class Sampling(ABC):
             ValueError: the frames of a clip have no rate of their own, as where they spread over the whole video.
         """
         raise ValueError(f"{type(self).__name__}, the sampling of its clips, sets no rate for the frames of a stream")
+
+    def long_enough(self, table: FrameTable, frames: int) -> FrameTable:
+        """The table of a video that starts again until a clip fits; of clips that fit any video the same one."""
+        seconds = self.clip_seconds(table, frames)
+        return table if seconds is None else looped(table, seconds)
 
     def check(self, frames: int, clips: int) -> None:  # noqa: B027  # most samplings cut any clip
         """Check that clips of so many frames, and so many clips, can be cut.
@@ -127,6 +132,10 @@ class DenseStride(Sampling):
             return _even_numbers(table, self.stride / Fraction(self.fps).limit_denominator(10**6))
         return [*range(self.stride // 2, table.count, self.stride)] or [table.count - 1]
 
+    def long_enough(self, table: FrameTable, frames: int) -> FrameTable:
+        """As long as a clip, in time or in frames."""
+        return super().long_enough(table if self.fps is not None else counted(table), frames)
+
 
 @dataclass(frozen=True)
 class Segments(Sampling):
@@ -171,6 +180,10 @@ class Uniform(Sampling):
     def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
         """Of the dense clip."""
         return DenseStride(self.stride).clip_seconds(table, self.pool)
+
+    def long_enough(self, table: FrameTable, frames: int) -> FrameTable:
+        """As long as the dense clip."""
+        return super().long_enough(counted(table), frames)
 
     def check(self, frames: int, clips: int) -> None:
         """A clip has no more frames than the pool."""
@@ -225,6 +238,11 @@ def _even_numbers(table: FrameTable, step: Fraction) -> list[int]:
 def _dense(table: FrameTable, length: Fraction, frames: int, clip: int, clips: int | None) -> list[int]:
     """The middles of equal parts of a random clip, or of one of evenly spaced clips."""
     return frame_numbers(table, _span(length, table.seconds, clip, clips), [0.5] * frames)
+
+
+def counted(table: FrameTable) -> FrameTable:
+    """A table without times, for samplings that count frames."""
+    return replace(table, pts=(), shown=())
 
 
 def _span(length: Fraction, seconds: Fraction, clip: int, clips: int | None) -> Span:

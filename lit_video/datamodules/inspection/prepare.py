@@ -15,7 +15,7 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 from filelock import FileLock, Timeout
 
-from lit_video.datamodules.folder import EXTENSIONS
+from lit_video.datamodules.folder import COMMON, EXTENSIONS
 from lit_video.errors import UserError
 from lit_video.utils.files import write_atomically, write_table
 from lit_video.utils.parallel import in_parallel
@@ -210,7 +210,7 @@ def _jobs(src: Path, dst: Path) -> list[tuple[Path, Path]]:
                 raise UserError(f"SRC: {other} and {source} would both become {target}; rename one")
             jobs[target] = source
     if not jobs:
-        raise UserError(f"SRC: {src} holds no video ({', '.join(sorted(EXTENSIONS))})")
+        raise UserError(f"SRC: {src} holds no video ({', '.join(sorted(COMMON))})")
     return [(source, target) for target, source in jobs.items()]
 
 

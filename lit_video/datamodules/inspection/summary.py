@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from lit_video.datamodules.base import SPLITS, VideoDataModule
+from lit_video.datamodules.base import VideoDataModule
 from lit_video.datamodules.digest import data_digest, relative, text_digest
 from lit_video.video.clips import VideoRecord
 from lit_video.video.manifest import scan
@@ -81,11 +81,11 @@ class DatasetSummary:
 
 def summarise(data: VideoDataModule, file: Path, every_frame: bool = False) -> DatasetSummary:
     """Probe every video of every split; the manifest goes to ``file``."""
-    records = {split: data.records(split) for split in SPLITS}
+    records = {split: data.records(split) for split in data.present}
     root = data.data_root()
-    videos = {relative(r.path, root): (r.path, r.fps) for split in SPLITS for r in records[split]}
+    videos = {relative(r.path, root): (r.path, r.fps) for split in records for r in records[split]}
     rows = scan(videos, file, every_frame)
-    splits: dict[str, SplitSummary] = {split: _count(records[split], rows, data.class_names, root) for split in SPLITS}
+    splits: dict[str, SplitSummary] = {split: _count(records[split], rows, data.class_names, root) for split in records}
     sizes = [f"{name}\t{rows[name].size}" for name in sorted(rows)]
     digest = data_digest(data)
     return DatasetSummary(data.num_classes, splits, rows, digest, text_digest([digest, *sizes]))

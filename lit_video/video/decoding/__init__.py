@@ -9,7 +9,7 @@ from lit_video.video.decoding.frame_table import DecodeError, Frames, FrameTable
 from lit_video.video.decoding.images import decode_images, image_table
 from lit_video.video.decoding.kept import KeptVideos
 from lit_video.video.decoding.pyav import decode, decode_in_order
-from lit_video.video.decoding.segments import segment
+from lit_video.video.decoding.segments import looped, segment
 
 __all__ = [
     "Decode",
@@ -25,5 +25,6 @@ __all__ = [
     "forget_tables",
     "frame_table",
     "image_table",
+    "looped",
     "segment",
 ]

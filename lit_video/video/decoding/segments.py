@@ -1,4 +1,4 @@
-"""The table of frames of a part of a video."""
+"""The table of frames of a part of a video, or of one that starts again."""
 
 from bisect import bisect_left
 from dataclasses import replace
@@ -36,3 +36,23 @@ def segment(path: Path, start: float | None, end: float | None, fps: float | Non
     last = max(last, first + 1)
     pts, shown = table.pts[first:last], table.shown[first:last]
     return first, replace(table, pts=pts, shown=shown, count=last - first, seconds=stop - begin)
+
+
+def looped(table: FrameTable, seconds: Fraction) -> FrameTable:
+    """A video that starts again until it is this long, for sampling: its frame ``i`` is ``i % table.count``.
+
+    One that is as long already stays as it is.
+    """
+    if table.seconds >= seconds:
+        return table
+    rounds = ceil(seconds / table.seconds)
+    if not table.times:
+        count = ceil(seconds * table.count / table.seconds)
+        return replace(table, count=count, seconds=seconds)
+    length = table.seconds / table.time_base
+    # times are whole numbers of another unit if a round is none
+    unit, start = length.denominator, table.times[0]
+    times = [unit * (time - start) + int(unit * length) * i for i in range(rounds) for time in table.times]
+    base = table.time_base / unit
+    times = times[: bisect_left(times, seconds / base)]
+    return replace(table, pts=times, shown=(), time_base=base, count=len(times), seconds=seconds)

@@ -1,0 +1,184 @@
+"""Folders of videos: every file is used or named, every container is tried, and what classes are used."""
+
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from lit_video.__main__ import main
+from lit_video.datamodules import Dense, DenseStride, VideoCSV, VideoFolder
+from lit_video.datamodules.digest import data_digest
+from lit_video.errors import UserError
+from lit_video.video.augmentation import EvaluationViews
+from lit_video.video.clips import ClipDataset, VideoRecord
+from lit_video.video.decoding import decode, frame_table
+from lit_video.video.released_sampling import ReleasedDense
+from lit_video.video.sampling import Sampling, Segments, Uniform, WholeVideo
+from tests.video.test_decoding import X264_CLOSED, X265, sequentially, write
+
+H264, MPEG4 = dict(x264=X264_CLOSED), dict(codec="mpeg4", options={"bf": "2", "g": "12"})
+CONTAINERS = {
+    "a.ts": H264,
+    "a.m2ts": H264,
+    "a.mpg": dict(codec="mpeg2video", options={"bf": "2", "g": "12"}),
+    "a.m2v": dict(codec="mpeg2video", options={"bf": "2", "g": "12"}),
+    "a.gif": dict(codec="gif", pixels="rgb8", options={"gifflags": "0"}),
+    "a.h264": H264,
+    "a.hevc": dict(codec="libx265", options={"x265-params": X265}),
+    "a.flv": H264,
+    "a.wmv": dict(codec="wmv2", options={"g": "12"}),
+    "a.3gp": MPEG4,
+    "a.mxf": dict(codec="mpeg2video", options={"bf": "2", "g": "12"}),
+    "a.ivf": dict(codec="libvpx-vp9", options={"auto-alt-ref": "1", "lag-in-frames": "25", "cpu-used": "5", "g": "30"}),
+    "a.nut": H264,
+}
+
+
+@pytest.fixture
+def root(tmp_path):
+    """Two classes with one video each in three splits."""
+    write(tmp_path / "one.mp4", x264=X264_CLOSED, frames=12)
+    for split in ("train", "val", "test"):
+        for name in ("run", "walk"):
+            (tmp_path / "root" / split / name).mkdir(parents=True)
+            shutil.copy(tmp_path / "one.mp4", tmp_path / "root" / split / name / "1.mp4")
+    return tmp_path / "root"
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_every_container_is_sampled_exactly(root, name):
+    path = root / "train/run" / name
+    write(path, **CONTAINERS[name])
+    assert path in {record.path for record in VideoFolder(str(root)).records("train")}
+    pictures = sequentially(path)[0]
+    count = frame_table(path).count
+    assert count == len(pictures)
+    for numbers in ([0], [count - 1], [33, 7, 33, 50], list(range(count))):
+        assert np.array_equal(decode(path, numbers), np.stack([pictures[i] for i in numbers]))
+    assert main(["data", "check", str(root), "--dataset", "folder"]) == 0
+
+
+def test_what_is_left_out_is_counted_and_named_once_with_the_reason(root, capsys):
+    before = data_digest(VideoFolder(str(root)))
+    assert capsys.readouterr().err == ""
+    (root / "train/run/notes.txt").write_text("text")
+    (root / "train/run/frames").mkdir()
+    Image.new("RGB", (20, 10)).save(root / "train/run/frames/1.png")
+    shutil.copy(root / "train/run/1.mp4", root / "train/stray.mp4")
+    data = VideoFolder(str(root))
+    data.check()
+    data.records("train")
+    assert data_digest(data) == before
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert line == (
+        f"data.root: left out of {root / 'train'}: 1 folders, of frames if data.fps gives their rate (run/frames); "
+        "1 no videos by their ending (run/notes.txt); 1 outside the folders of classes (stray.mp4)"
+    )
+
+
+def test_a_choice_of_classes(root, capsys):
+    for split in ("train", "val", "test"):
+        shutil.copytree(root / split / "run", root / split / "jump")
+    data = VideoFolder(str(root), classes=["walk", "jump"])
+    assert data.class_names == ["jump", "walk"]
+    assert [(r.path.parent.name, r.label) for r in data.records("val")] == [("jump", 0), ("walk", 1)]
+    assert "1 of classes that are not in data.classes (run/1.mp4)" in capsys.readouterr().err
+    with pytest.raises(UserError, match=r"has no folder 'wlak' \(did you mean walk\?\)"):
+        VideoFolder(str(root), classes=["wlak", "run"]).records("train")
+    for wrong in (["run"], ["run", "run"]):
+        with pytest.raises(ValueError, match="expected two or more names"):
+            VideoFolder(str(root), classes=wrong)
+
+
+def test_the_check_wants_no_test_folder_but_training_does(root, capsys):
+    shutil.rmtree(root / "test")
+    assert main(["data", "check", str(root), "--dataset", "folder"]) == 0
+    out = capsys.readouterr().out
+    assert "train" in out and "val" in out and "test" not in out.split("data digest")[0].replace(str(root), "")
+    with pytest.raises(UserError, match=r"test holds no video"):
+        VideoFolder(str(root)).check()
+
+
+def table(root, rows, name="train.csv"):
+    (root / name).write_text("path,label\n" + "".join(f"{path},{label}\n" for path, label in rows))
+
+
+def test_several_labels_in_one_cell_are_refused_by_row(root):
+    rows = [("train/run/1.mp4", "run"), ("train/walk/1.mp4", "run|walk")]
+    table(root, rows)
+    with pytest.raises(UserError, match=r"train.csv, line 3, column label: is 'run\|walk'; several labels per video"):
+        VideoCSV(root=str(root), val="train.csv").records("train")
+    given = VideoCSV(root=str(root), val="train.csv", classes=["run", "run|walk"])
+    assert [record.label for record in given.records("train")] == [0, 1], "a name that is given as one is one"
+
+
+def test_a_label_that_is_no_class_names_the_nearest(root):
+    table(root, [("train/run/1.mp4", "run"), ("train/walk/1.mp4", "wlak")])
+    with pytest.raises(UserError, match=r"'wlak' is none of the 2 classes .*did you mean walk"):
+        VideoCSV(root=str(root), val="train.csv", classes=["run", "walk"]).records("train")
+
+
+@pytest.mark.parametrize("command", ["check", "stats"])
+def test_flags_of_the_data_set_take_their_value_behind_a_space(root, command, capsys):
+    table(root, [("train/run/1.mp4", "run"), ("train/walk/1.mp4", "walk")], "x.csv")
+    table(root, [("val/run/1.mp4", "run"), ("val/walk/1.mp4", "walk")], "y.csv")
+    flags = ["--data.train", "x.csv", "--data.val", "y.csv"]
+    for arguments in ([str(root), "--dataset", "csv", *flags], [*flags, "--dataset", "csv", str(root)]):
+        assert main(["data", command, *arguments]) == 0
+        assert "2" in capsys.readouterr().out
+
+
+LOOPED: list[tuple[Sampling, int]] = [
+    (Dense(2.0), 8),
+    (DenseStride(4), 8),
+    (DenseStride(4, fps=25.0), 8),
+    (Uniform(32, 2), 8),
+    (WholeVideo(2.0), 8),
+    (ReleasedDense(4), 8),
+]
+
+
+@pytest.mark.parametrize("clips", [None, 1, 3])
+@pytest.mark.parametrize(("sampling", "frames"), LOOPED, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("kind", ["mp4", "avi", "variable"])
+def test_a_short_video_starts_again(tmp_path, sampling, frames, clips, kind):
+    path = tmp_path / ("short.avi" if kind == "avi" else "short.mp4")
+    pts = [0, 1, 2, 5, 6, 7, 9, 10, 11, 13, 14, 15] if kind == "variable" else None
+    how = dict(codec="mpeg4", options={"g": "12"}) if kind == "avi" else H264
+    write(path, **how, frames=12, pts=pts)
+    record = VideoRecord(path, 0)
+    count = frame_table(path).count
+    view = EvaluationViews(1, 16)
+    long, repeated = (
+        ClipDataset([record], sampling, frames, view, 0, clips, short=short).numbers(record, 0)
+        for short in ("loop", "repeat")
+    )
+    assert all(0 <= i < count for i in long)
+    assert repeated[-1] == count - 1 and repeated == sorted(repeated)
+    assert long != sorted(long), "starts again"
+    inside = repeated.index(count - 1)
+    # exactly between two frames the one nearer to the middle is on show, and the middle is another one
+    assert all(abs(a - b) <= 1 for a, b in zip(long[:inside], repeated[:inside], strict=True)), "the first round"
+
+
+def test_a_loop_is_the_frames_modulo_their_number_as_in_mmaction2(tmp_path):
+    path = tmp_path / "short.mp4"
+    write(path, **H264, frames=12)
+    record = VideoRecord(path, 0)
+    dataset = ClipDataset([record], DenseStride(4), 8, EvaluationViews(1, 16), 0, 1, short="loop")
+    assert dataset.numbers(record, 0) == [(2 + 4 * i) % 12 for i in range(8)]
+    part = VideoRecord(path, 0, start=0.18, end=0.34)
+    assert dataset.numbers(part, 0) == [5 + (2 + 4 * i) % 4 for i in range(8)]
+
+
+@pytest.mark.parametrize("sampling", [Dense(0.4), DenseStride(1), Segments()])
+def test_a_video_that_is_long_enough_is_sampled_as_without(tmp_path, sampling):
+    path = tmp_path / "long.mp4"
+    write(path, **H264, frames=40)
+    record = VideoRecord(path, 0)
+    numbers = [
+        ClipDataset([record], sampling, 8, EvaluationViews(1, 16), 0, 3, short=short).numbers(record, 1)
+        for short in ("loop", "repeat")
+    ]
+    assert numbers[0] == numbers[1]
