@@ -61,7 +61,8 @@ class VideoDataModule(LightningDataModule):
             more than ``broken_percent`` of a split are broken; ``report`` goes on in any case. No other video takes its
             place: it does not count in losses and metrics, and the run's folder lists it in ``broken.csv``.
         broken_percent: see there.
-        decoder: ``pyav`` needs nothing else; ``torchcodec`` (an extra) gives the same pixels.
+        decoder: ``pyav`` needs nothing else; ``torchcodec`` (an extra) is used for the videos of which it gives the same
+            pixels (:mod:`~lit_video.video.decoding.torchcodec`), and PyAV for the others.
         keep_gb: gigabytes of decoded videos that each process keeps in memory: for small data sets of short videos,
             which then are decoded once.
         manifest: of ``data check``; its frame tables save the scan of every video, and those that it calls broken or
