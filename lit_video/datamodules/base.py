@@ -57,12 +57,13 @@ class VideoDataModule(LightningDataModule):
         order: of the frames of a clip in validation and test: ``reversed``, ``shuffled`` and ``static`` (the middle
             frame, repeated) show whether a model uses time.
         test_orders: orders in which a run is tested too; ``result.json`` then has ``reversed/video_top1``, ...
-        broken: what a video that cannot be read does: ``fail`` stops there; ``skip`` goes on without it, as long as no
-            more than ``broken_percent`` of a split are broken; ``report`` goes on in any case. No other video takes its
-            place: it does not count in losses and metrics, and the run's folder lists it in ``broken.csv``.
+        broken: what a video that cannot be read does, or a clip that needs a damaged frame: ``fail`` stops there;
+            ``skip`` goes on without it, as long as no more than ``broken_percent`` of a split are broken; ``report``
+            goes on in any case. No other video takes its place: it does not count in losses and metrics, and the run's
+            folder lists it in ``broken.csv``.
         broken_percent: see there.
-        decoder: ``pyav`` needs nothing else; ``torchcodec`` (an extra) is used for the videos of which it gives the same
-            pixels (:mod:`~lit_video.video.decoding.torchcodec`), and PyAV for the others.
+        decoder: ``pyav`` needs nothing else; ``torchcodec`` (an extra) is used where it gives the same pixels
+            (:func:`lit_video.video.decoding.torchcodec.decode` says where not), and PyAV elsewhere.
         keep_gb: gigabytes of decoded videos that each process keeps in memory: for small data sets of short videos,
             which then are decoded once.
         manifest: of ``data check``; its frame tables save the scan of every video, and those that it calls broken or

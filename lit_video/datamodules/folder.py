@@ -64,23 +64,28 @@ def left_out(root: Path, split: Split, class_names: list[str], fps: float | None
     ``chosen`` is whether the classes are a choice.
     """
     reasons: dict[str, list[str]] = defaultdict(list)
-    for path in sorted((root / split).iterdir()):
+    for path in _listed(root / split):
         if path.is_file():
             reasons["outside the folders of classes"].append(path.name)
-        elif path.name not in class_names and chosen:
-            reasons["of classes that are not in data.classes"] += [f"{path.name}/{p.name}" for p in path.iterdir()]
         elif path.name in class_names:
-            for file in sorted(path.iterdir()):
-                if file.is_dir() and file.suffix.lower() not in EXTENSIONS and fps is None:
-                    reasons["folders, of frames if data.fps gives their rate"].append(f"{path.name}/{file.name}")
-                elif not file.is_dir() and file.suffix.lower() not in EXTENSIONS:
-                    reasons["no videos by their ending"].append(f"{path.name}/{file.name}")
+            for file in _listed(path):
+                if file.suffix.lower() in EXTENSIONS or (fps is not None and file.is_dir()):
+                    continue
+                why = "folders without data.fps, the rate of frames" if file.is_dir() else "no videos by their ending"
+                reasons[why].append(f"{path.name}/{file.name}")
+        elif chosen:
+            reasons["of other classes than data.classes"] += [f"{path.name}/{file.name}" for file in _listed(path)]
     parts = [
-        f"{len(names):,} {reason} ({', '.join(sorted(names)[:_NAMED])}{', ...' if len(names) > _NAMED else ''})"
+        f"{reason} ({len(names):,}: {', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''})"
         for reason, names in reasons.items()
-        if names
     ]
-    return f"data.root: left out of {root / split}: {'; '.join(parts)}" if parts else ""
+    count = sum(map(len, reasons.values()))
+    return f"data.root: {count:,} left out of {root / split}: {'; '.join(parts)}" if count else ""
+
+
+def _listed(folder: Path) -> list[Path]:
+    """What a folder holds and does not hide, sorted."""
+    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
 
 
 def folder_records(

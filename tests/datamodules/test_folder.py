@@ -72,8 +72,8 @@ def test_what_is_left_out_is_counted_and_named_once_with_the_reason(root, capsys
     assert data_digest(data) == before
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert line == (
-        f"data.root: left out of {root / 'train'}: 1 folders, of frames if data.fps gives their rate (run/frames); "
-        "1 no videos by their ending (run/notes.txt); 1 outside the folders of classes (stray.mp4)"
+        f"data.root: 3 left out of {root / 'train'}: folders without data.fps, the rate of frames (1: run/frames); "
+        "no videos by their ending (1: run/notes.txt); outside the folders of classes (1: stray.mp4)"
     )
 
 
@@ -83,7 +83,7 @@ def test_a_choice_of_classes(root, capsys):
     data = VideoFolder(str(root), classes=["walk", "jump"])
     assert data.class_names == ["jump", "walk"]
     assert [(r.path.parent.name, r.label) for r in data.records("val")] == [("jump", 0), ("walk", 1)]
-    assert "1 of classes that are not in data.classes (run/1.mp4)" in capsys.readouterr().err
+    assert "of other classes than data.classes (1: run/1.mp4)" in capsys.readouterr().err
     with pytest.raises(UserError, match=r"has no folder 'wlak' \(did you mean walk\?\)"):
         VideoFolder(str(root), classes=["wlak", "run"]).records("train")
     for wrong in (["run"], ["run", "run"]):

@@ -268,3 +268,12 @@ def test_a_damaged_frame_that_only_the_decoder_sees_spoils_those_that_refer_to_i
     info = probe(path, "x", every_frame=True)
     assert (info.status, info.damaged) == ("damaged", 20)
     assert Fraction(info.table["time_base"]) > 0
+
+
+def test_prepare_makes_no_sound_video_of_a_damaged_one(streams, tmp_path, capsys):
+    (tmp_path / "src").mkdir()
+    remux(streams("no_b_frames"), tmp_path / "src/lost.mkv", lambda i: not 40 <= i < 52)
+    write(tmp_path / "src/sound.mp4", frames=12, x264=X264_CLOSED)
+    assert main(["data", "prepare", str(tmp_path / "src"), str(tmp_path / "dst")]) == 1
+    assert "lost.mkv: frames 40 to 59 (2.08 to 2.84 s) damaged" in capsys.readouterr().out
+    assert [path.name for path in (tmp_path / "dst").glob("*.mp4")] == ["sound.mp4"]

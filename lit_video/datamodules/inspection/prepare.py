@@ -21,6 +21,7 @@ from lit_video.utils.files import write_atomically, write_table
 from lit_video.utils.parallel import in_parallel
 from lit_video.video.decoding import DecodeError, FrameTable, forget_tables, frame_table
 from lit_video.video.decoding.container import scanned_stream
+from lit_video.video.decoding.frame_table import check_sound
 
 # PyAV counts counter-clockwise
 _TURNS = {0: [], 90: ["transpose=cclock"], 180: ["hflip", "vflip"], 270: ["transpose=clock"]}
@@ -83,18 +84,19 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
 
 
 def encode(source: Path, target: Path, encoding: Encoding) -> None:
-    """Encode one video: the same frames at the same times from 0, upright, without sound.
+    """Encode one video: the same frames at the same times from 0, without jumps, upright, without sound.
 
     Raises:
-        DecodeError: the source cannot be read to its end; the target then is incomplete.
+        DecodeError: the source cannot be read to its end, or has damaged frames; the target then is incomplete.
     """
     table = frame_table(source)
+    check_sound(source, table, range(table.count))
     try:
         with av.open(str(source)) as old, av.open(str(target), "w", format="mp4") as new:
             stream = scanned_stream(old)
             out: VideoStream | None = None
             count = 0
-            for picture in _upright(_shown(old.decode(stream), table), encoding.short_side, source):
+            for picture in _upright(_shown(old.decode(stream), table, source), encoding.short_side, source):
                 picture.pts, picture.time_base = _time(table, stream, count)
                 out = out or _stream(new, picture, encoding)
                 new.mux(out.encode(picture))
@@ -126,11 +128,13 @@ def _prepare(encoding: Encoding, job: tuple[Path, Path]) -> str:
     return ""
 
 
-def _shown(frames: Iterator[VideoFrame], table: FrameTable) -> Iterator[VideoFrame]:
+def _shown(frames: Iterator[VideoFrame], table: FrameTable, source: Path) -> Iterator[VideoFrame]:
     """The frames of the table, in order: those at its times, or as many as it counts."""
     times = set(table.pts)
     number = 0
     for frame in frames:
+        if frame.is_corrupt:
+            raise DecodeError(f"{source}: {table.where([number])} damaged, says the decoder")
         if number < table.count and (not times or frame.pts in times):
             number += 1
             yield frame

@@ -8,19 +8,8 @@ from lit_video.datamodules.inspection.summary import DatasetSummary, SplitSummar
 from lit_video.utils.text_tables import text_table
 
 SHOWN = 10  # videos of a fault
-COLUMNS = [
-    "split",
-    "videos",
-    "missing",
-    "broken",
-    "damaged",
-    "suspicious",
-    "seconds min",
-    "median",
-    "max",
-    "GB",
-    "most common size",
-]
+VERDICTS = ["missing", "broken", "damaged", "suspicious"]
+COLUMNS = ["split", "videos", *VERDICTS, "min s", "median s", "max s", "GB", "usual size"]
 
 
 def check_report(summary: DatasetSummary, manifest: Path) -> str:

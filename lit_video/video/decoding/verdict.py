@@ -123,7 +123,7 @@ def verdict(
         long = [i for i in found.after if pts[i + 1] - pts[i] >= TOLD * found.usual]
         if long:
             lost = behind
-            why = f"{_in_words(pts, base, found, long)} says that packets are lost, and no numbers of {codec} deny it"
+            why = f"{_in_words(pts, base, found, long)}; {codec} does not number pictures, so packets count as lost"
     if lost or corrupt:
         return Verdict(lost, corrupt, why)
     told = []
