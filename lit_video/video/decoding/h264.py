@@ -1,6 +1,7 @@
 """Frame numbers of H.264: what they skip is lost (ITU-T H.264, 7.3.2.1.1, 7.3.3 and 7.4.3, ``frame_num``)."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from av.packet import Packet
@@ -10,7 +11,7 @@ _SLICES = {1, 2, 5}  # types of NAL units: of a picture that others may precede,
 _FRESH, _PARAMETERS = 5, 7
 _INTRA = {2, 4}  # slice types modulo 5: I, SI
 _LONG_HEADS = {100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135}  # profiles that name their chroma format
-_HEAD = 32  # bytes, more than any slice header takes up to its frame number
+_HEAD = 16  # bytes, more than any slice header takes up to its frame number
 
 
 class _Bits:
@@ -55,7 +56,7 @@ class FrameNumbers:
         data = bytes(extradata or b"")
         # "avcC" begins with its version, 1, and says how long the lengths are; start codes begin with 0
         self._length = (data[4] & 3) + 1 if data[:1] == b"\1" and len(data) > 8 else 0
-        units = [data[8:]] if self._length else [*_units(data, 0)]
+        units = [data[8:]] if self._length else [*_units(data, 0, len(data))]
         parameters = next((unit for unit in units if unit[0] & 31 == _PARAMETERS), None)
         if parameters is None:
             raise ValueError("no parameters of the sequence")
@@ -89,31 +90,34 @@ class FrameNumbers:
         return picture is None or picture.intra
 
     def _picture(self, packet: "Packet[VideoStream]") -> _Picture | None:
-        for unit in _units(memoryview(packet), self._length):
+        """What the first slice says of its picture; ``None`` if there is none, or if it cannot be read."""
+        for unit in _units(memoryview(packet), self._length, _HEAD):
             kind = unit[0] & 31
             if kind in _SLICES:
                 bits = _Bits(unit)
-                bits.golomb()  # first macroblock
-                slice_type = bits.golomb()
-                bits.golomb()  # picture parameters
-                reference = bool(unit[0] & 0x60)
-                return _Picture(bits.fixed(self._bits), reference, kind == _FRESH, slice_type % 5 in _INTRA)
+                with suppress(ValueError):  # bits that are damaged
+                    bits.golomb()  # first macroblock
+                    slice_type = bits.golomb()
+                    bits.golomb()  # picture parameters
+                    reference = bool(unit[0] & 0x60)
+                    return _Picture(bits.fixed(self._bits), reference, kind == _FRESH, slice_type % 5 in _INTRA)
         return None
 
 
-def _units(data: bytes | memoryview, length: int) -> Iterator[bytes]:
-    """The beginnings of the NAL units in a packet, after lengths of ``length`` bytes, or, if that is 0, start codes."""
+def _units(data: bytes | memoryview, length: int, most: int) -> Iterator[bytes]:
+    """The NAL units in a packet, of each ``most`` bytes; after lengths of ``length`` bytes, or 0 for start codes."""
     if length:
         at = 0
         while at + length < len(data):
             size = int.from_bytes(data[at : at + length], "big")
-            yield bytes(data[at + length : at + length + min(size, _HEAD)])
+            if size:
+                yield bytes(data[at + length : at + length + min(size, most)])
             at += length + size
         return
     content = bytes(data)
     at = content.find(b"\0\0\1")
     while 0 <= at < len(content) - 3:
-        yield content[at + 3 : at + 3 + 2 * _HEAD]
+        yield content[at + 3 : at + 3 + most]
         at = content.find(b"\0\0\1", at + 3)
 
 
