@@ -70,19 +70,23 @@ class FrameNumbers:
     def lost_before(self, packets: Sequence["Packet[VideoStream]"], places: Iterable[int] | None = None) -> list[int]:
         """Places of the packets before which a picture is lost that others refer to; ``places`` ones are read, or all.
 
-        Between two places that do not follow each other nothing is compared.
+        A packet that holds no readable picture counts too, if others do. Between places that do not follow each other
+        nothing is compared.
         """
-        lost, last, before = [], -1, -1
+        lost, last, before, readable = [], -1, -1, False
         for place in range(len(packets)) if places is None else sorted(places):
             last, before = (last if place == before + 1 else -1), place
             picture = self._picture(packets[place])
             if picture is None:
+                lost.append(place)
+                last = -1
                 continue
             if not picture.fresh and last >= 0 and picture.number not in {last, (last + 1) % self.modulus}:
                 lost.append(place)
+            readable = True
             if picture.reference or place in lost[-1:]:
                 last = picture.number
-        return lost
+        return lost if readable else []
 
     def is_intra(self, packet: "Packet[VideoStream]") -> bool:
         """Whether a picture is made of itself alone, by its first slice."""

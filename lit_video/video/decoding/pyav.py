@@ -72,7 +72,7 @@ def decode_in_order(path: Path, numbers: Sequence[int]) -> Iterator[Frames]:
         RGB, ``(height, width, 3)``, the pixels of :func:`decode`.
 
     Raises:
-        DecodeError: the file cannot be read, or a wanted frame cannot be decoded or is damaged; those before it have come.
+        DecodeError: the file cannot be read, or a wanted frame cannot be decoded or is damaged; those before have come.
         IndexError: a number beyond the video's frames.
     """
     table = frame_table(path)
