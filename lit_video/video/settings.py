@@ -9,7 +9,7 @@ from lit_video.video import released_sampling  # noqa: F401  # a checkpoint may 
 from lit_video.video.sampling import Sampling
 
 # the arguments of a data set that decide what a model sees of a video in the test
-SETTINGS = ("frames", "image_size", "sampling", "test_clips", "test_crops", "views", "mean", "std", "channels")
+SETTINGS = ("frames", "image_size", "sampling", "test_clips", "test_crops", "views", "mean", "std", "channels", "short")
 
 
 @runtime_checkable
@@ -25,6 +25,7 @@ class SeenVideos(Protocol):
     mean: float
     std: float
     channels: str
+    short: str
 
     @property
     def class_names(self) -> list[str] | dict[str, list[str]]:
