@@ -13,11 +13,14 @@ from lightning import LightningDataModule
 from torch.utils.data import DataLoader, default_collate
 
 from lit_video.datamodules.broken import BrokenVideos, OnBroken
+from lit_video.datamodules.copying import copy_beside
 from lit_video.datamodules.notes import print_once
+from lit_video.datamodules.timed_loader import TimedLoader
 from lit_video.errors import UserError
 from lit_video.utils.processes import end_workers, ignore_stops
 from lit_video.video.augmentation import Augmentation, EvaluationViews, ReleasedViews, TrainingView, WholeViews
 from lit_video.video.batch import Batch, Channels, Classes, RawBatch, evaluation_batch, training_batch
+from lit_video.video.batch_draws import draw
 from lit_video.video.clips import ClipDataset, Order, Sample, Short, VideoRecord, share_of
 from lit_video.video.decoding import DecoderName, KeptVideos
 from lit_video.video.decoding import decoder as decoder_of
@@ -206,16 +209,31 @@ class VideoDataModule(LightningDataModule):
         batch: RawBatch = default_collate([dataset[0, 0]])
         return batch, [] if batch["broken"][0] else dataset.numbers(record, 0)
 
-    def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Batch | Any:
-        """Normalise and augment on the device."""
+    def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> RawBatch | Any:
+        """On the CPU, where the batch still is: keep count of broken videos, and draw for a training batch."""
         raw: RawBatch = batch
-        if self.trainer is not None and any(raw["broken"]):
+        if self.trainer is None:
+            return raw
+        if any(raw["broken"]):
             split = "train" if self.trainer.training else "test" if self.trainer.testing else "val"
             self.found_broken.add(split, raw["video"].tolist(), raw["broken"])
-        if self.trainer is not None and self.trainer.training:
-            return training_batch(
-                raw, self.mean, self.std, self.augmentation, self.num_classes, self.seed, self.channels
-            )
+        if self.trainer.training:
+            height, width = raw["clip"].shape[-2:]
+            raw["draws"] = draw(raw["key"], (height, width), self.augmentation, self.seed)
+        return raw
+
+    def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
+        """Without waiting for the device."""
+        if device.type == "cuda":
+            return copy_beside(batch, device)
+        return super().transfer_batch_to_device(batch, device, dataloader_idx)
+
+    def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Batch | Any:
+        """Normalise, and augment what there are draws for, on the device."""
+        raw: RawBatch = batch
+        if draws := raw.get("draws"):
+            smoothing = self.augmentation.smoothing
+            return training_batch(raw, self.mean, self.std, self.num_classes, smoothing, draws, self.channels)
         return evaluation_batch(raw, self.mean, self.std, self.channels)
 
     def state_dict(self) -> dict[str, Any]:
@@ -283,7 +301,7 @@ class VideoDataModule(LightningDataModule):
         tables = None
         if self.manifest is not None:
             tables = partial(load_tables, Path(self.manifest).expanduser(), self.data_root())  # of spawned workers
-        return DataLoader(
+        return TimedLoader(
             dataset,
             batch_size=self.batch_size,
             sampler=sampler,

@@ -231,11 +231,11 @@ class VideoClassifier(LightningModule):
         )
         hits = (predicted == expected).all(0)
         read = batch["video"] >= 0
-        count, right = int(read.sum()), hits[read].float().sum()
-        self._batches.append(torch.stack((loss.detach(), right, right.new_tensor(count))))
-        accuracy = right / max(count, 1)  # of what could be read; 0 of none
+        count, right = read.sum(), (hits & read).sum().float()
+        self._batches.append(torch.stack((loss.detach(), right, count.float())))
+        accuracy = right / count.clamp(min=1)  # of what could be read; 0 of none
         # Lightning divides the sum of the ranks' integer weights by their number, and cuts off the rest
-        weight = count * self.trainer.world_size
+        weight: Any = count * self.trainer.world_size  # on the device, which is not waited for
         self.log("train/clip_top1", 100 * accuracy, batch_size=weight, on_step=False, on_epoch=True, sync_dist=True)
         return loss
 

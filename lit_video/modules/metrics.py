@@ -49,18 +49,21 @@ class VideoAccuracy(Metric):
     def update(self, logits: Tensor, target: Tensor, video: Tensor, view: Tensor) -> None:
         """Take a batch: logits ``(b, classes)``, the others ``(b,)``; of several tasks, target ``(b, tasks)``.
 
-        A negative ``video`` could not be read, and is left out.
+        A negative ``video`` could not be read, and is left out, when all is there: which ones they are, only the device
+        knows, and no step waits for it.
         """
-        read = video >= 0
-        self.logits.append(logits.detach().float()[read])
-        self.target.append(target[read])
-        self.video.append(video[read])
-        self.view.append(view[read])
+        self.logits.append(logits.detach().float())
+        self.target.append(target)
+        self.video.append(video)
+        self.view.append(view)
+
+    def _read(self, of_clips: list[Tensor]) -> Tensor:
+        """What belongs to the clips that could be read, of all batches."""
+        return dim_zero_cat(of_clips)[dim_zero_cat(self.video) >= 0]
 
     def per_video(self) -> tuple[Tensor, Tensor]:
         """Mean logits ``(videos, classes)`` and target ``(videos[, tasks])``, in the order of the video numbers."""
-        video, view = dim_zero_cat(self.video), dim_zero_cat(self.view)
-        logits, target = dim_zero_cat(self.logits), dim_zero_cat(self.target)
+        video, view, logits, target = map(self._read, (self.video, self.view, self.logits, self.target))
         views, inverse = torch.unique(torch.stack((video, view), dim=1), dim=0, return_inverse=True)
         first = torch.full((len(views),), len(video), device=video.device)
         first = first.scatter_reduce(0, inverse, torch.arange(len(video), device=video.device), "amin")
@@ -72,7 +75,7 @@ class VideoAccuracy(Metric):
 
     def videos(self) -> Tensor:
         """Numbers of the videos, in the order of :meth:`per_video`."""
-        return torch.unique(dim_zero_cat(self.video))
+        return torch.unique(self._read(self.video))
 
     def per_task(self) -> dict[str, tuple[Tensor, Tensor]]:
         """:meth:`per_video` of every task; one that is alone has an empty name."""

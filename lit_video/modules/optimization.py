@@ -58,15 +58,28 @@ class Optimization:
 
 
 def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optimizer:
-    """Optimizer over what is trained: decayed weights, and norms, biases, tokens and positions without decay."""
+    """Optimizer over what is trained: decayed weights, and norms, biases, tokens and positions without decay.
+
+    On a GPU SGD and AdamW are fused: one kernel for many parameters.
+    """
     groups = parameter_groups(config, module)
+    fused = all(parameter.is_cuda for parameter in module.parameters()) or None  # PyTorch's own choice elsewhere
+    optimizer: torch.optim.Optimizer
     if config.optimizer == "adamw":
-        return torch.optim.AdamW(groups, lr=config.lr, betas=config.betas)
+        optimizer = torch.optim.AdamW(groups, lr=config.lr, betas=config.betas, fused=fused)
+        return _scaled_by_others(optimizer)
     if config.optimizer == "muon":
         from timm.optim.muon import Muon  # releases of timm before 1.0.20 have none
 
         return Muon(groups, lr=config.lr, nesterov=True)
-    return torch.optim.SGD(groups, lr=config.lr, momentum=config.momentum, nesterov=config.nesterov)
+    optimizer = torch.optim.SGD(groups, lr=config.lr, momentum=config.momentum, nesterov=config.nesterov, fused=fused)
+    return _scaled_by_others(optimizer)
+
+
+def _scaled_by_others(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
+    """A fused optimizer that leaves it to the gradient scaler to unscale: Lightning clips no other's gradients."""
+    optimizer._step_supports_amp_scaling = False  # type: ignore[attr-defined]
+    return optimizer
 
 
 def parameter_groups(config: Optimization, module: nn.Module) -> list[dict[str, object]]:

@@ -34,7 +34,7 @@ class TwoPathways(nn.Module):
 
     def forward(self, clip: Tensor) -> Tensor:
         """Logits of a clip."""
-        slow = slow_frames(clip.shape[2], self.alpha).to(clip.device)
+        slow = slow_frames(clip.shape[2], self.alpha).to(clip.device, non_blocking=True)
         x: Any = [clip.index_select(2, slow), clip]
         for block in self.blocks:
             x = block(x)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from einops import rearrange
 from torch import Tensor, nn
 
@@ -60,7 +61,8 @@ class Patches(nn.Module):
     def forward(self, clip: Tensor) -> Tensor:
         """Project a normalised clip."""
         if self.sampled_frames is not None:
-            clip = clip[:, :, uniform_frames(clip.shape[2], self.sampled_frames)]
+            frames = torch.tensor(uniform_frames(clip.shape[2], self.sampled_frames), device="cpu")
+            clip = clip.index_select(2, frames.to(clip.device, non_blocking=True))
         t, _, _ = self.grid(clip.shape[2], clip.shape[3], clip.shape[4], sampled=True)
         tubelets = rearrange(clip, "b c (t k) height width -> (b t) (c k) height width", t=t)
         return rearrange(self.proj(tubelets), "(b t) d h w -> b t h w d", t=t)

@@ -15,6 +15,7 @@ from lit_video.tables.table import Row
 from lit_video.training.best_checkpoint import keep_in_run
 from lit_video.training.callbacks.broken_videos import ReportBroken
 from lit_video.training.callbacks.checkpoints import Checkpoints
+from lit_video.training.callbacks.data_wait import DataWait
 from lit_video.training.callbacks.finite import RequireFinite
 from lit_video.training.callbacks.global_batch import GlobalBatch
 from lit_video.training.callbacks.learning_curve import Curve
@@ -52,10 +53,11 @@ class RunCLI(VideoCLI):
         settings = self.config_init.trainer
         given = as_list(settings.callbacks)
         keep_in_run(given, self.run_dir)
-        kwargs["callbacks"] = [*given, self.timer, ReportBroken(self.run_dir), self.global_batch]
+        name = f"{self.row.name} seed {self.facts['seed']}"
+        kwargs["callbacks"] = [*given, self.timer, ReportBroken(self.run_dir), self.global_batch, DataWait(name)]
         if not settings.fast_dev_run:
             kwargs["callbacks"] += [Curve(self.run_dir), self.predictions, ReportStatus(self.run_dir)]
-        kwargs["callbacks"] += [progress_callback(f"{self.row.name} seed {self.facts['seed']}"), *self._guards()]
+        kwargs["callbacks"] += [progress_callback(name), *self._guards()]
         kwargs["default_root_dir"] = str(self.run_dir)
         kwargs["enable_progress_bar"] = settings.enable_progress_bar is not False and sys.stdout.isatty()
         kwargs["max_time"] = None  # Lightning's would end a training early as if it were complete

@@ -1,16 +1,14 @@
 """What happens to a batch on its device: to float, erased, mixed, labels made soft."""
 
-import math
 from collections.abc import Sequence
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 import torch
 import torch.nn.functional as F
 from einops import rearrange, repeat
 from torch import Tensor
 
-from lit_video.video.augmentation import Augmentation
-from lit_video.video.seeding import digest
+from lit_video.video.batch_draws import BatchDraws, Mixture
 
 # of the one task of a data set, or of each of its tasks by name; the columns of logits keep their order
 Classes = int | dict[str, int]
@@ -34,7 +32,10 @@ class Batch(TypedDict):
 
 
 class RawBatch(TypedDict):
-    """A batch as the loader collates it: :class:`~lit_video.video.clips.Sample` with a leading axis."""
+    """A batch as the loader collates it: :class:`~lit_video.video.clips.Sample` with a leading axis.
+
+    In training with what is drawn for it, added before the batch is moved.
+    """
 
     clip: Tensor
     label: Tensor
@@ -42,6 +43,7 @@ class RawBatch(TypedDict):
     first_view: Tensor
     key: Tensor
     broken: list[str]
+    draws: NotRequired[BatchDraws]
 
 
 Channels = Literal["rgb", "bgr"]
@@ -50,12 +52,15 @@ IGNORED = -100  # F.cross_entropy's own
 
 def evaluation_batch(raw: RawBatch, mean: float, std: float, channels: Channels = "rgb") -> Batch:
     """Every view becomes a clip of its own."""
-    views = raw["clip"].shape[1]
-    view = raw["first_view"][:, None] + torch.arange(views, device=raw["clip"].device)
-    broken = [i for i, reason in enumerate(raw["broken"]) if reason]
-    clip, label, video = normalise(raw["clip"], mean, std, channels), raw["label"].clone(), raw["video"].clone()
-    label[broken], video[broken] = IGNORED, -1
-    rearrange(clip, "(b v) ... -> b v ...", v=views)[broken] = 0
+    views, device = raw["clip"].shape[1], raw["clip"].device
+    view = raw["first_view"][:, None] + torch.arange(views, device=device)
+    clip, label, video = normalise(raw["clip"], mean, std, channels), raw["label"], raw["video"]
+    if any(raw["broken"]):
+        broken = torch.tensor([bool(reason) for reason in raw["broken"]]).to(device, non_blocking=True)
+        label = label.masked_fill(_beside(broken, label), IGNORED)
+        video = video.masked_fill(broken, -1)
+        by_video = rearrange(clip, "(b v) ... -> b v ...", v=views)
+        by_video.masked_fill_(_beside(broken, by_video), 0)
     return Batch(
         clip=clip,
         target=repeat(label, "b ... -> (b v) ...", v=views),
@@ -68,22 +73,24 @@ def training_batch(
     raw: RawBatch,
     mean: float,
     std: float,
-    augmentation: Augmentation,
     classes: Classes,
-    seed: int,
+    smoothing: float,
+    draws: BatchDraws,
     channels: Channels = "rgb",
 ) -> Batch:
-    """Erase a box per clip, smooth the labels, mix clips and labels.
-
-    All draws are a function of the seed and of which samples the batch holds, on any device and with any
-    number of workers.
-    """
-    generator = torch.Generator().manual_seed(digest(seed, raw["key"].tolist()))
+    """Erase a box per clip, smooth the labels, mix clips and labels."""
     batch = evaluation_batch(raw, mean, std, channels)
-    clip = erase(batch["clip"], augmentation.erasing, generator)
-    target = soft_labels(batch["target"], classes, augmentation.smoothing)
-    clip, target = mix(clip, target, augmentation, generator)
+    clip, target = batch["clip"], soft_labels(batch["target"], classes, smoothing)
+    if draws.boxes is not None:
+        clip = erase(clip, draws.boxes)
+    if draws.mixture is not None:
+        clip, target = mix(clip, target, draws.mixture)
     return Batch(clip=clip, target=target, video=batch["video"], view=batch["view"])
+
+
+def _beside(of_clips: Tensor, x: Tensor) -> Tensor:
+    """``(b,)`` with the axes that ``x (b, ...)`` has more."""
+    return of_clips.reshape(-1, *[1] * (x.ndim - 1))
 
 
 def normalise(clip: Tensor, mean: float, std: float, channels: Channels = "rgb") -> Tensor:
@@ -125,72 +132,26 @@ def smooth(labels: Tensor, classes: int, smoothing: float) -> Tensor:
     return (F.one_hot(labels.clamp(min=0), classes) * (1 - smoothing) + smoothing / classes) * valid
 
 
-def mix(clip: Tensor, target: Tensor, augmentation: Augmentation, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Mixup or cutmix, the one that is on; one of them by an even draw if both are."""
-    both = augmentation.mixup and augmentation.cutmix
-    if augmentation.cutmix and not (both and torch.rand((), generator=generator) < 0.5):
-        return cutmix(clip, target, augmentation.cutmix, generator)
-    if augmentation.mixup:
-        return mixup(clip, target, augmentation.mixup, generator)
-    return clip, target
+def mix(clip: Tensor, target: Tensor, mixture: Mixture) -> tuple[Tensor, Tensor]:
+    """Each clip ``(b, 3, t, height, width)`` with its neighbour in the batch, labels ``(b, classes)`` by its share.
 
-
-def mixup(clip: Tensor, target: Tensor, alpha: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Each clip mixed with its neighbour in the batch by one weight drawn from Beta(alpha, alpha), labels alike.
-
-    Source: arXiv:1710.09412.
+    Mixup blends all pixels (arXiv:1710.09412); cutmix takes a box of them, the same in all frames (arXiv:1905.04899).
     """
-    weight = _beta(alpha, generator)
-    return clip.lerp(clip.roll(1, 0), 1 - weight), target.lerp(target.roll(1, 0), 1 - weight)
-
-
-def cutmix(clip: Tensor, target: Tensor, alpha: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """A box of each clip, the same in all frames, is its neighbour's in the batch; labels by the share of pixels.
-
-    The box has the image's aspect, 1 - Beta(alpha, alpha) of its area and a uniform centre; what lies outside the image
-    is cut off, which the labels take into account. Shape: clip ``(b, 3, t, height, width)``, target ``(b, classes)``.
-    Source: arXiv:1905.04899, section 3.1.
-    """
-    cut = math.sqrt(1 - _beta(alpha, generator))
-    centre = torch.rand(2, generator=generator).tolist()
-    height, width = clip.shape[-2:]
-    (top, bottom), (left, right) = (_interval(n, cut, u) for n, u in zip((height, width), centre, strict=True))
+    labels = target.lerp(target.roll(1, 0), mixture.share)
+    if mixture.box is None:
+        return clip.lerp(clip.roll(1, 0), mixture.share), labels
+    top, bottom, left, right = mixture.box
     mixed = clip.clone()
     mixed[..., top:bottom, left:right] = clip.roll(1, 0)[..., top:bottom, left:right]
-    share = (bottom - top) * (right - left) / (height * width)
-    return mixed, target.lerp(target.roll(1, 0), share)
+    return mixed, labels
 
 
-def _interval(length: int, share: float, centre: float) -> tuple[int, int]:
-    """Pixels of an interval of a share of the length around a centre (0 to 1), as far as they exist."""
-    size = int(length * share)
-    start = int(centre * length) - size // 2
-    return max(start, 0), min(start + size, length)
+def erase(clip: Tensor, boxes: Tensor) -> Tensor:
+    """Set a box of each clip ``(b, 3, t, height, width)`` to zero, the mean colour, in all its frames, in place.
 
-
-def _beta(alpha: float, generator: torch.Generator) -> float:
-    """A draw from Beta(alpha, alpha), as a ratio of Gamma draws, which torch can draw from a generator."""
-    gammas = torch._standard_gamma(torch.full((2,), alpha, dtype=torch.float64), generator=generator)
-    return float(gammas[0] / gammas.sum())
-
-
-def erase(clip: Tensor, probability: float, generator: torch.Generator) -> Tensor:
-    """Set one box per clip to zero, the mean colour, in all its frames, with the given probability.
-
-    Area 0.02-1/3 of the image, aspect 0.3-1/0.3 (log-uniform); a box that does not fit is drawn again, ten times.
-    Source: arXiv:1708.04896, with X-ViT's numbers (arXiv:2106.05968, section 4.1).
+    ``boxes``: ``(b, 4)``, top, bottom, left and right of each. All clips in a few kernels, whatever their number.
     """
-    height, width = clip.shape[-2:]
-    for one in clip:
-        if torch.rand((), generator=generator) >= probability:
-            continue
-        for _ in range(10):
-            u = torch.rand(4, generator=generator).tolist()
-            area = height * width * (0.02 + u[0] * (1 / 3 - 0.02))
-            aspect = math.exp((2 * u[1] - 1) * math.log(1 / 0.3))
-            h, w = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
-            if 0 < h < height and 0 < w < width:
-                top, left = int(u[2] * (height - h + 1)), int(u[3] * (width - w + 1))
-                one[..., top : top + h, left : left + w] = 0
-                break
-    return clip
+    top, bottom, left, right = boxes[:, :, None].unbind(1)
+    rows, columns = (torch.arange(size, device=clip.device) for size in clip.shape[-2:])
+    inside = ((rows >= top) & (rows < bottom))[:, :, None] & ((columns >= left) & (columns < right))[:, None]
+    return clip.masked_fill_(inside[:, None, None], 0)

@@ -1,5 +1,6 @@
 """Progress of a training: a bar on a terminal, a line every few seconds elsewhere, and ``status.json`` for others."""
 
+import math
 import sys
 import time
 from pathlib import Path
@@ -10,7 +11,8 @@ from lightning.pytorch.callbacks import Callback, RichProgressBar
 
 from lit_video.tables.status import Status, write_status
 
-SHOWN = ("train/loss", "train/clip_top1", "val/clip_top1")
+SHOWN = ("train/loss", "train/clip_top1", "val/clip_top1", "train/data_wait")
+Numbers = dict[str, int | str | float | dict[str, float]]
 
 
 class Pace:
@@ -99,10 +101,17 @@ class ReportStatus(Callback):
 
 
 class ProgressBar(RichProgressBar):
-    """Lightning's bar of an epoch, with the speed and the time left of the whole run."""
+    """Lightning's bar of an epoch, with the speed and the time left of the whole run.
 
+    Its numbers are read every half second: the device is waited for.
+    """
+
+    every = 0.5
     _pace: Pace | None = None
     _clips = 0
+    _numbers: Numbers
+    _last = -math.inf  # when they were read
+    _shown: Numbers | None = None  # these, as long as they do
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start the clock."""
@@ -112,14 +121,19 @@ class ProgressBar(RichProgressBar):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Count the clips."""
+        """Count the clips; read the numbers, if it is time."""
         self._clips = len(batch["clip"])
+        now = time.monotonic()
+        if now - self._last >= self.every:
+            self._last, self._numbers = now, self.get_metrics(trainer, pl_module)
+        self._shown = self._numbers
         super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
+        self._shown = None
 
-    def get_metrics(
-        self, trainer: Trainer, pl_module: LightningModule
-    ) -> dict[str, int | str | float | dict[str, float]]:
+    def get_metrics(self, trainer: Trainer, pl_module: LightningModule) -> Numbers:
         """What stands behind the bar."""
+        if self._shown is not None:
+            return self._shown
         metrics = super().get_metrics(trainer, pl_module)
         if self._pace is None or not trainer.training:
             return metrics
