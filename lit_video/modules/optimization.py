@@ -64,20 +64,17 @@ def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optim
     """
     groups = parameter_groups(config, module)
     fused = all(parameter.is_cuda for parameter in module.parameters()) or None  # PyTorch's own choice elsewhere
-    optimizer: torch.optim.Optimizer
-    if config.optimizer == "adamw":
-        optimizer = torch.optim.AdamW(groups, lr=config.lr, betas=config.betas, fused=fused)
-        return _scaled_by_others(optimizer)
     if config.optimizer == "muon":
         from timm.optim.muon import Muon  # releases of timm before 1.0.20 have none
 
         return Muon(groups, lr=config.lr, nesterov=True)
-    optimizer = torch.optim.SGD(groups, lr=config.lr, momentum=config.momentum, nesterov=config.nesterov, fused=fused)
-    return _scaled_by_others(optimizer)
-
-
-def _scaled_by_others(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
-    """A fused optimizer that leaves it to the gradient scaler to unscale: Lightning clips no other's gradients."""
+    optimizer: torch.optim.Optimizer
+    if config.optimizer == "adamw":
+        optimizer = torch.optim.AdamW(groups, lr=config.lr, betas=config.betas, fused=fused)
+    else:
+        sgd = {"momentum": config.momentum, "nesterov": config.nesterov}
+        optimizer = torch.optim.SGD(groups, lr=config.lr, fused=fused, **sgd)
+    # the gradient scaler unscales: Lightning clips no gradients that a fused optimizer would unscale itself
     optimizer._step_supports_amp_scaling = False  # type: ignore[attr-defined]
     return optimizer
 

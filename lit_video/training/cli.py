@@ -24,6 +24,7 @@ from lit_video.network.weight_files import read_weights
 from lit_video.releases.release import weights_path
 from lit_video.training import fsdp2 as fsdp2  # registers the strategy
 from lit_video.training.callbacks.broken_videos import ReportBroken
+from lit_video.training.compilation import Compile
 from lit_video.utils.log_filters import filter_lightning
 from lit_video.utils.parser_errors import explain
 from lit_video.utils.yaml_files import read_yaml
@@ -89,6 +90,15 @@ class VideoCLI(LightningCLI):
         )
         parser.add_argument(
             "--nan", type=NanPolicy, default="fail", help="a loss that is not finite: fail, or skip:N such steps"
+        )
+        parser.add_argument(
+            "--compile", type=Compile, default="off", help="fit's network: block, each kind of block once; full, as one"
+        )
+        parser.add_argument(
+            "--float32_products",
+            type=Literal["exact", "tf32"],
+            default="exact",
+            help="fit's float32 matrix products on a GPU: tf32 rounds what is multiplied to 10 bits, and is faster",
         )
         for name in LINKS:
             parser.link_arguments(f"data.{name}", f"model.init_args.{name}", apply_on="instantiate")

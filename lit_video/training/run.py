@@ -18,6 +18,7 @@ from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.training.changes import record_changes, recorded_changes
 from lit_video.training.checkpoint_file import LAST, PREVIOUS
 from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
+from lit_video.training.compilation import check_compile, compiled
 from lit_video.training.endings import (
     failures,
     last_words,
@@ -127,6 +128,7 @@ def _check(request: Request, row: Row, seed: int) -> Changes:
     cli, where = build_row(request, row, seed), partial(request.place, row)
     with user_errors(where):
         cli.datamodule.check()
+        check_compile(cli.config.compile, cli.config.trainer.strategy)
         check_scaling(cli.config.trainer, cli.config.global_batch, cli.datamodule.batch_size)
     return same_settings(request.table.run_dir(request.runs, row, seed), cli.resolved(), where(""))
 
@@ -162,17 +164,18 @@ def _train_and_test(request: Request, row: Row, seed: int, run_dir: Path, stops:
     if trainer.is_global_zero:
         write_atomically(run_dir / "config.yaml", yaml.safe_dump(cli.resolved(), sort_keys=False))
         write_status(run_dir, Status("preparing data"))
-    trainer.fit(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True)
-    if cli.config.trainer.fast_dev_run:
-        trainer.test(cli.model, cli.datamodule, verbose=False)
-        (run_dir / STATUS).unlink(missing_ok=True)
-        return DONE
-    seconds = cli.timer.time_elapsed("train")  # the test loads the checkpoint's, which are added to these
-    last, previous = run_dir / LAST, run_dir / PREVIOUS
-    final = last if last.exists() else previous  # of a training that was complete when its last one was damaged
-    check_last_step(cli, final)
-    tested = best_checkpoint(trainer) or final
-    metrics = measure(cli, tested)
+    with compiled(cli.model.network, cli.config.compile):
+        trainer.fit(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True)
+        if cli.config.trainer.fast_dev_run:
+            trainer.test(cli.model, cli.datamodule, verbose=False)
+            (run_dir / STATUS).unlink(missing_ok=True)
+            return DONE
+        seconds = cli.timer.time_elapsed("train")  # the test loads the checkpoint's, which are added to these
+        last, previous = run_dir / LAST, run_dir / PREVIOUS
+        final = last if last.exists() else previous  # of a training that was complete when its last one was damaged
+        check_last_step(cli, final)
+        tested = best_checkpoint(trainer) or final
+        metrics = measure(cli, tested)
     if trainer.is_global_zero:
         write_result(cli, tested, metrics, seconds, recorded_changes(run_dir))
         (run_dir / STATUS).unlink(missing_ok=True)

@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import torch
 from lightning import Trainer
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
@@ -68,6 +69,7 @@ class RunCLI(VideoCLI):
             self.logger = RowLogger(self.run_dir, self.facts, self.resolved(), self.row)
             kwargs["logger"] = self.logger
             kwargs["callbacks"] += [TrackRow(self.logger), LearningRateMonitor("step")]
+        torch.set_float32_matmul_precision("high" if self.config.float32_products == "tf32" else "highest")
         trainer = super().instantiate_trainer(**kwargs)
         keep_handlers(trainer)
         trainer.accumulate_grad_batches = accumulation(

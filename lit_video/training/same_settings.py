@@ -26,6 +26,7 @@ FREE = (
     "data.init_args.root",
     "data.init_args.manifest",
     "checkpoint_every",
+    "compile",
     "nan",
 )
 # callbacks of Lightning that do: averages of the weights, ends of training, changes of what is trained
@@ -47,6 +48,7 @@ BATCH = ("trainer.devices", "trainer.num_nodes", "data.init_args.batch_size", "t
 SPREAD = (*BATCH, "trainer.strategy", "global_batch")
 # settings that came later, with what they are in runs from before
 LATER: dict[str, Any] = {
+    "float32_products": "exact",
     "data.init_args.channels": "rgb",
     "data.init_args.classes": None,
     "data.init_args.frames_per_step": 1,

@@ -9,6 +9,7 @@ from lit_video.datamodules import MovingShapes, VideoFolder
 from lit_video.errors import UserError
 from lit_video.video.augmentation import Augmentation, EvaluationViews
 from lit_video.video.batch import evaluation_batch, training_batch
+from lit_video.video.batch_draws import draw
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import DecodeError
 from lit_video.video.released_sampling import ReleasedDense, ReleasedSegments
@@ -50,7 +51,8 @@ def epochs(data, numbers=(0, 1)):
 
 
 def _train(data, raw):
-    return training_batch(raw, data.mean, data.std, data.augmentation, data.num_classes, data.seed)
+    draws = draw(raw["key"], raw["clip"].shape[-2:], data.augmentation, data.seed)
+    return training_batch(raw, data.mean, data.std, data.num_classes, data.augmentation.smoothing, draws)
 
 
 def same(one, other):
@@ -188,6 +190,7 @@ def test_only_training_batches_are_augmented_on_the_device(root, training):
     raw = next(iter(data.train_dataloader()))
     data.trainer = SimpleNamespace(training=training)
     expected = _train(data, raw) if training else evaluation_batch(raw, data.mean, data.std)
+    raw = data.on_before_batch_transfer(raw, 0)
     assert same([data.on_after_batch_transfer(raw, 0)], [expected])
     assert data.on_after_batch_transfer(raw, 0)["target"].ndim == (2 if training else 1)
     blue_first = shapes(root, channels="bgr")

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import torch
+from lightning.pytorch.callbacks import RichProgressBar
 
 from lit_video.training.callbacks.progress import Pace, ProgressBar
 
@@ -25,3 +26,28 @@ def test_the_bar_has_speed_and_time_left(monkeypatch):
     trainer.global_step = 20
     shown = bar.get_metrics(trainer, torch.nn.Identity())
     assert shown == {"train/loss": 0.5, "clips/s": "64", "left": "0:40"}
+
+
+class Device:
+    """Counts how often its numbers are read."""
+
+    reads = 0
+
+    @property
+    def progress_bar_metrics(self):
+        self.reads += 1
+        return {"train/loss": float(self.reads)}
+
+
+def test_the_bar_reads_the_devices_numbers_now_and_then(monkeypatch):
+    times = [0.0, 0.1, 0.2, 0.7, 0.8, 1.3]
+    monkeypatch.setattr("time.monotonic", iter(times).__next__)
+    monkeypatch.setattr(
+        RichProgressBar, "on_train_batch_end", lambda bar, *step: shown.append(bar.get_metrics(*step[:2]))
+    )
+    shown, device, bar = [], Device(), ProgressBar()
+    device.loggers = []
+    for _ in times:
+        bar.on_train_batch_end(device, torch.nn.Identity(), None, {"clip": [0]}, 0)
+    assert [metrics["train/loss"] for metrics in shown] == [1, 1, 1, 2, 2, 3]
+    assert bar.get_metrics(device, torch.nn.Identity()) == {"train/loss": 4}, "at the end of an epoch"

@@ -10,8 +10,8 @@ from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
-from lit_video.video.augmentation import Augmentation
 from lit_video.video.batch import evaluation_batch, training_batch
+from lit_video.video.batch_draws import BatchDraws
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import DecodeError, decode, frame_table
 from lit_video.video.probe import probe, unpack
@@ -210,7 +210,7 @@ def test_loss_and_gradient_are_those_without_the_broken_video_times_the_share_th
     def batch(raw):
         if smoothing is None:
             return evaluation_batch(raw, 0.5, 0.5)
-        return training_batch(raw, 0.5, 0.5, Augmentation(policy="none", erasing=0, smoothing=smoothing), 4, 0)
+        return training_batch(raw, 0.5, 0.5, 4, smoothing, BatchDraws(None, None))
 
     classifier = model(4).eval().double()
     loss, gradient = loss_and_gradient(classifier, batch(raw_batch(broken=[2])))
@@ -224,7 +224,7 @@ def test_a_batch_that_is_all_broken_has_no_loss_and_no_gradient():
     classifier = model(4).eval().double()
     for batch in (
         evaluation_batch(raw_batch(broken=range(4)), 0.5, 0.5),
-        training_batch(raw_batch(broken=range(4)), 0.5, 0.5, Augmentation(), 4, 0),
+        training_batch(raw_batch(broken=range(4)), 0.5, 0.5, 4, 0.3, BatchDraws(None, None)),
     ):
         loss, gradient = loss_and_gradient(classifier, batch)
         assert loss == 0

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from lit_video.video.augmentation import Augmentation
-from lit_video.video.batch import erase, evaluation_batch, mixup, normalise, smooth, training_batch
+from lit_video.video.batch import erase, evaluation_batch, mix, normalise, smooth, training_batch
+from lit_video.video.batch_draws import BatchDraws, Mixture, draw
 
 
 def raw_batch(items=4, views=1, frames=3, side=8, classes=5, first_view=None, epoch=0):
@@ -22,8 +23,19 @@ def raw_batch(items=4, views=1, frames=3, side=8, classes=5, first_view=None, ep
     )
 
 
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
+def drawn(count, size, epoch=0, **augmentation):
+    """The draws for a batch of so many clips; nothing happens that is not asked for."""
+    keys = torch.tensor([[epoch, i] for i in range(count)])
+    return draw(keys, size, Augmentation(**(dict(erasing=0.0, smoothing=0.0) | augmentation)), seed=0)
+
+
+def erased_of(clip, probability):
+    return erase(clip, drawn(len(clip), clip.shape[-2:], erasing=probability).boxes)
+
+
+def train_with(raw, augmentation, seed=0, channels="rgb"):
+    draws = draw(raw["key"], raw["clip"].shape[-2:], augmentation, seed)
+    return training_batch(raw, 0.5, 0.5, 5, augmentation.smoothing, draws, channels)
 
 
 # evaluation
@@ -57,8 +69,7 @@ def test_blue_comes_first_where_it_is_asked_for():
     assert not torch.equal(blue_first, red_first)
     assert torch.equal(raw["clip"], before)
     assert torch.equal(evaluation_batch(raw, 0.45, 0.225, "bgr")["clip"], blue_first)
-    plain = Augmentation(policy="none", erasing=0, mixup=0, smoothing=0)
-    trained = training_batch(raw, 0.45, 0.225, plain, 5, 0, "bgr")["clip"]
+    trained = training_batch(raw, 0.45, 0.225, 5, 0.0, BatchDraws(None, None), "bgr")["clip"]
     assert torch.equal(trained, blue_first)
 
 
@@ -113,7 +124,7 @@ def boxes(erased):
 
 @pytest.fixture(scope="module")
 def thousand_boxes():
-    return boxes(erase(torch.ones(2000, 1, 2, 100, 100), 0.5, generator()))
+    return boxes(erased_of(torch.ones(2000, 1, 2, 100, 100), 0.5))
 
 
 def test_half_of_the_clips_are_erased(thousand_boxes):
@@ -147,7 +158,7 @@ def test_erased_boxes_reach_every_edge(thousand_boxes):
 
 def test_a_box_is_the_same_in_all_frames_and_channels_and_nothing_else_changes():
     clip = torch.rand(50, 3, 4, 24, 32) + 1
-    erased = erase(clip.clone(), 1.0, generator())
+    erased = erased_of(clip.clone(), 1.0)
     kept = erased == clip
     assert ((erased == 0) | kept).all()
     assert (kept == kept[:, :1, :1]).all()
@@ -155,13 +166,23 @@ def test_a_box_is_the_same_in_all_frames_and_channels_and_nothing_else_changes()
     assert len({(top, left) for _, top, _, left, _ in boxes(kept.float())}) > 25
 
 
-@pytest.mark.parametrize(("probability", "erased"), [(0.0, 0), (1.0, 200)])
-def test_erasing_never_and_always(probability, erased):
-    assert len(boxes(erase(torch.ones(200, 3, 1, 32, 32), probability, generator()))) == erased
+def test_erasing_never_and_always():
+    assert drawn(200, (32, 32), erasing=0.0).boxes is None
+    assert len(boxes(erased_of(torch.ones(200, 3, 1, 32, 32), 1.0))) == 200
 
 
 def test_a_pixel_sized_picture_has_no_room_for_a_box():
-    assert boxes(erase(torch.ones(20, 3, 1, 1, 1), 1.0, generator())) == []
+    assert drawn(20, (1, 1), erasing=1.0).boxes is None
+
+
+def test_all_clips_are_erased_at_once_as_one_by_one():
+    clip = torch.randn(40, 3, 2, 20, 28)
+    found = drawn(40, (20, 28), erasing=0.6).boxes
+    expected = clip.clone()
+    for one, (top, bottom, left, right) in zip(expected, found.tolist(), strict=True):
+        one[..., top:bottom, left:right] = 0
+    assert torch.equal(erase(clip, found), expected)
+    assert 0 < sum(map(any, found.tolist())) < 40
 
 
 # mixup
@@ -169,7 +190,7 @@ def test_a_pixel_sized_picture_has_no_room_for_a_box():
 
 def test_mixup_mixes_clips_and_labels_with_the_neighbour_by_one_weight():
     clip, target = torch.rand(5, 3, 2, 4, 4), smooth(torch.arange(5), 5, 0.0)
-    mixed, labels = mixup(clip, target, 0.8, generator())
+    mixed, labels = mix(clip, target, drawn(5, (4, 4), mixup=0.8).mixture)
     weight = labels[0, 0]
     assert 0 < weight < 1
     for i in range(5):
@@ -179,13 +200,32 @@ def test_mixup_mixes_clips_and_labels_with_the_neighbour_by_one_weight():
 
 @pytest.mark.parametrize("alpha", [0.2, 0.8, 1.0, 4.0])
 def test_mixing_weights_are_beta_distributed(alpha):
-    draws, rng = 4000, generator()
-    clip, target = torch.zeros(2, 1), smooth(torch.arange(2), 2, 0.0)
-    weights = torch.stack([mixup(clip, target, alpha, rng)[1][0, 0] for _ in range(draws)]).double()
+    draws = 4000
+    shares = [drawn(1, (4, 4), epoch, mixup=alpha).mixture.share for epoch in range(draws)]
+    weights = 1 - torch.tensor(shares, dtype=torch.float64)
     variance = 1 / (4 * (2 * alpha + 1))
     assert weights.mean() == pytest.approx(0.5, abs=5 * (variance / draws) ** 0.5)
     assert weights.var() == pytest.approx(variance, rel=0.1)
     assert ((weights >= 0) & (weights <= 1)).all()
+
+
+def test_the_draws_are_those_that_stored_results_were_made_with():
+    """Numbers of the code at commit 9a71a83, which drew while it erased and mixed."""
+    one, other = (drawn(3, (64, 48), epoch, erasing=0.5, mixup=0.4, cutmix=1.0) for epoch in (0, 2))
+    assert one.boxes.tolist() == [[0, 0, 0, 0], [1, 13, 6, 32], [15, 40, 9, 32]]
+    assert one.mixture == Mixture(0.37109375, (26, 64, 13, 43))
+    assert other.boxes.tolist() == [[41, 63, 16, 34], [0, 0, 0, 0], [0, 0, 0, 0]]
+    assert other.mixture.share == pytest.approx(0.6719753810277951, abs=1e-12)
+    assert other.mixture.box is None
+
+
+def test_cutmix_takes_a_box_of_the_neighbour_and_its_share_of_the_labels():
+    clip, target = torch.rand(3, 3, 2, 6, 8), smooth(torch.arange(3), 3, 0.0)
+    mixed, labels = mix(clip, target, Mixture(6 / 48, (1, 4, 5, 7)))
+    expected = clip.clone()
+    expected[:, :, :, 1:4, 5:7] = clip[[2, 0, 1]][:, :, :, 1:4, 5:7]
+    assert torch.equal(mixed, expected)
+    torch.testing.assert_close(labels, 42 / 48 * target + 6 / 48 * target[[2, 0, 1]])
 
 
 # the whole
@@ -195,7 +235,7 @@ AUGMENTATION = Augmentation(erasing=0.5, mixup=0.8, smoothing=0.1)
 
 
 def augmented(raw, seed=0, augmentation=AUGMENTATION):
-    return training_batch(raw, 0.5, 0.5, augmentation, 5, seed)
+    return train_with(raw, augmentation, seed)
 
 
 def test_a_training_batch_is_a_function_of_seed_and_keys_alone():
