@@ -11,6 +11,7 @@ from lightning.pytorch.callbacks import Callback
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.datamodules.timed_loader import TimedLoader
+from lit_video.training.callbacks.progress import DATA_WAIT
 
 MUCH = 10.0  # percent
 
@@ -49,7 +50,7 @@ class DataWait(Callback):
         self._waited, self._time = self._waited + step[0], self._time + step[1]
         share = percent(*map(sum, zip(*self._steps, strict=True)))
         # a tensor of the CPU: of a number Lightning would make one on the device, which waits
-        pl_module.log("train/data_wait", torch.tensor(share), prog_bar=True, batch_size=1)
+        pl_module.log(DATA_WAIT, torch.tensor(share), prog_bar=True, batch_size=1)
         if not self._judged and self._time >= self.advise_after:
             self._judged = True
             if trainer.is_global_zero and (share := percent(self._waited, self._time)) > MUCH:

@@ -11,7 +11,8 @@ from lightning.pytorch.callbacks import Callback, RichProgressBar
 
 from lit_video.tables.status import Status, write_status
 
-SHOWN = ("train/loss", "train/clip_top1", "val/clip_top1", "train/data_wait")
+SHOWN = ("train/loss", "train/clip_top1", "val/clip_top1")
+DATA_WAIT = "train/data_wait"
 Numbers = dict[str, int | str | float | dict[str, float]]
 
 
@@ -31,7 +32,7 @@ class Pace:
 
 
 class ProgressLines(Callback):
-    """Prints step, loss, speed and time left every few seconds.
+    """Prints step, loss, speed, time left and the share that waits for data every few seconds.
 
     Args:
         name: of the run.
@@ -60,6 +61,8 @@ class ProgressLines(Callback):
                 f"{k} {float(trainer.callback_metrics[k]):.4g}" for k in SHOWN if k in trainer.callback_metrics
             )
             speed = f"{at.clips_per_second:.0f} clips/s, {at.seconds_left:.0f} s left"
+            if (wait := trainer.callback_metrics.get(DATA_WAIT)) is not None:
+                speed += f", data wait {float(wait):.0f} %"
             print(f"{self.name}: step {at.step}/{at.steps}, {scores}, {speed}", flush=True)
 
 

@@ -1,0 +1,114 @@
+"""Steps of every family for which the host waits for no GPU: trained, validated and tested while waiting is an error.
+
+    python -m benchmarks.steps --device cuda --trainer.precision=bf16-mixed
+    python -m benchmarks.steps --device cpu --row xvit      # a rehearsal: nothing waits for a CPU
+
+Other flags are those of ``fit``.
+"""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning import LightningModule, Trainer
+from lightning.pytorch.callbacks import Callback
+
+from lit_video.__main__ import main as lit_video
+from lit_video.datamodules.copying import copy_beside
+
+TABLE = Path(__file__).with_suffix(".yaml")
+# what reads numbers now and then does not in this short time
+QUIET = ["--trainer.logger=false", "--checkpoint_every=3600", "--trainer.callbacks+=benchmarks.steps.NoWaiting"]
+
+
+class NoWaiting(Callback):
+    """From a loop's third batch on, but for its last training step, whose loss is printed, waiting is an error."""
+
+    def __init__(self) -> None:
+        self.batches = {"training": 0, "validation": 0, "test": 0}
+
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
+        """Begin."""
+        if 2 <= batch_idx < trainer.num_training_batches - 1:
+            self._refuse(pl_module, "training")
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """End before the last step."""
+        if batch_idx == trainer.num_training_batches - 2:
+            self._allow(pl_module)
+
+    def on_validation_batch_start(self, trainer: Trainer, pl_module: LightningModule, *batch: Any) -> None:
+        """Begin."""
+        if batch[1] >= 2:
+            self._refuse(pl_module, "validation")
+
+    def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """End before the metrics are computed."""
+        self._allow(pl_module)
+
+    def on_test_batch_start(self, trainer: Trainer, pl_module: LightningModule, *batch: Any) -> None:
+        """Begin."""
+        if batch[1] >= 2:
+            self._refuse(pl_module, "test")
+
+    def on_test_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """End before the metrics are computed; nothing watched shows nothing."""
+        self._allow(pl_module)
+        if not all(self.batches.values()):
+            raise RuntimeError(f"batches watched: {self.batches}, expected some of each")
+
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        """End."""
+        self._allow(pl_module)
+
+    def _refuse(self, pl_module: LightningModule, loop: str) -> None:
+        self.batches[loop] += 1
+        if pl_module.device.type == "cuda":
+            torch.cuda.set_sync_debug_mode("error")
+
+    def _allow(self, pl_module: LightningModule) -> None:
+        if pl_module.device.type == "cuda":
+            torch.cuda.set_sync_debug_mode("default")
+
+
+def check_copies(device: torch.device) -> None:
+    """Batches that are copied beside a busy GPU arrive whole.
+
+    Raises:
+        RuntimeError: one did not.
+    """
+    busy, sums = torch.randn(4096, 4096, device=device), []
+    for _ in range(100):
+        clip = torch.randint(0, 256, (8, 8, 3, 224, 224), dtype=torch.uint8).pin_memory()
+        expected = int(clip.sum())
+        for _ in range(10):
+            busy = (busy @ busy).clamp_(-1, 1)
+        sums.append((copy_beside({"clip": clip}, device)["clip"].sum(), expected))
+        del clip
+    if wrong := sum(int(actual) != expected for actual, expected in sums):
+        raise RuntimeError(f"{wrong} of {len(sums)} batches were damaged on their way to {device}")
+
+
+def main(argv: list[str]) -> int:
+    """Run the rows; exit status 0 if none waits."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda")
+    arguments, flags = parser.parse_known_args(argv)
+    if arguments.device == "cuda":
+        check_copies(torch.device("cuda", 0))
+    accelerator = {"cpu": "cpu", "cuda": "gpu"}[arguments.device]
+    with tempfile.TemporaryDirectory() as runs:
+        fit = ["fit", "--config", str(TABLE), "--runs", runs, f"--trainer.accelerator={accelerator}", *QUIET, *flags]
+        status = lit_video(fit)
+    waits = "a rehearsal on a CPU" if arguments.device == "cpu" else "no steady step waits for the GPU"
+    print(f"{waits}: {' '.join(flags)}" if status == 0 else "a step waits, or failed: see above", flush=True)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,140 @@
+"""No step waits for its device: tensors of a GPU that is not there have no values, and asking for one raises."""
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import pytest
+import torch
+from lightning_utilities.core.apply_func import apply_to_collection
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from benchmarks import steps
+from lit_video.modules.optimization import make_optimizer
+from lit_video.tables.reading import read_table
+from lit_video.training.callbacks.learning_curve import Curve
+from lit_video.training.request import build_request
+from lit_video.training.run import build_row
+
+ROWS = [row.name for row in read_table([steps.TABLE]).rows]
+WAITING = (DataDependentOutputException, DynamicOutputShapeException)
+
+
+class BlockingCopy(Exception):
+    """A copy between CPU and device that the host waits for."""
+
+
+class RefuseBlockingCopies(TorchDispatchMode):
+    """Also those that are made of a Python list: ``x[[0, 1]]``, ``torch.tensor([0, 1], device=x.device)``."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        if func.overloadpacket in (torch.ops.aten._to_copy, torch.ops.aten.copy_, torch.ops.aten.index):
+            devices = {x.device.type for x in tree_leaves((args, result)) if isinstance(x, torch.Tensor)}
+            if len(devices) > 1 and not (kwargs or {}).get("non_blocking"):
+                raise BlockingCopy(func)
+        return result
+
+
+def raw_batch(data, epoch, broken=False):
+    count, side = 4, data.image_size
+    return dict(
+        clip=torch.zeros(count, 1, data.frames, 3, side, side, dtype=torch.uint8),
+        label=torch.arange(count) % data.num_classes,
+        video=torch.arange(count),
+        first_view=torch.zeros(count, dtype=torch.long),
+        broken=["", "broken" if broken else "", "", ""],
+        key=torch.tensor([[epoch, i] for i in range(count)]),
+    )
+
+
+def move(raw, fake, device="cuda"):
+    def moved(x):
+        return fake.from_tensor(x).to(device, non_blocking=True)
+
+    with fake:
+        return apply_to_collection(raw, torch.Tensor, moved)
+
+
+def log(name, value, batch_size, **options):
+    """As Lightning, whose own makes copies that tensors without values do not allow."""
+    assert isinstance(value, torch.Tensor), "of a number Lightning makes a tensor on the device, which waits"
+    value * batch_size
+
+
+def build(row, data_root, monkeypatch, device="cuda"):
+    """Model and data of a row, the model on a device that need not be there, and the mode of such tensors."""
+    monkeypatch.setenv("LIT_VIDEO_DATA", str(data_root))
+    wanted = build_request([steps.TABLE], row, flags=["--data.broken=report"])
+    cli = build_row(wanted, wanted.rows[0], 0)
+    with FakeTensorMode(allow_non_fake_inputs=True) as fake:
+        cli.model.to_empty(device=device)
+    cli.model.log = log
+    cli.datamodule.trainer = cli.model._trainer = SimpleNamespace(
+        training=True, testing=False, world_size=1, accumulate_grad_batches=1
+    )
+    return cli.model, cli.datamodule, fake
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_training_steps_wait_for_nothing(row, data_root, monkeypatch, tmp_path):
+    model, data, fake = build(row, data_root, monkeypatch)
+    with fake:
+        optimizer, curve = make_optimizer(model.optimization, model.network), Curve(tmp_path)
+    mixtures = set()
+    for epoch in range(6):
+        raw = data.on_before_batch_transfer(raw_batch(data, epoch, broken=epoch == 4), 0)
+        mixtures.add(raw["draws"].mixture.box is None)
+        moved = move(raw, fake)
+        with fake, RefuseBlockingCopies() if epoch else nullcontext():  # the first step makes what others add to
+            batch = data.on_after_batch_transfer(moved, 0)
+            loss = model.training_step(batch, 0)
+            for parameter in model.parameters():  # a GPU that is not there has no backward pass
+                parameter.grad = torch.empty_like(parameter)
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            model.on_before_optimizer_step(optimizer)
+            if isinstance(optimizer, torch.optim.AdamW):  # fused SGD has no kernel here, Muon counts steps on the CPU
+                optimizer.step()
+            optimizer.zero_grad()
+            curve.on_train_batch_end(model.trainer, model, {"loss": loss}, batch, 0)
+        assert loss.device.type == "cuda"
+    assert mixtures == {True, False}, "mixup and cutmix"
+    assert optimizer.param_groups[0].get("fused", True), "of those that can be"
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_the_backward_pass_depends_on_no_value(row, data_root, monkeypatch):
+    model, data, fake = build(row, data_root, monkeypatch, "cpu")
+    moved = move(data.on_before_batch_transfer(raw_batch(data, 0), 0), fake, "cpu")
+    with fake:
+        model.training_step(data.on_after_batch_transfer(moved, 0), 0).backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_evaluation_steps_wait_for_nothing(row, data_root, monkeypatch):
+    model, data, fake = build(row, data_root, monkeypatch)
+    model.eval().trainer.training = False
+    for step, accuracy in ((model.validation_step, model.val_accuracy), (model.test_step, model.test_accuracy)):
+        for broken in (False, True):
+            moved = move(data.on_before_batch_transfer(raw_batch(data, 0, broken), 0), fake)
+            with fake, RefuseBlockingCopies(), torch.no_grad():
+                step(data.on_after_batch_transfer(moved, 0), 0)
+        assert len(accuracy.logits) == 2
+
+
+def test_what_waits_is_refused():
+    """Each of these stood in a step."""
+    with FakeTensorMode(), RefuseBlockingCopies():
+        x = torch.zeros(4, device="cuda")
+        for waits in (lambda: int(x.sum()), lambda: x.tolist(), lambda: x[x > 0], lambda: bool((x > 0).any())):
+            pytest.raises(WAITING, waits)
+        for waits in (lambda: x[[0, 1]], lambda: torch.tensor([1.0], device="cuda"), lambda: x.new_tensor(1)):
+            pytest.raises(BlockingCopy, waits)
+
+
+def test_the_check_on_a_gpu_is_rehearsed(data_root, monkeypatch, capsys):
+    monkeypatch.setenv("LIT_VIDEO_DATA", str(data_root))
+    assert steps.main(["--device", "cpu", "--row", "perceiver"]) == 0
+    assert "a rehearsal on a CPU" in capsys.readouterr().out
