@@ -21,6 +21,10 @@ fi
 [ "$DEVICE" = cuda ] && nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv | tee "$OUT/device.csv"
 
 $PYTHON benchmarks/parity.py --device "$DEVICE" --json "$OUT/parity.json"
+for precision in 32-true bf16-mixed; do  # no step of any family waits for the device
+    $PYTHON -m benchmarks.steps --device "$DEVICE" --trainer.precision=$precision ${SMALL:+--row xvit} \
+        | tee "$OUT/steps_$precision.txt"
+done
 for dtype in fp32 bf16; do
     $PYTHON -m lit_video benchmark model --device "$DEVICE" --dtype $dtype "${SIZES[@]}" --json \
         --plot "$OUT/model_$dtype.png" > "$OUT/model_$dtype.json"

@@ -24,4 +24,4 @@ def copy_beside(batch: Any, device: torch.device) -> Any:
 
 @cache
 def _copies(device: torch.device) -> torch.cuda.Stream:
-    return torch.cuda.Stream(device)
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]

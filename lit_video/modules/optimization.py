@@ -72,10 +72,11 @@ def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optim
     if config.optimizer == "adamw":
         optimizer = torch.optim.AdamW(groups, lr=config.lr, betas=config.betas, fused=fused)
     else:
-        sgd = {"momentum": config.momentum, "nesterov": config.nesterov}
-        optimizer = torch.optim.SGD(groups, lr=config.lr, fused=fused, **sgd)
+        optimizer = torch.optim.SGD(
+            groups, lr=config.lr, momentum=config.momentum, nesterov=config.nesterov, fused=fused
+        )
     # the gradient scaler unscales: Lightning clips no gradients that a fused optimizer would unscale itself
-    optimizer._step_supports_amp_scaling = False  # type: ignore[attr-defined]
+    optimizer._step_supports_amp_scaling = False
     return optimizer
 
 

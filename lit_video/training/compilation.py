@@ -1,10 +1,12 @@
 """Networks compiled for a training, in place: their names in checkpoints stay what they are."""
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
 import torch
+from lightning.pytorch.utilities import rank_zero_only
 from torch import nn
 from torch._dynamo.exc import RestartAnalysis, SkipFrame
 
@@ -18,7 +20,7 @@ def compiled(network: nn.Module, how: Compile) -> Iterator[None]:
     """Compile a network for the calls inside.
 
     Draws and names of parameters stay what they are; numbers differ by rounding. What cannot be compiled runs as it
-    is, which one line says.
+    is, which one line says; another says at the end what compiling took.
 
     Args:
         network: any.
@@ -38,6 +40,8 @@ def compiled(network: nn.Module, how: Compile) -> Iterator[None]:
         torch._dynamo.config.recompile_limit = limit
         for part in parts:
             part._compiled_call_impl = None
+        if backend.seconds:
+            _say(f"--compile {how}: {backend.seconds:.0f} s to compile {backend.compiled} graphs")
 
 
 def repeated(network: nn.Module) -> list[nn.Module]:
@@ -63,17 +67,27 @@ class _Backend:
     def __init__(self, how: Compile) -> None:
         self.how = how
         self.failed = False
+        self.compiled = 0
+        self.seconds = 0.0
 
-    def __call__(self, graph: torch.fx.GraphModule, inputs: list[Any]) -> Callable[..., Any]:
+    def __call__(self, graph: torch.fx.GraphModule, inputs: list[Any]) -> Any:
         from torch._inductor import compile_fx
 
+        start = time.perf_counter()
         try:
-            return compile_fx.compile_fx(graph, inputs, config_patches={"fallback_random": True})
+            code: Any = compile_fx.compile_fx(graph, inputs, config_patches={"fallback_random": True})
         except (RestartAnalysis, SkipFrame):  # of Dynamo, which goes on otherwise
             raise
         except Exception as error:
             if not self.failed:
-                reason = next(iter(str(error).split("\n")), "") or type(error).__name__
-                print(f"--compile {self.how}: cannot compile, goes on without: {reason}", flush=True)
+                reason = str(error).split("\n")[0] or type(error).__name__
+                _say(f"--compile {self.how}: cannot compile, goes on without: {reason}")
             self.failed = True
             return graph.forward
+        self.compiled += 1
+        self.seconds += time.perf_counter() - start
+        return code
+
+
+def _say(line: str) -> None:
+    rank_zero_only(print)(line, flush=True)

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from lightning.pytorch.plugins import MixedPrecision
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from lit_video.errors import UserError
 from lit_video.modules import ConvNet, XViT
@@ -231,3 +233,14 @@ def test_layers_that_start_at_random_are_not_frozen():
 def test_a_recipe_that_cannot_be_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         Optimization(**options)
+
+
+@pytest.mark.parametrize("name", ["sgd", "adamw"])
+def test_on_a_gpu_the_optimizer_is_fused_and_its_gradients_can_be_clipped(name):
+    with FakeTensorMode():
+        optimizer = make_optimizer(Optimization(name), nn.Linear(3, 2, device="cuda"))
+        assert all(group["fused"] for group in optimizer.param_groups)
+        for parameter in optimizer.param_groups[0]["params"]:
+            parameter.grad = torch.ones_like(parameter)
+        MixedPrecision("bf16-mixed", "cuda").clip_gradients(optimizer, 1.0)
+    assert not any(group["fused"] for group in make_optimizer(Optimization(name), nn.Linear(3, 2)).param_groups)

@@ -78,7 +78,7 @@ def test_wandb_recorded_the_run_offline(finished):
     for key in ("paper/test/video_top1", "62.5", "window", "commit"):
         assert key in text, key
     history = {key for r in records if r["type"] == "history" for key in r["history"]["item"]}
-    assert {"train/loss", "val/clip_top1", "test/video_top1"} <= history
+    assert {"train/loss", "train/data_wait", "val/clip_top1", "test/video_top1"} <= history
     config = {key: value for r in records if r["type"] == "config" for key, value in r["config"]["update"].items()}
     assert config["views"] == 3, "the number of views, not the data set's way to cut them"
     assert list(finished.glob("wandb/**/media/table/**/*.json")), "tables lie inside the run's folder"

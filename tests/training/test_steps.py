@@ -129,9 +129,11 @@ def test_what_waits_is_refused():
     with FakeTensorMode(), RefuseBlockingCopies():
         x = torch.zeros(4, device="cuda")
         for waits in (lambda: int(x.sum()), lambda: x.tolist(), lambda: x[x > 0], lambda: bool((x > 0).any())):
-            pytest.raises(WAITING, waits)
+            with pytest.raises(WAITING):
+                waits()
         for waits in (lambda: x[[0, 1]], lambda: torch.tensor([1.0], device="cuda"), lambda: x.new_tensor(1)):
-            pytest.raises(BlockingCopy, waits)
+            with pytest.raises(BlockingCopy):
+                waits()
 
 
 def test_the_check_on_a_gpu_is_rehearsed(data_root, monkeypatch, capsys):
