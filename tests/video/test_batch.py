@@ -219,15 +219,6 @@ def test_the_draws_are_those_that_stored_results_were_made_with():
     assert other.mixture.box is None
 
 
-def test_cutmix_takes_a_box_of_the_neighbour_and_its_share_of_the_labels():
-    clip, target = torch.rand(3, 3, 2, 6, 8), smooth(torch.arange(3), 3, 0.0)
-    mixed, labels = mix(clip, target, Mixture(6 / 48, (1, 4, 5, 7)))
-    expected = clip.clone()
-    expected[:, :, :, 1:4, 5:7] = clip[[2, 0, 1]][:, :, :, 1:4, 5:7]
-    assert torch.equal(mixed, expected)
-    torch.testing.assert_close(labels, 42 / 48 * target + 6 / 48 * target[[2, 0, 1]])
-
-
 # the whole
 
 

@@ -13,13 +13,10 @@ from lit_video.datamodules import Augmentation, MovingShapes, VideoFolder, recip
 from lit_video.training.cli import VideoCLI
 from lit_video.video.augmentation import TrainingView
 from lit_video.video.auto_augment import VIVIT_CUTOUT, cutout, for_clip, posterize, timm_v0, vivit_rand
-from lit_video.video.batch import cutmix, mix, smooth, soft_labels
+from lit_video.video.batch import mix, smooth, soft_labels
+from lit_video.video.batch_draws import draw
 from lit_video.video.recipes import RECIPES, Recipe
 from lit_video.video.seeding import seeded
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def random_frames(frames, height=48, width=64, seed=0):
@@ -196,18 +193,21 @@ def test_vivits_cutout_is_a_black_square_around_a_uniform_centre():
 # mixing
 
 
-def cut(alpha, rng, size=(3, 2, 40, 60)):
+def mixture(epoch, size=(8, 8), **settings):
+    """How an epoch's batch is mixed."""
+    return draw(torch.tensor([[epoch, i] for i in range(4)]), size, Augmentation(**settings), seed=0).mixture
+
+
+def cut(alpha, epoch, size=(3, 2, 40, 60)):
     """One draw: where the first clip shows its neighbour, and the labels."""
     clip = torch.arange(4.0)[:, None, None, None, None].expand(4, *size)
-    mixed, target = cutmix(clip, smooth(torch.arange(4), 4, 0.0), alpha, rng)
-    return mixed, target
+    return mix(clip, smooth(torch.arange(4), 4, 0.0), mixture(epoch, size[2:], cutmix=alpha))
 
 
 @pytest.mark.parametrize("alpha", [0.3, 1.0, 5.0])
 def test_cutmix_mixes_labels_as_it_mixes_pixels(alpha):
-    rng = generator()
-    for _ in range(200):
-        mixed, target = cut(alpha, rng)
+    for epoch in range(200):
+        mixed, target = cut(alpha, epoch)
         for i in range(4):
             pixels = [float((mixed[i] == j).double().mean()) for j in range(4)]
             assert target[i].tolist() == pytest.approx(pixels, abs=1e-6)
@@ -215,9 +215,8 @@ def test_cutmix_mixes_labels_as_it_mixes_pixels(alpha):
 
 
 def test_cutmix_cuts_one_box_for_all_frames_colours_and_clips():
-    rng = generator()
-    for _ in range(100):
-        mixed, _ = cut(1.0, rng)
+    for epoch in range(100):
+        mixed, _ = cut(1.0, epoch)
         boxes = torch.stack([mixed[i] != i for i in range(4)])
         assert (boxes == boxes[:1, :1, :1]).all()
         box = boxes[0, 0, 0]
@@ -228,8 +227,8 @@ def test_cutmix_cuts_one_box_for_all_frames_colours_and_clips():
 
 
 def test_cutmix_boxes_have_the_papers_distribution():
-    rng, draws = generator(), 3000
-    boxes = torch.stack([cut(1.0, rng, (1, 1, 40, 60))[0][0, 0, 0] != 0 for _ in range(draws)]).double()
+    draws = 3000
+    boxes = torch.stack([cut(1.0, epoch, (1, 1, 40, 60))[0][0, 0, 0] != 0 for epoch in range(draws)]).double()
     # area 1 - Beta(1, 1) and a uniform centre: the middle is covered by E[area], a corner by E[area] / 4
     assert boxes[:, 20, 30].mean() == pytest.approx(1 / 2, abs=0.05)
     for corner in (boxes[:, 0, 0], boxes[:, 0, -1], boxes[:, -1, 0], boxes[:, -1, -1]):
@@ -237,12 +236,7 @@ def test_cutmix_boxes_have_the_papers_distribution():
 
 
 def test_with_both_each_batch_is_mixed_one_way_evenly():
-    clip, target = torch.arange(4.0)[:, None, None, None, None].expand(4, 3, 1, 8, 8), smooth(torch.arange(4), 4, 0.0)
-    both, rng = Augmentation(mixup=1.0, cutmix=1.0), generator()
-    cuts = 0
-    for _ in range(600):
-        mixed, _ = mix(clip, target, both, rng)
-        cuts += int(torch.equal(mixed, mixed.round()))
+    cuts = sum(mixture(epoch, mixup=1.0, cutmix=1.0).box is not None for epoch in range(600))
     assert 240 < cuts < 360  # of 600: standard deviation 12.2
 
 
@@ -250,9 +244,8 @@ def test_with_both_each_batch_is_mixed_one_way_evenly():
 def test_mixed_labels_stay_probabilities_of_every_task(settings):
     classes = {"verb": 3, "noun": 4}
     target = soft_labels(torch.tensor([[0, 1], [2, 3], [1, 0]]), classes, 0.3)
-    rng = generator()
-    for _ in range(20):
-        _, mixed = mix(torch.rand(3, 3, 2, 8, 8), target, Augmentation(**settings), rng)
+    for epoch in range(20):
+        _, mixed = mix(torch.rand(3, 3, 2, 8, 8), target, mixture(epoch, **settings))
         for task in torch.split(mixed, [3, 4], dim=1):
             assert torch.allclose(task.sum(1), torch.ones(3))
             assert (task > 0).all()
