@@ -9,6 +9,7 @@ Other flags are those of ``fit``.
 import argparse
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from lightning.pytorch.callbacks import Callback
 
 from lit_video.__main__ import main as lit_video
 from lit_video.datamodules.copying import copy_beside
+from lit_video.tables.reading import read_table
 
 TABLE = Path(__file__).with_suffix(".yaml")
 # what reads numbers now and then does not in this short time
@@ -95,19 +97,28 @@ def check_copies(device: torch.device) -> None:
 
 
 def main(argv: list[str]) -> int:
-    """Run the rows; exit status 0 if none waits."""
+    """Run the rows, each whatever becomes of the others; exit status 0 if none waits."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda")
+    parser.add_argument("--row", help="one of them (default: all)")
     arguments, flags = parser.parse_known_args(argv)
     if arguments.device == "cuda":
         check_copies(torch.device("cuda", 0))
-    accelerator = {"cpu": "cpu", "cuda": "gpu"}[arguments.device]
+    flags += [f"--trainer.accelerator={'cpu' if arguments.device == 'cpu' else 'gpu'}", *QUIET]
+    rows = [arguments.row] if arguments.row else [row.name for row in read_table([TABLE]).rows]
+    failed = [row for row in rows if not _runs(row, flags)]
+    done = "rehearsed on a CPU" if arguments.device == "cpu" else "no steady step waits for the GPU"
+    print(f"waits, or fails (see above): {', '.join(failed)}" if failed else f"{done}: {', '.join(rows)}", flush=True)
+    return 1 if failed else 0
+
+
+def _runs(row: str, flags: list[str]) -> bool:
     with tempfile.TemporaryDirectory() as runs:
-        fit = ["fit", "--config", str(TABLE), "--runs", runs, f"--trainer.accelerator={accelerator}", *QUIET, *flags]
-        status = lit_video(fit)
-    waits = "a rehearsal on a CPU" if arguments.device == "cpu" else "no steady step waits for the GPU"
-    print(f"{waits}: {' '.join(flags)}" if status == 0 else "a step waits, or failed: see above", flush=True)
-    return status
+        try:
+            return lit_video(["fit", "--config", str(TABLE), "--row", row, "--runs", runs, *flags]) == 0
+        except Exception:  # where it waits, or what is not installed
+            traceback.print_exc()
+            return False
 
 
 if __name__ == "__main__":

@@ -139,4 +139,15 @@ def test_what_waits_is_refused():
 def test_the_check_on_a_gpu_is_rehearsed(data_root, monkeypatch, capsys):
     monkeypatch.setenv("LIT_VIDEO_DATA", str(data_root))
     assert steps.main(["--device", "cpu", "--row", "perceiver"]) == 0
-    assert "a rehearsal on a CPU" in capsys.readouterr().out
+    assert "rehearsed on a CPU: perceiver" in capsys.readouterr().out
+
+
+def test_a_step_that_waits_is_named(monkeypatch, capsys):
+    def waits(argv):
+        raise RuntimeError("called a synchronizing CUDA operation")
+
+    monkeypatch.setattr(steps, "lit_video", waits)
+    assert steps.main(["--device", "cpu", "--row", "perceiver"]) == 1
+    printed = capsys.readouterr()
+    assert "waits, or fails (see above): perceiver" in printed.out
+    assert "called a synchronizing CUDA operation" in printed.err
