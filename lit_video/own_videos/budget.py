@@ -14,6 +14,7 @@ from lit_video.own_videos.choices import Choice
 
 SHARE = 0.7  # of the time is training steps; the rest decodes, validates, tests
 FEWEST, MOST = 10, 200  # epochs
+MOST_BLIND = 100  # where none validate, and nothing shows that the training videos are learned by heart
 STEPS = 3
 VALIDATIONS = 25
 
@@ -69,7 +70,7 @@ def length(rate: float, training: int, minutes: float, validates: bool) -> list[
         validates: whether some videos validate, so that they can choose a checkpoint.
     """
     fit = int(60 * minutes * SHARE * rate / training)
-    epochs = max(FEWEST, min(MOST, fit))
+    epochs = max(FEWEST, min(MOST if validates else MOST_BLIND, fit))
     every = max(1, epochs // VALIDATIONS)
     reason = f"{rate:.0f} clips/s were measured, {training} videos, {minutes:g} minutes a run"
     if epochs > fit:

@@ -83,4 +83,6 @@ def test_epochs_follow_from_speed_and_time(rate, training, epochs, every):
 
 
 def test_without_videos_that_validate_no_checkpoint_is_chosen():
-    assert "callbacks" not in nested(length(100, 40, 10.0, False))["trainer"]
+    chosen = nested(length(1000, 40, 10.0, False))["trainer"]
+    assert "callbacks" not in chosen
+    assert chosen["max_epochs"] < nested(length(1000, 40, 10.0, True))["trainer"]["max_epochs"]

@@ -71,6 +71,7 @@ def render_page(sections: Sequence[Section], command: str) -> str:
         commits=sorted({str(result["commit"]) for result in results}),
         devices=sorted({str(result.get("device", "not recorded")) for result in results}),
         runs=len(results),
+        rows=sum(bool(runs) for section in sections for runs in section.runs.values()),
         contents=[_content(section) for section in sections],
         by_cost=_by_cost(sections),
         by_speed=_by_speed(sections),
