@@ -98,7 +98,7 @@ def _running(status: Status | None, job: Job | None) -> Observed:
 def _queue(ticket: Ticket | None) -> str:
     if ticket is None or ticket.begun or not ticket.living:
         return ""
-    return f"waits in the sweep of process {ticket.pid}"
+    return f"waits its turn in process {ticket.pid}"
 
 
 def lock_held(folder: Path) -> bool:

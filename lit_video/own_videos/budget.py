@@ -79,7 +79,11 @@ def length(rate: float, training: int, minutes: float, validates: bool) -> list[
         )
     return [
         Choice("trainer.max_epochs", epochs, reason),
-        Choice("trainer.check_val_every_n_epoch", every, f"of which about {VALIDATIONS} are looked at"),
+        Choice(
+            "trainer.check_val_every_n_epoch",
+            every,
+            f"{epochs // every} validations" if validates else f"the test videos' curve has {epochs // every} points",
+        ),
         Choice("trainer.gradient_clip_val", 1.0, "as in the tables"),
         *([_best(max(5, round(0.4 * epochs / every)))] if validates else []),
     ]

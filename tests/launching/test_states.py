@@ -88,7 +88,7 @@ def test_places_in_queues(tmp_path):
     assert observe(tmp_path, {}).state == "not started", "the job is gone"
     mine = own_ticket()
     write_ticket(tmp_path, mine)
-    assert observe(tmp_path, {}).detail == f"waits in the sweep of process {os.getpid()}"
+    assert observe(tmp_path, {}).detail == f"waits its turn in process {os.getpid()}"
     for dead in (
         replace(mine, started="1"),
         replace(mine, host="node7"),
