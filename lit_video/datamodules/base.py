@@ -14,7 +14,6 @@ from torch.utils.data import DataLoader, default_collate
 
 from lit_video.datamodules.broken import BrokenVideos, OnBroken
 from lit_video.datamodules.copying import copy_beside
-from lit_video.datamodules.notes import print_once
 from lit_video.datamodules.timed_loader import TimedLoader
 from lit_video.errors import UserError
 from lit_video.utils.processes import end_workers, ignore_stops
@@ -24,7 +23,7 @@ from lit_video.video.batch_draws import draw
 from lit_video.video.clips import ClipDataset, Order, Sample, Short, VideoRecord, share_of
 from lit_video.video.decoding import DecoderName, KeptVideos
 from lit_video.video.decoding import decoder as decoder_of
-from lit_video.video.manifest import Tables, load_tables
+from lit_video.video.manifest import load_tables
 from lit_video.video.recipes import Recipe, recipe
 from lit_video.video.samplers import EvaluationSampler, TrainingSampler
 from lit_video.video.sampling import Dense, Sampling
@@ -281,21 +280,8 @@ class VideoDataModule(LightningDataModule):
             records = share_of(records, self.train_share)
         self.found_broken.expect(split, records)
         if self.manifest is not None:
-            self._heed(load_tables(Path(self.manifest).expanduser(), self.data_root()), split, records)
+            self.found_broken.heed(split, load_tables(Path(self.manifest).expanduser(), self.data_root()))
         return records
-
-    def _heed(self, tables: Tables, split: Split, records: list[VideoRecord]) -> None:
-        """Refuse what a manifest calls broken or damaged, or say what is left out, before anything is read."""
-        faults = tables.faults({record.path for record in records})
-        if not faults:
-            return
-        first = min(faults)
-        text = f"{len(faults)} of the {split} videos broken or damaged (first {first}: {faults[first].reason})"
-        if self.broken == "fail":
-            raise UserError(f"data.manifest: {text}; replace or delete them, or set data.broken: skip")
-        print_once(f"data.manifest: {text}; left out, of the damaged those clips that need damaged frames")
-        paths = {i: r.path for i, r in enumerate(records) if r.path in faults and faults[r.path].status == "broken"}
-        self.found_broken.add(split, list(paths), [f"{path}: {faults[path].reason}" for path in paths.values()])
 
     def _loader(self, dataset: ClipDataset, sampler: TrainingSampler | EvaluationSampler) -> DataLoader[Sample]:
         tables = None

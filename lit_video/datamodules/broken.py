@@ -5,8 +5,10 @@ from typing import Literal
 
 import torch.distributed as dist
 
+from lit_video.datamodules.notes import print_once
 from lit_video.errors import UserError
 from lit_video.video.clips import VideoRecord
+from lit_video.video.manifest import Tables
 
 OnBroken = Literal["fail", "skip", "report"]
 
@@ -27,6 +29,24 @@ class BrokenVideos:
     def expect(self, split: str, records: Sequence[VideoRecord]) -> None:
         """Keep the records that a split's numbers refer to."""
         self._records[split] = records
+
+    def heed(self, split: str, tables: Tables) -> None:
+        """Refuse what a manifest calls broken or damaged, or say what is left out, before anything is read.
+
+        Raises:
+            UserError: none may be broken, or there are too many.
+        """
+        records = self._records[split]
+        faults = tables.faults({record.path for record in records})
+        if not faults:
+            return
+        first = min(faults)
+        text = f"{len(faults)} of the {split} videos broken or damaged (first {first}: {faults[first].reason})"
+        if self.on_broken == "fail":
+            raise UserError(f"data.manifest: {text}; replace or delete them, or set data.broken: skip")
+        print_once(f"data.manifest: {text}; left out, of the damaged those clips that need damaged frames")
+        paths = {i: r.path for i, r in enumerate(records) if r.path in faults and faults[r.path].status == "broken"}
+        self.add(split, list(paths), [f"{path}: {faults[path].reason}" for path in paths.values()])
 
     def add(self, split: str, videos: Sequence[int], reasons: Sequence[str]) -> None:
         """Take a batch's numbers of videos, and why each could not be read: empty for one that could.
