@@ -40,7 +40,7 @@ def state_table(runs: Sequence[Run], observed: Sequence[Observed], note: str = "
         if lines is not None and len(shown) > lines - 7:
             shown = [pair for pair in shown if pair[1].state != state]
     table = Table("table", "row", "seed", "state")
-    for name in ("progress", "clips/s", "left"):
+    for name in ("progress", "clips/s", "data wait", "left"):
         table.add_column(name, justify="right")
     table.add_column("", overflow="fold" if lines is None else "ellipsis", no_wrap=lines is not None)
     for run, each in shown:
@@ -57,13 +57,15 @@ def counts(observed: Sequence[Observed]) -> str:
     return f"{len(observed)} runs: {', '.join(parts)}"
 
 
-def _progress(each: Observed) -> tuple[str, str, str]:
-    """Step of steps, clips per second and time left, as far as they hold now."""
+def _progress(each: Observed) -> tuple[str, str, str, str]:
+    """Step of steps, clips per second, share that waits for data and time left, as far as they hold now."""
     status = each.status
     if status is None or not status.steps or each.state == "done":
-        return "", "", ""
+        return "", "", "", ""
     progress = f"{status.step}/{status.steps} {100 * status.step // status.steps} %"
     if each.state != "running" or status.state != "training":
-        return progress, "", ""
+        return progress, "", "", ""
     left = str(timedelta(seconds=round(status.seconds_left))) if status.seconds_left else ""
-    return progress, f"{status.clips_per_second:.0f}" if status.clips_per_second else "", left
+    if not status.clips_per_second:
+        return progress, "", "", left
+    return progress, f"{status.clips_per_second:.0f}", f"{status.data_wait:.0f} %", left

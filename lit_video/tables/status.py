@@ -31,6 +31,7 @@ class Status:
         steps: of the whole training; 0 while unknown.
         clips_per_second: of training; 0 while unknown.
         seconds_left: of training; 0 while unknown.
+        data_wait: percent of the training's time that waits for data; 0 while unknown.
         message: why it ended, in a line.
         host: where it runs.
         pid: of its first process.
@@ -43,6 +44,7 @@ class Status:
     steps: int = 0
     clips_per_second: float = 0.0
     seconds_left: float = 0.0
+    data_wait: float = 0.0
     message: str = ""
     host: str = field(default_factory=socket.gethostname)
     pid: int = field(default_factory=os.getpid)
@@ -66,7 +68,8 @@ def read_status(run_dir: Path) -> Status | None:
     except (OSError, ValueError, TypeError, RecursionError, MemoryError):
         return None
     texts = (status.message, status.host, status.job)
-    numbers = (status.step, status.steps, status.clips_per_second, status.seconds_left, status.pid, status.time)
+    speeds = (status.clips_per_second, status.seconds_left, status.data_wait)
+    numbers = (status.step, status.steps, *speeds, status.pid, status.time)
     right = (
         status.state in get_args(State)
         and all(isinstance(text, str) for text in texts)

@@ -55,9 +55,10 @@ class RunCLI(VideoCLI):
         given = as_list(settings.callbacks)
         keep_in_run(given, self.run_dir)
         name = f"{self.row.name} seed {self.facts['seed']}"
-        kwargs["callbacks"] = [*given, self.timer, ReportBroken(self.run_dir), self.global_batch, DataWait(name)]
+        wait = DataWait(name)
+        kwargs["callbacks"] = [*given, self.timer, ReportBroken(self.run_dir), self.global_batch, wait]
         if not settings.fast_dev_run:
-            kwargs["callbacks"] += [Curve(self.run_dir), self.predictions, ReportStatus(self.run_dir)]
+            kwargs["callbacks"] += [Curve(self.run_dir), self.predictions, ReportStatus(self.run_dir, wait.share)]
         kwargs["callbacks"] += [progress_callback(name), *self._guards()]
         kwargs["default_root_dir"] = str(self.run_dir)
         kwargs["enable_progress_bar"] = settings.enable_progress_bar is not False and sys.stdout.isatty()

@@ -146,7 +146,12 @@ def test_status_shows_every_state_and_imports_no_torch(two_tables, tmp_path):
     runs = tmp_path / "runs"
     finish(runs / "two/default/first/seed0")
     for row, seed, state, changes in [
-        ("second", 0, "training", {"host": "node7", "clips_per_second": 31.4, "seconds_left": 3725.2}),
+        (
+            "second",
+            0,
+            "training",
+            {"host": "node7", "clips_per_second": 31.4, "seconds_left": 3725.2, "data_wait": 12.4},
+        ),
         ("first", 1, "failed", {"message": "train/loss is not finite [step 3]"}),
         ("second", 1, "training", {}),
     ]:
@@ -161,7 +166,7 @@ def test_status_shows_every_state_and_imports_no_torch(two_tables, tmp_path):
     lines = [" ".join(line.replace("│", " ").split()) for line in done.stdout.splitlines()]
     assert lines[3:7] == [
         "two first 0 done",
-        "two second 0 running 120/384 31 % 31 1:02:05 training on node7",
+        "two second 0 running 120/384 31 % 31 12 % 1:02:05 training on node7",
         "two first 1 failed 120/384 31 % train/loss is not finite [step 3]",
         lines[6],
     ]

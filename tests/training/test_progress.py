@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import torch
 from lightning.pytorch.callbacks import RichProgressBar
 
-from lit_video.training.callbacks.progress import Pace, ProgressBar
+from lit_video.tables.status import read_status
+from lit_video.training.callbacks.progress import Pace, ProgressBar, ReportStatus
 
 
 def test_the_bar_has_speed_and_time_left(monkeypatch):
@@ -51,3 +52,16 @@ def test_the_bar_reads_the_devices_numbers_now_and_then(monkeypatch):
         bar.on_train_batch_end(device, torch.nn.Identity(), None, {"clip": [0]}, 0)
     assert [metrics["train/loss"] for metrics in shown] == [1, 1, 1, 2, 2, 3]
     assert bar.get_metrics(device, torch.nn.Identity()) == {"train/loss": 4}, "at the end of an epoch"
+
+
+def test_the_status_has_the_share_that_waits_for_data(tmp_path):
+    trainer = SimpleNamespace(
+        global_step=0, estimated_stepping_batches=100, world_size=1, accumulate_grad_batches=1, is_global_zero=True
+    )
+    report = ReportStatus(tmp_path, data_wait=lambda: 12.5, every=0.0)
+    report.on_train_start(trainer, torch.nn.Identity())
+    trainer.global_step = 20
+    report.on_train_batch_end(trainer, torch.nn.Identity(), None, {"clip": [0, 1]}, 19)
+    status = read_status(tmp_path)
+    assert (status.step, status.data_wait) == (20, 12.5)
+    assert status.clips_per_second > 0

@@ -36,6 +36,10 @@ class DataWait(Callback):
         self._start: tuple[float, float] | None = None  # of the step at hand: waited so far, time
         self._judged = False
 
+    def share(self) -> float:
+        """Percent of the last steps' time that was waited, 0 before there are any; asks no device."""
+        return percent(*map(sum, zip(*self._steps, strict=True))) if self._steps else 0.0
+
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
@@ -48,9 +52,8 @@ class DataWait(Callback):
         step = self._start[0] - start[0], self._start[1] - start[1]
         self._steps.append(step)
         self._waited, self._time = self._waited + step[0], self._time + step[1]
-        share = percent(*map(sum, zip(*self._steps, strict=True)))
         # a tensor of the CPU: of a number Lightning would make one on the device, which waits
-        pl_module.log(DATA_WAIT, torch.tensor(share), prog_bar=True, batch_size=1)
+        pl_module.log(DATA_WAIT, torch.tensor(self.share()), prog_bar=True, batch_size=1)
         if not self._judged and self._time >= self.advise_after:
             self._judged = True
             if trainer.is_global_zero and (share := percent(self._waited, self._time)) > MUCH:

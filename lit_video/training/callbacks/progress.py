@@ -3,6 +3,8 @@
 import math
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,11 +73,13 @@ class ReportStatus(Callback):
 
     Args:
         run_dir: folder of the run.
+        data_wait: says what percent of the time waits for data.
         every: seconds between two files in training.
     """
 
-    def __init__(self, run_dir: Path, every: float = 1.0) -> None:
+    def __init__(self, run_dir: Path, data_wait: Callable[[], float] = lambda: 0.0, every: float = 1.0) -> None:
         self.run_dir = run_dir
+        self.data_wait = data_wait
         self.every = every
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -92,7 +96,8 @@ class ReportStatus(Callback):
         now = time.monotonic()
         if now - self._last >= self.every:
             self._last = now
-            self._write(trainer, self._pace.status(trainer, len(batch["clip"])))
+            status = self._pace.status(trainer, len(batch["clip"]))
+            self._write(trainer, replace(status, data_wait=self.data_wait()))
 
     def on_test_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Training is over."""
