@@ -30,7 +30,7 @@ def finetune(argv: list[str]) -> int:
     arguments, flags = parser.parse_known_args(parser.joined(argv))
     file = _file(arguments, "")
     names = [arguments.scheme] if arguments.scheme else None
-    _plan(arguments, file, "finetune", argv, names)
+    _plan(parser, arguments, file, argv, names)
     status = _run(file, ["--seeds", arguments.seed, *flags])
     if status == DONE:
         _report(file)
@@ -52,7 +52,7 @@ def compare(argv: list[str]) -> int:
     )
     arguments, flags = parser.parse_known_args(parser.joined(argv))
     file = _file(arguments, "_compare")
-    _plan(arguments, file, "compare", argv, arguments.schemes.split(","))
+    _plan(parser, arguments, file, argv, arguments.schemes.split(","))
     seeds = ",".join(map(str, range(arguments.seeds)))
     status = _run(file, ["--seeds", seeds, *flags])
     if status == DONE:
@@ -82,14 +82,11 @@ def _runs(file: Path) -> Path:
     return file.parent / "runs"
 
 
-def _plan(arguments: Namespace, file: Path, command: str, argv: Sequence[str], schemes: Sequence[str] | None) -> None:
+def _plan(parser: Parser, arguments: Namespace, file: Path, argv: Sequence[str], schemes: Sequence[str] | None) -> None:
     """Write the experiment, if it is not there."""
     weights = getattr(arguments, "weights", None)
     if file.exists():
-        given = [f"--{name}" for name in ("minutes", "group", "equal") if getattr(arguments, name, None)]
-        given += ["--weights"] if weights else []
-        if given:
-            raise UserError(f"{given[0]}: {file} is planned already; delete it to plan anew, or give another --output")
+        _check_same_plan(parser, arguments, file)
         print(f"going on with {file} as it is; delete it to plan anew", flush=True)
         return
     from lit_video.own_videos.plan import Wish, plan
@@ -100,10 +97,24 @@ def _plan(arguments: Namespace, file: Path, command: str, argv: Sequence[str], s
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"--output {file.parent}: {error.strerror}") from None
-    made_by = shlex.join(["python", "-m", "lit_video", command, *argv])
+    made_by = f"{parser.prog} {shlex.join(argv)}"
     equal: Equal = getattr(arguments, "equal", None) or "epochs"
     wish = Wish(arguments.videos, file, made_by, chosen, weights, arguments.minutes, arguments.group, equal)
     plan(wish, partial(print, flush=True))
+
+
+def _check_same_plan(parser: Parser, arguments: Namespace, file: Path) -> None:
+    """Refuse what was planned otherwise: the plan's first line holds the command that made it."""
+    first = file.read_text(encoding="utf-8").partition("\n")[0]
+    words = shlex.split(first.partition(parser.prog)[2])
+    planned = vars(parser.parse_known_args(parser.joined(words))[0]) if words else {}
+    for name in ("minutes", "group", "equal", "weights", "scheme", "schemes"):
+        value = getattr(arguments, name, None)
+        if value is not None and value != planned.get(name):
+            raise UserError(
+                f"--{name} {value}: {file} is planned already, with {planned.get(name) or 'another'}; "
+                "delete it to plan anew, or give another --output"
+            )
 
 
 def _run(file: Path, flags: Sequence[str]) -> int:

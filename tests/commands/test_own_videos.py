@@ -78,7 +78,11 @@ def test_a_folder_becomes_a_tested_model(videos, capsys):
     assert "going on with own/rooms/rooms.yaml as it is" in capsys.readouterr().out
     assert main(["predict", "--ckpt", str(run), str(videos / "sit")]) == 0
     assert main(["finetune", "rooms", "--minutes", "3"]) == 2
-    assert "--minutes: own/rooms/rooms.yaml is planned already; delete it to plan anew" in capsys.readouterr().err
+    assert "--minutes 3.0: own/rooms/rooms.yaml is planned already, with 0.01; delete it" in capsys.readouterr().err
+    assert main(["finetune", "rooms", "--scheme", "joint"]) == 2
+    assert "--scheme joint: own/rooms/rooms.yaml is planned already, with another; " in capsys.readouterr().err
+    assert main(command) == 0  # the same command again goes on
+    assert "finished, skipped" in capsys.readouterr().out
 
 
 def test_a_run_is_a_start_for_other_videos(videos, capsys):
