@@ -45,6 +45,12 @@ def drawn(driver):
     return driver.execute_script("return document.querySelectorAll('.chart > svg').length")
 
 
+def printed(driver):
+    """Charts drawn of all; asked for each time, as ``get`` may return while the page before is still there."""
+    driver.execute_script("dispatchEvent(new Event('beforeprint'))")
+    return drawn(driver)
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
@@ -80,8 +86,7 @@ def show(chromium, page):
         chromium.get_log("performance")
         chromium.get(page)
         if script and every:
-            chromium.execute_script("dispatchEvent(new Event('beforeprint'))")
-            WebDriverWait(chromium, 30).until(lambda _: drawn(chromium) == CHARTS)
+            WebDriverWait(chromium, 60).until(lambda _: printed(chromium) == CHARTS)
         return chromium
 
     yield opened
