@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 from lit_video.commands.fit import fit
 from lit_video.commands.parser import Parser, positive_number
 from lit_video.commands.report import report
-from lit_video.commands.table import print_table
 from lit_video.errors import UserError
 from lit_video.reports.card import model_card
+from lit_video.tables.damage import Damage
 from lit_video.tables.folder_names import check_folder_name
+from lit_video.tables.reading import read_table
+from lit_video.tables.rendering import render_pairs
+from lit_video.tables.summary import summary
 from lit_video.utils.exit_status import DONE
 from lit_video.utils.files import write_atomically
 
@@ -56,7 +59,8 @@ def compare(argv: list[str]) -> int:
     seeds = ",".join(map(str, range(arguments.seeds)))
     status = _run(file, ["--seeds", seeds, *flags])
     if status == DONE:
-        print_table(["--config", str(file), "--runs", str(_runs(file)), "--pairs"])
+        table = read_table([file])
+        print(render_pairs(summary(table, _runs(file), None, pairs=True, damage=Damage())), flush=True)
         _report(file)
     return status
 

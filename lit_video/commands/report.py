@@ -30,7 +30,8 @@ def report(argv: list[str]) -> int:
     with writing("--output", arguments.output):
         write_bytes(arguments.output, page)
     runs = sum(len(each) for section in sections for each in section.runs.values())
-    print(f"wrote {arguments.output}: {len(sections)} tables, {runs} runs, {len(page) / 1e6:.1f} MB", file=sys.stderr)
+    tables = "1 table" if len(sections) == 1 else f"{len(sections)} tables"
+    print(f"wrote {arguments.output}: {tables}, {runs} runs, {len(page) / 1e6:.1f} MB", file=sys.stderr)
     return damage.report()
 
 

@@ -31,9 +31,15 @@ def render(data: dict[str, Any], form: Format, pairs: bool = False) -> str:
     return "\n\n".join(parts)
 
 
+def render_pairs(data: dict[str, Any]) -> str:
+    """The differences of all rows as text."""
+    return text_table(*pairs_table(data))
+
+
 def _main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
     """Title, header and body."""
     shown = shown_metrics(data)
+    printed = printed_metrics(data)
     header = ["row", "params", "GMACs", "seconds"]
     for key in shown:
         name = metric_name(key)
@@ -42,10 +48,10 @@ def _main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
         elif key.startswith(OTHER_ORDERS):
             header.append(f"{name} {key.partition('/')[0]}")
         else:
-            header += [f"{name} paper", f"{name} ours", "diff."]
+            header += [f"{name} paper", f"{name} ours", "diff."] if key in printed else [f"{name} ours"]
     header.append("seeds")
-    body = [_cells(row, shown, PAPER_ONLY) for row in data["reported"]]
-    body += [_cells(row, shown, missing(row)) for row in data["rows"]]
+    body = [_cells(row, shown, printed, PAPER_ONLY) for row in data["reported"]]
+    body += [_cells(row, shown, printed, missing(row)) for row in data["rows"]]
     return f"{data['title']} - {data['source']}; ours: scale {data['scale']}", header, body
 
 
@@ -71,9 +77,13 @@ def groups_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:
 
 def shown_metrics(data: dict[str, Any]) -> list[str]:
     """What a table has columns for: its metric, what the paper prints, its metric with frames in other orders."""
+    return list(dict.fromkeys([data["metric"], *sorted(printed_metrics(data)), *_other_orders(data)]))
+
+
+def printed_metrics(data: dict[str, Any]) -> set[str]:
+    """The metrics of which the paper prints a number for any row: none of a user's own table."""
     rows = [*data["reported"], *data["rows"]]
-    printed = {key for row in rows for key, value in row["metrics"].items() if value["paper"]}
-    return list(dict.fromkeys([data["metric"], *sorted(printed), *_other_orders(data)]))
+    return {key for row in rows for key, value in row["metrics"].items() if value["paper"] is not None}
 
 
 def _other_orders(data: dict[str, Any]) -> list[str]:
@@ -93,7 +103,7 @@ def metric_name(key: str) -> str:
     return key.rpartition("/")[2].removeprefix("video_").replace("_", " ")
 
 
-def _cells(row: dict[str, Any], shown: list[str], absent: str) -> list[str]:
+def _cells(row: dict[str, Any], shown: list[str], printed: set[str], absent: str) -> list[str]:
     cells = [row["label"]]
     if row["seeds"]:
         cells += [f"{row['params'] / 1e6:.3g}M", f"{row['gmacs']:.3g} x {row['views']}", f"{row['seconds']:.0f}"]
@@ -108,7 +118,7 @@ def _cells(row: dict[str, Any], shown: list[str], absent: str) -> list[str]:
             ours = "-"  # of another data set's tasks
         if papers_own(key):
             cells.append(paper)
-        elif key.startswith(OTHER_ORDERS):
+        elif key.startswith(OTHER_ORDERS) or key not in printed:
             cells.append(ours)
         else:
             cells += [paper, ours, "" if values["difference"] is None else f"{values['difference']:+.1f}"]

@@ -84,7 +84,7 @@ def test_damaged_files_are_left_out_of_the_page_and_named(fake_runs, tmp_path, c
     page = tmp_path / "report.html"
     assert main(["report", str(fake_runs), "-o", str(page), "--experiments", str(EXPERIMENTS)]) == 1
     wrote, *lines = capsys.readouterr().err.splitlines()
-    assert "1 tables, 4 runs" in wrote
+    assert "1 table, 4 runs" in wrote
     files = ["space/seed0/result.json", f"joint/seed0/{FILE}", "divided/seed0/curves.csv", "seed1/result.json"]
     assert len(lines) == len(files) + 1
     for file in [*files, "fake/throughput.json"]:
