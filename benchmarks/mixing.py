@@ -1,80 +1,122 @@
-"""What space-time mixing costs over spatial attention: one layer of ViT-B/16, 8 frames of 224 pixels, on the CPU.
+"""What space-time mixing costs over spatial attention: one layer of ViT-B/16, clips of 8 frames of 224 pixels.
 
     python benchmarks/mixing.py
+    python benchmarks/mixing.py --device cuda --dtype bf16 --batch 8
 
-Variants take turns in one process, medians of 15 rounds; read the ratios, not the times. ``slices`` is the same
-window-1 layer with the move written as slice assignments that autograd records, which is what the autograd function
-in ``lit_video/attention/mixing.py`` replaces.
+Variants take turns in one process, in an order of each round's own; ratios are medians over rounds, and what is to be
+read. ``slices`` is the window-1 layer with the move written as slice assignments that autograd records, which the
+autograd function in ``lit_video/attention/mixing.py`` replaces. On a GPU a kernel moves channels in place
+(``lit_video/attention/mixing_kernel.py``), and ``plain`` is the layer without it.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import time
+from collections.abc import Callable
+from functools import partial
 from statistics import median
 
 import torch
 from torch import Tensor
 
-from lit_video.attention import Grid, Mixing, MixingPlan, Scheme, Space, mixing
-from lit_video.utils.environment import commit, device_name, versions
+from lit_video.attention import Grid, Mixing, MixingPlan, Scheme, Space
+from lit_video.benchmark.timing import interleaved, peak_memory
+from lit_video.utils.environment import choose_device, commit, device_name, versions
 
-GRID = Grid(8, 14, 14)
-ROUNDS = 15
-
-
-def recorded(x: Tensor, offsets: tuple[int, ...], fold: int) -> Tensor:
-    """The move as slice assignments."""
-    out = x.clone()
-    for i, k in enumerate(offsets):
-        lent = slice(i * fold, (i + 1) * fold)
-        out[..., lent] = 0
-        here, there = (slice(None, -k), slice(k, None)) if k > 0 else (slice(-k, None), slice(None, k))
-        out[:, here, ..., lent] = x[:, there, ..., lent]
-    return out
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
-class Slices(Mixing):
+class Plain(Mixing):
+    """Mixing without its kernel."""
+
+    @staticmethod
+    def in_place(qkv: Tensor, frames: int) -> bool:
+        """Nowhere."""
+        return False
+
+
+class Slices(Plain):
     """Mixing whose move autograd records step by step."""
 
-    def shift_channels(self, x: Tensor, t: int) -> Tensor:
-        """Swap the move for the recorded one."""
-        ours, mixing.shift_channels = mixing.shift_channels, recorded  # type: ignore[assignment]
-        try:
-            return super().shift(x, t)
-        finally:
-            mixing.shift_channels = ours
+    def move(self, x: Tensor) -> Tensor:
+        """Channels of ``x (b, t, m, a, c)`` as slice assignments."""
+        out = x.clone()
+        for i, k in enumerate(self.offsets):
+            lent = slice(i * self.fold, (i + 1) * self.fold)
+            out[..., lent] = 0
+            here, there = (slice(None, -k), slice(k, None)) if k > 0 else (slice(-k, None), slice(None, k))
+            out[:, here, ..., lent] = x[:, there, ..., lent]
+        return out
 
 
-def seconds(layer: Scheme, backward: bool) -> float:
-    """Time of one pass."""
-    x = torch.randn(1, GRID.t * (1 + GRID.h * GRID.w), 768, requires_grad=backward)
-    start = time.perf_counter()
-    with torch.set_grad_enabled(backward):
-        out = layer(x, GRID)
+def layers(device: torch.device) -> dict[str, Scheme]:
+    """What is timed, by name; all but ``space`` with the same weights."""
+    made: dict[str, Scheme] = {"space": Space(768, 12)}
+    for window in (1, 2):
+        made[f"window {window}"] = Mixing(768, 12, MixingPlan(window=window))
+    made["causal"] = Mixing(768, 12, MixingPlan(causal=True))
+    made["slices"] = Slices(768, 12, MixingPlan())
+    if device.type == "cuda":
+        made["plain"] = Plain(768, 12, MixingPlan())
+    for layer in made.values():
+        layer.load_state_dict(made["space"].state_dict())
+    return {name: layer.to(device) for name, layer in made.items()}
+
+
+def step(layer: Scheme, x: Tensor, grid: Grid, dtype: torch.dtype, backward: bool) -> Tensor:
+    """One pass."""
+    with torch.set_grad_enabled(backward), torch.autocast(x.device.type, dtype, enabled=dtype != torch.float32):
+        out = layer(x, grid)
         if backward:
-            out.sum().backward()
-    return time.perf_counter() - start
+            torch.autograd.backward(out.float().sum())
+        return out.detach()
+
+
+def compared(
+    actions: dict[str, Callable[[], Tensor]], rounds: int, device: torch.device, mode: str
+) -> dict[str, object]:
+    """Times, memory beyond what was there before, and ratios to spatial attention."""
+    times = interleaved(actions, rounds, device, mode)
+    rows: dict[str, object] = {}
+    for name, action in actions.items():
+        with peak_memory(device) as peak:
+            action()
+        ratio = median(ours / space for ours, space in zip(times[name], times["space"], strict=True))
+        rows[name] = {
+            "ms": round(1e3 * median(times[name]), 3),
+            "ratio": round(ratio, 3),
+            "peak_bytes": sum(peak) or None,
+        }
+    return rows
 
 
 def main() -> None:
     """Print medians and ratios to spatial attention as JSON."""
-    layers: dict[str, Scheme] = {"space": Space(768, 12)}
-    for window in (1, 2):
-        layers[f"window {window}"] = Mixing(768, 12, MixingPlan(window=window))
-    layers["slices"] = Slices(768, 12, MixingPlan(window=1))
-    rows = {}
-    for mode in ("forward", "forward + backward"):
-        times: dict[str, list[float]] = {name: [] for name in layers}
-        for i in range(ROUNDS + 2):
-            for name, layer in layers.items():
-                took = seconds(layer, backward=mode != "forward")
-                if i >= 2:  # the first rounds warm up
-                    times[name].append(took)
-        medians = {name: median(values) for name, values in times.items()}
-        rows[mode] = {n: {"ms": round(1e3 * t, 1), "ratio": round(t / medians["space"], 3)} for n, t in medians.items()}
+    parser = argparse.ArgumentParser(description="Mixing beside spatial attention; ratios.")
+    parser.add_argument("--device", choices=["cpu", "cuda"])
+    parser.add_argument("--dtype", choices=list(DTYPES), default="fp32", help="bf16 by autocast")
+    parser.add_argument("--batch", type=int, default=1, help="clips")
+    parser.add_argument("--side", type=int, default=14, help="patches of a row")
+    parser.add_argument("--rounds", type=int, default=15)
+    arguments = parser.parse_args()
+    device, grid = choose_device(arguments.device), Grid(8, arguments.side, arguments.side)
+    torch.manual_seed(0)
+    x = torch.randn(arguments.batch, grid.t * (1 + grid.h * grid.w), 768, device=device, requires_grad=True)
+    made = layers(device)
+    with torch.no_grad():
+        expected = made["window 1"](x, grid)
+        for name in {"slices", "plain"} & set(made):  # what is compared computes the same
+            torch.testing.assert_close(made[name](x, grid), expected, atol=1e-4, rtol=1e-4)
     facts = {"command": "python benchmarks/mixing.py", "commit": commit(), "device": device_name()} | versions()
-    print(json.dumps(facts | {"rounds": ROUNDS} | rows, indent=2))
+    result: dict[str, object] = vars(arguments) | facts
+    for mode in ("forward", "forward + backward"):
+        actions = {
+            name: partial(step, layer, x, grid, DTYPES[arguments.dtype], mode != "forward")
+            for name, layer in made.items()
+        }
+        result[mode] = compared(actions, arguments.rounds, device, mode)
+    print(json.dumps(result, indent=2))
 
 
 if __name__ == "__main__":

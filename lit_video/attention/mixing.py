@@ -1,8 +1,9 @@
 """X-ViT's space-time mixing attention."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any, Literal
 
 import torch
@@ -14,8 +15,10 @@ from lit_video.attention.heads import Grid, Heads, Scheme
 Target = Literal["x", "key", "value", "query"]
 Scope = Literal["per_head", "full"]
 Summary = bool | Literal["own"]
-Shift = Callable[[Target, Tensor], Tensor]
+Shift = Callable[[tuple[Target, ...], Tensor], Sequence[Tensor]]
 PARTS: tuple[Target, ...] = ("query", "key", "value")
+LONGEST = 1024  # frames, all of which a program of the kernel holds
+TRITON = find_spec("triton") is not None
 
 
 @dataclass(frozen=True)
@@ -178,32 +181,64 @@ class Mixing(Scheme):
         self.offsets = plan.offsets
         self.groups = 1 if plan.scope == "full" else heads
         self.fold = plan.fold(width // self.groups)
-        self.mix_input = "x" in plan.mixed
-        self.mixed_parts = tuple(i for i, name in enumerate(PARTS) if name in plan.mixed)
 
-    def shift(self, x: Tensor, t: int) -> Tensor:
-        """Move channels of ``x (b, t * m, d)`` between the frames of each segment; nothing to do without offsets."""
-        if not self.offsets:
-            return x
+    def shift(self, names: tuple[Target, ...], x: Tensor, t: int) -> Sequence[Tensor]:
+        """Parts of ``x (b, t * m, parts * d)``, by name: channels of those that are mixed move within each segment.
+
+        On a GPU query, key and value are views of ``x``, overwritten.
+        """
+        mixed = [name in self.plan.mixed for name in names]
+        if not (self.offsets and any(mixed)):
+            return x.chunk(len(names), dim=-1)
         segment = self.plan.segment or t
         if t % segment:
             raise ValueError(f"{t} frames are not divisible into segments of {segment}")
-        x = rearrange(x, "b (g t m) (a c) -> (b g) t m a c", g=t // segment, t=segment, a=self.groups)
-        return rearrange(shift_channels(x, self.offsets, self.fold), "(b g) t m a c -> b (g t m) (a c)", g=t // segment)
+        if names == PARTS and self.in_place(x, segment):
+            return self._one_kernel(x, segment, x.shape[1] // t)
+        parts = zip(x.chunk(len(names), dim=-1), mixed, strict=True)
+        return [self._moved(y, t // segment, segment) if move else y for y, move in parts]
+
+    @staticmethod
+    def in_place(qkv: Tensor, frames: int) -> bool:
+        """Whether a kernel moves channels where they are (:mod:`lit_video.attention.mixing_kernel`).
+
+        Under torch.compile Inductor makes a kernel of what is written here.
+        """
+        if not (qkv.is_cuda and TRITON) or torch.compiler.is_compiling() or torch._C._get_tracing_state():
+            return False
+        if qkv.dtype == torch.float64 or frames > LONGEST or torch._C._are_functorch_transforms_active():
+            return False
+        return qkv.is_contiguous() and not qkv._is_view()  # autograd forbids it for a view
+
+    def _moved(self, x: Tensor, segments: int, t: int) -> Tensor:
+        x = rearrange(x, "b (g t m) (a c) -> (b g) t m a c", g=segments, t=t, a=self.groups)
+        return rearrange(self.move(x), "(b g) t m a c -> b (g t m) (a c)", g=segments)
+
+    def move(self, x: Tensor) -> Tensor:
+        """Read the borrowed channels of ``x (b, t, m, a, c)`` from their frames; ``a`` is one if whole heads move."""
+        return shift_channels(x, self.offsets, self.fold)
+
+    def _one_kernel(self, qkv: Tensor, t: int, m: int) -> Sequence[Tensor]:
+        from lit_video.attention.mixing_kernel import Move, mixed
+
+        plan, targets = self.plan, sum(1 << i for i, name in enumerate(PARTS) if name in self.plan.mixed)
+        offsets = abs(self.offsets[0]), len(self.offsets), int(plan.causal)
+        return mixed(qkv, Move(t, m, self.groups, *offsets, self.fold, targets))
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend within frames, over keys and values that hold channels of the neighbouring frames."""
-        return self.attend(x, grid, lambda _, y: self.shift(y, grid.t))
+        return self.attend(x, grid, lambda names, y: self.shift(names, y, grid.t))
 
     def attend(self, x: Tensor, grid: Grid, shift: Shift) -> Tensor:
-        """The layer with its channels moved by ``shift``, which gets what is mixed, by name, ``(b, t * m, d)``."""
+        """The layer with its channels moved by ``shift``.
+
+        It gets names, and a tensor of as many equal parts ``(b, t * m, parts * d)``, and returns the parts, those that
+        are mixed with channels moved.
+        """
         z = self.attn.norm(x)
         summary = self._summary(x if self.plan.summary_before_norm else z, grid) if self.plan.summary else ()
-        if self.mix_input:
-            z = shift("x", z)
-        parts = list(self.attn.qkv(z).chunk(3, dim=-1))
-        for i in self.mixed_parts:
-            parts[i] = shift(PARTS[i], parts[i])
+        (z,) = shift(("x",), z)
+        parts = shift(PARTS, self.attn.qkv(z))
         q, k, v = (rearrange(y, "b (t m) (a c) -> (b t) m a c", t=grid.t, a=self.attn.heads) for y in parts)
         if summary:
             k, v = (torch.cat((y, extra), dim=1) for y, extra in zip((k, v), summary, strict=True))
