@@ -208,7 +208,11 @@ class Mixing(Scheme):
             return False
         if qkv.dtype == torch.float64 or frames > LONGEST or torch._C._are_functorch_transforms_active():
             return False
-        return qkv.is_contiguous() and not qkv._is_view()  # autograd forbids it for a view
+        if not qkv.is_contiguous() or qkv._is_view():  # autograd forbids it for a view
+            return False
+        from lit_video.attention.mixing_kernel import works
+
+        return works(qkv.device)
 
     def _moved(self, x: Tensor, segments: int, t: int) -> Tensor:
         x = rearrange(x, "b (g t m) (a c) -> (b g) t m a c", g=segments, t=t, a=self.groups)

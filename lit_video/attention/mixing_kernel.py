@@ -7,6 +7,8 @@ way.
 """
 
 import math
+import warnings
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -60,6 +62,17 @@ def mixed(qkv: Tensor, move: Move) -> tuple[Tensor, Tensor, Tensor]:
     """Query, key and value ``(b, t * m, d)``, mixed: views of ``qkv (b, t * m, 3 * d)``, which is overwritten."""
     _, query, key, value = _Mixed.apply(qkv, move)
     return query, key, value
+
+
+@cache
+def works(device: torch.device) -> bool:
+    """Whether Triton can start a kernel, for which it needs a C compiler; else a warning says why, once."""
+    try:
+        mix_(torch.zeros(1, 2, 6, device=device), list(Move(2, 1, 1, 1, 1, 1, 1, 1)))
+    except Exception as error:
+        warnings.warn(f"mixing goes on without its kernel: {str(error).splitlines()[0]}", stacklevel=2)
+        return False
+    return True
 
 
 class _Mixed(torch.autograd.Function):

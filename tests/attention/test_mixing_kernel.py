@@ -171,6 +171,8 @@ def test_the_operators_say_what_they_do(device):
 def fake_run(plan, dtype=torch.float32, wrap=lambda layer: layer):
     """Operators of a layer on a GPU that is not there."""
     layer = Mixing(24, 2, plan).to(dtype)
+    with FakeTensorMode():
+        mixing_kernel.works(torch.device("cuda:0"))  # is tried once, which is not what is looked at here
     with FakeTensorMode(allow_non_fake_inputs=True), Operators() as operators, torch.no_grad():
         y = wrap(layer.to_empty(device="cuda"))(
             torch.empty(2, 4 * PLACES, 24, device="cuda", dtype=dtype), Grid(4, 1, 1)
@@ -197,6 +199,20 @@ def test_a_gpu_gets_the_kernel(plan, dtype, called):
 def test_the_plain_way_where_there_is_no_triton(monkeypatch):
     monkeypatch.setattr(mixing, "TRITON", False)
     assert fake_run(MixingPlan()) == []
+
+
+def test_the_plain_way_where_triton_finds_no_compiler(monkeypatch):
+    def fails(*args):
+        raise RuntimeError("Failed to find C compiler.\nmore")
+
+    mixing_kernel.works.cache_clear()
+    with (
+        monkeypatch.context() as patched,
+        pytest.warns(UserWarning, match=r"without its kernel: Failed to find C c.*\.$"),
+    ):
+        patched.setattr(mixing_kernel, "mix_", fails)
+        assert fake_run(MixingPlan()) == []
+    mixing_kernel.works.cache_clear()
 
 
 def test_a_compiler_gets_the_plain_way():
