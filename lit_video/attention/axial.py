@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear
+from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear, split_cls
 
 
 class Axial(Scheme):
@@ -31,8 +31,8 @@ class Axial(Scheme):
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend along time, rows and columns."""
         sizes = grid._asdict()
-        cls, z = x[:, :1], x[:, 1:]
-        z = z + self.time_fc(self.time_attn.over(z, "b (t h w) d -> (b h w) t d", **sizes))
-        z = z + self.row_fc(self.row_attn.over(z, "b (t h w) d -> (b t h) w d", **sizes))
-        x = torch.cat((cls, z), dim=1)
-        return x + self.attn.over_with_cls(x, "b (t h w) d -> (b t w) h d", **sizes)
+        cls, z = split_cls(x)
+        z = z + self.time_attn.over(z, "b (t h w) d -> (b h w) t d", then=self.time_fc, **sizes)
+        z = z + self.row_attn.over(z, "b (t h w) d -> (b t h) w d", then=self.row_fc, **sizes)
+        of_cls, y = self.attn.over_with_cls(cls, z, "b (t h w) d -> (b t w) h d", **sizes)
+        return torch.cat((cls + of_cls, z + y), dim=1)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear
+from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear, split_cls
 
 
 class Divided(Scheme):
@@ -36,11 +36,12 @@ class Divided(Scheme):
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend over time, then over space."""
-        cls, z, places = x[:, :1], x[:, 1:], "b (t s) d -> (b s) t d"
-        sizes = dict(t=grid.t, s=grid.h * grid.w)
+        places, sizes = "b (t s) d -> (b s) t d", dict(t=grid.t, s=grid.h * grid.w)
+        cls, z = split_cls(x)
         if self.cls_in_time:
-            y = self.time_attn.over_with_cls(x, places, **sizes)[:, 1:]
+            y = self.time_fc(self.time_attn.over_with_cls(cls, z, places, **sizes)[1])
         else:
-            y = self.time_attn.over(z, places, **sizes)
-        x = torch.cat((cls, z + self.time_fc(y)), dim=1)
-        return x + self.attn.over_with_cls(x, "b (t s) d -> (b t) s d", **sizes)
+            y = self.time_attn.over(z, places, then=self.time_fc, **sizes)
+        z = z + y
+        of_cls, y = self.attn.over_with_cls(cls, z, "b (t s) d -> (b t) s d", **sizes)
+        return torch.cat((cls + of_cls, z + y), dim=1)

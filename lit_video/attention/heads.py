@@ -71,37 +71,56 @@ class Heads(nn.Module):
         """Normalised tokens ``(..., d)`` -> query, key and value ``(..., 3, a, c)``."""
         return rearrange(self.qkv(x), "... (qkv a c) -> ... qkv a c", qkv=3, a=self.heads)
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None) -> Tensor:
+    def attend(
+        self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None, then: nn.Linear | None = None
+    ) -> Tensor:
         """Softmax attention of ``q (b, m, a, c)`` over ``k, v (b, j, a, c)``, merged and projected to ``(b, m, d)``.
 
-        ``seen (m, j)``, booleans, says which keys a query sees; ``None``: all.
+        ``seen (m, j)``, booleans, says which keys a query sees; ``None``: all. ``then`` is a layer after that.
         """
         q, k, v = (rearrange(y, "b m a c -> b a m c") for y in (q, k, v))
-        y = F.scaled_dot_product_attention(q, k, v, seen)
-        return self.proj(rearrange(y, "b a m c -> b m (a c)"))
+        y = rearrange(F.scaled_dot_product_attention(q, k, v, seen), "b a m c -> b m (a c)")
+        return self.proj(y) if then is None else self._project_twice(y, then)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Self-attention branch without residual: ``(b, m, d) -> (b, m, d)``."""
+    def _project_twice(self, y: Tensor, then: nn.Linear) -> Tensor:
+        """W (W_o y + b_o) + b; in training of many tokens as (W W_o) y + (W b_o + b), which is less to compute."""
+        if not self.training or y.shape[0] * y.shape[1] <= y.shape[2]:
+            return then(self.proj(y))
+        return F.linear(y, then.weight @ self.proj.weight, F.linear(self.proj.bias, then.weight, then.bias))
+
+    def forward(self, x: Tensor, then: nn.Linear | None = None) -> Tensor:
+        """Self-attention branch without residual: ``(b, m, d) -> (b, m, d)``; ``then`` is a layer after it."""
         q, k, v = self.project(self.norm(x)).unbind(-3)
-        return self.attend(q, k, v)
+        return self.attend(q, k, v, then=then)
 
-    def over(self, x: Tensor, groups: str, **axes: int) -> Tensor:
+    def over(self, x: Tensor, groups: str, then: nn.Linear | None = None, **axes: int) -> Tensor:
         """The branch within groups of tokens, each group alone: ``(b, n, d) -> (b, n, d)``.
 
-        ``groups`` is an einops pattern such as ``"b (t s) d -> (b s) t d"``; ``axes`` are the sizes that undo it.
+        ``groups`` is an einops pattern such as ``"b (t s) d -> (b s) t d"``; ``axes`` are the sizes that undo it. Where
+        ``then`` is a layer after the branch, what is dropped is dropped before it.
         """
         before, after = groups.split("->")
-        return rearrange(self.drop(self(rearrange(x, groups, **axes))), f"{after} -> {before}", **axes)
+        grouped, back = rearrange(x, groups, **axes), f"{after} -> {before}"
+        if then is None or isinstance(self.drop, nn.Identity):
+            return rearrange(self.drop(self(grouped, then)), back, **axes)
+        return then(rearrange(self.drop(self(grouped)), back, **axes))
 
-    def over_with_cls(self, x: Tensor, groups: str, **axes: int) -> Tensor:
-        """As :meth:`over` for tokens led by one class token, which every group gets a copy of.
+    def over_with_cls(self, cls: Tensor, x: Tensor, groups: str, **axes: int) -> tuple[Tensor, Tensor]:
+        """As :meth:`over`, for tokens and a class token ``(b, 1, d)`` of the clip, which every group gets a copy of.
 
-        The class token's branch is the mean over the groups: ``(b, 1 + n, d) -> (b, 1 + n, d)``.
+        The class token's branch, which comes first, is the mean over the groups.
         """
         before, after = groups.split("->")
-        grouped = rearrange(x[:, 1:], groups, **axes)
-        copies = (x.shape[1] - 1) // grouped.shape[1]
-        cls = repeat(x[:, :1], "b 1 d -> (b g) 1 d", g=copies)
-        y = self.drop(self(torch.cat((cls, grouped), dim=1)))
-        cls = rearrange(y[:, 0], "(b g) d -> b g d", g=copies).mean(1, keepdim=True)
-        return torch.cat((cls, rearrange(y[:, 1:], f"{after} -> {before}", **axes)), dim=1)
+        grouped = rearrange(x, groups, **axes)
+        size = grouped.shape[1]
+        copies = x.shape[1] // size
+        y = self.drop(self(torch.cat((repeat(cls, "b 1 d -> (b g) 1 d", g=copies), grouped), dim=1)))
+        cls, y = y.split((1, size), dim=1)  # its gradient is joined in one go, that of slices is filled with zeros
+        mean = rearrange(cls, "(b g) 1 d -> b g d", g=copies).mean(1, keepdim=True)
+        return mean, rearrange(y, f"{after} -> {before}", **axes)
+
+
+def split_cls(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Class token ``(b, 1, d)`` of the clip, and its patches, of tokens ``(b, 1 + n, d)``."""
+    cls, patches = x.split((1, x.shape[1] - 1), dim=1)
+    return cls, patches

@@ -4,7 +4,7 @@ import torch
 from einops import repeat
 from torch import Tensor
 
-from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear
+from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear, split_cls
 
 
 class LocalGlobal(Scheme):
@@ -33,15 +33,16 @@ class LocalGlobal(Scheme):
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend locally, then globally."""
         self.check(grid)
-        cls, z = x[:, :1], x[:, 1:]
-        x = torch.cat((cls, z + self.local_fc(self.local(z, grid))), dim=1)
+        cls, z = split_cls(x)
+        z = z + self.local(z, grid)
         strided, (t, h, w) = "b (t k h i w j) d -> (b k i j) (t h w) d", grid
-        return x + self.attn.over_with_cls(x, strided, t=t // 2, k=2, h=h // 2, i=2, w=w // 2, j=2)
+        of_cls, y = self.attn.over_with_cls(cls, z, strided, t=t // 2, k=2, h=h // 2, i=2, w=w // 2, j=2)
+        return torch.cat((cls + of_cls, z + y), dim=1)
 
     def local(self, z: Tensor, grid: Grid) -> Tensor:
-        """The first step's branch, of patches ``(b, t * h * w, d)``."""
-        quadrants = "b (t i h j w) d -> (b i j) (t h w) d"
-        return self.local_attn.over(z, quadrants, t=grid.t, i=2, h=grid.h // 2, j=2, w=grid.w // 2)
+        """The first step's branch and W, of patches ``(b, t * h * w, d)``."""
+        quadrants, halves = "b (t i h j w) d -> (b i j) (t h w) d", dict(h=grid.h // 2, w=grid.w // 2)
+        return self.local_attn.over(z, quadrants, then=self.local_fc, t=grid.t, i=2, j=2, **halves)
 
     @staticmethod
     def check(grid: Grid) -> None:
@@ -60,13 +61,13 @@ class SlidingGlobal(LocalGlobal):
     """
 
     def local(self, z: Tensor, grid: Grid) -> Tensor:
-        """The first step's branch, of patches ``(b, t * h * w, d)``."""
+        """The first step's branch and W, of patches ``(b, t * h * w, d)``."""
         rows, columns = (_nearest_half(size, z.device) for size in grid[1:])
         near = repeat(
             rows[:, None, :, None] & columns[None, :, None, :], "h w i j -> (t h w) (k i j)", t=grid.t, k=grid.t
         )
         q, k, v = self.local_attn.project(self.local_attn.norm(z)).unbind(-3)
-        return self.local_attn.attend(q, k, v, near)
+        return self.local_attn.attend(q, k, v, near, then=self.local_fc)
 
 
 def _nearest_half(size: int, device: torch.device) -> Tensor:

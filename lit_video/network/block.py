@@ -46,7 +46,7 @@ class Block(nn.Module):
         self.scheme = scheme
         self.mlp = mlp
         self.drop_path = DropPath(drop_path)
-        self.whole_scheme = not scheme.drop_branches(self.drop_path)
+        self.whole_scheme = not (drop_path and scheme.drop_branches(self.drop_path))
         self.checkpointing = False
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:

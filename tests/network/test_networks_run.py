@@ -272,8 +272,10 @@ class Noted(nn.Module):
 def test_stochastic_depth_of_divided_attention_drops_places_and_frames():
     """As TimeSformer's release: rows are places in time and frames in space; what follows the branch in time stays."""
     network = build("timesformer_divided", drop_path=0.5)
-    block, drop = network.blocks[0], Noted()
+    block, drop = network.blocks[-1], Noted()
     assert block.scheme.time_attn.drop is block.drop_path
+    assert network.blocks[0].drop_path.drop_prob == 0  # nothing is to be dropped there
+    assert isinstance(network.blocks[0].scheme.time_attn.drop, torch.nn.Identity)
     assert block.scheme.drop_branches(drop)
     tokens, grid = network.embed(clip_of())
     b, d = tokens.shape[0], tokens.shape[2]
