@@ -64,6 +64,8 @@ usage: python -m lit_video COMMAND ...
   weights fetch NAME ...               download them; what was begun goes on
   benchmark model                      time and memory of every scheme on this machine, beside transformers' models
       [--models A,B] [--frames 8] [--batch 1] [--dtype fp32|bf16|fp16] [--scaling] [--json] [--plot FILE]
+  benchmark kernels                    steps of attention under every kernel that this machine has
+      [--steps A,B] [--batch 1] [--dtype fp32|bf16] [--json] [-o FILE.json]
   benchmark table --config TABLE.yaml  clips per second of every row, one after the other in rounds
       [--config SCALE.yaml] [--batch 8] [--repeats 9] [--runs DIR]
   benchmark data ROOT                  CPU time per clip and clips/s of the loader, beside PyTorchVideo
@@ -99,6 +101,7 @@ COMMANDS = {
     "weights": "weights.weights",
     "weights fetch": "weights.fetch_weights",
     "benchmark model": "benchmark_model.benchmark_model",
+    "benchmark kernels": "benchmark_kernels.benchmark_kernels",
     "benchmark table": "benchmark_table.benchmark_table",
     "benchmark data": "benchmark_data.benchmark_data",
     "benchmark stream": "benchmark_stream.benchmark_stream",

@@ -62,12 +62,15 @@ class SlidingGlobal(LocalGlobal):
 
     def local(self, z: Tensor, grid: Grid) -> Tensor:
         """The first step's branch and W, of patches ``(b, t * h * w, d)``."""
-        rows, columns = (_nearest_half(size, z.device) for size in grid[1:])
-        near = repeat(
-            rows[:, None, :, None] & columns[None, :, None, :], "h w i j -> (t h w) (k i j)", t=grid.t, k=grid.t
-        )
         q, k, v = self.local_attn.project(self.local_attn.norm(z)).unbind(-3)
-        return self.local_attn.attend(q, k, v, near, then=self.local_fc)
+        return self.local_attn.attend(q, k, v, self.near(grid, z.device), then=self.local_fc)
+
+    @staticmethod
+    def near(grid: Grid, device: torch.device) -> Tensor:
+        """Which patches each patch sees: ``(t * h * w, t * h * w)``."""
+        rows, columns = (_nearest_half(size, device) for size in grid[1:])
+        both = rows[:, None, :, None] & columns[None, :, None, :]
+        return repeat(both, "h w i j -> (t h w) (k i j)", t=grid.t, k=grid.t)
 
 
 def _nearest_half(size: int, device: torch.device) -> Tensor:

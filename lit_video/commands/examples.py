@@ -30,6 +30,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "--config experiments/ablation_tw.yaml",
         "--config experiments/xvit_throughput.yaml --batch 16",
     ),
+    "benchmark kernels": ("", "--steps 'exact window,L+G: sliding' --batch 8 --dtype bf16 -o kernels.json"),
     "benchmark stream": ("", "--size S --length 256 --window 2 --json"),
     "benchmark data": ("videos", "videos --workers 0,2,4 --plot loaders.png"),
     "reproduce": ("", "--check"),

@@ -41,7 +41,7 @@ def completed(tmp_path):
     ("typed", "expected"),
     [
         ("fi", {"fit", "finetune"}),
-        ("benchmark ", {"data", "model", "stream", "table"}),
+        ("benchmark ", {"data", "kernels", "model", "stream", "table"}),
         ("data ", {"check", "prepare", "stats"}),
         ("weights fetch xvit", {"xvit-b-k600", "xvit-b-ssv2"}),
         ("fit --re", {"--recipe", "--reuse"}),

@@ -1,0 +1,62 @@
+"""The benchmark of kernels: every way of computing a step is equal, and what it prints is complete. Never how fast."""
+
+import json
+
+import pytest
+import torch
+
+from lit_video.__main__ import main
+from lit_video.attention import Grid
+from lit_video.benchmark.attention_steps import attention_steps, block_mask, flex_attention, flex_branch
+from lit_video.benchmark.kernel_timing import Setting, measure
+from lit_video.network.vit import ViTSize
+
+SMALL = ["--size", "Ti", "--frames", "2", "--image-size", "32", "--repeats", "1", "--device", "cpu"]
+STEPS = attention_steps(ViTSize(16, 1, 2), Grid(4, 4, 6))
+BY_MASK = [name for name, step in STEPS.items() if step.sees is not None]
+
+
+@pytest.mark.parametrize("name", BY_MASK)
+def test_flex_attention_computes_what_the_scheme_does(name):
+    step, x = STEPS[name], torch.randn(2, 4 * 4 * 6, 16)
+    with torch.no_grad():
+        mask = block_mask(step, x.shape[1], x.device)
+        torch.testing.assert_close(flex_branch(step, x, mask, flex_attention), step.branch(x))
+
+
+def test_masks_are_of_all_steps_that_see_a_part():
+    assert set(STEPS) - set(BY_MASK) == {"ST", "X-ViT"}
+    assert "L+G: strided" not in attention_steps(ViTSize(16, 1, 2), Grid(3, 4, 6))
+
+
+def test_prints_steps_and_kernels_and_writes_them(capsys, tmp_path):
+    path = tmp_path / "kernels.json"
+    assert main(["benchmark", "kernels", *SMALL, "--steps", "ST,exact window", "-o", str(path)]) == 0
+    printed = capsys.readouterr().out
+    assert "exact window, train" in printed and "flash x" in printed and "T+S" not in printed
+    rows = json.loads(path.read_text())["rows"]
+    assert [row["step"] for row in rows] == ["ST", "exact window"]
+    for row in rows:
+        assert set(row["train_seconds"]) >= {"ours", "math", "flash"}
+        assert row["forward_ratio"]["ours"] == 1
+        assert "cudnn, train" in row["missing"], "a CPU has none"
+
+
+def test_what_is_done_is_kept_after_each_step():
+    counts = []
+    setting = Setting("Ti", 2, 32, repeats=1)
+    measure(setting, ["ST", "X-ViT"], torch.device("cpu"), "", lambda result: counts.append(len(result["rows"])))
+    assert counts == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--steps", "XT"], "no step 'XT' at this size; steps: ST, "),
+        (["--image-size", "30"], "--image-size: is 30, expected a multiple of 16"),
+    ],
+)
+def test_mistakes_are_one_line(flags, message, capsys):
+    assert main(["benchmark", "kernels", *SMALL, *flags]) == 2
+    printed = capsys.readouterr()
+    assert message in printed.err and printed.err.count("\n") == 1
