@@ -62,8 +62,9 @@ usage: python -m lit_video COMMAND ...
   export --to pt2|onnx|safetensors     --ckpt RUN -o DIR: a program for batches of any size, or weights
   weights [--format text|markdown]     published weights, for --model.weights hub:NAME
   weights fetch NAME ...               download them; what was begun goes on
-  benchmark model                      time and memory of every scheme on this machine, beside transformers' models
-      [--models A,B] [--frames 8] [--batch 1] [--dtype fp32|bf16|fp16] [--scaling] [--json] [--plot FILE]
+  benchmark model                      time and memory of every scheme on this machine, beside others' models
+      [--models A,B] [--frames 8] [--batch 1] [--dtype fp32|bf16|fp16] [--compile block|full] [--scaling]
+      [-o FILE.json] [--json] [--plot FILE]
   benchmark kernels                    steps of attention under every kernel that this machine has
       [--steps A,B] [--batch 1] [--dtype fp32|bf16] [--json] [-o FILE.json]
   benchmark table --config TABLE.yaml  clips per second of every row, one after the other in rounds

@@ -52,7 +52,7 @@ def count_measured(stored: dict[str, Any]) -> list[dict[str, Any]]:
     builders = schemes(SIZES[stored["size"]], Clip(stored["rows"][0]["frames"], stored["image_size"]))
     rows = []
     for row in stored["rows"]:
-        if row["model"] in builders and row["train_memory"]:
+        if row["model"] in builders and row.get("train_memory"):
             shape = (stored["batch"], 3, row["frames"], stored["image_size"], stored["image_size"])
             saved = training_pass(builders[row["model"]]().network, shape, bfloat16=False).saved
             counted = 4 * row["params"] + saved

@@ -7,6 +7,7 @@ from models import planned
 
 from lit_video.benchmark.model_timing import Bench
 from lit_video.benchmark.models import BenchmarkModel
+from lit_video.errors import UserError
 
 # clips per GPU of the papers on eight, half of them for TimeSformer-L: they fit 80 GB. Beside them a batch of 1, which
 # says what a step takes at least
@@ -22,7 +23,10 @@ def measure(name: str, small: bool) -> dict[str, Any]:
             network = plan.model.build().network.to_empty(device=name)
             for parameter in network.parameters():
                 torch.nn.init.normal_(parameter, std=0.02)
-            [row] = bench.run([BenchmarkModel(plan.name, network, plan.model.frames)], plan.model.image_size)
+            result = bench.run([BenchmarkModel(plan.name, network, plan.model.frames)], plan.model.image_size)
+            [row] = result["rows"]
+            if "left_out" in row:
+                raise UserError(f"{plan.name}, batch {batch}: {row['left_out']}")
             rows.append({"batch": batch} | row)
             del network
     return {"gpu": name == "cuda", "dtype": "bfloat16", "rows": rows}

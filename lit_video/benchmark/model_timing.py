@@ -1,6 +1,8 @@
-"""Time and memory of models on one device, interleaved."""
+"""Time and memory of models on one device, in rounds."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from statistics import correlation, median
 from typing import Any
 
@@ -8,12 +10,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lit_video.benchmark.models import CLASSES, BenchmarkModel, largest_difference
-from lit_video.benchmark.timing import interleaved, peak_memory
+from lit_video.benchmark.models import CLASSES, BenchmarkModel, LeftOut
+from lit_video.benchmark.timing import Times, peak_memory, rounds, seconds
 from lit_video.costs.count import count
+from lit_video.training.compilation import compiled
 from lit_video.utils.environment import commit, device_name, versions
 
-MATMUL = "matrix product"
+MATMUL = "matrix products"
+PRODUCTS = 4
+FORWARD, TRAIN = "forward", "train"
+Row = dict[str, Any]
+Steps = dict[str, Callable[[], None]]
 
 
 class Bench:
@@ -26,63 +33,109 @@ class Bench:
         self.repeats = repeats
 
     def facts(self, command: str) -> dict[str, Any]:
-        """Where and how: device, versions, commit, command, and the rate of matrix products."""
+        """Where and how: device, versions, commit, command."""
         return {
-            "command": f"python -m lit_video benchmark model {command}".strip(),
+            "command": command,
             "commit": commit(),
             "device": device_name(),
-            "versions": versions(),
+            "versions": versions("transformers"),
             "dtype": str(self.dtype).removeprefix("torch."),
             "batch": self.batch,
             "repeats": self.repeats,
         }
 
-    def run(self, models: list[BenchmarkModel], image_size: int) -> list[dict[str, Any]]:
-        """Time, then measure memory; one row per model."""
+    def run(
+        self,
+        models: Sequence[BenchmarkModel | LeftOut],
+        image_size: int,
+        keep: Callable[[dict[str, Any]], None] = lambda result: None,
+    ) -> dict[str, Any]:
+        """Measure memory, then time in rounds: forward and training step of all models, in a new order each time.
+
+        Args:
+            models: in the order of the rows.
+            image_size: of the clips, in pixels.
+            keep: called with the result so far, after every round.
+
+        Returns:
+            ``rows``, one per model, with the reason (``left_out``) of one that cannot run; ``rounds``; and
+            ``matmul_flops``, the FLOP/s of large matrix products in the same rounds.
+        """
         torch.manual_seed(0)
-        for model in models:
-            model.network.to(self.device)
-        differences = self._differences(models, image_size)
-        steps = {c.name: self._steps(c, image_size) for c in models}
-        times, rate = {}, 0.0
-        for i, mode in enumerate(("forward", "train")):
-            actions = {MATMUL: self._product()} | {name: step[i] for name, step in steps.items()}
-            times[mode] = interleaved(actions, self.repeats, self.device, mode)
-            rate = max(rate, 4 * self._side**3 / median(times[mode].pop(MATMUL)))
-        rows = []
-        for model in models:
-            row = self._row(model, image_size, times)
-            row["share_of_matmul"] = row["macs_per_second"] / rate
-            row["train_memory"] = self._memory(model, steps[model.name][1])
-            row["logits_difference"] = differences.get(model.name)
-            rows.append(row)
-        return rows
+        rows: dict[str, Row] = {model.name: {"model": model.name} for model in models}
+        actions: Steps = {}
+        result: dict[str, Any] = {}
+        with ExitStack() as stack:
+            for model in models:
+                if isinstance(model, LeftOut):
+                    rows[model.name]["left_out"] = model.reason
+                    continue
+                with _said(model, rows[model.name]):
+                    self._move(model, rows[model.name], image_size)
+            running = [m for m in models if isinstance(m, BenchmarkModel) and "left_out" not in rows[m.name]]
+            self._compare(running, rows, image_size)
+            for model in running:
+                with _said(model, rows[model.name]):
+                    steps = self._start(model, rows[model.name], image_size, stack)
+                    actions |= {f"{model.name}, {mode}": step for mode, step in steps.items()}
+            (product := self._product())()
+            for times in rounds(actions | {MATMUL: product}, self.repeats, self.device, first=1):
+                result = self._result([*rows.values()], times)
+                keep(result)
+        return result
 
-    def _row(self, model: BenchmarkModel, image_size: int, times: dict[str, dict[str, list[float]]]) -> dict[str, Any]:
-        """Cost, medians, and medians of the ratios of each round."""
-        params, macs = count(model.network, model.frames, image_size)
-        row: dict[str, Any] = {"model": model.name, "frames": model.frames, "params": params, "macs": macs}
-        for mode, all_times in times.items():
-            ours, theirs = all_times[model.name], all_times.get(model.against)
-            row[f"{mode}_seconds"] = median(ours)
-            row[f"{mode}_clips_per_second"] = self.batch / median(ours)
+    def _move(self, model: BenchmarkModel, row: Row, image_size: int) -> None:
+        """Count, and put it on the device."""
+        row["frames"] = model.frames
+        row["params"], row["macs"] = count(model.network, model.frames, image_size)
+        if model.note:
+            row["note"] = model.note
+        model.network.to(self.device)
+
+    def _compare(self, models: list[BenchmarkModel], rows: dict[str, Row], image_size: int) -> None:
+        """Say with what each is compared; how far its logits are from transformers', which has the same weights."""
+        by_name = {model.name: model for model in models}
+        for model in models:
+            if peer := by_name.get(model.against):
+                rows[model.name]["against"] = peer.name
+            if peer and peer.name.startswith("HF"):
+                clip = torch.randn(1, 3, model.frames, image_size, image_size, device=self.device)
+                difference = largest_difference(model.network, peer.network, clip)
+                rows[model.name]["logits_difference"] = difference
+
+    def _start(self, model: BenchmarkModel, row: Row, image_size: int, stack: ExitStack) -> Steps:
+        """Run it once, which takes as long as it takes to compile, and measure its memory."""
+        stack.enter_context(compiled(model.network, model.compile))
+        steps = self._steps(model, image_size)
+        row["start_seconds"] = sum(seconds(step, self.device) for step in steps.values())
+        row["train_memory"] = self._memory(model, steps[TRAIN])
+        print(f"{model.name}: first steps {row['start_seconds']:.1f} s", file=sys.stderr, flush=True)
+        return steps
+
+    def _result(self, rows: list[Row], times: Times) -> dict[str, Any]:
+        """Medians, and medians of the ratios of each round."""
+        rate = PRODUCTS * self._side**3 / median(times[MATMUL])
+        return {
+            "rounds": len(times[MATMUL]),
+            "matmul_flops": 2 * rate,
+            "rows": [row if "left_out" in row else row | self._measured(row, times, rate) for row in rows],
+        }
+
+    def _measured(self, row: Row, times: Times, rate: float) -> Row:
+        measured: Row = {}
+        for mode in (FORWARD, TRAIN):
+            ours, theirs = times[f"{row['model']}, {mode}"], times.get(f"{row.get('against')}, {mode}")
+            measured[f"{mode}_seconds"] = median(ours)
+            measured[f"{mode}_clips_per_second"] = self.batch / median(ours)
             if theirs:
-                row["against"] = model.against
-                row[f"{mode}_throughput_ratio"] = median(b / a for a, b in zip(ours, theirs, strict=True))
-        row["macs_per_second"] = macs * row["forward_clips_per_second"]
-        return row
+                measured[f"{mode}_throughput_ratio"] = median(b / a for a, b in zip(ours, theirs, strict=True))
+        measured["macs_per_second"] = row["macs"] * measured["forward_clips_per_second"]
+        measured["share_of_matmul"] = measured["macs_per_second"] / rate
+        # a backward pass multiplies twice what the forward pass does
+        measured["train_share_of_matmul"] = 3 * row["macs"] * measured["train_clips_per_second"] / rate
+        return measured
 
-    def _differences(self, models: list[BenchmarkModel], image_size: int) -> dict[str, float | None]:
-        """How far the logits of a model are from its peer's, which has the same weights."""
-        differences = {}
-        by_name = {c.name: c for c in models}
-        for ours in models:
-            if ours.against.startswith("HF") and ours.against in by_name:
-                clip = torch.randn(1, 3, ours.frames, image_size, image_size, device=self.device)
-                differences[ours.name] = largest_difference(ours, by_name[ours.against], clip)
-        return differences
-
-    def _steps(self, model: BenchmarkModel, image_size: int) -> tuple[Callable[[], None], Callable[[], None]]:
+    def _steps(self, model: BenchmarkModel, image_size: int) -> Steps:
         """Inference, and a training step (forward, backward, SGD), on the same clips."""
         network = model.network
         clip = torch.randn(self.batch, 3, model.frames, image_size, image_size, device=self.device)
@@ -105,18 +158,18 @@ class Bench:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
 
-        return forward, train
+        return {FORWARD: forward, TRAIN: train}
 
     @property
     def _side(self) -> int:
         return 1024 if self.device.type == "cpu" else 8192
 
     def _product(self) -> Callable[[], None]:
-        """Four square matrix products: what the device reaches at best in this precision."""
+        """Square matrix products: what the device reaches at best in this precision."""
         a, b = (torch.randn(self._side, self._side, device=self.device, dtype=self.dtype) for _ in range(2))
 
         def product() -> None:
-            for _ in range(4):
+            for _ in range(PRODUCTS):
                 a @ b
 
         return product
@@ -129,7 +182,24 @@ class Bench:
         return peaks[0] + weights if peaks else None
 
 
-def line_fit(rows: list[dict[str, Any]]) -> dict[str, float]:
+@contextmanager
+def _said(model: BenchmarkModel, row: Row) -> Iterator[None]:
+    """Say in its row why a model fails in the block: out of memory, or another package's that does not run here."""
+    try:
+        yield
+    except Exception as error:
+        model.network.to("cpu")
+        row["left_out"] = f"failed: {str(error).split(chr(10))[0] or type(error).__name__}"
+
+
+def largest_difference(ours: torch.nn.Module, theirs: torch.nn.Module, clip: Tensor) -> float | None:
+    """Largest difference of the logits of a clip; ``None`` where a peer gives another number of rows (HF's S)."""
+    with torch.no_grad():
+        a, b = ours.eval()(clip), theirs.eval()(clip)
+    return (a - b).abs().max().item() if a.shape == b.shape else None
+
+
+def line_fit(rows: list[Row]) -> dict[str, float]:
     """How well cost, times and memory against frames fit a line: the squared correlation, 1 for a line."""
     frames = [row["frames"] for row in rows]
     keys = [key for key in ("macs", "forward_seconds", "train_seconds", "train_memory") if rows[0][key] is not None]

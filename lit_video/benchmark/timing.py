@@ -23,24 +23,37 @@ def seconds(action: Callable[[], object], device: torch.device) -> float:
     return time.perf_counter() - start
 
 
+Times = dict[str, list[float]]
+
+
 def interleaved(
-    actions: Mapping[str, Callable[[], object]], repeats: int, device: torch.device, mode: str
-) -> dict[str, list[float]]:
+    actions: Mapping[str, Callable[[], object]], repeats: int, device: torch.device, mode: str = ""
+) -> Times:
     """Times of all actions, one of each after the other, ``repeats`` times after a round 0 that does not count.
 
     Neighbours in time share the machine's state, so that times of one round compare. Each round has its own
     order: what ran before costs or saves an action several percent on a CPU.
     """
-    times: dict[str, list[float]] = {name: [] for name in actions}
+    *_, times = rounds(actions, repeats, device, mode)
+    return times
+
+
+def rounds(
+    actions: Mapping[str, Callable[[], object]], repeats: int, device: torch.device, mode: str = "", first: int = 0
+) -> Iterator[Times]:
+    """The times so far, after each round of :func:`interleaved`; ``first`` is 1 where all have run before."""
+    times: Times = {name: [] for name in actions}
     order, draw = list(actions), random.Random(0)
-    for i in range(repeats + 1):
+    prefix = f"{mode}, " if mode else ""
+    for i in range(first, repeats + 1):
         draw.shuffle(order)
         for name in order:
             elapsed = seconds(actions[name], device)
-            print(f"{mode}, round {i} of {repeats}: {name} {elapsed:.3f} s", file=sys.stderr, flush=True)
+            print(f"{prefix}round {i} of {repeats}: {name} {elapsed:.3f} s", file=sys.stderr, flush=True)
             if i:
                 times[name].append(elapsed)
-    return times
+        if i:
+            yield times
 
 
 @contextmanager

@@ -25,7 +25,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "export": ("--to onnx --ckpt RUN -o DIR", "--to hf-timesformer --ckpt RUN -o DIR"),
     "weights": ("", "--format markdown"),
     "weights fetch": ("timesformer-k400", "xvit-b-k600 xvit-b-ssv2"),
-    "benchmark model": ("", "--models XViT,divided --frames 16 --dtype bf16 --json"),
+    "benchmark model": ("", "--models X-ViT,T+S --frames 16 --dtype bf16 -o model.json"),
     "benchmark table": (
         "--config experiments/ablation_tw.yaml",
         "--config experiments/xvit_throughput.yaml --batch 16",

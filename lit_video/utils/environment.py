@@ -1,22 +1,28 @@
 """The code, the device and the versions that a result was made with."""
 
+import os
 import platform
 import subprocess
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import torch
 
+from lit_video import __version__
 from lit_video.errors import OptionError
 
 
 def commit() -> str:
-    """Commit of the code that runs, ``+changes`` if the working tree differs; ``unknown`` outside a checkout."""
+    """Commit of the code that runs, ``+changes`` if the working tree differs.
+
+    Outside a checkout, as on a machine to which only the files were copied, it is what ``LIT_VIDEO_COMMIT`` says, or
+    ``unknown``.
+    """
     command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--abbrev=12", "--dirty=+changes"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
-        return "unknown"
+        return os.environ.get("LIT_VIDEO_COMMIT", "unknown")
 
 
 def choose_device(name: str | None) -> torch.device:
@@ -39,7 +45,20 @@ def device_name() -> str:
     return f"{names[0]}, {torch.get_num_threads()} threads" if names else platform.processor()
 
 
-def versions() -> dict[str, str]:
-    """Versions of what a result depends on."""
-    names = ("lit_video", "torch", "torchvision", "lightning", "timm", "av", "pytorchvideo")
-    return {"python": platform.python_version()} | {name: version(name) for name in names}
+def versions(*others: str) -> dict[str, str]:
+    """Versions of what a result depends on; of packages that are not installed, none.
+
+    Args:
+        others: further packages.
+    """
+    names = ("torch", "torchvision", "lightning", "timm", "av", "pytorchvideo", *others)
+    found = {name: _version(name) for name in names}
+    own = {"python": platform.python_version(), "lit_video": __version__}  # the code that runs, installed or not
+    return own | {name: number for name, number in found.items() if number}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -1,17 +1,31 @@
 """The benchmark of the models: what it compares is equal, and what it prints is complete. Never how fast."""
 
 import json
+import sys
+from contextlib import contextmanager
 
 import pytest
 import torch
+from torch import nn
 
 from lit_video.__main__ import main
-from lit_video.benchmark.models import Clip, build
+from lit_video.benchmark import line_up, peers
+from lit_video.benchmark.line_up import build
+from lit_video.benchmark.models import Clip, LeftOut, schemes
+from lit_video.benchmark.peers import PUBLISHED, published
 from lit_video.benchmark.timing import interleaved, peak_memory
+from lit_video.costs.count import count
 from lit_video.network.vit import SIZES, ViTSize
 
 SMALL = ["--size", "Ti", "--frames", "2", "--image-size", "32", "--repeats", "2"]
 SIZE = ViTSize(16, 1, 2)
+# parameters in millions and GMACs of a view, as the papers and packages print them; SlowFast's 65.7 are of 256 pixels
+PUBLISHED_COST = {
+    "MViT-B 16x4": (36.6, 71),
+    "SlowFast R50": (34.6, 50),
+    "MViT-v2-S": (34.5, 64),
+    "Swin3D-B": (88.0, 281),
+}
 
 
 def test_peers_have_the_same_weights_and_give_the_same_logits(capsys):
@@ -30,15 +44,83 @@ def test_peers_have_the_same_weights_and_give_the_same_logits(capsys):
     assert {"commit", "device", "versions", "dtype", "batch", "repeats"} <= result.keys()
 
 
-def test_prints_every_scheme_and_draws_it(capsys, tmp_path, monkeypatch):
-    monkeypatch.setitem(SIZES, "Ti", ViTSize(24, 2, 3))  # of many models, so a small one
-    path = tmp_path / "bench.png"
-    assert main(["benchmark", "model", *SMALL, "--repeats", "1", "--plot", str(path)]) == 0
+def small_peer(image_size):
+    return nn.Sequential(nn.AdaptiveAvgPool3d(1), nn.Flatten(), nn.Linear(3, 400))
+
+
+def failing_peer(image_size):
+    def refuse(module, clip):
+        if clip[0].device.type != "meta":
+            raise RuntimeError("out of memory\nand more")
+
+    network = small_peer(image_size)
+    network.register_forward_pre_hook(refuse)
+    return network
+
+
+def test_prints_every_scheme_and_draws_it_whatever_fails(capsys, tmp_path, monkeypatch):
+    monkeypatch.setitem(SIZES, "Ti", ViTSize(24, 1, 3))  # of many models, so a small one
+    others = {"small": (4, small_peer), "failing": (4, failing_peer)}
+    monkeypatch.setattr(line_up, "PUBLISHED", others)
+    monkeypatch.setattr(peers, "PUBLISHED", others)
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    picture, kept = tmp_path / "bench.png", tmp_path / "bench.json"
+    flags = [*SMALL, "--repeats", "1", "--plot", str(picture), "-o", str(kept)]
+    assert main(["benchmark", "model", *flags]) == 1
     printed = capsys.readouterr()
-    for name in ("spatial-only", "X-ViT", "exact window", "S ", "ST", "T+S", "L+G", "T+W+H", "ViViT-3", "Perceiver"):
-        assert name in printed.out
-    assert "ViViT-4: left out: heads is 3" in printed.err
-    assert path.read_bytes().startswith(b"\x89PNG")
+    names = ["spatial-only", "X-ViT", "exact window", "S", "ST", "T+S", "L+G", "T+W+H", "ViViT-3", "Perceiver", "small"]
+    for name in names:
+        assert f"│ {name} " in printed.out
+    assert "ViViT-4: left out: heads is 3" in printed.out
+    assert "HF ST: left out: transformers is not installed" in printed.out
+    assert "failing: failed: out of memory\n" in printed.err
+    rows = {row["model"]: row for row in json.loads(kept.read_text())["rows"]}
+    assert rows["failing"]["left_out"] == "failed: out of memory"
+    assert rows["HF ST"]["left_out"] == "transformers is not installed"
+    assert rows["small"]["macs"] == 3 * 400 and "against" not in rows["ST"]
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_was_measured_is_kept_after_every_round(tmp_path, monkeypatch):
+    stored = []
+    monkeypatch.setattr("lit_video.commands.benchmark_model.write_atomically", lambda path, text: stored.append(text))
+    flags = [*SMALL, "--models", "X-ViT,spatial-only", "--repeats", "3", "-o", str(tmp_path / "x.json")]
+    assert main(["benchmark", "model", *flags]) == 0
+    results = [json.loads(text) for text in stored]
+    assert [result["rounds"] for result in results] == [1, 2, 3]
+    for result in results:
+        row = result["rows"][0]
+        assert row["against"] == "spatial-only" and row["train_throughput_ratio"] > 0
+        rate = row["train_share_of_matmul"] * result["matmul_flops"]
+        assert rate == pytest.approx(6 * row["macs"] / row["train_seconds"])
+        assert row["share_of_matmul"] * result["matmul_flops"] == pytest.approx(
+            2 * row["macs"] / row["forward_seconds"]
+        )
+
+
+def test_a_compiled_twin_is_compared_with_its_model(capsys, monkeypatch):
+    monkeypatch.setitem(SIZES, "Ti", ViTSize(24, 1, 3))
+    seen = []
+
+    @contextmanager
+    def spy(network, how):
+        seen.append((network, how))
+        yield
+
+    monkeypatch.setattr("lit_video.benchmark.model_timing.compiled", spy)
+    assert main(["benchmark", "model", *SMALL, "--models", "X-ViT", "--compile", "block", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [(row["model"], row.get("against")) for row in rows] == [("X-ViT", None), ("X-ViT, block", "X-ViT")]
+    assert [how for _, how in seen] == ["off", "block"]
+    assert seen[0][0] is not seen[1][0]
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_other_packages_models_take_their_clips(name):
+    """On the meta device, which computes nothing."""
+    pytest.importorskip("pytorchvideo.models")
+    params, macs = count(published(name, 224).network, PUBLISHED[name][0], 224)
+    assert (round(params / 1e6, 1), round(macs / 1e9)) == PUBLISHED_COST[name]
 
 
 def test_scaling_measures_the_same_model_at_more_frames(capsys):
@@ -71,8 +153,11 @@ def test_a_stream_keeps_as_much_however_long_the_video(capsys, monkeypatch):
     [
         (["--models", "X-VIT"], "--models: no model 'X-VIT'"),
         (["--models", "L+G", "--size", "Ti", "--frames", "3"], "--models: L+G: attention local_global needs"),
-        (["--repeats", "0"], "at least 1"),
+        (["--repeats", "0"], "expected a whole number from 1"),
         (["--dtype", "fp8"], "fp8"),
+        (["--models", "MViT-v2-S", "--size", "Ti", "--image-size", "32"], "MViT-v2-S: torchvision builds it for 224"),
+        (["--output", "none/model.json"], "--output none/model.json: no such folder none"),
+        (["--scaling", "--compile", "block"], "leave out --models and --compile"),
         (["--size", "XL"], "--size: is XL, expected one of Ti, S, B, L, H"),
     ],
 )
@@ -102,5 +187,5 @@ def test_peak_memory_sees_what_was_freed_again():
 
 
 def test_every_contestant_of_a_size_takes_its_clips():
-    for model in build(SIZE, Clip(4, 32), None):
-        assert model.network(torch.randn(1, 3, model.frames, 32, 32)).shape[-1] == 400
+    for model in build(SIZE, Clip(4, 32), [*schemes(SIZE, Clip(4, 32))]):
+        assert isinstance(model, LeftOut) or model.network(torch.randn(1, 3, model.frames, 32, 32)).shape[-1] == 400
