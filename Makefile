@@ -67,7 +67,7 @@ format: setup  ## let ruff fix and format
 types: setup  ## strict type check
 	$(BIN)/mypy
 
-bench: setup  ## time and memory of every scheme beside transformers' models, then of the mixing layer alone
+bench: setup  ## time and memory of every scheme beside other packages' models, then of the mixing layer alone
 	$(BIN)/python -m lit_video benchmark model
 	$(BIN)/python benchmarks/mixing.py
 

@@ -1,53 +1,185 @@
 #!/usr/bin/env bash
-# Everything that waits for a GPU, in one call; results, with device, versions and commit, in $OUT.
+# What waits for a GPU, in stages of at most 8 minutes, ordered by worth; each writes its results at once.
 #
-#   OUT=benchmarks/results/gpu benchmarks/gpu.sh
-#   DEVICE=cpu SMALL=1 OUT=/tmp/gpu benchmarks/gpu.sh      # a rehearsal without a GPU, in minutes
-set -euo pipefail
-cd "$(dirname "$0")/.."
-OUT=${OUT:-benchmarks/results/gpu}
-DEVICE=${DEVICE:-cuda}
-PYTHON=${PYTHON:-python}
-mkdir -p "$OUT"
-if [ "${SMALL:-}" ]; then
-    SIZES=(--size S --image-size 64 --repeats 1 --batch 1) ROWS=(--row divided) SEEDS=0
-    TRAINER=(--trainer.max_epochs=1) RATES=(--batch 1 --repeats 2)
-    LARGE=(--trainer.accelerator=cpu --trainer.precision=32-true --trainer.max_epochs=1 "--data.pairs=[8,1,2]")
+#   benchmarks/gpu.sh needs          the few wheels that such a machine lacks, and the commands that fetch them
+#   benchmarks/gpu.sh STAGE ...      parity steps model mixing kernels compile long predict scaling throughput tables
+#   benchmarks/gpu.sh all            those of ALL below, whatever becomes of the others
+#   SMALL=1 benchmarks/gpu.sh all    a rehearsal on a CPU, in minutes
+#
+# Python 3.11 to 3.13 with torch from 2.8, lit_video from this folder; no network, W&B or development tools. Results go
+# to $OUT, or benchmarks/results/gpu: STAGE.json or STAGE_*.json, STAGE.log, and the runs of tables in tables.tar.gz,
+# with which `tables` goes on (from .gpu, $OUT or benchmarks/results/gpu). A machine that was lent a copy of the files
+# without git is told the commit by LIT_VIDEO_COMMIT, and may give back no more than 8 files: call it with up to two
+# stages. LIMIT: seconds of a stage. The exit status is 0 if every stage did all it should.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+KEPT=benchmarks/results/gpu CARRIED=.gpu RUNS=${RUNS:-runs/gpu} SITE=${SITE:-runs/gpu_site}
+SMALL=${SMALL:-} PYTHON=${PYTHON:-python3} LIMIT=${LIMIT:-480}
+OUT=${OUT:-$([ "$SMALL" ] && echo runs/gpu_rehearsal || echo $KEPT)}
+DEVICE=${DEVICE:-$([ "$SMALL" ] && echo cpu || echo cuda)}
+ALL=(parity steps model compile scaling throughput tables)
+# mixing, kernels, long and predict join ALL, after model or where their worth puts them, when their commands take a GPU
+STAGES=("${ALL[@]}" mixing kernels long predict)
+if [ "$SMALL" ]; then
+    SIZE=(--size Ti --image-size 32 --frames 2 --batch 1 --repeats 1) MODELS=(--models "X-ViT,T+S,SlowFast R50")
+    COMPILED=(--models X-ViT) HOW=(block) STEPS=(--row xvit) RATES=(--config experiments/scale/embedded.yaml --batch 1 --repeats 2)
+    PLANNED=(--small) TABLES=(ablation_tw) SEEDS=(0)
+    ROWS=(--row tw1 --trainer.accelerator=cpu --trainer.precision=32-true --trainer.max_epochs=1 "--data.pairs=[2,1,1]"
+        --data.num_workers=0 --data.image_size=32 --data.frames=4 --data.batch_size=8 --model.image_weights=null)
 else
-    SIZES=(--size B --image-size 224 --repeats 10 --batch 8) ROWS=() SEEDS=0,1,2
-    TRAINER=(--trainer.accelerator=gpu --trainer.precision=bf16-mixed --trainer.logger=false)
-    RATES=(--batch 16 --repeats 21) LARGE=(--trainer.logger=false)  # a lent machine has neither a network nor W&B
+    SIZE=(--size B --image-size 224 --frames 8 --batch 8 --repeats 20) MODELS=()
+    COMPILED=(--models "X-ViT,T+S,ViViT-1") HOW=(block full) STEPS=() PLANNED=() ROWS=()
+    RATES=(--config experiments/scale/ssv2.yaml --batch 16 --repeats 21)
+    TABLES=(ablation_tw timesformer_schemes ablation_ratio) SEEDS=(0 1 2)
 fi
-[ "$DEVICE" = cuda ] && nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv | tee "$OUT/device.csv"
 
-$PYTHON benchmarks/parity.py --device "$DEVICE" --json "$OUT/parity.json"
-for precision in 32-true bf16-mixed; do  # no step of any family waits for the device
-    $PYTHON -m benchmarks.steps --device "$DEVICE" --trainer.precision=$precision ${SMALL:+--row xvit} 2>&1 \
-        | tee "$OUT/steps_$precision.txt" || true  # the file says which row waits, and where; the rest goes on
+parity() { try $PYTHON benchmarks/parity.py --device "$DEVICE" --json "$OUT/parity.json"; }
+
+steps() {  # no step of any family waits for the device
+    for precision in bf16-mixed 32-true; do
+        try $PYTHON -m benchmarks.steps --device "$DEVICE" --trainer.precision=$precision \
+            --json "$OUT/steps_$precision.json" ${STEPS[@]+"${STEPS[@]}"}
+    done
+}
+
+model() {
+    time_models model_bf16 --dtype bf16 ${MODELS[@]+"${MODELS[@]}"}
+    time_models model_fp32 --dtype fp32 --models "X-ViT,T+S"
+}
+
+compile() {
+    for how in "${HOW[@]}"; do time_models compile_$how --dtype bf16 --compile $how "${COMPILED[@]}"; done
+}
+
+scaling() {  # time against frames, and what docs/scaling.md plans with
+    time_models scaling_bf16 --dtype bf16 --scaling
+    try $PYTHON benchmarks/scaling measure device --device "$DEVICE" ${PLANNED[@]+"${PLANNED[@]}"} -o "$OUT/training.json"
+}
+
+mixing() { try $PYTHON benchmarks/mixing.py --device "$DEVICE" --json "$OUT/mixing.json"; }
+kernels() { try $PYTHON -m lit_video benchmark kernels --device "$DEVICE" --json "$OUT/kernels.json"; }
+long() { try $PYTHON -m lit_video benchmark long --device "$DEVICE" --json "$OUT/long.json"; }
+predict() { try $PYTHON -m lit_video benchmark predict --device "$DEVICE" --json "$OUT/predict.json"; }
+
+throughput() {
+    earlier
+    try $PYTHON -m lit_video benchmark table --config experiments/xvit_throughput.yaml "${RATES[@]}" --device "$DEVICE" \
+        --runs "$RUNS"
+    pack
+}
+
+tables() {  # row by row: what is finished is skipped, what was interrupted here goes on
+    earlier
+    while sleep 15; do pack; done &
+    local packer=$!
+    for seed in "${SEEDS[@]}"; do
+        for table in "${TABLES[@]}"; do
+            try $PYTHON -m lit_video fit --config experiments/$table.yaml --config experiments/scale/gpu.yaml \
+                --seeds "$seed" --runs "$RUNS" --trainer.logger=false ${ROWS[@]+"${ROWS[@]}"}
+        done
+    done
+    kill $packer
+    wait $packer 2>/dev/null
+    pack
+}
+
+earlier() {  # the runs of earlier calls, where this machine has none
+    mkdir -p "$RUNS"
+    for folder in "$CARRIED" "$KEPT" "$OUT"; do
+        [ ! -f "$folder/tables.tar.gz" ] || tar -xzf "$folder/tables.tar.gz" -C "$RUNS" --skip-old-files || failed=1
+    done
+}
+
+pack() {  # of finished runs what is kept: no weights
+    local files
+    files=$(
+        cd "$RUNS" && find . -name throughput.json -o -name result.json | while read -r path; do
+            for file in "$path" "${path%/result.json}"/{config.yaml,curves.csv,predictions.npz}; do
+                [ ! -f "$file" ] || echo "$file"
+            done
+        done
+    )
+    # shellcheck disable=SC2086  # names of tables, rows and files have no spaces
+    [ -z "$files" ] || { tar -czf "$OUT/.tables.part" -C "$RUNS" $files && mv "$OUT/.tables.part" "$OUT/tables.tar.gz"; }
+}
+
+time_models() {  # NAME FLAGS...: kept after every round
+    local name=$1
+    shift
+    try $PYTHON -m lit_video benchmark model --device "$DEVICE" "${SIZE[@]}" -o "$OUT/$name.json" "$@"
+}
+
+try() {  # a command within the stage's time; the stage goes on after it, and has failed
+    local left=$((began + LIMIT - SECONDS)) status
+    echo "+ $*"
+    if [ $left -lt 5 ]; then
+        echo "not begun: the stage's $LIMIT s are over; the same call goes on"
+        failed=1
+        return
+    fi
+    timeout --kill-after=20 $left "$@"
+    status=$?
+    [ $status -eq 0 ] || failed=1
+    [ $status -ne 124 ] || echo "stopped after the stage's $LIMIT s; what was measured is kept"
+    return 0
+}
+
+run_stage() {  # its exit status: 0 if it did all it should
+    local stage=$1
+    (
+        failed=0 began=$SECONDS
+        $stage
+        exit $failed
+    ) 2>&1 | tee "$OUT/$stage.log"
+    local status=${PIPESTATUS[0]}
+    echo "$stage: $([ "$status" -eq 0 ] && echo done || echo "FAILED or unfinished, see above")" | tee -a "$OUT/$stage.log"
+    return "$status"
+}
+
+pinned() { for name in "$@"; do grep -i "^$name==" constraints.txt || echo "$name"; done | xargs; }
+
+tree_size() { git ls-files -z | xargs -0 du -cb | awk 'END { printf "%.0f", $1 / 1e6 }'; }
+
+needs() {
+    cat <<END
+# Beside torch, torchvision, lightning, timm, einops, transformers, torchmetrics, scikit-learn, matplotlib, rich, msgpack,
+# filelock and safetensors: these wheels, for Python 3.12 (about 37 MB, most of it av), and scenic's vectors (5 MB), in
+# $CARRIED, which git ignores, and from which gpu.sh installs. Beside it goes this folder, without .git: $(tree_size) MB.
+mkdir -p $CARRIED/wheels
+python3 -m pip download --no-deps --only-binary=:all: --python-version 3.12 --implementation cp \\
+    --platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \\
+    -d $CARRIED/wheels $(pinned av jsonargparse docstring_parser typeshed_client cachetools parameterized termcolor)
+python3 -m pip wheel --no-deps -w $CARRIED/wheels $(pinned pytorchvideo fvcore iopath yacs)
+mkdir -p $CARRIED/parity && cp ../shared/parity/scenic_vivit_m*.pt $CARRIED/parity
+# there, with $CARRIED carried; OUT is the folder that comes back
+LIT_VIDEO_COMMIT=$(git describe --always --abbrev=12 --dirty=+changes 2>/dev/null || echo COMMIT) benchmarks/gpu.sh ${ALL[0]} ${ALL[1]}
+# to go on with the tables on another machine, bring what came back
+cp OUT/tables.tar.gz $CARRIED/
+END
+}
+
+wheels() {  # installed where something is missing
+    export PYTHONPATH=.:$SITE${PYTHONPATH:+:$PYTHONPATH}
+    local needed="import av, cachetools, jsonargparse, docstring_parser, typeshed_client, termcolor, pytorchvideo"
+    $PYTHON -W ignore -c "$needed" 2>/dev/null && return
+    if ls $CARRIED/wheels/*.whl >/dev/null 2>&1; then
+        $PYTHON -m pip install --quiet --no-index --no-deps --no-compile --upgrade --target $SITE $CARRIED/wheels/*.whl
+    fi
+    $PYTHON -W ignore -c "$needed" || { echo "see benchmarks/gpu.sh needs" && exit 1; }
+}
+
+[ $# -gt 0 ] || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit 2; }
+[ "$1" != needs ] || { needs && exit; }
+[ "$1" != all ] || set -- "${ALL[@]}"
+for stage in "$@"; do
+    [[ " ${STAGES[*]} " == *" $stage "* ]] || { echo "no stage $stage; stages: ${STAGES[*]}, all, needs" >&2 && exit 2; }
 done
-for dtype in fp32 bf16; do
-    $PYTHON -m lit_video benchmark model --device "$DEVICE" --dtype $dtype "${SIZES[@]}" --json \
-        --plot "$OUT/model_$dtype.png" > "$OUT/model_$dtype.json"
-    $PYTHON -m lit_video benchmark model --device "$DEVICE" --dtype $dtype "${SIZES[@]}" --scaling --json \
-        > "$OUT/scaling_$dtype.json"
-done
-# what docs/scaling.md plans with
-$PYTHON benchmarks/scaling measure device --device "$DEVICE" ${SMALL:+--small} -o "$OUT/training.json"
-$PYTHON -m lit_video benchmark table --config experiments/xvit_throughput.yaml --config experiments/scale/ssv2.yaml \
-    --device "$DEVICE" "${RATES[@]}" --runs "$OUT/runs" | tee "$OUT/xvit_throughput.txt"
-$PYTHON -m lit_video fit --config experiments/timesformer_schemes.yaml --runs "$OUT/runs" --seeds $SEEDS \
-    ${ROWS[@]+"${ROWS[@]}"} "${TRAINER[@]}"
-for table in ablation_tw ablation_ratio timesformer_schemes; do  # the scale where differences mean something
-    [ "${SMALL:-}" ] && [ $table != timesformer_schemes ] && continue
-    $PYTHON -m lit_video fit --config experiments/$table.yaml --config experiments/scale/gpu.yaml --runs "$OUT/runs" \
-        --seeds $SEEDS ${ROWS[@]+"${ROWS[@]}"} ${LARGE[@]+"${LARGE[@]}"}
-    $PYTHON -m lit_video benchmark table --config experiments/$table.yaml --config experiments/scale/gpu.yaml \
-        --device "$DEVICE" "${RATES[@]}" --runs "$OUT/runs" | tee "$OUT/${table}_throughput.txt"
-done
-if [ -d "${AVLETTERS:=../shared/data/avletters}" ]; then  # real video
-    SHORT=(); [ "${SMALL:-}" ] && ROWS=(--row xvit1) SHORT=(--trainer.max_epochs=1 --trainer.check_val_every_n_epoch=1)
-    $PYTHON -m lit_video fit --config experiments/avletters.yaml --data.root "$AVLETTERS" --runs "$OUT/runs" \
-        --seeds $SEEDS ${ROWS[@]+"${ROWS[@]}"} ${SHORT[@]+"${SHORT[@]}"} --trainer.logger=false
-fi
-# drawn where Vega is installed, later
-if $PYTHON -c "import altair, vl_convert"; then $PYTHON -m lit_video report "$OUT/runs" -o "$OUT/report.html"; fi
+mkdir -p "$OUT" || exit
+wheels
+[ "$DEVICE" = cpu ] || nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader || exit
+git rev-parse HEAD >/dev/null 2>&1 || [ "${LIT_VIDEO_COMMIT:-}" ] ||
+    echo "no git here, and no LIT_VIDEO_COMMIT: results say commit unknown"
+failures=()
+for stage in "$@"; do run_stage "$stage" || failures+=("$stage"); done
+[ ${#failures[@]} -eq 0 ] || { echo "failed or unfinished: ${failures[*]}" && exit 1; }
+echo "done: $*; results in $OUT"

@@ -7,6 +7,8 @@ Other flags are those of ``fit``.
 """
 
 import argparse
+import json
+import shlex
 import sys
 import tempfile
 import traceback
@@ -20,6 +22,8 @@ from lightning.pytorch.callbacks import Callback
 from lit_video.__main__ import main as lit_video
 from lit_video.datamodules.copying import copy_beside
 from lit_video.tables.reading import read_table
+from lit_video.utils.environment import commit, device_name, versions
+from lit_video.utils.files import write_atomically
 
 TABLE = Path(__file__).with_suffix(".yaml")
 # what reads numbers now and then does not in this short time
@@ -101,24 +105,35 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda")
     parser.add_argument("--row", help="one of them (default: all)")
+    parser.add_argument("--json", type=Path, help="keep what was found, after every row")
     arguments, flags = parser.parse_known_args(argv)
     if arguments.device == "cuda":
         check_copies(torch.device("cuda", 0))
-    flags += [f"--trainer.accelerator={'cpu' if arguments.device == 'cpu' else 'gpu'}", *QUIET]
     rows = [arguments.row] if arguments.row else [row.name for row in read_table([TABLE]).rows]
-    failed = [row for row in rows if not _runs(row, flags)]
+    command = shlex.join(["python", "-m", "benchmarks.steps", "--device", arguments.device, *flags])
+    facts = {"command": command, "commit": commit(), "device": device_name(), "versions": versions()}
+    fails: dict[str, str] = {}
+    flags += [f"--trainer.accelerator={'cpu' if arguments.device == 'cpu' else 'gpu'}", *QUIET]
+    for number, row in enumerate(rows, 1):
+        if reason := _why_it_fails(row, flags):
+            fails[row] = reason
+        if arguments.json:
+            result = facts | {"watched": arguments.device == "cuda", "rows": rows[:number], "fails": fails}
+            write_atomically(arguments.json, json.dumps(result, indent=2) + "\n")
     done = "rehearsed on a CPU" if arguments.device == "cpu" else "no steady step waits for the GPU"
-    print(f"waits, or fails (see above): {', '.join(failed)}" if failed else f"{done}: {', '.join(rows)}", flush=True)
-    return 1 if failed else 0
+    print(f"waits, or fails (see above): {', '.join(fails)}" if fails else f"{done}: {', '.join(rows)}", flush=True)
+    return 1 if fails else 0
 
 
-def _runs(row: str, flags: list[str]) -> bool:
+def _why_it_fails(row: str, flags: list[str]) -> str:
+    """Where it waits, or what is not installed; empty where all is well."""
     with tempfile.TemporaryDirectory() as runs:
         try:
-            return lit_video(["fit", "--config", str(TABLE), "--row", row, "--runs", runs, *flags]) == 0
-        except Exception:  # where it waits, or what is not installed
+            status = lit_video(["fit", "--config", str(TABLE), "--row", row, "--runs", runs, *flags])
+        except Exception as error:
             traceback.print_exc()
-            return False
+            return f"{type(error).__name__}: {error}".split("\n")[0]
+        return f"exit status {status}" if status else ""
 
 
 if __name__ == "__main__":

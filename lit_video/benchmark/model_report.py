@@ -6,14 +6,14 @@ from lit_video.utils.text_tables import text_table
 
 GIGA = 1e9
 GIB = 2**30
+HEADER = ["model", "frames", "GMACs", "forward s", "clips/s", "of peak", "train s", "clips/s", "of peak"]
+HEADER += ["memory", "against", "forward x", "train x", "logits diff."]
 
 
 def render(result: dict[str, Any]) -> str:
     """The result as a table, and under it what is to be known of single models."""
     rows = [row for row in result["rows"] if "left_out" not in row]
-    header = ["model", "frames", "GMACs", "forward s", "clips/s", "of peak", "train s", "clips/s", "of peak"]
-    header += ["memory", "against", "forward x", "train x", "logits diff."]
-    lines = [text_table(title(result), header, [cells(row) for row in rows])]
+    lines = [text_table(title(result), HEADER, [cells(row) for row in rows])]
     lines.append(
         "of peak: share of the rate of large matrix products in the same rounds, "
         f"{result['matmul_flops'] / 1e12:.3g} TFLOP/s; x: throughput over that\nof the model under 'against', median "

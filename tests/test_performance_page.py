@@ -1,0 +1,95 @@
+"""docs/performance.md: what is stored, nothing typed in, and "not run" for all that no GPU has measured."""
+
+import json
+import shutil
+
+import pytest
+
+from benchmarks.performance import STAGES, main, page
+from lit_video.errors import UserError
+from tests.conftest import ROOT
+
+RESULTS = ROOT / "benchmarks" / "results"
+FACTS = {"command": "python -m lit_video benchmark model", "commit": "abc", "device": "NVIDIA H100"}
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A copy of the stored measurements, without those of a GPU."""
+    for name in ("model", "data"):
+        shutil.copytree(RESULTS / name, tmp_path / name)
+    shutil.copy(RESULTS / "mixing.json", tmp_path)
+    (tmp_path / "gpu").mkdir()
+    return tmp_path
+
+
+def store(folder, name, rows, **facts):
+    content = FACTS | {"repeats": 2, "rounds": 2, "size": "B", "image_size": 224, "batch": 8, "dtype": "bfloat16"}
+    (folder / "gpu" / f"{name}.json").write_text(json.dumps(content | {"rows": rows} | facts))
+
+
+def measured(model, seconds, memory=100, **more):
+    row = {"model": model, "frames": 8, "params": 1, "macs": 10**9, "train_memory": memory, "forward_seconds": 1.0}
+    row |= {"forward_clips_per_second": 8.0, "train_seconds": seconds, "train_clips_per_second": 8 / seconds}
+    return row | {"macs_per_second": 8e9, "share_of_matmul": 0.5, "train_share_of_matmul": 0.625} | more
+
+
+def test_the_page_is_up_to_date(capsys):
+    assert main(["--check"]) == 0, capsys.readouterr().out
+
+
+def test_another_measurement_puts_it_out_of_date(stored, capsys):
+    mixing = json.loads((stored / "mixing.json").read_text())
+    mixing["forward"]["window 1"]["ratio"] = 123.4
+    (stored / "mixing.json").write_text(json.dumps(mixing))
+    assert main(["--check", "--results", str(stored)]) == 1
+    assert "out of date; run python benchmarks/performance.py" in capsys.readouterr().out
+    assert "123.4" in page(stored)
+
+
+def test_without_a_gpu_nothing_of_it_is_said_to_be_run(stored):
+    text = page(stored)
+    for name in STAGES:
+        assert f"| {name} | " in text
+    lines = text[: text.index("## Models")].splitlines()
+    rows = [line for line in lines if line.startswith("| ") and not line.startswith(("| what", "| file", "| ---"))]
+    assert len(rows) == len(STAGES) + 8
+    assert all(line.endswith(" | not run |") for line in rows)
+
+
+def test_what_a_gpu_measured_is_shown_beside_the_goals(stored):
+    rows = [
+        measured("spatial-only", 1.0),
+        measured("X-ViT", 1.01, memory=101, against="spatial-only", train_throughput_ratio=0.987, note="one"),
+        {"model": "HF T+S", "left_out": "transformers is not installed"},
+    ]
+    store(stored, "model_bf16", rows)
+    store(stored, "model_fp32", [measured("X-ViT", 3.03)])
+    store(stored, "steps_32-true", ["xvit", "x3d"], fails={"x3d": "RuntimeError: waits"})
+    text = page(stored)
+    for line in (
+        "| training X-ViT-B/16, 8 x 224, bfloat16, of the peak | >= 0.5 | 0.625 |",
+        "| X-ViT's step in bfloat16 over float32 | >= 2.5 | 3 |",
+        "| mixing over spatial-only, training | >= 0.99 | 0.987 |",
+        "| memory of mixing over spatial-only | <= 1.02 | 1.01 |",
+        "| T+S over transformers' T+S, training | >= 2 | not run |",
+        "- HF T+S: left out: transformers is not installed",
+        "- X-ViT: one",
+        "1 of 2 families; x3d: RuntimeError: waits |",
+    ):
+        assert line in text
+
+
+def test_rates_of_two_devices_are_not_divided(stored):
+    store(stored, "model_bf16", [measured("X-ViT", 1.0)])
+    store(stored, "model_fp32", [measured("X-ViT", 3.0)], device="NVIDIA H200")
+    assert "| X-ViT's step in bfloat16 over float32 | >= 2.5 | not run |" in page(stored)
+
+
+def test_measurements_of_a_cpu_and_damaged_ones_are_refused(stored):
+    store(stored, "model_bf16", [measured("X-ViT", 1.0)], device="AMD EPYC, 2 threads")
+    with pytest.raises(UserError, match=r"model_bf16\.json: made on AMD EPYC, 2 threads, no GPU"):
+        page(stored)
+    (stored / "gpu" / "model_bf16.json").write_text("{")
+    with pytest.raises(UserError, match=r"model_bf16\.json: damaged"):
+        page(stored)
