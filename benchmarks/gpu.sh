@@ -13,7 +13,7 @@
 # stages. LIMIT: seconds of a stage. The exit status is 0 if every stage did all it should.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
-KEPT=benchmarks/results/gpu CARRIED=.gpu RUNS=${RUNS:-runs/gpu} SITE=${SITE:-runs/gpu_site}
+KEPT=benchmarks/results/gpu CARRIED=.gpu RUNS=${RUNS:-runs/gpu} SITE=${SITE:-$PWD/runs/gpu_site}
 SMALL=${SMALL:-} PYTHON=${PYTHON:-python3} LIMIT=${LIMIT:-480}
 OUT=${OUT:-$([ "$SMALL" ] && echo runs/gpu_rehearsal || echo $KEPT)}
 DEVICE=${DEVICE:-$([ "$SMALL" ] && echo cpu || echo cuda)}
@@ -70,8 +70,9 @@ throughput() {
 
 tables() {  # row by row: what is finished is skipped, what was interrupted here goes on
     earlier
-    while sleep 15; do pack; done &
-    local packer=$!
+    local stage=$BASHPID packer
+    while sleep 15 && kill -0 "$stage"; do pack; done >/dev/null 2>&1 &
+    packer=$!
     for seed in "${SEEDS[@]}"; do
         for table in "${TABLES[@]}"; do
             try $PYTHON -m lit_video fit --config experiments/$table.yaml --config experiments/scale/gpu.yaml \
@@ -117,7 +118,7 @@ try() {  # a command within the stage's time; the stage goes on after it, and ha
         failed=1
         return
     fi
-    timeout --kill-after=20 $left "$@"
+    timeout --foreground --kill-after=40 $left "$@"
     status=$?
     [ $status -eq 0 ] || failed=1
     [ $status -ne 124 ] || echo "stopped after the stage's $LIMIT s; what was measured is kept"
@@ -159,7 +160,7 @@ END
 }
 
 wheels() {  # installed where something is missing
-    export PYTHONPATH=.:$SITE${PYTHONPATH:+:$PYTHONPATH}
+    export PYTHONPATH=$PWD:$SITE${PYTHONPATH:+:$PYTHONPATH}
     local needed="import av, cachetools, jsonargparse, docstring_parser, typeshed_client, termcolor, pytorchvideo"
     $PYTHON -W ignore -c "$needed" 2>/dev/null && return
     if ls $CARRIED/wheels/*.whl >/dev/null 2>&1; then

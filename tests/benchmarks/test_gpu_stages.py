@@ -1,0 +1,104 @@
+"""benchmarks/gpu.sh: its stages on a CPU, what is kept of them, what it says it needs."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+
+import pytest
+
+from tests.conftest import ROOT
+
+STUB = """#!/bin/bash
+case "$*" in
+    *" fit "*) echo "$@" >> "$CALLS"; run="$RUNS/t/gpu/${TABLE_ROW:-a}/seed0"
+        mkdir -p "$run/checkpoints" "$RUNS/t/gpu/begun/seed0"; touch "$RUNS/t/gpu/begun/seed0/config.yaml"
+        touch "$run"/{config.yaml,curves.csv,predictions.npz,checkpoints/last.ckpt} && echo {} > "$run/result.json"
+        exit 1 ;;
+esac
+"""
+
+
+def stages(*arguments, timeout=120, **variables):
+    command = ["bash", str(ROOT / "benchmarks" / "gpu.sh"), *arguments]
+    environment = os.environ | {"PYTHON": sys.executable, "SMALL": "1"} | {k: str(v) for k, v in variables.items()}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=timeout)
+
+
+def kept(out):
+    with tarfile.open(out / "tables.tar.gz") as archive:
+        return {name.removeprefix("./") for name in archive.getnames()}
+
+
+def test_needs_names_pinned_wheels_and_commands_without_a_host():
+    done = stages("needs")
+    assert done.returncode == 0
+    pins = re.findall(r"\S+==\S+", done.stdout)
+    constraints = (ROOT / "constraints.txt").read_text().splitlines()
+    names = "av jsonargparse docstring_parser typeshed_client pytorchvideo fvcore iopath parameterized yacs cachetools"
+    assert {pin.partition("==")[0] for pin in pins} == {*names.split(), "termcolor"}
+    assert set(pins) <= set(constraints)
+    assert "pip download --no-deps" in done.stdout and "pip wheel --no-deps" in done.stdout
+    assert "://" not in done.stdout
+    ignored = subprocess.run(["git", "-C", str(ROOT), "check-ignore", ".gpu/wheels"], capture_output=True)
+    assert ignored.returncode == 0 and ".gpu/wheels" in done.stdout
+
+
+@pytest.mark.parametrize(("arguments", "said"), [(["modle"], "no stage modle; stages: parity"), ([], "STAGE ...")])
+def test_mistakes_are_said(arguments, said, tmp_path):
+    done = stages(*arguments, OUT=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stdout + done.stderr
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_stage_that_fails_says_so_and_the_others_run(tmp_path):
+    done = stages("parity", "model", OUT=tmp_path / "out", LIMIT=0, RUNS=tmp_path / "runs")
+    assert done.returncode == 1
+    assert done.stdout.count("not begun: the stage's 0 s are over") == 3  # one command of parity, two of model
+    for stage in ("parity", "model"):
+        assert f"{stage}: FAILED or unfinished" in (tmp_path / "out" / f"{stage}.log").read_text()
+    assert done.stdout.endswith("failed or unfinished: parity model\n")
+
+
+def test_a_machine_without_the_wheels_is_told_where_they_are_from(tmp_path):
+    stub = tmp_path / "python"
+    stub.write_text('#!/bin/bash\n[ "$1" = -W ] && echo "No module named av" >&2 && exit 1\nexit 0\n')
+    stub.chmod(0o755)
+    done = stages("parity", OUT=tmp_path / "out", PYTHON=stub, SITE=tmp_path / "site")
+    assert done.returncode == 1
+    assert "No module named av" in done.stderr and "see benchmarks/gpu.sh needs" in done.stdout
+
+
+def test_rows_of_tables_are_kept_without_weights_and_brought_to_a_new_machine(tmp_path):
+    stub, out, calls = tmp_path / "python", tmp_path / "out", tmp_path / "calls"
+    stub.write_text(STUB)
+    stub.chmod(0o755)
+    first = stages("tables", OUT=out, RUNS=tmp_path / "first", PYTHON=stub, CALLS=calls)
+    assert first.returncode == 1 and "failed or unfinished: tables" in first.stdout
+    files = {f"t/gpu/a/seed0/{name}" for name in ("result.json", "config.yaml", "curves.csv", "predictions.npz")}
+    assert kept(out) == files
+    stages("tables", OUT=out, RUNS=tmp_path / "second", PYTHON=stub, CALLS=calls, TABLE_ROW="b")
+    assert (tmp_path / "second" / "t/gpu/a/seed0/result.json").exists()
+    assert kept(out) == files | {name.replace("/a/", "/b/") for name in files}
+    assert "--config experiments/scale/gpu.yaml --seeds 0" in calls.read_text()
+
+
+@pytest.mark.slow
+def test_the_rehearsal_on_a_cpu(tmp_path):
+    """Needs ../shared/parity for the stage ``parity``, PyTorchVideo's CNNs for ``model``."""
+    done = stages("all", OUT=tmp_path / "out", RUNS=tmp_path / "runs", timeout=1800)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    results = {path.stem: json.loads(path.read_text()) for path in (tmp_path / "out").glob("*.json")}
+    names = "parity steps_bf16-mixed steps_32-true model_bf16 model_fp32 compile_block scaling_bf16 training"
+    assert results.keys() == set(names.split())
+    for name, result in results.items():
+        assert {"device", "versions", "commit", "command", "rows"} <= result.keys(), name
+        assert result["rows"], name
+    assert all(row["within"] for row in results["parity"]["rows"])
+    assert [row["model"] for row in results["model_bf16"]["rows"]] == ["X-ViT", "T+S", "HF T+S", "SlowFast R50"]
+    assert {"ablation_tw/gpu/tw1/seed0/result.json", "xvit_throughput/embedded/throughput.json"} <= kept(
+        tmp_path / "out"
+    )
