@@ -3,12 +3,12 @@
 import os
 import platform
 import subprocess
+import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import torch
 
-from lit_video import __version__
 from lit_video.errors import OptionError
 
 
@@ -53,7 +53,7 @@ def versions(*others: str) -> dict[str, str]:
     """
     names = ("torch", "torchvision", "lightning", "timm", "av", "pytorchvideo", *others)
     found = {name: _version(name) for name in names}
-    own = {"python": platform.python_version(), "lit_video": __version__}  # the code that runs, installed or not
+    own = {"python": platform.python_version(), "lit_video": sys.modules["lit_video"].__version__}  # installed or not
     return own | {name: number for name, number in found.items() if number}
 
 
