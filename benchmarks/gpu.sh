@@ -23,12 +23,14 @@ STAGES=("${ALL[@]}" mixing kernels long predict)
 if [ "$SMALL" ]; then
     SIZE=(--size Ti --image-size 32 --frames 2 --batch 1 --repeats 1) MODELS=(--models "X-ViT,T+S,SlowFast R50")
     COMPILED=(--models X-ViT) HOW=(block) STEPS=(--row xvit) RATES=(--config experiments/scale/embedded.yaml --batch 1 --repeats 2)
+    MIXED=(--rounds 1 --side 4)
     PLANNED=(--small) TABLES=(ablation_tw) SEEDS=(0)
     ROWS=(--row tw1 --trainer.accelerator=cpu --trainer.precision=32-true --trainer.max_epochs=1 "--data.pairs=[2,1,1]"
         --data.num_workers=0 --data.image_size=32 --data.frames=4 --data.batch_size=8 --model.image_weights=null)
 else
     SIZE=(--size B --image-size 224 --frames 8 --batch 8 --repeats 20) MODELS=()
     COMPILED=(--models "X-ViT,T+S,ViViT-1") HOW=(block full) STEPS=() PLANNED=() ROWS=()
+    MIXED=(--dtype bf16 --batch 8)
     RATES=(--config experiments/scale/ssv2.yaml --batch 16 --repeats 21)
     TABLES=(ablation_tw timesformer_schemes ablation_ratio) SEEDS=(0 1 2)
 fi
@@ -56,7 +58,11 @@ scaling() {  # time against frames, and what docs/scaling.md plans with
     try $PYTHON benchmarks/scaling measure device --device "$DEVICE" ${PLANNED[@]+"${PLANNED[@]}"} -o "$OUT/training.json"
 }
 
-mixing() { try $PYTHON benchmarks/mixing.py --device "$DEVICE" --json "$OUT/mixing.json"; }
+mixing() {  # without a --device it would measure the CPU
+    grep -q -e '"--device"' benchmarks/mixing.py || { echo "benchmarks/mixing.py takes no --device" && failed=1 && return; }
+    into=$OUT/mixing.json try $PYTHON benchmarks/mixing.py --device "$DEVICE" "${MIXED[@]}"
+}
+
 kernels() { try $PYTHON -m lit_video benchmark kernels --device "$DEVICE" --json "$OUT/kernels.json"; }
 long() { try $PYTHON -m lit_video benchmark long --device "$DEVICE" --json "$OUT/long.json"; }
 predict() { try $PYTHON -m lit_video benchmark predict --device "$DEVICE" --json "$OUT/predict.json"; }
@@ -110,7 +116,7 @@ time_models() {  # NAME FLAGS...: kept after every round
     try $PYTHON -m lit_video benchmark model --device "$DEVICE" "${SIZE[@]}" -o "$OUT/$name.json" "$@"
 }
 
-try() {  # a command within the stage's time; the stage goes on after it, and has failed
+try() {  # a command within the stage's time, what it prints into a file or not; the stage goes on after it
     local left=$((began + LIMIT - SECONDS)) status
     echo "+ $*"
     if [ $left -lt 5 ]; then
@@ -118,7 +124,11 @@ try() {  # a command within the stage's time; the stage goes on after it, and ha
         failed=1
         return
     fi
-    timeout --foreground --kill-after=40 $left "$@"
+    if [ "${into:-}" ]; then
+        timeout --foreground --kill-after=40 $left "$@" >"$into.part" && mv "$into.part" "$into"
+    else
+        timeout --foreground --kill-after=40 $left "$@"
+    fi
     status=$?
     [ $status -eq 0 ] || failed=1
     [ $status -ne 124 ] || echo "stopped after the stage's $LIMIT s; what was measured is kept"

@@ -64,8 +64,8 @@ def page(results: Path) -> str:
     shown = [gpu[name] for name in STAGES if name.startswith(("model", "compile", "scaling"))]
     shown += [read(path) for path in sorted((results / "model").glob("*.json"))]
     parts.append("\n\n".join(["## Models", *(models(result) for result in shown if result)]))
-    if mixing := read(results / "mixing.json"):
-        parts.append(mixing_layer(mixing))
+    mixing = [mixing_layer(result) for result in (gpu["mixing"], read(results / "mixing.json")) if result]
+    parts.append("\n\n".join(["## The mixing layer", *mixing]))
     parts.append("\n\n".join(["## Reading videos", *readers(sorted((results / "data").glob("*.json")))]))
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
@@ -181,10 +181,9 @@ def mixing_layer(result: Result) -> str:
         [name, *(str(result[mode][name][unit]) for mode in modes for unit in ("ms", "ratio"))]
         for name in result[modes[0]]
     ]
-    about = (
-        f"**ViT-B/16, 8 x 224, {result['device']}, medians of {result['rounds']}; x: time over spatial attention's**"
-    )
-    return "\n\n".join(["## The mixing layer", about, markdown_lines(header, body), facts(result)])
+    clips = f"8 x 224, batch {result.get('batch', 1)}, {result.get('dtype', 'fp32')}, {result['device']}"
+    about = f"**ViT-B/16, {clips}, medians of {result['rounds']}; x: time over that of spatial attention**"
+    return "\n\n".join([about, markdown_lines(header, body), facts(result)])
 
 
 def readers(paths: list[Path]) -> Iterator[str]:

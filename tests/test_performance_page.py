@@ -65,6 +65,8 @@ def test_what_a_gpu_measured_is_shown_beside_the_goals(stored):
     ]
     store(stored, "model_bf16", rows)
     store(stored, "model_fp32", [measured("X-ViT", 3.03)])
+    layer = {"space": {"ms": 1.0, "ratio": 1.0}, "window 1": {"ms": 1.25, "ratio": 1.25}}
+    (stored / "gpu" / "mixing.json").write_text(json.dumps(FACTS | {"rounds": 15, "batch": 8, "forward": layer}))
     store(stored, "steps_32-true", ["xvit", "x3d"], fails={"x3d": "RuntimeError: waits"})
     text = page(stored)
     for line in (
@@ -75,6 +77,8 @@ def test_what_a_gpu_measured_is_shown_beside_the_goals(stored):
         "| T+S over transformers' T+S, training | >= 2 | not run |",
         "- HF T+S: left out: transformers is not installed",
         "- X-ViT: one",
+        "**ViT-B/16, 8 x 224, batch 8, fp32, NVIDIA H100, medians of 15;",
+        "| window 1 | 1.25 | 1.25 |",
         "1 of 2 families; x3d: RuntimeError: waits |",
     ):
         assert line in text
