@@ -179,18 +179,23 @@ wheels() {  # installed where something is missing
     $PYTHON -W ignore -c "$needed" || { echo "see benchmarks/gpu.sh needs" && exit 1; }
 }
 
-[ $# -gt 0 ] || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit 2; }
-[ "$1" != needs ] || { needs && exit; }
-[ "$1" != all ] || set -- "${ALL[@]}"
-for stage in "$@"; do
-    [[ " ${STAGES[*]} " == *" $stage "* ]] || { echo "no stage $stage; stages: ${STAGES[*]}, all, needs" >&2 && exit 2; }
-done
-mkdir -p "$OUT" || exit
-wheels
-[ "$DEVICE" = cpu ] || nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader || exit
-git rev-parse HEAD >/dev/null 2>&1 || [ "${LIT_VIDEO_COMMIT:-}" ] ||
-    echo "no git here, and no LIT_VIDEO_COMMIT: results say commit unknown"
-failures=()
-for stage in "$@"; do run_stage "$stage" || failures+=("$stage"); done
-[ ${#failures[@]} -eq 0 ] || { echo "failed or unfinished: ${failures[*]}" && exit 1; }
-echo "done: $*; results in $OUT"
+main() {  # read whole before it runs, as this file may change meanwhile
+    [ $# -gt 0 ] || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit 2; }
+    [ "$1" != needs ] || { needs && exit; }
+    [ "$1" != all ] || set -- "${ALL[@]}"
+    for stage in "$@"; do
+        [[ " ${STAGES[*]} " == *" $stage "* ]] || { echo "no stage $stage; stages: ${STAGES[*]}, all, needs" >&2 && exit 2; }
+    done
+    mkdir -p "$OUT" || exit
+    wheels
+    [ "$DEVICE" = cpu ] || nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader || exit
+    git rev-parse HEAD >/dev/null 2>&1 || [ "${LIT_VIDEO_COMMIT:-}" ] ||
+        echo "no git here, and no LIT_VIDEO_COMMIT: results say commit unknown"
+    local stage failures=()
+    for stage in "$@"; do run_stage "$stage" || failures+=("$stage"); done
+    [ ${#failures[@]} -eq 0 ] || { echo "failed or unfinished: ${failures[*]}" && exit 1; }
+    echo "done: $*; results in $OUT"
+}
+
+main "$@"
+exit 0
