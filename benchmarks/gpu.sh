@@ -164,7 +164,8 @@ python3 -m pip wheel --no-deps -w $CARRIED/wheels $(pinned pytorchvideo fvcore i
 mkdir -p $CARRIED/parity && cp ../shared/parity/scenic_vivit_m*.pt $CARRIED/parity
 # there, with $CARRIED carried; OUT is the folder that comes back
 LIT_VIDEO_COMMIT=$(git describe --always --abbrev=12 --dirty=+changes 2>/dev/null || echo COMMIT) benchmarks/gpu.sh ${ALL[0]} ${ALL[1]}
-# to go on with the tables on another machine, bring what came back
+# what came back: shown, or carried to the next machine, where tables goes on with it
+cp OUT/*.json $KEPT/ && python benchmarks/performance.py && tar -xzf OUT/tables.tar.gz -C benchmarks/results
 cp OUT/tables.tar.gz $CARRIED/
 END
 }
@@ -174,7 +175,7 @@ wheels() {  # installed where something is missing
     local needed="import av, cachetools, jsonargparse, docstring_parser, typeshed_client, termcolor, pytorchvideo"
     $PYTHON -W ignore -c "$needed" 2>/dev/null && return
     if ls $CARRIED/wheels/*.whl >/dev/null 2>&1; then
-        $PYTHON -m pip install --quiet --no-index --no-deps --no-compile --upgrade --target $SITE $CARRIED/wheels/*.whl
+        $PYTHON -m pip install --quiet --no-index --no-deps --no-compile --upgrade --target "$SITE" $CARRIED/wheels/*.whl
     fi
     $PYTHON -W ignore -c "$needed" || { echo "see benchmarks/gpu.sh needs" && exit 1; }
 }
