@@ -17,20 +17,20 @@ KEPT=benchmarks/results/gpu CARRIED=.gpu RUNS=${RUNS:-runs/gpu} SITE=${SITE:-$PW
 SMALL=${SMALL:-} PYTHON=${PYTHON:-python3} LIMIT=${LIMIT:-480}
 OUT=${OUT:-$([ "$SMALL" ] && echo runs/gpu_rehearsal || echo $KEPT)}
 DEVICE=${DEVICE:-$([ "$SMALL" ] && echo cpu || echo cuda)}
-ALL=(parity steps model compile scaling throughput tables)
-# mixing, kernels, long and predict join ALL, after model or where their worth puts them, when their commands take a GPU
-STAGES=("${ALL[@]}" mixing kernels long predict)
+ALL=(parity steps model mixing compile kernels scaling throughput tables)
+# long and predict join ALL when their commands are there
+STAGES=("${ALL[@]}" long predict)
 if [ "$SMALL" ]; then
     SIZE=(--size Ti --image-size 32 --frames 2 --batch 1 --repeats 1) MODELS=(--models "X-ViT,T+S,SlowFast R50")
     COMPILED=(--models X-ViT) HOW=(block) STEPS=(--row xvit) RATES=(--config experiments/scale/embedded.yaml --batch 1 --repeats 2)
-    MIXED=(--rounds 1 --side 4)
+    MIXED=(--rounds 1 --side 4) KERNELS=(--steps ST,X-ViT --size Ti --image-size 32 --repeats 1)
     PLANNED=(--small) TABLES=(ablation_tw) SEEDS=(0)
     ROWS=(--row tw1 --trainer.accelerator=cpu --trainer.precision=32-true --trainer.max_epochs=1 "--data.pairs=[2,1,1]"
         --data.num_workers=0 --data.image_size=32 --data.frames=4 --data.batch_size=8 --model.image_weights=null)
 else
     SIZE=(--size B --image-size 224 --frames 8 --batch 8 --repeats 20) MODELS=()
     COMPILED=(--models "X-ViT,T+S,ViViT-1") HOW=(block full) STEPS=() PLANNED=() ROWS=()
-    MIXED=(--dtype bf16 --batch 8)
+    MIXED=(--dtype bf16 --batch 8) KERNELS=(--dtype bf16 --batch 8)
     RATES=(--config experiments/scale/ssv2.yaml --batch 16 --repeats 21)
     TABLES=(ablation_tw timesformer_schemes ablation_ratio) SEEDS=(0 1 2)
 fi
@@ -58,12 +58,8 @@ scaling() {  # time against frames, and what docs/scaling.md plans with
     try $PYTHON benchmarks/scaling measure device --device "$DEVICE" ${PLANNED[@]+"${PLANNED[@]}"} -o "$OUT/training.json"
 }
 
-mixing() {  # without a --device it would measure the CPU
-    grep -q -e '"--device"' benchmarks/mixing.py || { echo "benchmarks/mixing.py takes no --device" && failed=1 && return; }
-    into=$OUT/mixing.json try $PYTHON benchmarks/mixing.py --device "$DEVICE" "${MIXED[@]}"
-}
-
-kernels() { try $PYTHON -m lit_video benchmark kernels --device "$DEVICE" --json "$OUT/kernels.json"; }
+mixing() { into=$OUT/mixing.json try $PYTHON benchmarks/mixing.py --device "$DEVICE" "${MIXED[@]}"; }
+kernels() { try $PYTHON -m lit_video benchmark kernels --device "$DEVICE" -o "$OUT/kernels.json" "${KERNELS[@]}"; }
 long() { try $PYTHON -m lit_video benchmark long --device "$DEVICE" --json "$OUT/long.json"; }
 predict() { try $PYTHON -m lit_video benchmark predict --device "$DEVICE" --json "$OUT/predict.json"; }
 
