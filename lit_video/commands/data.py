@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ usage: python -m lit_video data COMMAND ...
   stats ROOT --dataset NAME    videos per class, durations, sizes, rates
       [-o FILE] [--data.X=Y] [--json] [--plot FILE]
   prepare SRC DST              re-encode every video for training; write DST/videos.csv
-      [--short-side 256] [--gop 12] [--crf 22]
+      [--preset small|fast|fastest] [--short-side 256] [--gop 12] [--crf 22]
   COMMAND --help               all options of a command
 
 All go on where they were stopped. Exit status 1: something is missing or broken; 2: a mistake in the command.
@@ -77,14 +78,22 @@ def prepare(argv: list[str]) -> int:
     parser = Parser("data prepare", "Re-encode every video of SRC for fast training, and list them in DST/videos.csv.")
     parser.add_argument("src", type=Path, metavar="SRC", help="folder of videos, or of class folders of videos")
     parser.add_argument("dst", type=Path, metavar="DST", help="another folder")
-    parser.add_argument("--short-side", type=int, default=256, help="pixels; smaller videos keep their size")
-    parser.add_argument("--gop", type=int, default=12, help="frames from one key frame to the next")
-    parser.add_argument("--crf", type=int, default=22, help="quality of x264: 0 loses nothing, 51 is worst")
+    parser.add_argument(
+        "--preset",
+        choices=("small", "fast", "fastest"),
+        default="small",
+        help="small (default): GOP 12; fast: a seventh larger, decodes twice as fast; fastest: GOP 1 likewise, 3.5 x",
+    )
+    parser.add_argument("--short-side", type=int, help="pixels (default 256); smaller videos keep their size")
+    parser.add_argument("--gop", type=int, help="frames from one key frame to the next (default: the preset's)")
+    parser.add_argument("--crf", type=int, help="quality of x264: 0 loses nothing, 51 is worst (default 22)")
     arguments = parser.parse_args(argv)
-    from lit_video.datamodules.inspection.prepare import Encoding, prepare_folder
+    from lit_video.datamodules.preparation.encoding import PRESETS
+    from lit_video.datamodules.preparation.folder import prepare_folder
 
+    given = {name: getattr(arguments, name) for name in ("short_side", "gop", "crf")}
     try:
-        encoding = Encoding(arguments.short_side, arguments.gop, arguments.crf)
+        encoding = replace(PRESETS[arguments.preset], **{k: v for k, v in given.items() if v is not None})
     except ValueError as error:  # "short_side is 0, expected ..."
         name, _, rest = str(error).partition(" ")
         raise UserError(f"--{name.replace('_', '-')}: {rest}") from None

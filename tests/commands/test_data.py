@@ -23,8 +23,8 @@ from lit_video.datamodules import VideoFolder
 from lit_video.datamodules.digest import data_digest
 from lit_video.datamodules.inspection import figure as figure_module
 from lit_video.datamodules.inspection.figure import draw_counts
-from lit_video.datamodules.inspection.prepare import scaled
 from lit_video.datamodules.inspection.summary import DatasetSummary, SplitSummary
+from lit_video.datamodules.preparation.encoding import scaled
 from lit_video.utils.figures import plt
 from lit_video.video.decoding import decode, forget_tables, frame_table
 from lit_video.video.manifest import tables
@@ -417,6 +417,11 @@ def test_videos_that_would_become_one_and_other_settings_are_refused(src, tmp_pa
     capsys.readouterr()
     assert prepare(src, tmp_path / "dst", "--crf", "30") == 2
     assert '"crf": 22' in one_line(capsys)
+    assert prepare(src, tmp_path / "dst", "--preset", "fast") == 2
+    assert '"fast_decode": false' in one_line(capsys)
+    older = {"short_side": 64, "gop": 12, "crf": 22}  # before there were presets
+    (tmp_path / "dst/encoding.json").write_text(json.dumps(older) + "\n")
+    assert prepare(src, tmp_path / "dst") == 0
     write(src / "a/large.mkv", frames=2)
     assert prepare(src, tmp_path / "dst") == 2
     assert "would both become" in one_line(capsys)

@@ -1,0 +1,140 @@
+"""One video encoded for training: small pictures, key frames close together, no sound."""
+
+import errno
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Literal
+
+import av
+from av.filter import Graph
+from av.video.frame import VideoFrame
+from av.video.stream import VideoStream
+
+from lit_video.video.decoding import DecodeError, FrameTable, frame_table
+from lit_video.video.decoding.container import scanned_stream
+from lit_video.video.decoding.frame_table import check_sound
+
+# PyAV counts counter-clockwise
+_TURNS = {0: [], 90: ["transpose=cclock"], 180: ["hflip", "vflip"], 270: ["transpose=clock"]}
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How videos are encoded, in H.264.
+
+    Args:
+        short_side: pixels of the shorter side; a smaller video keeps its size, made even.
+        gop: frames from one key frame to the next: few make random access fast, many make files small.
+        crf: x264's quality, 0 to 51; 0 is lossless.
+        fast_decode: larger files that decode faster: x264's tune of this name (no arithmetic coding, no deblocking),
+            and B frames that no other refers to, so that those not wanted are skipped.
+    """
+
+    short_side: int = 256
+    gop: int = 12
+    crf: int = 22
+    fast_decode: bool = False
+
+    def __post_init__(self) -> None:
+        if self.short_side < 16:
+            raise ValueError(f"short_side is {self.short_side}, expected at least 16")
+        if self.gop < 1:
+            raise ValueError(f"gop is {self.gop}, expected at least 1")
+        if not 0 <= self.crf <= 51:
+            raise ValueError(f"crf is {self.crf}, expected 0 to 51")
+
+
+Preset = Literal["small", "fast", "fastest"]
+PRESETS: dict[Preset, Encoding] = {
+    "small": Encoding(),
+    "fast": Encoding(fast_decode=True),
+    "fastest": Encoding(gop=1, fast_decode=True),
+}
+_FAST = {"tune": "fastdecode", "x264-params": "b-pyramid=none"}
+
+
+def encode(source: Path, target: Path, encoding: Encoding) -> None:
+    """Encode one video: the same frames at the same times from 0, without jumps, upright, without sound.
+
+    Raises:
+        DecodeError: the source cannot be read to its end, or has damaged frames; the target then is incomplete.
+    """
+    table = frame_table(source)
+    check_sound(source, table, range(table.count))
+    try:
+        with av.open(str(source)) as old, av.open(str(target), "w", format="mp4") as new:
+            stream = scanned_stream(old)
+            out: VideoStream | None = None
+            count = 0
+            for picture in _upright(_shown(old.decode(stream), table, source), encoding.short_side, source):
+                picture.pts, picture.time_base = _time(table, stream, count)
+                out = out or _stream(new, picture, encoding)
+                new.mux(out.encode(picture))
+                count += 1
+            if out is None or count < table.count:
+                raise DecodeError(f"{source}: {count} of {table.count} frames can be decoded")
+            new.mux(out.encode())
+    except av.FFmpegError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS}:  # the target's fault
+            raise OSError(error.errno, error.strerror) from error
+        raise DecodeError(f"{source}: {error.strerror or error}") from error
+
+
+def _shown(frames: Iterator[VideoFrame], table: FrameTable, source: Path) -> Iterator[VideoFrame]:
+    """The frames of the table, in order: those at its times, or as many as it counts."""
+    times = set(table.pts)
+    number = 0
+    for frame in frames:
+        if frame.is_corrupt:
+            raise DecodeError(f"{source}: {table.where([number])} damaged, says the decoder")
+        if number < table.count and (not times or frame.pts in times):
+            number += 1
+            yield frame
+
+
+def _upright(frames: Iterator[VideoFrame], short_side: int, source: Path) -> Iterator[VideoFrame]:
+    """Frames turned as their metadata says, scaled, as 8-bit 4:2:0 pictures."""
+    graph, size = Graph(), None
+    for frame in frames:
+        if size is None:
+            size = (frame.width, frame.height)
+            width, height = scaled(*size, short_side)
+            turns = [f.partition("=") for f in _TURNS[frame.rotation % 360]]
+            nodes = [graph.add_buffer(width=size[0], height=size[1], format=frame.format, time_base=Fraction(1, 1000))]
+            nodes.append(graph.add("scale", f"{width}:{height}:flags=bicubic+accurate_rnd"))
+            nodes += [graph.add(name, args or None) for name, _, args in turns]
+            nodes += [graph.add("format", "pix_fmts=yuv420p"), graph.add("buffersink")]
+            graph.link_nodes(*nodes).configure()
+        if (frame.width, frame.height) != size:
+            raise DecodeError(f"{source}: its frames have several sizes")
+        frame.pts, frame.time_base = 0, Fraction(1, 1000)  # the caller sets the time
+        graph.vpush(frame)
+        yield graph.vpull()
+
+
+def scaled(width: int, height: int, short_side: int) -> tuple[int, int]:
+    """Size with the shorter side at most ``short_side``, the shape kept, both sides even."""
+    share = min(1.0, short_side / min(width, height))
+    return max(2, 2 * round(width * share / 2)), max(2, 2 * round(height * share / 2))
+
+
+def _time(table: FrameTable, stream: VideoStream, number: int) -> tuple[int, Fraction]:
+    """When a frame is shown, and the unit of that: the source's own, or counted at its average rate."""
+    if table.times:
+        return table.times[number] - table.times[0], table.time_base
+    return number, 1 / Fraction(stream.average_rate or 25)
+
+
+def _stream(container: av.container.OutputContainer, first: VideoFrame, encoding: Encoding) -> VideoStream:
+    """An encoder for pictures like the first one, their colours included."""
+    stream = container.add_stream("libx264")
+    assert isinstance(stream, VideoStream) and first.time_base is not None
+    context = stream.codec_context
+    stream.width, stream.height, stream.pix_fmt = first.width, first.height, "yuv420p"
+    stream.time_base = context.time_base = first.time_base
+    context.gop_size, context.thread_count = encoding.gop, 1
+    context.color_range, context.colorspace = first.color_range, first.colorspace
+    stream.options = {"crf": str(encoding.crf), "preset": "medium", **(_FAST if encoding.fast_decode else {})}
+    return stream

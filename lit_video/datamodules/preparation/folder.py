@@ -1,0 +1,121 @@
+"""Re-encode a folder of videos for training."""
+
+import json
+import os
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from lit_video.datamodules.folder import COMMON, EXTENSIONS
+from lit_video.datamodules.preparation.encoding import Encoding, encode
+from lit_video.errors import UserError
+from lit_video.utils.files import write_atomically, write_table
+from lit_video.utils.parallel import in_parallel
+from lit_video.video.decoding import DecodeError, forget_tables
+
+
+def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
+    """Encode every video under ``src`` to the same place under ``dst``; list them in ``videos.csv``.
+
+    What cannot be read is listed in ``broken.csv`` and on the terminal, and the rest goes on. Videos that are done, and
+    not older than their source, are left as they are.
+
+    Returns:
+        The exit status: 1 where a video is broken.
+
+    Raises:
+        UserError: a folder is wrong, or holds videos of another encoding.
+    """
+    _check_folders(src, dst)
+    jobs = _jobs(src, dst)
+    try:
+        dst.mkdir(parents=True, exist_ok=True)
+        with FileLock(dst / ".prepare.lock", timeout=0):
+            _same_encoding(dst / "encoding.json", encoding)
+            results = zip(jobs, in_parallel(partial(_prepare, encoding), jobs, "data prepare"), strict=False)
+            broken = {source: reason for (source, _), reason in results if reason}
+            _write_lists(src, dst, jobs, broken)
+    except Timeout:
+        raise UserError(f"DST: another process is writing to {dst}; wait or stop it") from None
+    except OSError as error:
+        raise UserError(f"DST: cannot write {dst} ({error.strerror}); give another folder") from error
+    print(f"{len(jobs) - len(broken)} videos in {dst}, listed in {dst / 'videos.csv'}")
+    if broken:
+        lines = [f"  {source.relative_to(src)}: {reason}" for source, reason in list(broken.items())[:10]]
+        more = [f"  and {len(broken) - 10} more"] if len(broken) > 10 else []
+        print("\n".join([f"broken ({len(broken)}, listed in {dst / 'broken.csv'}):", *lines, *more]))
+    return 1 if broken else 0
+
+
+def _prepare(encoding: Encoding, job: tuple[Path, Path]) -> str:
+    """Encode one video unless that is done; the reason why it cannot be, or an empty string."""
+    source, target = job
+    part = target.with_name(f".{target.name}.part")
+    try:
+        if target.exists() and target.stat().st_mtime_ns >= source.stat().st_mtime_ns:
+            return ""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        encode(source, part, encoding)
+        part.replace(target)
+    except DecodeError as error:
+        part.unlink(missing_ok=True)
+        return str(error).removeprefix(f"{source}: ")
+    finally:
+        forget_tables()
+    return ""
+
+
+def _check_folders(src: Path, dst: Path) -> None:
+    """Source and target are two folders apart from each other."""
+    if not src.is_dir():
+        raise UserError(f"SRC: the folder {src} does not exist")
+    inner, outer = dst.resolve(), src.resolve()
+    if inner == outer or outer in inner.parents:
+        raise UserError(f"DST: {dst} is SRC or lies inside it; give a folder outside {src}")
+    if dst.exists() and not dst.is_dir():
+        raise UserError(f"DST: {dst} is a file; give a folder")
+
+
+def _jobs(src: Path, dst: Path) -> list[tuple[Path, Path]]:
+    """Every video of the source, links to folders followed, with its target."""
+    jobs: dict[Path, Path] = {}
+    seen: set[str] = set()
+    for folder, folders, names in os.walk(src, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in seen:  # a link in a circle
+            folders.clear()
+            continue
+        seen.add(real)
+        folders.sort()
+        for source in (Path(folder) / name for name in sorted(names) if _is_video(name)):
+            target = (dst / source.relative_to(src)).with_suffix(".mp4")
+            if other := jobs.get(target):
+                raise UserError(f"SRC: {other} and {source} would both become {target}; rename one")
+            jobs[target] = source
+    if not jobs:
+        raise UserError(f"SRC: {src} holds no video ({', '.join(sorted(COMMON))})")
+    return [(source, target) for target, source in jobs.items()]
+
+
+def _is_video(name: str) -> bool:
+    return Path(name).suffix.lower() in EXTENSIONS and not name.startswith(".")
+
+
+def _same_encoding(file: Path, encoding: Encoding) -> None:
+    """Refuse to fill a folder with videos of two kinds."""
+    made = json.loads(file.read_text(encoding="utf-8")) if file.exists() else asdict(encoding)
+    if asdict(Encoding()) | made != asdict(encoding):  # older folders lack later settings
+        raise UserError(f"DST: {file.parent} was made with {json.dumps(made)}; give another folder, or delete it")
+    write_atomically(file, json.dumps(asdict(encoding)) + "\n")
+
+
+def _write_lists(src: Path, dst: Path, jobs: list[tuple[Path, Path]], broken: dict[Path, str]) -> None:
+    """``videos.csv``, with the folder of each as its label if all lie in one, and ``broken.csv``."""
+    done = [(source, target.relative_to(dst)) for source, target in jobs if source not in broken]
+    labels = all(path.parent.name for _, path in done)
+    rows = [[path.as_posix(), path.parent.name] if labels else [path.as_posix()] for _, path in done]
+    write_table(dst / "videos.csv", [["path", "label"] if labels else ["path"], *rows])
+    lost = [[source.relative_to(src).as_posix(), reason] for source, reason in broken.items()]
+    write_table(dst / "broken.csv", [["path", "reason"], *lost])
