@@ -1,9 +1,11 @@
-"""``data check``, ``data prepare`` and ``data stats``. Imports no torch before there is work to do."""
+"""``data check``, ``prepare``, ``shards`` and ``stats``. Imports no torch before there is work to do."""
 
 from __future__ import annotations
 
 import json
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +25,8 @@ usage: python -m lit_video data COMMAND ...
       [-o FILE] [--data.X=Y] [--json] [--plot FILE]
   prepare SRC DST              re-encode every video for training; write DST/videos.csv
       [--preset small|fast|fastest] [--short-side 256] [--gop 12] [--crf 22]
+  shards ROOT DST --dataset NAME    every frame as a picture in tar files, to train from a disk or an object store
+      [--form jpeg|webp] [--quality 85] [--short-side 256] [--videos 100] [--data.X=Y]
   COMMAND --help               all options of a command
 
 All go on where they were stopped. Exit status 1: something is missing or broken; 2: a mistake in the command.
@@ -34,7 +38,7 @@ def data(argv: list[str]) -> int:
     if not argv or argv[0] in {"-h", "--help"}:
         print(HELP, end="")
         return 0
-    commands = {"check": check, "prepare": prepare, "stats": stats}
+    commands = {"check": check, "prepare": prepare, "shards": shards, "stats": stats}
     if argv[0] not in commands:
         raise UserError(f"no command {argv[0]!r} of data; commands: {', '.join(commands)} (see data --help)")
     try:
@@ -92,27 +96,64 @@ def prepare(argv: list[str]) -> int:
     from lit_video.datamodules.preparation.folder import prepare_folder
 
     given = {name: getattr(arguments, name) for name in ("short_side", "gop", "crf")}
-    try:
+    with _flags_of_values():
         encoding = replace(PRESETS[arguments.preset], **{k: v for k, v in given.items() if v is not None})
-    except ValueError as error:  # "short_side is 0, expected ..."
-        name, _, rest = str(error).partition(" ")
-        raise UserError(f"--{name.replace('_', '-')}: {rest}") from None
     return prepare_folder(arguments.src, arguments.dst, encoding)
 
 
-def _parser(command: str, description: str) -> Parser:
+def shards(argv: list[str]) -> int:
+    """Write every frame of a data set as a picture in tar files."""
+    parser = _dataset_parser("shards", "Every frame of a data set as a picture in tar files (WebDataset's layout).")
+    parser.add_argument("dst", type=Path, metavar="DST", help="a folder; --data=VideoShards --data.root=DST reads it")
+    parser.add_argument("--form", choices=("jpeg", "webp"), default="jpeg", help="webp is smaller and slower to read")
+    parser.add_argument("--quality", type=int, default=85, help="1 to 100 (default 85); webp's 100 loses nothing")
+    parser.add_argument("--short-side", type=int, default=256, help="pixels; smaller videos keep their size")
+    parser.add_argument("--videos", type=int, default=100, help="in a shard (default 100)")
+    arguments, settings = _known(parser, argv)
+    from lit_video.datamodules.inspection.by_name import open_dataset
+    from lit_video.datamodules.preparation.shards import Pictures, write_shards
+
+    with _flags_of_values():
+        pictures = Pictures(arguments.form, arguments.quality, arguments.short_side, arguments.videos)
+    if arguments.dst.exists() and not arguments.dst.is_dir():
+        raise UserError(f"DST: {arguments.dst} is a file; give a folder")
+    return write_shards(open_dataset(arguments.dataset, arguments.root, settings), arguments.dst, pictures)
+
+
+@contextmanager
+def _flags_of_values() -> Iterator[None]:
+    """Name the flag instead of the setting: "short_side is 0, expected ..."."""
+    try:
+        yield
+    except ValueError as error:
+        name, _, rest = str(error).partition(" ")
+        raise UserError(f"--{name.replace('_', '-')}: {rest}") from None
+
+
+def _dataset_parser(command: str, description: str) -> Parser:
     parser = Parser(f"data {command}", description)
     parser.add_argument("root", type=Path, metavar="ROOT", help="folder of the data set")
     parser.add_argument("--dataset", required=True, metavar="NAME", help="such as ssv2 or folder; --data.X sets more")
+    return parser
+
+
+def _known(parser: Parser, argv: list[str]) -> tuple[Namespace, list[str]]:
+    """Arguments, and settings of the data set."""
+    arguments, settings = parser.parse_known_args(parser.joined(argv))
+    if wrong := [flag for flag in settings if not flag.startswith("--data.")]:
+        parser.error(f"unrecognized arguments: {' '.join(wrong)}")
+    return arguments, settings
+
+
+def _parser(command: str, description: str) -> Parser:
+    parser = _dataset_parser(command, description)
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the manifest (default: ROOT/manifest.jsonl)")
     parser.add_argument("--json", action="store_true", help="print as JSON")
     return parser
 
 
 def _summarise(parser: Parser, argv: list[str]) -> tuple[Namespace, DatasetSummary]:
-    arguments, settings = parser.parse_known_args(parser.joined(argv))
-    if wrong := [flag for flag in settings if not flag.startswith("--data.")]:
-        parser.error(f"unrecognized arguments: {' '.join(wrong)}")
+    arguments, settings = _known(parser, argv)
     if getattr(arguments, "plot", None):
         from lit_video.utils.figures import check_picture
 

@@ -16,7 +16,7 @@ from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.environment import choose_device
 from lit_video.video.batch import normalise
 from lit_video.video.clips import VideoRecord
-from lit_video.video.decoding import Frames, FrameTable, decode_images, decode_in_order, segment
+from lit_video.video.decoding import FrameTable
 from lit_video.video.sampling import DenseStride, Sampling
 
 SLOWEST, FASTEST = 1e-3, 1e3
@@ -104,20 +104,14 @@ class StreamPredictor:
         """
         data = video_list(self.trained, [record], self.evaluation)
         view = data.view_type(data.test_crops, data.image_size)
-        _, table = segment(record.path, None, None, record.fps)
+        table = record.table()
         numbers = self.sampling.stream_numbers(table, data.frames)
         self.stream.reset()
-        for number, image in zip(numbers, _decoded(record, numbers), strict=True):
+        for number, image in zip(numbers, record.decode_in_order(numbers), strict=True):
             crops = normalise(view(image[None])[None].to(self.device), data.mean, data.std, data.channels)
             logits = self.stream(crops).float().mean(0).cpu()
             ranked = ranked_videos([record.path], logits, self.trained.class_names, self.top)
             yield Moment(_seconds(table, number), ranked[0])
-
-
-def _decoded(record: VideoRecord, numbers: list[int]) -> Iterator[Frames]:
-    if record.fps is None:
-        return decode_in_order(record.path, numbers)
-    return (decode_images(record.path, [number])[0] for number in numbers)
 
 
 def _seconds(table: FrameTable, number: int) -> float:

@@ -23,7 +23,7 @@ from lit_video.utils.progress import with_progress
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.batch import normalise
 from lit_video.video.clips import VideoRecord
-from lit_video.video.decoding import DecodeError, Frames, decode_images, decode_in_order, segment
+from lit_video.video.decoding import DecodeError, Frames, segment
 
 
 @dataclass(frozen=True)
@@ -185,8 +185,7 @@ class _Clips(IterableDataset[dict[str, Any]]):
             DecodeError: the video cannot be opened.
             UserError: windows have no length.
         """
-        path, fps = self.record.path, self.record.fps
-        _, table = segment(path, None, None, fps)
+        table = self.record.table()
         self.seconds = float(table.seconds)
         length = self.steps.window or self.data.sampling.clip_seconds(table, self.data.frames)
         if length is None:
@@ -195,7 +194,7 @@ class _Clips(IterableDataset[dict[str, Any]]):
             raise OptionError("every", f"{whole}; give --window SECONDS, how long those of its training are")
         spans = window_spans(self.seconds, float(length), self.steps.every)
         for start, end in spans:
-            first, part = segment(path, start, end, fps)
+            first, part = segment(self.record.path, table, start, end)
             numbers = self.data.sampling.numbers(part, self.data.frames, 0, 1)
             self.numbers.append([first + i for i in numbers])
         return spans
@@ -217,9 +216,7 @@ class _Clips(IterableDataset[dict[str, Any]]):
 
     def _frames(self) -> Iterator[tuple[int, Frames]]:
         wanted = sorted({i for numbers in self.numbers for i in numbers})
-        if self.record.fps is None:
-            return zip(wanted, decode_in_order(self.record.path, wanted), strict=True)
-        return ((i, decode_images(self.record.path, [i])[0]) for i in wanted)
+        return zip(wanted, self.record.decode_in_order(wanted), strict=True)
 
 
 def _logits(trained: TrainedModel, clips: _Clips, on: torch.device, batch: dict[str, Any]) -> Tensor:

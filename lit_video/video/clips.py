@@ -3,7 +3,7 @@
 import math
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypedDict
@@ -13,9 +13,21 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from lit_video.video.augmentation import EvaluationViews, TrainingView
-from lit_video.video.decoding import Decode, DecodeError, decode, decode_images, segment
+from lit_video.video.decoding import (
+    Decode,
+    DecodeError,
+    Frames,
+    FrameTable,
+    decode,
+    decode_images,
+    decode_in_order,
+    frame_table,
+    image_table,
+    segment,
+)
 from lit_video.video.sampling import Sampling
 from lit_video.video.seeding import digest, seeded
+from lit_video.video.shards import ShardPlace, decode_shard, shard_table
 
 Key = tuple[int, int]  # (epoch, index): the epoch travels with the index, so persistent workers cannot go stale
 Order = Literal["forward", "reversed", "shuffled", "static"]
@@ -32,6 +44,7 @@ class VideoRecord:
         start: of the segment, in seconds from the video's first frame; ``None`` for the beginning.
         end: of the segment likewise; ``None`` for the end.
         fps: rate of a folder of images, which ``path`` then is; ``None`` for a video file.
+        place: in a shard, where ``path`` is the video's name; ``None`` where it is a file or a folder.
     """
 
     path: Path
@@ -39,6 +52,34 @@ class VideoRecord:
     start: float | None = None
     end: float | None = None
     fps: float | None = None
+    place: ShardPlace | None = None
+
+    def table(self) -> FrameTable:
+        """Frames of the whole video.
+
+        Raises:
+            DecodeError: it cannot be opened.
+        """
+        if self.place is not None:
+            return shard_table(self.path, self.place)
+        return frame_table(self.path) if self.fps is None else image_table(self.path, self.fps)
+
+    def decode(self, numbers: Sequence[int], decode: Decode = decode) -> Frames:
+        """RGB frames of the video by their number, ``(len(numbers), height, width, 3)``; a file's by ``decode``.
+
+        Raises:
+            DecodeError: one cannot be read.
+            IndexError: a number beyond the video's frames.
+        """
+        if self.place is not None:
+            return decode_shard(self.path, self.place, numbers)
+        return (decode if self.fps is None else decode_images)(self.path, numbers)
+
+    def decode_in_order(self, numbers: Sequence[int]) -> Iterator[Frames]:
+        """As :meth:`decode`, of ascending numbers, one by one: of a video of any length only one is in memory."""
+        if self.place is None and self.fps is None:
+            return decode_in_order(self.path, numbers)
+        return (self.decode([number])[0] for number in numbers)
 
 
 def share_of(records: Sequence[VideoRecord], share: float) -> list[VideoRecord]:
@@ -121,8 +162,7 @@ class ClipDataset(Dataset[Sample]):
         record, broken = self.records[video], ""
         try:
             with seeded(self.seed, epoch, index):
-                read_frames = self.decode if record.fps is None else decode_images
-                views = self.view(read_frames(record.path, self.numbers(record, clip)))
+                views = self.view(record.decode(self.numbers(record, clip), self.decode))
         except DecodeError as error:
             if self.fail:
                 raise
@@ -139,7 +179,7 @@ class ClipDataset(Dataset[Sample]):
 
     def numbers(self, record: VideoRecord, clip: int) -> list[int]:
         """Frame numbers of one clip of a video, in the order in which the model sees them."""
-        first, table = segment(record.path, record.start, record.end, record.fps)
+        first, table = segment(record.path, record.table(), record.start, record.end)
         long = self.sampling.long_enough(table, self.frames) if self.short == "loop" else table
         numbers = self.sampling.numbers(long, self.frames, clip, self.clips)
         return reordered([first + i % table.count for i in numbers], self.order)

@@ -19,7 +19,7 @@ from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.environment import choose_device
 from lit_video.video.clips import VideoRecord
 from lit_video.video.crops import Box
-from lit_video.video.decoding import Frames, decode, decode_images, segment
+from lit_video.video.decoding import Frames
 from lit_video.visual.attention_picture import AttentionMaps
 from lit_video.visual.one_head import steps_of
 from lit_video.visual.rollout import Rollout, rollout, tubelet_frames
@@ -177,13 +177,13 @@ def see(data: VideoDataModule, record: VideoRecord, on: torch.device) -> SeenCli
     if raw["broken"][0]:
         raise UserError(raw["broken"][0])
     clip = data.on_after_batch_transfer(raw, 0)["clip"].to(on)
-    frames = decode(record.path, numbers) if record.fps is None else decode_images(record.path, numbers)
+    frames = record.decode(numbers)
     height, width = frames.shape[1:3]
     (box,) = data.view_type(1, data.image_size).boxes(height, width)
     share = min(1.0, LARGEST / max(height, width))
     size = [round(height * share), round(width * share)]
     scaled = F.resize(torch.from_numpy(frames.copy()).permute(0, 3, 1, 2), size, antialias=True)
-    _, table = segment(record.path, None, None, record.fps)
+    table = record.table()
     seconds = [_seconds(table.pts, float(table.time_base), i, float(table.seconds) / table.count) for i in numbers]
     return SeenClip(record, clip, scaled.permute(0, 2, 3, 1).numpy(), _scaled(box, share, size), seconds)
 

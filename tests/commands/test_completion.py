@@ -42,7 +42,7 @@ def completed(tmp_path):
     [
         ("fi", {"fit", "finetune"}),
         ("benchmark ", {"data", "kernels", "model", "stream", "table"}),
-        ("data ", {"check", "prepare", "stats"}),
+        ("data ", {"check", "prepare", "shards", "stats"}),
         ("weights fetch xvit", {"xvit-b-k600", "xvit-b-ssv2"}),
         ("fit --re", {"--recipe", "--reuse"}),
         ("fit --config experiments/ablation_t", {"experiments/ablation_ta.yaml", "experiments/ablation_tw.yaml"}),

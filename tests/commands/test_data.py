@@ -398,7 +398,7 @@ def test_a_flat_folder_has_no_labels(tmp_path):
         (["prepare", "ROOT", "DST", "--short-side", "2"], "--short-side: is 2, expected at least 16"),
         (["prepare", "ROOT", "DST", "--gop", "0"], "--gop: is 0, expected at least 1"),
         (["prepare", "ROOT", "DST", "--crf", "60"], "--crf: is 60, expected 0 to 51"),
-        (["nope"], "no command 'nope' of data; commands: check, prepare, stats"),
+        (["nope"], "no command 'nope' of data; commands: check, prepare, shards, stats"),
     ],
 )
 def test_mistakes_are_reported_in_one_line(root, tmp_path, capsys, args, message):

@@ -6,10 +6,9 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from lit_video.datamodules.folder import COMMON, EXTENSIONS
 from lit_video.datamodules.preparation.encoding import Encoding, encode
+from lit_video.datamodules.preparation.target import filling, told
 from lit_video.errors import UserError
 from lit_video.utils.files import write_atomically, write_table
 from lit_video.utils.parallel import in_parallel
@@ -30,23 +29,13 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
     """
     _check_folders(src, dst)
     jobs = _jobs(src, dst)
-    try:
-        dst.mkdir(parents=True, exist_ok=True)
-        with FileLock(dst / ".prepare.lock", timeout=0):
-            _same_encoding(dst / "encoding.json", encoding)
-            results = zip(jobs, in_parallel(partial(_prepare, encoding), jobs, "data prepare"), strict=False)
-            broken = {source: reason for (source, _), reason in results if reason}
-            _write_lists(src, dst, jobs, broken)
-    except Timeout:
-        raise UserError(f"DST: another process is writing to {dst}; wait or stop it") from None
-    except OSError as error:
-        raise UserError(f"DST: cannot write {dst} ({error.strerror}); give another folder") from error
+    with filling(dst):
+        _same_encoding(dst / "encoding.json", encoding)
+        results = zip(jobs, in_parallel(partial(_prepare, encoding), jobs, "data prepare"), strict=False)
+        broken = {str(source.relative_to(src)): reason for (source, _), reason in results if reason}
+        _write_lists(src, dst, jobs, broken)
     print(f"{len(jobs) - len(broken)} videos in {dst}, listed in {dst / 'videos.csv'}")
-    if broken:
-        lines = [f"  {source.relative_to(src)}: {reason}" for source, reason in list(broken.items())[:10]]
-        more = [f"  and {len(broken) - 10} more"] if len(broken) > 10 else []
-        print("\n".join([f"broken ({len(broken)}, listed in {dst / 'broken.csv'}):", *lines, *more]))
-    return 1 if broken else 0
+    return told(broken, dst / "broken.csv")
 
 
 def _prepare(encoding: Encoding, job: tuple[Path, Path]) -> str:
@@ -111,11 +100,10 @@ def _same_encoding(file: Path, encoding: Encoding) -> None:
     write_atomically(file, json.dumps(asdict(encoding)) + "\n")
 
 
-def _write_lists(src: Path, dst: Path, jobs: list[tuple[Path, Path]], broken: dict[Path, str]) -> None:
+def _write_lists(src: Path, dst: Path, jobs: list[tuple[Path, Path]], broken: dict[str, str]) -> None:
     """``videos.csv``, with the folder of each as its label if all lie in one, and ``broken.csv``."""
-    done = [(source, target.relative_to(dst)) for source, target in jobs if source not in broken]
+    done = [(source, target.relative_to(dst)) for source, target in jobs if str(source.relative_to(src)) not in broken]
     labels = all(path.parent.name for _, path in done)
     rows = [[path.as_posix(), path.parent.name] if labels else [path.as_posix()] for _, path in done]
     write_table(dst / "videos.csv", [["path", "label"] if labels else ["path"], *rows])
-    lost = [[source.relative_to(src).as_posix(), reason] for source, reason in broken.items()]
-    write_table(dst / "broken.csv", [["path", "reason"], *lost])
+    write_table(dst / "broken.csv", [["path", "reason"], *broken.items()])

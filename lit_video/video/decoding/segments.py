@@ -6,22 +6,20 @@ from fractions import Fraction
 from math import ceil
 from pathlib import Path
 
-from lit_video.video.decoding.frame_table import DecodeError, FrameTable, frame_table
-from lit_video.video.decoding.images import image_table
+from lit_video.video.decoding.frame_table import DecodeError, FrameTable
 
 
-def segment(path: Path, start: float | None, end: float | None, fps: float | None = None) -> tuple[int, FrameTable]:
+def segment(path: Path, table: FrameTable, start: float | None, end: float | None) -> tuple[int, FrameTable]:
     """The part of a video from ``start`` to ``end``, in seconds from its first frame, as if it were a whole one.
 
-    ``None`` is the beginning or the end; ``fps`` is the rate of a folder of images, which ``path`` then is.
+    ``table`` is the video's; ``None`` is the beginning or the end.
 
     Returns:
         The number of its first frame, and its own table, at least one frame long.
 
     Raises:
-        DecodeError: the video cannot be opened, or the segment lies outside it.
+        DecodeError: the segment lies outside the video.
     """
-    table = frame_table(path) if fps is None else image_table(path, fps)
     if start is None and end is None:
         return 0, table
     begin, stop = Fraction(start or 0), table.seconds if end is None else min(Fraction(end), table.seconds)

@@ -1,0 +1,204 @@
+"""Write a data set as shards: tar files of pictures in WebDataset's layout, and tables of what they hold."""
+
+import csv
+import io
+import json
+import os
+import tarfile
+import zlib
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, Literal, NamedTuple
+
+from PIL import Image
+
+from lit_video.datamodules.base import Split, VideoDataModule
+from lit_video.datamodules.digest import relative, text_digest
+from lit_video.datamodules.preparation.encoding import scaled
+from lit_video.datamodules.preparation.target import filling, told
+from lit_video.datamodules.shards import COLUMNS, DESCRIPTION, SHARDS, VERSION
+from lit_video.errors import UserError
+from lit_video.utils.files import write_atomically, write_table
+from lit_video.utils.parallel import in_parallel
+from lit_video.video.clips import VideoRecord
+from lit_video.video.decoding import DecodeError, Frames, forget_tables
+from lit_video.video.seeding import digest
+from lit_video.video.shards import description, padded
+
+ENDINGS = {"jpeg": "jpg", "webp": "webp"}
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """How frames are stored.
+
+    Args:
+        form: ``jpeg``, fast to read, or ``webp``, smaller; its quality 100 loses nothing.
+        quality: 1 to 100.
+        short_side: pixels of the shorter side; a smaller video keeps its size.
+        videos: in a shard.
+    """
+
+    form: Literal["jpeg", "webp"] = "jpeg"
+    quality: int = 85
+    short_side: int = 256
+    videos: int = 100
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.quality <= 100:
+            raise ValueError(f"quality is {self.quality}, expected 1 to 100")
+        if self.short_side < 16:
+            raise ValueError(f"short_side is {self.short_side}, expected at least 16")
+        if self.videos < 1:
+            raise ValueError(f"videos is {self.videos}, expected at least 1")
+
+
+class Member(NamedTuple):
+    """A video of a shard: its name, the bytes of its description in it, or why there is none."""
+
+    path: str
+    start: int
+    end: int
+    broken: str
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A shard to write: its number, and of each video its number in all, name and records by split."""
+
+    number: int
+    videos: list[tuple[int, str, dict[Split, list[VideoRecord]]]]
+
+
+def write_shards(data: VideoDataModule, dst: Path, pictures: Pictures) -> int:
+    """Write all videos of a data set as shards to a folder, and its records and classes as tables.
+
+    Videos are in a random order, which is the same every time. A shard is whole or not there; those that are there, and
+    not older than their videos, stay. What cannot be read stays a record with its reason, so that it counts in training
+    as it would without shards, and is listed in ``broken.csv`` and on the terminal.
+
+    Returns:
+        The exit status: 1 where a video is broken.
+
+    Raises:
+        UserError: the folder cannot be written, or holds shards of other pictures or videos.
+    """
+    data.check()
+    root, splits = data.data_root(), {split: data.records(split) for split in data.present}
+    jobs = _jobs(root, splits, pictures.videos)
+    with filling(dst):
+        _same_plan(dst / "plan.json", pictures, jobs)
+        (dst / DESCRIPTION).unlink(missing_ok=True)
+        shards = zip(jobs, in_parallel(partial(_written, dst, pictures), jobs, "data shards"), strict=True)
+        places = {member.path: (job.number, member) for job, members in shards for member in members}
+        broken = {path: member.broken for path, (_, member) in places.items() if member.broken}
+        for split, records in splits.items():
+            rows = [_row(record, *places[relative(record.path, root)]) for record in records]
+            write_table(dst / f"{split}.csv", [COLUMNS, *rows])
+        write_table(dst / "broken.csv", [["path", "reason"], *broken.items()])
+        told_of = {"version": VERSION, "pictures": asdict(pictures), "classes": data.class_names, "splits": [*splits]}
+        write_atomically(dst / DESCRIPTION, json.dumps(told_of, indent=1) + "\n")
+    print(f"{len(places) - len(broken)} videos in {len(jobs)} shards, read by --data=VideoShards --data.root={dst}")
+    return told(broken, dst / "broken.csv")
+
+
+def _jobs(root: Path, splits: dict[Split, list[VideoRecord]], each: int) -> list[_Job]:
+    videos: dict[str, dict[Split, list[VideoRecord]]] = defaultdict(lambda: defaultdict(list))
+    for split, records in splits.items():
+        for record in records:
+            videos[relative(record.path, root)][split].append(record)
+    order = sorted(videos, key=lambda path: digest("shards", path))
+    numbered = [(number, path, dict(videos[path])) for number, path in enumerate(order)]
+    return [_Job(i, numbered[first : first + each]) for i, first in enumerate(range(0, len(numbered), each))]
+
+
+def _same_plan(file: Path, pictures: Pictures, jobs: list[_Job]) -> None:
+    """Refuse to fill a folder with shards of two kinds."""
+    listed = text_digest([str(video) for job in jobs for video in job.videos])
+    text = json.dumps({"version": VERSION, **asdict(pictures), "listed": listed}) + "\n"
+    if file.exists() and (made := file.read_text(encoding="utf-8")) != text:
+        what = "other videos or labels" if json.loads(made) | {"listed": listed} == json.loads(text) else made.strip()
+        raise UserError(f"DST: {file.parent} was made with {what}; give another folder, or delete it")
+    write_atomically(file, text)
+
+
+def _written(dst: Path, pictures: Pictures, job: _Job) -> list[Member]:
+    """Write a shard unless that is done."""
+    shard = dst / SHARDS.format(job.number)
+    index = shard.with_suffix(".csv")  # written behind the shard
+    sources = [next(iter(records.values()))[0] for _, _, records in job.videos]
+    if shard.exists() and index.exists() and index.stat().st_mtime_ns >= max(_changed(s.path) for s in sources):
+        with index.open(encoding="utf-8", newline="") as file:
+            return [Member(row[0], int(row[1]), int(row[2]), row[3]) for row in csv.reader(file)]
+    index.unlink(missing_ok=True)
+    part = shard.with_name(f".{shard.name}.part")
+    with part.open("wb") as tar:
+        members = [_add_video(tar, pictures, *video) for video in job.videos]
+        tar.write(bytes(2 * tarfile.BLOCKSIZE))
+        tar.flush()
+        os.fsync(tar.fileno())
+    part.replace(shard)
+    write_table(index, members)
+    return members
+
+
+def _changed(path: Path) -> int:
+    return path.stat().st_mtime_ns if path.exists() else 0
+
+
+def _add_video(
+    tar: BinaryIO, pictures: Pictures, number: int, name: str, records: dict[Split, list[VideoRecord]]
+) -> Member:
+    """Write a video's pictures, then its description; one that cannot be read to its end leaves nothing."""
+    begin, key = tar.tell(), f"{number:09}"
+    record = next(iter(records.values()))[0]
+    sizes, checksums, shape = [], [], (0, 0)
+    try:
+        table = record.table()
+        for i, frame in enumerate(record.decode_in_order(range(table.count))):
+            text, shape = _encoded(frame, pictures)
+            _add(tar, f"{key}.{i:06}.{ENDINGS[pictures.form]}", text)
+            sizes.append(len(text))
+            checksums.append(zlib.crc32(text))
+    except DecodeError as error:
+        tar.seek(begin)
+        tar.truncate()
+        return Member(name, 0, 0, str(error).removeprefix(f"{record.path}: "))
+    finally:
+        forget_tables()
+    plain = {
+        "path": name,
+        "records": [[split, r.label, r.start, r.end] for split, several in records.items() for r in several],
+        **description(table, shape, begin + tarfile.BLOCKSIZE, sizes, checksums),
+    }
+    start, end = _add(tar, f"{key}.json", json.dumps(plain).encode())
+    return Member(name, start, end, "")
+
+
+def _add(tar: BinaryIO, name: str, text: bytes) -> tuple[int, int]:
+    """Append a member of a tar; where its content begins and ends."""
+    info = tarfile.TarInfo(name)
+    info.size = len(text)
+    tar.write(info.tobuf(tarfile.USTAR_FORMAT))
+    start = tar.tell()
+    tar.write(text.ljust(padded(len(text)), b"\0"))
+    return start, start + len(text)
+
+
+def _encoded(frame: Frames, pictures: Pictures) -> tuple[bytes, tuple[int, int]]:
+    """A frame as a file, and its height and width there."""
+    image = Image.fromarray(frame)
+    if min(image.size) > pictures.short_side:
+        image = image.resize(scaled(*image.size, pictures.short_side), Image.Resampling.BICUBIC)
+    text = io.BytesIO()
+    image.save(text, pictures.form, quality=pictures.quality, lossless=pictures.quality == 100)
+    return text.getvalue(), (image.height, image.width)
+
+
+def _row(record: VideoRecord, shard: int, member: Member) -> list[object]:
+    """A record in the order of ``COLUMNS``."""
+    labels = record.label if isinstance(record.label, tuple) else (record.label,)
+    segment = ["" if time is None else time for time in (record.start, record.end)]
+    return [member.path, " ".join(map(str, labels)), *segment, shard, member.start, member.end, member.broken]
