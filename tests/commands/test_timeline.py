@@ -22,6 +22,7 @@ from lit_video.inference.timeline import Steps, Timeline, Window, timeline, wind
 from lit_video.utils.clock import clock
 from lit_video.utils.figures import plt
 from lit_video.utils.progress import with_progress
+from lit_video.video import clips as reading
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import DecodeError, decode, frame_table
 from lit_video.video.released_sampling import ReleasedDense, ReleasedSegments
@@ -110,14 +111,14 @@ def test_segments_are_the_parts_of_the_video(colours, video, tmp_path, capsys):
 @pytest.mark.parametrize("batch", [1, 7])
 def test_a_video_is_read_once_and_no_more_of_it_is_held_than_a_window(batch, colours, video, monkeypatch):
     drawn, held = [], []
-    real = module.decode_in_order
+    real = reading.decode_in_order
 
     def counted(path, numbers):
         for i, frame in zip(numbers, real(path, numbers), strict=True):
             drawn.append(i)
             yield frame
 
-    monkeypatch.setattr(module, "decode_in_order", counted)
+    monkeypatch.setattr(reading, "decode_in_order", counted)
     clips = module._Clips(load_trained_model(colours), VideoRecord(video, 0), HERE, Steps(0.5))
     spans = clips.prepare()
     given = iter(clips)
@@ -298,7 +299,7 @@ def test_a_video_that_has_changed_is_predicted_again(colours, folder, tmp_path, 
 
 
 def test_a_video_that_breaks_on_the_way_keeps_what_was_read(colours, video, tmp_path, monkeypatch, capsys):
-    real = module.decode_in_order
+    real = reading.decode_in_order
 
     def broken(path, numbers):
         for i, frame in zip(numbers, real(path, numbers), strict=True):
@@ -306,7 +307,7 @@ def test_a_video_that_breaks_on_the_way_keeps_what_was_read(colours, video, tmp_
                 raise DecodeError(f"{path}: its frame 70 is damaged")
             yield frame
 
-    monkeypatch.setattr(module, "decode_in_order", broken)
+    monkeypatch.setattr(reading, "decode_in_order", broken)
     out = tmp_path / "t.csv"
     assert predict(video, "--ckpt", colours, "--every", 0.5, "-o", out, "--plot", tmp_path / "t.png") == 1
     err = capsys.readouterr().err
