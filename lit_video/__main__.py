@@ -69,8 +69,8 @@ usage: python -m lit_video COMMAND ...
       [--steps A,B] [--batch 1] [--dtype fp32|bf16] [--json] [-o FILE.json]
   benchmark table --config TABLE.yaml  clips per second of every row, one after the other in rounds
       [--config SCALE.yaml] [--batch 8] [--repeats 9] [--runs DIR]
-  benchmark data ROOT                  CPU time per clip and clips/s of the loader, beside PyTorchVideo
-      [--make] [--videos 4] [--clips 4] [--workers 0,1,2] [--gpu-clips 50] [--json] [--plot FILE]
+  benchmark data ROOT                  CPU time per clip, formats, clips/s of the loader, beside other libraries
+      [--make] [--videos 4] [--clips 4] [--workers 0,1,2] [--clips-per-second 1000] [-o FILE] [--json] [--plot FILE]
   benchmark stream                     time and memory of a frame of a causal X-ViT as the video grows
       [--size B] [--frames 8] [--length 64] [--window 1] [--ta-layers 1] [--json]
   reproduce [--check]                  REPRODUCE.md: what was reproduced at which scale, from benchmarks/results

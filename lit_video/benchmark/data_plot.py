@@ -1,43 +1,76 @@
-"""A benchmark of data paths drawn: CPU time per clip, and clips/s against workers."""
+"""A benchmark of data paths drawn: CPU time per clip, cores for a rate by format, and clips/s against workers."""
 
 from pathlib import Path
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from lit_video.benchmark.data_report import cores_for
 from lit_video.utils.figures import plt, save
 
 
 def draw(result: dict[str, Any], path: Path) -> None:
-    """Write the figure: a point per kind of video, sampling and library on a log axis; a line per loader."""
+    """Write the figure: a panel for each part that was measured."""
     save(figure(result), path)
 
 
 def figure(result: dict[str, Any]) -> Figure:
-    """The figure; of bars on a log axis lengths would mean nothing, and workers come whole."""
+    """The figure."""
     rows = [row for row in result["rows"] if row["transform_seconds"] is not None][::-1]
-    drawn, (points, lines) = plt.subplots(1, 2, figsize=(13, 2 + 0.2 * len(rows)), layout="constrained")
+    loaders = [row for row in result["loaders"] if "missing" not in row]
+    parts = [(_libraries, rows), (_formats, result["formats"][::-1]), (_loaders, loaders)]
+    filled = [(part, measured) for part, measured in parts if measured]
+    height = 2.5 + 0.2 * max((len(measured) for _, measured in filled), default=1)
+    drawn, panels = plt.subplots(
+        1, max(len(filled), 1), figsize=(6.5 * len(filled) or 6.5, height), layout="constrained", squeeze=False
+    )
+    for (part, measured), axes in zip(filled, panels[0], strict=False):
+        part(axes, measured, result["clips_per_second"])
+    return drawn
+
+
+def _libraries(axes: Axes, rows: list[dict[str, Any]], rate: float) -> None:
+    """A point per kind of video, sampling and library; of bars on a log axis lengths would mean nothing."""
     for place, row in enumerate(rows):
         value = 1000 * row["transform_seconds"]
-        points.plot(value, place, "o", color="C0" if row["library"] == "lit_video" else "C7")
-        points.annotate(f"{value:.0f}", (value, place), (6, 0), textcoords="offset points", va="center", fontsize=7)
+        axes.plot(value, place, "o", color="C0" if row["library"] == "lit_video" else "C7")
+        axes.annotate(f"{value:.0f}", (value, place), (6, 0), textcoords="offset points", va="center", fontsize=7)
     names = [f"{row['videos']}, {row['sampling']}, {row['library']}" for row in rows]
-    points.set_yticks(range(len(rows)), names, fontsize=7)
-    points.set(xscale="log", title="CPU ms per clip, decode and transform; log axis")
-    points.xaxis.set_major_formatter(FuncFormatter(lambda x, place: f"{x:g}"))
-    points.xaxis.set_minor_formatter(NullFormatter())
-    points.margins(x=0.12)
-    points.grid(alpha=0.3)
-    for name, library in dict.fromkeys((row["videos"], row["library"]) for row in result["loaders"]):
-        series = [row for row in result["loaders"] if (row["videos"], row["library"]) == (name, library)]
+    axes.set_yticks(range(len(rows)), names, fontsize=7)
+    axes.set(xscale="log", title="CPU ms per clip, decode and transform; log axis")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, place: f"{x:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.margins(x=0.12)
+    axes.grid(alpha=0.3)
+
+
+def _formats(axes: Axes, rows: list[dict[str, Any]], rate: float) -> None:
+    """A bar per kind of video and format: cores, of which decoding is the darker part."""
+    places = range(len(rows))
+    axes.barh(places, [cores_for(rate, row["clip_seconds"]) for row in rows], color="C0", alpha=0.35, label="all")
+    axes.barh(places, [cores_for(rate, row["decode_seconds"]) for row in rows], color="C0", label="decoding")
+    for place, row in enumerate(rows):
+        loss = "" if row["psnr"] is None else f", {row['psnr']:.1f} dB"
+        cores = cores_for(rate, row["clip_seconds"])
+        note = f"{cores:.1f}: bytes x {row['size_ratio']:.2f}{loss}"
+        axes.annotate(note, (cores, place), (4, 0), textcoords="offset points", va="center", fontsize=7)
+    axes.set_yticks(places, [f"{row['videos']}, {row['format']}" for row in rows], fontsize=7)
+    axes.set_title(f"cores for {rate:g} clips/s: decode, view, collate")
+    axes.margins(x=0.35)
+    axes.set_xlim(0, None)
+    axes.legend(fontsize=7, loc="lower right")
+
+
+def _loaders(axes: Axes, rows: list[dict[str, Any]], rate: float) -> None:
+    """A line per loader; workers come whole."""
+    for name, library in dict.fromkeys((row["videos"], row["library"]) for row in rows):
+        series = [row for row in rows if (row["videos"], row["library"]) == (name, library)]
         style = "-" if library == "lit_video" else ":"
         of_series = [row["workers"] for row in series], [row["clips_per_second"] for row in series]
-        lines.plot(*of_series, style, marker="o", label=f"{name}, {library}")
-    lines.axhline(result["gpu_clips"], color="C7", linewidth=1)
-    lines.set(title=f"clips/s of the loader; the line is one GPU ({result['gpu_clips']:g})", xlabel="workers")
-    lines.set_xticks(sorted({row["workers"] for row in result["loaders"]}))
-    lines.set_ylim(0, None)
-    if result["loaders"]:
-        lines.legend(fontsize=7)
-    return drawn
+        axes.plot(*of_series, style, marker="o", label=f"{name}, {library}")
+    axes.set(title="clips/s of the loader", xlabel="workers")
+    axes.set_xticks(sorted({row["workers"] for row in rows}))
+    axes.set_ylim(0, None)
+    axes.legend(fontsize=7)

@@ -112,12 +112,16 @@ def shards(argv: list[str]) -> int:
     arguments, settings = _known(parser, argv)
     from lit_video.datamodules.inspection.by_name import open_dataset
     from lit_video.datamodules.preparation.shards import Pictures, write_shards
+    from lit_video.datamodules.preparation.target import told
 
     with _flags_of_values():
         pictures = Pictures(arguments.form, arguments.quality, arguments.short_side, arguments.videos)
     if arguments.dst.exists() and not arguments.dst.is_dir():
         raise UserError(f"DST: {arguments.dst} is a file; give a folder")
-    return write_shards(open_dataset(arguments.dataset, arguments.root, settings), arguments.dst, pictures)
+    dst = arguments.dst
+    written = write_shards(open_dataset(arguments.dataset, arguments.root, settings), dst, pictures)
+    print(f"{written.videos} videos in {written.shards} shards, read by --data=VideoShards --data.root={dst}")
+    return told(written.broken, dst / "broken.csv")
 
 
 @contextmanager

@@ -32,7 +32,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "benchmark kernels": ("", "--steps 'exact window,L+G: sliding' --batch 8 --dtype bf16 -o kernels.json"),
     "benchmark stream": ("", "--size S --length 256 --window 2 --json"),
-    "benchmark data": ("videos", "videos --workers 0,2,4 --plot loaders.png"),
+    "benchmark data": ("videos -o data.json --plot data.png", "videos --formats source,fast,shards --loader-clips 0"),
     "reproduce": ("", "--check"),
     "dashboard": ("--dry-run", "--entity TEAM --table ablation_tw own/videos/videos_compare.yaml"),
     "data": ("check ROOT --dataset ssv2", "prepare SRC DST"),

@@ -11,8 +11,8 @@ from av.video.frame import PictureType
 
 from lit_video.__main__ import main
 from lit_video.benchmark.clip_decoders import clip_decoders, cut, same, truth
+from lit_video.benchmark.data_loaders import why_not
 from lit_video.benchmark.data_plot import figure
-from lit_video.benchmark.data_report import _feeds
 from lit_video.benchmark.data_timing import time_clips
 from lit_video.benchmark.sample_videos import KINDS, encode
 from lit_video.utils.figures import plt
@@ -27,9 +27,11 @@ def root(tmp_path_factory):
     return folder
 
 
-def test_every_library_and_sampling_has_a_row_and_no_error(root, capsys):
-    arguments = ["--clips", "1", "--loader-clips", "4", "--workers", "0", "--json", "--gpu-clips", "50"]
-    assert main(["benchmark", "data", str(root), *arguments]) == 0
+FEW = ["--clips", "1", "--loader-clips", "4", "--workers", "0", "--clips-per-second", "100"]
+
+
+def test_every_library_sampling_and_format_has_a_row_and_no_error(root, capsys):
+    assert main(["benchmark", "data", str(root), *FEW, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     rows = {(row["library"], row["sampling"]): row for row in result["rows"]}
     for sampling in ("stride 8", "stride 32", "whole"):
@@ -39,17 +41,47 @@ def test_every_library_and_sampling_has_a_row_and_no_error(root, capsys):
             assert 0 < row["decode_seconds"] < row["transform_seconds"]
         assert rows["PyTorchVideo", sampling]["decode_ratio"] == 1
     assert [error for error in result["errors"] if error["library"] in ("lit_video", "PyTorchVideo")] == []
-    assert {(row["library"], row["workers"]) for row in result["loaders"]} == {("lit_video", 0), ("PyTorchVideo", 0)}
-    assert all(row["clips"] >= 4 and row["clips_per_second"] > 0 for row in result["loaders"])
+    loaders = {row["library"]: row for row in result["loaders"]}
+    assert loaders.keys() == {"lit_video", "PyTorchVideo", "torchcodec", "decord"}
+    for library, row in loaders.items():
+        if why_not(library):
+            assert row["missing"] == why_not(library)
+        else:
+            assert row["clips"] >= 4 and row["clips_per_second"] > 0 and row["workers"] == 0
+    assert not why_not("lit_video")
+    formats = {row["format"]: row for row in result["formats"]}
+    assert [*formats] == ["source", "small", "fast", "fastest", "shards"]
+    assert all(0 < row["decode_seconds"] < row["clip_seconds"] for row in formats.values())
+    assert formats["source"]["size_ratio"] == 1 and formats["source"]["psnr"] is None
+    assert formats["small"]["size_ratio"] < formats["fast"]["size_ratio"] < formats["fastest"]["size_ratio"]
+    assert all(30 < formats[name]["psnr"] < 50 for name in ("small", "fast", "fastest", "shards"))
+    files = sorted(path.suffix for path in root.with_name(f"{root.name}-formats").rglob("*.[mt]*"))
+    assert files == [".mp4"] * 6 + [".tar"]
 
 
-def test_the_table_and_the_plot_are_written(root, tmp_path, capsys):
-    plot = tmp_path / "plot.png"
-    arguments = ["--videos", "1", "--clips", "1", "--loader-clips", "4", "--workers", "0", "--plot", str(plot)]
-    assert main(["benchmark", "data", str(root), *arguments]) == 0
-    text = capsys.readouterr().out
-    assert "PyTorchVideo" in text
-    assert "no worker, the process itself, feeds" in text
+def test_rows_are_printed_and_kept_as_they_are_measured(root, tmp_path, capsys, monkeypatch):
+    kept, plot = tmp_path / "kept.json", tmp_path / "plot.png"
+    flags = ["--videos", "1", "-o", str(kept), "--formats", "source,fast", "--plot", str(plot)]
+    seen = []
+
+    def stopped(decoders, paths, sampling, clips):
+        if seen:
+            raise KeyboardInterrupt
+        seen.append((sampling, capsys.readouterr().out, json.loads(kept.read_text())))
+        return time_clips(decoders, paths, sampling, clips)
+
+    monkeypatch.setattr("lit_video.benchmark.data_timing.time_clips", stopped)
+    assert main(["benchmark", "data", str(root), *FEW, *flags]) == 130
+    ((_, printed, before),) = seen
+    lines = printed.strip().splitlines()
+    assert lines[0].startswith("A training clip, 8 frames with stride 8")
+    assert [line.split()[1] for line in lines[1:]] == ["format", "source", "fast"]
+    assert [row["format"] for row in before["formats"]] == ["source", "fast"] and not before["rows"]
+    assert "cores, 100/s" in lines[1]
+    assert float(lines[2].split()[5]) == pytest.approx(100 * before["formats"][0]["clip_seconds"], abs=0.06)
+    result, out = json.loads(kept.read_text()), capsys.readouterr().out
+    assert {row["sampling"] for row in result["rows"]} == {"stride 8"} and not result["loaders"]
+    assert f"interrupted; what is measured is in {kept}" in out and out.count("PyTorchVideo  ") == 1
     assert plot.stat().st_size > 1000
 
 
@@ -57,31 +89,34 @@ def measured(*loaders):
     rows = [{"videos": "v", "library": name, "workers": n, "clips_per_second": rate} for name, n, rate in loaders]
     times = (("lit_video", 0.02), ("PyTorchVideo", 0.9))
     clips = [{"videos": "v", "sampling": "whole", "library": name, "transform_seconds": s} for name, s in times]
-    return {"gpu_clips": 50, "rows": clips, "loaders": rows}
+    sizes = {"size_ratio": 1.5, "decode_seconds": 0.01, "clip_seconds": 0.025}
+    formats = [
+        {"videos": "v", "format": "source", "psnr": None} | sizes,
+        {"videos": "v", "format": "b", "psnr": 40} | sizes,
+    ]
+    rows.append({"videos": "v", "library": "decord", "missing": "not installed"})
+    return {"clips_per_second": 100.0, "rows": clips, "formats": formats, "loaders": rows}
 
 
-def test_the_plot_has_points_on_the_log_axis_and_whole_workers():
+def test_the_plot_has_points_on_the_log_axis_bars_from_nought_and_whole_workers():
     drawn = figure(measured(("lit_video", 0, 30.0), ("lit_video", 1, 45.0), ("PyTorchVideo", 1, 5.0)))
-    points, lines = drawn.axes
+    points, bars, lines = drawn.axes
     drawn.canvas.draw()
     assert points.get_xscale() == "log" and not points.patches  # no bars, whose lengths would mean nothing
     assert sorted(line.get_xdata()[0] for line in points.get_lines()) == [20, 900]
     assert [text.get_text() for text in points.texts] == ["900", "20"]
+    assert [bar.get_width() for bar in bars.patches] == [2.5, 2.5, 1, 1]
+    assert bars.get_xlim()[0] == 0 and bars.get_title() == "cores for 100 clips/s: decode, view, collate"
+    assert [text.get_text() for text in bars.texts] == ["2.5: bytes x 1.50, 40.0 dB", "2.5: bytes x 1.50"]
     assert [text.get_text() for text in lines.get_xticklabels()] == ["0", "1"]
     assert lines.get_ylim()[0] == 0
     plt.close(drawn)
 
 
-@pytest.mark.parametrize(
-    ("row", "text"),
-    [
-        (("lit_video", 2, 40.0), "2 workers feed 0.8 of a GPU with 50 clips/s; at this rate it takes 3 workers"),
-        (("lit_video", 1, 250.0), "1 worker feeds 5.0 of a GPU with 50 clips/s; at this rate it takes 1 worker"),
-        (("lit_video", 0, 20.0), "no worker, the process itself, feeds 0.4 of a GPU with 50 clips/s; at this"),
-    ],
-)
-def test_a_gpu_takes_whole_workers(row, text):
-    assert _feeds(measured(row))[0].startswith(f"v: {text}")
+def test_a_part_that_was_not_measured_has_no_panel():
+    drawn = figure(measured() | {"rows": [], "loaders": [{"videos": "v", "library": "decord", "missing": "no"}]})
+    assert len(drawn.axes) == 1
+    plt.close(drawn)
 
 
 def test_a_decoder_that_is_one_frame_off_is_an_error_and_is_not_timed(root):
@@ -124,6 +159,10 @@ def test_made_videos_are_mostly_b_frames_and_differ_by_seed(tmp_path):
         (["--workers", "two"], "--workers two"),
         (["--videos", "0"], "--videos"),
         (["--plot", "x.mp9"], "no picture"),
+        (["--formats", "source,mpeg"], "--formats source,mpeg: no format 'mpeg'; there are source, small, "),
+        (["--augmentation", "x"], "--augmentation is x, expected one of xvit-paper-ssv2"),
+        (["-o", "/nowhere/x.json"], "-o /nowhere/x.json: no such folder /nowhere"),
+        (["--clips-per-second", "0"], "--clips-per-second"),
     ],
 )
 def test_a_mistake_is_one_line(root, capsys, arguments, message):

@@ -27,7 +27,7 @@ from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import DecodeError, decode
 from lit_video.video.sampling import Dense
-from lit_video.video.shards import _described, decode_shard
+from lit_video.video.shards import decode_shard, forget_descriptions
 from tests.datamodules.test_determinism import epochs, evaluated, same
 from tests.video.bad_files import write
 
@@ -39,7 +39,7 @@ CLASSES = ("run", "sit")
 @pytest.fixture(autouse=True)
 def new_shards():
     """A shard of another test may have had the same name."""
-    _described.cache.clear()
+    forget_descriptions()
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def root(tmp_path_factory):
 def shards(root, tmp_path_factory):
     """Those videos without loss."""
     folder = tmp_path_factory.mktemp("shards")
-    assert write_shards(VideoFolder(str(root)), folder, LOSSLESS) == 0
+    assert write_shards(VideoFolder(str(root)), folder, LOSSLESS) == (17, 4, {})
     return folder
 
 

@@ -61,25 +61,37 @@ def encode(source: Path, target: Path, encoding: Encoding) -> None:
     Raises:
         DecodeError: the source cannot be read to its end, or has damaged frames; the target then is incomplete.
     """
-    table = frame_table(source)
-    check_sound(source, table, range(table.count))
     try:
-        with av.open(str(source)) as old, av.open(str(target), "w", format="mp4") as new:
-            stream = scanned_stream(old)
+        with av.open(str(target), "w", format="mp4") as new:
             out: VideoStream | None = None
-            count = 0
-            for picture in _upright(_shown(old.decode(stream), table, source), encoding.short_side, source):
-                picture.pts, picture.time_base = _time(table, stream, count)
+            for picture in resized(source, encoding.short_side):
                 out = out or _stream(new, picture, encoding)
                 new.mux(out.encode(picture))
-                count += 1
-            if out is None or count < table.count:
-                raise DecodeError(f"{source}: {count} of {table.count} frames can be decoded")
+            assert out is not None, "a table has frames"
             new.mux(out.encode())
     except av.FFmpegError as error:
         if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS}:  # the target's fault
             raise OSError(error.errno, error.strerror) from error
         raise DecodeError(f"{source}: {error.strerror or error}") from error
+
+
+def resized(source: Path, short_side: int) -> Iterator[VideoFrame]:
+    """The frames of a video as they are encoded: upright, small, 8-bit 4:2:0, with their times from 0.
+
+    Raises:
+        DecodeError: the video cannot be read to its end, or has damaged frames; those before have come.
+    """
+    table = frame_table(source)
+    check_sound(source, table, range(table.count))
+    with av.open(str(source)) as old:
+        stream = scanned_stream(old)
+        count = 0
+        for picture in _upright(_shown(old.decode(stream), table, source), short_side, source):
+            picture.pts, picture.time_base = _time(table, stream, count)
+            yield picture
+            count += 1
+    if count < table.count:
+        raise DecodeError(f"{source}: {count} of {table.count} frames can be decoded")
 
 
 def _shown(frames: Iterator[VideoFrame], table: FrameTable, source: Path) -> Iterator[VideoFrame]:

@@ -17,7 +17,7 @@ from PIL import Image
 from lit_video.datamodules.base import Split, VideoDataModule
 from lit_video.datamodules.digest import relative, text_digest
 from lit_video.datamodules.preparation.encoding import scaled
-from lit_video.datamodules.preparation.target import filling, told
+from lit_video.datamodules.preparation.target import filling
 from lit_video.datamodules.shards import COLUMNS, DESCRIPTION, SHARDS, VERSION
 from lit_video.errors import UserError
 from lit_video.utils.files import write_atomically, write_table
@@ -72,15 +72,20 @@ class _Job:
     videos: list[tuple[int, str, dict[Split, list[VideoRecord]]]]
 
 
-def write_shards(data: VideoDataModule, dst: Path, pictures: Pictures) -> int:
+class Written(NamedTuple):
+    """What was written: numbers of whole videos and shards, and why other videos are broken, by path."""
+
+    videos: int
+    shards: int
+    broken: dict[str, str]
+
+
+def write_shards(data: VideoDataModule, dst: Path, pictures: Pictures) -> Written:
     """Write all videos of a data set as shards to a folder, and its records and classes as tables.
 
     Videos are in a random order, which is the same every time. A shard is whole or not there; those that are there, and
     not older than their videos, stay. What cannot be read stays a record with its reason, so that it counts in training
-    as it would without shards, and is listed in ``broken.csv`` and on the terminal.
-
-    Returns:
-        The exit status: 1 where a video is broken.
+    as it would without shards, and is listed in ``broken.csv``.
 
     Raises:
         UserError: the folder cannot be written, or holds shards of other pictures or videos.
@@ -100,8 +105,7 @@ def write_shards(data: VideoDataModule, dst: Path, pictures: Pictures) -> int:
         write_table(dst / "broken.csv", [["path", "reason"], *broken.items()])
         told_of = {"version": VERSION, "pictures": asdict(pictures), "classes": data.class_names, "splits": [*splits]}
         write_atomically(dst / DESCRIPTION, json.dumps(told_of, indent=1) + "\n")
-    print(f"{len(places) - len(broken)} videos in {len(jobs)} shards, read by --data=VideoShards --data.root={dst}")
-    return told(broken, dst / "broken.csv")
+    return Written(len(places) - len(broken), len(jobs), broken)
 
 
 def _jobs(root: Path, splits: dict[Split, list[VideoRecord]], each: int) -> list[_Job]:
@@ -189,12 +193,18 @@ def _add(tar: BinaryIO, name: str, text: bytes) -> tuple[int, int]:
 
 def _encoded(frame: Frames, pictures: Pictures) -> tuple[bytes, tuple[int, int]]:
     """A frame as a file, and its height and width there."""
-    image = Image.fromarray(frame)
-    if min(image.size) > pictures.short_side:
-        image = image.resize(scaled(*image.size, pictures.short_side), Image.Resampling.BICUBIC)
+    image = resized(frame, pictures.short_side)
     text = io.BytesIO()
     image.save(text, pictures.form, quality=pictures.quality, lossless=pictures.quality == 100)
     return text.getvalue(), (image.height, image.width)
+
+
+def resized(frame: Frames, short_side: int) -> Image.Image:
+    """A frame as it is stored, but for the loss."""
+    image = Image.fromarray(frame)
+    if min(image.size) <= short_side:
+        return image
+    return image.resize(scaled(*image.size, short_side), Image.Resampling.BICUBIC)
 
 
 def _row(record: VideoRecord, shard: int, member: Member) -> list[object]:
