@@ -127,4 +127,4 @@ def _expected(name: str, path: Path) -> Iterator[Frames]:
         frames = decode_in_order(path, range(frame_table(path).count))
         return (np.asarray(resized(frame, pictures.short_side)) for frame in frames)
     short_side = PRESETS[name].short_side  # type: ignore[index]  # checked to be a format
-    return (frame.to_ndarray(format="rgb24") for frame in resized_video(path, short_side))
+    return (np.asarray(frame.to_ndarray(format="rgb24"), np.uint8) for frame in resized_video(path, short_side))

@@ -52,6 +52,7 @@ LATER: dict[str, Any] = {
     "data.init_args.channels": "rgb",
     "data.init_args.classes": None,
     "data.init_args.frames_per_step": 1,
+    "data.init_args.policy_place": "worker",
     "data.init_args.short": "repeat",
     "model.init_args.summary_tokens": 1,
     "model.init_args.summary_before_norm": False,

@@ -10,6 +10,7 @@ from torch import Tensor
 from torchvision.transforms.v2 import functional as F
 
 from lit_video.video.auto_augment import Policy, clip_policy, for_clip, timm_v0
+from lit_video.video.batch_policies import PolicyDraws
 from lit_video.video.crops import (
     CROP_SHARE,
     Box,
@@ -21,6 +22,9 @@ from lit_video.video.crops import (
     uniform_crop,
 )
 from lit_video.video.decoding import Frames
+
+# on each clip in the loader's worker, or on all of a batch on its device
+PolicyPlace = Literal["worker", "batch"]
 
 
 @dataclass(frozen=True)
@@ -70,14 +74,20 @@ class TrainingView:
 
     crops = 1
 
-    def __init__(self, augmentation: Augmentation, side: int) -> None:
+    def __init__(self, augmentation: Augmentation, side: int, place: PolicyPlace = "worker") -> None:
         self.augmentation = augmentation
         self.side = side
-        self.before = timm_v0() if augmentation.policy == "timm-v0" else None
-        self.policy = clip_policy(augmentation.policy)
+        policy: Policy = augmentation.policy if place == "worker" else "none"
+        self.before = timm_v0() if policy == "timm-v0" else None
+        self.policy = clip_policy(policy)
+        batchs = place == "batch" and augmentation.policy != "none"
+        self.draw_policy = PolicyDraws(augmentation.policy, side) if batchs else None
 
     def __call__(self, frames: Frames) -> Tensor:
-        """Draw from ``random`` and ``torch``'s global streams."""
+        """Draw from ``random`` and ``torch``'s global streams.
+
+        A policy of the batch is drawn by ``draw_policy``, afterwards and from the same streams.
+        """
         if self.before is not None:
             frames = for_clip(self.before, frames)
         clip = resized_crop(frames, self.box(*frames.shape[1:3]), self.side)

@@ -1,7 +1,7 @@
 """AutoAugment and RandAugment of whole clips: one draw, the same operation for all frames."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -38,18 +38,26 @@ def posterize(image: Image.Image, bits: int, **_: object) -> Image.Image:
     return image.point([value >> (8 - bits) << (8 - bits) for value in range(256)] * 3)
 
 
-def vivit_rand() -> ImageOp:
+def vivit_ops() -> list[AugmentOp]:
+    """The operations of ViViT's RandAugment that timm has, always done."""
+    hparams = {"magnitude_max": VIVIT_MAGNITUDE, "img_mean": (GREY,) * 3}
+    return [AugmentOp(name, 1.0, VIVIT_MAGNITUDE, hparams) for name in VIVIT_OPS]  # type: ignore[no-untyped-call]
+
+
+def vivit_rand(ops: Sequence[ImageOp] | None = None, cut: ImageOp | None = None) -> ImageOp:
     """ViViT's RandAugment for Something-Something v2: two of ten operations, cutout and nothing, all equally likely.
 
     The operations are timm's, which come from the same TPU code. One is weaker: timm adds at most 128 in SolarizeAdd,
     where the release adds 220.
+
+    Args:
+        ops: instead of :func:`vivit_ops`.
+        cut: instead of :func:`cutout`.
     """
-    hparams = {"magnitude_max": VIVIT_MAGNITUDE, "img_mean": (GREY,) * 3}
-    ops: list[ImageOp] = [AugmentOp(name, 1.0, VIVIT_MAGNITUDE, hparams) for name in VIVIT_OPS]  # type: ignore[no-untyped-call]
-    ops += [cutout, lambda image: image]
+    choices = [*(ops or vivit_ops()), cut or cutout, lambda image: image]
 
     def layers(image: Image.Image) -> Image.Image:
-        for op in random.choices(ops, k=VIVIT_LAYERS):
+        for op in random.choices(choices, k=VIVIT_LAYERS):
             image = op(image)
         return image
 
@@ -80,11 +88,16 @@ def clip_policy(policy: Policy) -> Callable[[Tensor], Tensor]:
 
 def cutout(image: Image.Image) -> Image.Image:
     """A black square around a random pixel, cut off at the edges (arXiv:1708.04552)."""
+    image = image.copy()
+    image.paste((0, 0, 0), cutout_box(image.size))
+    return image
+
+
+def cutout_box(size: tuple[int, int]) -> tuple[int, int, int, int]:
+    """Draw the square in a picture of this width and height: left, top, right, bottom."""
     edges = []
-    for length in image.size:
+    for length in size:
         centre = random.randrange(length)
         edges.append((max(centre - VIVIT_CUTOUT, 0), min(centre + VIVIT_CUTOUT, length)))
     (left, right), (top, bottom) = edges
-    image = image.copy()
-    image.paste((0, 0, 0), (left, top, right, bottom))
-    return image
+    return left, top, right, bottom

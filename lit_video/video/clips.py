@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
 from lit_video.video.augmentation import EvaluationViews, TrainingView
+from lit_video.video.batch_policies import encoded
 from lit_video.video.decoding import (
     Decode,
     DecodeError,
@@ -103,7 +104,8 @@ class Sample(TypedDict):
 
     ``clip``: uint8 ``(views, t, 3, side, side)``, a view being a spatial crop; ``label``: ``()``, or ``(tasks,)``;
     ``broken``: why the video could not be read, with its path, and empty where it could; its clip then is black, and
-    its place in the batch does not count.
+    its place in the batch does not count; ``policy``: operations that are drawn for it and left to the batch, see
+    :mod:`~lit_video.video.batch_policies`, where there is such a policy.
     """
 
     clip: Tensor
@@ -112,6 +114,7 @@ class Sample(TypedDict):
     first_view: int
     key: Tensor
     broken: str
+    policy: NotRequired[Tensor]
 
 
 class ClipDataset(Dataset[Sample]):
@@ -160,15 +163,18 @@ class ClipDataset(Dataset[Sample]):
         epoch, index = key
         video, clip = divmod(index, self.clips or 1)
         record, broken = self.records[video], ""
+        draw_policy = self.view.draw_policy if isinstance(self.view, TrainingView) else None
+        policy = encoded()
         try:
             with seeded(self.seed, epoch, index):
                 views = self.view(record.decode(self.numbers(record, clip), self.decode))
+                policy = draw_policy() if draw_policy else policy
         except DecodeError as error:
             if self.fail:
                 raise
             side, broken = self.view.side, str(error)
             views = torch.zeros(self.view.crops, self.frames, 3, side, side, dtype=torch.uint8)
-        return Sample(
+        sample = Sample(
             clip=views,
             label=torch.tensor(record.label),
             video=video,
@@ -176,6 +182,7 @@ class ClipDataset(Dataset[Sample]):
             key=torch.tensor(key),
             broken=broken,
         )
+        return Sample(**sample, policy=policy) if draw_policy else sample
 
     def numbers(self, record: VideoRecord, clip: int) -> list[int]:
         """Frame numbers of one clip of a video, in the order in which the model sees them."""

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import fsspec
 import torch
-from cachetools import cached
+from cachetools import LRUCache, cached
 from fsspec.implementations.local import LocalFileSystem
 from torchvision.io import ImageReadMode, decode_image
 
@@ -109,7 +109,10 @@ def decode_shard(path: Path, place: ShardPlace, numbers: Sequence[int]) -> Frame
     return stacked(path, [images[i] for i in numbers])
 
 
-@cached(table_cache(lambda video: 3 * len(video.sizes)), key=lambda path, place: place)
+_kept: LRUCache[Any, "_Described"] = table_cache(lambda video: 3 * len(video.sizes))
+
+
+@cached(_kept, key=lambda path, place: place)
 def _described(path: Path, place: ShardPlace) -> _Described:
     if place.broken:
         raise DecodeError(f"{path}: {place.broken}")
@@ -129,7 +132,7 @@ def _described(path: Path, place: ShardPlace) -> _Described:
 
 def forget_descriptions() -> None:
     """Read all again where the frames of a video are."""
-    _described.cache.clear()
+    _kept.clear()
 
 
 def padded(size: int) -> int:
