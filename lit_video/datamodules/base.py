@@ -80,7 +80,7 @@ class VideoDataModule(LightningDataModule):
             damaged are refused, or left out and said, before the first is read. ``None`` for none.
         policy_place: where the augmentation's policy is applied: ``worker``, on each clip in the loader's worker, as
             the releases do; ``batch``, after the crop on all clips of a batch, on the device of the training, which
-            spares workers 4 to 14 ms per clip (:mod:`~lit_video.video.batch_policies` says what differs).
+            spares workers 5 to 12 ms per clip (:mod:`~lit_video.video.batch_policies` says what differs).
         short: what a video shorter than a clip does: ``repeat`` its last frame, or ``loop``, which starts it again
             as MMAction2 and Scenic do.
         train_share: share of every class's training videos that is used, above 0 and at most 1.

@@ -3,8 +3,10 @@
 import math
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Literal, NotRequired, TypedDict
 
@@ -33,6 +35,7 @@ from lit_video.video.shards import ShardPlace, decode_shard, shard_table
 Key = tuple[int, int]  # (epoch, index): the epoch travels with the index, so persistent workers cannot go stale
 Order = Literal["forward", "reversed", "shuffled", "static"]
 Short = Literal["repeat", "loop"]
+TOGETHER = 2**28  # bytes of pixels that clips of a video are decoded into at once
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,38 @@ class ClipDataset(Dataset[Sample]):
         Raises:
             DecodeError: the video cannot be read, if that is to fail.
         """
+        return self._sample(key, partial(self.records[key[1] // (self.clips or 1)].decode, decode=self.decode))
+
+    def __getitems__(self, keys: list[Key]) -> list[Sample]:
+        """A batch, as PyTorch's loader asks for it: the clips of a video that are in it are decoded at once.
+
+        Raises:
+            DecodeError: likewise.
+        """
+        by_video = groupby(keys, lambda key: (key[0], key[1] // (self.clips or 1)))
+        return [sample for _, group in by_video for sample in self._samples(list(group))]
+
+    def _samples(self, keys: list[Key]) -> list[Sample]:
+        """Clips of one video; one by one where they do not fit into memory together, or some frames are damaged."""
+        record = self.records[keys[0][1] // (self.clips or 1)]
+        if len(keys) > 1:
+            try:
+                wanted = sorted({number for key in keys for number in self._numbers(key)})
+                table = record.table()
+                if 3 * len(wanted) * table.height * table.width <= TOGETHER:
+                    frames, place = record.decode(wanted, self.decode), {number: i for i, number in enumerate(wanted)}
+                    return [self._sample(key, lambda numbers: frames[[place[i] for i in numbers]]) for key in keys]
+            except DecodeError:
+                pass
+        return [self[key] for key in keys]
+
+    def _numbers(self, key: Key) -> list[int]:
+        """Frame numbers of a clip, as they are drawn for it."""
+        with seeded(self.seed, *key):
+            video, clip = divmod(key[1], self.clips or 1)
+            return self.numbers(self.records[video], clip)
+
+    def _sample(self, key: Key, decode: Callable[[list[int]], Frames]) -> Sample:
         epoch, index = key
         video, clip = divmod(index, self.clips or 1)
         record, broken = self.records[video], ""
@@ -167,7 +202,7 @@ class ClipDataset(Dataset[Sample]):
         policy = encoded()
         try:
             with seeded(self.seed, epoch, index):
-                views = self.view(record.decode(self.numbers(record, clip), self.decode))
+                views = self.view(decode(self.numbers(record, clip)))
                 policy = draw_policy() if draw_policy else policy
         except DecodeError as error:
             if self.fail:
