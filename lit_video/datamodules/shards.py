@@ -88,7 +88,10 @@ class VideoShards(VideoDataModule):
         return VideoRecord(self.root / row["path"], labels[0] if len(labels) == 1 else labels, start, end, place=place)
 
     def _read(self, name: str) -> str:
-        files, place = open_url(f"{self.url}/{name}")
+        try:
+            files, place = open_url(f"{self.url}/{name}")
+        except ValueError as error:
+            raise UserError(f"data.root: {self.url}: {error}") from error
         try:
             return bytes(files.cat_file(place)).decode()
         except FileNotFoundError:

@@ -219,11 +219,11 @@ def test_writing_that_was_killed_goes_on_and_ends_with_the_same_bytes(root, shar
     assert not list(tmp_path.glob(".*.part"))
 
 
-def test_only_the_shard_of_a_newer_video_is_written_again(root, tmp_path):
+def test_only_the_shard_of_a_changed_video_is_written_again(root, tmp_path):
     one = VideoFolder(str(root))
     write_shards(one, tmp_path, LOSSLESS)
     times = {path.name: path.stat().st_mtime_ns for path in tmp_path.glob("*.tar")}
-    os.utime(root / "val/sit/1.mp4")
+    os.utime(root / "val/sit/1.mp4", (1, 1))  # older: restored from a backup
     write_shards(one, tmp_path, LOSSLESS)
     changed = [path for path in tmp_path.glob("*.tar") if path.stat().st_mtime_ns != times[path.name]]
     assert len(changed) == 1
@@ -335,6 +335,8 @@ def test_settings_for_files_and_foreign_folders_are_refused(root, tmp_path):
             VideoShards(str(tmp_path), **{name: value})
     with pytest.raises(UserError, match="no shards, or data shards has not ended"):
         _ = VideoShards(str(root)).class_names
+    with pytest.raises(UserError, match=r"data.root: nope://shards: Protocol not known: nope"):
+        _ = VideoShards("nope://shards").class_names
     (tmp_path / "shards.json").write_text('{"version": 99}')
     with pytest.raises(UserError, match="has version 99, this lit_video reads 1; write the shards again"):
         _ = VideoShards(str(tmp_path)).class_names

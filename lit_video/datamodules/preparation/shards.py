@@ -27,6 +27,7 @@ from lit_video.video.decoding import DecodeError, Frames, forget_tables
 from lit_video.video.seeding import digest
 from lit_video.video.shards import description, padded
 
+LOSSLESS_EFFORT = 20
 ENDINGS = {"jpeg": "jpg", "webp": "webp"}
 
 
@@ -56,12 +57,14 @@ class Pictures:
 
 
 class Member(NamedTuple):
-    """A video of a shard: its name, the bytes of its description in it, or why there is none."""
+    """A video of a shard: its name, the bytes of its description in it, or why there is none; its source's state."""
 
     path: str
     start: int
     end: int
     broken: str
+    size: int = -1
+    changed: int = -1
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,8 @@ def write_shards(data: VideoDataModule, dst: Path, pictures: Pictures) -> Writte
     """Write all videos of a data set as shards to a folder, and its records and classes as tables.
 
     Videos are in a random order, which is the same every time. A shard is whole or not there; those that are there, and
-    not older than their videos, stay. What cannot be read stays a record with its reason, so that it counts in training
-    as it would without shards, and is listed in ``broken.csv``.
+    whose videos have not changed since, stay. What cannot be read to its end without damage stays a record with its
+    reason, so that it counts as broken in training too, and is listed in ``broken.csv``.
 
     Raises:
         UserError: the folder cannot be written, or holds shards of other pictures or videos.
@@ -120,7 +123,7 @@ def _jobs(root: Path, splits: dict[Split, list[VideoRecord]], each: int) -> list
 
 def _same_plan(file: Path, pictures: Pictures, jobs: list[_Job]) -> None:
     """Refuse to fill a folder with shards of two kinds."""
-    listed = text_digest([str(video) for job in jobs for video in job.videos])
+    listed = text_digest([f"{name} {_labels(records)}" for job in jobs for _, name, records in job.videos])
     text = json.dumps({"version": VERSION, **asdict(pictures), "listed": listed}) + "\n"
     if file.exists() and (made := file.read_text(encoding="utf-8")) != text:
         what = "other videos or labels" if json.loads(made) | {"listed": listed} == json.loads(text) else made.strip()
@@ -133,13 +136,19 @@ def _written(dst: Path, pictures: Pictures, job: _Job) -> list[Member]:
     shard = dst / SHARDS.format(job.number)
     index = shard.with_suffix(".csv")  # written behind the shard
     sources = [next(iter(records.values()))[0] for _, _, records in job.videos]
-    if shard.exists() and index.exists() and index.stat().st_mtime_ns >= max(_changed(s.path) for s in sources):
+    states = [_state(source.path) for source in sources]
+    if shard.exists() and index.exists():
         with index.open(encoding="utf-8", newline="") as file:
-            return [Member(row[0], int(row[1]), int(row[2]), row[3]) for row in csv.reader(file)]
+            members = [Member(r[0], int(r[1]), int(r[2]), r[3], int(r[4]), int(r[5])) for r in csv.reader(file)]
+        if [(member.size, member.changed) for member in members] == states:
+            return members
     index.unlink(missing_ok=True)
     part = shard.with_name(f".{shard.name}.part")
     with part.open("wb") as tar:
-        members = [_add_video(tar, pictures, *video) for video in job.videos]
+        members = [
+            _add_video(tar, pictures, *video)._replace(size=size, changed=changed)
+            for video, (size, changed) in zip(job.videos, states, strict=True)
+        ]
         tar.write(bytes(2 * tarfile.BLOCKSIZE))
         tar.flush()
         os.fsync(tar.fileno())
@@ -148,8 +157,18 @@ def _written(dst: Path, pictures: Pictures, job: _Job) -> list[Member]:
     return members
 
 
-def _changed(path: Path) -> int:
-    return path.stat().st_mtime_ns if path.exists() else 0
+def _state(path: Path) -> tuple[int, int]:
+    """Size and last change of a file or folder, -1 where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return -1, -1
+    return found.st_size, found.st_mtime_ns
+
+
+def _labels(records: dict[Split, list[VideoRecord]]) -> list[list[object]]:
+    """Split, label, start and end of a video's records."""
+    return [[split, r.label, r.start, r.end] for split, several in records.items() for r in several]
 
 
 def _add_video(
@@ -174,7 +193,7 @@ def _add_video(
         forget_tables()
     plain = {
         "path": name,
-        "records": [[split, r.label, r.start, r.end] for split, several in records.items() for r in several],
+        "records": _labels(records),
         **description(table, shape, begin + tarfile.BLOCKSIZE, sizes, checksums),
     }
     start, end = _add(tar, f"{key}.json", json.dumps(plain).encode())
@@ -194,8 +213,9 @@ def _add(tar: BinaryIO, name: str, text: bytes) -> tuple[int, int]:
 def _encoded(frame: Frames, pictures: Pictures) -> tuple[bytes, tuple[int, int]]:
     """A frame as a file, and its height and width there."""
     image = resized(frame, pictures.short_side)
-    text = io.BytesIO()
-    image.save(text, pictures.form, quality=pictures.quality, lossless=pictures.quality == 100)
+    text, lossless = io.BytesIO(), pictures.form == "webp" and pictures.quality == 100
+    # without loss the quality is the effort: 100 takes seven times as long and saves an eighth
+    image.save(text, pictures.form, quality=LOSSLESS_EFFORT if lossless else pictures.quality, lossless=lossless)
     return text.getvalue(), (image.height, image.width)
 
 
