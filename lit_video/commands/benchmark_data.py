@@ -63,12 +63,12 @@ def _measure(arguments: Namespace, argv: list[str]) -> tuple["DataReport", bool]
     }
     report = DataReport(facts, sys.stderr if arguments.json else sys.stdout, arguments.output)
     try:
-        for name, paths in groups.items():
-            if arguments.clips:
-                _time_formats(report, name, paths, formats, arguments)
-                _time_decoders(report, name, paths, arguments.clips)
-            if arguments.loader_clips:
-                _time_loaders(report, name, paths, workers, arguments.loader_clips)
+        for name, paths in groups.items() if arguments.clips else ():
+            _time_formats(report, name, paths, formats, arguments)
+        for name, paths in groups.items() if arguments.clips else ():
+            _time_decoders(report, name, paths, arguments.clips)
+        for name, paths in groups.items() if arguments.loader_clips else ():
+            _time_loaders(report, name, paths, workers, arguments.loader_clips)
     except KeyboardInterrupt:
         return report, True
     return report, False
