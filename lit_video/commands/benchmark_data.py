@@ -91,6 +91,9 @@ def _time_formats(report: "DataReport", name: str, paths: list[Path], formats: l
             report.add("formats", {"videos": name} | row)
     except DecodeError as error:
         raise UserError(f"ROOT: {error}; take it away, or --formats none") from error
+    except OSError as error:
+        reason = f"cannot write {folder.parent} ({error.strerror})"
+        raise UserError(f"ROOT: {reason}; give a link to ROOT from elsewhere, or --formats none") from error
 
 
 def _time_decoders(report: "DataReport", name: str, paths: list[Path], clips: int) -> None:

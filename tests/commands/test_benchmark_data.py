@@ -170,6 +170,14 @@ def test_a_mistake_is_one_line(root, capsys, arguments, message):
     assert message in capsys.readouterr().err
 
 
+def test_formats_that_cannot_be_written_are_one_line(root, tmp_path, capsys):
+    (tmp_path / "link").symlink_to(root)
+    (tmp_path / "link-formats").write_text("a file")
+    assert main(["benchmark", "data", str(tmp_path / "link"), *FEW]) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert f"cannot write {tmp_path / 'link-formats'} (Not a directory); give a link to ROOT" in line
+
+
 def test_a_folder_without_videos_is_refused(tmp_path, capsys):
     (tmp_path / "text.mp4").write_text("no video")
     assert main(["benchmark", "data", str(tmp_path)]) == 2
