@@ -81,7 +81,7 @@ class TrainingView:
         self.before = timm_v0() if policy == "timm-v0" else None
         self.policy = clip_policy(policy)
         batchs = place == "batch" and augmentation.policy != "none"
-        self.draw_policy = PolicyDraws(augmentation.policy, side) if batchs else None
+        self.draw_policy = PolicyDraws(augmentation.policy, (side, side)) if batchs else None
 
     def __call__(self, frames: Frames) -> Tensor:
         """Draw from ``random`` and ``torch``'s global streams.

@@ -39,11 +39,11 @@ Plan = list[SharedOp]  # in the order in which they are applied
 
 
 class PolicyDraws:
-    """Draws clips' operations from the global streams, as the policy itself does."""
+    """Draws clips' operations from the global streams, as the policy itself does; ``size`` is (height, width)."""
 
-    def __init__(self, policy: Policy, side: int) -> None:
+    def __init__(self, policy: Policy, size: tuple[int, int]) -> None:
         self.policy = policy
-        self.side = side
+        self.size = size
         self._drawn: list[Op] = []
 
     def __call__(self) -> Tensor:
@@ -54,7 +54,7 @@ class PolicyDraws:
 
     @cached_property  # not when it is made: spawned workers are given what can be pickled
     def _run(self) -> Callable[[], object]:
-        return _recording(self.policy, self.side, self._drawn)
+        return _recording(self.policy, self.size, self._drawn)
 
 
 def encoded(ops: Sequence[Op] = ()) -> Tensor:
@@ -90,7 +90,7 @@ def apply(clips: Tensor, plan: Plan) -> Tensor:
     return clips
 
 
-def _recording(policy: Policy, side: int, drawn: list[Op]) -> Callable[[], object]:
+def _recording(policy: Policy, size: tuple[int, int], drawn: list[Op]) -> Callable[[], object]:
     """A policy that adds what it would do to a list, and does nothing."""
     if policy in ("auto", "rand"):
 
@@ -100,8 +100,8 @@ def _recording(policy: Policy, side: int, drawn: list[Op]) -> Callable[[], objec
 
         torchvisions = v2.AutoAugment() if policy == "auto" else v2.RandAugment()
         torchvisions._apply_image_or_video_transform = keep
-        return partial(torchvisions, torch.zeros((), dtype=torch.uint8).expand(3, side, side))
-    image = Image.new("RGB", (side, side))
+        return partial(torchvisions, torch.zeros((), dtype=torch.uint8).expand(3, *size))
+    image = Image.new("RGB", size[::-1])
     if policy == "timm-v0":
         auto = timm_v0()
         for op in (op for pair in auto.policy for op in pair):  # type: ignore[attr-defined]

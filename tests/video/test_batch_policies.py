@@ -81,7 +81,7 @@ def test_an_operation_of_timms_v0_is_its_own_but_for_rounding(name):
 
 
 def draws(policy, count):
-    drawn = PolicyDraws(policy, 64)
+    drawn = PolicyDraws(policy, (48, 64))
     with seeded("statistics"):
         return torch.stack([drawn() for _ in range(count)])
 
