@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 HELP = """\
 usage: python -m lit_video data COMMAND ...
 
-  check ROOT --dataset NAME    look at every video of every split; write ROOT/manifest.jsonl
+  check ROOT --dataset NAME    look at every video of every split; write ROOT/manifest.safetensors
       [--decode] [-o FILE] [--data.X=Y] [--json]
   stats ROOT --dataset NAME    videos per class, durations, sizes, rates
       [-o FILE] [--data.X=Y] [--json] [--plot FILE]
@@ -151,7 +151,9 @@ def _known(parser: Parser, argv: list[str]) -> tuple[Namespace, list[str]]:
 
 def _parser(command: str, description: str) -> Parser:
     parser = _dataset_parser(command, description)
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the manifest (default: ROOT/manifest.jsonl)")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="the manifest (default: ROOT/manifest.safetensors)"
+    )
     parser.add_argument("--json", action="store_true", help="print as JSON")
     return parser
 
@@ -166,5 +168,5 @@ def _summarise(parser: Parser, argv: list[str]) -> tuple[Namespace, DatasetSumma
     from lit_video.datamodules.inspection.summary import summarise
 
     dataset = open_dataset(arguments.dataset, arguments.root, settings)
-    arguments.output = arguments.output or arguments.root / "manifest.jsonl"
+    arguments.output = arguments.output or arguments.root / "manifest.safetensors"
     return arguments, summarise(dataset, arguments.output, arguments.decode)

@@ -70,7 +70,7 @@ def test_split(config: Path) -> list[VideoRecord]:
         data = CheckCLI(["--config", str(config)]).datamodule
         data.prepare_data()
         data.check()
-        return data.records("test")
+        return list(data.records("test"))
 
 
 def class_of(records: Iterable[VideoRecord], names: list[str] | dict[str, list[str]], task: str | None) -> list[str]:

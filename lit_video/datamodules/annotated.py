@@ -1,7 +1,7 @@
 """Data sets whose videos are listed by annotation files: what these list against the release and the disk."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +12,7 @@ from lit_video.datamodules.notes import print_once
 from lit_video.errors import UserError
 from lit_video.video.batch import Classes
 from lit_video.video.clips import VideoRecord
+from lit_video.video.records import Records
 
 _SHOWN = 3  # paths that a message names
 
@@ -39,10 +40,10 @@ class AnnotatedVideos(VideoDataModule):
         self.root = Path(root).expanduser()
         self.missing = missing
         self.folders = Folders()
-        self._listed: dict[Split, list[VideoRecord]] = {}
-        self._records: dict[Split, list[VideoRecord]] = {}
+        self._listed: dict[Split, Records] = {}
+        self._records: dict[Split, Records] = {}
 
-    def annotated(self, split: Split) -> list[VideoRecord]:
+    def annotated(self, split: Split) -> Sequence[VideoRecord]:
         """All videos that the annotation file of a split lists, whether on the disk or not."""
         raise NotImplementedError
 
@@ -58,7 +59,7 @@ class AnnotatedVideos(VideoDataModule):
         assert isinstance(names, list)
         return {name: number for number, name in enumerate(names)}
 
-    def records(self, split: Split) -> list[VideoRecord]:
+    def records(self, split: Split) -> Records:
         """Videos of a split; without those that are not there, if these are to be skipped."""
         split = split if split in self.splits else "val"
         if split not in self._records:
@@ -85,19 +86,21 @@ class AnnotatedVideos(VideoDataModule):
         if count < least:
             print_once(f"{type(self).__name__}: {what}; {len(self.records(split)):,} are used")
 
-    def _used(self, split: Split) -> list[VideoRecord]:
-        listed = self._listed[split] = self.annotated(split)
+    def _used(self, split: Split) -> Records:
+        listed = self._listed[split] = Records.of(self.annotated(split))
         absent = self._absent(listed) if self.missing == "skip" else []
         if absent:
             print_once(f"{type(self).__name__}: {_counts(absent, listed, split)} and left out")
-        used = [record for record in listed if self.folders.contains(record.path)] if absent else listed
+            used = Records.of(record for record in listed if self.folders.contains(record.path))
+        else:
+            used = listed
         if not used:
             raise UserError(f"data.root: {_counts(absent, listed, split)}; nothing is left")
         self.video_counts[split] = {"listed": len(listed), "used": len(used)}
         return used
 
-    def _absent(self, listed: list[VideoRecord]) -> list[Path]:
-        return list(dict.fromkeys(record.path for record in listed if not self.folders.contains(record.path)))
+    def _absent(self, listed: Records) -> list[str]:
+        return list(dict.fromkeys(path for path in listed.paths if not self.folders.contains(path)))
 
 
 class Folders:
@@ -120,7 +123,7 @@ class Folders:
                 raise UserError(f"data.root: {folder} cannot be read: {error.strerror}") from None
         return self._names[folder]
 
-    def contains(self, path: Path) -> bool:
+    def contains(self, path: str | Path) -> bool:
         """Whether a video or a folder of frames is there."""
         folder, name = os.path.split(path)
         return name in self.names(folder)
@@ -136,9 +139,9 @@ class Folders:
         return folder / self._videos[place].get(name, f"{name}.mp4")
 
 
-def _counts(absent: list[Path], listed: list[VideoRecord], split: str) -> str:
-    first = ", ".join(map(str, sorted(absent)[:_SHOWN])) + (", ..." if len(absent) > _SHOWN else "")
-    videos = len({record.path for record in listed})
+def _counts(absent: list[str], listed: Records, split: str) -> str:
+    first = ", ".join(sorted(absent)[:_SHOWN]) + (", ..." if len(absent) > _SHOWN else "")
+    videos = len({*listed.paths})
     return f"{len(absent):,} of {videos:,} {split} videos are missing ({first})"
 
 

@@ -18,7 +18,7 @@ _QUOTED = re.compile('"[^"]*"')
 _CLOCK = re.compile(r"(\d+:)?\d+:\d+(\.\d+)?")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """One row of a table.
 
@@ -90,11 +90,15 @@ class Row:
 
     def inside(self, column: str, root: Path) -> Path:
         """A path beneath a folder, given absolutely or from there."""
+        return Path(self.text_inside(column, str(root)))
+
+    def text_inside(self, column: str, root: str) -> str:
+        """The same as text: of 240,000 rows a Path each takes longer than all else."""
         text = self.text(column)
         path = os.path.normpath(os.path.join(root, text))
         if not path.startswith(os.path.join(os.path.normpath(root), "")):
             raise self.error(column, f"{text} lies outside {root}; give a root that holds all videos")
-        return Path(path)
+        return path
 
 
 def read_text(key: str, path: Path) -> str:

@@ -2,7 +2,7 @@
 
 import atexit
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, default_collate
 
 from lit_video.datamodules.broken import BrokenVideos, OnBroken
 from lit_video.datamodules.copying import copy_beside
+from lit_video.datamodules.notes import print_once
 from lit_video.datamodules.timed_loader import TimedLoader
 from lit_video.errors import UserError
 from lit_video.utils.processes import end_workers, ignore_stops
@@ -31,8 +32,10 @@ from lit_video.video.batch_policies import planned
 from lit_video.video.clips import ClipDataset, Order, Sample, Short, VideoRecord, share_of
 from lit_video.video.decoding import DecoderName, KeptVideos
 from lit_video.video.decoding import decoder as decoder_of
-from lit_video.video.manifest import load_tables
+from lit_video.video.manifest import Tables, load_tables
+from lit_video.video.manifest_file import LINES
 from lit_video.video.recipes import Recipe, recipe
+from lit_video.video.records import Records
 from lit_video.video.samplers import EvaluationSampler, TrainingSampler
 from lit_video.video.sampling import Dense, Sampling
 
@@ -166,7 +169,7 @@ class VideoDataModule(LightningDataModule):
         """
         raise NotImplementedError
 
-    def records(self, split: Split) -> list[VideoRecord]:
+    def records(self, split: Split) -> Sequence[VideoRecord]:
         """Videos of a split, in a fixed order."""
         raise NotImplementedError
 
@@ -278,7 +281,7 @@ class VideoDataModule(LightningDataModule):
 
     def _dataset(
         self,
-        records: list[VideoRecord],
+        records: Sequence[VideoRecord],
         view: TrainingView | EvaluationViews,
         clips: int | None = None,
         order: Order = "forward",
@@ -288,14 +291,23 @@ class VideoDataModule(LightningDataModule):
             records, self.sampling, self.frames, view, self.seed, clips, order, fail, self._decode, self.short
         )
 
-    def _expected(self, split: Split) -> list[VideoRecord]:
-        records = self.records(split)
-        if split == "train":
-            records = share_of(records, self.train_share)
+    def _expected(self, split: Split) -> Records:
+        listed = self.records(split)
+        if split == "train" and self.train_share < 1:
+            listed = share_of(listed, self.train_share)
+        records = Records.of(listed)
         self.found_broken.expect(split, records)
         if self.manifest is not None:
-            self.found_broken.heed(split, load_tables(Path(self.manifest).expanduser(), self.data_root()))
+            self.found_broken.heed(split, self._tables(self.manifest))
         return records
+
+    def _tables(self, manifest: str) -> Tables:
+        file = Path(manifest).expanduser()
+        if file.suffix == LINES:
+            better = file.with_suffix(".safetensors")
+            read = "is of lines, which every process reads as a whole"
+            print_once(f"data.manifest: {file} {read}; data check -o {better} makes one that all share")
+        return load_tables(file, self.data_root())
 
     def _loader(self, dataset: ClipDataset, sampler: TrainingSampler | EvaluationSampler) -> DataLoader[Sample]:
         tables = None
@@ -314,7 +326,7 @@ class VideoDataModule(LightningDataModule):
     def data_root(self) -> Path:
         """Folder that paths are written relative to: the data set's root, or what all its videos have in common."""
         root: Path | None = getattr(self, "root", None)
-        return Path(root or os.path.commonpath([r.path for split in SPLITS for r in self.records(split)]))
+        return Path(root or os.path.commonpath([p for split in SPLITS for p in Records.of(self.records(split)).paths]))
 
     def _ranks(self) -> tuple[int, int]:
         if self.trainer is None:

@@ -7,8 +7,8 @@ import torch.distributed as dist
 
 from lit_video.datamodules.notes import print_once
 from lit_video.errors import UserError
-from lit_video.video.clips import VideoRecord
 from lit_video.video.manifest import Tables
+from lit_video.video.records import Records
 
 OnBroken = Literal["fail", "skip", "report"]
 
@@ -24,9 +24,9 @@ class BrokenVideos:
         self.on_broken = on_broken
         self.percent = percent
         self.reasons: dict[str, dict[int, str]] = {"train": {}, "val": {}, "test": {}}
-        self._records: dict[str, Sequence[VideoRecord]] = {}
+        self._records: dict[str, Records] = {}
 
-    def expect(self, split: str, records: Sequence[VideoRecord]) -> None:
+    def expect(self, split: str, records: Records) -> None:
         """Keep the records that a split's numbers refer to."""
         self._records[split] = records
 
@@ -37,7 +37,7 @@ class BrokenVideos:
             UserError: none may be broken, or there are too many.
         """
         records = self._records[split]
-        faults = tables.faults({record.path for record in records})
+        faults = tables.faults(records.paths)
         if not faults:
             return
         first = min(faults)
@@ -45,7 +45,8 @@ class BrokenVideos:
         if self.on_broken == "fail":
             raise UserError(f"data.manifest: {text}; replace or delete them, or set data.broken: skip")
         print_once(f"data.manifest: {text}; left out, of the damaged those clips that need damaged frames")
-        paths = {i: r.path for i, r in enumerate(records) if r.path in faults and faults[r.path].status == "broken"}
+        broken = {path for path, row in faults.items() if row.status == "broken"}
+        paths = {i: path for i, path in enumerate(records.paths) if path in broken}
         self.add(split, list(paths), [f"{path}: {faults[path].reason}" for path in paths.values()])
 
     def add(self, split: str, videos: Sequence[int], reasons: Sequence[str]) -> None:
@@ -78,7 +79,7 @@ class BrokenVideos:
         rows = []
         for split, reasons in self.reasons.items():
             for video, reason in sorted(reasons.items()):
-                path = str(self._records[split][video].path)
+                path = self._records[split].paths[video]
                 rows.append((split, path, reason.removeprefix(f"{path}: ")))
         return list(dict.fromkeys(rows))
 

@@ -1,10 +1,9 @@
 """Which data a number was measured on: a digest of what a data set lists, the same on every machine."""
 
-import os
 from hashlib import blake2b
-from pathlib import Path
 
 from lit_video.datamodules.base import VideoDataModule
+from lit_video.video.records import Records, relative
 
 
 def data_digest(data: VideoDataModule) -> str:
@@ -13,19 +12,16 @@ def data_digest(data: VideoDataModule) -> str:
     Paths count relative to the data set's root, and their order does not count.
     """
     root = data.data_root()
-    lines = [
-        f"{split}\t{relative(record.path, root)}\t{record.label}\t{record.start}\t{record.end}"
-        for split in data.present
-        for record in data.records(split)
-    ]
+    lines = []
+    for split in data.present:
+        records = Records.of(data.records(split))
+        labels = records.labels.tolist()
+        for (path, start, end), label in zip(records.identities(), labels, strict=True):
+            label = tuple(label) if isinstance(label, list) else label
+            lines.append(f"{split}\t{relative(path, root)}\t{label}\t{start}\t{end}")
     return text_digest([f"classes\t{data.class_names}", *sorted(lines)])
 
 
 def text_digest(lines: list[str]) -> str:
     """16 hexadecimal digits of some lines."""
     return blake2b("\n".join(lines).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
-
-
-def relative(path: Path, root: Path) -> str:
-    """A path as seen from the root, with slashes on every system."""
-    return Path(os.path.relpath(path, root)).as_posix()

@@ -1,16 +1,22 @@
 """Your own videos: one folder per split, in it one folder per class."""
 
+import os
+from array import array
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import cached_property
 from math import inf
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from lit_video.datamodules.base import SPLITS, Split, VideoDataModule
 from lit_video.datamodules.notes import print_once
 from lit_video.errors import UserError
 from lit_video.utils.did_you_mean import did_you_mean
-from lit_video.video.clips import VideoRecord
+from lit_video.video.records import Records
+from lit_video.video.texts import Texts
 
 COMMON = (".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v")
 # endings of what FFmpeg reads as a video of its own; raw pictures (.yuv) lack their size and are none
@@ -32,9 +38,9 @@ def check_fps(fps: float | None) -> None:
         raise ValueError(f"fps is {fps:g}, expected more than 0")
 
 
-def frame_rate(path: Path, fps: float | None) -> float | None:
+def frame_rate(path: str | Path, fps: float | None) -> float | None:
     """The rate of a folder of frames; a video file says its own."""
-    return None if path.suffix.lower() in EXTENSIONS else fps
+    return None if fps is None or os.path.splitext(path)[1].lower() in EXTENSIONS else fps
 
 
 def class_folders(root: Path) -> list[str]:
@@ -64,17 +70,17 @@ def left_out(root: Path, split: Split, class_names: list[str], fps: float | None
     ``chosen`` is whether the classes are a choice.
     """
     reasons: dict[str, list[str]] = defaultdict(list)
-    for path in _listed(root / split):
-        if path.is_file():
-            reasons["outside the folders of classes"].append(path.name)
-        elif path.name in class_names:
-            for file in _listed(path):
-                if file.suffix.lower() in EXTENSIONS or (fps is not None and file.is_dir()):
-                    continue
-                why = "folders without data.fps, the rate of frames" if file.is_dir() else "no videos by their ending"
-                reasons[why].append(f"{path.name}/{file.name}")
+    for folder in _shown(root / split):
+        if folder.is_file():
+            reasons["outside the folders of classes"].append(folder.name)
+        elif folder.name in class_names:
+            for entry in _shown(folder.path):
+                if not _is_record(entry, fps):
+                    inside = entry.is_dir()
+                    why = "folders without data.fps, the rate of frames" if inside else "no videos by their ending"
+                    reasons[why].append(f"{folder.name}/{entry.name}")
         elif chosen:
-            reasons["of other classes than data.classes"] += [f"{path.name}/{file.name}" for file in _listed(path)]
+            reasons["of other classes than data.classes"] += [f"{folder.name}/{e.name}" for e in _shown(folder.path)]
     parts = [
         f"{reason} ({len(names):,}: {', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''})"
         for reason, names in reasons.items()
@@ -83,14 +89,27 @@ def left_out(root: Path, split: Split, class_names: list[str], fps: float | None
     return f"data.root: {count:,} left out of {root / split}: {'; '.join(parts)}" if count else ""
 
 
-def _listed(folder: Path) -> list[Path]:
-    """What a folder holds and does not hide, sorted."""
-    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
+    """What a folder holds, sorted; nothing if it is none. Entries know what they are without another look."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _shown(folder: str | Path) -> list[os.DirEntry[str]]:
+    """What a folder does not hide."""
+    return [entry for entry in _entries(folder) if not entry.name.startswith(".")]
+
+
+def _is_record(entry: os.DirEntry[str], fps: float | None) -> bool:
+    return os.path.splitext(entry.name)[1].lower() in EXTENSIONS or (fps is not None and entry.is_dir())
 
 
 def folder_records(
     root: Path, split: Split, class_names: list[str], fps: float | None = None, chosen: bool = False
-) -> list[VideoRecord]:
+) -> Records:
     """Videos of ``root/split/CLASS/``, by class, then by name; folders of frames too if their ``fps`` is given.
 
     Where the classes are a choice, ``chosen``, there may be others.
@@ -99,18 +118,24 @@ def folder_records(
         UserError: the split holds no video, or a class that training does not have.
     """
     folder = root / split
-    unknown = sorted({p.name for p in folder.glob("[!.]*/")} - set(class_names)) if folder.is_dir() else []
+    unknown = sorted({entry.name for entry in _shown(folder) if entry.is_dir()} - set(class_names))
     if unknown and not chosen:
         raise UserError(f"data.root: {folder} holds classes that {root / 'train'} has not: {', '.join(unknown)}")
-    records = [
-        VideoRecord(path, label, fps=frame_rate(path, fps))
-        for label, name in enumerate(class_names)
-        for path in sorted((folder / name).glob("*"))
-        if path.suffix.lower() in EXTENSIONS or (fps is not None and path.is_dir())
-    ]
-    if not records:
+    labels = array("i")
+
+    def paths() -> Iterator[str]:
+        for label, name in enumerate(class_names):
+            for entry in _entries(folder / name):
+                if _is_record(entry, fps):
+                    labels.append(label)
+                    yield entry.path
+
+    found = Records(Texts.of(paths()), np.frombuffer(labels, np.int32))
+    if not found:
         raise UserError(f"data.root: {folder} holds no video; expected {folder}/CLASS/VIDEO.mp4")
-    return records
+    if fps is not None:  # some are folders of frames
+        return Records.of_columns(found.paths, labels, [(None, None, frame_rate(path, fps)) for path in found.paths])
+    return found
 
 
 class VideoFolder(VideoDataModule):
@@ -133,7 +158,7 @@ class VideoFolder(VideoDataModule):
         check_names(classes)
         self.fps = fps
         self.chosen = classes
-        self._told: set[Split] = set()
+        self._records: dict[Split, Records] = {}
         self.root = Path(root).expanduser()
 
     @cached_property  # of a folder: the number of classes is needed with every batch
@@ -146,14 +171,14 @@ class VideoFolder(VideoDataModule):
                 raise UserError(f"data.classes: {self.root / 'train'} has no folder {name!r}{near}")
         return names if self.chosen is None else sorted(self.chosen)
 
-    def records(self, split: Split) -> list[VideoRecord]:
-        """Videos of a split."""
-        found = folder_records(self.root, split, self.class_names, self.fps, chosen=self.chosen is not None)
-        if split not in self._told:
-            self._told.add(split)
-            if line := left_out(self.root, split, self.class_names, self.fps, self.chosen is not None):
+    def records(self, split: Split) -> Records:
+        """Videos of a split, listed once."""
+        if split not in self._records:
+            chosen = self.chosen is not None
+            self._records[split] = folder_records(self.root, split, self.class_names, self.fps, chosen)
+            if line := left_out(self.root, split, self.class_names, self.fps, chosen):
                 print_once(line)
-        return found
+        return self._records[split]
 
     @property
     def present(self) -> tuple[Split, ...]:

@@ -16,7 +16,7 @@ from lit_video.datamodules.drawing import encode
 from lit_video.datamodules.folder import folder_records
 from lit_video.errors import UserError
 from lit_video.utils.data_folder import data_folder
-from lit_video.video.clips import VideoRecord
+from lit_video.video.records import Records
 from lit_video.video.sampling import Dense, Segments
 from lit_video.video.seeding import digest
 
@@ -112,7 +112,7 @@ class ReversedPairs(VideoDataModule):
         """The two directions of every kind."""
         return [name for kind in self.kinds for name in self.directions(kind)]
 
-    def records(self, split: Split) -> list[VideoRecord]:
+    def records(self, split: Split) -> Records:
         """Videos of a split, read from the folder like all others."""
         return folder_records(self.root, split, self.class_names)
 

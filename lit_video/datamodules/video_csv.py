@@ -11,7 +11,7 @@ from lit_video.datamodules.base import Split
 from lit_video.datamodules.folder import check_fps, check_names, frame_rate
 from lit_video.datamodules.notes import print_once
 from lit_video.errors import UserError
-from lit_video.video.clips import VideoRecord
+from lit_video.video.records import Records
 
 Values = list[str | int]
 
@@ -84,6 +84,7 @@ class VideoCSV(AnnotatedVideos):
         self.split_column = split_column
         self.given_classes = classes
         self.fps = fps
+        self._read: dict[Path, list[Row]] = {}
 
     @cached_property
     def class_names(self) -> list[str]:
@@ -99,27 +100,28 @@ class VideoCSV(AnnotatedVideos):
             raise UserError(f"data.train: {self.tables['train']} has {both} as labels; use either, or set data.classes")
         return sorted(names, key=lambda name: (len(name), name)) if numeric else sorted(names)
 
-    def annotated(self, split: Split) -> list[VideoRecord]:
+    def annotated(self, split: Split) -> Records:
         """Videos that a split's rows list."""
-        path = self.columns[0]
+        path, root = self.columns[0], str(self.root)
         rows = self._rows(split)
-        segments = {row.place: (row.inside(path, self.root), *row.segment("start", "end")) for row in rows}
+        segments = {row.place: (row.text_inside(path, root), *row.segment("start", "end")) for row in rows}
         refuse_repeats(rows, lambda row: segments[row.place], path)
-        return [
-            VideoRecord(file, self._class(row), start, end, frame_rate(file, self.fps))
-            for row, (file, start, end) in zip(rows, segments.values(), strict=True)
-        ]
+        labels = [self._class(row) for row in rows]
+        self._read.clear()  # rows take much more memory than records
+        paths = [file for file, *_ in segments.values()]
+        times = [(start, end, frame_rate(file, self.fps)) for file, start, end in segments.values()]
+        return Records.of_columns(paths, labels, times)
 
     def check(self) -> None:
         """Besides what the base checks: no video is both trained and tested on, and every class is tested."""
         super().check()
-        trained = {(record.path, record.start, record.end) for record in self.records("train")}
+        trained = {*self.records("train").identities()}
         for split in self.splits[1:]:
             records = self.records(split)
-            both = [record.path for record in records if (record.path, record.start, record.end) in trained]
+            both = [path for path, start, end in records.identities() if (path, start, end) in trained]
             if both:
                 raise UserError(f"data.{split}: {both[0]} is a training video as well ({len(both)} are); divide them")
-            absent = sorted({*range(len(self.class_names))} - {int(str(record.label)) for record in records})
+            absent = sorted({*range(len(self.class_names))} - {*records.labels.tolist()})
             if absent:
                 classes = f"{len(absent)} of {len(self.class_names)} classes ({self.class_names[absent[0]]} first)"
                 print_once(f"{self.tables[split]}: {classes} have no {split} video")
@@ -138,7 +140,10 @@ class VideoCSV(AnnotatedVideos):
 
     def _rows(self, split: Split) -> list[Row]:
         key, table, values = f"data.{split}", self.tables[split], self.values[split]
-        rows = read_table(key, table, self._required, None if self.split_column else (*self.columns, "start", "end"))
+        if table not in self._read:
+            headless = None if self.split_column else (*self.columns, "start", "end")
+            self._read[table] = read_table(key, table, self._required, headless)
+        rows = self._read[table]
         if self.split_column is None or not values:
             return rows
         chosen = [row for row in rows if row.cells[self.split_column] in values]

@@ -1,39 +1,44 @@
 """A manifest: one row per video of a data set, made in parallel, resumable, written at once."""
 
 import json
-from collections.abc import Iterable
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import NamedTuple
 
 from filelock import FileLock, Timeout
 
 from lit_video.errors import UserError
-from lit_video.utils.files import write_atomically
 from lit_video.utils.parallel import in_parallel
 from lit_video.video.decoding import DecodeError, FrameTable
 from lit_video.video.decoding.frame_table import add_source
+from lit_video.video.manifest_file import LINES, Manifest, read_lines, read_manifest
 from lit_video.video.probe import VideoInfo, probe, stamp, unpack
+from lit_video.video.records import relative
 
-Video = tuple[Path, float | None]  # path, and the rate of a folder of images
+Video = tuple[str | Path, float | None]  # path, and the rate of a folder of images
+LOOKS = 16  # at a time for size and time of change: on a network's disk each waits for its answer
+AT_ONCE = 500  # videos that one of them looks at
 
 
-class Job(TypedDict):
-    """A video to probe: its path, its name in the manifest, the rate of a folder of images, an earlier row of it."""
+class Job(NamedTuple):
+    """A video to probe: its name in the manifest, its path, the rate of a folder of images."""
 
-    path: Path
     name: str
+    path: str
     fps: float | None
-    earlier: dict[str, Any] | None
 
 
-def scan(videos: dict[str, Video], file: Path, every_frame: bool = False) -> dict[str, VideoInfo]:
+def scan(videos: Mapping[str, Video], file: Path, every_frame: bool = False) -> Manifest:
     """Probe videos, given by name, that an earlier manifest ``file`` does not have as they are now, and write it.
 
     Rows go to a part file beside it at once, so that a killed scan goes on where it was. A video that was intact is not
     read again while its size and time of change are the same; another is: its disk may work again. Only the first frame
-    is decoded, or ``every_frame``.
+    is decoded, or ``every_frame``. If there is no ``file`` rows of an earlier one of lines are taken.
 
     Raises:
         UserError: the manifest cannot be written, or is being written by another process.
@@ -49,43 +54,53 @@ def scan(videos: dict[str, Video], file: Path, every_frame: bool = False) -> dic
         raise UserError(f"-o: cannot write {file} ({error.strerror}); give another file") from error
 
 
-def _scan(videos: dict[str, Video], file: Path, part: Path, every_frame: bool) -> dict[str, VideoInfo]:
-    earlier = read_rows(file) | read_rows(part)
-    jobs = [Job(path=path, name=name, fps=fps, earlier=earlier.get(name)) for name, (path, fps) in videos.items()]
-    rows: dict[str, VideoInfo] = {}
+def _scan(videos: Mapping[str, Video], file: Path, part: Path, every_frame: bool) -> Manifest:
+    earlier, scanned = _earlier(file), read_lines(part)
+    known = partial(_known, every_frame, earlier, scanned)
+    with ThreadPoolExecutor(LOOKS) as threads:
+        items = [*videos.items()]
+        looks = threads.map(known, (items[i : i + AT_ONCE] for i in range(0, len(items), AT_ONCE)))
+        kept = {name for names in looks for name in names}
+    jobs = [Job(name, str(path), fps) for name, (path, fps) in videos.items() if name not in kept]
+    if kept and jobs:
+        print(f"data check: {len(jobs):,} of {len(videos):,} videos are new or changed", file=sys.stderr, flush=True)
+    rows = {name: row for name, row in scanned.items() if name in kept}
     with part.open("a", encoding="utf-8") as log:
-        for row, new in in_parallel(partial(_row, every_frame), jobs, "data check", chunk=8):
+        for row in in_parallel(partial(_row, every_frame), jobs, "data check", chunk=8):
             rows[row.path] = row
-            if new:
-                log.write(json.dumps(asdict(row)) + "\n")
-                log.flush()
-    lines = [json.dumps(asdict(rows[name])) for name in sorted(rows)]
-    write_atomically(file, "".join(f"{line}\n" for line in lines))
+            log.write(json.dumps(asdict(row)) + "\n")
+            log.flush()
+    if rows or earlier.keys() != videos.keys() or not file.exists():
+        # row by row: what is made of all takes ten times the memory of the columns
+        earlier = Manifest.of(rows[name] if name in rows else earlier[name] for name in sorted(videos, key=os.fsencode))
+        earlier.write(file)
     part.unlink()
-    return rows
+    return earlier
 
 
-def _row(every_frame: bool, job: Job) -> tuple[VideoInfo, bool]:
-    """A video's row, and whether it is a new one."""
-    if job["earlier"]:
-        row = VideoInfo(**job["earlier"])
-        if row.sound and row.decoded >= every_frame and row.same_file(stamp(job["path"], job["name"])):
-            return row, False
-    return probe(job["path"], job["name"], every_frame, job["fps"]), True
+def _earlier(file: Path) -> Manifest:
+    """What was found before; a manifest of lines is taken over where there is none of columns."""
+    lines = file.with_suffix(LINES)
+    if file.exists() or not lines.exists():
+        return read_manifest(file)
+    print(f"data check: takes over the rows of {lines}, which {file} replaces", file=sys.stderr, flush=True)
+    return read_manifest(lines)
 
 
-def read_rows(file: Path) -> dict[str, dict[str, Any]]:
-    """Rows by the video's name, later ones first; a line that is not whole, or from another version, is left out."""
-    rows: dict[str, dict[str, Any]] = {}
-    text = file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
-    for line in text.splitlines():
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        if isinstance(row, dict) and row.keys() == asdict(VideoInfo("")).keys():
-            rows[row["path"]] = row
-    return rows
+def _known(
+    every_frame: bool, earlier: Manifest, scanned: Mapping[str, VideoInfo], videos: Iterable[tuple[str, Video]]
+) -> list[str]:
+    """Names of the videos whose earlier rows still hold."""
+    names = []
+    for name, (path, _) in videos:
+        row = scanned.get(name) or earlier.get(name)
+        if row and row.sound and row.decoded >= every_frame and row.same_file(stamp(Path(path), name)):
+            names.append(name)
+    return names
+
+
+def _row(every_frame: bool, job: Job) -> VideoInfo:
+    return probe(Path(job.path), job.name, every_frame, job.fps)
 
 
 def load_tables(file: Path, root: Path, worker: int = 0) -> "Tables":
@@ -103,15 +118,11 @@ def load_tables(file: Path, root: Path, worker: int = 0) -> "Tables":
 
 
 class Tables:
-    """Verdicts and frame tables of a manifest, by path, as long as the files are as they were.
-
-    Rows stay text until they are needed: a parsed table takes ten times the memory.
-    """
+    """Verdicts and frame tables of a manifest, by path, as long as the files are as they were."""
 
     def __init__(self, file: Path, root: Path) -> None:
-        rows = read_rows(file)
-        self._rows = {root / name: json.dumps(row) for name, row in rows.items() if row["status"] != "missing"}
-        self._faults = {root / name: row for name, row in rows.items() if row["status"] in {"broken", "damaged"}}
+        self._rows = read_manifest(file)
+        self._root = root
 
     def __call__(self, path: Path) -> FrameTable | None:
         """The table of a video, if its file has not changed.
@@ -119,19 +130,21 @@ class Tables:
         Raises:
             DecodeError: the video is broken.
         """
-        row = self._info(path, json.loads(self._rows[path])) if path in self._rows else None
-        if row and row.status == "broken":
+        row = self._rows.get(relative(path, self._root))
+        if row is None or row.status == "missing" or not self._holds(row):
+            return None
+        if row.status == "broken":
             raise DecodeError(f"{path}: {row.reason}")
-        return unpack(row.table) if row and row.table else None
+        return unpack(row.table) if row.table else None
 
-    def faults(self, paths: Iterable[Path]) -> dict[Path, VideoInfo]:
+    def faults(self, paths: Iterable[str]) -> dict[str, VideoInfo]:
         """Rows of those videos that are broken or damaged, and have not changed since."""
-        rows = {path: self._info(path, self._faults[path]) for path in paths if path in self._faults}
-        return {path: row for path, row in rows.items() if row}
+        rows = [self._rows.row(index) for index in self._rows.numbers_of("broken", "damaged")]
+        faulty = {str(self._root / row.path): row for row in rows}
+        return {path: faulty[path] for path in dict.fromkeys(paths) if path in faulty and self._holds(faulty[path])}
 
-    def _info(self, path: Path, row: dict[str, Any]) -> VideoInfo | None:
-        info = VideoInfo(**row)
-        return info if info.same_file(stamp(path, info.path)) else None
+    def _holds(self, row: VideoInfo) -> bool:
+        return row.same_file(stamp(self._root / row.path, row.path))
 
 
-tables = cache(Tables)  # read once; a forked worker has its parent's
+tables = cache(Tables)  # opened once; a forked worker has its parent's

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import asdict
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
@@ -28,8 +29,11 @@ from lit_video.datamodules.preparation.encoding import scaled
 from lit_video.utils.figures import plt
 from lit_video.video.decoding import decode, forget_tables, frame_table
 from lit_video.video.manifest import tables
+from lit_video.video.manifest_file import Manifest, read_manifest
 from lit_video.video.probe import VideoInfo, pack, unpack
 from tests.video.bad_files import BAD_FILES, build, write
+
+MANIFEST = "manifest.safetensors"
 
 
 @pytest.fixture
@@ -54,7 +58,7 @@ def summary(root, capsys, *flags):
 
 
 def rows(root):
-    return {row["path"]: row for row in map(json.loads, (root / "manifest.jsonl").read_text().splitlines())}
+    return {name: asdict(row) for name, row in read_manifest(root / MANIFEST).items()}
 
 
 def one_line(capsys):
@@ -75,7 +79,7 @@ def test_check_counts_and_writes_a_row_for_every_video(root, capsys):
     assert (row["frames"], row["seconds"], row["fps"], row["rotation"], row["status"]) == (12, 0.48, 25.0, 0, "ok")
     assert row["size"] == (root / "train/a/1.mp4").stat().st_size
     assert len(rows(root)) == 12
-    assert {p.name for p in root.iterdir()} == {"train", "val", "test", "manifest.jsonl", ".manifest.jsonl.lock"}
+    assert {p.name for p in root.iterdir()} == {"train", "val", "test", MANIFEST, f".{MANIFEST}.lock"}
 
 
 def test_check_lists_what_is_broken_and_ends_with_1(root, capsys):
@@ -108,11 +112,11 @@ def test_missing_videos_are_reported(tmp_path, capsys):
 def test_a_second_check_reads_only_what_has_changed(root, capsys):
     assert check(root) == 0
     marked = rows(root)
-    for row in marked.values():
-        row["reason"] = "from the first check"
-    (root / "manifest.jsonl").write_text("".join(json.dumps(row) + "\n" for row in marked.values()))
+    Manifest.of(VideoInfo(**row | {"reason": "from the first check"}) for row in marked.values()).write(root / MANIFEST)
     write(root / "val/b/1.mp4", frames=30)
+    capsys.readouterr()
     check(root)
+    assert "data check: 1 of 12 videos are new or changed" in capsys.readouterr().err
     kept = {path for path, row in rows(root).items() if row["reason"]}
     assert kept == set(marked) - {"val/b/1.mp4"}
     assert rows(root)["val/b/1.mp4"]["frames"] == 30
@@ -137,12 +141,12 @@ def wait_for(condition, process, limit=120):
 def test_a_killed_check_goes_on_where_it_was(root):
     for i in range(150):
         shutil.copy(root / "train/a/1.mp4", root / f"train/a/more{i:03}.mp4")
-    log = root / ".manifest.jsonl.scanned"
+    log = root / f".{MANIFEST}.scanned"
     process = start("check", root, "--dataset", "folder", "--decode")
     wait_for(lambda: log.exists() and log.stat().st_size > 0, process)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert not (root / "manifest.jsonl").exists(), "a manifest is whole or not there"
+    assert not (root / MANIFEST).exists(), "a manifest is whole or not there"
     scanned = [json.loads(line) for line in log.read_text().splitlines(keepends=True) if line.endswith("\n")]
     assert scanned
     marked = [row | {"reason": "from the killed check"} for row in scanned]
@@ -249,10 +253,10 @@ def test_a_packed_table_is_the_table(name, tmp_path):
 def test_a_manifest_gives_the_same_clips_without_a_scan_as_long_as_the_file_is_the_same(root, workers, monkeypatch):
     check(root)
     shape = dict(frames=2, image_size=16, batch_size=2, num_workers=workers)
-    plain, listed = (VideoFolder(str(root), **shape, manifest=m) for m in (None, str(root / "manifest.jsonl")))
+    plain, listed = (VideoFolder(str(root), **shape, manifest=m) for m in (None, str(root / MANIFEST)))
     for one, other in zip(plain.val_dataloader(), listed.val_dataloader(), strict=True):
         assert (one["clip"] == other["clip"]).all()
-    stored = tables(root / "manifest.jsonl", root)
+    stored = tables(root / MANIFEST, root)
     assert len(stored._rows) == 12
     monkeypatch.setattr(
         import_module("lit_video.video.decoding.frame_table"), "_scan", lambda path: pytest.fail(f"{path} is scanned")

@@ -249,7 +249,7 @@ def test_the_check_tells_the_verdicts_and_a_manifest_excludes_what_it_calls_brok
     train = json.loads(capsys.readouterr().out)["splits"]["train"]
     assert [train[key] for key in ("broken", "damaged", "suspicious")] == [1, 1, 1]
     paths = sorted(damaged_set.glob("train/*/*.mkv"))
-    manifest = dict(manifest=str(damaged_set / "manifest.jsonl"))
+    manifest = dict(manifest=str(damaged_set / "manifest.safetensors"))
 
     class Listed(Videos):
         root = damaged_set

@@ -1,16 +1,18 @@
 """What a data set's splits hold: how many videos, what is missing or broken, how long, how large."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from lit_video.datamodules.base import VideoDataModule
-from lit_video.datamodules.digest import data_digest, relative, text_digest
+from lit_video.datamodules.digest import data_digest, text_digest
 from lit_video.video.clips import VideoRecord
-from lit_video.video.manifest import scan
+from lit_video.video.manifest import Video, scan
 from lit_video.video.probe import VideoInfo
+from lit_video.video.records import Records, relative
 
 
 @dataclass
@@ -41,7 +43,7 @@ class DatasetSummary:
 
     classes: int | dict[str, int]
     splits: dict[str, SplitSummary]
-    rows: dict[str, VideoInfo]
+    rows: Mapping[str, VideoInfo]
     data_digest: str
     files_digest: str
 
@@ -81,18 +83,20 @@ class DatasetSummary:
 
 def summarise(data: VideoDataModule, file: Path, every_frame: bool = False) -> DatasetSummary:
     """Probe every video of every split; the manifest goes to ``file``."""
-    records = {split: data.records(split) for split in data.present}
+    records = {split: Records.of(data.records(split)) for split in data.present}
     root = data.data_root()
-    videos = {relative(r.path, root): (r.path, r.fps) for split in records for r in records[split]}
+    videos: dict[str, Video] = {}
+    for each in records.values():
+        videos |= {relative(path, root): (path, fps) for path, fps in zip(each.paths, each.rates(), strict=True)}
     rows = scan(videos, file, every_frame)
     splits: dict[str, SplitSummary] = {split: _count(records[split], rows, data.class_names, root) for split in records}
-    sizes = [f"{name}\t{rows[name].size}" for name in sorted(rows)]
+    sizes = sorted(f"{row.path}\t{row.size}" for row in rows.values())
     digest = data_digest(data)
     return DatasetSummary(data.num_classes, splits, rows, digest, text_digest([digest, *sizes]))
 
 
 def _count(
-    records: list[VideoRecord], rows: dict[str, VideoInfo], class_names: list[str] | dict[str, list[str]], root: Path
+    records: Records, rows: Mapping[str, VideoInfo], class_names: list[str] | dict[str, list[str]], root: Path
 ) -> SplitSummary:
     count = SplitSummary(videos=len(records))
     for record in records:

@@ -1,0 +1,158 @@
+"""The file of a manifest: columns mapped into memory, which ranks and workers share, or lines of JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from lit_video.errors import UserError
+from lit_video.utils.files import write_atomically
+from lit_video.video.probe import Status, VideoInfo
+from lit_video.video.texts import Texts
+
+LINES = ".jsonl"  # the ending of a manifest of lines; any other is one of columns
+STATUSES: tuple[Status, ...] = get_args(Status)
+_VERSION = "1"
+_TEXTS = ("path", "reason", "table")
+_WHOLE = ("size", "mtime", "status", "frames", "width", "height", "rotation", "damaged", "decoded")
+_REAL = ("seconds", "fps")
+_NONE = -(2**62)  # a whole number that a row lacks: times before 1970 are negative too
+
+
+class Manifest(Mapping[str, VideoInfo]):
+    """Rows by the video's name, in the order of the names' bytes, each made when it is taken out.
+
+    Args:
+        texts: columns of text.
+        numbers: columns of numbers.
+    """
+
+    def __init__(self, texts: Mapping[str, Texts], numbers: Mapping[str, NDArray[Any]]) -> None:
+        self.names = texts["path"]
+        self._texts = texts
+        self._numbers = numbers
+
+    @classmethod
+    def of(cls, rows: Iterable[VideoInfo]) -> Manifest:
+        """Rows in the order of their names' bytes."""
+        numbers: dict[str, array[Any]] = {name: array("q") for name in _WHOLE}
+        numbers |= {name: array("d") for name in _REAL}
+        others: dict[str, list[str]] = {"reason": [], "table": []}
+
+        def paths() -> Iterator[str]:
+            for row in rows:
+                for name in _WHOLE:
+                    value = STATUSES.index(row.status) if name == "status" else getattr(row, name)
+                    numbers[name].append(_NONE if value is None else int(value))
+                for name in _REAL:
+                    value = getattr(row, name)
+                    numbers[name].append(np.nan if value is None else value)
+                others["reason"].append(row.reason)
+                others["table"].append("" if row.table is None else json.dumps(row.table, separators=(",", ":")))
+                yield row.path
+
+        texts = {"path": Texts.of(paths())} | {name: Texts.of(column) for name, column in others.items()}
+        columns = {name: np.frombuffer(column, column.typecode) for name, column in numbers.items()}
+        return cls(texts, columns)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[str]:
+        """Names."""
+        return iter(self.names)
+
+    def __getitem__(self, name: str) -> VideoInfo:
+        """A video's row."""
+        if (index := self.names.find(name)) < 0:
+            raise KeyError(name)
+        return self.row(index)
+
+    def row(self, index: int) -> VideoInfo:
+        """The row of a number."""
+        whole = {name: int(self._numbers[name][index]) for name in _WHOLE}
+        given: dict[str, Any] = {name: None if value == _NONE else value for name, value in whole.items()}
+        for name in _REAL:
+            value = float(self._numbers[name][index])
+            given[name] = None if value != value else value
+        texts = {name: column[index] for name, column in self._texts.items()}
+        table = json.loads(texts.pop("table") or "null")
+        status = STATUSES[whole["status"]]
+        return VideoInfo(**given | texts | {"table": table, "status": status, "decoded": bool(whole["decoded"])})
+
+    def numbers_of(self, *statuses: Status) -> list[int]:
+        """Numbers of the rows of these statuses."""
+        codes = [STATUSES.index(status) for status in statuses]
+        found: list[int] = np.flatnonzero(np.isin(self._numbers["status"], codes)).tolist()
+        return found
+
+    def write(self, file: Path) -> None:
+        """Write a file that is either whole or not there, in the form that its ending says."""
+        if file.suffix == LINES:
+            rows = (json.dumps(asdict(self.row(index))) for index in range(len(self)))
+            write_atomically(file, "".join(f"{line}\n" for line in rows))
+            return
+        columns = {name: column for name, column in self._numbers.items()}
+        for name, texts in self._texts.items():
+            columns |= {name: texts.content, f"{name} ends": texts.ends}
+        part = file.with_name(f".{file.name}.part")
+        # a copy of each: those of a mapped file cannot be written to
+        save_file({k: torch.tensor(v) for k, v in columns.items()}, part, {"manifest": _VERSION})
+        with part.open("rb") as written:
+            os.fsync(written.fileno())
+        part.replace(file)
+
+
+def read_manifest(file: Path) -> Manifest:
+    """The rows of a file, empty if there is none; of columns nothing is read until it is needed.
+
+    Raises:
+        UserError: it is no manifest, or of a later version.
+    """
+    if not file.exists():
+        return Manifest.of(())
+    if file.suffix == LINES:
+        return manifest_of(read_lines(file))
+    try:
+        with safe_open(file, "pt") as columns:
+            version = (columns.metadata() or {}).get("manifest")
+            if version != _VERSION:
+                raise UserError(f"{file}: no manifest that this version reads; delete it, and run data check again")
+            found = {name: columns.get_tensor(name).numpy() for name in columns.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise UserError(f"{file}: no manifest ({error}); delete it, and run data check again") from error
+    texts = {name: Texts(found[name], found[f"{name} ends"]) for name in _TEXTS}
+    return Manifest(texts, {name: found[name] for name in (*_WHOLE, *_REAL)})
+
+
+def manifest_of(rows: Mapping[str, VideoInfo]) -> Manifest:
+    """Rows by name, in any order."""
+    return Manifest.of(rows[name] for name in sorted(rows, key=os.fsencode))
+
+
+def read_lines(file: Path) -> dict[str, VideoInfo]:
+    """Rows of lines of JSON, later ones first; a line that is not whole, or from another version, is left out."""
+    rows: dict[str, VideoInfo] = {}
+    fields = asdict(VideoInfo("")).keys()
+    if file.exists():
+        with file.open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                try:
+                    row = json.loads(line)
+                except json.JSONDecodeError:
+                    continue
+                if isinstance(row, dict) and row.keys() == fields:
+                    rows[row["path"]] = VideoInfo(**row)
+    return rows
