@@ -12,6 +12,7 @@ from lit_video.tables.throughput import PAPERS
 from lit_video.training.cli import BuildCLI
 from lit_video.training.request import Request
 from lit_video.training.run import build_row
+from lit_video.utils.image_size import height_and_width
 from lit_video.utils.text_tables import text_table
 
 
@@ -26,7 +27,7 @@ def measure(request: Request, device: torch.device, batch: int, repeats: int) ->
 def _inference(request: Request, row: Row, device: torch.device, batch: int) -> Callable[[], object]:
     built = build_row(request, row, request.seeds[0], BuildCLI)
     data, network = built.datamodule, built.model.network.eval().to(device)
-    clip = torch.randn(batch, 3, data.frames, data.image_size, data.image_size, device=device)
+    clip = torch.randn(batch, 3, data.frames, *height_and_width(data.image_size), device=device)
 
     def forward() -> None:
         with torch.no_grad():

@@ -14,6 +14,7 @@ from lit_video.tables.table import Row
 from lit_video.training.cli import BuildCLI
 from lit_video.training.request import Request
 from lit_video.training.run import build_row
+from lit_video.utils.image_size import height_and_width
 from lit_video.utils.text_tables import text_table
 
 PEAK, REACHED = 312e12, 0.3  # A100 in bfloat16, and the share of it that training is assumed to reach
@@ -71,7 +72,7 @@ def estimate_row(request: Request, row: Row) -> RowEstimate:
     data, trainer, network = built.datamodule, built.config.trainer, built.model.network
     if not isinstance(data, ReversedPairs):
         raise UserError(f"--estimate: {row.name}: data sets other than the embedded ones are in docs/scaling.md")
-    shape = (data.batch_size, 3, data.frames, data.image_size, data.image_size)
+    shape = (data.batch_size, 3, data.frames, *height_and_width(data.image_size))
     bfloat16 = "bf16" in str(trainer.precision)
     macs = count(network, data.frames, data.image_size)[1]
     operators = training_pass(network, shape, bfloat16).operators

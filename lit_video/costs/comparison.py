@@ -15,7 +15,7 @@ HEADER = ["model", "clip", "params", "paper", "diff.", "GMACs", "views", "total"
 def compare(
     source: str,
     label: str,
-    clip: dict[str, int],
+    clip: Mapping[str, Any],
     counted: tuple[int, int],
     printed: Mapping[str, str | None],
     note: str,

@@ -17,6 +17,7 @@ from lit_video.datamodules.copying import copy_beside
 from lit_video.datamodules.notes import print_once
 from lit_video.datamodules.timed_loader import TimedLoader
 from lit_video.errors import UserError
+from lit_video.utils.image_size import ImageSize, as_setting, height_and_width
 from lit_video.utils.processes import end_workers, ignore_stops
 from lit_video.video.augmentation import (
     Augmentation,
@@ -53,7 +54,7 @@ class VideoDataModule(LightningDataModule):
 
     Args:
         frames: frames of a clip.
-        image_size: side of a clip in pixels.
+        image_size: side of a clip in pixels, or its height and width; crops have its shape.
         batch_size: videos per batch and process.
         num_workers: processes that decode; one per core is right.
         sampling: how clips are cut from a video; ``None`` for ``Dense`` ones of 2 seconds.
@@ -62,7 +63,7 @@ class VideoDataModule(LightningDataModule):
         test_clips: temporal views of a test video.
         test_crops: spatial views of each of them.
         views: ``even`` crops along the longer side, those of X-ViT's release, which differ by rounding, or the
-            ``whole`` frame squeezed into a square.
+            ``whole`` frame squeezed into the clip's shape.
         mean: of the pixels, 0 to 1, for all channels (0.5 is that of the ImageNet-21k ViTs).
         std: of the pixels likewise.
         channels: their order; ``bgr`` for TimeSformer's released weights of Something-Something (they saw OpenCV's).
@@ -92,7 +93,7 @@ class VideoDataModule(LightningDataModule):
     def __init__(
         self,
         frames: int = 8,
-        image_size: int = 224,
+        image_size: ImageSize = 224,
         batch_size: int = 8,
         num_workers: int = 2,
         sampling: Sampling | None = None,
@@ -118,11 +119,12 @@ class VideoDataModule(LightningDataModule):
         super().__init__()
         if not 0 < train_share <= 1:
             raise ValueError(f"train_share is {train_share}, expected above 0 and at most 1")
-        for name, value in (("frames", frames), ("image_size", image_size), ("batch_size", batch_size)):
+        for name, value in (("frames", frames), ("batch_size", batch_size)):
             if value < 1:
                 raise ValueError(f"{name} is {value}, expected at least 1")
         self.frames = frames
-        self.image_size = image_size
+        self.image_size = as_setting(image_size)
+        height_and_width(image_size)  # refuses sides below 1
         self.batch_size = batch_size
         self.num_workers = num_workers
         self.sampling = sampling or Dense()
@@ -136,7 +138,7 @@ class VideoDataModule(LightningDataModule):
         if (self.augmentation.crop == "whole") != (views == "whole"):
             raise ValueError(f"augmentation.crop is {self.augmentation.crop}, views is {views}: whole is for both")
         self.view_type = {"even": EvaluationViews, "released": ReleasedViews, "whole": WholeViews}[views]
-        self.view_type(test_crops, image_size)  # refuses a number of crops that it does not have
+        self.view_type(test_crops, self.image_size)  # refuses a number of crops that it does not have
         self.mean = mean
         self.std = std
         self.channels: Channels = channels

@@ -13,6 +13,7 @@ from lit_video.modules import TimeSformer, VideoClassifier, ViViT
 from lit_video.network.pretrained.hugging_face import export_hf_timesformer, export_hf_vivit
 from lit_video.network.vit import SIZES, ViTSize
 from lit_video.network.weight_files import of_our_own
+from lit_video.utils.image_size import height_and_width
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,9 @@ def _preprocessor(processor: str, data: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     if (channels := data.get("channels", "rgb")) != "rgb":
         raise ValueError(f"the model sees {channels} pixels, transformers' preprocessors give rgb")
-    side = data["image_size"]
+    height, side = height_and_width(data["image_size"])
+    if height != side:
+        raise ValueError(f"clips of {height} x {side} pixels: transformers' preprocessors crop squares; use --to pt2")
     return {
         "image_processor_type": processor,
         "do_resize": True,
@@ -99,7 +102,7 @@ def _shared(hparams: Mapping[str, Any], names: list[str] | None) -> dict[str, An
     size = hparams["size"] if isinstance(hparams["size"], ViTSize) else SIZES[hparams["size"]]
     labels = names or [f"LABEL_{i}" for i in range(hparams["num_classes"])]
     return {
-        "image_size": hparams["image_size"],
+        "image_size": height_and_width(hparams["image_size"])[0],
         "num_channels": 3,
         "hidden_size": size.width,
         "num_hidden_layers": size.depth,

@@ -17,6 +17,7 @@ from lit_video.inference.checkpoints import build_model, read_checkpoint
 from lit_video.modules import VideoClassifier
 from lit_video.network.pretrained.own_settings import own_settings
 from lit_video.network.weight_files import CHECKPOINT_KEY, EXPORTED, of_our_own
+from lit_video.utils.image_size import height_and_width
 
 FILES = {"pt2": "model.pt2", "onnx": "model.onnx", "safetensors": "model.safetensors"}
 Shapes = dict[int, Any]  # axes of a clip whose size is left open
@@ -28,7 +29,7 @@ def write_program(ckpt: Path, to: str, folder: Path, any_frames: bool = False) -
     """Write a model of a run for batches of any size, try it, and write beside it how its clips are made.
 
     ``settings.json`` has the names of the classes, frames, size, sampling, mean and deviation. The input is called
-    ``clip``, normalised, ``(b, 3, frames, side, side)``; the output ``logits``.
+    ``clip``, normalised, ``(b, 3, frames, height, width)``; the output ``logits``.
 
     Args:
         ckpt: a run's ``last.ckpt``.
@@ -50,9 +51,9 @@ def write_program(ckpt: Path, to: str, folder: Path, any_frames: bool = False) -
     if stored is None:
         raise OptionError("ckpt", f"{ckpt} has no settings of its clips: it is another program's, or too old")
     network = build_model(checkpoint, VideoClassifier, ckpt, "ckpt").network
-    frames, side = stored["data"]["frames"], stored["data"]["image_size"]
+    frames, size = stored["data"]["frames"], height_and_width(stored["data"]["image_size"])
     lengths = (frames, frames, 2 * frames if any_frames else frames)
-    clips = [torch.randn(b, 3, t, side, side) for b, t in zip((2, 1, 3), lengths, strict=True)]
+    clips = [torch.randn(b, 3, t, *size) for b, t in zip((2, 1, 3), lengths, strict=True)]
     shapes: Shapes = {0: torch.export.Dim("batch")} | ({2: torch.export.Dim.DYNAMIC} if any_frames else {})
     path = folder / FILES[to]
     with warnings.catch_warnings(), torch.no_grad():

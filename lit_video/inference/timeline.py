@@ -168,7 +168,7 @@ def window_spans(seconds: float, window: float, every: float) -> list[tuple[floa
 
 
 class _Clips(IterableDataset[dict[str, Any]]):
-    """The windows' clips, uint8 ``(crops, t, 3, side, side)``, in order, from one pass over the video."""
+    """The windows' clips, uint8 ``(crops, t, 3, height, width)``, in order, from one pass over the video."""
 
     def __init__(self, trained: TrainedModel, record: VideoRecord, evaluation: Evaluation, steps: Steps) -> None:
         self.data = video_list(trained, [record], evaluation)
@@ -202,7 +202,7 @@ class _Clips(IterableDataset[dict[str, Any]]):
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """One clip after the other; the last one is empty and says why, if the video cannot be read to its end."""
         frames, kept, newest = self._frames(), dict[int, Tensor](), -1
-        clip = torch.zeros(self.data.test_crops, self.data.frames, 3, self.view.side, self.view.side, dtype=torch.uint8)
+        clip = torch.zeros(self.data.test_crops, self.data.frames, 3, *self.view.size, dtype=torch.uint8)
         try:
             for wanted in self.numbers:
                 kept = {i: view for i, view in kept.items() if i >= wanted[0]}

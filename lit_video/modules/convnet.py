@@ -4,6 +4,7 @@ from typing import Any
 
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.convnets import Architecture, convnet, slow_frames
+from lit_video.utils.image_size import ImageSize
 from lit_video.video.batch import Classes, outputs
 
 NAMES: dict[Architecture, str] = {
@@ -26,7 +27,7 @@ class ConvNet(VideoClassifier):
     Args:
         num_classes: classes of the data set; the command line takes it from there.
         frames: frames of a clip, likewise; of SlowFast's fast pathway.
-        image_size: side of a clip in pixels, likewise.
+        image_size: side of a clip in pixels, or its height and width, likewise.
         architecture: ``c2d``, ``i3d``, ``slow`` (ResNets), ``slowfast``, ``slowfast_50_50`` (depth 101; fewer kernels
             over time), ``r2plus1d``, ``csn`` (depthwise, interaction-reduced) or ``x3d``.
         depth: 50, 101 or 152 layers, of the ResNets; X3D has its own.
@@ -43,7 +44,7 @@ class ConvNet(VideoClassifier):
         self,
         num_classes: Classes,
         frames: int = 8,
-        image_size: int = 224,
+        image_size: ImageSize = 224,
         architecture: Architecture = "i3d",
         depth: int = 50,
         width: int | None = None,

@@ -7,6 +7,7 @@ from lit_video.network.patches import ClipSize
 from lit_video.network.perceiver import perceiver
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, SizeName, ViTSize
+from lit_video.utils.image_size import ImageSize, height_and_width
 from lit_video.video.batch import Classes, outputs
 
 
@@ -16,7 +17,7 @@ class Perceiver(VideoClassifier):
     Args:
         num_classes: classes of the data set, of each task if it has several; the command line takes it from there.
         frames: frames of a clip, likewise.
-        image_size: side of a clip in pixels, likewise.
+        image_size: side of a clip in pixels, or its height and width, likewise.
         size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or width, depth (layers among the latents) and heads.
         patch: side of a patch in pixels.
         tubelet: frames of a tubelet.
@@ -33,7 +34,7 @@ class Perceiver(VideoClassifier):
         self,
         num_classes: Classes,
         frames: int = 8,
-        image_size: int = 224,
+        image_size: ImageSize = 224,
         size: SizeName | ViTSize = "B",
         patch: int = 16,
         tubelet: int = 1,
@@ -46,7 +47,7 @@ class Perceiver(VideoClassifier):
         network = perceiver(
             size if isinstance(size, ViTSize) else SIZES[size],
             outputs(num_classes),
-            ClipSize((image_size, image_size), patch, frames, tubelet),
+            ClipSize(height_and_width(image_size), patch, frames, tubelet),
             latents,
             reads,
             dropout,

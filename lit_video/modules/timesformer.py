@@ -8,6 +8,7 @@ from lit_video.network.positions import PositionKind, Positions
 from lit_video.network.timesformer import timesformer
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, SizeName, ViTSize
+from lit_video.utils.image_size import ImageSize, height_and_width
 from lit_video.video.batch import Classes, outputs
 
 
@@ -19,7 +20,7 @@ class TimeSformer(VideoClassifier):
     Args:
         num_classes: classes of the data set, of each task if it has several; the command line takes it from there.
         frames: frames of a clip, likewise.
-        image_size: side of a clip in pixels, likewise.
+        image_size: side of a clip in pixels, or its height and width, likewise.
         size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or width, depth and heads.
         patch: side of a patch in pixels.
         attention: ``space`` (S), ``joint`` (ST), ``divided`` (T+S), ``local_global`` (L+G), ``axial`` (T+W+H); Table 1.
@@ -42,7 +43,7 @@ class TimeSformer(VideoClassifier):
         self,
         num_classes: Classes,
         frames: int = 8,
-        image_size: int = 224,
+        image_size: ImageSize = 224,
         size: SizeName | ViTSize = "B",
         patch: int = 16,
         attention: str = "divided",
@@ -59,7 +60,7 @@ class TimeSformer(VideoClassifier):
         network = timesformer(
             size,
             outputs(num_classes),
-            ClipSize((image_size, image_size), patch, frames),
+            ClipSize(height_and_width(image_size), patch, frames),
             attention,
             Positions(positions, position_std),
             dropout,

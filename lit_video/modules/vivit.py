@@ -11,6 +11,7 @@ from lit_video.network.pretrained.image_vit import TubeletInit
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, SizeName, ViTSize
 from lit_video.network.vivit import Pool, Temporal, vivit
+from lit_video.utils.image_size import ImageSize, height_and_width
 from lit_video.video.batch import Classes, outputs
 
 
@@ -20,7 +21,7 @@ class ViViT(VideoClassifier):
     Args:
         num_classes: classes of the data set, of each task if it has several; the command line takes it from there.
         frames: frames of a clip, likewise.
-        image_size: side of a clip in pixels, likewise.
+        image_size: side of a clip in pixels, or its height and width, likewise.
         size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or width, depth and heads.
         patch: side of a tubelet in pixels.
         tubelet: frames of a tubelet ("16x2" is patch 16, tubelet 2).
@@ -46,7 +47,7 @@ class ViViT(VideoClassifier):
         self,
         num_classes: Classes,
         frames: int = 32,
-        image_size: int = 224,
+        image_size: ImageSize = 224,
         size: SizeName | ViTSize = "B",
         patch: int = 16,
         tubelet: int = 2,
@@ -67,7 +68,7 @@ class ViViT(VideoClassifier):
         network = vivit(
             size,
             outputs(num_classes),
-            ClipSize((image_size, image_size), patch, frames, tubelet, sampled_frames),
+            ClipSize(height_and_width(image_size), patch, frames, tubelet, sampled_frames),
             variant,
             pool,
             order,

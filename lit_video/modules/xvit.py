@@ -10,6 +10,7 @@ from lit_video.network.positions import PositionKind, Positions, Resizing
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, SizeName, ViTSize
 from lit_video.network.xvit import LayerChoice, aggregation, xvit
+from lit_video.utils.image_size import ImageSize, height_and_width
 from lit_video.video.batch import Classes, outputs
 
 
@@ -19,7 +20,7 @@ class XViT(VideoClassifier):
     Args:
         num_classes: classes of the data set, of each task if it has several; the command line takes it from there.
         frames: frames of a clip, likewise.
-        image_size: side of a clip in pixels, likewise.
+        image_size: side of a clip in pixels, or its height and width, likewise.
         size: ``Ti``, ``S``, ``B``, ``L``, or width, depth and heads.
         patch: side of a patch in pixels.
         window: frames on either side that channels are read from, t_w (Table 1); 0 is spatial-only attention.
@@ -55,7 +56,7 @@ class XViT(VideoClassifier):
         self,
         num_classes: Classes,
         frames: int = 8,
-        image_size: int = 224,
+        image_size: ImageSize = 224,
         size: SizeName | ViTSize = "B",
         patch: int = 16,
         window: int = 1,
@@ -88,7 +89,7 @@ class XViT(VideoClassifier):
         network = xvit(
             size,
             classes,
-            ClipSize((image_size, image_size), patch, segments or frames),
+            ClipSize(height_and_width(image_size), patch, segments or frames),
             plan=MixingPlan(
                 window,
                 boundary,

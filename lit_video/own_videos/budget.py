@@ -11,6 +11,7 @@ from torch import nn
 from lit_video import modules
 from lit_video.network.vit import ViTSize
 from lit_video.own_videos.choices import Choice
+from lit_video.utils.image_size import as_setting, height_and_width
 
 SHARE = 0.7  # of the time is training steps; the rest decodes, validates, tests
 FEWEST, MOST = 10, 200  # epochs
@@ -26,7 +27,9 @@ def built(model: str, settings: Mapping[str, Any], data: Mapping[str, Any], clas
     given = {key: value for key, value in settings.items() if key in known}
     if isinstance(given.get("size"), Mapping):
         given["size"] = ViTSize(**given["size"])
-    net: nn.Module = kind(num_classes=classes, frames=data["frames"], image_size=data["image_size"], **given)
+    net: nn.Module = kind(
+        num_classes=classes, frames=data["frames"], image_size=as_setting(data["image_size"]), **given
+    )
     return net
 
 
@@ -34,7 +37,7 @@ def clips_per_second(net: nn.Module, data: Mapping[str, Any]) -> float:
     """Clips that a training step takes per second here, from a few steps of noise."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     net = net.to(device)
-    clips = torch.rand(data["batch_size"], 3, data["frames"], data["image_size"], data["image_size"], device=device)
+    clips = torch.rand(data["batch_size"], 3, data["frames"], *height_and_width(data["image_size"]), device=device)
     fastest = float("inf")
     for _ in range(STEPS):
         start = time.perf_counter()

@@ -9,6 +9,7 @@ import numpy as np
 from lit_video.errors import UserError
 from lit_video.tables.predictions import Predictions, TaskPredictions, read_predictions
 from lit_video.tables.results import read_result
+from lit_video.utils.image_size import in_words
 from lit_video.utils.text_tables import markdown_lines
 from lit_video.utils.yaml_files import read_yaml
 
@@ -56,7 +57,7 @@ def _data(data: dict[str, Any], result: dict[str, Any]) -> str:
     lines = [
         f"- videos: {Path(str(given.get('root'))).name or data['class_path']} ({videos or 'see config.yaml'})",
         f"- digest of what was trained and tested on: `{result['data_digest']}`",
-        f"- clips: {given['frames']} frames of {given['image_size']} x {given['image_size']} pixels",
+        f"- clips: {given['frames']} frames of {in_words(given['image_size'])} pixels",
     ]
     return "\n".join(["## Data", "", *lines])
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torchvision.transforms.v2 import functional as F
 
+from lit_video.utils.image_size import ImageSize, height_and_width
 from lit_video.video.auto_augment import Policy, clip_policy, for_clip, timm_v0
 from lit_video.video.batch_policies import PolicyDraws
 from lit_video.video.crops import (
@@ -42,9 +43,9 @@ class Augmentation:
         erasing: probability of erasing a box, the same in all frames; area 0.02-1/3, aspect 0.3-1/0.3.
         mixup: alpha of the Beta distribution of a batch's mixing weight; 0 for no mixup.
         smoothing: label smoothing.
-        crop: ``scale``, a random square of a size given by ``scale``; ``multiscale``, one of the boxes of X-ViT's
-            release (:func:`~lit_video.video.crops.multiscale_boxes`), which need no ``scale``; ``whole``, the frame or
-            nearly all of it, as ``scale`` says, squeezed into a square.
+        crop: ``scale``, a random box of the clip's shape, a square in most cases, of a size given by ``scale``;
+            ``multiscale``, one of the boxes of X-ViT's release (:func:`~lit_video.video.crops.multiscale_boxes`), which
+            need no ``scale``; ``whole``, the frame or nearly all of it, as ``scale`` says, squeezed into that shape.
         cutmix: alpha of the Beta distribution of the kept share; 0 for no cutmix. With mixup too, each batch has one of
             them, evenly.
     """
@@ -70,18 +71,18 @@ class Augmentation:
 
 
 class TrainingView:
-    """Crop and scaling in one resize, flip, policy: ``(t, height, width, 3)`` -> ``(1, t, 3, side, side)``."""
+    """Crop and scaling in one resize, flip, policy: ``(t, height, width, 3)`` -> ``(1, t, 3, height, width)``."""
 
     crops = 1
 
-    def __init__(self, augmentation: Augmentation, side: int, place: PolicyPlace = "worker") -> None:
+    def __init__(self, augmentation: Augmentation, size: ImageSize, place: PolicyPlace = "worker") -> None:
         self.augmentation = augmentation
-        self.side = side
+        self.size = height_and_width(size)
         policy: Policy = augmentation.policy if place == "worker" else "none"
         self.before = timm_v0() if policy == "timm-v0" else None
         self.policy = clip_policy(policy)
         batchs = place == "batch" and augmentation.policy != "none"
-        self.draw_policy = PolicyDraws(augmentation.policy, (side, side)) if batchs else None
+        self.draw_policy = PolicyDraws(augmentation.policy, self.size) if batchs else None
 
     def __call__(self, frames: Frames) -> Tensor:
         """Draw from ``random`` and ``torch``'s global streams.
@@ -90,7 +91,7 @@ class TrainingView:
         """
         if self.before is not None:
             frames = for_clip(self.before, frames)
-        clip = resized_crop(frames, self.box(*frames.shape[1:3]), self.side)
+        clip = resized_crop(frames, self.box(*frames.shape[1:3]), self.size)
         if random.random() < self.augmentation.flip:
             clip = F.horizontal_flip(clip)
         return self.policy(clip)[None].contiguous()
@@ -98,41 +99,44 @@ class TrainingView:
     def box(self, height: int, width: int) -> Box:
         """Draw the crop of frames of this size."""
         if self.augmentation.crop == "multiscale":
-            return random.choice(multiscale_boxes(height, width, self.side))
-        draw = random_part if self.augmentation.crop == "whole" else random_box
-        return draw(height, width, self.augmentation.scale)
+            return random.choice(multiscale_boxes(height, width, self.size))
+        if self.augmentation.crop == "whole":
+            return random_part(height, width, self.augmentation.scale)
+        return random_box(height, width, self.augmentation.scale, self.size)
 
 
 class EvaluationViews:
-    """``crops`` square crops evenly along the longer side: ``(t, height, width, 3)`` -> ``(crops, t, 3, side, side)``.
+    """``crops`` crops of the clip's shape, as large as the frame lets them be, evenly along the side that has room.
+
+    Shape: ``(t, height, width, 3)`` -> ``(crops, t, 3, height, width)``.
 
     One crop is the centre; three are the papers' left, centre and right (or top, centre and bottom).
     """
 
-    def __init__(self, crops: int, side: int) -> None:
+    def __init__(self, crops: int, size: ImageSize) -> None:
         self.crops = crops
-        self.side = side
+        self.size = height_and_width(size)
 
     def boxes(self, height: int, width: int) -> list[Box]:
         """What each crop shows of frames of this size."""
-        return even_boxes(height, width, self.crops)
+        return even_boxes(height, width, self.crops, self.size)
 
     def __call__(self, frames: Frames) -> Tensor:
         """Crop deterministically."""
-        return torch.stack([resized_crop(frames, box, self.side) for box in self.boxes(*frames.shape[1:3])])
+        return torch.stack([resized_crop(frames, box, self.size) for box in self.boxes(*frames.shape[1:3])])
 
 
 class WholeViews(EvaluationViews):
-    """The whole frame, squeezed into a square: where what matters reaches from side to side, as a mouth does.
+    """The whole frame, squeezed into the clip's shape: where what matters reaches from side to side, as a mouth does.
 
     Raises:
         ValueError: other numbers of crops than 1.
     """
 
-    def __init__(self, crops: int, side: int) -> None:
+    def __init__(self, crops: int, size: ImageSize) -> None:
         if crops != 1:
             raise ValueError(f"test_crops is {crops}, whole views are 1")
-        super().__init__(crops, side)
+        super().__init__(crops, size)
 
     def boxes(self, height: int, width: int) -> list[Box]:
         """All of them."""
@@ -145,13 +149,16 @@ class ReleasedViews(EvaluationViews):
     The places are the release's; the resize is antialiased, as everywhere here (the release's, on SSv2, is not).
 
     Raises:
-        ValueError: other numbers of crops than 1 and 3.
+        ValueError: other numbers of crops than 1 and 3, or a clip that is no square.
     """
 
-    def __init__(self, crops: int, side: int) -> None:
+    def __init__(self, crops: int, size: ImageSize) -> None:
         if crops not in (1, 3):
             raise ValueError(f"test_crops is {crops}, the release's views are 1 or 3")
-        super().__init__(crops, side)
+        super().__init__(crops, size)
+        self.side = self.size[0]
+        if self.size != (self.side, self.side):
+            raise ValueError(f"views is released, whose crops are squares; image_size is {list(self.size)}: use even")
 
     def boxes(self, height: int, width: int) -> list[Box]:
         """As :class:`EvaluationViews`, to the nearest pixel: the release crops after resizing."""
@@ -170,11 +177,11 @@ class ReleasedViews(EvaluationViews):
         return [uniform_crop(height, width, self.side, i) for i in ((1,) if self.crops == 1 else (0, 1, 2))]
 
 
-def resized_crop(frames: Frames, box: Box, side: int) -> Tensor:
-    """Crop in source pixels, then one antialiased uint8 resize: ``(t, 3, side, side)``.
+def resized_crop(frames: Frames, box: Box, size: tuple[int, int]) -> Tensor:
+    """Crop in source pixels, then one antialiased uint8 resize: ``(t, 3, *size)``.
 
     The tensor keeps the decoder's channels-last memory, for which the uint8 resize is fastest.
     """
     part = frames[:, box.top : box.top + box.height, box.left : box.left + box.width]
     window = torch.from_numpy(np.ascontiguousarray(part))
-    return F.resize(window.permute(0, 3, 1, 2), [side, side], antialias=True)
+    return F.resize(window.permute(0, 3, 1, 2), list(size), antialias=True)

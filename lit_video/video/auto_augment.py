@@ -75,7 +75,7 @@ def for_clip(op: ImageOp, frames: Frames) -> Frames:
 
 
 def clip_policy(policy: Policy) -> Callable[[Tensor], Tensor]:
-    """A policy on a cropped clip, uint8 ``(t, 3, side, side)`` -> same; ``timm-v0`` comes before a crop."""
+    """A policy on a cropped clip, uint8 ``(t, 3, height, width)`` -> same; ``timm-v0`` comes before a crop."""
     if policy == "auto":
         return v2.AutoAugment(interpolation=InterpolationMode.BILINEAR, fill=GREY)
     if policy == "rand":

@@ -18,7 +18,7 @@ Classes = int | dict[str, int]
 class Batch(TypedDict):
     """A batch as models see it.
 
-    ``clip``: float, normalised, ``(b, 3, t, side, side)``; ``target``: ``(b,)`` class numbers, or ``(b, classes)``
+    ``clip``: float, normalised, ``(b, 3, t, height, width)``; ``target``: ``(b,)`` class numbers, or ``(b, classes)``
     probabilities in training; ``video`` and ``view``: ``(b,)``, which view of which video a clip is.
     With several tasks ``target`` is ``(b, tasks)``, in training ``(b, sum of classes)``, each task's probabilities side
     by side.
@@ -98,7 +98,7 @@ def _beside(of_clips: Tensor, x: Tensor) -> Tensor:
 
 
 def normalise(clip: Tensor, mean: float, std: float, channels: Channels = "rgb") -> Tensor:
-    """uint8 ``(b, v, t, 3, side, side)`` -> float ``(b * v, 3, t, side, side)`` with (x / 255 - mean) / std.
+    """uint8 ``(b, v, t, 3, height, width)`` -> float ``(b * v, 3, t, height, width)`` with (x / 255 - mean) / std.
 
     The channels are red, green, blue; with ``bgr`` they come out the other way round.
     """

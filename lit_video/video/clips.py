@@ -105,7 +105,7 @@ def share_of(records: Sequence[VideoRecord], share: float) -> list[VideoRecord]:
 class Sample(TypedDict):
     """One clip.
 
-    ``clip``: uint8 ``(views, t, 3, side, side)``, a view being a spatial crop; ``label``: ``()``, or ``(tasks,)``;
+    ``clip``: uint8 ``(views, t, 3, height, width)``, a view being a spatial crop; ``label``: ``()``, or ``(tasks,)``;
     ``broken``: why the video could not be read, with its path, and empty where it could; its clip then is black, and
     its place in the batch does not count; ``policy``: operations that are drawn for it and left to the batch, see
     :mod:`~lit_video.video.batch_policies`, where there is such a policy.
@@ -207,8 +207,8 @@ class ClipDataset(Dataset[Sample]):
         except DecodeError as error:
             if self.fail:
                 raise
-            side, broken = self.view.side, str(error)
-            views = torch.zeros(self.view.crops, self.frames, 3, side, side, dtype=torch.uint8)
+            broken = str(error)
+            views = torch.zeros(self.view.crops, self.frames, 3, *self.view.size, dtype=torch.uint8)
         sample = Sample(
             clip=views,
             label=torch.tensor(record.label),

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 # side of the training crop over the short side before jitter, 224 / 256 in the papers
 CROP_SHARE = 224 / 256
+SQUARE = (1, 1)
 # of X-ViT's release on Kinetics (which has them from TSN, arXiv:1608.00859): sizes over the short side
 MULTISCALE_SIZES = (1, 0.875, 0.75, 0.66)
 
@@ -19,14 +20,23 @@ class Box(NamedTuple):
     width: int
 
 
-def random_box(height: int, width: int, scale: tuple[float, float]) -> Box:
-    """A square at a random place of frames of this size: random scaling, then a crop, in one.
+def largest(height: int, width: int, shape: tuple[int, int]) -> tuple[float, float]:
+    """Height and width of the largest box of a shape, in proportion to ``shape``, that frames of this size hold."""
+    rows, columns = shape
+    if height * columns <= width * rows:
+        return height, height * columns / rows
+    return width * rows / columns, width
+
+
+def random_box(height: int, width: int, scale: tuple[float, float], shape: tuple[int, int] = SQUARE) -> Box:
+    """A square, or box of a shape, at a random place of frames of this size: random scaling, then a crop, in one.
 
     Frames scaled to a short side of 256 times s, uniform in ``scale``, and cropped to 224 keep ``224 / (256 * s)`` of
-    the short side.
+    the short side; so does another shape of the largest box that there is.
     """
-    side = round(min(height, width) * CROP_SHARE / random.uniform(*scale))
-    return Box(random.randint(0, height - side), random.randint(0, width - side), side, side)
+    share = random.uniform(*scale)
+    down, right = (round(side * CROP_SHARE / share) for side in largest(height, width, shape))
+    return Box(random.randint(0, height - down), random.randint(0, width - right), down, right)
 
 
 def random_part(height: int, width: int, scale: tuple[float, float]) -> Box:
@@ -36,17 +46,20 @@ def random_part(height: int, width: int, scale: tuple[float, float]) -> Box:
     return Box(random.randint(0, height - down), random.randint(0, width - right), down, right)
 
 
-def multiscale_boxes(height: int, width: int, side: int = 224) -> list[Box]:
+def multiscale_boxes(height: int, width: int, size: tuple[int, int] = (224, 224)) -> list[Box]:
     """The boxes of X-ViT's release on Kinetics, of which training draws one evenly: 10 shapes at 13 places each.
 
-    A box's height and width are the frames' short side times 1, 0.875, 0.75 or 0.66 and at most one step apart; a size
-    within 2 pixels of ``side``, to which the box is resized, becomes ``side``. Places are corners, centre, middles of
+    A box's height and width are the frames' short side times 1, 0.875, 0.75 or 0.66 and at most one step apart; a side
+    within 2 pixels of that of ``size``, to which the box is resized, becomes it. Where ``size`` is no square sides are
+    shares of those of the largest box of its shape. Places are corners, centre, middles of
     the edges and of the quarters, some equal.
     """
-    exact = [int(min(height, width) * share) for share in MULTISCALE_SIZES]
-    sizes = [side if abs(size - side) < 3 else size for size in exact]
-    steps = range(len(sizes))
-    shapes = [(sizes[i], sizes[j]) for i in steps for j in steps if abs(i - j) <= 1]
+    exact = [[int(most * share) for share in MULTISCALE_SIZES] for most in largest(height, width, size)]
+    rows, columns = (
+        [to if abs(side - to) < 3 else side for side in sides] for sides, to in zip(exact, size, strict=True)
+    )
+    steps = range(len(MULTISCALE_SIZES))
+    shapes = [(rows[i], columns[j]) for i in steps for j in steps if abs(i - j) <= 1]
     return [box for h, w in shapes for box in _thirteen_places(height, width, h, w)]
 
 
@@ -58,11 +71,11 @@ def _thirteen_places(height: int, width: int, h: int, w: int) -> list[Box]:
     return [Box(i * down, j * right, h, w) for i, j in places]
 
 
-def even_boxes(height: int, width: int, crops: int) -> list[Box]:
-    """Squares of the short side, evenly along the longer one; a single one is the centre."""
-    side = min(height, width)
+def even_boxes(height: int, width: int, crops: int, shape: tuple[int, int] = SQUARE) -> list[Box]:
+    """Squares of the short side, evenly along the longer one; a single one is the centre. Of a shape the largest."""
+    down, right = map(round, largest(height, width, shape))
     shares = [i / (crops - 1) for i in range(crops)] if crops > 1 else [0.5]
-    return [Box(round((height - side) * share), round((width - side) * share), side, side) for share in shares]
+    return [Box(round((height - down) * share), round((width - right) * share), down, right) for share in shares]
 
 
 def uniform_crop(height: int, width: int, size: int, spatial: int) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from lit_video.utils.class_paths import class_path, known_class
+from lit_video.utils.image_size import ImageSize
 from lit_video.video import released_sampling  # noqa: F401  # a checkpoint may name its samplings
 from lit_video.video.sampling import Sampling
 
@@ -17,7 +18,7 @@ class SeenVideos(Protocol):
     """A data set that says how its videos are seen: names of its classes, and ``SETTINGS``."""
 
     frames: int
-    image_size: int
+    image_size: ImageSize
     sampling: Sampling
     test_clips: int
     test_crops: int

@@ -56,7 +56,7 @@ class SeenClip:
 
     Args:
         record: the video.
-        clip: as the model takes it, ``(1, 3, t, side, side)``.
+        clip: as the model takes it, ``(1, 3, t, height, width)``.
         frames: of the video that the clip is of, scaled down if large, ``(t, height, width, 3)``.
         box: what of them the clip shows.
         seconds: when each is shown.

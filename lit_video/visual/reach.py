@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from lit_video.utils.image_size import ImageSize, height_and_width
+
 NOTHING = 1e-11  # of the scores' size; rounding in double precision is below
 # of random weights: small ones let little through many layers, large ones make attention choose a single token
 SPREADS = (0.1, 0.3, 1.0)
@@ -28,7 +30,7 @@ class Reach:
     near: bool = False
 
 
-def reach(network: nn.Module, frames: int, image_size: int) -> Reach:
+def reach(network: nn.Module, frames: int, image_size: ImageSize) -> Reach:
     """How far apart the first frame that is seen and another can be so that the scores are no sum of what each does.
 
     With f the scores of a clip and a, b changes of two frames, f(a, b) - f(a) - f(b) + f() is zero where nothing
@@ -38,7 +40,7 @@ def reach(network: nn.Module, frames: int, image_size: int) -> Reach:
     Args:
         network: takes clips ``(b, 3, t, height, width)``.
         frames: of a clip.
-        image_size: its height and width.
+        image_size: its side, or height and width.
     """
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(0)
@@ -47,8 +49,8 @@ def reach(network: nn.Module, frames: int, image_size: int) -> Reach:
     return Reach(max(one.frames for one in found), order, not order and any(one.near for one in found))
 
 
-def _reach(network: nn.Module, frames: int, image_size: int) -> Reach:
-    clip, change = torch.randn(2, 1, 3, frames, image_size, image_size, dtype=torch.float64)
+def _reach(network: nn.Module, frames: int, image_size: ImageSize) -> Reach:
+    clip, change = torch.randn(2, 1, 3, frames, *height_and_width(image_size), dtype=torch.float64)
     nothing = network(clip)
     least = NOTHING * float(nothing.abs().max())
     alone = {i: network(_changed(clip, change, i)) - nothing for i in range(frames)}

@@ -9,6 +9,7 @@ from lit_video.inference.ranking import ranked_videos
 from lit_video.modules import VideoClassifier
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.files import write_bytes
+from lit_video.utils.image_size import height_and_width
 from lit_video.video.decoding import DecodeError
 from lit_video.visual.attention_maps import label_name, maps_over_frames, see, titles
 from lit_video.visual.attention_picture import picture
@@ -26,7 +27,7 @@ def record_attention(model: VideoClassifier, data: VideoDataModule, run_dir: Pat
     network = model.network
     if not isinstance(network, VideoTransformer):
         return
-    if math.prod(network.embed.patches.grid(data.frames, data.image_size, data.image_size)) > MOST_PATCHES:
+    if math.prod(network.embed.patches.grid(data.frames, *height_and_width(data.image_size))) > MOST_PATCHES:
         return
     record = data.records("test")[0]
     try:

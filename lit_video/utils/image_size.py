@@ -1,0 +1,28 @@
+"""The size of clips as settings give it: a side in pixels, or height and width. Imports no torch."""
+
+from collections.abc import Sequence
+
+ImageSize = int | tuple[int, int]
+
+
+def height_and_width(size: int | Sequence[int]) -> tuple[int, int]:
+    """Height and width in pixels, of a list as well, which is what files make of a tuple.
+
+    Raises:
+        ValueError: there are not two, or one is below 1.
+    """
+    sides = (size, size) if isinstance(size, int) else tuple(size)
+    if len(sides) != 2 or min(sides) < 1:
+        raise ValueError(f"image_size is {size}, expected at least 1, or height and width of at least 1")
+    return sides[0], sides[1]
+
+
+def as_setting(size: int | Sequence[int]) -> ImageSize:
+    """A side as it is; height and width as a tuple."""
+    return size if isinstance(size, int) else height_and_width(size)
+
+
+def in_words(size: int | Sequence[int]) -> str:
+    """``224 x 224``, height first."""
+    height, width = height_and_width(size)
+    return f"{height} x {width}"

@@ -1,0 +1,78 @@
+"""Clips that are no squares: crops of every kind keep the proportions of what they show."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from lit_video.datamodules import VideoFolder
+from lit_video.utils.image_size import height_and_width, in_words
+from lit_video.video.augmentation import Augmentation, EvaluationViews, ReleasedViews, TrainingView, WholeViews
+from lit_video.video.crops import even_boxes, largest, multiscale_boxes, random_box
+
+SHAPES = [(60, 80), (24, 32), (32, 24), (7, 5)]
+FRAMES = [(60, 80), (256, 340), (340, 256), (100, 100), (45, 300)]
+
+
+def test_a_size_is_a_side_or_height_and_width():
+    assert height_and_width(224) == (224, 224)
+    assert height_and_width([60, 80]) == (60, 80)
+    assert in_words((60, 80)) == "60 x 80"
+    for wrong in (0, (60, 0), (1, 2, 3)):
+        with pytest.raises(ValueError, match="image_size is"):
+            height_and_width(wrong)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("height", "width"), FRAMES)
+def test_boxes_have_the_clip_s_shape_and_lie_in_the_frame(height, width, shape):
+    down, right = largest(height, width, shape)
+    assert down / right == pytest.approx(shape[0] / shape[1])
+    assert down == height or right == width, "none larger is inside"
+    random.seed(0)
+    boxes = [random_box(height, width, (0.9, 1.3), shape) for _ in range(50)] + even_boxes(height, width, 3, shape)
+    for box in boxes:
+        assert box.height / shape[0] == pytest.approx(box.width / shape[1], abs=0.5 / shape[0] + 0.5 / shape[1])
+    for box in [*boxes, *multiscale_boxes(height, width, shape)]:
+        assert min(box.top, box.left) >= 0 < min(box.height, box.width)
+        assert box.top + box.height <= height and box.left + box.width <= width
+    first, _, last = even_boxes(height, width, 3, shape)
+    assert (first.top, first.left) == (0, 0)
+    assert (last.top + last.height, last.left + last.width) == (height, width)
+
+
+def test_a_square_by_two_numbers_is_that_by_one():
+    frames = np.random.default_rng(0).integers(0, 255, (2, 48, 64, 3), np.uint8)
+    for crop in ("scale", "multiscale", "whole"):
+        clips = []
+        for size in (16, (16, 16)):
+            random.seed(3)
+            torch.manual_seed(3)
+            clips.append(TrainingView(Augmentation(crop=crop), size)(frames))
+        assert torch.equal(*clips)
+    for views, crops in ((EvaluationViews, 3), (ReleasedViews, 3), (WholeViews, 1)):
+        assert torch.equal(views(crops, 16)(frames), views(crops, (16, 16))(frames))
+
+
+def test_a_whole_frame_of_the_clip_s_size_comes_out_as_it_was():
+    frames = np.random.default_rng(0).integers(0, 255, (2, 60, 80, 3), np.uint8)
+    expected = torch.from_numpy(frames).permute(0, 3, 1, 2)
+    for views in (EvaluationViews(1, (60, 80)), WholeViews(1, (60, 80))):
+        assert torch.equal(views(frames)[0], expected)
+    view = TrainingView(Augmentation(crop="whole", policy="none", scale=(0.875, 0.875)), (60, 80))
+    assert torch.equal(view(frames)[0], expected)
+
+
+@pytest.mark.parametrize("policy", ["auto", "rand", "timm-v0", "vivit-rand"])
+def test_policies_take_clips_of_any_shape(policy):
+    frames = np.random.default_rng(0).integers(0, 255, (2, 60, 80, 3), np.uint8)
+    for seed in range(8):
+        random.seed(seed)
+        torch.manual_seed(seed)
+        assert TrainingView(Augmentation(policy=policy, crop="whole"), (24, 32))(frames).shape == (1, 2, 3, 24, 32)
+
+
+def test_released_views_are_squares(tmp_path):
+    with pytest.raises(ValueError, match=r"views is released, .* image_size is \[24, 32\]: use even"):
+        VideoFolder(str(tmp_path), image_size=(24, 32), views="released")
