@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lit_video.costs.published import agrees, value
+from lit_video.utils.image_size import in_words
 from lit_video.utils.text_tables import text_table
 
 CONVENTION = """\
@@ -52,7 +53,7 @@ def render(rows: Sequence[dict[str, Any]]) -> str:
 def _cells(row: dict[str, Any], notes: list[str]) -> list[str]:
     return [
         row["model"],
-        f"{row['frames']} x {row['image_size']}",
+        f"{row['frames']} x {side if isinstance(side := row['image_size'], int) else in_words(side)}",
         f"{row['params'] / 1e6:.4g}M",
         row["paper_params"] or "",
         _difference(row["params"], row["paper_params"]),

@@ -56,7 +56,8 @@ def scan(videos: Mapping[str, Video], file: Path, every_frame: bool = False) -> 
 
 def _scan(videos: Mapping[str, Video], file: Path, part: Path, every_frame: bool) -> Manifest:
     earlier, scanned = _earlier(file), read_lines(part)
-    known = partial(_known, every_frame, earlier, scanned)
+    found = earlier.facts() | scanned
+    known = partial(_known, every_frame, found)
     with ThreadPoolExecutor(LOOKS) as threads:
         items = [*videos.items()]
         looks = threads.map(known, (items[i : i + AT_ONCE] for i in range(0, len(items), AT_ONCE)))
@@ -70,7 +71,7 @@ def _scan(videos: Mapping[str, Video], file: Path, part: Path, every_frame: bool
             rows[row.path] = row
             log.write(json.dumps(asdict(row)) + "\n")
             log.flush()
-    if rows or earlier.keys() != videos.keys() or not file.exists():
+    if rows or found.keys() != videos.keys() or not file.exists():
         # row by row: what is made of all takes ten times the memory of the columns
         earlier = Manifest.of(rows[name] if name in rows else earlier[name] for name in sorted(videos, key=os.fsencode))
         earlier.write(file)
@@ -87,13 +88,11 @@ def _earlier(file: Path) -> Manifest:
     return read_manifest(lines)
 
 
-def _known(
-    every_frame: bool, earlier: Manifest, scanned: Mapping[str, VideoInfo], videos: Iterable[tuple[str, Video]]
-) -> list[str]:
+def _known(every_frame: bool, found: Mapping[str, VideoInfo], videos: Iterable[tuple[str, Video]]) -> list[str]:
     """Names of the videos whose earlier rows still hold."""
     names = []
     for name, (path, _) in videos:
-        row = scanned.get(name) or earlier.get(name)
+        row = found.get(name)
         if row and row.sound and row.decoded >= every_frame and row.same_file(stamp(Path(path), name)):
             names.append(name)
     return names

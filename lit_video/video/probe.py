@@ -29,7 +29,7 @@ from lit_video.video.decoding.frame_table import compact
 Status = Literal["ok", "suspicious", "damaged", "missing", "broken"]
 
 
-@dataclass
+@dataclass(slots=True)
 class VideoInfo:
     """A row of a manifest.
 

@@ -88,7 +88,7 @@ def summarise(data: VideoDataModule, file: Path, every_frame: bool = False) -> D
     videos: dict[str, Video] = {}
     for each in records.values():
         videos |= {relative(path, root): (path, fps) for path, fps in zip(each.paths, each.rates(), strict=True)}
-    rows = scan(videos, file, every_frame)
+    rows = scan(videos, file, every_frame).facts()
     splits: dict[str, SplitSummary] = {split: _count(records[split], rows, data.class_names, root) for split in records}
     sizes = sorted(f"{row.path}\t{row.size}" for row in rows.values())
     digest = data_digest(data)
