@@ -113,6 +113,26 @@ def test_several_labels_in_one_cell_are_refused_by_row(root):
     assert [record.label for record in given.records("train")] == [0, 1], "a name that is given as one is one"
 
 
+@pytest.mark.parametrize("numbers", [False, True])
+def test_a_table_may_be_used_for_some_of_its_classes(root, capsys, numbers):
+    names = ["jump", "run", "walk"]
+    labels = [str(names.index(name)) if numbers else name for name in names]
+    files = [f"{split}/{name}/1.mp4" for split in ("train", "val") for name in ("run", "walk", "run")]
+    table(root, [(files[0], labels[1]), (files[1], labels[2]), ("train/jump/1.mp4", labels[0])])
+    table(root, [(files[3], labels[1]), ("val/jump/1.mp4", labels[0]), (files[4], labels[2])], "val.csv")
+    given = dict(root=str(root), classes=names if numbers else None)
+    data = VideoCSV(**given, only_classes=["walk", "run"])
+    assert data.class_names == ["run", "walk"], "their order is that of all classes"
+    assert [(r.path.parent.name, r.label) for r in data.records("val")] == [("run", 0), ("walk", 1)]
+    line = "val.csv: 1 of 3 val videos left out, of other classes than data.only_classes (jump)"
+    assert line in capsys.readouterr().err
+    with pytest.raises(UserError, match=r"data.only_classes: .*train.csv has no class 'wlak'.*did you mean walk"):
+        VideoCSV(**given, only_classes=["wlak", "run"]).records("train")
+    table(root, [("val/jump/1.mp4", labels[0])], "val.csv")
+    with pytest.raises(UserError, match=r"data.only_classes: .*val.csv has no val video of run, walk"):
+        VideoCSV(**given, only_classes=["walk", "run"]).records("val")
+
+
 def test_a_label_that_is_no_class_names_the_nearest(root):
     table(root, [("train/run/1.mp4", "run"), ("train/walk/1.mp4", "wlak")])
     with pytest.raises(UserError, match=r"'wlak' is none of the 2 classes .*did you mean walk"):
