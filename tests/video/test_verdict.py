@@ -1,7 +1,9 @@
 """One verdict on a video: what the check calls damaged no loader returns, what it calls sound every loader reads."""
 
 import json
+import os
 from fractions import Fraction
+from pathlib import Path
 
 import av
 import numpy as np
@@ -12,6 +14,7 @@ from lit_video.errors import UserError
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import DecodeError, decode, forget_tables, frame_table
 from lit_video.video.decoding.h264 import FrameNumbers
+from lit_video.video.decoding.packets import Packets
 from lit_video.video.probe import probe
 from lit_video.video.sampling import Dense
 from tests.video.test_bad_files import Videos
@@ -131,8 +134,8 @@ def test_numbers_of_pictures_are_read_from_both_forms_of_h264(streams, tmp_path)
             stream = container.streams.video[0]
             packets = [packet for packet in container.demux(stream) if packet.size]
             numbers = FrameNumbers(stream.codec_context.extradata)
-            assert numbers.lost_before(packets) == []
-            assert numbers.lost_before(packets[:20] + packets[33:]) == [20]
+            assert numbers.lost_before(enumerate(packets)) == []
+            assert numbers.lost_before(enumerate(packets[:20] + packets[33:])) == [20]
 
 
 def test_packets_without_a_readable_picture_are_damaged_and_no_error_of_the_scan(streams, tmp_path):
@@ -292,3 +295,25 @@ def test_prepare_makes_no_sound_video_of_a_damaged_one(streams, tmp_path, capsys
     assert main(["data", "prepare", str(tmp_path / "src"), str(tmp_path / "dst")]) == 1
     assert "lost.mkv: frames 40 to 59 (2.08 to 2.84 s) damaged" in capsys.readouterr().out
     assert [path.name for path in (tmp_path / "dst").glob("*.mp4")] == ["sound.mp4"]
+
+
+def test_a_scan_keeps_no_contents(tmp_path):
+    path = tmp_path / "large.mkv"
+    with av.open(str(path), "w") as output:
+        stream = output.add_stream("rawvideo", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 320, 240, "yuv420p"
+        for i in range(300):
+            output.mux(stream.encode(av.VideoFrame.from_ndarray(np.full((240, 320, 3), i % 255, np.uint8), "rgb24")))
+        output.mux(stream.encode())
+    assert path.stat().st_size > 30e6
+    with av.open(str(path)) as container:
+        before = resident()
+        packets = Packets(path, container, container.streams.video[0])
+        assert len(packets) == 300
+        assert resident() - before < 15e6
+    assert [place for place, packet in packets.contents({1, 250}) if packet.size == 320 * 240 * 3 // 2] == [1, 250]
+
+
+def resident():
+    """Bytes of memory that this process holds."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")

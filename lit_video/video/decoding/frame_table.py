@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 import av
 import numpy as np
 from av.container import InputContainer
-from av.packet import Packet
 from av.video.stream import VideoStream
 from cachetools import LRUCache, cached
 from numpy.typing import NDArray
 
 from lit_video.video.decoding.container import cut_off, ends_early, keep, no_file, no_video, reason, video_stream
+from lit_video.video.decoding.packets import Packets
 from lit_video.video.decoding.verdict import (
     damaged_times,
     gaps,
@@ -163,17 +163,14 @@ def _scan(path: Path) -> FrameTable:
             raise DecodeError(f"{path}: no video stream")
         if why := no_video(container) or cut_off(container, stream, path):
             raise DecodeError(f"{path}: {why}")
-        packets = [p for p in container.demux(stream) if p.size]
-        table = _table(path, container, stream, packets)
+        table = _table(path, container, stream, Packets(path, container, stream))
     except (av.FFmpegError, OSError) as error:
         raise DecodeError(f"{path}: {reason(error)}") from error
     keep(path, container)
     return table
 
 
-def _table(
-    path: Path, container: InputContainer, stream: VideoStream, packets: list["Packet[VideoStream]"]
-) -> FrameTable:
+def _table(path: Path, container: InputContainer, stream: VideoStream, packets: Packets) -> FrameTable:
     shown = [p for p in packets if not p.is_discard]  # an edit list hides frames that others refer to
     if not shown:
         raise DecodeError(f"{path}: the video stream is empty")
@@ -214,7 +211,7 @@ def _table(
     )
 
 
-def _is_plain(container: InputContainer, stream: VideoStream, packets: Sequence["Packet[VideoStream]"]) -> bool:
+def _is_plain(container: InputContainer, stream: VideoStream, packets: Packets) -> bool:
     context = stream.codec_context
     seeks = set(container.format.name.split(",")) & {"mp4", "matroska", "webm"}
     even = context.height % 2 == 0 and context.width % 2 == 0

@@ -1,6 +1,6 @@
 """Frame numbers of H.264: what they skip is lost (ITU-T H.264, 7.3.2.1.1, 7.3.3 and 7.4.3, ``frame_num``)."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -67,16 +67,16 @@ class FrameNumbers:
         """How many pictures have numbers of their own: after so many lost ones the count goes on as if none were."""
         return 1 << self._bits
 
-    def lost_before(self, packets: Sequence["Packet[VideoStream]"], places: Iterable[int] | None = None) -> list[int]:
-        """Places of the packets before which a picture is lost that others refer to; ``places`` ones are read, or all.
+    def lost_before(self, packets: Iterable[tuple[int, "Packet[VideoStream]"]]) -> list[int]:
+        """Places of the packets before which a picture is lost that others refer to, of packets with ascending places.
 
         A packet that holds no readable picture counts too, if others do. Between places that do not follow each other
         nothing is compared.
         """
         lost, last, before, readable = [], -1, -1, False
-        for place in range(len(packets)) if places is None else sorted(places):
+        for place, packet in packets:
             last, before = (last if place == before + 1 else -1), place
-            picture = self._picture(packets[place])
+            picture = self._picture(packet)
             if picture is None:
                 lost.append(place)
                 last = -1

@@ -8,13 +8,13 @@ from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate, groupby, islice, pairwise
+from itertools import accumulate, groupby, pairwise
 
 import numpy as np
-from av.packet import Packet
 from av.video.stream import VideoStream
 
 from lit_video.video.decoding.h264 import FrameNumbers
+from lit_video.video.decoding.packets import KEYS, Packets
 
 JUMP = 10  # seconds without a frame, and as many usual steps: longer than a pause
 TOLD = 4  # usual steps without a frame, in a video of even rate, that are told
@@ -77,7 +77,7 @@ def without_jumps(pts: Sequence[int], base: Fraction, found: Gaps) -> list[int]:
     return times
 
 
-def joints(packets: Sequence["Packet[VideoStream]"], base: Fraction) -> tuple[set[int], str]:
+def joints(packets: Packets, base: Fraction) -> tuple[set[int], str]:
     """Where a stream begins anew: its times of decoding fall by more than a second, or jump ahead.
 
     Returns:
@@ -94,9 +94,7 @@ def joints(packets: Sequence["Packet[VideoStream]"], base: Fraction) -> tuple[se
     return places, back
 
 
-def verdict(
-    stream: VideoStream, packets: Sequence["Packet[VideoStream]"], pts: Sequence[int], found: Gaps, starts: set[int]
-) -> Verdict:
+def verdict(stream: VideoStream, packets: Packets, pts: Sequence[int], found: Gaps, starts: set[int]) -> Verdict:
     """What packets in the order of decoding tell.
 
     Args:
@@ -117,7 +115,7 @@ def verdict(
     lost, why = [], "the container marks packets as corrupt" if corrupt else ""
     if numbers:
         near = {place for at in (*behind, *corrupt) for place in range(max(at - NEAR, 0), min(at + NEAR, len(packets)))}
-        lost = numbers.lost_before(packets, near if pts else None)
+        lost = numbers.lost_before(packets.contents(near if pts else None))
         why = "pictures that they refer to are lost" if lost else why
     elif found.few and codec not in _TELL | _FREE:
         long = [i for i in found.after if pts[i + 1] - pts[i] >= TOLD * found.usual]
@@ -135,7 +133,7 @@ def verdict(
     return Verdict(suspicion=_in_words(pts, base, found, told) if told else "")
 
 
-def damaged_times(stream: VideoStream, packets: Sequence["Packet[VideoStream]"], found: Verdict) -> list[int]:
+def damaged_times(stream: VideoStream, packets: Packets, found: Verdict) -> list[int]:
     """Times of the frames that need what is lost: from there to the next key frame, in the order of decoding.
 
     Frames that a key frame is followed by, but shown before it, need those before it; HEVC's may do without. What comes
@@ -144,14 +142,16 @@ def damaged_times(stream: VideoStream, packets: Sequence["Packet[VideoStream]"],
     if not found.damage and (packets[0].is_keyframe or not any(p.is_keyframe for p in packets)):
         return []
     leading = stream.codec_context.codec.canonical_name not in _TELL
-    whole = _numbers(stream) if found.damage and refreshes(stream, packets) else None
+    whole = {*packets.keys}
+    if found.damage and refreshes(stream, packets) and (numbers := _numbers(stream)):
+        whole = {place for place, packet in packets.contents(whole) if numbers.is_intra(packet)}
     times = []
     broken = any(p.is_keyframe for p in packets)
     edge: int | None = None  # time of a key frame behind a loss
     for place, packet in enumerate(packets):
         corrupt = place in found.corrupt
         broken = broken or place in found.lost
-        if packet.is_keyframe and not corrupt and (whole is None or whole.is_intra(packet)):
+        if place in whole and not corrupt:
             edge, broken = (packet.pts if broken and leading else None), False
         elif corrupt or broken or (edge is not None and packet.pts is not None and packet.pts < edge):
             times.append(packet.pts)
@@ -159,12 +159,11 @@ def damaged_times(stream: VideoStream, packets: Sequence["Packet[VideoStream]"],
     return [time for time in times if time is not None]
 
 
-def refreshes(stream: VideoStream, packets: Sequence["Packet[VideoStream]"]) -> bool:
+def refreshes(stream: VideoStream, packets: Packets) -> bool:
     """Whether H.264 marks pictures as key frames from which it only begins to refresh a part at a time."""
     if stream.codec_context.codec.canonical_name != "h264" or not (numbers := _numbers(stream)):
         return False
-    keys = (packet for packet in packets if packet.is_keyframe)
-    return not all(numbers.is_intra(packet) for packet in islice(keys, NEAR))
+    return not all(numbers.is_intra(packet) for _, packet in packets.contents(packets.keys[:KEYS]))
 
 
 def in_words(numbers: Sequence[int], pts: Sequence[int], base: Fraction) -> str:
