@@ -31,7 +31,7 @@ from lit_video.video.batch import Batch, Channels, Classes, RawBatch, evaluation
 from lit_video.video.batch_draws import draw
 from lit_video.video.batch_policies import planned
 from lit_video.video.clips import ClipDataset, Order, Sample, Short, VideoRecord, share_of
-from lit_video.video.decoding import DecoderName, KeptVideos
+from lit_video.video.decoding import DecodeDevice, DecoderName, KeptVideos
 from lit_video.video.decoding import decoder as decoder_of
 from lit_video.video.manifest import Tables, load_tables
 from lit_video.video.manifest_file import LINES
@@ -78,6 +78,8 @@ class VideoDataModule(LightningDataModule):
         broken_percent: see there.
         decoder: ``pyav`` needs nothing else; ``torchcodec`` (an extra) is used where it gives the same pixels
             (:func:`lit_video.video.decoding.torchcodec.decode` says where not), and PyAV elsewhere.
+        decode_device: ``cuda`` lets torchcodec decode on the GPU (NVDEC), in the process that trains; colours may
+            differ from the CPU's by rounding.
         keep_gb: gigabytes of decoded videos that each process keeps in memory: for small data sets of short videos,
             which then are decoded once.
         manifest: of ``data check``; its frame tables save the scan of every video, and those that it calls broken or
@@ -110,6 +112,7 @@ class VideoDataModule(LightningDataModule):
         broken: OnBroken = "fail",
         broken_percent: float = 1.0,
         decoder: DecoderName = "pyav",
+        decode_device: DecodeDevice = "cpu",
         keep_gb: float = 0.0,
         manifest: str | None = None,
         train_share: float = 1.0,
@@ -148,7 +151,11 @@ class VideoDataModule(LightningDataModule):
         self.broken = broken
         self.broken_percent = broken_percent
         self.decoder = decoder
-        decode = decoder_of(decoder)  # refuse one that does not work here, now
+        self.decode_device = decode_device
+        if decode_device == "cuda" and num_workers:
+            workers = f"num_workers is {num_workers}, but forked workers cannot use the GPU"
+            raise ValueError(f"decode_device is cuda and {workers}: set num_workers 0")
+        decode = decoder_of(decoder, decode_device)  # refuse one that does not work here, now
         if keep_gb < 0:
             raise ValueError(f"keep_gb is {keep_gb}, expected 0 or more")
         self.keep_gb = keep_gb

@@ -51,6 +51,7 @@ LATER: dict[str, Any] = {
     "float32_products": "exact",
     "data.init_args.channels": "rgb",
     "data.init_args.classes": None,
+    "data.init_args.decode_device": "cpu",
     "data.init_args.only_classes": None,
     "data.init_args.frames_per_step": 1,
     "data.init_args.policy_place": "worker",
