@@ -1,0 +1,60 @@
+"""The simulated large data set, small: it is made, checked, started and trained, and its records take little."""
+
+import os
+import pickle
+
+import pytest
+
+from benchmarks.many_videos import FILES, STEPS, make, start, train
+from lit_video.__main__ import main
+from lit_video.datamodules import VideoCSV, VideoFolder
+from lit_video.datamodules.digest import data_digest
+from lit_video.video.manifest_file import read_manifest
+
+VIDEOS = 2000
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("many")
+    make(folder, VIDEOS, 20)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def manifest(many):
+    assert main(["data", "check", str(many), "--dataset", "folder"]) == 0
+    return many / "manifest.safetensors"
+
+
+def test_a_check_has_a_row_of_every_video_and_goes_on_with_what_changed(many, manifest, capsys):
+    rows = read_manifest(manifest)
+    assert len(rows) == VIDEOS
+    assert {row.frames for row in rows.values()} == {24 + i for i in range(FILES)}
+    path = many / "train/class_000/video_00000000.mp4"
+    path.unlink()
+    os.link(many / "sources/5.mp4", path)
+    capsys.readouterr()
+    assert main(["data", "check", str(many), "--dataset", "folder"]) == 0
+    assert f"data check: 1 of {VIDEOS:,} videos are new or changed" in capsys.readouterr().err
+    assert read_manifest(manifest)["train/class_000/video_00000000.mp4"].frames == 29
+
+
+@pytest.mark.parametrize("kind", ["folder", "csv"])
+def test_a_start_and_some_steps_are_measured(many, manifest, kind):
+    result = start(kind, many, str(manifest))
+    assert {"check", "digest", "train_dataloader", "first batch"} <= result["seconds"].keys()
+    assert result["after_mb"]["rss"] > 0
+    assert train(kind, many, str(manifest))["steps"] == STEPS
+
+
+@pytest.mark.parametrize("kind", [VideoFolder, VideoCSV])
+def test_records_take_a_fraction_of_a_list(many, kind):
+    data = kind(root=str(many))
+    records = data.records("train")
+    assert len(records) == 0.9 * VIDEOS
+    assert records == list(records) and records[-1] == records[len(records) - 1]
+    assert records != list(records)[:-1]
+    content = records.paths.content.nbytes + records.paths.ends.nbytes + records.labels.nbytes
+    assert content < 150 * len(records) < len(pickle.dumps([(str(r.path), r.label, r.fps) for r in records])) * 2
+    assert data_digest(data) == data_digest(kind(root=str(many)))
