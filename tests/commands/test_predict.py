@@ -44,6 +44,7 @@ UNSEEN = {
     "broken",
     "broken_percent",
     "decoder",
+    "decode_device",
     "manifest",
     "keep_gb",
     "train_share",

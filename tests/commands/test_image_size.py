@@ -1,0 +1,38 @@
+"""A run on clips that are no squares, from the command line: trained, tested, drawn, exported and used."""
+
+import json
+
+import pytest
+import torch
+from PIL import Image
+
+from lit_video.__main__ import main
+from lit_video.inference.export import _preprocessor
+from lit_video.network.weight_files import CHECKPOINT_KEY
+from lit_video.utils.data_folder import data_folder
+
+
+def test_a_run_on_wide_clips_is_tested_drawn_exported_and_predicts(table, tiny, tmp_path, capsys):
+    flags = [*tiny, "--data.image_size=[16,32]", "--trainer.max_epochs=1", "--trainer.logger=false"]
+    assert main(["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path), *flags]) == 0
+    (run,) = tmp_path.glob("*/*/second/seed0")
+    assert json.loads((run / "result.json").read_text())["metrics"]["test/video_top1"] >= 0
+    stored = torch.load(run / "last.ckpt", weights_only=False)[CHECKPOINT_KEY]["data"]
+    assert stored["image_size"] == (16, 32)
+    with Image.open(run / "attention.png") as picture:
+        assert min(picture.size) > 100
+    assert main(["export", "--ckpt", str(run), "--to", "pt2", "-o", str(tmp_path / "pt2")]) == 0
+    program = torch.export.load(tmp_path / "pt2/model.pt2").module()
+    assert len(program(torch.randn(2, 3, 4, 16, 32))) == 2
+    assert "16 x 32 pixels" in (tmp_path / "pt2/README.md").read_text()
+    video = next(data_folder().rglob("*.mp4"))
+    capsys.readouterr()
+    assert main(["predict", str(video), "--ckpt", str(run)]) == 0
+    assert video.name in capsys.readouterr().out
+
+
+def test_transformers_preprocessors_take_squares_only():
+    clips = {"image_size": (60, 80), "mean": 0.5, "std": 0.5}
+    with pytest.raises(ValueError, match="clips of 60 x 80 pixels: transformers' preprocessors crop squares; use --to"):
+        _preprocessor("VivitImageProcessor", clips)
+    assert _preprocessor("VivitImageProcessor", clips | {"image_size": 64})["crop_size"] == {"height": 64, "width": 64}
