@@ -16,7 +16,7 @@ from lit_video.modules.metrics import VideoAccuracy
 from lit_video.modules.optimization import Optimization, make_optimizer, rate
 from lit_video.modules.ranks import mean_over_ranks
 from lit_video.modules.sharding import shard
-from lit_video.network.block import checkpoint_blocks
+from lit_video.network.block import Checkpointing, checkpoint_layers
 from lit_video.network.pretrained.hugging_face_config import check_config, check_labels
 from lit_video.network.pretrained.image_vit import TubeletInit, load_image_vit
 from lit_video.network.pretrained.loading import load_pretrained
@@ -64,7 +64,8 @@ class VideoClassifier(LightningModule):
             shows: ``None`` refuses its weights, ``apply`` takes its settings (on the command line), ``ignore`` goes on.
         weights_ema: of files with the weights and their moving average, take the average; ``None``: where there is one.
         freeze: patches, positions and so many blocks, or the whole ``backbone``, stay as they are in training.
-        activation_checkpointing: compute activations again in the backward pass instead of keeping them.
+        activation_checkpointing: what is computed again in the backward pass instead of being kept: ``attention``, or
+            each ``block`` but for its input; the gradients are the same. ``true`` is ``block``, ``false`` ``none``.
         num_classes: of each task by name, in the order of the logits; one task needs none.
 
     Raises:
@@ -85,7 +86,7 @@ class VideoClassifier(LightningModule):
         weights_settings: WeightsSettings | None = None,
         weights_ema: bool | None = None,
         freeze: int | Literal["backbone"] | None = None,
-        activation_checkpointing: bool = False,
+        activation_checkpointing: Checkpointing | bool = "none",
         num_classes: Classes | None = None,
     ) -> None:
         super().__init__()
@@ -94,8 +95,9 @@ class VideoClassifier(LightningModule):
         self.weights = weights
         self.weights_settings = weights_settings
         self.weights_ema = weights_ema
-        if activation_checkpointing:
-            checkpoint_blocks(network)
+        if isinstance(activation_checkpointing, bool):  # in runs of before
+            activation_checkpointing = "block" if activation_checkpointing else "none"
+        checkpoint_layers(network, activation_checkpointing)
         if freeze is not None:
             freeze_layers(network, freeze)
         self.frozen = freeze

@@ -1,6 +1,7 @@
 """The transformer block: an attention scheme, then an MLP."""
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 from timm.layers.drop import DropPath
 from torch import Tensor, nn
@@ -9,6 +10,7 @@ from torch.utils.checkpoint import checkpoint
 from lit_video.attention import Grid, Scheme
 
 Gelu = Literal["none", "tanh"]
+Checkpointing = Literal["none", "attention", "block"]
 
 
 class MLP(nn.Module):
@@ -34,7 +36,23 @@ class MLP(nn.Module):
         return self.fc2(self.act(self.fc1(self.norm(x))))
 
 
-class Block(nn.Module):
+class Layer(nn.Module):
+    """Base of encoder layers: in training they keep their activations, or compute some again in the backward pass."""
+
+    checkpointing: Checkpointing = "none"
+
+    def keep(self, part: Checkpointing, function: Callable[..., Tensor], *args: Any) -> Tensor:
+        """Call the function; where ``part`` is what is computed again, keep its arguments alone.
+
+        The same draws and numbers come out, so that gradients are bit for bit what they are without
+        (Chen et al., arXiv:1604.06174).
+        """
+        if self.checkpointing == part and self.training:
+            return checkpoint(function, *args, use_reentrant=False)
+        return function(*args)
+
+
+class Block(Layer):
     """Scheme and MLP with stochastic depth over clips. Shape: ``(b, n, d) -> (b, n, d)``.
 
     Stochastic depth drops all that the MLP adds to a clip, and all that the scheme adds, unless the scheme drops its
@@ -47,28 +65,31 @@ class Block(nn.Module):
         self.mlp = mlp
         self.drop_path = DropPath(drop_path)
         self.whole_scheme = not (drop_path and scheme.drop_branches(self.drop_path))
-        self.checkpointing = False
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """One encoder layer."""
-        if self.checkpointing and self.training:
-            return checkpoint(self._layer, x, grid, use_reentrant=False)
-        return self._layer(x, grid)
+        return self.keep("block", self._layer, x, grid)
 
     def _layer(self, x: Tensor, grid: Grid) -> Tensor:
         drops = self.training and self.whole_scheme and bool(self.drop_path.drop_prob)
-        x = x + self.drop_path(self.scheme(x, grid) - x) if drops else self.scheme(x, grid)
+        y = self.keep("attention", self.scheme, x, grid)
+        x = x + self.drop_path(y - x) if drops else y
         return x + self.drop_path(self.mlp(x))
 
 
-def checkpoint_blocks(network: nn.Module) -> None:
-    """Keep only the input of each block in training and compute the rest again: less memory, about a third more time.
+def checkpoint_layers(network: nn.Module, part: Checkpointing) -> None:
+    """Compute activations of each layer again in the backward pass: less memory for more time, the same gradients.
+
+    Args:
+        network: any of the transformers here.
+        part: ``attention``, the scheme with its norms and projections: of the activations about half, of the time about
+            a tenth more; ``block``, the whole layer: all but its input, about a third more; ``none``.
 
     Raises:
         ValueError: the network has no transformer blocks.
     """
-    blocks = [module for module in network.modules() if isinstance(module, Block)]
-    if not blocks:
-        raise ValueError("activation_checkpointing is on, but the network has no transformer blocks")
-    for block in blocks:
-        block.checkpointing = True
+    layers = [module for module in network.modules() if isinstance(module, Layer)]
+    if not layers and part != "none":
+        raise ValueError(f"activation_checkpointing is {part}, but the network has no transformer blocks")
+    for layer in layers:
+        layer.checkpointing = part

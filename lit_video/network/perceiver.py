@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from lit_video.attention import Bottleneck, Grid, Joint
 from lit_video.network.aggregation import LinearHead
-from lit_video.network.block import MLP
+from lit_video.network.block import MLP, Layer
 from lit_video.network.embedding import JointEmbedding
 from lit_video.network.patches import ClipSize
 from lit_video.network.readout import mean_token
@@ -13,7 +13,7 @@ from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import ViTSize, encoder, init_backbone
 
 
-class Latents(nn.Module):
+class Latents(Layer):
     """Latents read the tokens ``reads`` times, each time followed by an equal share of the self-attention layers.
 
     Shape: tokens ``(b, n, d) -> (b, latents, d)``.
@@ -44,11 +44,14 @@ class Latents(nn.Module):
         u = self.latents.expand(x.shape[0], -1, -1)
         share = len(self.layers) // len(self.reads)
         for i, (read, mlp) in enumerate(zip(self.reads, self.mlps, strict=True)):
-            u = read(u, x)
-            u = u + mlp(u)
+            u = self.keep("block", self._read, read, mlp, u, x)
             for layer in self.layers[i * share : (i + 1) * share]:
                 u = layer(u, Grid(u.shape[1], 1, 1))
         return u
+
+    def _read(self, read: nn.Module, mlp: nn.Module, u: Tensor, x: Tensor) -> Tensor:
+        u = self.keep("attention", read, u, x)
+        return u + mlp(u)
 
 
 def perceiver(

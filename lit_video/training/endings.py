@@ -25,7 +25,7 @@ from lit_video.video.decoding import DecodeError
 
 # in messages of PyTorch, oneDNN, Python's threads and C++
 NO_MEMORY = ("allocate memory", "out of memory", "could not create a primitive", "can't start new thread", "bad_alloc")
-SMALLER = "give a smaller --data.batch_size, or --model.activation_checkpointing=true"
+SMALLER = "give a smaller --data.batch_size, or --model.activation_checkpointing=block"
 
 
 def exit_status(reason: str) -> int:

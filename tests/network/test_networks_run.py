@@ -9,8 +9,9 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from lit_video.attention import MixingPlan
+from lit_video.costs.activations import training_pass
 from lit_video.modules import ViViT
-from lit_video.network.block import Block, checkpoint_blocks
+from lit_video.network.block import Block, checkpoint_layers
 from lit_video.network.patches import ClipSize
 from lit_video.network.perceiver import perceiver
 from lit_video.network.positions import Positions
@@ -129,27 +130,43 @@ def test_local_global_attention_names_a_grid_of_odd_numbers(shape):
         build("timesformer_local_global", shape[0], shape[1:])
 
 
+@pytest.mark.parametrize("part", ["attention", "block"])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_activation_checkpointing_changes_neither_loss_nor_gradients(name):
+def test_activation_checkpointing_changes_neither_loss_nor_gradients(name, part):
     plain = build(name, drop_path=0.4).train()
     saving = copy.deepcopy(plain)
-    checkpoint_blocks(saving)
+    checkpoint_layers(saving, part)
+    assert list(saving.state_dict()) == list(plain.state_dict())
     runs = []
     blocks = [module for module in saving.modules() if isinstance(module, Block)]
     for block in blocks:
-        block.mlp.register_forward_pre_hook(lambda *_: runs.append(1))
+        block.scheme.register_forward_pre_hook(lambda *_: runs.append("attention"))
+        block.mlp.register_forward_pre_hook(lambda *_: runs.append("mlp"))
     expected, actual = gradients(plain), gradients(saving)
-    assert len(runs) == 2 * len(blocks)
+    assert runs.count("attention") == 2 * len(blocks)
+    assert runs.count("mlp") == (2 if part == "block" else 1) * len(blocks)
     assert all(torch.equal(actual[key], value) for key, value in expected.items())
     runs.clear()
     with torch.no_grad():
         assert torch.equal(saving.eval()(clip_of()), plain.eval()(clip_of()))
-    assert len(runs) == len(blocks)
+    assert len(runs) == 2 * len(blocks)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_activation_checkpointing_keeps_less(name):
+    """Of the backbone: what the embedding and the head keep is theirs."""
+    latents = dict(latents=256) if name.startswith("perceiver") else {}
+    network, kept = build(name, frames=8, image_size=(32, 32), **latents).train(), {}
+    for part in ("none", "attention", "block"):
+        checkpoint_layers(network, part)
+        kept[part] = training_pass(network, (2, 3, 8, 32, 32), bfloat16=False).saved
+    assert kept["attention"] < 0.8 * kept["none"]
+    assert kept["block"] < 0.6 * kept["attention"]
 
 
 def test_checkpointing_needs_blocks():
-    with pytest.raises(ValueError, match="the network has no transformer blocks"):
-        checkpoint_blocks(nn.Linear(2, 2))
+    with pytest.raises(ValueError, match="activation_checkpointing is block, but the network has no transformer"):
+        checkpoint_layers(nn.Linear(2, 2), "block")
 
 
 @pytest.mark.parametrize("name", NETWORKS)

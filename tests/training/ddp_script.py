@@ -57,6 +57,7 @@ def trained(out, flags):
         (out / "two" / name).mkdir(parents=True, exist_ok=True)
         row = [*flags[1:], "--data.batch_size=3", *recipe, "--runs", str(out / "runs" / name)]
         runs[name] = train(row, save_to=out / "two" / name)
+    runs["checkpointing"] = train([*row, "--model.activation_checkpointing=attention"])
     for checkpoint in sorted((out / "one").glob("step?.ckpt")):
         runs[checkpoint.stem] = train(row, resume=checkpoint)
     return runs

@@ -20,7 +20,7 @@ SIZE = [flag for flag in TINY if "model" in flag]
 TRANSFORMER = ["--config", "tests/moving_shapes/ablation_tw.yaml", "--row=tw1", *SMALL, *SIZE, *RECIPES["drawn"]]
 CNN = ["--config", "experiments/timesformer_cnns.yaml", "--row=slowfast", *SMALL, "--data.frames=8"]
 SHARDED = ["--trainer.strategy=fsdp2", "--trainer.devices=2"]
-BF16 = ["--trainer.precision=bf16-mixed", "--model.activation_checkpointing=true"]
+BF16 = ["--trainer.precision=bf16-mixed", "--model.activation_checkpointing=block"]
 
 
 def trained(out):

@@ -5,6 +5,7 @@ import torch
 from torch._dynamo import lookup_backend
 
 from lit_video.__main__ import main
+from lit_video.network.block import checkpoint_layers
 from lit_video.network.convnets import convnet
 from lit_video.network.patches import ClipSize
 from lit_video.network.perceiver import perceiver
@@ -141,3 +142,33 @@ def test_generated_code_gives_the_same_numbers_and_draws(how):
     expected = training_step(ours)
     with compiled(ours, how):
         torch.testing.assert_close(training_step(ours), expected, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["attention", "block"])
+@pytest.mark.parametrize("how", ["block", "full"])
+def test_generated_code_computes_activations_again(how, part):
+    torch.compiler.reset()
+    ours = network(2, drop_path=0.3)
+    expected, kept = training_step(ours), {}
+    for what in ("none", part):
+        checkpoint_layers(ours, what)
+        with compiled(ours, how):
+            torch.testing.assert_close(training_step(ours), expected, atol=1e-4, rtol=1e-4)
+            kept[what] = kept_bytes(ours)
+    assert kept[part] < 0.8 * kept["none"]
+
+
+def kept_bytes(network):
+    """What autograd keeps of a forward pass, shared storage once, beside the parameters."""
+    kept, weights = {}, {parameter.data_ptr() for parameter in network.parameters()}
+
+    def note(tensor):
+        kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        logits = network(torch.randn(8, 3, 4, 32, 32))
+    sizes = [storage.nbytes() for place, storage in kept.items() if place not in weights]
+    torch.autograd.backward(logits.sum())
+    return sum(sizes)

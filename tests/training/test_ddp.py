@@ -143,6 +143,11 @@ def test_one_process_goes_on_from_two_and_two_from_one(step, one, trained, launc
     assert_same(one("drawn", 3, resume=launched.folder / f"two/drawn/step{step}.ckpt"), trained["drawn"], 4 - step)
 
 
+def test_activation_checkpointing_changes_no_bit_of_two_processes(trained):
+    for name, value in trained["drawn"].weights.items():
+        assert torch.equal(trained["checkpointing"].weights[name], value), name
+
+
 def test_more_broken_videos_than_allowed_end_two_processes_in_a_line(launched):
     printed = launched.done.stderr.partition("NEXT ROW")[0]
     assert (launched.folder / "status").read_text() == "2", printed[-2000:]
