@@ -58,6 +58,7 @@ usage: python -m lit_video COMMAND ...
       [--method tsne|umap] [--csv FILE.csv]                   those of the run's test split
   cost                                 parameters and multiply-adds of every scheme, beside the papers' figures
       [--config TABLE.yaml] [--json] [--plot FILE]
+      --memory [--models A,B] [--batch 1]   peak of a training step, and the longest clip for 24, 80 and 141 GB
   export --to hf-timesformer|hf-vivit  --ckpt RUN -o DIR: a folder for transformers' from_pretrained
   export --to pt2|onnx|safetensors     --ckpt RUN -o DIR: a program for batches of any size, or weights
   weights [--format text|markdown]     published weights, for --model.weights hub:NAME

@@ -1,0 +1,132 @@
+"""The predicted peak of a training step against the allocations of a real one, of every family."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from lightning import Callback, Trainer
+from torch._C._profiler import _EventType
+from torch.profiler import ProfilerActivity, profile
+
+from lit_video.costs.peak import MOST, longest_clip, training_peak
+from lit_video.modules import XViT
+from lit_video.modules.optimization import Optimization, make_optimizer
+from lit_video.network.block import checkpoint_layers
+from lit_video.network.convnets import convnet
+from lit_video.network.vit import ViTSize
+from tests.network.test_networks_run import CLASSES, build
+
+SHAPE = (4, 3, 4, 32, 32)
+SIZE = ViTSize(64, 4, 4)
+FAMILIES = ["xvit", "xvit_exact", "timesformer_divided", "timesformer_axial", "vivit_1", "vivit_2", "perceiver"]
+
+
+def allocations(events):
+    """Times and bytes of what was allocated, and freed: negative."""
+    for event in events:
+        if event.tag == _EventType.Allocation:
+            yield event.start_time_ns, event.extra_fields.alloc_size
+        yield from allocations(event.children)
+
+
+def measured(action):
+    """The most bytes that PyTorch's allocator had given out while it ran."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+        action()
+    held = most = 0
+    for _, size in sorted(allocations(profiler.profiler.kineto_results.experimental_event_tree())):
+        held += size
+        most = max(most, held)
+    return most
+
+
+def network_of(name, part="none"):
+    if name == "slowfast":
+        return convnet(name, CLASSES, width=8).train()
+    network = build(name, SHAPE[2], SHAPE[3:], size=SIZE).train()
+    checkpoint_layers(network, part)
+    return network
+
+
+def steps(make, optimization, bfloat16):
+    """Three training steps, in Lightning's order."""
+    network = make()
+    clip, target = torch.randn(SHAPE), torch.rand(SHAPE[0], CLASSES)
+    optimizer = make_optimizer(optimization, network)
+    for _ in range(3):
+        with torch.autocast("cpu", torch.bfloat16, bfloat16):
+            loss = F.cross_entropy(network(clip), target, reduction="sum") / len(clip)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+@pytest.mark.parametrize("part", ["none", "attention", "block"])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_predicted_peak_is_within_a_tenth_of_the_measured_one(name, part):
+    for bfloat16, optimizer in ((False, "adamw"), (True, "sgd")):
+        optimization = Optimization(optimizer=optimizer)
+        most = measured(lambda: steps(lambda: network_of(name, part), optimization, bfloat16))
+        predicted = training_peak(network_of(name, part), SHAPE, optimization, bfloat16)
+        assert predicted.total == pytest.approx(most, rel=0.1), (optimizer, predicted)
+        assert predicted.optimizer == pytest.approx((2 if optimizer == "adamw" else 1) * predicted.weights, rel=0.01)
+
+
+def test_so_it_is_of_a_cnn():
+    most = measured(lambda: steps(lambda: network_of("slowfast"), Optimization(), bfloat16=False))
+    predicted = training_peak(network_of("slowfast"), SHAPE, Optimization(), bfloat16=False)
+    assert predicted.total == pytest.approx(most, rel=0.1)
+
+
+class Batches(torch.utils.data.Dataset):
+    """Batches as the data modules give them."""
+
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, i):
+        clip, target = torch.randn(SHAPE), F.one_hot(torch.arange(SHAPE[0]), CLASSES).float()
+        return {"clip": clip, "target": target, "video": torch.arange(SHAPE[0])}
+
+
+def test_so_it_is_in_a_trainers_training(tmp_path):
+    def model(part="attention"):
+        torch.manual_seed(0)
+        return XViT(CLASSES, 4, 32, SIZE, patch=4, activation_checkpointing=part)
+
+    def fit():
+        options = dict(logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False)
+        trainer = Trainer(accelerator="cpu", max_epochs=1, default_root_dir=tmp_path, **options)
+        trainer.fit(model(), torch.utils.data.DataLoader(Batches(), batch_size=None))
+
+    predicted = training_peak(model().network, SHAPE, Optimization(), bfloat16=False)
+    assert predicted.total == pytest.approx(measured(fit), rel=0.1)
+
+
+@pytest.mark.parametrize("first", [8, 12, 96])
+@pytest.mark.parametrize(
+    ("name", "peak"),
+    [
+        ("line", lambda t: 1000 + 50 * t),
+        ("square", lambda t: 1000 + t * t),
+        ("corner", lambda t: max(9000 + t, 80 * t)),
+        ("flat", lambda t: 500),
+    ],
+)
+def test_the_longest_clip_is_the_last_that_fits(name, peak, first):
+    for memory in (100, 5_000, 9_100, 30_000, 123_456):
+        expected = max((t for t in range(8, MOST + 1, 8) if peak(t) <= memory), default=0)
+        assert longest_clip(peak, memory, first) == expected
+
+
+def test_longest_clips_of_a_network():
+    """As many frames as a search one by one finds, and more of them with activation checkpointing."""
+    network, fits = network_of("timesformer_divided"), {}
+
+    def peak(frames):
+        return training_peak(network, (1, 3, frames, 32, 32), Optimization(), bfloat16=True).total
+
+    for part in ("none", "attention", "block"):
+        checkpoint_layers(network, part)
+        fits[part] = longest_clip(peak, 60e6, 8)
+        assert peak(fits[part]) <= 60e6 < peak(fits[part] + 8)
+    assert fits["none"] < fits["attention"] < fits["block"]
