@@ -74,6 +74,10 @@ usage: python -m lit_video COMMAND ...
       [--make] [--videos 4] [--clips 4] [--workers 0,1,2] [--clips-per-second 1000] [-o FILE] [--json] [--plot FILE]
   benchmark stream                     time and memory of a frame of a causal X-ViT as the video grows
       [--size B] [--frames 8] [--length 64] [--window 1] [--ta-layers 1] [--json]
+  benchmark long                       time and memory against frames, with fitted exponents
+      [--frames 8,16,32,64,96,128] [--dtype fp32|bf16] [--checkpointing none|attention|block] [-o FILE] [--json]
+  benchmark predict                    latency and throughput: eager, compiled, ONNX Runtime, pt2, bf16
+      [--model X-ViT | --ckpt RUN] [--batch 8] [--repeats 20] [--ways "A;B"] [-o FILE] [--json]
   reproduce [--check]                  REPRODUCE.md: what was reproduced at which scale, from benchmarks/results
   dashboard [--dry-run] [-o DIR]       the W&B workspace and report that compare schemes, of every table
       [--table NAME ...] [--scale NAME] [--entity E] [--project lit_video]
@@ -107,6 +111,8 @@ COMMANDS = {
     "benchmark table": "benchmark_table.benchmark_table",
     "benchmark data": "benchmark_data.benchmark_data",
     "benchmark stream": "benchmark_stream.benchmark_stream",
+    "benchmark long": "benchmark_long.benchmark_long",
+    "benchmark predict": "benchmark_predict.benchmark_predict",
     "reproduce": "reproduce.reproduce",
     "dashboard": "dashboard.dashboard",
     "data": "data.data",

@@ -88,13 +88,19 @@ def _difference(network: nn.Module, program: Callable[[Tensor], Tensor], clip: T
     return float((program(clip) - expected).abs().max() / expected.abs().max())
 
 
-def _pt2(network: nn.Module, clip: Tensor, path: Path, shapes: Shapes) -> Callable[[Tensor], Tensor]:
+def pt2_program(network: nn.Module, clip: Tensor, path: Path, shapes: Shapes) -> Callable[[Tensor], Tensor]:
+    """The network as ``torch.export`` writes it, read again; ``shapes`` are the axes of any size."""
     exported = torch.export.export(network, (clip,), dynamic_shapes=(shapes,))
     torch.export.save(exported, path)
     return torch.export.load(path).module()
 
 
-def _onnx(network: nn.Module, clip: Tensor, path: Path, shapes: Shapes) -> Callable[[Tensor], Tensor] | None:
+def onnx_program(network: nn.Module, clip: Tensor, path: Path, shapes: Shapes) -> Callable[[Tensor], Tensor] | None:
+    """The network as ONNX, run by ONNX Runtime on the CPU; ``None`` where that is not installed.
+
+    Raises:
+        UserError: the exporter is not installed.
+    """
     if find_spec("onnxscript") is None:
         raise OptionError("to onnx", 'onnxscript is not installed: pip install "lit_video[onnx]"')
     torch.onnx.export(
@@ -122,4 +128,4 @@ def _safetensors(network: nn.Module, clip: Tensor, path: Path, shapes: Shapes) -
     return lambda batch: torch.func.functional_call(network, stored, (batch,))
 
 
-_WRITERS = {"pt2": _pt2, "onnx": _onnx, "safetensors": _safetensors}
+_WRITERS = {"pt2": pt2_program, "onnx": onnx_program, "safetensors": _safetensors}

@@ -1,0 +1,76 @@
+"""The ``benchmark predict`` command: latency and throughput of a model by the ways to run it."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lit_video.commands.checkpoint import add_checkpoint
+from lit_video.commands.parser import Parser, check_file, positive, writing
+from lit_video.errors import UserError
+from lit_video.utils.files import write_atomically
+
+if TYPE_CHECKING:
+    from torch import nn
+
+DESCRIPTION = """Latency of one clip and throughput of a model: eager, compiled, exported (pt2, AOTInductor), under ONNX
+Runtime and in bf16; in rounds of random order."""
+
+
+def benchmark_predict(argv: list[str]) -> int:
+    """Time all ways in one run, and keep what is measured as it is."""
+    parser = Parser("benchmark predict", DESCRIPTION)
+    add_checkpoint(parser)
+    parser.add_argument("--model", default="X-ViT", help="a scheme of benchmark model (default X-ViT), without --ckpt")
+    parser.add_argument("--size", choices=["Ti", "S", "B", "L"], default="B", help="of --model")
+    parser.add_argument("--frames", type=positive, default=8, help="of --model")
+    parser.add_argument("--image-size", type=positive, default=224, help="of --model")
+    parser.add_argument("--batch", type=positive, default=8, help="clips of a batch, at least 2 (default 8)")
+    parser.add_argument("--repeats", type=positive, default=20, help="rounds (default 20)")
+    parser.add_argument("--ways", help="names with semicolons (default: all)")
+    parser.add_argument("--device", choices=["cpu", "cuda"])
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="keep the result, after every round (JSON)")
+    parser.add_argument("--json", action="store_true", help="print as JSON")
+    arguments = parser.parse_args(argv)
+    if arguments.batch < 2:
+        parser.error("--batch is at least 2: latency is that of one clip")
+    if arguments.output:
+        check_file("--output", arguments.output)
+    from lit_video.benchmark.predict_timing import EAGER, WAYS, measure, render
+    from lit_video.utils.command_line import recorded_command
+    from lit_video.utils.environment import choose_device
+
+    ways = [EAGER, *(way for way in (arguments.ways or ";".join(WAYS)).split(";") if way != EAGER)]
+    if unknown := [way for way in ways if way not in WAYS]:
+        raise UserError(f"--ways: no way {unknown[0]!r}; ways: {'; '.join(WAYS)}")
+    device = choose_device(arguments.device)
+    name, network, clip = _network(arguments)
+    facts = {"command": recorded_command(["benchmark", "predict", *argv]), "model": name}
+    for measured in measure(network, (arguments.batch, *clip), ways, device, arguments.repeats):
+        result = facts | measured
+        if arguments.output:
+            with writing("--output", arguments.output):
+                write_atomically(arguments.output, json.dumps(result, indent=2) + "\n")
+    print(json.dumps(result, indent=2) if arguments.json else render(result))
+    return 0
+
+
+def _network(arguments: Namespace) -> tuple[str, nn.Module, tuple[int, ...]]:
+    """Name, network, and shape of a clip."""
+    if arguments.ckpt:
+        from lit_video.inference.checkpoints import load_trained_model
+
+        trained = load_trained_model(arguments.ckpt)
+        frames, side = trained.settings["frames"], trained.settings["image_size"]
+        return trained.model.scheme_name, trained.model.network, (3, frames, side, side)
+    from lit_video.benchmark.models import Clip, schemes
+    from lit_video.network.vit import SIZES
+
+    builders = schemes(SIZES[arguments.size], Clip(arguments.frames, arguments.image_size))
+    if arguments.model not in builders:
+        raise UserError(f"--model: no model {arguments.model!r}; models: {', '.join(builders)}")
+    model = builders[arguments.model]()
+    name = f"{model.name}, ViT-{arguments.size}/16"
+    return name, model.network, (3, model.frames, arguments.image_size, arguments.image_size)
