@@ -50,7 +50,7 @@ class _Held(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts the bytes of all storages that are held, by what they are, as operators make them and let them go."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.phase: Part = "weights"
         self.now: Counter[Part] = Counter()
         self.most: Counter[Part] = Counter()
@@ -109,7 +109,8 @@ def training_peak(network: nn.Module, shape: tuple[int, ...], optimization: Opti
             held.count(parameter, "weights")
             if parameter.requires_grad:
                 parameter.grad = torch.zeros_like(parameter)
-                parameter.register_post_accumulate_grad_hook(lambda p: held.count(p.grad, "gradients"))
+                hook = parameter.register_post_accumulate_grad_hook
+                hook(lambda p: held.count(p.grad, "gradients"))  # type: ignore[no-untyped-call]
                 held.count(parameter.grad, "gradients")
         for buffer in fake.buffers():
             held.count(buffer, "weights")
