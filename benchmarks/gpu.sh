@@ -2,8 +2,8 @@
 # What waits for a GPU, in stages of at most 8 minutes, ordered by worth; each writes its results at once.
 #
 #   benchmarks/gpu.sh needs          the few wheels that such a machine lacks, and the commands that fetch them
-#   benchmarks/gpu.sh STAGE ...      parity steps model mixing kernels compile long predict scaling throughput tables
-#   benchmarks/gpu.sh all            those of ALL below, whatever becomes of the others
+#   benchmarks/gpu.sh STAGE ...      parity, steps, ...: those of ALL below
+#   benchmarks/gpu.sh all            every stage, whatever becomes of the others
 #   SMALL=1 benchmarks/gpu.sh all    a rehearsal on a CPU, in minutes
 #
 # Python 3.11 to 3.13 with torch from 2.8, lit_video from this folder; no network, W&B or development tools. Results go
@@ -17,20 +17,20 @@ KEPT=benchmarks/results/gpu CARRIED=.gpu RUNS=${RUNS:-runs/gpu} SITE=${SITE:-$PW
 SMALL=${SMALL:-} PYTHON=${PYTHON:-python3} LIMIT=${LIMIT:-480}
 OUT=${OUT:-$([ "$SMALL" ] && echo runs/gpu_rehearsal || echo $KEPT)}
 DEVICE=${DEVICE:-$([ "$SMALL" ] && echo cpu || echo cuda)}
-ALL=(parity steps model mixing compile kernels scaling throughput tables)
-# long and predict join ALL when their commands are there
-STAGES=("${ALL[@]}" long predict)
+ALL=(parity steps model mixing compile kernels long predict scaling throughput decoding tables)
 if [ "$SMALL" ]; then
     SIZE=(--size Ti --image-size 32 --frames 2 --batch 1 --repeats 1) MODELS=(--models "X-ViT,T+S,SlowFast R50")
     COMPILED=(--models X-ViT) HOW=(block) STEPS=(--row xvit) RATES=(--config experiments/scale/embedded.yaml --batch 1 --repeats 2)
     MIXED=(--rounds 1 --side 4) KERNELS=(--steps ST,X-ViT --size Ti --image-size 32 --repeats 1)
+    LONG=(--size Ti --image-size 32 --repeats 2 --frames 2,8) DECODING=(--decoder pyav --device cpu --small)
+    WAYS=(--size Ti --image-size 32 --repeats 2 --batch 2 --ways bf16)
     PLANNED=(--small) TABLES=(ablation_tw) SEEDS=(0)
     ROWS=(--row tw1 --trainer.accelerator=cpu --trainer.precision=32-true --trainer.max_epochs=1 "--data.pairs=[2,1,1]"
         --data.num_workers=0 --data.image_size=32 --data.frames=4 --data.batch_size=8 --model.image_weights=null)
 else
     SIZE=(--size B --image-size 224 --frames 8 --batch 8 --repeats 20) MODELS=()
     COMPILED=(--models "X-ViT,T+S,ViViT-1") HOW=(block full) STEPS=() PLANNED=() ROWS=()
-    MIXED=(--dtype bf16 --batch 8) KERNELS=(--dtype bf16 --batch 8)
+    MIXED=(--dtype bf16 --batch 8) KERNELS=(--dtype bf16 --batch 8) LONG=(--dtype bf16) WAYS=() DECODING=()
     RATES=(--config experiments/scale/ssv2.yaml --batch 16 --repeats 21)
     TABLES=(ablation_tw timesformer_schemes ablation_ratio) SEEDS=(0 1 2)
 fi
@@ -60,8 +60,9 @@ scaling() {  # time against frames, and what docs/scaling.md plans with
 
 mixing() { into=$OUT/mixing.json try $PYTHON benchmarks/mixing.py --device "$DEVICE" "${MIXED[@]}"; }
 kernels() { try $PYTHON -m lit_video benchmark kernels --device "$DEVICE" -o "$OUT/kernels.json" "${KERNELS[@]}"; }
-long() { try $PYTHON -m lit_video benchmark long --device "$DEVICE" --json "$OUT/long.json"; }
-predict() { try $PYTHON -m lit_video benchmark predict --device "$DEVICE" --json "$OUT/predict.json"; }
+long() { try $PYTHON -m lit_video benchmark long --device "$DEVICE" -o "$OUT/long.json" "${LONG[@]}"; }
+predict() { try $PYTHON -m lit_video benchmark predict --device "$DEVICE" -o "$OUT/predict.json" ${WAYS[@]+"${WAYS[@]}"}; }
+decoding() { try $PYTHON -m benchmarks.decode_device -o "$OUT/decode_device.json" ${DECODING[@]+"${DECODING[@]}"}; }
 
 throughput() {
     earlier
@@ -181,7 +182,7 @@ main() {  # read whole before it runs, as this file may change meanwhile
     [ "$1" != needs ] || { needs && exit; }
     [ "$1" != all ] || set -- "${ALL[@]}"
     for stage in "$@"; do
-        [[ " ${STAGES[*]} " == *" $stage "* ]] || { echo "no stage $stage; stages: ${STAGES[*]}, all, needs" >&2 && exit 2; }
+        [[ " ${ALL[*]} " == *" $stage "* ]] || { echo "no stage $stage; stages: ${ALL[*]}, all, needs" >&2 && exit 2; }
     done
     mkdir -p "$OUT" || exit
     wheels

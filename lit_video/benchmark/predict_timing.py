@@ -4,6 +4,7 @@ import copy
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median, quantiles
@@ -117,7 +118,8 @@ def measure(
     result: Row = {"commit": commit(), "device": device_name(), "versions": versions(), "shape": list(shape)}
     result |= {"repeats": repeats, "rows": []}
     network, batch = network.eval().to(device), torch.randn(shape, device=device)
-    one, actions = batch[:1].clone(), {}
+    one = batch[:1].clone()
+    actions: dict[str, Callable[[], Any]] = {}
     with TemporaryDirectory() as folder, torch.no_grad():
         expected = network(batch), network(one)
         for name in ways:
@@ -125,10 +127,7 @@ def measure(
             result["rows"].append(row)
             try:
                 program = _ready(name, Inputs(network, batch, Path(folder)), (batch, one), expected, row)
-                actions |= {
-                    f"{name}, one": lambda run=program: run(one),
-                    f"{name}, batch": lambda run=program: run(batch),
-                }
+                actions |= {f"{name}, one": partial(program, one), f"{name}, batch": partial(program, batch)}
             except Exception as error:  # whatever a compiler or an exporter raises
                 row["left_out"] = str(error).strip().split("\n")[0] or type(error).__name__
             state = row.get("left_out") or f"ready in {row['start_seconds']:.1f} s"

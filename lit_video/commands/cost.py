@@ -14,11 +14,12 @@ from lit_video.commands.parser import Parser, positive
 from lit_video.costs.comparison import compare, render
 from lit_video.costs.published import Published, published
 from lit_video.errors import UserError
+from lit_video.utils.image_size import ImageSize
 
 if TYPE_CHECKING:
     from lit_video.modules import VideoClassifier
 
-Models = dict[str, tuple["VideoClassifier", tuple[int, int]]]  # with frames and side of their clips
+Models = dict[str, tuple["VideoClassifier", tuple[int, ImageSize]]]  # with frames and size of their clips
 
 
 def cost(argv: list[str]) -> int:

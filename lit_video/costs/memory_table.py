@@ -8,6 +8,7 @@ from typing import Any, get_args
 from lit_video.costs.peak import MOST, longest_clip, training_peak
 from lit_video.modules import VideoClassifier
 from lit_video.network.block import Checkpointing, Layer, checkpoint_layers
+from lit_video.utils.image_size import ImageSize, height_and_width, in_words
 from lit_video.utils.text_tables import text_table
 
 MEMORIES = (24, 80, 141)  # GB of a device
@@ -22,18 +23,19 @@ lit_video/costs/peak.py."""
 
 
 def memory_rows(
-    name: str, model: VideoClassifier, clip: tuple[int, int], batch: int, longest: bool = True
+    name: str, model: VideoClassifier, clip: tuple[int, ImageSize], batch: int, longest: bool = True
 ) -> Iterator[dict[str, Any]]:
     """A row for each precision and activation checkpointing of a model, as it is counted.
 
     Args:
         name: of the model.
         model: on any device.
-        clip: frames, and the side in pixels.
+        clip: frames, and the side in pixels, or height and width.
         batch: clips of a step.
         longest: also search the longest clips.
     """
-    frames, side = clip
+    frames, size = clip
+    pixels = height_and_width(size)
     has_layers = any(isinstance(module, Layer) for module in model.network.modules())
     for precision, bfloat16 in PRECISIONS.items():
         for part in get_args(Checkpointing) if has_layers else ("none",):
@@ -41,11 +43,11 @@ def memory_rows(
 
             @cache
             def peak(t: int, bfloat16: bool = bfloat16) -> int:
-                return training_peak(model.network, (batch, 3, t, side, side), model.optimization, bfloat16).total
+                return training_peak(model.network, (batch, 3, t, *pixels), model.optimization, bfloat16).total
 
-            counted = training_peak(model.network, (batch, 3, frames, side, side), model.optimization, bfloat16)
+            counted = training_peak(model.network, (batch, 3, frames, *pixels), model.optimization, bfloat16)
             fits = {memory: longest_clip(peak, SHARE * GB * memory, frames) for memory in MEMORIES if longest}
-            shape = {"model": name, "frames": frames, "image_size": side, "batch": batch}
+            shape = {"model": name, "frames": frames, "image_size": size, "batch": batch}
             setting = {"precision": precision, "activation_checkpointing": part}
             yield shape | setting | {"peak": counted.total} | asdict(counted) | {"longest": fits}
 
@@ -62,5 +64,5 @@ def render(rows: list[dict[str, Any]]) -> str:
         fits = [f"{frames}{' or more' * (frames == MOST)}" for frames in row["longest"].values()]
         body.append([row["precision"], row["activation_checkpointing"], *sizes, *fits])
     clips = "a clip" if first["batch"] == 1 else f"{first['batch']} clips"
-    title = f"{first['model']}: {clips} of {first['frames']} x {first['image_size']}²"
+    title = f"{first['model']}: {clips} of {first['frames']} x {in_words(first['image_size'])}"
     return text_table(title, header, body)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lit_video.video.clips import VideoRecord
+from lit_video.video.shards import ShardPlace
 from lit_video.video.texts import Texts
 
 _TIMES = ("start", "end", "fps")
@@ -23,24 +24,35 @@ class Records(Sequence[VideoRecord]):
         paths: of the videos.
         labels: class numbers, ``(n,)``, or of several tasks ``(n, tasks)``.
         times: ``(n, 3)``, start, end and rate of each record, not a number where it has none; ``None`` if none has any.
+        places: of all in shards; ``None`` for files and folders.
     """
 
-    def __init__(self, paths: Texts, labels: NDArray[np.int32], times: NDArray[np.float64] | None = None) -> None:
+    def __init__(
+        self,
+        paths: Texts,
+        labels: NDArray[np.int32],
+        times: NDArray[np.float64] | None = None,
+        places: Places | None = None,
+    ) -> None:
         self.paths = paths
         self.labels = labels
         self.times = times
+        self.places = places
 
     @classmethod
     def of(cls, records: Iterable[VideoRecord]) -> Records:
-        """Those of a list."""
+        """Those of a list, all of which are in shards or none is."""
         if isinstance(records, cls):
             return records
-        paths, labels, times = [], [], []
+        paths, labels, times, places = [], [], [], []
         for record in records:
             paths.append(str(record.path))
             labels.append(record.label)
             times.append((record.start, record.end, record.fps))
-        return cls.of_columns(paths, labels, times)
+            places += [record.place] if record.place else []
+        if len(places) not in {0, len(paths)}:
+            raise ValueError(f"{len(places)} of {len(paths)} records are in shards, expected all or none")
+        return cls.of_columns(paths, labels, times, Places.of(places) if places else None)
 
     @classmethod
     def of_columns(
@@ -48,11 +60,12 @@ class Records(Sequence[VideoRecord]):
         paths: Iterable[str],
         labels: Sequence[int | tuple[int, ...]],
         times: Sequence[tuple[float | None, float | None, float | None]],
+        places: Places | None = None,
     ) -> Records:
         """Those of paths, labels, and start, end and rate of each."""
         timed = any(value is not None for each in times for value in each)
         numbers = np.array(times, np.float64) if timed else None  # None becomes not a number
-        return cls(Texts.of(paths), np.array(labels, np.int32), numbers)
+        return cls(Texts.of(paths), np.array(labels, np.int32), numbers, places)
 
     def __len__(self) -> int:
         """How many there are."""
@@ -69,9 +82,10 @@ class Records(Sequence[VideoRecord]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         label = self.labels[index].tolist()
-        return VideoRecord(
-            Path(self.paths[index]), tuple(label) if isinstance(label, list) else label, *self._times_of(index)
-        )
+        start, end, fps = self._times_of(index)
+        place = self.places[index] if self.places else None
+        path = Path(self.paths[index])
+        return VideoRecord(path, tuple(label) if isinstance(label, list) else label, start, end, fps, place)
 
     def __eq__(self, other: object) -> bool:
         """Whether the records are those of another sequence, in its order."""
@@ -98,6 +112,33 @@ class Records(Sequence[VideoRecord]):
         return (
             [self._times_of(index)[-1] for index in range(len(self))] if self.times is not None else [None] * len(self)
         )
+
+
+class Places:
+    """Where videos are in shards, in a few arrays.
+
+    Args:
+        shards: their paths or URLs.
+        numbers: ``(n, 3)``, of each video its shard, and where its description starts and ends in it.
+        broken: why each could not be written, empty where it could.
+    """
+
+    def __init__(self, shards: Sequence[str], numbers: NDArray[np.int64], broken: Texts) -> None:
+        self.shards = shards
+        self.numbers = numbers
+        self.broken = broken
+
+    @classmethod
+    def of(cls, places: Sequence[ShardPlace]) -> Places:
+        """Those of a list."""
+        shards: dict[str, int] = {}
+        numbers = [(shards.setdefault(each.shard, len(shards)), each.start, each.end) for each in places]
+        return cls([*shards], np.array(numbers, np.int64), Texts.of(each.broken for each in places))
+
+    def __getitem__(self, index: int) -> ShardPlace:
+        """Place of one video."""
+        shard, start, end = self.numbers[index].tolist()
+        return ShardPlace(self.shards[shard], start, end, self.broken[index])
 
 
 def relative(path: str | Path, root: str | Path) -> str:

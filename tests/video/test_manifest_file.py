@@ -14,6 +14,7 @@ from lit_video.video.clips import VideoRecord
 from lit_video.video.manifest_file import Manifest, manifest_of, read_manifest
 from lit_video.video.probe import VideoInfo
 from lit_video.video.records import Records, relative
+from lit_video.video.shards import ShardPlace
 from lit_video.video.texts import Texts
 from tests.video.bad_files import write
 
@@ -98,6 +99,18 @@ def test_records_keep_labels_of_several_tasks_and_times():
     assert records.rates() == [None, 12.5]
     with pytest.raises(IndexError):
         records[2]
+
+
+def test_records_keep_their_places_in_shards():
+    places = [
+        ShardPlace("/a/000000.tar", 1, 2),
+        ShardPlace("/a/000001.tar", 3, 2**40, "cut"),
+        ShardPlace("/b.tar", 5, 6),
+    ]
+    listed = [VideoRecord(Path(f"/a/{i}"), i, place=place) for i, place in enumerate(places)]
+    assert Records.of(listed) == listed
+    with pytest.raises(ValueError, match="1 of 2 records are in shards"):
+        Records.of([listed[0], VideoRecord(Path("/a/1"), 1)])
 
 
 @pytest.mark.parametrize(

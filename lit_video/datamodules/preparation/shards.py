@@ -7,6 +7,7 @@ import os
 import tarfile
 import zlib
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import BinaryIO, Literal, NamedTuple
 from PIL import Image
 
 from lit_video.datamodules.base import Split, VideoDataModule
-from lit_video.datamodules.digest import relative, text_digest
+from lit_video.datamodules.digest import text_digest
 from lit_video.datamodules.preparation.encoding import scaled
 from lit_video.datamodules.preparation.target import filling
 from lit_video.datamodules.shards import COLUMNS, DESCRIPTION, SHARDS, VERSION
@@ -24,6 +25,7 @@ from lit_video.utils.files import write_atomically, write_table
 from lit_video.utils.parallel import in_parallel
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import DecodeError, Frames, forget_tables
+from lit_video.video.records import relative
 from lit_video.video.seeding import digest
 from lit_video.video.shards import description, padded
 
@@ -111,7 +113,7 @@ def write_shards(data: VideoDataModule, dst: Path, pictures: Pictures) -> Writte
     return Written(len(places) - len(broken), len(jobs), broken)
 
 
-def _jobs(root: Path, splits: dict[Split, list[VideoRecord]], each: int) -> list[_Job]:
+def _jobs(root: Path, splits: Mapping[Split, Sequence[VideoRecord]], each: int) -> list[_Job]:
     videos: dict[str, dict[Split, list[VideoRecord]]] = defaultdict(lambda: defaultdict(list))
     for split, records in splits.items():
         for record in records:
