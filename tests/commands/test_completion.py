@@ -41,7 +41,7 @@ def completed(tmp_path):
     ("typed", "expected"),
     [
         ("fi", {"fit", "finetune"}),
-        ("benchmark ", {"data", "kernels", "model", "stream", "table"}),
+        ("benchmark ", {"data", "kernels", "long", "model", "predict", "stream", "table"}),
         ("data ", {"check", "prepare", "shards", "stats"}),
         ("weights fetch xvit", {"xvit-b-k600", "xvit-b-ssv2"}),
         ("fit --re", {"--recipe", "--reuse"}),
