@@ -39,6 +39,7 @@ UNSEEN = {
     "batch_size",
     "num_workers",
     "augmentation",
+    "policy_place",
     "seed",
     "order",
     "broken",
@@ -517,7 +518,7 @@ def test_order_plays_the_clips_of_a_test_in_another_order(run, root, capsys, mon
     for flags in ([], ["--order", "reversed"], ["--order=static"]):
         assert main([*map(str, args), *flags]) == 0
     forward, backward, still = ([n for o, n in seen if o == order] for order in ("forward", "reversed", "static"))
-    assert len(forward) == len(backward) == len(still) == 16
+    assert len(forward) == len(backward) == len(still) >= 16  # numbers may be asked for before they are decoded
     assert backward == [numbers[::-1] for numbers in forward]
     assert still == [[numbers[2]] * 4 for numbers in forward]
     assert forward != backward
