@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from lit_video.benchmark.timing import Times, rounds, seconds
 from lit_video.inference.programs import TOLERANCE, onnx_program, pt2_program
 from lit_video.utils.environment import commit, device_name, versions
+from lit_video.utils.image_size import in_words
 from lit_video.utils.text_tables import text_table
 
 Program = Callable[[Tensor], Tensor]
@@ -171,8 +172,8 @@ def render(result: Row) -> str:
     """The result as a table."""
     header = ["way", "latency ms", "10 %", "90 %", "x eager", "clips/s", "x eager", "start s", "logits diff."]
     body = [_cells(row) for row in result["rows"]]
-    batch, _, frames, side, _ = result["shape"]
-    title = f"{result['model']}, {frames} x {side}², {result['device']}, {result['repeats']} rounds"
+    batch, _, frames, *size = result["shape"]
+    title = f"{result['model']}, {frames} x {in_words(size)}, {result['device']}, {result['repeats']} rounds"
     legend = (
         f"latency: of one clip, median and percentiles; clips/s: in batches of {batch}; x eager: how many times as "
         "fast, median of the rounds;\nstart: to make ready and run for the first time; bf16: by autocast"

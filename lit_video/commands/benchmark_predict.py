@@ -11,6 +11,7 @@ from lit_video.commands.checkpoint import add_checkpoint
 from lit_video.commands.parser import Parser, check_file, positive, writing
 from lit_video.errors import UserError
 from lit_video.utils.files import write_atomically
+from lit_video.utils.image_size import height_and_width
 
 if TYPE_CHECKING:
     from torch import nn
@@ -63,8 +64,8 @@ def _network(arguments: Namespace) -> tuple[str, nn.Module, tuple[int, ...]]:
         from lit_video.inference.checkpoints import load_trained_model
 
         trained = load_trained_model(arguments.ckpt)
-        frames, side = trained.settings["frames"], trained.settings["image_size"]
-        return trained.model.scheme_name, trained.model.network, (3, frames, side, side)
+        size = height_and_width(trained.settings["image_size"])
+        return trained.model.scheme_name, trained.model.network, (3, trained.settings["frames"], *size)
     from lit_video.benchmark.models import Clip, schemes
     from lit_video.network.vit import SIZES
 
