@@ -112,17 +112,14 @@ class Heads(nn.Module):
         """
         before, after = groups.split("->")
         grouped = rearrange(x, groups, **axes)
-        size = grouped.shape[1]
-        copies = x.shape[1] // size
+        copies = x.shape[1] // grouped.shape[1]
         y = self.drop(self(torch.cat((repeat(cls, "b 1 d -> (b g) 1 d", g=copies), grouped), dim=1)))
-        cls, y = torch.split(
-            y, [1, size], dim=1
-        )  # its gradient is joined in one go, that of slices is filled with zeros
+        cls, y = split_cls(y)
         mean = rearrange(cls, "(b g) 1 d -> b g d", g=copies).mean(1, keepdim=True)
         return mean, rearrange(y, f"{after} -> {before}", **axes)
 
 
 def split_cls(x: Tensor) -> tuple[Tensor, Tensor]:
     """Class token ``(b, 1, d)`` of the clip, and its patches, of tokens ``(b, 1 + n, d)``."""
-    cls, patches = torch.split(x, [1, x.shape[1] - 1], dim=1)
+    cls, patches = torch.split(x, [1, x.shape[1] - 1], dim=1)  # gradients are joined; those of slices padded with zeros
     return cls, patches

@@ -97,10 +97,7 @@ class _Unlabelled(VideoList):
 
 def _make(preset: Any, job: tuple[Path, Path]) -> None:
     source, target = job
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.part")
-    encode(source, part, PRESETS[preset])
-    part.replace(target)
+    encode(source, target, PRESETS[preset])
 
 
 def _size(records: Sequence[VideoRecord]) -> int:

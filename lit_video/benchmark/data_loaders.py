@@ -148,13 +148,11 @@ def time_loaders(paths: list[Path], workers: list[int], clips: int) -> Iterator[
     """
     table = frame_table(paths[0])
     seconds = float(min(64 * table.seconds / table.count, table.seconds / 2))
-    for library in LOADERS:
-        if missing := why_not(library):
-            yield {"library": library, "missing": missing}
+    missing = {library: why_not(library) for library in LOADERS}
+    yield from ({"library": library, "missing": reason} for library, reason in missing.items() if reason)
+    here = [library for library, reason in missing.items() if not reason]
     for count in workers:
-        for library in random.Random(count).sample(list(LOADERS), len(LOADERS)):
-            if why_not(library):
-                continue
+        for library in random.Random(count).sample(here, len(here)):
             wanted = max(clips // 4 if library == STOCK else clips, BATCH)
             try:
                 yield loader_row(library, (paths * wanted)[:wanted], seconds, count)

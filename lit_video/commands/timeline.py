@@ -17,8 +17,6 @@ from lit_video.utils.clock import clock
 if TYPE_CHECKING:
     from lit_video.inference.timeline import Timeline
 
-PICTURES = (".png", ".svg", ".pdf")
-
 
 def add_timeline(parser: Parser) -> None:
     """The arguments for timelines."""
@@ -62,9 +60,10 @@ def predict_timelines(arguments: Namespace) -> int:
     from lit_video.inference.predict import find_videos, unlabelled
     from lit_video.inference.timeline import Steps, Timeline, timeline
     from lit_video.inference.timeline_files import print_segments, write_timelines
+    from lit_video.visual.formats import FIGURES
 
     paths = find_videos(arguments.videos, arguments.fps)
-    targets = drawn_paths(arguments.plot, paths, "--plot", PICTURES) if arguments.plot else {}
+    targets = drawn_paths(arguments.plot, paths, "--plot", FIGURES) if arguments.plot else {}
     trained, options = load_trained_model(arguments.ckpt), evaluation(arguments)
     steps = Steps(arguments.every, arguments.window, arguments.top or 5)
     with keep_results(arguments) as kept:

@@ -44,12 +44,17 @@ class RankedVideo:
     @property
     def best(self) -> Ranked:
         """The most probable class, or combination of the tasks'."""
-        return list(self.ranked.values())[-1][0]
+        return best(self.ranked)
 
     def lines(self) -> list[str]:
         """What is drawn: the classes, or the combinations of the tasks', with figures below each other."""
         ranked = list(self.ranked.values())[-1]
         return [f"{100 * one.probability:3.0f}".replace(" ", "\u2007") + f" %  {one.name}" for one in ranked]
+
+
+def best(ranked: Mapping[str, Sequence[Ranked]]) -> Ranked:
+    """The most probable class, or combination of the tasks', which comes last."""
+    return list(ranked.values())[-1][0]
 
 
 def ranked_videos(paths: Sequence[Path], logits: Tensor, class_names: ClassNames, top: int) -> list[RankedVideo]:

@@ -111,11 +111,4 @@ class StreamPredictor:
             crops = normalise(view(image[None])[None].to(self.device), data.mean, data.std, data.channels)
             logits = self.stream(crops).float().mean(0).cpu()
             ranked = ranked_videos([record.path], logits, self.trained.class_names, self.top)
-            yield Moment(_seconds(table, number), ranked[0])
-
-
-def _seconds(table: FrameTable, number: int) -> float:
-    """When a frame is shown, from the first one."""
-    if not table.pts:
-        return float(number * table.seconds / table.count)
-    return float(Fraction(table.pts[number] - table.pts[0]) * table.time_base)
+            yield Moment(table.seconds_at(number), ranked[0])

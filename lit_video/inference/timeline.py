@@ -16,7 +16,7 @@ from lit_video.errors import OptionError
 from lit_video.inference.checkpoints import TrainedModel
 from lit_video.inference.options import Evaluation
 from lit_video.inference.predict import video_list
-from lit_video.inference.ranking import Ranked, ranked_videos
+from lit_video.inference.ranking import Ranked, best, ranked_videos
 from lit_video.utils.environment import choose_device
 from lit_video.utils.processes import ignore_stops
 from lit_video.utils.progress import with_progress
@@ -52,7 +52,7 @@ class Window:
     @property
     def best(self) -> Ranked:
         """The most probable class, or combination of the tasks' classes."""
-        return list(self.ranked.values())[-1][0]
+        return best(self.ranked)
 
     @property
     def middle(self) -> float:
@@ -138,7 +138,7 @@ def timeline(trained: TrainedModel, record: VideoRecord, evaluation: Evaluation,
     try:
         spans = clips.prepare()
     except DecodeError as error:
-        return Timeline(record.path, 0.0, [], _reason(error, record))
+        return Timeline(record.path, 0.0, [], _reason(str(error), record))
     on, workers = choose_device(evaluation.device), min(evaluation.workers, 1)
     trained.model.to(on)
     loader: DataLoader[Any] = DataLoader(clips, evaluation.batch, num_workers=workers, worker_init_fn=_start_worker)
@@ -147,7 +147,7 @@ def timeline(trained: TrainedModel, record: VideoRecord, evaluation: Evaluation,
     logits, broken = [], ""
     for row, reason in shown:
         if reason:
-            broken = reason.removeprefix(f"{record.path}: ")
+            broken = _reason(reason, record)
             break
         logits.append(row)
     if not logits:
@@ -233,8 +233,9 @@ def _flat(compute: Callable[[dict[str, Any]], Tensor], loader: DataLoader[Any]) 
         yield from zip(compute(batch), batch["broken"], strict=True)
 
 
-def _reason(error: DecodeError, record: VideoRecord) -> str:
-    return str(error).removeprefix(f"{record.path}: ")
+def _reason(error: str, record: VideoRecord) -> str:
+    """Without the path, which the timeline has."""
+    return error.removeprefix(f"{record.path}: ")
 
 
 def _start_worker(number: int) -> None:

@@ -184,7 +184,7 @@ def see(data: VideoDataModule, record: VideoRecord, on: torch.device) -> SeenCli
     size = [round(height * share), round(width * share)]
     scaled = F.resize(torch.from_numpy(frames.copy()).permute(0, 3, 1, 2), size, antialias=True)
     table = record.table()
-    seconds = [_seconds(table.pts, float(table.time_base), i, float(table.seconds) / table.count) for i in numbers]
+    seconds = [table.seconds_at(i) for i in numbers]
     return SeenClip(record, clip, scaled.permute(0, 2, 3, 1).numpy(), _scaled(box, share, size), seconds)
 
 
@@ -192,10 +192,6 @@ def _scaled(box: Box, share: float, size: Sequence[int]) -> Box:
     """A box in frames that are scaled to a size."""
     top, left = round(box.top * share), round(box.left * share)
     return Box(top, left, min(round(box.height * share), size[0] - top), min(round(box.width * share), size[1] - left))
-
-
-def _seconds(pts: Sequence[int], base: float, number: int, step: float) -> float:
-    return (pts[number] - pts[0]) * base if pts else number * step
 
 
 def label_name(record: VideoRecord, names: list[str] | dict[str, list[str]]) -> str:

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import fill
 from typing import Any
 
@@ -119,7 +119,7 @@ def heads_picture(heads: Sequence[AttentionMaps]) -> bytes:
         axes[0, column].set_title(first.label(i), fontsize=8, pad=2)
         _show(axes[0, column], first.frames[i], first)
     for row, one in enumerate(heads, 1):
-        over = overlaid(AttentionMaps(**(vars(one) | {"top": top})))
+        over = overlaid(replace(one, top=top))
         for column, i in enumerate(some):
             _show(axes[row, column], over[i], one)
         axes[row, 0].text(-0.04, 0.5, f"head {row - 1}", transform=axes[row, 0].transAxes, ha="right", va="center")
@@ -131,7 +131,12 @@ def heads_picture(heads: Sequence[AttentionMaps]) -> bytes:
 
 def _figure(across: int, height: float) -> Any:
     layout = ConstrainedLayoutEngine(h_pad=0.02, w_pad=0.02, hspace=0, wspace=0)
-    return plt.figure(figsize=(max(PANEL * across + BAR_WIDTH, 6.0), height), layout=layout)
+    return plt.figure(figsize=(_width(across), height), layout=layout)
+
+
+def _width(across: int) -> float:
+    """Inches of so many frames in a row and the bar, and at least what a title takes."""
+    return max(PANEL * across + BAR_WIDTH, 6.0)
 
 
 def _height(attention: AttentionMaps, across: int, frames: int | None = None) -> float:
@@ -165,8 +170,8 @@ def _draw(figure: FigureBase, attention: AttentionMaps, some: Sequence[int], acr
 
 
 def _title(figure: Any, lines: Sequence[str], attention: AttentionMaps, across: int) -> None:
-    width = max(PANEL * across + BAR_WIDTH, 6.0)
-    figure.suptitle("\n".join(fill(line, int(12 * width)) for line in [*lines, *outlined(attention)]), fontsize=10)
+    letters = int(12 * _width(across))
+    figure.suptitle("\n".join(fill(line, letters) for line in [*lines, *outlined(attention)]), fontsize=10)
 
 
 def outlined(attention: AttentionMaps) -> list[str]:

@@ -58,9 +58,22 @@ _FAST = {"tune": "fastdecode", "x264-params": "b-pyramid=none"}
 def encode(source: Path, target: Path, encoding: Encoding) -> None:
     """Encode one video: the same frames at the same times from 0, without jumps, upright, without sound.
 
+    The target is there once it is whole; its folder is made.
+
     Raises:
-        DecodeError: the source cannot be read to its end, or has damaged frames; the target then is incomplete.
+        DecodeError: the source cannot be read to its end, or has damaged frames.
     """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.part")
+    try:
+        _encode(source, part, encoding)
+        part.replace(target)
+    except DecodeError:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _encode(source: Path, target: Path, encoding: Encoding) -> None:
     try:
         with av.open(str(target), "w", format="mp4") as new:
             out: VideoStream | None = None

@@ -41,15 +41,11 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
 def _prepare(encoding: Encoding, job: tuple[Path, Path]) -> str:
     """Encode one video unless that is done; the reason why it cannot be, or an empty string."""
     source, target = job
-    part = target.with_name(f".{target.name}.part")
     try:
         if target.exists() and target.stat().st_mtime_ns >= source.stat().st_mtime_ns:
             return ""
-        target.parent.mkdir(parents=True, exist_ok=True)
-        encode(source, part, encoding)
-        part.replace(target)
+        encode(source, target, encoding)
     except DecodeError as error:
-        part.unlink(missing_ok=True)
         return str(error).removeprefix(f"{source}: ")
     finally:
         forget_tables()

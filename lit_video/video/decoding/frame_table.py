@@ -77,6 +77,12 @@ class FrameTable:
         """When frames are shown, in units of ``time_base``; empty if the packets do not say."""
         return self.shown or self.pts
 
+    def seconds_at(self, number: int) -> float:
+        """When a frame is shown, in seconds from the first one."""
+        if not self.pts:
+            return float(number * self.seconds / self.count)
+        return float((self.pts[number] - self.pts[0]) * self.time_base)
+
     def where(self, numbers: Sequence[int]) -> str:
         """Frames with their times, in words."""
         return in_words(numbers, self.times, self.time_base)
