@@ -22,7 +22,8 @@ import torch
 from lit_video.benchmark.clip_decoders import Clip, cut
 from lit_video.benchmark.sample_videos import KINDS, Kind, make_videos
 from lit_video.benchmark.timing import interleaved
-from lit_video.utils.environment import commit, device_name, versions
+from lit_video.utils.command_line import recorded_command
+from lit_video.utils.environment import provenance
 from lit_video.video.decoding import Decode, DecodeError, decode, decoder
 
 SMALL = tuple(replace(kind, width=128, height=96, frames=32) for kind in KINDS[:2])
@@ -91,7 +92,7 @@ def main() -> int:
             print(json.dumps(row), flush=True)
             measured.append(row)
     if given.output:
-        facts = {"commit": commit(), "device": device_name(), "versions": versions(), "decoder": name}
+        facts = provenance(recorded_command(sys.argv[1:], "benchmarks.decode_device"), "torchcodec") | {"decoder": name}
         given.output.write_text(json.dumps(facts | {"rows": measured}, indent=1) + "\n")
     return int(not all(row.get("within one level") for row in measured))
 

@@ -35,7 +35,7 @@ else
     TABLES=(ablation_tw timesformer_schemes ablation_ratio) SEEDS=(0 1 2)
 fi
 
-parity() { try $PYTHON benchmarks/parity.py --device "$DEVICE" --json "$OUT/parity.json"; }
+parity() { try $PYTHON -m benchmarks.parity --device "$DEVICE" --json "$OUT/parity.json"; }
 
 steps() {  # no step of any family waits for the device
     for precision in bf16-mixed 32-true; do
@@ -58,7 +58,7 @@ scaling() {  # time against frames, and what docs/scaling.md plans with
     try $PYTHON benchmarks/scaling measure device --device "$DEVICE" ${PLANNED[@]+"${PLANNED[@]}"} -o "$OUT/training.json"
 }
 
-mixing() { into=$OUT/mixing.json try $PYTHON benchmarks/mixing.py --device "$DEVICE" "${MIXED[@]}"; }
+mixing() { into=$OUT/mixing.json try $PYTHON -m benchmarks.mixing --device "$DEVICE" "${MIXED[@]}"; }
 kernels() { try $PYTHON -m lit_video benchmark kernels --device "$DEVICE" -o "$OUT/kernels.json" "${KERNELS[@]}"; }
 long() { try $PYTHON -m lit_video benchmark long --device "$DEVICE" -o "$OUT/long.json" "${LONG[@]}"; }
 predict() { try $PYTHON -m lit_video benchmark predict --device "$DEVICE" -o "$OUT/predict.json" ${WAYS[@]+"${WAYS[@]}"}; }

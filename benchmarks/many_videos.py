@@ -17,7 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lit_video.utils.environment import commit, device_name, versions
+from lit_video.utils.command_line import recorded_command
+from lit_video.utils.environment import provenance
 
 FILES = 16  # that the links name: a file system allows some ten thousand links to one
 SHARES = {"train": 0.9, "val": 0.05, "test": 0.05}
@@ -74,13 +75,10 @@ def start(kind: str, folder: Path, manifest: str) -> dict[str, Any]:
         return result
 
     timed("imports", _import)
-    from lit_video.datamodules import Dense, VideoCSV, VideoFolder
     from lit_video.datamodules.digest import data_digest
 
-    settings: dict[str, Any] = dict(frames=4, image_size=32, batch_size=8, num_workers=2, sampling=Dense(seconds=0.5))
     before = memory()
-    kinds = {"folder": VideoFolder, "csv": VideoCSV}
-    data = timed("data set", lambda: kinds[kind](root=str(folder), manifest=manifest or None, **settings))
+    data = timed("data set", lambda: _data(kind, folder, manifest))
     timed("classes", lambda: data.num_classes)
     timed("check", data.check)
     timed("digest", lambda: data_digest(data))
@@ -99,25 +97,30 @@ def _import() -> None:
     import lit_video.training.run_cli  # noqa: F401
 
 
+def _data(kind: str, folder: Path, manifest: str) -> Any:
+    """The data set, as a user of two workers makes it."""
+    from lit_video.datamodules import Dense, VideoCSV, VideoFolder
+
+    return {"folder": VideoFolder, "csv": VideoCSV}[kind](
+        root=str(folder),
+        manifest=manifest or None,
+        frames=4,
+        image_size=32,
+        batch_size=8,
+        num_workers=2,
+        sampling=Dense(seconds=0.5),
+    )
+
+
 def train(kind: str, folder: Path, manifest: str) -> dict[str, Any]:
     """Some steps of a tiny model, and their memory."""
     _import()
     from lightning import Trainer
 
-    from lit_video.datamodules import Dense, VideoCSV, VideoFolder
     from lit_video.modules import XViT
     from lit_video.network.vit import ViTSize
 
-    kinds = {"folder": VideoFolder, "csv": VideoCSV}
-    data = kinds[kind](
-        root=str(folder),
-        manifest=manifest or None,
-        frames=4,
-        image_size=32,
-        batch_size=4,
-        num_workers=2,
-        sampling=Dense(seconds=0.5),
-    )
+    data = _data(kind, folder, manifest)
     model = XViT(data.num_classes, frames=4, image_size=32, size=ViTSize(width=16, depth=2, heads=2))
     begun = time.perf_counter()
     trainer = Trainer(
@@ -192,7 +195,7 @@ def main() -> None:
         print(json.dumps(work(kind, Path(folder), manifest)))
         return
     folder = Path(given.folder[0])
-    facts = {"commit": commit(), "device": device_name(), "cores": os.cpu_count(), "versions": versions()}
+    facts = provenance(recorded_command(sys.argv[1:], "benchmarks.many_videos")) | {"cores": os.cpu_count()}
     result = facts | compare(folder / "many", given.videos, given.classes, folder / "few")
     if given.output:
         given.output.write_text(json.dumps(result, indent=1) + "\n")

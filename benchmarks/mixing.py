@@ -1,7 +1,7 @@
 """What space-time mixing costs over spatial attention: one layer of ViT-B/16, clips of 8 frames of 224 pixels.
 
-    python benchmarks/mixing.py
-    python benchmarks/mixing.py --device cuda --dtype bf16 --batch 8
+    python -m benchmarks.mixing
+    python -m benchmarks.mixing --device cuda --dtype bf16 --batch 8
 
 Variants take turns in one process, in an order of each round's own; ratios are medians over rounds, and what is to be
 read. ``slices`` is the window-1 layer with the move written as slice assignments that autograd records, which the
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable
 from functools import partial
 from statistics import median
@@ -22,7 +23,8 @@ from torch import Tensor
 
 from lit_video.attention import Grid, Mixing, MixingPlan, Scheme, Space
 from lit_video.benchmark.timing import interleaved, peak_memory
-from lit_video.utils.environment import choose_device, commit, device_name, versions
+from lit_video.utils.command_line import recorded_command
+from lit_video.utils.environment import choose_device, provenance
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
@@ -108,8 +110,7 @@ def main() -> None:
         expected = made["window 1"](x, grid)
         for name in {"slices", "plain"} & set(made):  # what is compared computes the same
             torch.testing.assert_close(made[name](x, grid), expected, atol=1e-4, rtol=1e-4)
-    facts = {"command": "python benchmarks/mixing.py", "commit": commit(), "device": device_name()} | versions()
-    result: dict[str, object] = vars(arguments) | facts
+    result = provenance(recorded_command(sys.argv[1:], "benchmarks.mixing")) | vars(arguments)
     for mode in ("forward", "forward + backward"):
         actions = {
             name: partial(step, layer, x, grid, DTYPES[arguments.dtype], mode != "forward")

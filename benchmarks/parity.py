@@ -20,7 +20,8 @@ import torch
 from torch import Tensor, nn
 
 from lit_video.network import pretrained
-from lit_video.utils.environment import commit, device_name, versions
+from lit_video.utils.command_line import recorded_command
+from lit_video.utils.environment import provenance
 from lit_video.utils.files import write_atomically
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -122,8 +123,7 @@ def main() -> int:
     device = torch.device(known.device)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     torch.manual_seed(0)
-    command = f"python benchmarks/parity.py --device {device.type}"
-    facts = {"command": command, "commit": commit(), "device": device_name(), "versions": versions("transformers")}
+    facts = provenance(recorded_command(sys.argv[1:], "benchmarks.parity"), "transformers")
     rows: list[dict[str, Any]] = []
     missing = [f"scenic_vivit_{name}" for name in SCENIC if not vector_file(name)]
     result = facts | {"tolerance": TOLERANCE, "missing": missing, "rows": rows}

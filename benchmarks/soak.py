@@ -32,7 +32,8 @@ from benchmarks.faults.page import found, page, read_lines, summary, text_summar
 from benchmarks.faults.place import ROOT
 from benchmarks.faults.records import Cell, Record
 from benchmarks.faults.references import References
-from lit_video.utils.environment import commit, device_name, versions
+from lit_video.utils.command_line import recorded_command
+from lit_video.utils.environment import provenance
 
 RESULTS = ROOT / "benchmarks/results/soak"
 
@@ -138,8 +139,7 @@ def main() -> int:
     begun = datetime.now().astimezone().isoformat(timespec="seconds")
     output = given.output or RESULTS / f"{begun[:16].replace(':', '')}.jsonl"
     output.parent.mkdir(parents=True, exist_ok=True)
-    command = f"python -m benchmarks.soak {' '.join(sys.argv[1:])}".strip()
-    head = {"begun": begun, "commit": commit(), "device": device_name(), "versions": versions(), "command": command}
+    head = {"begun": begun} | provenance(recorded_command(sys.argv[1:], "benchmarks.soak"))
     output.write_text(json.dumps(head) + "\n")
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: cancelled.set())

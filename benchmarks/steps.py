@@ -8,7 +8,6 @@ Other flags are those of ``fit``.
 
 import argparse
 import json
-import shlex
 import sys
 import tempfile
 import traceback
@@ -22,7 +21,8 @@ from lightning.pytorch.callbacks import Callback
 from lit_video.__main__ import main as lit_video
 from lit_video.datamodules.copying import copy_beside
 from lit_video.tables.reading import read_table
-from lit_video.utils.environment import commit, device_name, versions
+from lit_video.utils.command_line import recorded_command
+from lit_video.utils.environment import provenance
 from lit_video.utils.files import write_atomically
 
 TABLE = Path(__file__).with_suffix(".yaml")
@@ -110,8 +110,7 @@ def main(argv: list[str]) -> int:
     if arguments.device == "cuda":
         check_copies(torch.device("cuda", 0))
     rows = [arguments.row] if arguments.row else [row.name for row in read_table([TABLE]).rows]
-    command = shlex.join(["python", "-m", "benchmarks.steps", "--device", arguments.device, *flags])
-    facts = {"command": command, "commit": commit(), "device": device_name(), "versions": versions()}
+    facts = provenance(recorded_command(argv, "benchmarks.steps"))
     fails: dict[str, str] = {}
     flags += [f"--trainer.accelerator={'cpu' if arguments.device == 'cpu' else 'gpu'}", *QUIET]
     for number, row in enumerate(rows, 1):

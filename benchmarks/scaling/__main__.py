@@ -36,12 +36,11 @@ def main(argv: list[str]) -> int:
 
 
 def _measure(arguments: argparse.Namespace) -> int:
-    from lit_video.utils.environment import commit, device_name, versions
+    from lit_video.utils.environment import provenance
 
     out = arguments.output or RESULTS / "scaling" / f"{arguments.what}.json"
     command = f"python benchmarks/scaling measure {arguments.what}"
-    facts = {"command": command, "commit": commit(), "device": device_name(), "versions": versions()}
-    result = facts | _measured(arguments)
+    result = provenance(command) | _measured(arguments)
     write_atomically(out, json.dumps(result, indent=2) + "\n")
     print(f"wrote {out}")
     return 0

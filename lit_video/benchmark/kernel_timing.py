@@ -16,7 +16,7 @@ from lit_video.attention import Grid
 from lit_video.benchmark.attention_steps import AttentionStep, attention_steps, block_mask, flex_attention, flex_branch
 from lit_video.benchmark.timing import interleaved
 from lit_video.network.vit import SIZES, SizeName
-from lit_video.utils.environment import commit, device_name, versions
+from lit_video.utils.environment import provenance
 from lit_video.utils.text_tables import text_table
 
 BACKENDS = {
@@ -52,8 +52,7 @@ def measure(
     torch.manual_seed(0)
     side = setting.image_size // 16
     grid = Grid(setting.frames, side, side)
-    result: dict[str, Any] = {"command": f"python -m lit_video benchmark kernels {command}".strip(), "commit": commit()}
-    result |= {"device": device_name(), "versions": versions(), **asdict(setting), "rows": []}
+    result = provenance(command) | asdict(setting) | {"rows": []}
     for name, step in attention_steps(SIZES[setting.size], grid).items():
         if names is None or name in names:
             result["rows"].append(_row(name, step, setting, grid, device))

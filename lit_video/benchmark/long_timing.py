@@ -16,7 +16,7 @@ from lit_video.costs.peak import training_peak
 from lit_video.modules.optimization import Optimization, make_optimizer
 from lit_video.network.block import Checkpointing, checkpoint_layers
 from lit_video.network.vit import SIZES, SizeName
-from lit_video.utils.environment import commit, device_name, versions
+from lit_video.utils.environment import provenance
 from lit_video.utils.text_tables import text_table
 
 HR = "T+S, twice the side"  # TimeSformer-HR has 16 frames of 448 pixels where -L has 96 of 224
@@ -56,8 +56,7 @@ def measure(setting: Setting, device: torch.device, command: str) -> Iterator[Ro
     which is rough), and predicted by :func:`~lit_video.costs.peak.training_peak`.
     """
     torch.manual_seed(0)
-    result: Row = {"command": command, "commit": commit(), "device": device_name(), "versions": versions()}
-    result |= asdict(setting) | {"rows": []}
+    result: Row = provenance(command) | asdict(setting) | {"rows": []}
     actions: Actions = {}
     for name, side, lengths in _plan(setting):
         network = schemes(SIZES[setting.size], Clip(lengths[0], side))["T+S" if name == HR else name]().network

@@ -14,7 +14,7 @@ from lit_video.benchmark.models import CLASSES, BenchmarkModel, LeftOut
 from lit_video.benchmark.timing import Times, peak_memory, rounds, seconds
 from lit_video.costs.count import count
 from lit_video.training.compilation import compiled
-from lit_video.utils.environment import commit, device_name, versions
+from lit_video.utils.environment import provenance
 
 MATMUL = "matrix products"
 PRODUCTS = 4
@@ -35,10 +35,7 @@ class Bench:
     def facts(self, command: str) -> dict[str, Any]:
         """Where and how: device, versions, commit, command."""
         return {
-            "command": command,
-            "commit": commit(),
-            "device": device_name(),
-            "versions": versions("transformers"),
+            **provenance(command, "transformers"),
             "dtype": str(self.dtype).removeprefix("torch."),
             "batch": self.batch,
             "repeats": self.repeats,

@@ -16,7 +16,6 @@ from torch import Tensor, nn
 
 from lit_video.benchmark.timing import Times, rounds, seconds
 from lit_video.inference.programs import TOLERANCE, onnx_program, pt2_program
-from lit_video.utils.environment import commit, device_name, versions
 from lit_video.utils.image_size import in_words
 from lit_video.utils.text_tables import text_table
 
@@ -116,8 +115,7 @@ def measure(
         second, and the medians of the rounds' ratios to eager; or the reason (``left_out``) why there are none.
     """
     torch.manual_seed(0)
-    result: Row = {"commit": commit(), "device": device_name(), "versions": versions(), "shape": list(shape)}
-    result |= {"repeats": repeats, "rows": []}
+    result: Row = {"shape": list(shape), "repeats": repeats, "rows": []}
     network, batch = network.eval().to(device), torch.randn(shape, device=device)
     one = batch[:1].clone()
     actions: dict[str, Callable[[], Any]] = {}

@@ -16,7 +16,7 @@ from lit_video.network.positions import Positions
 from lit_video.network.streaming import Stream
 from lit_video.network.vit import SIZES, SizeName
 from lit_video.network.xvit import aggregation, xvit
-from lit_video.utils.environment import commit, device_name, versions
+from lit_video.utils.environment import provenance
 from lit_video.utils.text_tables import text_table
 
 SECTIONS = 4
@@ -62,15 +62,8 @@ def measure(setting: Setting, device: torch.device, command: str) -> dict[str, A
     rounds = [_round(stream, clip, device, f"round {i + 1} of {count}") for i in range(count)]
     each = len(rounds) // SECTIONS
     rows = [_row(rounds[: each * (i + 1)][-each:], setting.frames * each * (i + 1)) for i in range(SECTIONS)]
-    facts = {"command": f"python -m lit_video benchmark stream {command}".strip(), "commit": commit()}
-    return {
-        **facts,
-        "device": device_name(),
-        "versions": versions(),
-        **asdict(setting),
-        "rows": rows,
-        "growth": rows[0]["ratio"] / rows[-1]["ratio"],
-    }
+    measured = {"rows": rows, "growth": rows[0]["ratio"] / rows[-1]["ratio"]}
+    return provenance(command) | asdict(setting) | measured
 
 
 def _round(stream: Stream, clip: torch.Tensor, device: torch.device, name: str) -> dict[str, Any]:

@@ -46,21 +46,15 @@ def _measure(arguments: Namespace, argv: list[str]) -> tuple["DataReport", bool]
     from lit_video.benchmark.data_timing import video_groups
     from lit_video.benchmark.sample_videos import make_videos
     from lit_video.utils.command_line import recorded_command
-    from lit_video.utils.environment import commit, device_name, versions
+    from lit_video.utils.environment import provenance
 
     workers, formats = _workers(arguments.workers), _formats(arguments.formats)
     if arguments.make or not arguments.root.exists():
         make_videos(arguments.root, arguments.videos)
     groups = video_groups(arguments.root, arguments.videos)
     torch.set_num_threads(1)
-    facts = {
-        "command": recorded_command(["benchmark", "data", *argv]),
-        "commit": commit(),
-        "device": device_name(),
-        "versions": versions(),
-        "clips_per_second": arguments.clips_per_second,
-        "augmentation": arguments.augmentation,
-    }
+    facts = provenance(recorded_command(["benchmark", "data", *argv]))
+    facts |= {"clips_per_second": arguments.clips_per_second, "augmentation": arguments.augmentation}
     report = DataReport(facts, sys.stderr if arguments.json else sys.stdout, arguments.output)
     try:
         for name, paths in groups.items() if arguments.clips else ():

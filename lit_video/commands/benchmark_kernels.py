@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from lit_video.commands.parser import Parser, positive
+from lit_video.commands.parser import DTYPES, Parser, check_file, keep_json, positive
 from lit_video.errors import UserError
-from lit_video.utils.files import write_atomically
-
-DTYPES = {"fp32": "float32", "bf16": "bfloat16"}
 
 
 def benchmark_kernels(argv: list[str]) -> int:
@@ -22,17 +19,20 @@ def benchmark_kernels(argv: list[str]) -> int:
     parser.add_argument("--image-size", type=positive, default=224, help="a multiple of 16")
     parser.add_argument("--batch", type=positive, default=1, help="clips of a batch")
     parser.add_argument("--repeats", type=positive, default=5)
-    parser.add_argument("--dtype", choices=list(DTYPES), default="fp32", help="bf16 by autocast")
+    parser.add_argument("--dtype", choices=["fp32", "bf16"], default="fp32", help="bf16 by autocast")
     parser.add_argument("--device", choices=["cpu", "cuda"])
     parser.add_argument("--json", action="store_true", help="print as JSON")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE.json", help="written after every step")
     arguments = parser.parse_args(argv)
     if arguments.image_size % 16:
         parser.error(f"--image-size: is {arguments.image_size}, expected a multiple of 16")
+    if arguments.output:
+        check_file("--output", arguments.output)
     from lit_video.attention import Grid
     from lit_video.benchmark.attention_steps import attention_steps
     from lit_video.benchmark.kernel_timing import Setting, measure, render
     from lit_video.network.vit import SIZES
+    from lit_video.utils.command_line import recorded_command
     from lit_video.utils.environment import choose_device
 
     names = arguments.steps.split(",") if arguments.steps else None
@@ -43,11 +43,7 @@ def benchmark_kernels(argv: list[str]) -> int:
             raise UserError(f"--steps: no step {name!r} at this size; steps: {', '.join(known)}")
     given = vars(arguments) | {"dtype": DTYPES[arguments.dtype]}
     setting = Setting(**{key: given[key] for key in Setting.__dataclass_fields__})
-
-    def keep(result: dict[str, Any]) -> None:
-        if arguments.output:
-            write_atomically(arguments.output, json.dumps(result, indent=2) + "\n")
-
-    result = measure(setting, names, choose_device(arguments.device), " ".join(argv), keep)
+    command = recorded_command(["benchmark", "kernels", *argv])
+    result = measure(setting, names, choose_device(arguments.device), command, partial(keep_json, arguments.output))
     print(json.dumps(result, indent=2) if arguments.json else render(result))
     return 0

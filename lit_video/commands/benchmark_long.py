@@ -3,13 +3,11 @@
 import json
 from pathlib import Path
 
-from lit_video.commands.parser import Parser, check_file, positive, writing
+from lit_video.commands.parser import DTYPES, Parser, check_file, keep_json, positive
 from lit_video.errors import UserError
-from lit_video.utils.files import write_atomically
 
 DESCRIPTION = """X-ViT, and TimeSformer's T+S at two sizes (-L, -HR), on clips of more and more frames: time and memory,
 and with which power of the frames they grow. Rounds in random order; medians."""
-DTYPES = {"fp32": "float32", "bf16": "bfloat16"}
 
 
 def benchmark_long(argv: list[str]) -> int:
@@ -19,7 +17,7 @@ def benchmark_long(argv: list[str]) -> int:
     parser.add_argument("--image-size", type=positive, default=224)
     parser.add_argument("--frames", default="8,16,32,64,96,128", help="numbers with commas")
     parser.add_argument("--batch", type=positive, default=1, help="clips of a step (default 1)")
-    parser.add_argument("--dtype", choices=list(DTYPES), default="fp32", help="bf16 by autocast")
+    parser.add_argument("--dtype", choices=["fp32", "bf16"], default="fp32", help="bf16 by autocast")
     parser.add_argument("--checkpointing", choices=["none", "attention", "block"], default="none")
     parser.add_argument("--repeats", type=positive, default=5, help="rounds (default 5)")
     parser.add_argument("--device", choices=["cpu", "cuda"])
@@ -44,9 +42,7 @@ def benchmark_long(argv: list[str]) -> int:
     )
     command = recorded_command(["benchmark", "long", *argv])
     for result in measure(setting, choose_device(arguments.device), command):
-        if arguments.output:
-            with writing("--output", arguments.output):
-                write_atomically(arguments.output, json.dumps(result, indent=2) + "\n")
+        keep_json(arguments.output, result)
     print(json.dumps(result, indent=2) if arguments.json else render(result))
     return 0
 

@@ -9,15 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lit_video.commands.parser import Parser, check_file, positive, writing
+from lit_video.commands.parser import DTYPES, Parser, check_file, keep_json, positive
 from lit_video.errors import UserError
 from lit_video.utils.exit_status import DONE, FAILED
-from lit_video.utils.files import write_atomically
 
 if TYPE_CHECKING:
     import torch
 
-DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 DESCRIPTION = """Forward and training step of every scheme and of other packages' models, in rounds of random order;
 medians and ratios."""
 
@@ -72,9 +70,7 @@ def _measure(device: torch.device, arguments: Namespace, argv: list[str]) -> dic
         models = build(size, Clip(arguments.frames, arguments.image_size), names, arguments.compile)
 
     def keep(result: dict[str, Any]) -> None:
-        if arguments.output:
-            with writing("--output", arguments.output):
-                write_atomically(arguments.output, json.dumps(facts | result, indent=2) + "\n")
+        keep_json(arguments.output, facts | result)
 
     result = facts | bench.run(models, arguments.image_size, keep)
     if arguments.scaling:

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lit_video.commands.checkpoint import add_checkpoint
-from lit_video.commands.parser import Parser, check_file, positive, writing
+from lit_video.commands.parser import Parser, check_file, keep_json, positive
 from lit_video.errors import UserError
-from lit_video.utils.files import write_atomically
 from lit_video.utils.image_size import height_and_width
 
 if TYPE_CHECKING:
@@ -41,19 +40,17 @@ def benchmark_predict(argv: list[str]) -> int:
         check_file("--output", arguments.output)
     from lit_video.benchmark.predict_timing import EAGER, WAYS, measure, render
     from lit_video.utils.command_line import recorded_command
-    from lit_video.utils.environment import choose_device
+    from lit_video.utils.environment import choose_device, provenance
 
     ways = [EAGER, *(way for way in (arguments.ways or ";".join(WAYS)).split(";") if way != EAGER)]
     if unknown := [way for way in ways if way not in WAYS]:
         raise UserError(f"--ways: no way {unknown[0]!r}; ways: {'; '.join(WAYS)}")
     device = choose_device(arguments.device)
     name, network, clip = _network(arguments)
-    facts = {"command": recorded_command(["benchmark", "predict", *argv]), "model": name}
+    facts = provenance(recorded_command(["benchmark", "predict", *argv]), "onnxruntime") | {"model": name}
     for measured in measure(network, (arguments.batch, *clip), ways, device, arguments.repeats):
         result = facts | measured
-        if arguments.output:
-            with writing("--output", arguments.output):
-                write_atomically(arguments.output, json.dumps(result, indent=2) + "\n")
+        keep_json(arguments.output, result)
     print(json.dumps(result, indent=2) if arguments.json else render(result))
     return 0
 

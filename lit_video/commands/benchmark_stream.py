@@ -21,12 +21,13 @@ def benchmark_stream(argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print as JSON")
     arguments = parser.parse_args(argv)
     from lit_video.benchmark.stream_timing import SECTIONS, Setting, measure, render
+    from lit_video.utils.command_line import recorded_command
     from lit_video.utils.environment import choose_device
 
     if arguments.length < SECTIONS * arguments.frames:
         parser.error(f"--length is at least {SECTIONS} clips, {SECTIONS * arguments.frames} frames")
     given = vars(arguments)
     setting = Setting(**{key: given[key] for key in Setting.__dataclass_fields__})
-    result = measure(setting, choose_device(arguments.device), " ".join(argv))
+    result = measure(setting, choose_device(arguments.device), recorded_command(["benchmark", "stream", *argv]))
     print(json.dumps(result, indent=2) if arguments.json else render(result))
     return 0

@@ -23,16 +23,13 @@ def benchmark_table(argv: list[str]) -> int:
         parser.error("--batch is at least 1, --repeats at least 2")
     from lit_video.benchmark.row_timing import measure, render, summarise
     from lit_video.utils.command_line import recorded_command
-    from lit_video.utils.environment import choose_device, commit, device_name, versions
+    from lit_video.utils.environment import choose_device, provenance
 
     device, seeds = choose_device(arguments.device), seed_list(arguments.seeds) or [0]
     request = build_request(arguments.config, arguments.row, seeds, arguments.runs, arguments.recipe, flags)
     rates = measure(request, device, arguments.batch, arguments.repeats)
     result: dict[str, Any] = {
-        "command": recorded_command(["benchmark", "table", *argv]),
-        "commit": commit(),
-        "device": device_name(),
-        "versions": versions(),
+        **provenance(recorded_command(["benchmark", "table", *argv])),
         "batch": arguments.batch,
         "repeats": arguments.repeats,
         "rows": {row.name: summarise(rates, row, request.rows[0]) for row in request.rows},

@@ -1,6 +1,7 @@
 """argparse with mistakes as one line, and types of arguments."""
 
 import argparse
+import json
 import os
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +12,9 @@ from typing import Any, ClassVar, NoReturn
 
 from lit_video.commands.examples import examples
 from lit_video.errors import UserError
+from lit_video.utils.files import write_atomically
+
+DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}  # of --dtype, as torch names them
 
 
 class Parser(argparse.ArgumentParser):
@@ -76,6 +80,17 @@ def writing(flag: str, path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise UserError(f"{flag} {path}: {error.strerror}") from error
+
+
+def keep_json(path: Path | None, result: object) -> None:
+    """Write the file of ``--output``, if it is given.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    if path:
+        with writing("--output", path):
+            write_atomically(path, json.dumps(result, indent=2) + "\n")
 
 
 def ending(*endings: str) -> Callable[[str], Path]:

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 
-def recorded_command(arguments: Sequence[str]) -> str:
-    """``python -m lit_video`` with its arguments, without folders of the machine.
+def recorded_command(arguments: Sequence[str], program: str = "lit_video") -> str:
+    """``python -m PROGRAM`` with its arguments, without folders of the machine.
 
     A folder that is given as an absolute path (``--runs``, ``--data.root``) is ``DIR``, a file is its name.
     """
     words = [_without_folder(argument) for argument in arguments]
-    return shlex.join(["python", "-m", "lit_video", *words])
+    return shlex.join(["python", "-m", program, *words])
 
 
 def _without_folder(argument: str) -> str:

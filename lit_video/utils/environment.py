@@ -6,10 +6,13 @@ import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from lit_video.errors import OptionError
+
+SPEED = ("OMP_NUM_THREADS", "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS")
 
 
 def commit() -> str:
@@ -43,6 +46,22 @@ def device_name() -> str:
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
     names = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
     return f"{names[0]}, {torch.get_num_threads()} threads" if names else platform.processor()
+
+
+def provenance(command: str, *others: str) -> dict[str, Any]:
+    """Command, commit, device and versions, as they stand in the file of a measurement.
+
+    Args:
+        command: that measures. Variables that choose threads or instructions of the processor go before it, if set.
+        others: further packages whose versions matter.
+    """
+    chosen = [f"{name}={os.environ[name]}" for name in SPEED if name in os.environ]
+    return {
+        "command": " ".join([*chosen, command]),
+        "commit": commit(),
+        "device": device_name(),
+        "versions": versions(*others),
+    }
 
 
 def versions(*others: str) -> dict[str, str]:

@@ -60,3 +60,8 @@ def test_mistakes_are_one_line(flags, message, capsys):
     assert main(["benchmark", "kernels", *SMALL, *flags]) == 2
     printed = capsys.readouterr()
     assert message in printed.err and printed.err.count("\n") == 1
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_timed(capsys, tmp_path):
+    assert main(["benchmark", "kernels", "-o", str(tmp_path / "none" / "kernels.json")]) == 2
+    assert "no such folder" in capsys.readouterr().err

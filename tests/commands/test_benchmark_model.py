@@ -83,7 +83,7 @@ def test_prints_every_scheme_and_draws_it_whatever_fails(capsys, tmp_path, monke
 
 def test_what_was_measured_is_kept_after_every_round(tmp_path, monkeypatch):
     stored = []
-    monkeypatch.setattr("lit_video.commands.benchmark_model.write_atomically", lambda path, text: stored.append(text))
+    monkeypatch.setattr("lit_video.commands.parser.write_atomically", lambda path, text: stored.append(text))
     flags = [*SMALL, "--models", "X-ViT,spatial-only", "--repeats", "3", "-o", str(tmp_path / "x.json")]
     assert main(["benchmark", "model", *flags]) == 0
     results = [json.loads(text) for text in stored]

@@ -30,3 +30,13 @@ def test_a_copy_without_git_says_the_commit_that_it_is_told(monkeypatch):
     assert environment.commit() == "abc123"
     monkeypatch.delenv("LIT_VIDEO_COMMIT")
     assert environment.commit() == "unknown"
+
+
+def test_variables_that_make_it_slower_or_faster_stand_before_the_command(monkeypatch):
+    for name in environment.SPEED:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    facts = environment.provenance("python -m lit_video benchmark model", "other")
+    assert facts["command"] == "OMP_NUM_THREADS=1 ONEDNN_MAX_CPU_ISA=AVX2 python -m lit_video benchmark model"
+    assert facts["commit"] == environment.commit() and facts["versions"]["lit_video"] == __version__
