@@ -31,11 +31,6 @@ class Planned:
     global_batch: int
     data: dict[str, Any]
 
-    @property
-    def node_batch(self) -> int:
-        """Clips per device on the recipe's 8."""
-        return self.global_batch // 8
-
     def shape(self, batch: int) -> tuple[int, ...]:
         """Of a batch."""
         return batch, 3, self.model.frames, self.model.image_size, self.model.image_size
