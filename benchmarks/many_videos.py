@@ -51,6 +51,15 @@ def make(folder: Path, videos: int, classes: int) -> None:
     (folder / "made.json").write_text(json.dumps({"videos": number, "classes": classes}))
 
 
+def replace_videos(folder: Path, count: int) -> None:
+    """Let so many videos be others than they were, whatever was done to the folder before."""
+    sources = [folder / "sources" / f"{i}.mp4" for i in range(FILES)]
+    for path in sorted((folder / "train" / "class_000").iterdir())[:count]:
+        now = next(i for i, source in enumerate(sources) if path.samefile(source))
+        path.unlink()
+        os.link(sources[(now + 1) % FILES], path)
+
+
 def memory() -> dict[str, float]:
     """MB of this process, and of its workers: resident, and with what is shared divided among those that share it."""
     tasks = [name for task in Path("/proc/self/task").glob("*/children") for name in task.read_text().split()]
@@ -162,9 +171,7 @@ def compare(folder: Path, videos: int, classes: int, few: Path) -> dict[str, Any
     if not manifest.exists():
         note("check", check(folder, manifest))
     note("check again", check(folder, manifest))
-    for i, path in enumerate(sorted((folder / "train" / "class_000").iterdir())[:100]):
-        path.unlink()
-        os.link(folder / "sources" / f"{(i + 1) % FILES}.mp4", path)
+    replace_videos(folder, 100)
     note("check after 100 changes", check(folder, manifest))
     check(few, small)
     for kind in ("folder", "csv"):

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from lit_video.benchmark import kernel_timing, long_timing, predict_timing
+from lit_video.benchmark.data_report import cores_for
 from lit_video.benchmark.model_report import HEADER, cells, title
 from lit_video.errors import UserError
 from lit_video.utils.files import read_text, write_atomically
@@ -55,6 +57,21 @@ STAGES = {
     "scaling_bf16": "X-ViT against frames",
     "training": "the models of scaling.md",
 }
+FORMAT_HEADER = [
+    "videos",
+    "kept as",
+    "decode, ms",
+    "and view, collate, ms",
+    "cores, 1,000 clips/s",
+    "bytes",
+    "PSNR, dB",
+]
+# shown as their commands print them: heading, folder (and stage on a GPU), what prints
+PRINTED = (
+    ("Attention kernels", "kernels", kernel_timing.render),
+    ("Long clips", "long", long_timing.render),
+    ("Inference", "predict", predict_timing.render),
+)
 
 
 def page(results: Path) -> str:
@@ -66,7 +83,14 @@ def page(results: Path) -> str:
     parts.append("\n\n".join(["## Models", *(models(result) for result in shown if result)]))
     mixing = [mixing_layer(result) for result in (gpu["mixing"], read(results / "mixing.json")) if result]
     parts.append("\n\n".join(["## The mixing layer", *mixing]))
-    parts.append("\n\n".join(["## Reading videos", *readers(sorted((results / "data").glob("*.json")))]))
+    for heading, name, render in PRINTED:
+        stored = [gpu[name], *(read(path) for path in sorted((results / name).glob("*.json")))]
+        tables = [f"```\n{render(result)}\n```\n\n{facts(result)}" for result in stored if result]
+        parts.append("\n\n".join([f"## {heading}", *(tables or [NOT_RUN])]))
+    data = [result for path in sorted((results / "data").glob("*.json")) if (result := read(path))]
+    parts.append("\n\n".join(["## Reading videos", *(part for result in data for part in readers(result))]))
+    starts = [many_videos(result) for path in sorted((results / "start").glob("*.json")) if (result := read(path))]
+    parts.append("\n\n".join(["## Many videos", *(starts or [NOT_RUN])]))
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -186,20 +210,49 @@ def mixing_layer(result: Result) -> str:
     return "\n\n".join([about, markdown_lines(header, body), facts(result)])
 
 
-def readers(paths: list[Path]) -> Iterator[str]:
-    """CPU time per clip of every library, for each stored measurement."""
-    for result in (read(path) for path in paths):
-        if not result:
-            continue
-        libraries = list(dict.fromkeys(row["library"] for row in result["rows"]))
-        rows: dict[str, dict[str, Result]] = {}
-        for row in result["rows"]:
-            rows.setdefault(f"{row['videos']}, {row['sampling']}", {})[row["library"]] = row
-        body = [[name, *(_ms_and_ratio(row.get(library)) for library in libraries)] for name, row in rows.items()]
-        about = (
-            f"**CPU ms per clip, decoding and transforms (x: how much faster than PyTorchVideo), {result['device']}**"
-        )
-        yield "\n\n".join([about, markdown_lines(["videos, clips", *libraries], body), facts(result)])
+def readers(result: Result) -> Iterator[str]:
+    """CPU time per clip of every library, and of every format in which videos can be kept."""
+    libraries = list(dict.fromkeys(row["library"] for row in result["rows"]))
+    rows: dict[str, dict[str, Result]] = {}
+    for row in result["rows"]:
+        rows.setdefault(f"{row['videos']}, {row['sampling']}", {})[row["library"]] = row
+    body = [[name, *(_ms_and_ratio(row.get(library)) for library in libraries)] for name, row in rows.items()]
+    yield f"**CPU ms per clip, decoding and transforms (x: how much faster than PyTorchVideo), {result['device']}**"
+    yield markdown_lines(["videos, clips", *libraries], body)
+    if formats := result.get("formats"):
+        yield "Clips of 8 frames, 8 apart, of videos that are kept in other formats; PSNR against the source."
+        yield markdown_lines(FORMAT_HEADER, [_format(row) for row in formats])
+    yield facts(result)
+
+
+def _format(row: Result) -> list[str]:
+    times = [f"{1e3 * row[key]:.1f}" for key in ("decode_seconds", "clip_seconds")]
+    loss = "" if row["psnr"] is None else f"{row['psnr']:.1f}"
+    cores = f"{cores_for(1000, row['clip_seconds']):.1f}"
+    return [row["videos"], row["format"], *times, cores, f"{row['size_ratio']:.2f} x", loss]
+
+
+def many_videos(result: Result) -> str:
+    """Checking a large data set, and starting on it beside few videos."""
+    checks = [
+        [name, f"{row['seconds']:.1f}", f"{row['most_rss_mb']:.0f}"]
+        for name, row in result.items()
+        if name.startswith("check")
+    ]
+    starts = []
+    for kind in ("folder", "csv"):
+        few = result[f"start of 10 from {kind}"]["after_mb"]["pss_with_workers"]
+        for name in (kind, f"{kind} with a manifest"):
+            row = result[f"start of {name}"]
+            more = row["after_mb"]["pss_with_workers"] - few
+            starts.append([name, f"{row['start']:.2f}", f"{more:.0f}"])
+    return "\n\n".join([
+        f"**{result['videos']:,} videos of {result['classes']} classes, {result['cores']} cores, {result['device']}**",
+        "Start: from the data set's constructor to the first batch, without imports; memory of all processes together.",
+        markdown_lines(["start", "seconds", "MB more than with 10 videos"], starts),
+        markdown_lines(["`data check`", "seconds", "most memory of a process, MB"], checks),
+        facts(result),
+    ])  # fmt: skip
 
 
 def _ms_and_ratio(row: Result | None) -> str:
