@@ -132,7 +132,7 @@ def measure(
             state = row.get("left_out") or f"ready in {row['start_seconds']:.1f} s"
             print(f"{name}: {state}", file=sys.stderr, flush=True)
             yield result
-        for times in rounds(actions, repeats, device, first=1):
+        for times in rounds(actions, repeats, device):  # exporting makes torch.compile forget: the first warms up
             result["rows"] = [_timed(row, times, shape[0]) for row in result["rows"]]
             yield result
 
