@@ -48,10 +48,9 @@ def _measure(arguments: argparse.Namespace) -> int:
 
 def _measured(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.what == "counts":
-        from counts import count_measured, count_models, count_paper
+        from counts import count_models, count_paper
 
-        stored = json.loads((RESULTS / "model" / "cpu_fp32.json").read_text(encoding="utf-8"))
-        return {"models": count_models(), "paper": count_paper(), "memory": count_measured(stored)}
+        return {"models": count_models(), "paper": count_paper()}
     if arguments.what == "clips":
         from clips import time_clips
 

@@ -60,7 +60,7 @@ def _demands(inputs: Inputs, a: Assumptions) -> tuple[Values, Values]:
     for name, footprint in inputs.footprints.items():
         asked = demand(inputs, a, name)
         read += [_point(name, gpus, gpus * asked.bytes / GB) for gpus in COUNTS]
-        filled = [(clips, (footprint.ddp() + clips * footprint.clip) * inputs.margin / GB) for clips in COUNTS[:8]]
+        filled = [(clips, (footprint.ddp() + clips * footprint.clip) / GB) for clips in COUNTS[:8]]
         needed += [_point(name, clips, memory) for clips, memory in filled if memory <= 2 * MEMORIES[-1]]
     return read, needed
 

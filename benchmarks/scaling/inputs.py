@@ -67,7 +67,6 @@ class Inputs:
         device: of ``measure device`` on a GPU; ``None`` where there is none.
         models: for the predictions, by name.
         footprints: their memory, by name.
-        margin: peak of memory over the counted bytes, the largest that was measured.
     """
 
     counts: dict[str, Any]
@@ -76,7 +75,6 @@ class Inputs:
     device: dict[str, Any] | None
     models: dict[str, Model]
     footprints: dict[str, Footprint]
-    margin: float
 
 
 def read_inputs(results: Path, assumptions: Assumptions) -> Inputs:
@@ -89,13 +87,13 @@ def read_inputs(results: Path, assumptions: Assumptions) -> Inputs:
         _read(results / "scaling" / f"{name}.json") for name in ("counts", "clips", "processes")
     )
     device = _device(results / "gpu" / "training.json", assumptions.gpu)
-    margin = max(row["peak_bytes"] / row["counted_bytes"] for row in counts["memory"])
     models, footprints = {}, {}
     for name, row in counts["models"].items():
-        shape = row["parameters"], row["largest_block"], row["blocks"]
-        models[name] = Model(*shape, *(_measured(name, device) if device else _estimated(row, assumptions)))
-        footprints[name] = Footprint(*shape, row["kept_bytes"], row["clip_bytes"], row["input_bytes"])
-    return Inputs(counts, clips, processes, device, models, footprints, margin)
+        shape = row["parameters"], row["largest_block"]
+        taken = _measured(name, device) if device else _estimated(row, assumptions)
+        models[name] = Model(*shape, row["blocks"], *taken)
+        footprints[name] = Footprint(*shape, row["kept_bytes"], row["clip_bytes"], row["checkpointed_bytes"])
+    return Inputs(counts, clips, processes, device, models, footprints)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from inputs import GB, Assumptions, Inputs
 from predictions import COUNTS, HOUR, MEMORIES, Prediction, demand, room, strong, weak
 from text import CHECK, DATA, HEAD, MEMORY, MODEL, PICTURE, SCALING, STRATEGY
 
+from lit_video.costs.memory import SHARE
 from lit_video.costs.scaling import WORD, step_bytes
 from lit_video.utils.text_tables import markdown_lines
 
@@ -46,7 +47,7 @@ def _words(inputs: Inputs, a: Assumptions) -> dict[str, Any]:
         "a": a,
         "kind": _kind(inputs),
         "basis": basis,
-        "margin": inputs.margin,
+        "share": SHARE,
         "tflops": a.gpu.peak / 1e12,
         "network_gbit": 8 * a.network,
         "counted": inputs.counts["commit"],
@@ -57,14 +58,14 @@ def _words(inputs: Inputs, a: Assumptions) -> dict[str, Any]:
         "freed": _freed(inputs),
         "clips_from": f"{cpu['device']}, {cpu['clips']} clips each, commit {cpu['commit']}",
         "price": f"; a GPU-hour costs {a.price:g} here" if a.price else "; `--price` multiplies them",
-        "largest": room(inputs, 80) / (4 * WORD + 2) / 1e9,
+        "largest": room(80) / (4 * WORD + 2) / 1e9,
     }
 
 
 def _freed(inputs: Inputs) -> int:
     """The most clips that FSDP over 8 makes room for, of all models and memories of the table."""
     return max(
-        each.clips(each.fsdp(8), room(inputs, memory)) - each.clips(each.ddp(), room(inputs, memory))
+        each.clips(each.fsdp(8), room(memory)) - each.clips(each.ddp(), room(memory))
         for each in inputs.footprints.values()
         for memory in MEMORIES
     )
@@ -79,7 +80,7 @@ def _summary(inputs: Inputs, a: Assumptions) -> str:
         predicted = [each for gpus in COUNTS if (each := strong(inputs, a, name, gpus))]
         most = max((each for each in predicted if each.efficiency >= 0.9), key=lambda each: each.gpus)
         row = inputs.counts["models"][name]
-        fits = [footprint.clips(footprint.ddp(), room(inputs, memory)) for memory in (24, 80)]
+        fits = [footprint.clips(footprint.ddp(), room(memory)) for memory in (24, 80)]
         cells = [f"{name}, {row['global_batch']}", str(most.gpus), f"{60 * most.epoch:.2g} min"]
         cells += [f"{most.epoch * row['epochs']:.2g} h", f"{most.gpu_hours:.3g}"]
         cores = list(demand(inputs, a, name).cores.values())
@@ -94,7 +95,7 @@ def _kind(inputs: Inputs) -> str:
 def _models(inputs: Inputs, a: Assumptions) -> str:
     kind = _kind(inputs)
     header = ["model", "clip", "parameters", "GMACs", "batch", "epochs", "MB/step DDP, 8", "MB/step FSDP, 8"]
-    header += ["kept, GB/clip", f"clips/s of one GPU, {kind}", f"least ms/step, {kind}"]
+    header += ["GB/clip", f"clips/s of one GPU, {kind}", f"least ms/step, {kind}"]
     body = []
     for name, row in inputs.counts["models"].items():
         sent = [f"{step_bytes(each, row['parameters'], 8) / 1e6:.0f}" for each in ("ddp", "fsdp")]
@@ -152,7 +153,7 @@ def _memory(inputs: Inputs) -> str:
         states = {"DDP": footprint.ddp(), "FSDP over 8": footprint.fsdp(8)}
         kinds = [("DDP", False), ("FSDP over 8", False), ("DDP", True)]
         for i, (kind, checkpointing) in enumerate(kinds):
-            fits = [footprint.clips(states[kind], room(inputs, memory), checkpointing) for memory in MEMORIES]
+            fits = [footprint.clips(states[kind], room(memory), checkpointing) for memory in MEMORIES]
             known = [name, *(f"{each / GB:.2f}" for each in states.values())] if i == 0 else ["", "", ""]
             body.append([*known, kind + (", checkpointing" if checkpointing else ""), *map(str, fits)])
     return markdown_lines(header, body)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from inputs import GB, Assumptions, Inputs
 
+from lit_video.costs.memory import SHARE
 from lit_video.costs.scaling import Strategy, step
 
 COUNTS = [2**i for i in range(11)]
@@ -34,15 +35,15 @@ class Prediction:
     efficiency: float
 
 
-def room(inputs: Inputs, memory: float) -> float:
-    """Bytes of a device of so many GB that counted bytes may fill."""
-    return memory * GB / inputs.margin
+def room(memory: float) -> float:
+    """Bytes of a device of so many GB that predicted ones may fill."""
+    return SHARE * memory * GB
 
 
 def per_pass(inputs: Inputs, name: str, share: int, memory: float) -> int:
     """Clips of a pass: the most that divide a GPU's share of the batch and fit; 0 if not one does."""
     footprint = inputs.footprints[name]
-    fit = footprint.clips(footprint.ddp(), room(inputs, memory))
+    fit = footprint.clips(footprint.ddp(), room(memory))
     return max((clips for clips in range(1, share + 1) if share % clips == 0 and clips <= fit), default=0)
 
 

@@ -69,11 +69,10 @@ MEMORY = """
 ## Memory: where DDP ends and FSDP begins
 
 Per parameter DDP holds 16 bytes (float32 weight, gradient, its bucket, SGD's momentum) and bfloat16 copies as
-autocast keeps them; FSDP 12 / n, two gathered blocks and the same copies. Activations are counted, not measured: the
-tensors that autograd keeps under bfloat16, by `torch.autograd.graph.saved_tensors_hooks` over shapes alone.
-Beside five peaks measured in float32 on a CPU ([cpu_fp32.json](../benchmarks/results/model/cpu_fp32.json)) the same
-count is at most {margin:.2f} times too small: the table fills 1 / {margin:.2f} of the memory. Checkpointing keeps the
-blocks' inputs and one block, for about a third more time. An entry of 0 does not fit.
+autocast keeps them; FSDP 12 / n, two gathered blocks and the same copies. What clips add is the peak of a step
+as `python -m lit_video cost --memory` predicts it, from shapes alone; beside measured peaks it stands in
+[performance.md](performance.md#long-clips). The table fills {share:.0%} of the memory. Checkpointing is
+`--model.activation_checkpointing block`, for about a third more time. An entry of 0 does not fit.
 
 On these models activations decide, not states: FSDP over 8 makes room for {freed} more clips
 at most. DDP ends where states

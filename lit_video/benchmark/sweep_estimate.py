@@ -5,8 +5,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lit_video.costs.activations import training_pass
 from lit_video.costs.count import count
+from lit_video.costs.operators import operators
 from lit_video.costs.scaling import Model
 from lit_video.datamodules.reversed_pairs import ReversedPairs
 from lit_video.errors import UserError
@@ -75,7 +75,6 @@ def estimate_row(request: Request, row: Row) -> RowEstimate:
     shape = (data.batch_size, 3, data.frames, *height_and_width(data.image_size))
     bfloat16 = "bf16" in str(trainer.precision)
     macs = count(network, data.frames, data.image_size)[1]
-    operators = training_pass(network, shape, bfloat16).operators
     parameters = sum(parameter.numel() for parameter in network.parameters())
     videos = {split: 2 * len(data.kinds) * pairs for split, pairs in data.pairs.items()}
     train = round(videos["train"] * data.train_share)
@@ -90,7 +89,7 @@ def estimate_row(request: Request, row: Row) -> RowEstimate:
         batch=data.batch_size,
         workers=max(data.num_workers, 1),
         # forward and backward are three times the multiply-adds, of two operations each
-        step=Model(parameters, 0, 0, 6 * macs / (PEAK * REACHED), OPERATOR * operators),
+        step=Model(parameters, 0, 0, 6 * macs / (PEAK * REACHED), OPERATOR * operators(network, shape, bfloat16)),
         first_clip=first,
         kept_clip=kept,
     )

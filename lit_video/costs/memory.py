@@ -1,12 +1,15 @@
-"""Memory of a device in training: weights, gradients, optimizer, activations. Imports no torch.
+"""Memory of a device in training, of one process and of several. Imports no torch.
 
 SGD with momentum, as the papers' recipes train: a float32 each for weight, gradient and momentum. What is sharded
-follows ZeRO-3 (Rajbhandari et al., arXiv:1910.02054, section 5).
+follows ZeRO-3 (Rajbhandari et al., arXiv:1910.02054, section 5). Peaks are those of :mod:`lit_video.costs.peak`.
 """
 
 from dataclasses import dataclass
 
 from lit_video.costs.scaling import WORD
+
+# of a device that a predicted peak may fill: the CUDA context, rounding and the prediction's error have the rest
+SHARE = 0.9
 
 
 @dataclass(frozen=True)
@@ -16,18 +19,17 @@ class Footprint:
     Args:
         parameters: of the network.
         block: parameters of its largest block.
-        blocks: how many.
-        kept: bytes that the forward pass keeps whatever the batch: copies of the weights in the lower precision.
-        clip: bytes that it keeps for the backward pass, per clip.
-        inputs: the blocks' inputs alone, per clip: what activation checkpointing keeps.
+        kept: bytes at the peak whatever the batch, beside three words of each parameter: copies of the weights in the
+            lower precision.
+        clip: bytes at the peak, per clip.
+        checkpointed: the same under activation checkpointing of blocks.
     """
 
     parameters: int
     block: int
-    blocks: int
     kept: int
     clip: int
-    inputs: int
+    checkpointed: int
 
     def ddp(self) -> int:
         """Bytes without activations: weight, gradient, DDP's bucket and momentum, and the copies."""
@@ -40,10 +42,6 @@ class Footprint:
         """
         return 3 * WORD * self.parameters // devices + 2 * 2 * WORD * self.block + self.kept
 
-    def checkpointed(self) -> int:
-        """Bytes per clip under activation checkpointing: the blocks' inputs, and one block computed again."""
-        return self.inputs + self.clip // self.blocks
-
     def clips(self, states: int, memory: float, checkpointing: bool = False) -> int:
         """Clips that fit beside the states; 0 if not even one."""
-        return max(int((memory - states) // (self.checkpointed() if checkpointing else self.clip)), 0)
+        return max(int((memory - states) // (self.checkpointed if checkpointing else self.clip)), 0)

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from functools import cache
 from typing import Any, get_args
 
+from lit_video.costs.memory import SHARE
 from lit_video.costs.peak import MOST, longest_clip, training_peak
 from lit_video.modules import VideoClassifier
 from lit_video.network.block import Checkpointing, Layer, checkpoint_layers
@@ -12,8 +13,6 @@ from lit_video.utils.image_size import ImageSize, height_and_width, in_words
 from lit_video.utils.text_tables import text_table
 
 MEMORIES = (24, 80, 141)  # GB of a device
-# that predicted bytes may fill: the CUDA context, rounding and the prediction's error have the rest
-SHARE = 0.9
 GB = 1e9
 PRECISIONS = {"32-true": False, "bf16-mixed": True}
 LEGEND = f"""\
