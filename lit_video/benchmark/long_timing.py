@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from lit_video.benchmark.models import Clip, schemes
-from lit_video.benchmark.timing import Times, peak_memory, rounds
+from lit_video.benchmark.timing import Times, allocated_peak, rounds
 from lit_video.costs.peak import training_peak
 from lit_video.modules.optimization import Optimization, make_optimizer
 from lit_video.network.block import Checkpointing, checkpoint_layers
@@ -52,8 +52,8 @@ def measure(setting: Setting, device: torch.device, command: str) -> Iterator[Ro
     """The result so far: after the memory of each length, then after each round of times in random order.
 
     A network takes all lengths, so that its weights are on the device once; a length that does not fit says so in its
-    row. Memory is that of a training step beside weights, gradients and momentum: measured (on a CPU the process's,
-    which is rough), and predicted by :func:`~lit_video.costs.peak.training_peak`.
+    row. Memory is that of a training step beside weights, gradients and momentum, as the allocator gave it out and as
+    :func:`~lit_video.costs.peak.training_peak` predicts it.
     """
     torch.manual_seed(0)
     result: Row = provenance(command) | asdict(setting) | {"rows": []}
@@ -121,8 +121,7 @@ def _start(row: Row, forward: Callable[[], None], train: Callable[[], None], dev
     """Run both once and measure memory; returns why this length cannot run."""
     try:
         train()  # the optimizer's state
-        with peak_memory(device) as peaks:
-            train()
+        row["train_memory"] = allocated_peak(train, device)
         forward()
     except (torch.OutOfMemoryError, RuntimeError) as error:
         if not isinstance(error, torch.OutOfMemoryError) and "allocate memory" not in str(error):
@@ -130,7 +129,6 @@ def _start(row: Row, forward: Callable[[], None], train: Callable[[], None], dev
         if device.type == "cuda":
             torch.cuda.empty_cache()
         return "out of memory"
-    row["train_memory"] = peaks[0] if peaks else None
     return ""
 
 

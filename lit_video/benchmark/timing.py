@@ -5,11 +5,15 @@ import gc
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 import torch
+from torch._C._profiler import _EventType
+from torch.profiler import ProfilerActivity, profile
 
 
 def seconds(action: Callable[[], object], device: torch.device) -> float:
@@ -73,6 +77,31 @@ def peak_memory(device: torch.device) -> Iterator[list[int]]:
     yield peak
     if started:
         peak.append(max(_status("VmHWM") - before, 0))
+
+
+def allocated_peak(action: Callable[[], object], device: torch.device) -> int:
+    """The most bytes that PyTorch's allocator had given out for an action, beyond what was in use before.
+
+    On a CPU the profiler adds up what is allocated and freed; the libraries' own buffers are not among it.
+    """
+    if device.type == "cuda":
+        with peak_memory(device) as peaks:
+            action()
+        return peaks[0]
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+        action()
+    assert profiler.profiler is not None
+    events = profiler.profiler.kineto_results.experimental_event_tree()
+    sizes = [size for _, size in sorted(_allocations(events))]
+    return max([0, *accumulate(sizes)])
+
+
+def _allocations(events: Iterable[Any]) -> Iterator[tuple[int, int]]:
+    """Times and bytes of what was allocated, and freed: negative."""
+    for event in events:
+        if event.tag == _EventType.Allocation:
+            yield event.start_time_ns, event.extra_fields.alloc_size
+        yield from _allocations(event.children)
 
 
 def _restart_peak() -> bool:

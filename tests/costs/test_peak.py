@@ -4,9 +4,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from lightning import Trainer
-from torch._C._profiler import _EventType
-from torch.profiler import ProfilerActivity, profile
 
+from lit_video.benchmark.timing import allocated_peak
 from lit_video.costs.peak import MOST, longest_clip, training_peak
 from lit_video.modules import XViT
 from lit_video.modules.optimization import Optimization, make_optimizer
@@ -15,28 +14,10 @@ from lit_video.network.convnets import convnet
 from lit_video.network.vit import ViTSize
 from tests.network.test_networks_run import CLASSES, build
 
+CPU = torch.device("cpu")
 SHAPE = (4, 3, 4, 32, 32)
 SIZE = ViTSize(64, 4, 4)
 FAMILIES = ["xvit", "xvit_exact", "timesformer_divided", "timesformer_axial", "vivit_1", "vivit_2", "perceiver"]
-
-
-def allocations(events):
-    """Times and bytes of what was allocated, and freed: negative."""
-    for event in events:
-        if event.tag == _EventType.Allocation:
-            yield event.start_time_ns, event.extra_fields.alloc_size
-        yield from allocations(event.children)
-
-
-def measured(action):
-    """The most bytes that PyTorch's allocator had given out while it ran."""
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-        action()
-    held = most = 0
-    for _, size in sorted(allocations(profiler.profiler.kineto_results.experimental_event_tree())):
-        held += size
-        most = max(most, held)
-    return most
 
 
 def network_of(name, part="none"):
@@ -65,14 +46,14 @@ def steps(make, optimization, bfloat16):
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_predicted_peak_is_within_a_tenth_of_the_measured_one(name, part, optimizer, states, bfloat16):
     optimization = Optimization(optimizer=optimizer)
-    most = measured(lambda: steps(lambda: network_of(name, part), optimization, bfloat16))
+    most = allocated_peak(lambda: steps(lambda: network_of(name, part), optimization, bfloat16), CPU)
     predicted = training_peak(network_of(name, part), SHAPE, optimization, bfloat16)
     assert predicted.total == pytest.approx(most, rel=0.1), predicted
     assert predicted.optimizer == pytest.approx(states * predicted.weights, rel=0.01)
 
 
 def test_so_it_is_of_a_cnn():
-    most = measured(lambda: steps(lambda: network_of("slowfast"), Optimization(), bfloat16=False))
+    most = allocated_peak(lambda: steps(lambda: network_of("slowfast"), Optimization(), bfloat16=False), CPU)
     predicted = training_peak(network_of("slowfast"), SHAPE, Optimization(), bfloat16=False)
     assert predicted.total == pytest.approx(most, rel=0.1)
 
@@ -99,7 +80,7 @@ def test_so_it_is_in_a_trainers_training(tmp_path):
         trainer.fit(model(), torch.utils.data.DataLoader(Batches(), batch_size=None))
 
     predicted = training_peak(model().network, SHAPE, Optimization(), bfloat16=False)
-    assert predicted.total == pytest.approx(measured(fit), rel=0.1)
+    assert predicted.total == pytest.approx(allocated_peak(fit, CPU), rel=0.1)
 
 
 @pytest.mark.parametrize("first", [8, 12, 96])
