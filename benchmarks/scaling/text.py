@@ -76,7 +76,7 @@ as `python -m lit_video cost --memory` predicts it, from shapes alone; beside me
 
 On these models activations decide, not states: FSDP over 8 makes room for {freed} more clips
 at most. DDP ends where states
-leave no room: at 80 GB beyond {largest:.1f} billion parameters with nothing left for activations, ten times ViViT-L.
+leave no room: at 80 GB beyond {largest:.1f} billion parameters with nothing left for activations, more than ten times ViViT-L.
 """
 
 DATA = """
