@@ -74,9 +74,9 @@ as `python -m lit_video cost --memory` predicts it, from shapes alone; beside me
 [performance.md](performance.md#long-clips). The table fills {share:.0%} of the memory. Checkpointing is
 `--model.activation_checkpointing block`, for about a third more time. An entry of 0 does not fit.
 
-On these models activations decide, not states: FSDP over 8 makes room for {freed} more clips
-at most. DDP ends where states
-leave no room: at 80 GB beyond {largest:.1f} billion parameters with nothing left for activations, more than ten times ViViT-L.
+On these models activations decide, not states: FSDP over 8 makes room for {freed} more clips at most. DDP ends where
+states leave no room: at 80 GB beyond {largest:.1f} billion parameters with nothing left for activations, more than ten
+times ViViT-L.
 """
 
 DATA = """
