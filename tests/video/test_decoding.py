@@ -1,7 +1,9 @@
 """decode() must give the pixels of sequential decoding, for every codec, container and index set."""
 
+import os
 import random
 import shutil
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -92,6 +94,16 @@ def scroll(frames, height=HEIGHT, width=WIDTH):
         yield picture
 
 
+@contextmanager
+def own_priority():
+    """Leave the process's priority as it is: SVT-AV1 makes it a real-time one for root, which starves all others."""
+    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    yield
+    for thread in os.listdir("/proc/self/task"):
+        with suppress(ProcessLookupError):  # it has ended
+            os.sched_setscheduler(int(thread), policy, parameters)
+
+
 def write(
     path,
     codec="libx264",
@@ -112,7 +124,7 @@ def write(
     except av.codec.codec.UnknownCodecError:
         pytest.skip(f"this PyAV has no encoder {codec}")
     time_base = time_base or Fraction(1, fps)
-    with av.open(str(path), "w", options=container or {}) as output:
+    with own_priority(), av.open(str(path), "w", options=container or {}) as output:
         stream = output.add_stream(codec, rate=fps)
         stream.width, stream.height, stream.pix_fmt = width, height, pixels
         stream.codec_context.time_base = time_base
@@ -193,6 +205,12 @@ def shared_files():
     files = sorted((SHARED / "decode").glob("*")) + sorted((SHARED / "avletters").glob("*.mp4"))[::104]
     absent = pytest.mark.skip(reason=f"no shared files in {SHARED}")
     return files or [pytest.param(None, marks=absent)]
+
+
+def test_making_videos_leaves_the_priority_of_the_tests(tmp_path):
+    before = os.sched_getscheduler(0)
+    write(tmp_path / "av1.mp4", **MADE["av1.mp4"])
+    assert {os.sched_getscheduler(int(thread)) for thread in os.listdir("/proc/self/task")} == {before}
 
 
 @pytest.mark.parametrize("name", MADE)
