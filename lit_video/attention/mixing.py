@@ -208,11 +208,9 @@ class Mixing(Scheme):
             return False
         if qkv.dtype == torch.float64 or frames > LONGEST or torch._C._are_functorch_transforms_active():
             return False
-        if not qkv.is_contiguous() or qkv._is_view():  # autograd forbids it for a view
-            return False
-        from lit_video.attention.mixing_kernel import works
+        from lit_video.attention.mixing_kernel import owned, works
 
-        return works(qkv.device)
+        return owned(qkv) and works(qkv.device)
 
     def _moved(self, x: Tensor, segments: int, t: int) -> Tensor:
         x = rearrange(x, "b (g t m) (a c) -> (b g) t m a c", g=segments, t=t, a=self.groups)

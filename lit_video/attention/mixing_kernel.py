@@ -59,9 +59,30 @@ class Move(NamedTuple):
 
 
 def mixed(qkv: Tensor, move: Move) -> tuple[Tensor, Tensor, Tensor]:
-    """Query, key and value ``(b, t * m, d)``, mixed: views of ``qkv (b, t * m, 3 * d)``, which is overwritten."""
-    _, query, key, value = _Mixed.apply(qkv, move)
+    """Query, key and value ``(b, t * m, d)``, mixed: views of ``qkv (b, t * m, 3 * d)``, which is overwritten.
+
+    Where ``qkv`` is a view (see :func:`owned`) autograd is given what it is a view of: a function that overwrites a
+    view may have no more than one output.
+    """
+    parts = _Mixed.apply(qkv._base if qkv._is_view() else qkv, move)[1:]
+    query, key, value = (part.view(*qkv.shape[:-1], part.shape[-1]) for part in parts)
     return query, key, value
+
+
+def owned(qkv: Tensor) -> bool:
+    """Whether ``qkv (..., 3 * d)`` is contiguous and its own, or another shape of all rows of a tensor that is so.
+
+    The latter is what a linear layer gives in PyTorch 2.11: ``(b, n, 3 * d)`` as a view of ``(b * n, 3 * d)``.
+    """
+    whole = qkv._base if qkv._is_view() else qkv
+    assert whole is not None
+    return (
+        qkv.is_contiguous()
+        and whole.is_contiguous()
+        and whole.numel() == qkv.numel()
+        and whole.shape[-1] == qkv.shape[-1]
+        and whole.dtype == qkv.dtype
+    )
 
 
 @cache
@@ -139,7 +160,7 @@ def _rows(x: Tensor) -> Tensor:
     return x if x.stride(1) == 1 else x.contiguous()
 
 
-@triton.jit
+@triton.jit(do_not_specialize=("frames", "places"))  # 1 would be a constant, which has no type
 def mix_kernel(
     qkv,  # (clips * segments, frames, places, 3, WIDTH / GROUP, GROUP)
     frames,
@@ -179,7 +200,7 @@ def mix_kernel(
     tl.store(qkv + t * step + column[None, :], values, mask=wanted)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=("frames", "places"))
 def join_kernel(
     out,  # (tokens, 3, WIDTH)
     query,  # these are gradients, (tokens, WIDTH)

@@ -20,6 +20,7 @@ pytest.importorskip("triton")
 from torch._subclasses.fake_tensor import FakeTensorMode
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, compile
+from triton.runtime.driver import driver
 from triton.runtime.interpreter import InterpretedFunction
 
 from lit_video.attention import mixing_kernel
@@ -54,6 +55,18 @@ class Operators(TorchDispatchMode):
         if func.namespace == "lit_video":
             self.called.append(func.overloadpacket.__name__)
         return func(*args, **(kwargs or {}))
+
+
+def view_of_product(x, weight, bias):
+    """The linear layer of PyTorch 2.11, whose output is a view."""
+    return torch.addmm(bias, x.flatten(0, -2), weight.t()).view(*x.shape[:-1], len(weight))
+
+
+@pytest.fixture(params=["own", "view"])
+def linear(request, monkeypatch):
+    """What linear layers return."""
+    if request.param == "view":
+        monkeypatch.setattr(torch.nn.functional, "linear", view_of_product)
 
 
 def interpret(monkeypatch):
@@ -147,6 +160,7 @@ def test_gradients_of_any_layout_and_of_one_part_alone(device):
 
 @pytest.mark.parametrize("checkpointed", [False, True])
 @pytest.mark.parametrize("name", ["paper", "causal_window_3", "x_too"])
+@pytest.mark.usefixtures("linear")
 def test_the_layer_is_the_same(name, checkpointed, device):
     grid, plan = Grid(4, 1, 1), PLANS[name]
     x = torch.randn(2, 4 * PLACES, 24, device=device, requires_grad=True)
@@ -192,6 +206,7 @@ def fake_run(plan, dtype=torch.float32, wrap=lambda layer: layer):
         (MixingPlan(mixed=("x",)), torch.float32, []),
     ],
 )
+@pytest.mark.usefixtures("linear")
 def test_a_gpu_gets_the_kernel(plan, dtype, called):
     assert fake_run(plan, dtype) == called
 
@@ -235,7 +250,8 @@ def test_the_plain_way_where_the_kernel_cannot_be():
     with FakeTensorMode():
         qkv = torch.empty(2, 4 * PLACES, 72, device="cuda")
         assert Mixing.in_place(qkv, 4)
-        assert not Mixing.in_place(qkv.view(qkv.shape), 4)
+        assert not Mixing.in_place(qkv[:1], 4), "a part of it"
+        assert not Mixing.in_place(qkv.view(2, -1, 36), 4), "other rows"
         assert not Mixing.in_place(qkv.transpose(0, 1).contiguous().transpose(0, 1), 4)
         assert not Mixing.in_place(qkv, 2000)
         assert not Mixing.in_place(torch.empty(2, 4 * PLACES, 72), 4)
@@ -263,3 +279,40 @@ def test_compiles_for_a_gpu_that_is_not_there_and_reads_16_bytes_at_once(pointer
     moves = re.findall(r"(?:ld|st)\.global\S*", made.asm["ptx"])
     assert moves and all("v4" in each for each in moves)
     assert ("bar.sync" in made.asm["ptx"]) == (name == "mix_kernel")
+
+
+class Target:
+    """A GPU that is not there, as Triton sees it."""
+
+    def get_current_device(self):
+        return "a GPU that is not there"
+
+    def get_current_stream(self, device):
+        return 0
+
+    def get_current_target(self):
+        return GPUTarget("cuda", 90, 32)
+
+
+class Compiled:
+    """A kernel that is compiled for its arguments, and not started."""
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+        self.made = []
+
+    def __getitem__(self, grid):
+        return lambda *args, **options: self.made.append(self.kernel.run(*args, grid=grid, warmup=True, **options))
+
+
+@pytest.mark.parametrize(("frames", "places"), [(2, 1), (1, 2), (1, 1), (16, 16)])
+def test_compiles_for_any_numbers_of_frames_and_places(frames, places, monkeypatch):
+    """Triton makes constants of arguments that are 1, unless told otherwise."""
+    monkeypatch.setattr(driver, "_active", Target())
+    kernels = {name: Compiled(getattr(mixing_kernel, name)) for name in KERNELS}
+    for name, kernel in kernels.items():
+        monkeypatch.setattr(mixing_kernel, name, kernel)
+    move, tokens = list(Move(frames, places, 1, 1, 1, 1, 1, 1)), frames * places  # as in ``works``
+    mixing_kernel.mix_(torch.zeros(1, tokens, 6), move)
+    mixing_kernel.join_gradients(*torch.zeros(3, 1, tokens, 2), move)
+    assert all(kernel.made[0].asm["cubin"] for kernel in kernels.values())
