@@ -246,7 +246,7 @@ class VideoClassifier(LightningModule):
         step = mean_over_ranks(torch.stack(self._batches).mean(0))
         self.step_loss, self.step_hits = step[0], step[1:]
         self._batches.clear()
-        self.log("train/loss", self.step_loss, prog_bar=True, batch_size=1)
+        self.log("train/loss", self.step_loss, batch_size=1)  # prog_bar would fetch it in every step
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Collect the centre views."""

@@ -1,6 +1,7 @@
 """The bar of a terminal says how fast a run is and how long it takes."""
 
 from types import SimpleNamespace
+from typing import ClassVar
 
 import torch
 from lightning.pytorch.callbacks import RichProgressBar
@@ -15,7 +16,8 @@ def test_the_bar_has_speed_and_time_left(monkeypatch):
     trainer = SimpleNamespace(
         training=True,
         loggers=[],
-        progress_bar_metrics={"train/loss": 0.5},
+        progress_bar_metrics={},
+        callback_metrics={"train/loss": torch.tensor(0.5)},
         global_step=0,
         estimated_stepping_batches=100,
         world_size=2,
@@ -33,11 +35,12 @@ class Device:
     """Counts how often its numbers are read."""
 
     reads = 0
+    progress_bar_metrics: ClassVar = {}
 
     @property
-    def progress_bar_metrics(self):
+    def callback_metrics(self):
         self.reads += 1
-        return {"train/loss": float(self.reads)}
+        return {"train/loss": torch.tensor(float(self.reads))}
 
 
 def test_the_bar_reads_the_devices_numbers_now_and_then(monkeypatch):

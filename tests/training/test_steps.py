@@ -60,6 +60,7 @@ def move(raw, fake, device="cuda"):
 def log(name, value, batch_size, **options):
     """As Lightning, whose own makes copies that tensors without values do not allow."""
     assert isinstance(value, torch.Tensor), "of a number Lightning makes a tensor on the device, which waits"
+    assert not options.get("prog_bar"), "Lightning fetches what its bar shows in every step, bar or not"
     value * batch_size
 
 

@@ -13,7 +13,8 @@ from lightning.pytorch.callbacks import Callback, RichProgressBar
 
 from lit_video.tables.status import Status, write_status
 
-SHOWN = ("train/loss", "train/clip_top1", "val/clip_top1")
+LOSS = "train/loss"
+SHOWN = (LOSS, "train/clip_top1", "val/clip_top1")
 DATA_WAIT = "train/data_wait"
 Numbers = dict[str, int | str | float | dict[str, float]]
 
@@ -143,6 +144,8 @@ class ProgressBar(RichProgressBar):
         if self._shown is not None:
             return self._shown
         metrics = super().get_metrics(trainer, pl_module)
+        if (loss := trainer.callback_metrics.get(LOSS)) is not None:
+            metrics |= {LOSS: float(loss)}
         if self._pace is None or not trainer.training:
             return metrics
         at = self._pace.status(trainer, self._clips)
