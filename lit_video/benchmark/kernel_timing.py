@@ -92,7 +92,8 @@ def _branches(step: AttentionStep, tokens: int, device: torch.device) -> dict[st
     branches = dict.fromkeys(("ours", *BACKENDS), step.branch)
     if step.sees is not None and device.type == "cuda":
         mask = block_mask(step, tokens, device)
-        compiled = torch.compile(flex_attention, dynamic=False)
+        torch.compiler.reset()  # of the steps before: Dynamo keeps eight versions of a function, then leaves it eager
+        compiled = torch.compile(flex_attention, dynamic=False, fullgraph=True)
         branches["flex"] = lambda x: flex_branch(step, x, mask, compiled)
     return branches
 

@@ -1,12 +1,15 @@
 """The benchmark of kernels: every way of computing a step is equal, and what it prints is complete. Never how fast."""
 
 import json
+from functools import partial
 
 import pytest
 import torch
+import torch._dynamo
 
 from lit_video.__main__ import main
 from lit_video.attention import Grid
+from lit_video.benchmark import kernel_timing
 from lit_video.benchmark.attention_steps import attention_steps, block_mask, flex_attention, flex_branch
 from lit_video.benchmark.kernel_timing import Setting, measure
 from lit_video.network.vit import ViTSize
@@ -22,6 +25,28 @@ def test_flex_attention_computes_what_the_scheme_does(name):
     with torch.no_grad():
         mask = block_mask(step, x.shape[1], x.device)
         torch.testing.assert_close(flex_branch(step, x, mask, flex_attention), step.branch(x))
+
+
+def test_flex_attention_is_compiled_for_every_mask(monkeypatch):
+    """Dynamo keeps few versions of a function; after these it would run, and be timed, as it is."""
+    graphs = []
+
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    def mask_here(step, tokens, device):
+        return block_mask(step, tokens, torch.device("cpu"))
+
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=backend))
+    monkeypatch.setattr(torch._dynamo.config, "recompile_limit", 2)
+    monkeypatch.setattr(kernel_timing, "block_mask", mask_here)
+    x = torch.randn(2, 4 * 4 * 6, 16)
+    for name in BY_MASK:
+        branch = kernel_timing._branches(STEPS[name], x.shape[1], torch.device("cuda"))["flex"]
+        with torch.no_grad():
+            torch.testing.assert_close(branch(x), STEPS[name].branch(x))
+    assert len(graphs) == len(BY_MASK)
 
 
 def test_masks_are_of_all_steps_that_see_a_part():
