@@ -1,7 +1,7 @@
 """What space-time mixing costs over spatial attention: one layer of ViT-B/16, clips of 8 frames of 224 pixels.
 
     python -m benchmarks.mixing
-    python -m benchmarks.mixing --device cuda --dtype bf16 --batch 8
+    python -m benchmarks.mixing --device cuda --dtype bf16 --batch 32
 
 Variants take turns in one process, in an order of each round's own; ratios are medians over rounds, and what is to be
 read. ``slices`` is the window-1 layer with the move written as slice assignments that autograd records, which the
