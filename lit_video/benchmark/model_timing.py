@@ -7,6 +7,7 @@ from statistics import correlation, median
 from typing import Any
 
 import torch
+import torch._dynamo
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -63,6 +64,8 @@ class Bench:
         actions: Steps = {}
         result: dict[str, Any] = {}
         with ExitStack() as stack:
+            # of the third model on, Dynamo would else make code for any shape: modules share what it keeps of shapes
+            stack.enter_context(torch._dynamo.config.patch(automatic_dynamic_shapes=False))
             for model in models:
                 if isinstance(model, LeftOut):
                     rows[model.name]["left_out"] = model.reason

@@ -16,6 +16,7 @@ from lit_video.benchmark.peers import PUBLISHED, published
 from lit_video.benchmark.timing import interleaved, peak_memory
 from lit_video.costs.count import count
 from lit_video.network.vit import SIZES, ViTSize
+from lit_video.training.compilation import _Backend
 
 SMALL = ["--size", "Ti", "--frames", "2", "--image-size", "32", "--repeats", "2"]
 SIZE = ViTSize(16, 1, 2)
@@ -113,6 +114,21 @@ def test_a_compiled_twin_is_compared_with_its_model(capsys, monkeypatch):
     assert [(row["model"], row.get("against")) for row in rows] == [("X-ViT", None), ("X-ViT, block", "X-ViT")]
     assert [how for _, how in seen] == ["off", "block"]
     assert seen[0][0] is not seen[1][0]
+
+
+@pytest.mark.slow
+def test_twins_are_compiled_for_their_own_shapes(capsys, monkeypatch):
+    monkeypatch.setitem(SIZES, "Ti", ViTSize(24, 1, 3))
+    inputs = []
+
+    def backend(self, graph, _):
+        inputs.extend(node.meta["example_value"] for node in graph.graph.nodes if node.op == "placeholder")
+        return graph.forward
+
+    monkeypatch.setattr(_Backend, "__call__", backend)
+    names = "X-ViT,T+S,ViViT-1"
+    assert main(["benchmark", "model", *SMALL, "--models", names, "--compile", "block", "--json"]) == 0
+    assert inputs and not any(isinstance(each, torch.SymInt) for each in inputs)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
