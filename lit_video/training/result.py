@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lightning import Trainer
+from lightning.pytorch.callbacks import WeightAveraging
 from lightning.pytorch.strategies import ModelParallelStrategy
 
 from lit_video.datamodules import VideoDataModule
@@ -44,6 +45,7 @@ def measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
     Raises:
         RunFailed: a number is not finite.
     """
+    _test_the_average(cli.trainer)
     cli.trainer.test(cli.model, cli.datamodule, ckpt_path=checkpoint, verbose=False)
     metrics = _test_metrics(cli.trainer) | _other_orders(cli, checkpoint)
     if cli.model.few_classes:  # top-5 of these says nothing
@@ -51,6 +53,16 @@ def measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
     metrics |= cli.predictions.group_accuracy(cli.datamodule.class_groups) | cli.predictions.calibration_error
     refuse_not_finite(metrics, f"test of {checkpoint}")
     return metrics
+
+
+def _test_the_average(trainer: Trainer) -> None:
+    """Let a test have a checkpoint's own weights, which are the average that was validated where there is one.
+
+    After a training Lightning's callback puts the weights that training would go on with in their place.
+    """
+    for callback in trainer.callbacks:  # type: ignore[attr-defined]
+        if isinstance(callback, WeightAveraging):
+            callback.on_load_checkpoint = lambda *args: None  # type: ignore[method-assign]
 
 
 def _other_orders(cli: RunCLI, checkpoint: Path) -> dict[str, float]:

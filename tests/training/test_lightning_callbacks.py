@@ -106,6 +106,24 @@ def test_the_checkpoint_of_the_best_validation_is_tested(epochs, flags, tmp_path
     assert not torch.equal(*weights)
 
 
+class Tested(Callback):
+    """Notes the weights that are tested."""
+
+    def on_test_start(self, trainer, pl_module):
+        SEEN.append(pl_module.network.norm.weight.detach().clone())
+
+
+def test_the_average_of_the_best_validation_is_tested_not_the_weights_that_training_went_on_with(flags, tmp_path):
+    SEEN.clear()
+    watch = f"--trainer.callbacks+={__name__}.Tested"
+    assert main(["fit", *flags, "--runs", str(tmp_path / "runs"), *BEST, *AVERAGED, watch]) == 0
+    (best,) = (run_dir(tmp_path / "runs") / "best").iterdir()
+    stored = torch.load(best, weights_only=True)
+    average, current = (stored[key]["network.norm.weight"] for key in ("state_dict", "current_model_state"))
+    assert not torch.equal(average, current)
+    assert len(SEEN) == 1 and torch.equal(SEEN[0], average)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
