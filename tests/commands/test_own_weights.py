@@ -4,6 +4,7 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.network.pretrained.own_settings import own_settings, refuse_another_scheme
+from lit_video.network.vit import ViTSize
 from lit_video.network.weight_files import StoredWeights
 
 TEST = ["test", "--config", "experiments/ablation_tw.yaml", "--model.image_weights=null"]
@@ -28,6 +29,7 @@ def test_other_settings_are_refused_or_taken(weights, capfd):
     for changes, mend in (
         (["--model.window=2"], "it was trained with other settings: set --model.window 1, or --model.weights_settings"),
         (["--model.mixed=[key]"], "set --model.mixed [key,value], or"),
+        (["--model.size.heads=1"], "set --model.size.heads 2, or"),
         (["--data.mean=0.4"], "it was trained on other pixels: set --data.mean 0.5, or"),
     ):
         assert main([*TEST, *weights, *changes]) == 2, changes
@@ -51,6 +53,7 @@ def test_a_checkpoint_is_not_tested_with_other_settings(weights, capfd):
             ["--model.window=2"],
             "the checkpoint does not fit: it was trained with other settings: set --model.window 1",
         ),
+        (["--model.size.heads=1"], "it was trained with other settings: set --model.size.heads 2, or"),
         (["--data.std=0.4"], "it was trained on other pixels: set --data.std 0.5, or --model.weights_settings ignore"),
         (["--data.skills=[zoom,drift,rotation,meeting]"], "'zoom shrinking' is class 2 of the weights"),
     ):
@@ -65,6 +68,18 @@ def test_several_values_may_stand_in_any_order():
     refuse_another_scheme({"mixed": ("key", "value"), "layers": [0, 2]}, stored)
     with pytest.raises(ValueError, match=r"set --model\.layers \[0,2\]"):
         refuse_another_scheme({"mixed": ("key", "value"), "layers": "all"}, stored)
+
+
+@pytest.mark.parametrize("size", [ViTSize(16, 2, 4), {"width": 16, "depth": 2, "heads": 4}])
+def test_another_number_of_heads_has_the_same_shapes_and_is_refused(size):
+    stored = StoredWeights({}, model={"size": size})
+    for same in (stored, StoredWeights({}, model=own_settings(stored))):  # a checkpoint, and what was exported of it
+        refuse_another_scheme({"size": ViTSize(16, 2, 4)}, same)
+        refuse_another_scheme({"architecture": "i3d"}, same)
+        with pytest.raises(ValueError, match=r"set --model\.size\.heads 4,"):
+            refuse_another_scheme({"size": ViTSize(16, 2, 2)}, same)
+    with pytest.raises(ValueError, match=r"set --model\.size\.heads 12,"):
+        refuse_another_scheme({"size": ViTSize(768, 12, 8)}, StoredWeights({}, model={"size": "B"}))
 
 
 def test_weights_of_before_causal_are_not_taken_for_a_causal_model():

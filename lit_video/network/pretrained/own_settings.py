@@ -4,21 +4,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from lit_video.network.pretrained.release_settings import OTHERWISE, flags
+from lit_video.network.vit import SIZES
 from lit_video.network.weight_files import StoredWeights
 
 # settings that change what is computed, and that no name and no shape shows
 SCHEME = (
     *("window", "boundary", "ratio", "mixed", "layers", "scope", "exact", "causal", "segments"),
     *("summary", "summary_tokens", "summary_before_norm", "summary_layers"),
-    *("attention", "cls_in_time", "variant", "order", "temporal", "pool"),
+    *("attention", "cls_in_time", "variant", "order", "temporal", "pool", "alpha"),
 )
+HEADS = "size.heads"  # likewise, a part of a setting
 
 
 def own_settings(stored: StoredWeights) -> dict[str, Any]:
     """The attention scheme's settings of one of our runs, by flag; of others' weights, none."""
     later = {"causal": False} if "window" in stored.model else {}  # X-ViTs of before
-    model = {**later, **stored.model}
-    return {key: _plain(model[key]) for key in SCHEME if key in model}
+    model = {**later, **_heads(stored.model), **stored.model}
+    return {key: _plain(model[key]) for key in (*SCHEME, HEADS) if key in model}
 
 
 def refuse_another_scheme(hparams: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
@@ -32,9 +34,17 @@ def refuse_another_scheme(hparams: Mapping[str, Any], stored: StoredWeights, oth
     Raises:
         ValueError: with the flags that mend it.
     """
-    ours = {key: _plain(value) for key, value in hparams.items()}
+    ours = {key: _plain(value) for key, value in hparams.items()} | _heads(hparams)
     if other := {key: value for key, value in own_settings(stored).items() if ours.get(key, value) != value}:
         raise ValueError(f"it was trained with other settings: set {flags(other)}, {otherwise}")
+
+
+def _heads(model: Mapping[str, Any]) -> dict[str, int]:
+    """Heads of a model whose settings have a size, in any of its forms; nothing of others."""
+    size = model.get("size")
+    size = next((one for name, one in SIZES.items() if name == size), size)
+    heads = size.get("heads") if isinstance(size, Mapping) else getattr(size, "heads", None)
+    return {} if heads is None else {HEADS: heads}
 
 
 def _plain(value: Any) -> Any:
