@@ -287,6 +287,20 @@ def test_a_table_says_how_far_it_agrees_with_the_paper(table, tmp_path):
     assert f"+80.0 [+{pair['low']:.1f}, +{pair['high']:.1f}]" in text
 
 
+@pytest.mark.parametrize("metric", ["test/video_top5", "reversed/video_top1", "test/skill/drift"])
+def test_predictions_are_not_compared_for_a_metric_that_counts_something_else(metric, table, tmp_path):
+    path, rewrite = table
+    rewrite("source: a test", f"source: a test\n  metric: {metric}")
+    for row, share in (("first", 10), ("second", 90)):
+        folder = tmp_path / f"two/default/{row}/seed0"
+        write_result(folder, 0, 50.0)
+        change_result(folder, metrics={metric: 50.0})
+        keep(folder, np.arange(100) < share)  # of the top-1 accuracy of videos as they are
+    data = summary(read_table([path]), tmp_path)
+    assert [row["metrics"][metric]["ours"] for row in data["rows"]] == [50.0, 50.0]
+    assert data["pairs"] == []
+
+
 def test_rows_tested_on_other_videos_are_not_compared(table, tmp_path):
     path, _ = table
     for row, videos in (("first", 10), ("second", 20)):
