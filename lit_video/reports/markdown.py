@@ -12,7 +12,7 @@ from lit_video.tables.claims import read_claims
 from lit_video.tables.damage import Damage
 from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.rendering import NOT_RUN, pairs_table, render, seeds_text
-from lit_video.tables.results import results
+from lit_video.tables.results import measured_rows, results
 from lit_video.tables.statistics import Hits
 from lit_video.tables.summary import summary
 from lit_video.tables.table import Table
@@ -75,7 +75,7 @@ def _at_scales(table: Table, runs: Path, damage: Damage) -> Iterator[Table]:
 
 def _hits(table: Table, runs: Path, damage: Damage) -> dict[str, Hits]:
     """Of each row that was run, whether each test video was right."""
-    measured = {row.name: results(table, runs, row, damage=damage) for row in table.rows}
+    measured = measured_rows(table, runs, damage=damage)
     return comparable(row_predictions(table, runs, measured, damage), table.metric)
 
 
@@ -99,7 +99,7 @@ def _not_run(table: Table) -> str:
 
 def _section(table: Table, data: dict[str, Any], runs: Path) -> str:
     """Heading, command, table and agreement."""
-    of_seeds = [result for row in table.rows for result in results(table, runs, row)]
+    of_seeds = [result for row in measured_rows(table, runs).values() for result in row]
     return "\n\n".join(
         [
             f"## {_heading(table)}",

@@ -49,8 +49,14 @@ def comparable(by_row: Mapping[str, Sequence[Predictions]], metric: str = METRIC
     return {
         name: [one.hits(metric) for one in seeds]
         for name, seeds in by_row.items()
-        if all(np.array_equal(one.video, first.video) for one in seeds)
+        if all(_same_test(one, first) for one in seeds)
     }
+
+
+def _same_test(one: Predictions, other: Predictions) -> bool:
+    """Whether the same videos were tested, with the same labels: numbers alone do not tell lists of equal length."""
+    same = one.tasks.keys() == other.tasks.keys() and np.array_equal(one.video, other.video)
+    return same and all(np.array_equal(task.target, other.tasks[name].target) for name, task in one.tasks.items())
 
 
 def agreement_summary(

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,32 @@ def _of_these_weights(path: Path, result: dict[str, Any]) -> None:
         same = False
     if not same:
         raise UserError(f"{path}: of other weights than {checkpoint.name} beside it; delete it and run the row again")
+
+
+def measured_rows(
+    table: Table, runs: Path, seeds: Sequence[int] | None = None, damage: Damage | None = None
+) -> dict[str, list[dict[str, Any]]]:
+    """Results of every row, by seed, all measured on the same videos and labels, as far as they say.
+
+    Those of other data than the table's first are left out and put in ``damage``, as damaged ones are.
+    """
+    damage = damage or Damage()
+    measured = {row.name: results(table, runs, row, seeds, damage) for row in table.rows}
+    folders = [(table.run_dir(runs, row, one["seed"]), one) for row in table.rows for one in measured[row.name]]
+    first = next(((folder, one["data_digest"]) for folder, one in folders if "data_digest" in one), None)
+    if first is None:
+        return measured
+    kept = [one for folder, one in folders if damage.read(partial(_of_this_data, one, *first), folder)]
+    return {name: [one for one in of_seeds if one in kept] for name, of_seeds in measured.items()}
+
+
+def _of_this_data(result: dict[str, Any], first: Path, digest: str, folder: Path) -> bool:
+    if result.get("data_digest", digest) == digest:
+        return True
+    raise UserError(
+        f"{folder / FILE}: measured on other videos or labels (data_digest {result['data_digest']}) than {first} "
+        f"({digest}): they do not belong in one table; run one of them again"
+    )
 
 
 def results(

@@ -7,7 +7,7 @@ from typing import Any
 
 from lit_video.tables.agreement import agreement_summary, comparable, pairs_summary, row_predictions
 from lit_video.tables.damage import Damage
-from lit_video.tables.results import results
+from lit_video.tables.results import measured_rows
 from lit_video.tables.table import Row, Table
 
 
@@ -28,7 +28,7 @@ def summary(
         damage: where damaged files are put, which are left out.
     """
     damage = damage or Damage()
-    measured = {row.name: results(table, runs, row, seeds, damage) for row in table.rows}
+    measured = measured_rows(table, runs, seeds, damage)
     lost = {row.name: damage.of(runs / table.name / table.scale / row.name) for row in table.rows}
     rows = [row_summary(row, measured[row.name], lost[row.name]) for row in table.rows]
     hits = comparable(row_predictions(table, runs, measured, damage), table.metric)

@@ -301,6 +301,40 @@ def test_predictions_are_not_compared_for_a_metric_that_counts_something_else(me
     assert data["pairs"] == []
 
 
+def test_rows_with_other_labels_are_not_compared(table, tmp_path):
+    path, _ = table
+    for row, target in (("first", 0), ("second", 1)):
+        folder = tmp_path / f"two/default/{row}/seed0"
+        write_result(folder, 0, 50.0)
+        logits = np.eye(2, dtype=np.float32)[np.arange(10) % 2]
+        task = TaskPredictions(logits, np.full(10, target), ["a", "b"])
+        save_predictions(folder, Predictions(np.arange(10), {"": task}))
+        change_result(folder, test_videos=10)
+    data = summary(read_table([path]), tmp_path)
+    assert data["pairs"] == []
+    assert data["agreement"]["undecided"] == 1
+
+
+def test_a_result_of_other_data_is_left_out_and_named(table, tmp_path, capsys):
+    """Neither the mean over seeds nor a comparison of rows goes over two lists of videos."""
+    path, _ = table
+    for row, seed, top1, digest in (
+        ("first", 0, 20.0, "one"),
+        ("second", 0, 60.0, "one"),
+        ("second", 1, 90.0, "two"),
+    ):
+        folder = tmp_path / f"two/default/{row}/seed{seed}"
+        write_result(folder, seed, top1)
+        keep(folder, np.arange(100) < top1)
+        change_result(folder, data_digest=digest)
+    assert main(["table", "--config", str(path), "--runs", str(tmp_path), "--format", "json"]) == 1
+    shown = capsys.readouterr()
+    second = json.loads(shown.out)["rows"][1]
+    assert second["metrics"]["test/video_top1"]["ours"] == 60.0
+    assert second["seeds"] == [0]
+    assert "second/seed1/result.json: measured on other videos or labels (data_digest two) than" in shown.err
+
+
 def test_rows_tested_on_other_videos_are_not_compared(table, tmp_path):
     path, _ = table
     for row, videos in (("first", 10), ("second", 20)):
