@@ -19,6 +19,7 @@ from lit_video.tables.rendering import render_pairs
 from lit_video.tables.summary import summary
 from lit_video.utils.exit_status import DONE
 from lit_video.utils.files import write_atomically
+from lit_video.utils.yaml_files import read_yaml
 
 if TYPE_CHECKING:
     from lit_video.own_videos.plan import Equal
@@ -109,6 +110,9 @@ def _plan(parser: Parser, arguments: Namespace, file: Path, argv: Sequence[str],
 
 def _check_same_plan(parser: Parser, arguments: Namespace, file: Path) -> None:
     """Refuse what was planned otherwise: the plan's first line holds the command that made it."""
+    given = str(arguments.videos.resolve())
+    if (root := read_yaml(file).get("data", {}).get("init_args", {}).get("root", given)) != given:
+        raise UserError(f"{given}: {file} is planned already, for the videos in {root}; give another --output")
     first = file.read_text(encoding="utf-8").partition("\n")[0]
     words = shlex.split(first.partition(parser.prog)[2])
     planned = vars(parser.parse_known_args(parser.joined(words))[0]) if words else {}

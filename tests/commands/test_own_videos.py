@@ -85,6 +85,20 @@ def test_a_folder_becomes_a_tested_model(videos, capsys):
     assert "finished, skipped" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("command", [["finetune"], ["compare", "--schemes", "divided"]], ids=["finetune", "compare"])
+def test_a_plan_is_for_the_folder_that_it_was_made_of(command, videos, capsys, monkeypatch):
+    """Folders of one name have one default output: the numbers of the first are not those of the second."""
+    monkeypatch.setattr("lit_video.commands.own_videos.fit", lambda argv: 1)
+    (videos.parent / "elsewhere").mkdir()
+    assert main([*command, "rooms", "--minutes", "0.01"]) == 1
+    other = videos.rename(videos.parent / "elsewhere/rooms")
+    capsys.readouterr()
+    assert main([*command, str(other), "--minutes", "0.01"]) == 2
+    assert f"{other}: own/rooms/rooms" in (said := capsys.readouterr().err)
+    assert f"is planned already, for the videos in {videos}; give another --output" in said
+    assert main([*command, str(other), "--minutes", "0.01", "-o", "own/other"]) == 1
+
+
 def test_a_run_is_a_start_for_other_videos(videos, capsys):
     assert main(["finetune", "rooms", "--minutes", "0.01", *SMALL]) == 0
     run = "own/rooms/runs/rooms/own/xvit/seed0"
