@@ -32,6 +32,7 @@ from lit_video.training.request import Request
 from lit_video.training.result import check_last_step, measure, write_result
 from lit_video.training.run_cli import RunCLI
 from lit_video.training.run_folder import disk_errors, locked, set_aside, usable_checkpoint, writable
+from lit_video.training.same_data import refuse_other_data
 from lit_video.training.same_run import TESTS, finished_same, take_result, take_weights
 from lit_video.training.same_settings import Changes, is_longer, same_settings
 from lit_video.training.stills import start_from_stills
@@ -130,7 +131,10 @@ def _check(request: Request, row: Row, seed: int) -> Changes:
         cli.datamodule.check()
         check_compile(cli.config.compile, cli.config.trainer.strategy)
         check_scaling(cli.config.trainer, cli.config.global_batch, cli.datamodule.batch_size)
-    return same_settings(request.table.run_dir(request.runs, row, seed), cli.resolved(), where(""))
+    run_dir = request.table.run_dir(request.runs, row, seed)
+    changes = same_settings(run_dir, cli.resolved(), where(""))
+    refuse_other_data(run_dir, cli.datamodule, where(""))
+    return changes
 
 
 def _guarded(request: Request, row: Row, seed: int, run_dir: Path, stops: StopSignals) -> int:

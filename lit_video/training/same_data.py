@@ -1,0 +1,31 @@
+"""Whether a run's folder is of the videos and labels that are listed now: settings name a folder, not what it holds."""
+
+from pathlib import Path
+
+from lit_video.datamodules import VideoDataModule
+from lit_video.datamodules.digest import data_digest
+from lit_video.datamodules.reversed_pairs import ReversedPairs
+from lit_video.errors import UserError
+from lit_video.tables.results import FILE, read_result
+
+
+def listed(data: VideoDataModule) -> str | None:
+    """Digest of the videos and labels; ``None`` of videos that are drawn, which the settings decide."""
+    return None if isinstance(data, ReversedPairs) else data_digest(data)
+
+
+def refuse_other_data(run_dir: Path, data: VideoDataModule, where: str) -> None:
+    """Refuse to take a finished run for one of other videos or labels.
+
+    Raises:
+        UserError: its result was measured on others than are listed now.
+    """
+    try:
+        measured = (read_result(run_dir) or {}).get("data_digest")
+    except UserError:
+        return  # damaged: the run measures again
+    if measured and (now := listed(data)) not in (None, measured):
+        raise UserError(
+            f"{where}: {run_dir / FILE} was measured on other videos or labels (data_digest {measured}) than are "
+            f"listed now ({now}); give another --runs, or delete that folder"
+        )
