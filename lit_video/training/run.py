@@ -32,7 +32,7 @@ from lit_video.training.request import Request
 from lit_video.training.result import check_last_step, measure, write_result
 from lit_video.training.run_cli import RunCLI
 from lit_video.training.run_folder import disk_errors, locked, set_aside, usable_checkpoint, writable
-from lit_video.training.same_data import refuse_other_data
+from lit_video.training.same_data import changed_data, refuse_other_data
 from lit_video.training.same_run import TESTS, finished_same, take_result, take_weights
 from lit_video.training.same_settings import Changes, is_longer, same_settings
 from lit_video.training.stills import start_from_stills
@@ -166,6 +166,7 @@ def _train_and_test(request: Request, row: Row, seed: int, run_dir: Path, stops:
         start_from_stills(cli.model, cli.datamodule)
     checkpoint = usable_checkpoint(run_dir, owner=trainer.is_global_zero)
     if trainer.is_global_zero:
+        record_changes(run_dir, changed_data(checkpoint, cli.datamodule))
         write_atomically(run_dir / "config.yaml", yaml.safe_dump(cli.resolved(), sort_keys=False))
         write_status(run_dir, Status("preparing data"))
     with compiled(cli.model.network, cli.config.compile):

@@ -7,6 +7,9 @@ from lit_video.datamodules.digest import data_digest
 from lit_video.datamodules.reversed_pairs import ReversedPairs
 from lit_video.errors import UserError
 from lit_video.tables.results import FILE, read_result
+from lit_video.training.checkpoint_file import peek
+
+LISTED_KEY = "lit_video_listed"  # of a checkpoint
 
 
 def listed(data: VideoDataModule) -> str | None:
@@ -29,3 +32,11 @@ def refuse_other_data(run_dir: Path, data: VideoDataModule, where: str) -> None:
             f"{where}: {run_dir / FILE} was measured on other videos or labels (data_digest {measured}) than are "
             f"listed now ({now}); give another --runs, or delete that folder"
         )
+
+
+def changed_data(checkpoint: Path | None, data: VideoDataModule) -> dict[str, tuple[str, str | None]]:
+    """The digest of the data that a training had so far, and that of now, where they differ."""
+    before = peek(checkpoint).get(LISTED_KEY) if checkpoint else None
+    if not before or (now := listed(data)) in (None, before):
+        return {}
+    return {"data_digest": (before, now)}

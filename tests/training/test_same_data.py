@@ -1,5 +1,6 @@
 """Videos or labels that change under a run's settings: no number of the old ones is taken for one of the new."""
 
+import json
 import shutil
 
 import pytest
@@ -38,3 +39,23 @@ def test_a_finished_run_is_not_skipped_for_other_labels(fit, videos, capsys):
     said = capsys.readouterr()
     assert "result.json was measured on other videos or labels (data_digest " in said.err
     assert "finished, skipped" not in said.out
+
+
+def test_a_training_that_goes_on_with_other_labels_says_so_and_so_does_its_result(fit, videos, capsys):
+    assert fit("--trainer.max_time=00:00:00:00")[0] == 75
+    relabel(videos, "train")
+    capsys.readouterr()
+    status, run_dir = fit()
+    assert status == 0
+    result = json.loads((run_dir / "result.json").read_text())
+    (change,) = result["changes"]
+    assert (change["key"], change["to"]) == ("data_digest", result["data_digest"])
+    assert change["from"] != change["to"]
+    assert f"{run_dir}: data_digest was {change['from']}, from here on {change['to']}" in capsys.readouterr().out
+
+
+def test_a_training_that_goes_on_with_the_same_videos_has_no_changes(fit):
+    assert fit("--trainer.max_time=00:00:00:00")[0] == 75
+    status, run_dir = fit()
+    assert status == 0
+    assert json.loads((run_dir / "result.json").read_text())["changes"] == []

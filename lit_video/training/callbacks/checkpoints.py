@@ -14,6 +14,7 @@ from lightning.pytorch.callbacks import Checkpoint
 
 from lit_video.training.callbacks.finite import RequireFinite
 from lit_video.training.checkpoint_file import LAST, CheckpointFile
+from lit_video.training.same_data import LISTED_KEY, listed
 from lit_video.utils.stop_signals import StopSignals
 
 # key of a checkpoint for the settings of its run
@@ -90,17 +91,20 @@ class Checkpoints(Checkpoint):
         self.file = file
         self.finite = finite
         self.settings = settings
+        self.listed: str | None = None
         self._group: Any = None
         self._start = self._saved = time.monotonic()
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Add the settings, which must fit when the run goes on."""
+        """Add the settings, which must fit when the run goes on, and which videos and labels these are."""
         checkpoint[SETTINGS_KEY] = self.settings
+        checkpoint[LISTED_KEY] = self.listed
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """From here on a signal waits for the end of a step."""
         if trainer.world_size > 1:
             self._group = dist.new_group(backend="gloo")
+        self.listed = listed(trainer.datamodule)  # type: ignore[attr-defined]
         self.stops.waits = True
         self._start = self._saved = time.monotonic()
 
