@@ -32,7 +32,7 @@ from lit_video.training.request import Request
 from lit_video.training.result import check_last_step, measure, write_result
 from lit_video.training.run_cli import RunCLI
 from lit_video.training.run_folder import disk_errors, locked, set_aside, usable_checkpoint, writable
-from lit_video.training.same_data import changed_data, refuse_other_data
+from lit_video.training.same_data import changed_data, listed, refuse_other_data
 from lit_video.training.same_run import TESTS, finished_same, take_result, take_weights
 from lit_video.training.same_settings import Changes, is_longer, same_settings
 from lit_video.training.stills import start_from_stills
@@ -99,12 +99,13 @@ def run_row(request: Request, row: Row, seed: int, stops: StopSignals) -> int:
 
 def _taken(request: Request, row: Row, seed: int, run_dir: Path) -> bool:
     """Take the result of a finished run that is the same, if there is one; of one tested otherwise, its weights."""
-    config, name = build_row(request, row, seed).resolved(), f"{row.name} seed {seed}"
-    if source := finished_same(request.runs, config, seed, commit()):
+    cli, name = build_row(request, row, seed), f"{row.name} seed {seed}"
+    config, data = cli.resolved(), listed(cli.datamodule)
+    if source := finished_same(request.runs, config, seed, commit(), listed=data):
         take_result(source, run_dir, {"table": request.table.name, "row": row.name, "scale": request.table.scale})
         print(f"{name}: the same run as {source}, its result taken", flush=True)
         return True
-    trained = finished_same(request.runs, config, seed, commit(), but=TESTS)
+    trained = finished_same(request.runs, config, seed, commit(), TESTS, data)
     whole = trained is not None and (trained / LAST).is_file() and not (trained / BEST).exists()
     if trained and whole and not (run_dir / LAST).exists():
         print(f"{name}: trained as {trained}, tested otherwise", flush=True)

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from lit_video.training.same_settings import FREE, Changes, flatten
 from lit_video.utils.files import write_atomically
 from lit_video.utils.processes import started_together
 from lit_video.utils.yaml_files import read_yaml
+from lit_video.video.probe import stamp
 
 # what may differ when a run goes on, but says which videos it saw
 VIDEOS = ("data.init_args.root", "data.init_args.manifest")
@@ -30,16 +32,22 @@ TESTS = (*VIEWS, "data.init_args.test_orders")
 
 
 def finished_same(
-    runs: Path, config: Mapping[str, Any], seed: int, commit: str, but: tuple[str, ...] = ()
+    runs: Path,
+    config: Mapping[str, Any],
+    seed: int,
+    commit: str,
+    but: tuple[str, ...] = (),
+    listed: str | None = None,
 ) -> Path | None:
-    """Folder of a finished run, of any table, that had these settings, this seed and this code.
+    """Folder of a finished run, of any table, that had these settings, this seed, this code and this data.
 
     Args:
         runs: folder of the runs.
-        config: resolved settings.
+        config: resolved settings; a file of weights that they name must not have changed since.
         seed: of the run.
         commit: of the code.
         but: settings that may differ.
+        listed: digest of the videos and labels, see :func:`~lit_video.training.same_data.listed`.
 
     Raises:
         UserError: the code has no commit of its own, or this process is one of several that look by themselves.
@@ -54,11 +62,21 @@ def finished_same(
             result = read_result(path.parent)
             if not result or result["commit"] != commit or result.get("changes"):
                 continue
+            if (listed and result.get("data_digest") != listed) or _weights_since(config, result):
+                continue
             if _numbers(read_yaml(path.with_name("config.yaml")), but) == wanted:
                 return path.parent
-        except UserError:
+        except (UserError, ValueError):
             continue  # damaged: trained again
     return None
+
+
+def _weights_since(config: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
+    """Whether a file that training starts from has changed since a run began: its path alone says nothing."""
+    model = config["model"]["init_args"]
+    files = [Path(given) for name in ("weights", "image_weights") if (given := model.get(name))]
+    begun = datetime.fromisoformat(result.get("finished", "1970-01-01T00:00:00+00:00")).timestamp() - result["seconds"]
+    return any((stamp(file, "").mtime or 0) > 1e9 * begun for file in files if file.exists())
 
 
 def first_of_each(configs: Sequence[Mapping[str, Any]]) -> list[bool]:

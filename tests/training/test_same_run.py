@@ -1,9 +1,11 @@
 """A run of several tables is trained once, and only what is the same is taken for it."""
 
 import json
+import os
 
 import pytest
 import torch
+import yaml
 
 from lit_video.__main__ import main
 from lit_video.commands.fit import _rounds
@@ -106,6 +108,27 @@ def test_settings_without_numbers_may_differ(source):
     config = read_yaml(source / "config.yaml")
     config["data"]["init_args"]["num_workers"] = 7
     assert finished_same(source.parents[3], config, 0, COMMIT) == source
+
+
+def test_a_run_of_other_videos_or_labels_is_another_run(source):
+    """Of a folder that holds other videos now the settings are the same."""
+    runs, config = source.parents[3], read_yaml(source / "config.yaml")
+    digest = read_result(source)["data_digest"]
+    assert finished_same(runs, config, 0, COMMIT, listed=digest) == source
+    assert finished_same(runs, config, 0, COMMIT, listed="another") is None
+
+
+@pytest.mark.parametrize("name", ["weights", "image_weights"])
+def test_a_run_from_weights_that_have_changed_since_is_another_run(name, source, tmp_path):
+    weights = tmp_path / "weights.pth"
+    weights.write_bytes(b"old")
+    os.utime(weights, (1e9, 1e9))
+    config = read_yaml(source / "config.yaml")
+    config["model"]["init_args"][name] = str(weights)
+    (source / "config.yaml").write_text(yaml.safe_dump(config))
+    assert finished_same(source.parents[3], config, 0, COMMIT) == source
+    weights.write_bytes(b"new")
+    assert finished_same(source.parents[3], config, 0, COMMIT) is None
 
 
 @pytest.mark.parametrize(
