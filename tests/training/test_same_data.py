@@ -54,6 +54,17 @@ def test_a_training_that_goes_on_with_other_labels_says_so_and_so_does_its_resul
     assert f"{run_dir}: data_digest was {change['from']}, from here on {change['to']}" in capsys.readouterr().out
 
 
+def test_a_run_of_other_labels_is_not_reused(fit, table, videos, monkeypatch, capsys):
+    monkeypatch.setattr("lit_video.training.run.commit", lambda: "0123456789ab")
+    other = table[0].with_name("other.yaml")
+    shutil.copy(table[0], other)
+    assert fit()[0] == 0
+    relabel(videos, "test")
+    capsys.readouterr()
+    assert fit("--config", str(other), "--reuse", "--trainer.max_time=00:00:00:00")[0] == 75
+    assert "the same run as" not in capsys.readouterr().out
+
+
 def test_a_training_that_goes_on_with_the_same_videos_has_no_changes(fit):
     assert fit("--trainer.max_time=00:00:00:00")[0] == 75
     status, run_dir = fit()
