@@ -165,6 +165,21 @@ def test_several_labels_and_folders_of_frames_stay(tmp_path, root):
         assert np.array_equal(record.decode(range(12)), decode(root / "train/run/0.mp4", range(12)))
 
 
+@pytest.fixture
+def frames(tmp_path, root):
+    """A video as a folder of pictures."""
+    (tmp_path / "frames").mkdir()
+    for i, picture in enumerate(decode(root / "train/run/0.mp4", range(12))):
+        Image.fromarray(picture).save(tmp_path / f"frames/{i}.png")
+    return tmp_path / "frames"
+
+
+def test_frames_of_another_rate_are_not_taken_for_those_that_are_written(frames, tmp_path):
+    write_shards(Two([VideoRecord(frames, (1, 0), fps=10.0)]), tmp_path / "out", LOSSLESS)
+    with pytest.raises(UserError, match="was made with other videos, labels or rates"):
+        write_shards(Two([VideoRecord(frames, (1, 0), fps=20.0)]), tmp_path / "out", LOSSLESS)
+
+
 # how they are written
 
 
@@ -236,7 +251,7 @@ def test_other_pictures_or_videos_are_refused(root, shards, tmp_path):
     (folder / "plan.json").write_bytes((shards / "plan.json").read_bytes())
     with pytest.raises(UserError, match=r'was made with \{"version": 1, "form": "webp", "quality": 100'):
         write_shards(VideoFolder(str(root)), folder, Pictures())
-    with pytest.raises(UserError, match="was made with other videos or labels; give another folder"):
+    with pytest.raises(UserError, match="was made with other videos, labels or rates; give another folder"):
         write_shards(VideoList(VideoFolder(str(root)).records("val")), folder, LOSSLESS)
 
 

@@ -125,10 +125,12 @@ def _jobs(root: Path, splits: Mapping[Split, Sequence[VideoRecord]], each: int) 
 
 def _same_plan(file: Path, pictures: Pictures, jobs: list[_Job]) -> None:
     """Refuse to fill a folder with shards of two kinds."""
-    listed = text_digest([f"{name} {_labels(records)}" for job in jobs for _, name, records in job.videos])
+    videos = [video for job in jobs for video in job.videos]
+    listed = text_digest([f"{name} {_labels(records)}{_rate(records)}" for _, name, records in videos])
     text = json.dumps({"version": VERSION, **asdict(pictures), "listed": listed}) + "\n"
     if file.exists() and (made := file.read_text(encoding="utf-8")) != text:
-        what = "other videos or labels" if json.loads(made) | {"listed": listed} == json.loads(text) else made.strip()
+        same_pictures = json.loads(made) | {"listed": listed} == json.loads(text)
+        what = "other videos, labels or rates" if same_pictures else made.strip()
         raise UserError(f"DST: {file.parent} was made with {what}; give another folder, or delete it")
     write_atomically(file, text)
 
@@ -166,6 +168,12 @@ def _state(path: Path) -> tuple[int, int]:
     except OSError:
         return -1, -1
     return found.st_size, found.st_mtime_ns
+
+
+def _rate(records: dict[Split, list[VideoRecord]]) -> str:
+    """That of a folder of frames, which says when each is shown."""
+    fps = next(iter(records.values()))[0].fps
+    return "" if fps is None else f" {fps}"
 
 
 def _labels(records: dict[Split, list[VideoRecord]]) -> list[list[object]]:
