@@ -180,6 +180,15 @@ def test_frames_of_another_rate_are_not_taken_for_those_that_are_written(frames,
         write_shards(Two([VideoRecord(frames, (1, 0), fps=20.0)]), tmp_path / "out", LOSSLESS)
 
 
+def test_a_frame_that_is_replaced_in_its_folder_is_written_again(frames, tmp_path):
+    data = Two([VideoRecord(frames, (1, 0), fps=10.0)])
+    write_shards(data, tmp_path / "out", LOSSLESS)
+    Image.new("RGB", Image.open(frames / "3.png").size, "red").save(frames / "3.png")  # the folder's time stays
+    write_shards(data, tmp_path / "out", LOSSLESS)
+    (record,) = shard_data(tmp_path / "out").records("val")
+    assert (record.decode([3]) == (255, 0, 0)).all()
+
+
 # how they are written
 
 

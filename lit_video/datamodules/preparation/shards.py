@@ -25,6 +25,7 @@ from lit_video.utils.files import write_atomically, write_table
 from lit_video.utils.parallel import in_parallel
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import DecodeError, Frames, forget_tables
+from lit_video.video.probe import stamp
 from lit_video.video.records import relative
 from lit_video.video.seeding import digest
 from lit_video.video.shards import description, padded
@@ -162,12 +163,9 @@ def _written(dst: Path, pictures: Pictures, job: _Job) -> list[Member]:
 
 
 def _state(path: Path) -> tuple[int, int]:
-    """Size and last change of a file or folder, -1 where there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return -1, -1
-    return found.st_size, found.st_mtime_ns
+    """Size and last change of a file, or of all in a folder, -1 where there is none."""
+    found = stamp(path, "")
+    return (-1, -1) if found.size is None or found.mtime is None else (found.size, found.mtime)
 
 
 def _rate(records: dict[Split, list[VideoRecord]]) -> str:
