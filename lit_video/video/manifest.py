@@ -91,9 +91,11 @@ def _earlier(file: Path) -> Manifest:
 def _known(every_frame: bool, found: Mapping[str, VideoInfo], videos: Iterable[tuple[str, Video]]) -> list[str]:
     """Names of the videos whose earlier rows still hold."""
     names = []
-    for name, (path, _) in videos:
+    for name, (path, fps) in videos:
         row = found.get(name)
-        if row and row.sound and row.decoded >= every_frame and row.same_file(stamp(Path(path), name)):
+        if not (row and row.sound and row.decoded >= every_frame and row.same_rate(fps)):
+            continue
+        if row.same_file(stamp(Path(path), name)):
             names.append(name)
     return names
 

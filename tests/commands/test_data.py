@@ -18,6 +18,7 @@ from string import ascii_uppercase
 import av
 import numpy as np
 import pytest
+from PIL import Image
 
 from lit_video.__main__ import main
 from lit_video.datamodules import VideoFolder
@@ -225,6 +226,18 @@ def test_rates_and_sizes_have_a_bar_each_at_their_own_place(tmp_path, monkeypatc
         figures[0].canvas.draw()
         assert all(tick == int(tick) for tick in axis.get_yticks())
     plt.close(figures[0])
+
+
+def test_frames_checked_at_another_rate_last_as_long_as_at_this_one(tmp_path, capsys):
+    for split in ("train", "val", "test"):
+        for name in "ab":
+            folder = tmp_path / "root" / split / name / "video"
+            folder.mkdir(parents=True)
+            for i in range(6):
+                Image.new("RGB", (32, 24)).save(folder / f"{i}.png")
+    for fps, seconds in ((12, 0.5), (12, 0.5), (6, 1.0)):
+        status, result = summary(tmp_path / "root", capsys, f"--data.fps={fps}")
+        assert (status, result["splits"]["train"]["seconds"]["median"]) == (0, pytest.approx(seconds))
 
 
 SIZES = [(426, 25.0), (320, 12.5), (426, 30.0)]
