@@ -15,7 +15,7 @@ from lit_video.errors import OptionError, UserError
 from lit_video.inference.checkpoints import TrainedModel, load_trained_model
 from lit_video.inference.kept import KeptResults
 from lit_video.inference.options import Evaluation
-from lit_video.inference.ranking import RankedVideo, ranked_videos
+from lit_video.inference.ranking import RankedVideo, ranked_videos, refuse_not_finite
 from lit_video.inference.video_outputs import VideoOutput, outputs_of
 from lit_video.utils.environment import choose_device
 from lit_video.utils.progress import with_progress
@@ -157,7 +157,7 @@ def compute(
         kept: takes each video's result as soon as it is there, and gives those that it has already.
 
     Raises:
-        UserError: the sampling cannot give these views, or there is no such device.
+        UserError: the sampling cannot give these views, or there is no such device; or logits are not finite.
     """
     of = {i: VideoOutput.from_plain(plain) for i, r in enumerate(records) if kept and (plain := kept.get(r.path))}
     left = [i for i in range(len(records)) if i not in of]
@@ -173,4 +173,5 @@ def compute(
     broken = {path: of[i].broken for i, path in enumerate(paths) if of[i].broken}
     read = [i for i in range(len(records)) if not of[i].broken]
     logits, features = (torch.stack([getattr(of[i], x) for i in range(len(of))])[read] for x in ("logits", "features"))
+    refuse_not_finite([paths[i] for i in read], logits)
     return VideoOutputs([paths[i] for i in read], logits, features, trained.class_names, broken)

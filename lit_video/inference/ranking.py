@@ -16,6 +16,8 @@ from rich.table import Table
 from rich.text import Text
 from torch import Tensor
 
+from lit_video.errors import UserError
+
 ClassNames = list[str] | dict[str, list[str]]
 ONLY_TASK = "class"
 
@@ -58,7 +60,12 @@ def best(ranked: Mapping[str, Sequence[Ranked]]) -> Ranked:
 
 
 def ranked_videos(paths: Sequence[Path], logits: Tensor, class_names: ClassNames, top: int) -> list[RankedVideo]:
-    """Rank the classes of every video: logits ``(videos, classes)``, the tasks' side by side."""
+    """Rank the classes of every video: logits ``(videos, classes)``, the tasks' side by side.
+
+    Raises:
+        UserError: logits are not finite, and so no prediction.
+    """
+    refuse_not_finite(paths, logits)
     names = class_names if isinstance(class_names, dict) else {ONLY_TASK: class_names}
     shares = [share.softmax(1) for share in torch.split(logits, [len(each) for each in names.values()], dim=1)]
     videos = []
@@ -68,6 +75,17 @@ def ranked_videos(paths: Sequence[Path], logits: Tensor, class_names: ClassNames
             ranked["action" if ranked.keys() == {"verb", "noun"} else "all"] = combined(list(ranked.values()), top)
         videos.append(RankedVideo(path, ranked))
     return videos
+
+
+def refuse_not_finite(paths: Sequence[Path], logits: Tensor) -> None:
+    """Refuse logits ``(videos, classes)`` that are no numbers, of which softmax and rank would still give a class.
+
+    Raises:
+        UserError: there are some.
+    """
+    for path, finite in zip(paths, logits.isfinite().all(1).tolist(), strict=True):
+        if not finite:
+            raise UserError(f"{path}: the model's logits are not finite, so there is no prediction; check its weights")
 
 
 def _best(names: Sequence[str], share: Tensor, top: int) -> list[Ranked]:
