@@ -36,6 +36,7 @@ class KeptResults:
         self.part = output.with_name(f"{output.name}.part")
         self.settings = dict(settings)
         self.entries: dict[str, Entry] = {}
+        self._before: dict[str, list[int | None]] = {}  # of files that were asked for, which then are read
         self._open = ExitStack()
         try:
             self._start()
@@ -59,12 +60,14 @@ class KeptResults:
 
     def get(self, path: Path) -> Entry | None:
         """The result of a video, if there is one of its file as it is now."""
-        entry = self.entries.get(str(path))
-        return entry["result"] if entry and entry["file"] == _file(path) else None
+        entry, now = self.entries.get(str(path)), _file(path)
+        self._before[str(path)] = now
+        return entry["result"] if entry and entry["file"] == now else None
 
     def add(self, path: Path, result: Entry) -> None:
-        """Keep a video's result."""
-        self._file.write(json.dumps({"path": str(path), "file": _file(path), "result": result}) + "\n")
+        """Keep a video's result, as one of the file that there was before it was read."""
+        file = self._before.get(str(path)) or _file(path)
+        self._file.write(json.dumps({"path": str(path), "file": file, "result": result}) + "\n")
         self._file.flush()
         self.count += 1
 

@@ -15,6 +15,7 @@ from lit_video.__main__ import main
 from lit_video.inference import timeline as module
 from lit_video.inference import video_outputs
 from lit_video.inference.checkpoints import load_trained_model
+from lit_video.inference.kept import KeptResults
 from lit_video.inference.options import Evaluation
 from lit_video.inference.predict import compute
 from lit_video.inference.ranking import Ranked
@@ -296,6 +297,19 @@ def test_a_video_that_has_changed_is_predicted_again(colours, folder, tmp_path, 
     write(folder / "a.mp4", ("blue", 2))
     assert predict(*args) == 1
     assert rows(tmp_path / "o.csv")[0]["name"] == "blue"
+
+
+def test_a_video_that_grows_while_it_is_predicted_is_predicted_again(folder, tmp_path):
+    """A recording, say: what was read is not all that there is when it is done."""
+    path = folder / "a.mp4"
+    with pytest.raises(KeyboardInterrupt), KeptResults(tmp_path / "o.csv", {}) as kept:
+        assert kept.get(path) is None
+        with path.open("ab") as file:
+            file.write(b"more")
+        kept.add(path, {"windows": []})
+        raise KeyboardInterrupt
+    with KeptResults(tmp_path / "o.csv", {}) as kept:
+        assert kept.entries and kept.get(path) is None
 
 
 def test_a_video_that_breaks_on_the_way_keeps_what_was_read(colours, video, tmp_path, monkeypatch, capsys):
