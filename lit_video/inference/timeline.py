@@ -22,7 +22,7 @@ from lit_video.utils.processes import ignore_stops
 from lit_video.utils.progress import with_progress
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.batch import normalise
-from lit_video.video.clips import VideoRecord
+from lit_video.video.clips import VideoRecord, clip_numbers
 from lit_video.video.decoding import DecodeError, Frames, segment
 
 
@@ -195,7 +195,7 @@ class _Clips(IterableDataset[dict[str, Any]]):
         spans = window_spans(self.seconds, float(length), self.steps.every)
         for start, end in spans:
             first, part = segment(self.record.path, table, start, end)
-            numbers = self.data.sampling.numbers(part, self.data.frames, 0, 1)
+            numbers = clip_numbers(part, self.data.sampling, self.data.frames, self.data.short, 0, 1)
             self.numbers.append([first + i for i in numbers])
         return spans
 
@@ -205,8 +205,8 @@ class _Clips(IterableDataset[dict[str, Any]]):
         clip = torch.zeros(self.data.test_crops, self.data.frames, 3, *self.view.size, dtype=torch.uint8)
         try:
             for wanted in self.numbers:
-                kept = {i: view for i, view in kept.items() if i >= wanted[0]}
-                while newest < wanted[-1]:
+                kept = {i: view for i, view in kept.items() if i >= min(wanted)}
+                while newest < max(wanted):
                     newest, frame = next(frames)
                     kept[newest] = self.view(frame[None])[:, 0]
                 clip = torch.stack([kept[i] for i in wanted], dim=1)

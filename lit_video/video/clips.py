@@ -222,9 +222,16 @@ class ClipDataset(Dataset[Sample]):
     def numbers(self, record: VideoRecord, clip: int) -> list[int]:
         """Frame numbers of one clip of a video, in the order in which the model sees them."""
         first, table = segment(record.path, record.table(), record.start, record.end)
-        long = self.sampling.long_enough(table, self.frames) if self.short == "loop" else table
-        numbers = self.sampling.numbers(long, self.frames, clip, self.clips)
-        return reordered([first + i % table.count for i in numbers], self.order)
+        numbers = clip_numbers(table, self.sampling, self.frames, self.short, clip, self.clips)
+        return reordered([first + i for i in numbers], self.order)
+
+
+def clip_numbers(
+    table: FrameTable, sampling: Sampling, frames: int, short: Short, clip: int = 0, clips: int | None = None
+) -> list[int]:
+    """Frame numbers of one clip of a video; one that is shorter is looped, or its last frame repeated."""
+    long = sampling.long_enough(table, frames) if short == "loop" else table
+    return [i % table.count for i in sampling.numbers(long, frames, clip, clips)]
 
 
 def reordered(numbers: list[int], order: Order) -> list[int]:

@@ -85,6 +85,18 @@ def test_every_window_is_what_predict_says_of_that_part(colours, video):
     torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.parametrize("short", ["repeat", "loop"])
+def test_a_video_shorter_than_a_clip_is_what_predict_says_of_it(short, colours, tmp_path):
+    model = load_trained_model(colours)
+    model.settings["short"] = short
+    record = VideoRecord(write(tmp_path / "short.mp4", ("red", 0.3), ("blue", 0.2)), 0)
+    (window,) = timeline(model, record, HERE, Steps(1.0), "").windows
+    expected = compute(model, [record], Evaluation(1, 1, 8, 0, "cpu")).logits[0].softmax(0)
+    shares = {one.name: one.probability for one in window.ranked["class"]}
+    ours = torch.tensor([shares[name] for name in model.class_names])
+    torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-4)
+
+
 def test_segments_are_the_parts_of_the_video(colours, video, tmp_path, capsys):
     out, picture = tmp_path / "t.csv", tmp_path / "t.png"
     assert predict(video, "--ckpt", colours, "--every", "0.25", "-o", out, "--plot", picture) == 0
