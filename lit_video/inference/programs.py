@@ -2,7 +2,7 @@
 
 import json
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -60,7 +60,8 @@ def write_program(ckpt: Path, to: str, folder: Path, any_frames: bool = False) -
         warnings.simplefilter("ignore")  # of the exporters, about themselves
         with _length_matters(any_frames, frames):
             program = _WRITERS[to](network, clips[0], path, shapes)
-        difference = None if program is None else max(_difference(network, program, clip) for clip in clips[1:])
+        differences = [] if program is None else [_difference(network, program, clip) for clip in clips[1:]]
+    difference = largest(differences) if differences else None
     if difference is not None and not difference <= TOLERANCE:
         path.unlink()
         raise UserError(f"--to {to}: the program's logits differ by {difference:.1e} of the largest one: not kept")
@@ -81,6 +82,11 @@ def _length_matters(any_frames: bool, frames: int) -> Iterator[None]:
             raise
         reason = str(error).strip().split("\n")[0]
         raise OptionError("any_frames", f"the network takes clips of {frames} frames alone ({reason})") from error
+
+
+def largest(differences: Sequence[float]) -> float:
+    """The greatest of some differences, and no number (NaN) where one is none, which ``max`` would pass over."""
+    return float(torch.tensor(differences).max())
 
 
 def _difference(network: nn.Module, program: Callable[[Tensor], Tensor], clip: Tensor) -> float:

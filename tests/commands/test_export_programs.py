@@ -14,6 +14,7 @@ from lit_video.inference.checkpoints import load_trained_model
 from lit_video.network.pretrained.loading import load_pretrained
 from lit_video.network.weight_files import read_weights
 from tests.conftest import FOUR_SKILLS
+from tests.inference.colours import trained
 
 ROWS = {
     "xvit": ("ablation_tw", "tw1"),
@@ -34,6 +35,11 @@ def checkpoint(request, tiny, tmp_path):
     flags = [*tiny, FOUR_SKILLS, "--data.image_size=32", "--trainer.max_epochs=1", "--trainer.logger=false"]
     assert main(["fit", "--config", f"experiments/{table}.yaml", "--row", row, "--runs", str(tmp_path), *flags]) == 0
     return tmp_path / table / "embedded" / row / "seed0" / "last.ckpt"
+
+
+@pytest.fixture(scope="module")
+def colours(tmp_path_factory):
+    return trained(tmp_path_factory.mktemp("colours"))
 
 
 def clip_of(count, frames=4):
@@ -68,6 +74,18 @@ def test_every_kind_computes_the_same(checkpoint, tmp_path, capsys):
     settings = json.loads((folder / "settings.json").read_text())
     assert settings["data"]["frames"] == 4
     assert len(settings["class_names"]) == expected.shape[1]
+
+
+@pytest.mark.parametrize("wrong", [1, 3])
+def test_a_program_whose_logits_are_no_numbers_for_one_batch_is_not_kept(wrong, colours, tmp_path, monkeypatch, capsys):
+    def writer(network, clip, path, shapes):
+        path.touch()
+        return lambda batch: network(batch) * (torch.nan if len(batch) == wrong else 1)
+
+    monkeypatch.setitem(programs._WRITERS, "pt2", writer)
+    assert main(["export", "--to", "pt2", "--ckpt", str(colours), "-o", str(tmp_path / "out")]) == 2
+    assert "the program's logits differ by nan of the largest one: not kept" in capsys.readouterr().err
+    assert not (tmp_path / "out/model.pt2").exists()
 
 
 @pytest.mark.slow  # that networks can is in tests/network/test_networks_run.py
