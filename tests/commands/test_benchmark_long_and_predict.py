@@ -43,6 +43,17 @@ def test_ways_are_measured_and_kept_and_one_that_is_wrong_is_left_out(tmp_path, 
     assert f"wrong: {wrong['left_out']}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("way", ["half", "half, bf16"])
+def test_a_way_whose_logits_are_no_numbers_for_one_clip_is_left_out(way, tmp_path, monkeypatch):
+    ways = {way: lambda given: lambda clip: given.network(clip) * (float("nan") if len(clip) == 1 else 1)}
+    monkeypatch.setattr(predict_timing, "WAYS", predict_timing.WAYS | ways)
+    path = tmp_path / "predict.json"
+    command = ["benchmark", "predict", *SMALL, "--frames", "2", "--batch", "2", "--ways", way]
+    assert main([*command, "-o", str(path)]) == 0
+    _, wrong = json.loads(path.read_text())["rows"]
+    assert "its logits differ by nan of the largest" in wrong["left_out"]
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [
