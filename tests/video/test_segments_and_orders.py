@@ -8,7 +8,7 @@ from lit_video.datamodules import Dense, DenseStride, ReleasedDense, ReleasedSeg
 from lit_video.datamodules.drawing import encode
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import ClipDataset, VideoRecord, reordered
-from lit_video.video.decoding import DecodeError, decode
+from lit_video.video.decoding import DecodeError, decode, segment
 from lit_video.video.seeding import seeded
 
 COUNT, FPS = 60, 10
@@ -54,6 +54,15 @@ def test_frames_of_a_segment_lie_in_it(path, sampling, start, end, first, last, 
             numbers = data.numbers(data.records[0], clip)
         assert len(numbers) == 4
         assert first <= min(numbers) <= max(numbers) <= last
+
+
+@pytest.mark.parametrize("number", range(1, COUNT))
+def test_a_segment_begins_with_the_frame_that_is_shown_then_and_ends_before_the_one_shown_at_its_end(path, number):
+    """Most tenths of a second are a little more or less than themselves as floats."""
+    table = VideoRecord(path, 0).table()
+    first, _ = segment(path, table, number / FPS, None)
+    start, part = segment(path, table, None, number / FPS)
+    assert (first, start, part.count) == (number, 0, number)
 
 
 def test_a_segment_is_sampled_as_if_it_were_a_whole_video(path):
