@@ -83,12 +83,13 @@ def _preprocessor(processor: str, data: Mapping[str, Any]) -> dict[str, Any]:
     height, side = height_and_width(data["image_size"])
     if height != side:
         raise ValueError(f"clips of {height} x {side} pixels: transformers' preprocessors crop squares; use --to pt2")
+    whole, square = data.get("views") == "whole", {"height": side, "width": side}
     return {
         "image_processor_type": processor,
         "do_resize": True,
-        "size": {"shortest_edge": side},
-        "do_center_crop": True,
-        "crop_size": {"height": side, "width": side},
+        "size": square if whole else {"shortest_edge": side},
+        "do_center_crop": not whole,
+        "crop_size": square,
         "do_rescale": True,
         "rescale_factor": 1 / 255,
         "offset": False,
