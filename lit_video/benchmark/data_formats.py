@@ -23,7 +23,6 @@ from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import Frames, decode_in_order, forget_tables, frame_table
 from lit_video.video.sampling import DenseStride
 from lit_video.video.seeding import seeded
-from lit_video.video.shards import forget_descriptions
 
 FORMATS = ("source", *PRESETS, "shards")
 EVERY = 10  # frames of which one is compared
@@ -63,7 +62,6 @@ def time_formats(
 def _time(dataset: ClipDataset, epoch: int, video: int) -> tuple[float, float]:
     """CPU seconds to decode a clip, and to make a batch of it."""
     forget_tables()
-    forget_descriptions()
     record = dataset.records[video]
     with seeded("benchmark", epoch, video):
         start = time.process_time()

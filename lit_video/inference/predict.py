@@ -20,6 +20,7 @@ from lit_video.inference.video_outputs import VideoOutput, outputs_of
 from lit_video.utils.environment import choose_device
 from lit_video.utils.progress import with_progress
 from lit_video.video.clips import VideoRecord
+from lit_video.video.decoding import forget_tables
 from lit_video.video.decoding.images import EXTENSIONS as PICTURES
 
 Paths = str | Path | Sequence[str | Path]
@@ -133,12 +134,15 @@ def unlabelled(paths: Sequence[Path], fps: float | None = None) -> list[VideoRec
 def video_list(trained: TrainedModel, records: Sequence[VideoRecord], evaluation: Evaluation) -> VideoList:
     """Videos on the evaluation path of the model's data set, with the views of ``evaluation`` where it sets them.
 
+    They are looked at anew: in a process that goes on, a path may hold another video than it did.
+
     Raises:
         UserError: the sampling cannot give these views.
     """
     views = {"test_clips": evaluation.clips, "test_crops": evaluation.crops}
     settings = trained.settings | {name: count for name, count in views.items() if count}
     loading: dict[str, Any] = {"batch_size": evaluation.batch, "num_workers": evaluation.workers, "broken": "report"}
+    forget_tables()
     try:
         return VideoList(records, **settings, **loading)
     except ValueError as error:

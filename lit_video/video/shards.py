@@ -130,11 +130,6 @@ def _described(path: Path, place: ShardPlace) -> _Described:
         raise DecodeError(f"{path}: its description in {place.shard} is damaged") from error
 
 
-def forget_descriptions() -> None:
-    """Read all again where the frames of a video are."""
-    _kept.clear()
-
-
 def padded(size: int) -> int:
     """Bytes that a member of a tar takes after its header."""
     return -(-size // BLOCK) * BLOCK

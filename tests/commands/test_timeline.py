@@ -97,6 +97,22 @@ def test_a_video_shorter_than_a_clip_is_what_predict_says_of_it(short, colours, 
     torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-4)
 
 
+def test_another_video_at_the_same_path_is_not_taken_for_the_first(colours, tmp_path):
+    """As a service has it, which writes each upload to the same file."""
+    model, path, fresh = load_trained_model(colours), tmp_path / "upload.mp4", tmp_path / "fresh.mp4"
+    write(path, ("red", 2))
+    here = Evaluation(2, 1, 8, 0, "cpu")
+    for look in (
+        lambda path: timeline(model, VideoRecord(path, 0), HERE, Steps(0.5), "").segments(),
+        lambda path: compute(model, [VideoRecord(path, 0)], here).logits.tolist(),
+    ):
+        write(path, ("red", 2))
+        look(path)
+        for target in (path, fresh):
+            write(target, ("red", 2), ("blue", 4))
+        assert look(path) == look(fresh)
+
+
 def test_segments_are_the_parts_of_the_video(colours, video, tmp_path, capsys):
     out, picture = tmp_path / "t.csv", tmp_path / "t.png"
     assert predict(video, "--ckpt", colours, "--every", "0.25", "-o", out, "--plot", picture) == 0

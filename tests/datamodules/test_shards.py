@@ -25,9 +25,9 @@ from lit_video.datamodules.video_list import VideoList
 from lit_video.errors import UserError
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import ClipDataset, VideoRecord
-from lit_video.video.decoding import DecodeError, decode
+from lit_video.video.decoding import DecodeError, decode, forget_tables
 from lit_video.video.sampling import Dense
-from lit_video.video.shards import decode_shard, forget_descriptions
+from lit_video.video.shards import decode_shard
 from tests.datamodules.test_determinism import epochs, evaluated, same
 from tests.video.bad_files import write
 
@@ -39,7 +39,7 @@ CLASSES = ("run", "sit")
 @pytest.fixture(autouse=True)
 def new_shards():
     """A shard of another test may have had the same name."""
-    forget_descriptions()
+    forget_tables()
 
 
 @pytest.fixture(scope="module")

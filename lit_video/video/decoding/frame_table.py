@@ -88,6 +88,9 @@ class FrameTable:
         return in_words(numbers, self.times, self.time_base)
 
 
+_caches: list[LRUCache[Any, Any]] = []
+
+
 def table_cache(times: Callable[[T], int], most: int = 4_000_000) -> LRUCache[Any, T]:
     """Keeps the tables used last, so that a worker's memory stays flat whatever number and length of videos it sees.
 
@@ -95,7 +98,9 @@ def table_cache(times: Callable[[T], int], most: int = 4_000_000) -> LRUCache[An
     thousand short clips; 4 million are about 32 MiB. A table itself counts as 256 of them, for what it holds beside;
     the last one is kept however long.
     """
-    return LRUCache(most, getsizeof=lambda table: min(times(table) + 256, most))
+    cache: LRUCache[Any, T] = LRUCache(most, getsizeof=lambda table: min(times(table) + 256, most))
+    _caches.append(cache)
+    return cache
 
 
 _tables: LRUCache[Any, FrameTable] = table_cache(lambda table: len(table.pts) + len(table.keyframes))
@@ -121,8 +126,9 @@ def add_source(source: Callable[[Path], FrameTable | None]) -> None:
 
 
 def forget_tables() -> None:
-    """Scan all videos again."""
-    _tables.clear()
+    """Look at all videos again, at folders of images and shards too: files may have changed."""
+    for cache in _caches:
+        cache.clear()
 
 
 def check_numbers(path: Path, numbers: Sequence[int], count: int) -> None:
