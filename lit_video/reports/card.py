@@ -64,19 +64,30 @@ def _data(data: dict[str, Any], result: dict[str, Any]) -> str:
 
 def _accuracy(result: dict[str, Any], predictions: Predictions | None) -> str:
     lines = [f"- {name.removeprefix('test/')}: {value:.1f}" for name, value in result["metrics"].items()]
-    task = next(iter(predictions.tasks.values())) if predictions else None
-    if task is None:
+    if predictions is None:
         return "\n".join(["## Accuracy", "", *lines])
-    right = task.logits.argmax(1) == task.target
+    right = predictions.hits()
     low, high = wilson(int(right.sum()), len(right))
+    what = f" in {' and '.join(predictions.tasks)}" if len(predictions.tasks) > 1 else ""
+    share = f"{100 * right.mean():.1f} % of {len(right)} test videos are right{what}"
+    first = f"- {share} (95 % interval {low:.0f} to {high:.0f} %)"
+    always = [_always(name, task) for name, task in predictions.tasks.items()]
+    parts = [part for name, task in predictions.tasks.items() for part in _of_task(name, task)]
+    return "\n".join(["## Accuracy", "", first, *always, *lines, *parts])
+
+
+def _always(name: str, task: TaskPredictions) -> str:
+    """What the most frequent class would reach, of each of several tasks."""
     often = np.bincount(task.target, minlength=len(task.classes))
-    first = (
-        f"- {100 * right.mean():.1f} % of {len(right)} test videos are right (95 % interval {low:.0f} to {high:.0f} %)"
-    )
-    always = f"- always {task.classes[int(often.argmax())]!r} would be right in {100 * often.max() / len(right):.1f} %"
+    always = f"always {task.classes[int(often.argmax())]!r}"
+    return f"- {f'{name}: ' if name else ''}{always} would be right in {100 * often.max() / len(task.target):.1f} %"
+
+
+def _of_task(name: str, task: TaskPredictions) -> list[str]:
+    """Accuracy by class and confusions, below the name of one of several tasks."""
     confused = _confusions(task)
     ending = ["", "Most often confused: " + "; ".join(confused) + "."] if confused else []
-    return "\n".join(["## Accuracy", "", first, always, *lines, "", _classes(task), *ending])
+    return [*(["", f"### {name}"] if name else []), "", _classes(task), *ending]
 
 
 def _classes(task: TaskPredictions) -> str:

@@ -29,6 +29,22 @@ def test_a_card_counts_what_was_right_and_what_was_confused(finished):
     assert "walk taken for sit (1); sit taken for fall (1)" in card
 
 
+def test_of_several_tasks_a_video_is_right_in_all_of_them(finished):
+    """Right in the first task alone is not right."""
+    eye = np.eye(3, dtype=np.float32)
+    verb = TaskPredictions(eye[[0, 0, 1, 1]], np.array([0, 0, 1, 1]), ["take", "put", "cut"])
+    noun = TaskPredictions(eye[[0, 0, 0, 1]], np.array([0, 1, 2, 2]), ["cup", "pan", "egg"])
+    save_predictions(finished, Predictions(np.arange(4), {"verb": verb, "noun": noun}))
+    change_result(finished, test_videos=4)
+    card = model_card(finished)
+    assert "25.0 % of 4 test videos are right in verb and noun (95 %" in card
+    assert "- verb: always 'take' would be right in 50.0 %" in card
+    assert "- noun: always 'egg' would be right in 50.0 %" in card
+    verbs, nouns = card.split("### verb")[1].split("### noun")
+    assert "| take | 2 | 100 |" in verbs and "| egg | 2 | 0 |" in nouns
+    assert "Most often confused" not in verbs and "egg taken for" in nouns
+
+
 def test_a_run_that_is_not_finished_has_none(tmp_path):
     with pytest.raises(UserError, match="no finished run"):
         model_card(tmp_path)
