@@ -74,7 +74,8 @@ def _time(dataset: ClipDataset, epoch: int, video: int) -> tuple[float, float]:
 def _records(name: str, paths: Sequence[Path], folder: Path) -> list[VideoRecord]:
     if name == "source":
         return [VideoRecord(path, 0) for path in paths]
-    listed = text_digest([f"{path.resolve()} {path.stat().st_mtime_ns}" for path in paths])
+    made = repr(PRESETS.get(name))  # type: ignore[call-overload]  # those of another version are others
+    listed = text_digest([made, *(f"{path.resolve()} {path.stat().st_mtime_ns}" for path in paths)])
     if name == "shards":
         write_shards(_Unlabelled([VideoRecord(path, 0) for path in paths]), folder / f"shards-{listed}", Pictures())
         return VideoShards(str(folder / f"shards-{listed}")).records("train")

@@ -15,6 +15,7 @@ from lit_video.benchmark.data_loaders import why_not
 from lit_video.benchmark.data_plot import figure
 from lit_video.benchmark.data_timing import time_clips
 from lit_video.benchmark.sample_videos import KINDS, encode
+from lit_video.datamodules.preparation.encoding import PRESETS
 from lit_video.utils.figures import plt
 
 
@@ -25,6 +26,22 @@ def root(tmp_path_factory):
     for seed in range(2):
         encode(folder / f"{seed}.mp4", replace(KINDS[0], width=96, height=72, frames=40), seed)
     return folder
+
+
+def test_a_format_made_by_another_preset_is_made_anew(tmp_path, monkeypatch):
+    root = tmp_path / "videos"
+    root.mkdir()
+    encode(root / "0.mp4", replace(KINDS[0], width=96, height=72, frames=40), 0)
+
+    def size():
+        flags = ["--clips", "1", "--loader-clips", "0", "--formats", "fast", "-o", str(tmp_path / "x.json")]
+        assert main(["benchmark", "data", str(root), *flags]) == 0
+        (row,) = json.loads((tmp_path / "x.json").read_text())["formats"]
+        return row["size_ratio"]
+
+    before = size()
+    monkeypatch.setitem(PRESETS, "fast", replace(PRESETS["fast"], crf=45))
+    assert size() < 0.8 * before
 
 
 FEW = ["--clips", "1", "--loader-clips", "4", "--workers", "0", "--clips-per-second", "100"]
