@@ -54,6 +54,18 @@ def test_weights_of_squares_start_clips_of_another_shape():
     assert torch.equal(wide.embed.pos_embed, expected)
 
 
+def test_weights_of_squares_start_clips_of_as_many_patches_in_another_shape():
+    """The number of positions, and so every shape, is the same; their order is not."""
+    square = TimeSformer(image_size=32, **SMALL).network
+    wide = TimeSformer(image_size=(16, 64), **SMALL).network
+    torch.nn.init.normal_(square.embed.pos_embed)
+    weights = export_hf_timesformer(square)
+    load_pretrained(wide, weights)
+    rule = load("hf-timesformer", weights, heads=2, image_size=32).embed.resizing.space
+    cells = resize_space(square.embed.pos_embed[:, 1:], (4, 4), (2, 8), rule)
+    assert torch.equal(wide.embed.pos_embed[:, 1:], cells)
+
+
 def test_an_image_model_starts_clips_of_another_shape():
     image = VisionTransformer(img_size=16, patch_size=8, embed_dim=16, depth=2, num_heads=2, num_classes=5)
     wide = XViT(image_size=(16, 24), **SMALL).network

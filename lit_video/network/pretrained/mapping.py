@@ -132,15 +132,17 @@ def patch_grid(image_size: tuple[int, int], patch: int) -> tuple[int, int]:
 
 
 def stored_grid(cells: int, image_size: tuple[int, int], patch: int) -> tuple[int, int]:
-    """Grid (rows, columns) that spatial positions are laid out on: the image's, else the square of their number.
+    """Grid (rows, columns) that spatial positions are laid out on: the square of their number, else the image's.
+
+    Releases are of squares: an image of another shape may have as many patches.
 
     Raises:
         ValueError: they are neither.
     """
     rows, columns = patch_grid(image_size, patch)
-    if rows * columns == cells:
-        return rows, columns
     side = round(cells**0.5)
+    if side**2 != cells and rows * columns == cells:
+        return rows, columns
     if side**2 != cells:
         raise ValueError(f"image_size: {cells} stored positions are neither those of {image_size} pixels nor a square")
     return side, side

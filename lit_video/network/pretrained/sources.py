@@ -37,7 +37,7 @@ def load(
         state_dict: the weights.
         heads: number of attention heads, which no shape shows.
         image_size: side, or (height, width), in pixels that the network will be given. Stored positions are taken to be
-            this grid's if their number fits, else a square's, resized by the authors' own rule.
+            a square's if their number is one, else this grid's, and resized by the authors' own rule.
         **options: what else shapes do not show: see the ``load_...`` function of the source's file.
 
     Returns:
