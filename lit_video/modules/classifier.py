@@ -20,7 +20,7 @@ from lit_video.network.block import Checkpointing, checkpoint_layers
 from lit_video.network.pretrained.hugging_face_config import check_config, check_labels
 from lit_video.network.pretrained.image_vit import TubeletInit, load_image_vit
 from lit_video.network.pretrained.loading import load_pretrained
-from lit_video.network.pretrained.own_settings import refuse_another_scheme
+from lit_video.network.pretrained.own_settings import refuse_another_grid, refuse_another_scheme
 from lit_video.network.pretrained.release_settings import (
     IGNORE,
     OTHERWISE,
@@ -153,6 +153,7 @@ class VideoClassifier(LightningModule):
 
     def _refuse_what_differs(self, stored: StoredWeights, otherwise: str) -> None:
         refuse_another_scheme(self.hparams, stored, otherwise)
+        refuse_another_grid(self.network, stored, otherwise)
         if data := self._videos:
             refuse_other_pixels(stored_settings(data), stored, otherwise)
 

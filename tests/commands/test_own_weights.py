@@ -3,11 +3,13 @@
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.network.pretrained.own_settings import own_settings, refuse_another_scheme
+from lit_video.modules import ConvNet, ViViT, XViT
+from lit_video.network.pretrained.own_settings import own_settings, refuse_another_grid, refuse_another_scheme
 from lit_video.network.vit import ViTSize
 from lit_video.network.weight_files import StoredWeights
 
 TEST = ["test", "--config", "experiments/ablation_tw.yaml", "--model.image_weights=null"]
+SIZE = ViTSize(16, 2, 2)
 SKILLS = "--data.skills=[drift,zoom,rotation,meeting]"
 
 
@@ -80,6 +82,24 @@ def test_another_number_of_heads_has_the_same_shapes_and_is_refused(size):
             refuse_another_scheme({"size": ViTSize(16, 2, 2)}, same)
     with pytest.raises(ValueError, match=r"set --model\.size\.heads 12,"):
         refuse_another_scheme({"size": ViTSize(768, 12, 8)}, StoredWeights({}, model={"size": "B"}))
+
+
+@pytest.mark.parametrize(
+    ("network", "mend"),
+    [
+        (XViT(3, 4, (16, 64), SIZE, 8).network, r"set --data\.image_size \[32,32\], or"),
+        (ViViT(3, 8, (16, 32), SIZE, 8).network, r"set --data\.frames 4 --data\.image_size \[32,32\], or"),
+    ],
+)
+def test_positions_of_another_grid_of_as_many_patches_are_refused(network, mend):
+    """The shapes are the same."""
+    clips = {"frames": 4, "image_size": 32, "mean": 0.5, "std": 0.5}
+    with pytest.raises(ValueError, match=mend):
+        refuse_another_grid(network, StoredWeights({}, clips=clips))
+    for same in (XViT(3, 8, 32, SIZE, 8), ViViT(3, 4, 32, SIZE, 8), ConvNet(3, 8, 64, "slow", width=8)):
+        refuse_another_grid(same.network, StoredWeights({}, clips=clips))
+    none = XViT(3, 4, (16, 64), SIZE, 8, positions="none").network
+    refuse_another_grid(none, StoredWeights({}, clips=clips))
 
 
 def test_weights_of_before_causal_are_not_taken_for_a_causal_model():

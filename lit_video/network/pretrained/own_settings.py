@@ -1,11 +1,17 @@
 """What a checkpoint of our own says of the model and the clips that it was trained with."""
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 
+from torch import nn
+
+from lit_video.network.embedding import JointEmbedding
 from lit_video.network.pretrained.release_settings import OTHERWISE, flags
+from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES
 from lit_video.network.weight_files import StoredWeights
+from lit_video.utils.image_size import height_and_width
 
 # settings that change what is computed, and that no name and no shape shows
 SCHEME = (
@@ -37,6 +43,27 @@ def refuse_another_scheme(hparams: Mapping[str, Any], stored: StoredWeights, oth
     ours = {key: _plain(value) for key, value in hparams.items()} | _heads(hparams)
     if other := {key: value for key, value in own_settings(stored).items() if ours.get(key, value) != value}:
         raise ValueError(f"it was trained with other settings: set {flags(other)}, {otherwise}")
+
+
+def refuse_another_grid(network: nn.Module, stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
+    """Refuse weights of our own whose positions are of another grid with as many patches, which no shape shows.
+
+    Raises:
+        ValueError: with the flags that mend it.
+    """
+    if not (stored.clips and isinstance(network, VideoTransformer)) or network.embed.pos_embed is None:
+        return
+    clips = {"frames": stored.clips["frames"], "image_size": height_and_width(stored.clips["image_size"])}
+    try:
+        theirs = network.embed.patches.grid(clips["frames"], *clips["image_size"])
+    except ValueError:
+        return  # of other patches, which shapes show
+    ours = tuple(network.embed.grid)
+    if not isinstance(network.embed, JointEmbedding):  # time has a table of its own, if any
+        ours = (theirs[0], *ours[1:])
+        del clips["frames"]
+    if theirs != ours and prod(theirs) == prod(ours):
+        raise ValueError(f"its positions are of another grid of patches: set {flags(clips, 'data')}, {otherwise}")
 
 
 def _heads(model: Mapping[str, Any]) -> dict[str, int]:
