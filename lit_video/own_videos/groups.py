@@ -52,9 +52,14 @@ def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None) -> Groups
             count, example = len(set(starts)), min(starts)
             reason = f"the files' names say which belong together, by {sign} ({count} of them: {example!r}, ...)"
             return Groups(starts, reason)
-    return Groups(
-        None, "no column or part of the names says which were recorded together; if some were, give --group COLUMN"
-    )
+    unknown = "no column or part of the names says which were recorded together; if some were, give --group COLUMN"
+    paths = [video.path for video in videos]
+    if len(set(paths)) == len(videos):
+        return Groups(None, unknown)
+    if _enough(videos, paths):
+        return Groups(paths, f"parts of one file belong together ({len(set(paths))} files); of files, {unknown}")
+    few = f"a class is in fewer than {LEAST} files"
+    return Groups(None, f"{few}: parts of one file are both trained and tested on, which flatters the test; {unknown}")
 
 
 def _of_column(videos: Sequence[OwnVideo], column: str) -> Groups:
