@@ -60,8 +60,8 @@ def finished_same(
     for path in sorted(runs.glob(f"*/*/*/seed{seed}/{FILE}")):
         try:
             result = read_result(path.parent)
-            if not result or result["commit"] != commit or result.get("changes"):
-                continue
+            if not result or result["commit"] != commit or result.get("changes") or result.get("skipped_steps"):
+                continue  # steps that --nan skip:N left out end another run as failed
             if (listed and result.get("data_digest") != listed) or _weights_since(config, result):
                 continue
             if _numbers(read_yaml(path.with_name("config.yaml")), but) == wanted:

@@ -132,7 +132,13 @@ def test_a_run_from_weights_that_have_changed_since_is_another_run(name, source,
 
 
 @pytest.mark.parametrize(
-    "result", [{"commit": "fedcba987654"}, {"changes": [{"key": "trainer.max_epochs"}]}, {"steps": "many"}]
+    "result",
+    [
+        {"commit": "fedcba987654"},
+        {"changes": [{"key": "trainer.max_epochs"}]},
+        {"skipped_steps": 1},
+        {"steps": "many"},
+    ],
 )
 def test_results_of_other_code_or_settings_and_damaged_ones_are_not_taken(source, result):
     path = source / "result.json"
