@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lit_video.benchmark import kernel_timing, long_timing, predict_timing
+from lit_video.benchmark import kernel_timing, long_timing, predict_timing, stream_timing
 from lit_video.benchmark.data_report import cores_for
 from lit_video.benchmark.model_report import HEADER, cells, title
 from lit_video.errors import UserError
@@ -71,6 +71,7 @@ PRINTED = (
     ("Attention kernels", "kernels", kernel_timing.render),
     ("Long clips", "long", long_timing.render),
     ("Inference", "predict", predict_timing.render),
+    ("Streams", "stream", stream_timing.render),
 )
 
 
@@ -84,7 +85,7 @@ def page(results: Path) -> str:
     mixing = [mixing_layer(result) for result in (gpu["mixing"], read(results / "mixing.json")) if result]
     parts.append("\n\n".join(["## The mixing layer", *mixing]))
     for heading, name, render in PRINTED:
-        stored = [gpu[name], *(read(path) for path in sorted((results / name).glob("*.json")))]
+        stored = [gpu.get(name), *(read(path) for path in sorted((results / name).glob("*.json")))]
         tables = [f"```\n{render(result)}\n```\n\n{facts(result)}" for result in stored if result]
         parts.append("\n\n".join([f"## {heading}", *(tables or [NOT_RUN])]))
     data = [result for path in sorted((results / "data").glob("*.json")) if (result := read(path))]
