@@ -52,21 +52,23 @@ def measure(setting: Setting, device: torch.device, command: str) -> Iterator[Ro
     """The result so far: after the memory of each length, then after each round of times in random order.
 
     A network takes all lengths, so that its weights are on the device once; a length that does not fit says so in its
-    row. Memory is that of a training step beside weights, gradients and momentum, as the allocator gave it out and as
-    :func:`~lit_video.costs.peak.training_peak` predicts it.
+    row. Memory is what a training step takes beyond weights, gradients and momentum, as the allocator gave it out and
+    as :func:`~lit_video.costs.peak.training_peak` predicts it.
     """
     torch.manual_seed(0)
     result: Row = provenance(command) | asdict(setting) | {"rows": []}
     actions: Actions = {}
+    bfloat16 = setting.dtype == "bfloat16"
     for name, side, lengths in _plan(setting):
         network = schemes(SIZES[setting.size], Clip(lengths[0], side))["T+S" if name == HR else name]().network
         checkpoint_layers(network.to(device), setting.activation_checkpointing)
         for frames in lengths:
             row: Row = {"model": name, "frames": frames, "image_size": side}
-            row["predicted_memory"] = _predicted(network, (setting.batch, 3, frames, side, side), setting)
+            peak = training_peak(network, (setting.batch, 3, frames, side, side), Optimization(), bfloat16)
+            row["predicted_memory"] = replace(peak, weights=0, optimizer=0).total - _gradients(network)
             forward, train = _steps(network, frames, side, setting, device)
             result["rows"].append(row)
-            if reason := _start(row, forward, train, device):
+            if reason := _start(row, network, forward, train, device):
                 row["left_out"] = reason
             else:
                 actions |= {f"{name}, {frames} frames, forward": forward, f"{name}, {frames} frames, train": train}
@@ -82,12 +84,6 @@ def _plan(setting: Setting) -> list[tuple[str, int, tuple[int, ...]]]:
     short = tuple(t for t in setting.frames if 4 * t <= max(setting.frames)) or setting.frames[:1]
     side = setting.image_size
     return [("X-ViT", side, setting.frames), ("T+S", side, setting.frames), (HR, 2 * side, short)]
-
-
-def _predicted(network: nn.Module, shape: tuple[int, ...], setting: Setting) -> int:
-    """The gradients are there before the step, as where the memory is measured."""
-    peak = training_peak(network, shape, Optimization(), setting.dtype == "bfloat16")
-    return replace(peak, weights=0, optimizer=0).total - sum(parameter.nbytes for parameter in network.parameters())
 
 
 def _steps(
@@ -117,11 +113,24 @@ def _steps(
     return forward, train
 
 
-def _start(row: Row, forward: Callable[[], None], train: Callable[[], None], device: torch.device) -> str:
-    """Run both once and measure memory; returns why this length cannot run."""
+def _gradients(network: nn.Module) -> int:
+    return sum(parameter.nbytes for parameter in network.parameters())
+
+
+def _start(
+    row: Row, network: nn.Module, forward: Callable[[], None], train: Callable[[], None], device: torch.device
+) -> str:
+    """Run both and measure memory; returns why this length cannot run."""
     try:
-        train()  # the optimizer's state
-        row["train_memory"] = allocated_peak(train, device)
+        train()  # makes the optimizer's state
+        network.zero_grad()
+
+        def steps() -> None:  # the first makes the gradients
+            train()
+            train()
+
+        peak = allocated_peak(steps, device)
+        row["train_memory"] = peak - _gradients(network)
         forward()
     except (torch.OutOfMemoryError, RuntimeError) as error:
         if not isinstance(error, torch.OutOfMemoryError) and "allocate memory" not in str(error):
@@ -159,7 +168,7 @@ def render(result: Row) -> str:
         f"ViT-{result['size']}/16, batch {result['batch']}, {result['dtype']}, checkpointing "
         f"{result['activation_checkpointing']}, {result['device']}, medians of {result['repeats']}"
     )
-    lines = ["memory: of a training step beside the weights, their gradients and momentum", "exponents of the frames:"]
+    lines = ["memory: what a training step takes beyond weights, gradients and momentum", "exponents of the frames:"]
     for name, fitted in result.get("exponents", {}).items():
         lines.append(f"  {name}: " + ", ".join(f"{key.replace('_', ' ')} {k:.3f}" for key, k in fitted.items()))
     return text_table(title, header, body) + "\n" + "\n".join(lines)

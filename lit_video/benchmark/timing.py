@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import os
 import random
 import sys
 import time
@@ -88,12 +89,26 @@ def allocated_peak(action: Callable[[], object], device: torch.device) -> int:
         with peak_memory(device) as peaks:
             action()
         return peaks[0]
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+    with _silent(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         action()
     assert profiler.profiler is not None
     events = profiler.profiler.kineto_results.experimental_event_tree()
     sizes = [size for _, size in sorted(_allocations(events))]
     return max([0, *accumulate(sizes)])
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Without the lines about itself that the profiler's library writes to the error stream."""
+    sys.stderr.flush()
+    stream, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(null, 2)
+        yield
+    finally:
+        os.dup2(stream, 2)
+        os.close(stream)
+        os.close(null)
 
 
 def _allocations(events: Iterable[Any]) -> Iterator[tuple[int, int]]:
