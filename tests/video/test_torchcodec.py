@@ -47,7 +47,7 @@ def make(path, stream, width, height):
         how = dict(zip(("codec", "options"), OTHERS[stream], strict=True))
     try:
         write(path, frames=40, width=width, height=height, **how)
-    except av.FFmpegError as error:
+    except (av.FFmpegError, ValueError) as error:
         pytest.skip(f"cannot be made: {error}")
     return path
 
