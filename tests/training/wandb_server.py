@@ -26,6 +26,7 @@ class Answer(BaseHTTPRequestHandler):
         fault = self.server.fault
         if fault == "hang":
             time.sleep(100)
+            return
         request = json.loads(body) if body.startswith(b"{") else {}
         self.server.requests.append((self.path, request))
         self.send(fault or 200, {"errors": [{"message": "no"}]} if fault else self.content(request))
