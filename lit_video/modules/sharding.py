@@ -17,6 +17,7 @@ def shard(network: nn.Module, device: str, processes: int, mixed: bool) -> None:
     """
     if isinstance(network, FSDPModule):
         return
+    network.to(memory_format=torch.contiguous_format)  # FSDP2 takes no channels-last weights, which CNNs have
     mesh = init_device_mesh(device, (processes,))
     policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32) if mixed else MixedPrecisionPolicy()
     blocks = network.get_submodule("blocks").children() if "blocks" in dict(network.named_children()) else ()
