@@ -92,7 +92,9 @@ def main() -> int:
             print(json.dumps(row), flush=True)
             measured.append(row)
     if given.output:
-        facts = provenance(recorded_command(sys.argv[1:], "benchmarks.decode_device"), "torchcodec") | {"decoder": name}
+        facts = provenance(recorded_command(sys.argv[1:], "benchmarks.decode_device"), given.device, "torchcodec") | {
+            "decoder": name
+        }
         given.output.write_text(json.dumps(facts | {"rows": measured}, indent=1) + "\n")
     return int(not all(row.get("within one level") for row in measured))
 

@@ -202,7 +202,7 @@ def main() -> None:
         print(json.dumps(work(kind, Path(folder), manifest)))
         return
     folder = Path(given.folder[0])
-    facts = provenance(recorded_command(sys.argv[1:], "benchmarks.many_videos")) | {"cores": os.cpu_count()}
+    facts = provenance(recorded_command(sys.argv[1:], "benchmarks.many_videos"), "cpu") | {"cores": os.cpu_count()}
     result = facts | compare(folder / "many", given.videos, given.classes, folder / "few")
     if given.output:
         given.output.write_text(json.dumps(result, indent=1) + "\n")

@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from statistics import median
 
@@ -77,20 +77,20 @@ def step(layer: Scheme, x: Tensor, grid: Grid, dtype: torch.dtype, backward: boo
 
 def compared(
     actions: dict[str, Callable[[], Tensor]], rounds: int, device: torch.device, mode: str
-) -> dict[str, object]:
+) -> Iterator[dict[str, object]]:
     """Times, memory beyond what was there before, and ratios to spatial attention."""
     times = interleaved(actions, rounds, device, mode)
-    rows: dict[str, object] = {}
     for name, action in actions.items():
         with peak_memory(device) as peak:
             action()
         ratio = median(ours / space for ours, space in zip(times[name], times["space"], strict=True))
-        rows[name] = {
+        yield {
+            "layer": name,
+            "mode": mode,
             "ms": round(1e3 * median(times[name]), 3),
             "ratio": round(ratio, 3),
             "peak_bytes": sum(peak) or None,
         }
-    return rows
 
 
 def main() -> None:
@@ -110,13 +110,13 @@ def main() -> None:
         expected = made["window 1"](x, grid)
         for name in {"slices", "plain"} & set(made):  # what is compared computes the same
             torch.testing.assert_close(made[name](x, grid), expected, atol=1e-4, rtol=1e-4)
-    result = provenance(recorded_command(sys.argv[1:], "benchmarks.mixing")) | vars(arguments)
+    result = vars(arguments) | provenance(recorded_command(sys.argv[1:], "benchmarks.mixing"), device) | {"rows": []}
     for mode in ("forward", "forward + backward"):
         actions = {
             name: partial(step, layer, x, grid, DTYPES[arguments.dtype], mode != "forward")
             for name, layer in made.items()
         }
-        result[mode] = compared(actions, arguments.rounds, device, mode)
+        result["rows"] += compared(actions, arguments.rounds, device, mode)
     print(json.dumps(result, indent=2))
 
 

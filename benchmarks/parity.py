@@ -123,7 +123,7 @@ def main() -> int:
     device = torch.device(known.device)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     torch.manual_seed(0)
-    facts = provenance(recorded_command(sys.argv[1:], "benchmarks.parity"), "transformers")
+    facts = provenance(recorded_command(sys.argv[1:], "benchmarks.parity"), device, "transformers")
     rows: list[dict[str, Any]] = []
     missing = [f"scenic_vivit_{name}" for name in SCENIC if not vector_file(name)]
     result = facts | {"tolerance": TOLERANCE, "missing": missing, "rows": rows}

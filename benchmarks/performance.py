@@ -200,12 +200,10 @@ def with_training_share(row: Result) -> Result:
 
 def mixing_layer(result: Result) -> str:
     """One layer of mixing beside one of spatial attention."""
-    modes = [mode for mode in result if mode.startswith("forward")]
+    rows = {(row["layer"], row["mode"]): row for row in result["rows"]}
+    layers, modes = (list(dict.fromkeys(names)) for names in zip(*rows, strict=True))
     header = ["layer", *(f"{mode}, {unit}" for mode in modes for unit in ("ms", "x"))]
-    body = [
-        [name, *(str(result[mode][name][unit]) for mode in modes for unit in ("ms", "ratio"))]
-        for name in result[modes[0]]
-    ]
+    body = [[name, *(str(rows[name, mode][unit]) for mode in modes for unit in ("ms", "ratio"))] for name in layers]
     clips = f"8 x 224, batch {result.get('batch', 1)}, {result.get('dtype', 'fp32')}, {result['device']}"
     about = f"**ViT-B/16, {clips}, medians of {result['rounds']}; x: time over that of spatial attention**"
     return "\n\n".join([about, markdown_lines(header, body), facts(result)])

@@ -110,7 +110,7 @@ def main(argv: list[str]) -> int:
     if arguments.device == "cuda":
         check_copies(torch.device("cuda", 0))
     rows = [arguments.row] if arguments.row else [row.name for row in read_table([TABLE]).rows]
-    facts = provenance(recorded_command(argv, "benchmarks.steps"))
+    facts = provenance(recorded_command(argv, "benchmarks.steps"), arguments.device)
     fails: dict[str, str] = {}
     flags += [f"--trainer.accelerator={'cpu' if arguments.device == 'cpu' else 'gpu'}", *QUIET]
     for number, row in enumerate(rows, 1):

@@ -40,7 +40,8 @@ def _measure(arguments: argparse.Namespace) -> int:
 
     out = arguments.output or RESULTS / "scaling" / f"{arguments.what}.json"
     command = f"python benchmarks/scaling measure {arguments.what}"
-    result = provenance(command) | _measured(arguments)
+    device = arguments.device if arguments.what == "device" else "cpu"
+    result = provenance(command, device) | _measured(arguments)
     write_atomically(out, json.dumps(result, indent=2) + "\n")
     print(f"wrote {out}")
     return 0

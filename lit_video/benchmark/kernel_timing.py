@@ -52,7 +52,7 @@ def measure(
     torch.manual_seed(0)
     side = setting.image_size // 16
     grid = Grid(setting.frames, side, side)
-    result = provenance(command) | asdict(setting) | {"rows": []}
+    result = provenance(command, device) | asdict(setting) | {"rows": []}
     for name, step in attention_steps(SIZES[setting.size], grid).items():
         if names is None or name in names:
             result["rows"].append(_row(name, step, setting, grid, device))

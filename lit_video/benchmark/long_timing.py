@@ -56,7 +56,7 @@ def measure(setting: Setting, device: torch.device, command: str) -> Iterator[Ro
     as :func:`~lit_video.costs.peak.training_peak` predicts it.
     """
     torch.manual_seed(0)
-    result: Row = provenance(command) | asdict(setting) | {"rows": []}
+    result: Row = provenance(command, device) | asdict(setting) | {"rows": []}
     actions: Actions = {}
     bfloat16 = setting.dtype == "bfloat16"
     for name, side, lengths in _plan(setting):

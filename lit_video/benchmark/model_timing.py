@@ -36,7 +36,7 @@ class Bench:
     def facts(self, command: str) -> dict[str, Any]:
         """Where and how: device, versions, commit, command."""
         return {
-            **provenance(command, "transformers"),
+            **provenance(command, self.device, "transformers"),
             "dtype": str(self.dtype).removeprefix("torch."),
             "batch": self.batch,
             "repeats": self.repeats,

@@ -63,7 +63,7 @@ def measure(setting: Setting, device: torch.device, command: str) -> dict[str, A
     each = len(rounds) // SECTIONS
     rows = [_row(rounds[: each * (i + 1)][-each:], setting.frames * each * (i + 1)) for i in range(SECTIONS)]
     measured = {"rows": rows, "growth": rows[0]["ratio"] / rows[-1]["ratio"]}
-    return provenance(command) | asdict(setting) | measured
+    return provenance(command, device) | asdict(setting) | measured
 
 
 def _round(stream: Stream, clip: torch.Tensor, device: torch.device, name: str) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def _measure(arguments: Namespace, argv: list[str]) -> tuple["DataReport", bool]
         make_videos(arguments.root, arguments.videos)
     groups = video_groups(arguments.root, arguments.videos)
     torch.set_num_threads(1)
-    facts = provenance(recorded_command(["benchmark", "data", *argv]))
+    facts = provenance(recorded_command(["benchmark", "data", *argv]), "cpu")
     facts |= {"clips_per_second": arguments.clips_per_second, "augmentation": arguments.augmentation}
     report = DataReport(facts, sys.stderr if arguments.json else sys.stdout, arguments.output)
     try:

@@ -47,7 +47,7 @@ def benchmark_predict(argv: list[str]) -> int:
         raise UserError(f"--ways: no way {unknown[0]!r}; ways: {'; '.join(WAYS)}")
     device = choose_device(arguments.device)
     name, network, clip = _network(arguments)
-    facts = provenance(recorded_command(["benchmark", "predict", *argv]), "onnxruntime") | {"model": name}
+    facts = provenance(recorded_command(["benchmark", "predict", *argv]), device, "onnxruntime") | {"model": name}
     for measured in measure(network, (arguments.batch, *clip), ways, device, arguments.repeats):
         result = facts | measured
         keep_json(arguments.output, result)

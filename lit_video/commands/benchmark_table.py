@@ -29,7 +29,7 @@ def benchmark_table(argv: list[str]) -> int:
     request = build_request(arguments.config, arguments.row, seeds, arguments.runs, arguments.recipe, flags)
     rates = measure(request, device, arguments.batch, arguments.repeats)
     result: dict[str, Any] = {
-        **provenance(recorded_command(["benchmark", "table", *argv])),
+        **provenance(recorded_command(["benchmark", "table", *argv]), device),
         "batch": arguments.batch,
         "repeats": arguments.repeats,
         "rows": {row.name: summarise(rates, row, request.rows[0]) for row in request.rows},

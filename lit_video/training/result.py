@@ -130,7 +130,7 @@ def write_result(
         "skipped_steps": cli.finite.skipped,
         "seconds": seconds,
         "checkpoint_seconds": cli.file.waited,
-        "device": device_name(),
+        "device": device_name(cli.trainer.strategy.root_device),
         "versions": versions(),
         "command": recorded_command(sys.argv[1:]),
         "finished": datetime.now().astimezone().isoformat(timespec="seconds"),

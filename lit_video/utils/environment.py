@@ -39,27 +39,28 @@ def choose_device(name: str | None) -> torch.device:
     return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
-def device_name() -> str:
-    """The GPU's name, or the processor's."""
-    if torch.cuda.is_available():
-        return torch.cuda.get_device_name()
+def device_name(device: torch.device | str) -> str:
+    """A GPU's name, or the processor's."""
+    if torch.device(device).type == "cuda":
+        return torch.cuda.get_device_name(device)
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
     names = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
     return f"{names[0]}, {torch.get_num_threads()} threads" if names else platform.processor()
 
 
-def provenance(command: str, *others: str) -> dict[str, Any]:
+def provenance(command: str, device: torch.device | str, *others: str) -> dict[str, Any]:
     """Command, commit, device and versions, as they stand in the file of a measurement.
 
     Args:
         command: that measures. Variables that choose threads or instructions of the processor go before it, if set.
+        device: that is measured.
         others: further packages whose versions matter.
     """
     chosen = [f"{name}={os.environ[name]}" for name in SPEED if name in os.environ]
     return {
         "command": " ".join([*chosen, command]),
         "commit": commit(),
-        "device": device_name(),
+        "device": device_name(device),
         "versions": versions(*others),
     }
 

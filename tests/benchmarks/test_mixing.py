@@ -30,6 +30,7 @@ def test_prints_ratios_to_spatial_attention(capsys, monkeypatch):
     mixing.main()
     result = json.loads(capsys.readouterr().out)
     assert result["device"]
-    for mode in ("forward", "forward + backward"):
-        assert set(result[mode]) == {"space", "window 1", "window 2", "causal", "slices"}
-        assert result[mode]["space"]["ratio"] == 1 and result[mode]["slices"]["ratio"] > 0
+    rows = {(row["layer"], row["mode"]): row["ratio"] for row in result["rows"]}
+    layers, modes = ("space", "window 1", "window 2", "causal", "slices"), ("forward", "forward + backward")
+    assert list(rows) == [(layer, mode) for mode in modes for layer in layers]
+    assert all(ratio == 1 if layer == "space" else ratio > 0 for (layer, _), ratio in rows.items())

@@ -54,7 +54,8 @@ def alone(folder):
 def assert_same(run, expected):
     """The same weights and losses up to the order of sums in float32; a resumed run has its last steps' losses."""
     assert run.steps == expected.steps == 4
-    torch.testing.assert_close(run.weights, expected.weights, rtol=1e-4, atol=1e-5)
+    # keys' biases have a gradient of rounding alone
+    torch.testing.assert_close(run.weights, expected.weights, rtol=1e-4, atol=1e-4)
     assert run.losses == pytest.approx(expected.losses[-len(run.losses) :], rel=1e-5)
 
 

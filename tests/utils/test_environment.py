@@ -1,5 +1,6 @@
 """What a result says about the code and the packages that it was made with."""
 
+import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError
 
@@ -32,11 +33,18 @@ def test_a_copy_without_git_says_the_commit_that_it_is_told(monkeypatch):
     assert environment.commit() == "unknown"
 
 
+def test_a_result_names_the_device_that_computed_it(monkeypatch):
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda device: f"GPU {device}")
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert environment.provenance("command", "cuda")["device"] == "GPU cuda"
+    assert "threads" in environment.provenance("command", "cpu")["device"] or platform.system() != "Linux"
+
+
 def test_variables_that_make_it_slower_or_faster_stand_before_the_command(monkeypatch):
     for name in environment.SPEED:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    facts = environment.provenance("python -m lit_video benchmark model", "other")
+    facts = environment.provenance("python -m lit_video benchmark model", "cpu", "other")
     assert facts["command"] == "OMP_NUM_THREADS=1 ONEDNN_MAX_CPU_ISA=AVX2 python -m lit_video benchmark model"
     assert facts["commit"] == environment.commit() and facts["versions"]["lit_video"] == __version__
