@@ -79,6 +79,13 @@ class _Held(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return result
 
 
+class _FirstStep(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Gives an optimizer that asks for its count of steps, which has no value here, the number of the first."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return 1 if func is torch.ops.aten._local_scalar_dense.default else func(*args, **(kwargs or {}))
+
+
 def training_peak(network: nn.Module, shape: tuple[int, ...], optimization: Optimization, bfloat16: bool) -> Peak:
     """The peak of a training step over a batch ``(b, 3, t, height, width)``, the optimizer's state being there.
 
@@ -100,7 +107,7 @@ def training_peak(network: nn.Module, shape: tuple[int, ...], optimization: Opti
     """
     shadow = copy.deepcopy(network).to("meta")
     held = _Held()
-    with FakeTensorMode(allow_non_fake_inputs=True):
+    with FakeTensorMode(allow_non_fake_inputs=True), _FirstStep():
         fake = shadow.to_empty(device="cpu").train()
         optimizer = make_optimizer(optimization, fake)
         for group in optimizer.param_groups:

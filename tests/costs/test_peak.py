@@ -52,6 +52,14 @@ def test_the_predicted_peak_is_within_a_tenth_of_the_measured_one(name, part, op
     assert predicted.optimizer == pytest.approx(states * predicted.weights, rel=0.01)
 
 
+def test_so_it_is_with_muon():
+    optimization = Optimization(optimizer="muon")
+    most = allocated_peak(lambda: steps(lambda: network_of("xvit"), optimization, bfloat16=False), CPU)
+    predicted = training_peak(network_of("xvit"), SHAPE, optimization, bfloat16=False)
+    assert predicted.total == pytest.approx(most, rel=0.1)
+    assert predicted.weights < predicted.optimizer < 1.1 * predicted.weights, "of what is no matrix two states"
+
+
 def test_so_it_is_of_a_cnn():
     most = allocated_peak(lambda: steps(lambda: network_of("slowfast"), Optimization(), bfloat16=False), CPU)
     predicted = training_peak(network_of("slowfast"), SHAPE, Optimization(), bfloat16=False)
