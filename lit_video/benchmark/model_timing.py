@@ -19,6 +19,7 @@ from lit_video.utils.environment import provenance
 
 MATMUL = "matrix products"
 PRODUCTS = 4
+MANY = 3  # points: through two there is always a line
 FORWARD, TRAIN = "forward", "train"
 Row = dict[str, Any]
 Steps = dict[str, Callable[[], None]]
@@ -200,7 +201,13 @@ def largest_difference(ours: torch.nn.Module, theirs: torch.nn.Module, clip: Ten
 
 
 def line_fit(rows: list[Row]) -> dict[str, float]:
-    """How well cost, times and memory against frames fit a line: the squared correlation, 1 for a line."""
+    """How well cost, times and memory against frames fit a line: the squared correlation, 1 for a line.
+
+    Of three lengths and more; there is none where others could not run.
+    """
+    rows = [row for row in rows if "left_out" not in row]
+    if len(rows) < MANY:
+        return {}
     frames = [row["frames"] for row in rows]
     keys = [key for key in ("macs", "forward_seconds", "train_seconds", "train_memory") if rows[0][key] is not None]
     return {key: correlation(frames, [row[key] for row in rows]) ** 2 for key in keys}

@@ -14,6 +14,7 @@ from lit_video.benchmark.timing import peak_memory, seconds
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions
 from lit_video.network.streaming import Stream
+from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, SizeName
 from lit_video.network.xvit import aggregation, xvit
 from lit_video.utils.environment import provenance
@@ -33,25 +34,32 @@ class Setting:
     window: int = 1
     ta_layers: int = 1
 
+    def network(self) -> VideoTransformer:
+        """What streams, drawn anew.
 
-def measure(setting: Setting, device: torch.device, command: str) -> dict[str, Any]:
+        Raises:
+            ValueError: the window is too large for the channels of a head.
+        """
+        torch.manual_seed(0)
+        size, side = SIZES[self.size], self.image_size
+        return xvit(
+            size,
+            CLASSES,
+            ClipSize((side, side), frames=self.frames),
+            MixingPlan(self.window, causal=True),
+            aggregate=aggregation(size, CLASSES, self.ta_layers),
+            positions=Positions("space"),
+        )
+
+
+def measure(setting: Setting, network: VideoTransformer, device: torch.device, command: str) -> dict[str, Any]:
     """Stream a video and, after every ``frames`` frames, run the network on the last clip: what a frame costs without.
 
     A row is a quarter of the video. Both stand in one round, so that their ratio does not depend on the machine's
     load; ``growth`` is the time per frame, in clips, of the last quarter over that of the first.
     """
-    torch.manual_seed(0)
-    size, side = SIZES[setting.size], setting.image_size
-    network = xvit(
-        size,
-        CLASSES,
-        ClipSize((side, side), frames=setting.frames),
-        MixingPlan(setting.window, causal=True),
-        aggregate=aggregation(size, CLASSES, setting.ta_layers),
-        positions=Positions("space"),
-    )
     network.eval().to(device)
-    clip = torch.randn(1, 3, setting.frames, side, side, device=device)
+    clip = torch.randn(1, 3, setting.frames, setting.image_size, setting.image_size, device=device)
     stream = Stream(network)
     for _ in range(2):  # the first rounds warm up
         stream(clip[:, :, :1])
@@ -69,7 +77,7 @@ def measure(setting: Setting, device: torch.device, command: str) -> dict[str, A
 def _round(stream: Stream, clip: torch.Tensor, device: torch.device, name: str) -> dict[str, Any]:
     """As many frames as a clip has, one at a time, then the clip."""
     network = stream.network
-    frames = [seconds(partial(stream, frame), device) for frame in torch.split(clip[:, :, 1:], 1, dim=2)]
+    frames = [seconds(partial(stream, frame), device) for frame in torch.split(clip, 1, dim=2)[1:]]
     with peak_memory(device) as peak:
         frames.append(seconds(lambda: stream(clip[:, :, :1]), device))
     with torch.inference_mode():

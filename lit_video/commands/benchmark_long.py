@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from lit_video.commands.parser import DTYPES, Parser, check_file, keep_json, positive
+from lit_video.commands.parser import DTYPES, Parser, check_file, keep_json, patches, positive
 from lit_video.errors import UserError
 
 DESCRIPTION = """X-ViT, and TimeSformer's T+S at two sizes (-L, -HR), on clips of more and more frames: time and memory,
@@ -14,7 +14,7 @@ def benchmark_long(argv: list[str]) -> int:
     """Measure all lengths in one run, and keep what is measured as it is."""
     parser = Parser("benchmark long", DESCRIPTION)
     parser.add_argument("--size", choices=["Ti", "S", "B", "L"], default="B")
-    parser.add_argument("--image-size", type=positive, default=224)
+    parser.add_argument("--image-size", type=patches, default=224, help="a multiple of 16")
     parser.add_argument("--frames", default="8,16,32,64,96,128", help="numbers with commas")
     parser.add_argument("--batch", type=positive, default=1, help="clips of a step (default 1)")
     parser.add_argument("--dtype", choices=["fp32", "bf16"], default="fp32", help="bf16 by autocast")

@@ -62,7 +62,10 @@ def _measure(device: torch.device, arguments: Namespace, argv: list[str]) -> dic
     facts |= {"size": arguments.size, "image_size": arguments.image_size}
     if arguments.scaling:
         clips = [Clip(arguments.frames * factor, arguments.image_size) for factor in (1, 2, 4)]
-        built = [schemes(size, clip)["X-ViT"]() for clip in clips]
+        try:
+            built = [schemes(size, clip)["X-ViT"]() for clip in clips]
+        except ValueError as error:
+            raise UserError(f"--scaling: {error}") from error
         models: list[BenchmarkModel | LeftOut]
         models = [replace(model, name=f"X-ViT, {model.frames} frames", against="") for model in built]
     else:

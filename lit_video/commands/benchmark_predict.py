@@ -69,6 +69,9 @@ def _network(arguments: Namespace) -> tuple[str, nn.Module, tuple[int, ...]]:
     builders = schemes(SIZES[arguments.size], Clip(arguments.frames, arguments.image_size))
     if arguments.model not in builders:
         raise UserError(f"--model: no model {arguments.model!r}; models: {', '.join(builders)}")
-    model = builders[arguments.model]()
+    try:
+        model = builders[arguments.model]()
+    except ValueError as error:
+        raise UserError(f"--model: {arguments.model}: {error}") from error
     name = f"{model.name}, ViT-{arguments.size}/16"
     return name, model.network, (3, model.frames, arguments.image_size, arguments.image_size)

@@ -2,7 +2,8 @@
 
 import json
 
-from lit_video.commands.parser import Parser, natural, positive
+from lit_video.commands.parser import Parser, natural, patches, positive
+from lit_video.errors import OptionError
 
 DESCRIPTION = """Time and memory per frame of a causal X-ViT on a growing video, beside running it on the last clip for
 every frame."""
@@ -14,7 +15,7 @@ def benchmark_stream(argv: list[str]) -> int:
     parser.add_argument("--size", choices=["Ti", "S", "B", "L"], default="B")
     parser.add_argument("--frames", type=positive, default=8, help="of a clip, which temporal attention sees")
     parser.add_argument("--length", type=positive, default=64, help="frames of the video (default 64)")
-    parser.add_argument("--image-size", type=positive, default=224)
+    parser.add_argument("--image-size", type=patches, default=224, help="a multiple of 16")
     parser.add_argument("--window", type=natural, default=1, help="t_w")
     parser.add_argument("--ta-layers", type=natural, default=1, help="0 is averaging")
     parser.add_argument("--device", choices=["cpu", "cuda"])
@@ -28,6 +29,11 @@ def benchmark_stream(argv: list[str]) -> int:
         parser.error(f"--length is at least {SECTIONS} clips, {SECTIONS * arguments.frames} frames")
     given = vars(arguments)
     setting = Setting(**{key: given[key] for key in Setting.__dataclass_fields__})
-    result = measure(setting, choose_device(arguments.device), recorded_command(["benchmark", "stream", *argv]))
+    try:
+        network = setting.network()
+    except ValueError as error:
+        raise OptionError("window", error) from error
+    command = recorded_command(["benchmark", "stream", *argv])
+    result = measure(setting, network, choose_device(arguments.device), command)
     print(json.dumps(result, indent=2) if arguments.json else render(result))
     return 0

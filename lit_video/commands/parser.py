@@ -114,6 +114,13 @@ def natural(text: str) -> int:
     return _at_least(text, 0)
 
 
+def patches(text: str) -> int:
+    """Type of an argument that is the side of a clip in pixels, of patches of 16: 16, 32, 48, ..."""
+    if _at_least(text, 1) % 16:
+        raise ArgumentTypeError(f"is {text}, expected a multiple of 16")
+    return int(text)
+
+
 def positive_number(text: str) -> float:
     """Type of an argument that is a number above 0."""
     try:

@@ -11,6 +11,7 @@ from torch import nn
 from lit_video.__main__ import main
 from lit_video.benchmark import line_up, peers
 from lit_video.benchmark.line_up import build
+from lit_video.benchmark.model_timing import line_fit
 from lit_video.benchmark.models import Clip, LeftOut, schemes
 from lit_video.benchmark.peers import PUBLISHED, published
 from lit_video.benchmark.timing import interleaved, peak_memory
@@ -148,6 +149,17 @@ def test_scaling_measures_the_same_model_at_more_frames(capsys):
     assert rows[2]["macs"] - rows[1]["macs"] == pytest.approx(2 * (rows[1]["macs"] - rows[0]["macs"]), rel=1e-3)
 
 
+def test_lengths_that_could_not_run_have_no_fit():
+    two, four, sixteen = (
+        {"frames": t, "macs": t, "forward_seconds": t, "train_seconds": t, "train_memory": None} for t in (2, 4, 16)
+    )
+    left_out = {"frames": 8, "left_out": "failed: CUDA out of memory"}
+    assert line_fit([two, four, left_out]) == {}, "of two points every fit is perfect"
+    assert line_fit([left_out, two, four, sixteen]) == pytest.approx(
+        {"macs": 1, "forward_seconds": 1, "train_seconds": 1}
+    )
+
+
 def test_a_stream_keeps_as_much_however_long_the_video(capsys, monkeypatch):
     monkeypatch.setitem(SIZES, "Ti", ViTSize(24, 2, 3))
     flags = ["--size", "Ti", "--image-size", "32", "--frames", "2", "--length", "16", "--device", "cpu"]
@@ -160,14 +172,33 @@ def test_a_stream_keeps_as_much_however_long_the_video(capsys, monkeypatch):
     assert all(row["ratio"] > 0 and row["frame_seconds"] > 0 for row in result["rows"])
     assert main(["benchmark", "stream", *flags, "--ta-layers", "0"]) == 0
     assert "last quarter over first" in capsys.readouterr().out
-    assert main(["benchmark", "stream", "--frames", "8", "--length", "31"]) == 2
-    assert "--length is at least 4 clips, 32 frames" in capsys.readouterr().err
+
+
+def test_a_stream_of_clips_of_one_frame_is_measured(capsys, monkeypatch):
+    monkeypatch.setitem(SIZES, "Ti", ViTSize(24, 2, 3))
+    flags = ["--size", "Ti", "--image-size", "32", "--frames", "1", "--length", "4", "--device", "cpu"]
+    assert main(["benchmark", "stream", *flags, "--json"]) == 0
+    assert [row["seen"] for row in json.loads(capsys.readouterr().out)["rows"]] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--frames", "8", "--length", "31"], "--length is at least 4 clips, 32 frames"),
+        (["--image-size", "40"], "--image-size: is 40, expected a multiple of 16"),
+        (["--size", "Ti", "--window", "60"], "--window: window 60 at ratio 0.5 leaves no channel per offset"),
+    ],
+)
+def test_mistakes_in_a_streams_flags_are_one_line(flags, message, capsys):
+    assert main(["benchmark", "stream", *flags]) == 2
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
         (["--models", "X-VIT"], "--models: no model 'X-VIT'"),
+        (["--scaling", "--size", "Ti", "--image-size", "40"], "--scaling: image_size 40x40 is not divisible"),
         (["--models", "L+G", "--size", "Ti", "--frames", "3"], "--models: L+G: attention local_global needs"),
         (["--repeats", "0"], "expected a whole number from 1"),
         (["--dtype", "fp8"], "fp8"),
