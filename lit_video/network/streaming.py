@@ -56,16 +56,19 @@ class Stream:
         ]
         self._tokens: list[Tensor] = []
         self._like: tuple[int, ...] = ()
+        self._whole = True
 
     def __call__(self, frames: Tensor) -> Tensor:
         """Logits after each of the next frames.
 
         Raises:
-            ValueError: the network is in training mode, or the frames are not as many or as large as those before.
+            ValueError: a part of the network is in training mode; the frames are not as many or as large as those
+                before; or a call before broke off inside the network.
         """
         self._check(frames)
         with torch.no_grad():
             x, grid = self.network.embed(frames)
+            self._whole = False
             for scheme, mlp in self._blocks:
                 x = scheme(x, grid)
                 x = x + mlp(x)
@@ -73,6 +76,7 @@ class Stream:
             ends = range(tokens.shape[1] - grid.t + 1, tokens.shape[1] + 1)
             logits = [self.network.aggregate(tokens[:, max(end - self.frames, 0) : end]) for end in ends]
         self._tokens = [tokens[:, max(tokens.shape[1] - self.frames + 1, 0) :].clone()]
+        self._like, self._whole = (frames.shape[0], *frames.shape[3:]), True
         return torch.stack(logits, dim=1)
 
     @property
@@ -82,7 +86,9 @@ class Stream:
         return sum(tensor.untyped_storage().nbytes() for tensor in kept)
 
     def _check(self, frames: Tensor) -> None:
-        if self.network.training:
+        if not self._whole:
+            raise ValueError("a call before broke off, and some layers have its frames: reset() starts anew")
+        if any(module.training for module in self.network.modules()):
             raise ValueError("the model is in training mode, in which answers are random: call eval() first")
         if frames.ndim != 5 or not frames.shape[2]:
             raise ValueError(f"frames are {tuple(frames.shape)}, expected (b, 3, t, height, width), t at least 1")
@@ -90,7 +96,6 @@ class Stream:
         if self._like not in ((), (b, height, width)):
             before = "{} videos of {} x {} pixels".format(*self._like)
             raise ValueError(f"frames of {b} videos of {height} x {width} pixels follow {before}: reset() starts anew")
-        self._like = (b, height, width)
 
 
 def obstacle(network: VideoTransformer) -> str:

@@ -215,4 +215,31 @@ def test_frames_that_do_not_fit_are_refused_and_the_stream_goes_on():
     with pytest.raises(ValueError, match=r"in training mode, .* call eval\(\) first"):
         stream(clip[:, :, 3:])
     model.eval()
+    model.network.aggregate.train()
+    with pytest.raises(ValueError, match="in training mode"):
+        stream(clip[:, :, 3:])
+    model.eval()
     close(torch.cat((first, stream(clip[:, :, 3:])), dim=1), whole(model, clip))
+
+
+def test_frames_that_the_embedding_refuses_leave_the_stream_as_it_was():
+    model, clip = build(), video()
+    stream = lit_video.stream(model)
+    with pytest.raises(ValueError, match="not divisible"):
+        stream(video(side=20))
+    close(fed(stream, clip), whole(model, clip))
+
+
+def test_a_call_that_breaks_off_inside_the_network_ends_the_stream(monkeypatch):
+    """As for want of memory: the layers before have the frame, and given again it would be two frames to them."""
+    model, clip = build(), video()
+    stream = lit_video.stream(model)
+    stream(clip[:, :, :3])
+    with monkeypatch.context() as patch:
+        patch.setattr(model.network.blocks[2].mlp, "forward", lambda x: torch.empty(2**60))
+        with pytest.raises(RuntimeError, match="memory"):
+            stream(clip[:, :, 3:4])
+    with pytest.raises(ValueError, match=r"a call before broke off, .* reset\(\) starts anew"):
+        stream(clip[:, :, 3:4])
+    stream.reset()
+    close(fed(stream, clip), whole(model, clip))
