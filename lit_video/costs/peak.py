@@ -107,7 +107,7 @@ def training_peak(network: nn.Module, shape: tuple[int, ...], optimization: Opti
     """
     shadow = copy.deepcopy(network).to("meta")
     held = _Held()
-    with FakeTensorMode(allow_non_fake_inputs=True), _FirstStep():
+    with FakeTensorMode(allow_non_fake_inputs=True), _FirstStep():  # type: ignore[no-untyped-call]
         fake = shadow.to_empty(device="cpu").train()
         optimizer = make_optimizer(optimization, fake)
         for group in optimizer.param_groups:

@@ -1,6 +1,5 @@
 """Networks compiled for a training, in place: their names in checkpoints stay what they are."""
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -9,10 +8,14 @@ import torch
 from lightning.pytorch.utilities import rank_zero_only
 from torch import nn
 from torch._dynamo.exc import RestartAnalysis, SkipFrame
+from torch._dynamo.utils import calculate_time_spent
+from torch._functorch import config as functorch
 
 from lit_video.errors import UserError
 
 Compile = Literal["off", "block", "full"]
+# else backward passes are compiled when they run, where what cannot be compiled ends the training; torch from 2.8
+BACKWARD_TOO = {name: True for name in ("force_non_lazy_backward_lowering",) if hasattr(functorch, name)}
 
 
 @contextmanager
@@ -29,7 +32,7 @@ def compiled(network: nn.Module, how: Compile) -> Iterator[None]:
     """
     parts = {"off": [], "block": repeated(network), "full": [network]}[how]
     limit = torch._dynamo.config.recompile_limit
-    backend = _Backend(how)
+    backend, before = _Backend(how), _seconds()
     for part in parts:
         part.compile(backend=backend)
     # blocks differ by shapes, in a CNN, and by their rate of stochastic depth, and each kind counts
@@ -40,8 +43,8 @@ def compiled(network: nn.Module, how: Compile) -> Iterator[None]:
         torch._dynamo.config.recompile_limit = limit
         for part in parts:
             part._compiled_call_impl = None
-        if backend.seconds:
-            _say(f"--compile {how}: {backend.seconds:.0f} s to compile {backend.compiled} graphs")
+        if backend.compiled:
+            _say(f"--compile {how}: {_seconds() - before:.0f} s to compile {backend.compiled} graphs")
 
 
 def repeated(network: nn.Module) -> list[nn.Module]:
@@ -68,14 +71,13 @@ class _Backend:
         self.how = how
         self.failed = False
         self.compiled = 0
-        self.seconds = 0.0
 
     def __call__(self, graph: torch.fx.GraphModule, inputs: list[Any]) -> Any:
         from torch._inductor import compile_fx
 
-        start = time.perf_counter()
         try:
-            code: Any = compile_fx.compile_fx(graph, inputs, config_patches={"fallback_random": True})
+            with functorch.patch(BACKWARD_TOO):
+                code: Any = compile_fx.compile_fx(graph, inputs, config_patches={"fallback_random": True})
         except (RestartAnalysis, SkipFrame):  # of Dynamo, which goes on otherwise
             raise
         except Exception as error:
@@ -85,8 +87,12 @@ class _Backend:
             self.failed = True
             return graph.forward
         self.compiled += 1
-        self.seconds += time.perf_counter() - start
         return code
+
+
+def _seconds() -> float:
+    """Spent so far in this process on tracing and compiling."""
+    return float(calculate_time_spent()["total_wall_time"])
 
 
 def _say(line: str) -> None:

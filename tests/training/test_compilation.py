@@ -1,8 +1,13 @@
 """A compiled network gives the same numbers, under the same names; what cannot be compiled goes on without."""
 
+import re
+import time
+
 import pytest
 import torch
 from torch._dynamo import lookup_backend
+from torch._dynamo.backends.debugging import boxed_nop
+from torch._functorch.aot_autograd import aot_module_simplified
 
 from lit_video.__main__ import main
 from lit_video.network.block import checkpoint_layers
@@ -107,6 +112,48 @@ def test_what_cannot_be_compiled_runs_as_it_is_with_one_line(monkeypatch, capsys
     with compiled(ours, "block"):
         torch.testing.assert_close(training_step(ours), expected)
     assert capsys.readouterr().out == "--compile block: cannot compile, goes on without: no compiler here\n"
+
+
+@pytest.fixture
+def backward(monkeypatch):
+    """Compilation without code generation, that of backward passes by a function."""
+
+    def use(compile_backward):
+        def compile_fx(graph, inputs, config_patches):
+            return aot_module_simplified(graph, inputs, fw_compiler=boxed_nop, bw_compiler=compile_backward)
+
+        torch.compiler.reset()
+        monkeypatch.setattr("torch._inductor.compile_fx.compile_fx", compile_fx)
+
+    return use
+
+
+def test_nor_does_a_backward_pass_that_cannot_be_compiled_end_a_training(backward, capsys):
+    def refuse(graph, inputs):
+        raise RuntimeError("no backward here")
+
+    backward(refuse)
+    ours = network()
+    expected = training_step(ours)
+    with compiled(ours, "block"):
+        torch.testing.assert_close(training_step(ours), expected)
+    assert capsys.readouterr().out == "--compile block: cannot compile, goes on without: no backward here\n"
+
+
+def test_what_compiling_took_counts_backward_passes(backward, capsys):
+    def slow(graph, inputs):
+        time.sleep(1)
+        return boxed_nop(graph, inputs)
+
+    backward(slow)
+    with compiled(network(), "block"):
+        pass
+    assert not capsys.readouterr().out
+    ours = network()
+    with compiled(ours, "block"):
+        training_step(ours)
+    seconds = re.fullmatch(r"--compile block: (\d+) s to compile 2 graphs\n", capsys.readouterr().out)
+    assert int(seconds[1]) >= 2
 
 
 @pytest.mark.slow
