@@ -40,7 +40,7 @@ def test_the_page_is_up_to_date(capsys):
 
 def test_another_measurement_puts_it_out_of_date(stored, capsys):
     mixing = json.loads((stored / "mixing.json").read_text())
-    mixing["forward"]["window 1"]["ratio"] = 123.4
+    mixing["rows"][0]["ratio"] = 123.4
     (stored / "mixing.json").write_text(json.dumps(mixing))
     assert main(["--check", "--results", str(stored)]) == 1
     assert "out of date; run python benchmarks/performance.py" in capsys.readouterr().out
@@ -65,8 +65,8 @@ def test_what_a_gpu_measured_is_shown_beside_the_goals(stored):
     ]
     store(stored, "model_bf16", rows)
     store(stored, "model_fp32", [measured("X-ViT", 3.03)])
-    layer = {"space": {"ms": 1.0, "ratio": 1.0}, "window 1": {"ms": 1.25, "ratio": 1.25}}
-    (stored / "gpu" / "mixing.json").write_text(json.dumps(FACTS | {"rounds": 15, "batch": 8, "forward": layer}))
+    layers = [{"layer": "window 1", "mode": "forward", "ms": 1.25, "ratio": 1.125}]
+    store(stored, "mixing", layers, rounds=15, dtype="bf16")
     store(stored, "steps_32-true", ["xvit", "x3d"], fails={"x3d": "RuntimeError: waits"})
     text = page(stored)
     for line in (
@@ -77,11 +77,25 @@ def test_what_a_gpu_measured_is_shown_beside_the_goals(stored):
         "| T+S over transformers' T+S, training | >= 2 | not run |",
         "- HF T+S: left out: transformers is not installed",
         "- X-ViT: one",
-        "**ViT-B/16, 8 x 224, batch 8, fp32, NVIDIA H100, medians of 15;",
-        "| window 1 | 1.25 | 1.25 |",
+        "**ViT-B/16, 8 x 224, batch 8, bf16, NVIDIA H100, medians of 15;",
+        "| window 1 | 1.25 | 1.125 |",
         "1 of 2 families; x3d: RuntimeError: waits |",
     ):
         assert line in text
+
+
+@pytest.mark.parametrize(("rounds", "said"), [(0, ", 0 rounds"), (3, ", 3 rounds")])
+def test_a_stage_that_was_stopped_shows_what_it_measured(rounds, said, stored):
+    """Its limit may come while ways are made ready, and before all rounds are done."""
+    eager = {"way": "eager", "start_seconds": 1.0, "logits_difference": 0.0}
+    if rounds:
+        eager |= dict.fromkeys(("latency", "latency_10", "latency_90", "clips_per_second"), 1.0)
+        eager |= {"latency_ratio": 1.0, "throughput_ratio": 1.0}
+    store(stored, "predict", [eager], shape=[8, 3, 8, 224, 224], repeats=20, rounds=rounds, model="X-ViT")
+    row = {"model": "X-ViT", "frames": 8, "image_size": 224}
+    store(stored, "long", [row], repeats=20, rounds=rounds, activation_checkpointing="none")
+    text = page(stored)
+    assert f"{said}\n" in text and f"NVIDIA H100, medians of {rounds}\n" in text
 
 
 def test_rates_of_two_devices_are_not_divided(stored):

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from lit_video.benchmark.models import Clip, schemes
-from lit_video.benchmark.timing import Times, allocated_peak, rounds
+from lit_video.benchmark.timing import Times, allocated_peak, rounds, rounds_done
 from lit_video.costs.peak import training_peak
 from lit_video.modules.optimization import Optimization, make_optimizer
 from lit_video.network.block import Checkpointing, checkpoint_layers
@@ -56,7 +56,7 @@ def measure(setting: Setting, device: torch.device, command: str) -> Iterator[Ro
     as :func:`~lit_video.costs.peak.training_peak` predicts it.
     """
     torch.manual_seed(0)
-    result: Row = provenance(command, device) | asdict(setting) | {"rows": []}
+    result: Row = provenance(command, device) | asdict(setting) | {"rounds": 0, "rows": []}
     actions: Actions = {}
     bfloat16 = setting.dtype == "bfloat16"
     for name, side, lengths in _plan(setting):
@@ -76,6 +76,7 @@ def measure(setting: Setting, device: torch.device, command: str) -> Iterator[Ro
     for times in rounds(actions, setting.repeats, device, first=1):
         result["rows"] = [_timed(row, times) for row in result["rows"]]
         result["exponents"] = exponents(result["rows"])
+        result["rounds"] += 1
         yield result
 
 
@@ -166,7 +167,7 @@ def render(result: Row) -> str:
     body = [_cells(row) for row in result["rows"]]
     title = (
         f"ViT-{result['size']}/16, batch {result['batch']}, {result['dtype']}, checkpointing "
-        f"{result['activation_checkpointing']}, {result['device']}, medians of {result['repeats']}"
+        f"{result['activation_checkpointing']}, {result['device']}, medians of {rounds_done(result)}"
     )
     lines = ["memory: what a training step takes beyond weights, gradients and momentum", "exponents of the frames:"]
     for name, fitted in result.get("exponents", {}).items():

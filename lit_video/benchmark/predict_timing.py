@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lit_video.benchmark.timing import Times, rounds, seconds
+from lit_video.benchmark.timing import Times, rounds, rounds_done, seconds
 from lit_video.inference.programs import TOLERANCE, largest, onnx_program, pt2_program
 from lit_video.utils.image_size import in_words
 from lit_video.utils.text_tables import text_table
@@ -111,12 +111,12 @@ def measure(
         repeats: rounds.
 
     Yields:
-        ``rows``, one per way: the seconds that it took to make ready and run first, the largest difference of its
-        logits from eager ones as a share of the largest logit, latencies' median, 10th and 90th percentile, clips per
+        ``rounds``, how many are done; ``rows``, one per way: the seconds that it took to make ready and run first, the
+        largest difference of its logits from eager ones as a share of the largest logit, latencies' median, 10th and 90th percentile, clips per
         second, and the medians of the rounds' ratios to eager; or the reason (``left_out``) why there are none.
     """
     torch.manual_seed(0)
-    result: Row = {"shape": list(shape), "repeats": repeats, "rows": []}
+    result: Row = {"shape": list(shape), "repeats": repeats, "rounds": 0, "rows": []}
     network, batch = network.eval().to(device), torch.randn(shape, device=device)
     one = batch[:1].clone()
     actions: dict[str, Callable[[], Any]] = {}
@@ -135,6 +135,7 @@ def measure(
             yield result
         for times in rounds(actions, repeats, device):  # exporting makes torch.compile forget: the first warms up
             result["rows"] = [_timed(row, times, shape[0]) for row in result["rows"]]
+            result["rounds"] = len(times[f"{EAGER}, one"])
             yield result
 
 
@@ -172,7 +173,7 @@ def render(result: Row) -> str:
     header = ["way", "latency ms", "10 %", "90 %", "x eager", "clips/s", "x eager", "start s", "logits diff."]
     body = [_cells(row) for row in result["rows"]]
     batch, _, frames, *size = result["shape"]
-    title = f"{result['model']}, {frames} x {in_words(size)}, {result['device']}, {result['repeats']} rounds"
+    title = f"{result['model']}, {frames} x {in_words(size)}, {result['device']}, {rounds_done(result)} rounds"
     legend = (
         f"latency: of one clip, median and percentiles; clips/s: in batches of {batch}; x eager: how many times as "
         "fast, median of the rounds;\nstart: to make ready and run for the first time; bf16: by autocast"
@@ -182,7 +183,7 @@ def render(result: Row) -> str:
 
 
 def _cells(row: Row) -> list[str]:
-    if "left_out" in row:
+    if "latency" not in row:
         return [row["way"], "-", "", "", "", "-", "", "", ""]
     milliseconds = [f"{1e3 * row[key]:.1f}" for key in ("latency", "latency_10", "latency_90")]
     rates = [f"{row['latency_ratio']:.2f}", f"{row['clips_per_second']:.3g}", f"{row['throughput_ratio']:.2f}"]

@@ -61,6 +61,11 @@ def rounds(
             yield times
 
 
+def rounds_done(result: Mapping[str, Any]) -> int:
+    """How many rounds a result stands on, which may have been stopped; one of before their number was kept, all."""
+    return int(result.get("rounds", result["repeats"]))
+
+
 @contextmanager
 def peak_memory(device: torch.device) -> Iterator[list[int]]:
     """Bytes that the block needed at its peak, beyond what was in use before; in a list that is empty if unknown."""

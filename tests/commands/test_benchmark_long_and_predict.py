@@ -24,6 +24,7 @@ def test_long_clips_are_measured_and_kept(tmp_path, capsys):
     assert [(row["model"], row["frames"], row["image_size"]) for row in result["rows"]] == [
         *(("X-ViT", 2, 32), ("X-ViT", 8, 32), ("T+S", 2, 32), ("T+S", 8, 32), ("T+S, twice the side", 2, 64))
     ]
+    assert result["rounds"] == 2
     assert all(row["train_seconds"] > 0 and row["predicted_memory"] > 0 for row in result["rows"])
     assert 0.5 < result["exponents"]["X-ViT"]["predicted_memory"] < 1.05
     assert "exponents of the frames" in capsys.readouterr().out
@@ -35,7 +36,9 @@ def test_ways_are_measured_and_kept_and_one_that_is_wrong_is_left_out(tmp_path, 
     path = tmp_path / "predict.json"
     command = ["benchmark", "predict", *SMALL, "--frames", "2", "--batch", "2", "--ways", "bf16;wrong"]
     assert main([*command, "-o", str(path)]) == 0
-    eager, low, wrong = json.loads(path.read_text())["rows"]
+    result = json.loads(path.read_text())
+    assert result["rounds"] == 2
+    eager, low, wrong = result["rows"]
     assert (eager["way"], eager["latency_ratio"], eager["throughput_ratio"]) == ("eager", 1, 1)
     assert eager["logits_difference"] == 0 < low["logits_difference"] < 0.1
     assert low["latency_10"] <= low["latency"] <= low["latency_90"]
