@@ -112,8 +112,9 @@ def measure(
 
     Yields:
         ``rounds``, how many are done; ``rows``, one per way: the seconds that it took to make ready and run first, the
-        largest difference of its logits from eager ones as a share of the largest logit, latencies' median, 10th and 90th percentile, clips per
-        second, and the medians of the rounds' ratios to eager; or the reason (``left_out``) why there are none.
+        largest difference of its logits from eager ones as a share of the largest logit, latencies' median, 10th and
+        90th percentile, clips per second, and the medians of the rounds' ratios to eager; or the reason (``left_out``)
+        why there are none.
     """
     torch.manual_seed(0)
     result: Row = {"shape": list(shape), "repeats": repeats, "rounds": 0, "rows": []}

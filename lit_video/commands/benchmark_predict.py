@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lit_video.commands.checkpoint import add_checkpoint
 from lit_video.commands.parser import Parser, check_file, keep_json, positive
@@ -15,6 +15,12 @@ from lit_video.utils.image_size import height_and_width
 if TYPE_CHECKING:
     from torch import nn
 
+MODEL: dict[str, Any] = {
+    "model": "X-ViT",
+    "size": "B",
+    "frames": 8,
+    "image_size": 224,
+}  # what is measured without a checkpoint
 DESCRIPTION = """Latency of one clip and throughput of a model: eager, compiled, exported (pt2, AOTInductor), under ONNX
 Runtime and in bf16; in rounds of random order."""
 
@@ -23,10 +29,10 @@ def benchmark_predict(argv: list[str]) -> int:
     """Time all ways in one run, and keep what is measured as it is."""
     parser = Parser("benchmark predict", DESCRIPTION)
     add_checkpoint(parser)
-    parser.add_argument("--model", default="X-ViT", help="a scheme of benchmark model (default X-ViT), without --ckpt")
-    parser.add_argument("--size", choices=["Ti", "S", "B", "L"], default="B", help="of --model")
-    parser.add_argument("--frames", type=positive, default=8, help="of --model")
-    parser.add_argument("--image-size", type=positive, default=224, help="of --model")
+    parser.add_argument("--model", help="a scheme of benchmark model (default X-ViT), without --ckpt")
+    parser.add_argument("--size", choices=["Ti", "S", "B", "L"], help="of --model (default B)")
+    parser.add_argument("--frames", type=positive, help="of --model (default 8)")
+    parser.add_argument("--image-size", type=positive, help="of --model (default 224)")
     parser.add_argument("--batch", type=positive, default=8, help="clips of a batch, at least 2 (default 8)")
     parser.add_argument("--repeats", type=positive, default=20, help="rounds (default 20)")
     parser.add_argument("--ways", help="names with semicolons (default: all)")
@@ -36,6 +42,8 @@ def benchmark_predict(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     if arguments.batch < 2:
         parser.error("--batch is at least 2: latency is that of one clip")
+    if arguments.ckpt and (given := [name for name in MODEL if getattr(arguments, name) is not None]):
+        parser.error(f"--{given[0].replace('_', '-')} is of a model without weights; the checkpoint has its own")
     if arguments.output:
         check_file("--output", arguments.output)
     from lit_video.benchmark.predict_timing import EAGER, WAYS, measure, render
@@ -66,12 +74,13 @@ def _network(arguments: Namespace) -> tuple[str, nn.Module, tuple[int, ...]]:
     from lit_video.benchmark.models import Clip, schemes
     from lit_video.network.vit import SIZES
 
-    builders = schemes(SIZES[arguments.size], Clip(arguments.frames, arguments.image_size))
-    if arguments.model not in builders:
-        raise UserError(f"--model: no model {arguments.model!r}; models: {', '.join(builders)}")
+    chosen = {key: getattr(arguments, key) or default for key, default in MODEL.items()}
+    side = chosen["image_size"]
+    builders = schemes(SIZES[chosen["size"]], Clip(chosen["frames"], side))
+    if chosen["model"] not in builders:
+        raise UserError(f"--model: no model {chosen['model']!r}; models: {', '.join(builders)}")
     try:
-        model = builders[arguments.model]()
+        model = builders[chosen["model"]]()
     except ValueError as error:
-        raise UserError(f"--model: {arguments.model}: {error}") from error
-    name = f"{model.name}, ViT-{arguments.size}/16"
-    return name, model.network, (3, model.frames, arguments.image_size, arguments.image_size)
+        raise UserError(f"--model: {chosen['model']}: {error}") from error
+    return f"{model.name}, ViT-{chosen['size']}/16", model.network, (3, model.frames, side, side)

@@ -63,6 +63,7 @@ def test_a_way_whose_logits_are_no_numbers_for_one_clip_is_left_out(way, tmp_pat
         (["long", "--frames", "8"], "--frames 8: expected two numbers or more"),
         (["predict", "--ways", "fast"], "--ways: no way 'fast'; ways: eager; compiled"),
         (["predict", "--batch", "1"], "--batch is at least 2"),
+        (["predict", "--ckpt", "a.ckpt", "--image-size", "96"], "--image-size is of a model without weights"),
         (["long", "--image-size", "40"], "--image-size: is 40, expected a multiple of 16"),
         (["predict", "--size", "Ti", "--image-size", "40"], "--model: X-ViT: image_size 40x40 is not divisible"),
         (["predict", "--size", "Ti", "--image-size", "48", "--model", "L+G"], "--model: L+G: attention local_global"),
