@@ -138,6 +138,35 @@ def test_pictures_before_the_time_0_of_matroska_are_no_frames(made, tmp_path):
     assert np.array_equal(decode(path, range(table.count)), expected)
 
 
+def test_pictures_before_the_time_0_are_frames_where_their_key_frame_has_none_either(made, tmp_path):
+    whole, path = made(x264=X264_CLOSED), tmp_path / "early.mkv"
+    with av.open(str(whole)) as old, av.open(str(path), "w", options={"avoid_negative_ts": "disabled"}) as new:
+        copy = new.add_stream_from_template(old.streams.video[0], opaque=True)
+        for packet in (packet for packet in old.demux(video=0) if packet.size):
+            packet.pts, packet.dts, packet.stream = packet.pts - 6144, packet.dts - 6144, copy
+            new.mux(packet)
+    assert np.array_equal(decode(path, range(FRAMES)), np.stack([*sequentially(whole)[0].values()]))
+
+
+def test_a_header_that_calls_a_picture_a_key_frame_changes_no_pixel(made, tmp_path):
+    whole, path = made(codec="mpeg4", options={"g": "36", "bf": "2"}), tmp_path / "keys.mp4"
+    content = bytearray(whole.read_bytes())
+    second = content.index(b"stss") + 16  # behind version, count and the first one
+    content[second : second + 4] = (20).to_bytes(4, "big")
+    path.write_bytes(content)
+    expected = np.stack([*sequentially(whole)[0].values()])
+    assert np.array_equal(np.stack([decode(path, [i])[0] for i in range(FRAMES)]), expected)
+
+
+def test_a_header_whose_frame_rate_is_wrong_breaks_nothing(made):
+    path = made(".mkv", x264=X264_CLOSED)
+    content = bytearray(path.read_bytes())
+    at = content.index(b"\x23\xe3\x83\x84") + 4  # Matroska's DefaultDuration, in nanoseconds
+    content[at : at + 4] = (10**6).to_bytes(4, "big")
+    path.write_bytes(content)
+    assert verdicts(path) == ["ok", "ok"]
+
+
 def test_an_avi_that_begins_inside_a_group_is_refused(made, tmp_path):
     path = tmp_path / "part.avi"
     remux(made(codec="mpeg4", options={"g": "12"}), path, lambda i: i >= 3)

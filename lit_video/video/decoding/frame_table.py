@@ -198,7 +198,7 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
     shown = [p for p in packets if not p.is_discard]  # an edit list hides frames that others refer to
     # Matroska has no time below 0 for pictures that are shown before the first key frame
     late = next((i for i, p in enumerate(shown) if i and p.pts is not None), 1)
-    shown = shown[:1] + shown[late:]
+    shown = shown[:1] + shown[late:] if shown and shown[0].pts is not None else shown
     if not shown:
         raise DecodeError(f"{path}: the video stream is empty")
     base, rate = Fraction(stream.time_base or 1), Fraction(stream.average_rate or 25)
@@ -213,7 +213,7 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
     if times:
         step = (times[-1] - times[-2]) * base if len(times) > 1 else 1 / rate
         last = max((p.duration or 0 for p in shown[-TAIL:] if p.pts == times[-1]), default=0)
-        end = times[-1] * base + (last * base or step)
+        end = times[-1] * base + max(last * base, step)
         if why := ends_early(container, stream, float(times[0] * base), float(end), float(found.usual * base or step)):
             raise DecodeError(f"{path}: {why}")
     told = verdict(stream, packets, times, found, starts, timed=bool(pts))
