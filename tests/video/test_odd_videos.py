@@ -149,7 +149,7 @@ def test_pictures_before_the_time_0_are_frames_where_their_key_frame_has_none_ei
 
 
 def test_a_header_that_calls_a_picture_a_key_frame_changes_no_pixel(made, tmp_path):
-    whole, path = made(codec="mpeg4", options={"g": "36", "bf": "2"}), tmp_path / "keys.mp4"
+    whole, path = made(codec="mpeg4", options={"g": "36", "b": "4000000"}), tmp_path / "keys.mp4"
     content = bytearray(whole.read_bytes())
     second = content.index(b"stss") + 16  # behind version, count and the first one
     content[second : second + 4] = (20).to_bytes(4, "big")
