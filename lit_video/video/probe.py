@@ -6,7 +6,7 @@ import math
 import os
 from array import array
 from bisect import bisect_left, bisect_right
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -14,9 +14,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 import av
+from av.packet import Packet
+from av.video.codeccontext import VideoCodecContext
+from av.video.frame import VideoFrame
+from av.video.stream import VideoStream
 
 from lit_video.video.decoding import (
+    Decode,
     DecodeError,
+    Frames,
     FrameTable,
     decode,
     decode_images,
@@ -112,12 +118,13 @@ def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) ->
     try:
         table = frame_table(path) if fps is None else image_table(path, fps)
         read_frames = decode if fps is None else decode_images
-        if fps is None and (every_frame or table.suspicion):
+        picture = None
+        if fps is not None or not (every_frame or table.suspicion):
+            with nullcontext() if fps is not None else suppress(DecodeError):
+                picture = _first(path, table, read_frames)
+        if picture is None:
             table = _decode_all(path, table)
-        first = next((i for i in range(table.count) if i not in table.damaged), None)
-        if first is None:
-            raise DecodeError(f"{path}: all frames damaged: {table.damage}")
-        picture = read_frames(path, [first])
+            picture = _first(path, table, read_frames)
         info.frames, info.seconds = table.count, float(table.seconds)
         info.height, info.width = picture.shape[1:3]
         info.fps = round(table.count / float(table.seconds), 3)
@@ -134,6 +141,19 @@ def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) ->
     except DecodeError as error:
         info.status, info.reason = "broken", str(error).removeprefix(f"{path}: ")
     return info
+
+
+def _first(path: Path, table: FrameTable, read_frames: Decode) -> Frames:
+    """The first frame that is not known to be damaged.
+
+    Raises:
+        DecodeError: it cannot be decoded: at the start of a part that was cut out it may refer to what is gone; or
+            there is none.
+    """
+    first = next((i for i in range(table.count) if i not in table.damaged), None)
+    if first is None:
+        raise DecodeError(f"{path}: all frames damaged: {table.damage}")
+    return read_frames(path, [first])
 
 
 def _rotation(path: Path) -> int:
@@ -163,7 +183,7 @@ def _decode_all(path: Path, table: FrameTable) -> FrameTable:
             stream = scanned_stream(container)
             for packet in container.demux(stream):
                 try:
-                    frames = stream.codec_context.decode(packet if packet.size else None)
+                    frames = _frames(stream.codec_context, packet)
                 except av.FFmpegError:
                     errors += 1
                     spoilt += [packet.pts] if packet.pts is not None else []
@@ -188,6 +208,14 @@ def _decode_all(path: Path, table: FrameTable) -> FrameTable:
         damaged |= {*range(bisect_left(table.pts, time), bisect_left(table.pts, end))}
     why = table.damage or ("they cannot be decoded without errors" if damaged else "")
     return replace(table, damaged=compact(damaged), damage=why)
+
+
+def _frames(context: VideoCodecContext, packet: Packet[VideoStream]) -> list[VideoFrame]:
+    """What a decoder gives for a packet; one that an error has left full takes no other before it is emptied."""
+    with suppress(av.BlockingIOError):
+        return context.decode(packet if packet.size else None)
+    context.flush_buffers()
+    return context.decode(packet)
 
 
 def pack(table: FrameTable) -> dict[str, Any]:

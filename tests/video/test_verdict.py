@@ -117,7 +117,7 @@ def test_a_lost_group_of_pictures_damages_no_frame_and_is_told(streams, tmp_path
     assert (info.status, info.reason) == ("suspicious", "a gap of 0.52 s behind frame 11 (0.44 s)")
 
 
-@pytest.mark.parametrize("pts", [GAPS, [i + 3 * (i > 30) for i in range(60)], [i + i // 7 for i in range(60)]])
+@pytest.mark.parametrize("pts", [GAPS, [i + 3 * (i > 34) for i in range(60)], [i + i // 7 for i in range(60)]])
 @pytest.mark.parametrize("ending", [".mp4", ".mkv", ".ts"])
 def test_pauses_of_a_recording_damage_nothing(tmp_path, pts, ending):
     path = tmp_path / f"pauses{ending}"

@@ -40,9 +40,9 @@ def opened(path: Path) -> Iterator[InputContainer]:
 
 
 def video_stream(container: InputContainer) -> VideoStream | None:
-    """The first video stream that is no cover picture, ready to decode in this thread alone."""
+    """The first video stream that is no cover picture and has a decoder, ready to decode in this thread alone."""
     for stream in container.streams.video:
-        if stream.disposition & Disposition.attached_pic:
+        if stream.disposition & Disposition.attached_pic or stream.codec_context is None:
             continue
         # threads gain nothing with one worker per core, and leaving early from frame threads can hang PyAV
         stream.codec_context.thread_type = "NONE"

@@ -1,10 +1,11 @@
 """The frames of a video, their times, and where decoding can start: read from its packets, nothing is decoded."""
 
 from array import array
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,10 +16,19 @@ from av.video.stream import VideoStream
 from cachetools import LRUCache, cached
 from numpy.typing import NDArray
 
-from lit_video.video.decoding.container import cut_off, ends_early, keep, no_file, no_video, reason, video_stream
-from lit_video.video.decoding.packets import Packets
+from lit_video.video.decoding.container import (
+    cut_off,
+    ends_early,
+    keep,
+    no_file,
+    no_video,
+    reason,
+    scanned_stream,
+    video_stream,
+)
+from lit_video.video.decoding.packets import Packets, Seen
 from lit_video.video.decoding.verdict import (
-    damaged_times,
+    damaged_places,
     gaps,
     in_words,
     joints,
@@ -32,6 +42,8 @@ T = TypeVar("T")
 
 PROGRESSIVE = {0, 1}  # AVFieldOrder: unknown, progressive
 TAIL = 32  # packets among which the last frame's is
+NO_TIMESTAMPS = 0x80  # AVFMT_NOTIMESTAMPS: FFmpeg makes times up
+FIRST = 64  # frames that would show a wrong order
 ODD = 3  # frames that a header promises too many, to be told
 
 
@@ -53,7 +65,7 @@ class FrameTable:
         width: columns of a decoded frame before rotation.
         plain: whether all libraries agree on its pixels: 8 bits, 4:2:0, progressive, even sides, key frames that are
             whole pictures, in a container that seeks by time.
-        shown: ``pts`` without their jumps, for sampling; empty where time does not jump.
+        shown: times for sampling where ``pts`` are not: without their jumps, or of frames that are counted.
         damaged: numbers of the frames that are known to be damaged, ascending.
         damage: why they are.
         suspicion: what is odd about the video though no frame is known to be damaged.
@@ -79,9 +91,8 @@ class FrameTable:
 
     def seconds_at(self, number: int) -> float:
         """When a frame is shown, in seconds from the first one."""
-        if not self.pts:
-            return float(number * self.seconds / self.count)
-        return float((self.pts[number] - self.pts[0]) * self.time_base)
+        times = self.pts or self.shown
+        return float((times[number] - times[0]) * self.time_base if times else number * self.seconds / self.count)
 
     def where(self, numbers: Sequence[int]) -> str:
         """Frames with their times, in words."""
@@ -103,7 +114,7 @@ def table_cache(times: Callable[[T], int], most: int = 4_000_000) -> LRUCache[An
     return cache
 
 
-_tables: LRUCache[Any, FrameTable] = table_cache(lambda table: len(table.pts) + len(table.keyframes))
+_tables: LRUCache[Any, FrameTable] = table_cache(lambda table: len(table.pts) + len(table.shown) + len(table.keyframes))
 
 
 @cached(_tables)
@@ -172,7 +183,8 @@ def _scan(path: Path) -> FrameTable:
         container = av.open(str(path))
         stream = video_stream(container)
         if stream is None:
-            raise DecodeError(f"{path}: no video stream")
+            unknown = any(each.codec_context is None for each in container.streams.video)
+            raise DecodeError(f"{path}: no video stream" + " that FFmpeg has a decoder for" * unknown)
         if why := no_video(container) or cut_off(container, stream, path):
             raise DecodeError(f"{path}: {why}")
         table = _table(path, container, stream, Packets(path, container, stream))
@@ -184,29 +196,32 @@ def _scan(path: Path) -> FrameTable:
 
 def _table(path: Path, container: InputContainer, stream: VideoStream, packets: Packets) -> FrameTable:
     shown = [p for p in packets if not p.is_discard]  # an edit list hides frames that others refer to
+    # Matroska has no time below 0 for pictures that are shown before the first key frame
+    late = next((i for i, p in enumerate(shown) if i and p.pts is not None), 1)
+    shown = shown[:1] + shown[late:] if shown and shown[0].pts is not None else shown
     if not shown:
         raise DecodeError(f"{path}: the video stream is empty")
     base, rate = Fraction(stream.time_base or 1), Fraction(stream.average_rate or 25)
-    times = {p.pts for p in shown if p.pts is not None}
     starts, back = joints(packets, base)
-    # AVI has no display times, and equal times do not identify frames: such frames are counted
-    timed = len(times) == len(shown) and stream.time_base is not None and container.format.name != "avi" and not back
-    pts = compact(times if timed else ())
-    found = gaps(pts)
-    contracted = without_jumps(pts, base, found)
-    seconds = _seconds(contracted or pts, base, rate) if pts else len(shown) / rate
-    if pts:
-        step = (pts[-1] - pts[-2]) * base if len(pts) > 1 else 1 / rate
-        last = max((p.duration or 0 for p in shown[-TAIL:] if p.pts == pts[-1]), default=0)
-        end = pts[-1] * base + (last * base or step)
-        if why := ends_early(container, stream, float(pts[0] * base), float(end), float(found.usual * base or step)):
+    pts = compact({p.pts for p in shown if p.pts is not None})
+    if back or len(pts) < len(shown) or not _identify(path, container, stream, shown):
+        pts = ()
+    times = pts if pts or back else compact(_clock(container, shown))
+    found = gaps(times)
+    contracted = without_jumps(times, base, found)
+    seconds = _seconds(contracted or times, base, rate) if times else len(shown) / rate
+    if times:
+        step = (times[-1] - times[-2]) * base if len(times) > 1 else 1 / rate
+        last = max((p.duration or 0 for p in shown[-TAIL:] if p.pts == times[-1]), default=0)
+        end = times[-1] * base + max(last * base, step)
+        if why := ends_early(container, stream, float(times[0] * base), float(end), float(found.usual * base or step)):
             raise DecodeError(f"{path}: {why}")
-    told = verdict(stream, packets, pts, found, starts)
-    if told.damage and not pts:
-        raise DecodeError(f"{path}: {told.damage}, and without times its frames cannot be told apart")
-    hurt = times.intersection(damaged_times(stream, packets, told)) if pts else set()
-    promised = stream.frames - len(shown) if container.format.name == "avi" else 0
-    header = f"the header promises {stream.frames} frames, {len(shown)} are there" if promised > ODD else ""
+    told = verdict(stream, packets, times, found, starts, timed=bool(pts))
+    hurt, why = damaged_places(stream, packets, told)
+    if hurt and not pts:
+        raise DecodeError(f"{path}: {why}, and without times its frames cannot be told apart")
+    numbers = {time: i for i, time in enumerate(pts)} if hurt else {}
+    damaged = compact(numbers[time] for place in hurt if (time := packets[place].pts) in numbers)
     return FrameTable(
         pts,
         base,
@@ -216,11 +231,43 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
         stream.codec_context.height,
         stream.codec_context.width,
         bool(pts) and _is_plain(container, stream, packets),
-        compact(contracted),
-        compact(bisect_left(pts, time) for time in hurt),
-        (told.damage or "the stream begins inside a group of pictures") if hurt else "",
-        told.suspicion or back or header or ("" if hurt else told.damage),
+        compact(contracted or (() if pts else times)),
+        damaged,
+        why if damaged else "",
+        told.suspicion or back or _promise(container, stream, shown, times) or ("" if damaged else told.damage),
     )
+
+
+def _identify(path: Path, container: InputContainer, stream: VideoStream, shown: Sequence[Seen]) -> bool:
+    """Whether the times of packets, no two of which are equal, are those at which their frames are shown.
+
+    AVI and streams without a container have no such times. Where frames come out of the decoder in another order than
+    they go in, ascending times are those of decoding, under a wrong name (ASF, bad copies).
+    """
+    if container.format.name == "avi" or container.format.flags & NO_TIMESTAMPS or stream.time_base is None:
+        return False
+    reorders = stream.codec_context.has_b_frames and not all(p.is_keyframe for p in shown)
+    if not reorders or any((a.pts or 0) > (b.pts or 0) for a, b in pairwise(shown)):
+        return True
+    times = []
+    with suppress(av.FFmpegError), av.open(str(path)) as again:
+        times = [frame.pts or 0 for frame in islice(again.decode(scanned_stream(again)), FIRST)]
+    return times == sorted(times)
+
+
+def _clock(container: InputContainer, shown: Sequence[Seen]) -> list[int]:
+    """Times of decoding, which have the steps in which frames are shown; empty if they are not known, or equal."""
+    times = [p.dts for p in shown if p.dts is not None]
+    even = len(times) == len(shown) and all(a < b for a, b in pairwise(times))
+    return times if even and not container.format.flags & NO_TIMESTAMPS else []
+
+
+def _promise(container: InputContainer, stream: VideoStream, shown: Sequence[Seen], times: Sequence[int]) -> str:
+    """What AVI's header says of frames that are not there, nor left out, or an empty string."""
+    there = 2 * times[-1] - times[-2] if len(times) > 1 else len(shown)
+    if container.format.name != "avi" or stream.frames - max(there, len(shown)) <= ODD:
+        return ""
+    return f"the header promises {stream.frames} frames, {len(shown)} are there"
 
 
 def _is_plain(container: InputContainer, stream: VideoStream, packets: Packets) -> bool:

@@ -60,7 +60,7 @@ class FrameNumbers:
         parameters = next((unit for unit in units if unit[0] & 31 == _PARAMETERS), None)
         if parameters is None:
             raise ValueError("no parameters of the sequence")
-        self._bits = _bits_of_frame_numbers(parameters)
+        self._bits, self._fields = _numbering(parameters)
 
     @property
     def modulus(self) -> int:
@@ -73,20 +73,25 @@ class FrameNumbers:
         A packet that holds no readable picture counts too, if others do. Between places that do not follow each other
         nothing is compared.
         """
-        lost, last, before, readable = [], -1, -1, False
+        lost, before, readable = [], -1, False
+        last: _Picture | None = None
         for place, packet in packets:
-            last, before = (last if place == before + 1 else -1), place
+            last, before = (last if place == before + 1 else None), place
             picture = self._picture(packet)
-            if picture is None:
+            if picture is None or (last and not picture.fresh and not self._follows(picture.number, last)):
                 lost.append(place)
-                last = -1
-                continue
-            if not picture.fresh and last >= 0 and picture.number not in {last, (last + 1) % self.modulus}:
-                lost.append(place)
-            readable = True
-            if picture.reference or place in lost[-1:]:
-                last = picture.number
+            readable = readable or picture is not None
+            last = picture
         return lost if readable else []
+
+    def _follows(self, number: int, last: _Picture) -> bool:
+        """Whether a number goes on behind a picture: a reference takes one, or two fields together take one."""
+        return number == (last.number + last.reference) % self.modulus or (self._fields and number == last.number)
+
+    def number(self, packet: "Packet[VideoStream]") -> int:
+        """Of a picture: the references since the last fresh start, but for the modulus; -1 if it cannot be read."""
+        picture = self._picture(packet)
+        return -1 if picture is None else picture.number
 
     def is_intra(self, packet: "Packet[VideoStream]") -> bool:
         """Whether a picture is made of itself alone, by its first slice."""
@@ -125,8 +130,8 @@ def _units(data: bytes | memoryview, length: int, most: int) -> Iterator[bytes]:
         at = content.find(b"\0\0\1", at + 3)
 
 
-def _bits_of_frame_numbers(unit: bytes) -> int:
-    """Bits that a frame number takes, from the parameters of a sequence."""
+def _numbering(unit: bytes) -> tuple[int, bool]:
+    """Bits that a frame number takes, and whether a packet may be one of two fields: from a sequence's parameters."""
     profile = unit[1]
     bits = _Bits(unit[3:])  # profile, constraints; the level goes as a type would
     bits.golomb()  # number of these parameters
@@ -149,7 +154,8 @@ def _bits_of_frame_numbers(unit: bytes) -> int:
     bits.golomb()  # frames that are kept
     if bits.fixed(1):
         raise ValueError("numbers may be left out")
-    return count
+    bits.golomb(), bits.golomb()  # width, height
+    return count, not bits.fixed(1)
 
 
 def _pass_scaling(bits: _Bits, size: int) -> None:

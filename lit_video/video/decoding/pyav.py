@@ -10,7 +10,7 @@ from pathlib import Path
 import av
 import numpy as np
 from av.container import InputContainer
-from av.video.frame import VideoFrame
+from av.video.frame import PictureType, VideoFrame
 from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
@@ -24,6 +24,8 @@ from lit_video.video.decoding.frame_table import (
     frame_table,
     stacked,
 )
+
+PREDICTED = {PictureType.P, PictureType.B}
 
 
 def decode(path: Path, numbers: Sequence[int]) -> Frames:
@@ -101,8 +103,9 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
                 continue
             # a first frame after the key frame: the seek landed late, or the key frame is no full picture
             exact = exact or frame.pts <= max(start, table.pts[0])
-            # damaged ones that are shown before it belong to the group before
-            if not exact or (frame.is_corrupt and frame.pts >= start):
+            # damaged ones that are shown before it belong to the group before; a container may call any picture a key
+            predicted = frame.pts == start and frame.pict_type in PREDICTED
+            if not exact or predicted or (frame.is_corrupt and frame.pts >= start):
                 break
             if frame.pts in number_of:
                 images[number_of[frame.pts]] = _rgb(frame, converter)

@@ -18,7 +18,8 @@ from lit_video.video.decoding.packets import KEYS, Packets
 
 JUMP = 10  # seconds without a frame, and as many usual steps: longer than a pause
 TOLD = 4  # usual steps without a frame, in a video of even rate, that are told
-FEW, SHARE = 3, 0.05  # gaps, at most, of a video of even rate; more are a variable rate
+FEW, SHARE = 3, 0.05  # gaps, at most, of a video of even rate
+SEVERAL = 1 / 8  # share of gaps that are told; more are a variable rate
 NEAR = 8  # packets before and after a gap in which the lost ones would show
 JOINT = 4  # packets before a new beginning that may be marked as corrupt
 _TELL = {"hevc"}  # codecs whose decoder leaves out what refers to a lost picture
@@ -50,21 +51,23 @@ class Gaps:
         usual: most common step, the median.
         after: numbers of the frames before the gaps.
         few: whether the rate is even but for them.
+        several: whether it is but for several.
     """
 
     usual: int
     after: Sequence[int]
     few: bool
+    several: bool
 
 
 def gaps(pts: Sequence[int]) -> Gaps:
     """Gaps in ascending times; an even sequence, a range, has none."""
     if isinstance(pts, range) or len(pts) < 3:
-        return Gaps(1, (), False)
+        return Gaps(1, (), False, False)
     steps = np.diff(np.asarray(pts))
     usual = int(np.partition(steps, len(steps) // 2)[len(steps) // 2])
     after = np.flatnonzero(2 * steps > 3 * usual).tolist()
-    return Gaps(usual, after, len(after) <= min(FEW, SHARE * len(steps)))
+    return Gaps(usual, after, len(after) <= min(FEW, SHARE * len(steps)), len(after) <= SEVERAL * len(steps))
 
 
 def without_jumps(pts: Sequence[int], base: Fraction, found: Gaps) -> list[int]:
@@ -78,85 +81,98 @@ def without_jumps(pts: Sequence[int], base: Fraction, found: Gaps) -> list[int]:
 
 
 def joints(packets: Packets, base: Fraction) -> tuple[set[int], str]:
-    """Where a stream begins anew: its times of decoding fall by more than a second, or jump ahead.
+    """Where a stream begins anew: its times fall by more than a second, or jump ahead.
+
+    Both of its times fall: of times of display some do with every group of pictures, and those of decoding are often
+    FFmpeg's guess.
 
     Returns:
         Places of the first packets behind, and in words where time falls, in which case times identify no frames.
     """
-    times = [(place, packet.dts) for place, packet in enumerate(packets) if packet.dts is not None]
+    timed = [(place, packet) for place, packet in enumerate(packets) if packet.dts is not None]
     places, back = set(), ""
     least, most = int(-1 / base), int(JUMP / base)
-    for (_, one), (place, other) in pairwise(times):
-        if not least <= other - one <= most:
+    for (_, one), (place, other) in pairwise(timed):
+        pairs = ((one.dts, other.dts), (one.pts, other.pts))
+        step = max(b - a for a, b in pairs if a is not None and b is not None)
+        if not least <= step <= most:
             places.add(place)
-            seconds = float((one - other) * base)
+            seconds = float(-step * base)
             back = back or (f"time jumps back by {seconds:,.2f} s, so frames are counted" if seconds > 0 else "")
     return places, back
 
 
-def verdict(stream: VideoStream, packets: Packets, pts: Sequence[int], found: Gaps, starts: set[int]) -> Verdict:
+def verdict(
+    stream: VideoStream, packets: Packets, times: Sequence[int], found: Gaps, starts: set[int], timed: bool
+) -> Verdict:
     """What packets in the order of decoding tell.
 
     Args:
         stream: the video.
         packets: of it.
-        pts: the shown frames' times; empty where they have none.
+        times: of the shown frames; empty where there are none.
         found: gaps in them.
         starts: places where the stream begins anew: a joined file's packets before are whole, though marked as corrupt.
+        timed: whether times are those of display; those of decoding have gaps where frames are left out on purpose.
     """
     marked = [place for place, packet in enumerate(packets) if packet.is_corrupt]
     marked = [place for place in marked if not starts & {*range(place + 1, place + JOINT)}]
     # a parser passes a mark on to the picture before
     corrupt = {place + i for place in marked for i in (0, 1) if place + i < len(packets)}
     codec, base = stream.codec_context.codec.canonical_name, Fraction(stream.time_base or 1)
-    latest = list(accumulate((packet.pts or 0 for packet in packets), max)) if found.after else []
-    behind = [bisect_left(latest, pts[i + 1]) for i in found.after]  # first packets that are shown behind a gap
-    numbers = _numbers(stream) if codec == "h264" and (found.after or corrupt or not pts) else None
+    clock = [(packet.pts if timed else packet.dts) or 0 for packet in packets] if found.after else []
+    latest = list(accumulate(clock, max))
+    behind = [bisect_left(latest, times[i + 1]) for i in found.after]  # first packets that are shown behind a gap
+    numbers = _numbers(stream) if codec == "h264" and (found.after or corrupt or not timed) else None
     lost, why = [], "the container marks packets as corrupt" if corrupt else ""
+    restart = dict.fromkeys(behind, -1)  # pictures that a lost key frame explains as well as none
     if numbers:
         near = {place for at in (*behind, *corrupt) for place in range(max(at - NEAR, 0), min(at + NEAR, len(packets)))}
-        lost = numbers.lost_before(packets.contents(near if pts else None))
+        contents = [*packets.contents(near)]
+        restart |= {place: numbers.number(packet) for place, packet in contents if place in restart}
+        lost = numbers.lost_before(contents if timed else packets.contents())
         why = "pictures that they refer to are lost" if lost else why
-    elif found.few and codec not in _TELL | _FREE:
-        long = [i for i in found.after if pts[i + 1] - pts[i] >= TOLD * found.usual]
+    elif timed and found.few and codec not in _TELL | _FREE:
+        long = [i for i in found.after if times[i + 1] - times[i] >= TOLD * found.usual]
         if long:
             lost = behind
-            why = f"{_in_words(pts, base, found, long)}; {codec} does not number pictures, so packets count as lost"
+            why = f"{_in_words(times, base, found, long)}; {codec} does not number pictures, so packets count as lost"
     if lost or corrupt:
         return Verdict(lost, corrupt, why)
     told = []
     for i, place in zip(found.after, behind, strict=True):
-        # a gap of fewer pictures than have numbers of their own lost none, if the numbers go on
-        least = max(numbers.modulus, TOLD) if numbers and not packets[place].is_keyframe else TOLD if numbers else 2
-        even = found.few and codec not in _FREE and pts[i + 1] - pts[i] >= least * found.usual
-        told += [i] if even or _is_jump(pts, base, found, i) else []
-    return Verdict(suspicion=_in_words(pts, base, found, told) if told else "")
+        steps = (times[i + 1] - times[i]) // found.usual
+        # a gap of fewer pictures than have numbers of their own lost none, if the numbers go on; a key frame's are new
+        sure = numbers and not packets[place].is_keyframe and restart[place] >= steps
+        least = max(numbers.modulus, TOLD) if numbers and sure else TOLD if numbers else 2
+        even = found.several and codec not in _FREE and steps >= least
+        told += [i] if even or _is_jump(times, base, found, i) else []
+    return Verdict(suspicion=_in_words(times, base, found, told) if told else "")
 
 
-def damaged_times(stream: VideoStream, packets: Packets, found: Verdict) -> list[int]:
-    """Times of the frames that need what is lost: from there to the next key frame, in the order of decoding.
+def damaged_places(stream: VideoStream, packets: Packets, found: Verdict) -> tuple[list[int], str]:
+    """Places of the packets that need what is lost, from there to the next key frame in the order of decoding; and why.
 
-    Frames that a key frame is followed by, but shown before it, need those before it; HEVC's may do without. What comes
-    before the first key frame counts too, unless there is none.
+    Frames that a key frame is followed by, but shown before it, need those before it. What comes before the first key
+    frame counts too, unless there is none.
     """
     if not found.damage and (packets[0].is_keyframe or not any(p.is_keyframe for p in packets)):
-        return []
-    leading = stream.codec_context.codec.canonical_name not in _TELL
+        return [], ""
     whole = {*packets.keys}
     if found.damage and refreshes(stream, packets) and (numbers := _numbers(stream)):
         whole = {place for place, packet in packets.contents(whole) if numbers.is_intra(packet)}
-    times = []
+    places = []
     broken = any(p.is_keyframe for p in packets)
     edge: int | None = None  # time of a key frame behind a loss
     for place, packet in enumerate(packets):
         corrupt = place in found.corrupt
         broken = broken or place in found.lost
         if place in whole and not corrupt:
-            edge, broken = (packet.pts if broken and leading else None), False
+            edge, broken = (packet.pts if broken else None), False
         elif corrupt or broken or (edge is not None and packet.pts is not None and packet.pts < edge):
-            times.append(packet.pts)
+            places.append(place)
         broken = broken or (corrupt and not packet.is_disposable)
-    return [time for time in times if time is not None]
+    return places, found.damage or "the stream begins inside a group of pictures"
 
 
 def refreshes(stream: VideoStream, packets: Packets) -> bool:

@@ -1,0 +1,204 @@
+"""Videos whose times, numbers or beginnings mislead: none is called broken that is sound, or sound that is not."""
+
+from fractions import Fraction
+
+import av
+import numpy as np
+import pytest
+
+from lit_video.video.decoding import DecodeError, decode, decode_in_order, forget_tables, frame_table, segment
+from lit_video.video.probe import probe
+from tests.video.test_decoding import X264_CLOSED, X265, sequentially, write
+from tests.video.test_verdict import FRAMES, STREAMS, remux, returned
+
+OPEN = "keyint=30:min-keyint=30:scenecut=0:bframes=3:b-adapt=0:open-gop=1"
+B_FRAMES = {
+    "h264": dict(x264=OPEN),
+    "closed": dict(x264=X264_CLOSED),
+    "mpeg2": dict(codec="mpeg2video", options={"bf": "2", "g": "12"}),
+}
+
+
+@pytest.fixture
+def made(tmp_path):
+    def make(ending=".mp4", frames=FRAMES, **how):
+        path = tmp_path / f"whole{ending}"
+        write(path, frames=frames, **how)
+        return path
+
+    return make
+
+
+def keys(path):
+    with av.open(str(path)) as container:
+        return [i for i, p in enumerate(p for p in container.demux(video=0) if p.size) if p.is_keyframe]
+
+
+def verdicts(path):
+    return [probe(path, "x", every_frame=every).status for every in (False, True)]
+
+
+@pytest.mark.parametrize("ending", [".asf", ".mkv", ".mp4"])
+@pytest.mark.parametrize("codec", ["closed", "mpeg2"])
+def test_frames_whose_times_are_those_of_decoding_come_as_decoded(made, tmp_path, codec, ending):
+    whole, path = made(**B_FRAMES[codec]), tmp_path / f"copy{ending}"
+    with av.open(str(whole)) as old, av.open(str(path), "w") as new:
+        copy = new.add_stream_from_template(old.streams.video[0], opaque=True)
+        for i, packet in enumerate(packet for packet in old.demux(video=0) if packet.size):
+            packet.time_base, packet.duration = Fraction(1, 25), 1
+            packet.pts, packet.dts, packet.stream = i + 2, i if ending == ".asf" else i + 2, copy
+            new.mux(packet)
+    expected = np.stack([*sequentially(whole)[0].values()])
+    assert np.array_equal(decode(path, range(FRAMES)), expected)
+    assert np.array_equal(np.stack([*decode_in_order(path, range(FRAMES))]), expected)
+    assert np.array_equal(decode(path, [7])[0], expected[7])
+    assert float(frame_table(path).seconds) == pytest.approx(FRAMES / 25)
+    assert verdicts(path) == ["ok", "ok"]
+
+
+def test_frames_that_an_avi_leaves_out_are_in_its_time_and_break_no_promise(made, tmp_path):
+    whole, path = made(codec="mpeg4", options={"g": "12"}), tmp_path / "copy.avi"
+    remux(whole, path)  # its times are finer than its frames
+    with av.open(str(path)) as container:
+        assert container.streams.video[0].frames > 2 * FRAMES
+    assert verdicts(path) == ["ok", "ok"]
+    assert float(frame_table(path).seconds) == pytest.approx(FRAMES / 25)
+    assert segment(path, frame_table(path), 1.0, 2.0)[0] == 25
+    assert np.array_equal(decode(path, [25])[0], sequentially(whole)[0][25])
+
+
+def test_a_stream_without_a_container_has_no_gaps(made):
+    path = made(".m1v", codec="mpeg1video", options={"bf": "2", "g": "12"})
+    assert verdicts(path) == ["ok", "ok"]
+    assert float(frame_table(path).seconds) == pytest.approx(FRAMES / 25)
+
+
+def test_a_stream_without_a_decoder_is_told_in_a_line(made):
+    path = made(".avi", codec="mpeg4", options={"g": "12"})
+    path.write_bytes(path.read_bytes().replace(b"FMP4", b"Zz9Q"))
+    info = probe(path, "x", every_frame=True)
+    assert (info.status, info.reason) == ("broken", "no video stream that FFmpeg has a decoder for")
+
+
+@pytest.mark.parametrize("every", [12, 16])
+def test_lost_packets_of_a_codec_without_numbers_are_told_however_many_places_they_are_at(made, tmp_path, every):
+    whole, path = made(frames=96, **STREAMS["vp9"]), tmp_path / "lost.mkv"
+    remux(whole, path, lambda i: i % every != 5)
+    info = probe(path, "x", every_frame=True)
+    assert info.status == "suspicious"
+    assert info.reason.endswith(f"({len(range(5, 96, every))} such)")
+
+
+def test_a_key_frame_that_is_lost_where_the_numbers_go_on_is_told(made, tmp_path):
+    whole, path = made(**STREAMS["no_b_frames"]), tmp_path / "lost.mkv"
+    remux(whole, path, lambda i: not 33 <= i < 37)  # numbers begin anew every 36 pictures, and count to 15
+    assert not np.array_equal(decode(path, [33])[0], sequentially(whole)[0][37])
+    assert verdicts(path) == ["suspicious", "suspicious"]
+
+
+def test_a_lost_group_of_an_open_one_damages_what_refers_to_it(made, tmp_path):
+    whole, path = made(frames=100, x264=OPEN), tmp_path / "lost.mkv"
+    _, first, last, _ = keys(whole)
+    remux(whole, path, lambda i: not first <= i < last)
+    _, refusals = returned(path, whole)
+    assert [*refusals] == [29]
+    assert verdicts(path) == ["damaged", "damaged"]
+
+
+@pytest.mark.parametrize(("codec", "ending"), [("h264", ".mkv"), ("mpeg2", ".mkv"), ("mpeg2", ".ts")])
+def test_a_part_that_begins_at_an_open_group_is_damaged_in_its_first_frames_only(made, tmp_path, codec, ending):
+    whole, path = made(**B_FRAMES[codec]), tmp_path / f"part{ending}"
+    start = keys(whole)[1]
+    remux(whole, path, lambda i: i >= start)
+    count = frame_table(path).count
+    pictures = sequentially(whole)[0]
+    for info in (probe(path, "x", every_frame=False), probe(path, "x", every_frame=True)):
+        assert (info.status, info.reason[:7]) == ("damaged", "frame 0" if codec == "h264" else "frames ")
+        assert info.damaged == (1 if codec == "h264" else 2)
+    with pytest.raises(DecodeError, match="frame 0"):
+        decode(path, [0])
+    assert np.array_equal(decode(path, [info.damaged])[0], pictures[FRAMES - count + info.damaged])
+
+
+def test_pictures_before_the_time_0_of_matroska_are_no_frames(made, tmp_path):
+    whole, path = made(x264=OPEN), tmp_path / "part.mkv"
+    start = keys(whole)[1]
+    with av.open(str(whole)) as old, av.open(str(path), "w", options={"avoid_negative_ts": "disabled"}) as new:
+        copy = new.add_stream_from_template(old.streams.video[0], opaque=True)
+        packets = [packet for packet in old.demux(video=0) if packet.size][start:]
+        first = packets[0].pts
+        for packet in packets:
+            packet.pts, packet.dts, packet.stream = packet.pts - first, packet.dts - first, copy
+            new.mux(packet)
+    table = frame_table(path)
+    assert len(table.pts) == table.count == len(packets) - 1
+    assert verdicts(path) == ["ok", "ok"]
+    pictures = sequentially(whole)[0]
+    expected = np.stack([pictures[i] for i in range(FRAMES - table.count, FRAMES)])
+    assert np.array_equal(decode(path, range(table.count)), expected)
+
+
+def test_pictures_before_the_time_0_are_frames_where_their_key_frame_has_none_either(made, tmp_path):
+    whole, path = made(x264=X264_CLOSED), tmp_path / "early.mkv"
+    with av.open(str(whole)) as old, av.open(str(path), "w", options={"avoid_negative_ts": "disabled"}) as new:
+        copy = new.add_stream_from_template(old.streams.video[0], opaque=True)
+        for packet in (packet for packet in old.demux(video=0) if packet.size):
+            packet.pts, packet.dts, packet.stream = packet.pts - 6144, packet.dts - 6144, copy
+            new.mux(packet)
+    assert np.array_equal(decode(path, range(FRAMES)), np.stack([*sequentially(whole)[0].values()]))
+
+
+def test_a_header_that_calls_a_picture_a_key_frame_changes_no_pixel(made, tmp_path):
+    whole, path = made(codec="mpeg4", options={"g": "36", "b": "4000000"}), tmp_path / "keys.mp4"
+    content = bytearray(whole.read_bytes())
+    second = content.index(b"stss") + 16  # behind version, count and the first one
+    content[second : second + 4] = (20).to_bytes(4, "big")
+    path.write_bytes(content)
+    expected = np.stack([*sequentially(whole)[0].values()])
+    assert np.array_equal(np.stack([decode(path, [i])[0] for i in range(FRAMES)]), expected)
+
+
+def test_a_header_whose_frame_rate_is_wrong_breaks_nothing(made):
+    path = made(".mkv", x264=X264_CLOSED)
+    content = bytearray(path.read_bytes())
+    at = content.index(b"\x23\xe3\x83\x84") + 4  # Matroska's DefaultDuration, in nanoseconds
+    content[at : at + 4] = (10**6).to_bytes(4, "big")
+    path.write_bytes(content)
+    assert verdicts(path) == ["ok", "ok"]
+
+
+def test_an_avi_that_begins_inside_a_group_is_refused(made, tmp_path):
+    path = tmp_path / "part.avi"
+    remux(made(codec="mpeg4", options={"g": "12"}), path, lambda i: i >= 3)
+    assert verdicts(path) == ["broken", "broken"]
+    with pytest.raises(DecodeError, match="begins inside a group of pictures, and without times"):
+        decode(path, [0])
+
+
+def test_a_vp9_stream_that_begins_inside_a_group_is_one_verdict(made, tmp_path):
+    path = tmp_path / "part.mkv"
+    remux(made(**STREAMS["vp9"]), path, lambda i: i >= 3)
+    for every in (False, True):
+        info = probe(path, "x", every_frame=every)
+        assert (info.status, info.damaged) == ("damaged", 33)
+
+
+def test_a_long_gap_among_b_frames_is_no_jump_back(made, tmp_path):
+    path = tmp_path / "lost.mkv"
+    remux(made(frames=100, **B_FRAMES["mpeg2"]), path, lambda i: not 35 <= i < 65)
+    info = probe(path, "x", every_frame=False)
+    assert info.status == "damaged"
+    assert "does not number pictures" in info.reason
+
+
+def test_pictures_of_hevc_before_a_key_frame_need_those_that_are_marked_as_corrupt(made, tmp_path):
+    whole, path = made(codec="libx265", options={"x265-params": X265}), tmp_path / "swapped.ts"
+    remux(whole, path)
+    content = path.read_bytes()
+    with av.open(str(path)) as container:
+        second = [packet for packet in container.demux(video=0) if packet.size][1].pos
+    for at in range(second // 188 + 1, len(content) // 188 - 20, 23):
+        one, other = (content[188 * i : 188 * i + 188] for i in (at, at + 1))
+        path.write_bytes(content[: 188 * at] + other + one + content[188 * at + 376 :])
+        forget_tables()
+        returned(path, whole)
