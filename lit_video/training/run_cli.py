@@ -70,7 +70,9 @@ class RunCLI(VideoCLI):
             self.logger = RowLogger(self.run_dir, self.facts, self.resolved(), self.row)
             kwargs["logger"] = self.logger
             kwargs["callbacks"] += [TrackRow(self.logger), LearningRateMonitor("step")]
-        torch.set_float32_matmul_precision("high" if self.config.float32_products == "tf32" else "highest")
+        tf32 = self.config.float32_products == "tf32"
+        torch.set_float32_matmul_precision("high" if tf32 else "highest")
+        torch.backends.cudnn.allow_tf32 = tf32  # of convolutions; PyTorch's default is to round
         trainer = super().instantiate_trainer(**kwargs)
         keep_handlers(trainer)
         trainer.accumulate_grad_batches = accumulation(

@@ -16,6 +16,8 @@ from lit_video.tables.reading import read_table
 from lit_video.training.callbacks.learning_curve import Curve
 from lit_video.training.request import build_request
 from lit_video.training.run import build_row
+from lit_video.training.run_cli import RunCLI
+from lit_video.utils.stop_signals import StopSignals
 
 ROWS = [row.name for row in read_table([steps.TABLE]).rows]
 WAITING = (DataDependentOutputException, DynamicOutputShapeException)
@@ -76,6 +78,18 @@ def build(row, data_root, monkeypatch, device="cuda"):
         training=True, testing=False, world_size=1, accumulate_grad_batches=1
     )
     return cli.model, cli.datamodule, fake
+
+
+@pytest.mark.parametrize(("given", "precision"), [("exact", "highest"), ("tf32", "high")])
+def test_a_training_rounds_float32_only_if_it_is_told_to(given, precision, tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", given == "exact")
+    wanted = build_request([steps.TABLE], ROWS[0], flags=[f"--float32_products={given}", "--trainer.logger=false"])
+    facts = {"seed": 0, "table": "x", "row": ROWS[0], "scale": "x"}
+    RunCLI(wanted.row_args(wanted.rows[0], 0), facts, wanted.rows[0], tmp_path, StopSignals("test"))
+    found, convolutions = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    torch.set_float32_matmul_precision("highest")
+    assert found == precision
+    assert convolutions == (given == "tf32")
 
 
 @pytest.mark.parametrize("row", ROWS)
