@@ -98,7 +98,7 @@ class VideoCLI(LightningCLI):
             "--float32_products",
             type=Literal["exact", "tf32"],
             default="exact",
-            help="fit's float32 matrix products and convolutions on a GPU: tf32 rounds what is multiplied to 10 bits, and is faster",
+            help="fit's float32 matrix products and convolutions on a GPU: tf32 rounds their factors to 10 bits",
         )
         for name in LINKS:
             parser.link_arguments(f"data.{name}", f"model.init_args.{name}", apply_on="instantiate")
