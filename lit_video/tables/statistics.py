@@ -76,16 +76,17 @@ def paired_difference(first: Hits, second: Hits, seed: int = 0) -> Interval:
 
 @lru_cache(maxsize=1024)  # tables share runs, and pages show a pair in several places
 def _bootstrap(first: tuple[bytes, ...], second: tuple[bytes, ...], seed: int) -> Interval:
-    a, b = (np.array([np.frombuffer(hits, np.bool_) for hits in row], np.float64) for row in (first, second))
+    a, b = (np.array([np.frombuffer(hits, np.bool_) for hits in row], np.int64) for row in (first, second))
     rng = np.random.default_rng(seed)
     # videos on which all runs did alike are interchangeable: to draw videos is to draw how many there are of each kind
-    kinds, sizes = np.unique(np.concatenate((a, b)), axis=1, return_counts=True)
-    drawn = rng.multinomial(a.shape[1], sizes / a.shape[1], size=RESAMPLES) / a.shape[1]
-    values = np.zeros(RESAMPLES)
-    for rows, direction in ((kinds[: len(a)], 1), (kinds[len(a) :], -1)):
-        seeds = rng.multinomial(len(rows), np.full(len(rows), 1 / len(rows)), size=RESAMPLES) / len(rows)
-        values += direction * ((drawn @ rows.T) * seeds).sum(1)
-    low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    kinds, sizes = np.unique(np.concatenate((a * len(b), -b * len(a))), axis=1, return_counts=True)
+    seeds = [rng.multinomial(len(row), np.full(len(row), 1 / len(row)), size=RESAMPLES) for row in (a, b)]
+    values = []
+    for weights, times in zip(*np.unique(np.hstack(seeds), axis=0, return_counts=True), strict=True):
+        levels, level = np.unique(weights @ kinds, return_inverse=True)  # with these seeds, even fewer kinds
+        shares = np.bincount(level, sizes) / a.shape[1]
+        values.append(rng.multinomial(a.shape[1], shares, size=times) @ levels)
+    low, high = np.quantile(np.concatenate(values) / a.size / len(b), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return Interval(100 * float(a.mean() - b.mean()), 100 * float(low), 100 * float(high))
 
 
