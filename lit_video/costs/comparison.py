@@ -44,13 +44,15 @@ def render(rows: Sequence[dict[str, Any]]) -> str:
     notes = list(dict.fromkeys(row["note"] for row in rows if row["note"]))
     parts = []
     for source in dict.fromkeys(row["source"] for row in rows):
-        body = [_cells(row, notes) for row in rows if row["source"] == source]
+        of_source = [row for row in rows if row["source"] == source]
+        body = [[*cells(row), f"[{notes.index(row['note']) + 1}]" if row["note"] else ""] for row in of_source]
         parts.append(text_table(source, HEADER, body))
     footnotes = [f"[{i}] {note}" for i, note in enumerate(notes, 1)]
     return "\n\n".join(filter(None, [*parts, "\n".join(footnotes), CONVENTION]))
 
 
-def _cells(row: dict[str, Any], notes: list[str]) -> list[str]:
+def cells(row: Mapping[str, Any]) -> list[str]:
+    """A row of :func:`compare` under ``HEADER``, without the last column, its note."""
     return [
         row["model"],
         f"{row['frames']} x {side if isinstance(side := row['image_size'], int) else in_words(side)}",
@@ -62,7 +64,6 @@ def _cells(row: dict[str, Any], notes: list[str]) -> list[str]:
         f"{row['macs'] / 1e9:.5g}G",
         row["paper_macs"] or "",
         _difference(row["macs"], row["paper_macs"]),
-        f"[{notes.index(row['note']) + 1}]" if row["note"] else "",
     ]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.reports.ceiling import ceilings
+from lit_video.reports.counted_costs import counted_costs
 from lit_video.reports.verdicts import verdicts
 from lit_video.tables.agreement import comparable, row_predictions
 from lit_video.tables.claims import read_claims
@@ -46,9 +47,10 @@ def page(experiments: Path, runs: Path, damage: Damage) -> str:
         table.name: [(at, summary(at, runs, damage=damage)) for at in _at_scales(table, runs, damage)]
         for table in tables
     }
+    costs = {table.name: list(counted_costs(table, runs, damage)) for table in tables}
     lines = ["| " + " | ".join(COLUMNS) + " |", "| --- | --- | --- | ---: | --- | ---: | ---: | --- |"]
     for table in tables:
-        lines += [_line(*each) for each in summaries[table.name]] or [_not_run(table)]
+        lines += [_line(*each) for each in summaries[table.name]] or [_not_run(table, bool(costs[table.name]))]
     scales = sorted(path.stem for path in (experiments / "scale").glob("*.yaml"))
     unused = [name for name in scales if not any(at.scale == name for of in summaries.values() for at, _ in of)]
     command = "python -m lit_video reproduce"
@@ -61,6 +63,7 @@ def page(experiments: Path, runs: Path, damage: Damage) -> str:
     if unused:
         parts.append(f"Not run at all: the scales {', '.join(unused)}.")
     parts += [part for table in tables for part in _throughput(table, runs, damage)]
+    parts += [part for of in costs.values() for part in of]
     parts += [_section(*each, runs) for of in summaries.values() for each in of]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
@@ -92,8 +95,9 @@ def _line(table: Table, data: dict[str, Any]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _not_run(table: Table) -> str:
-    cells = (table.name, table.source, table.scale, f"0 of {len(table.rows)}", "", "", "", NOT_RUN)
+def _not_run(table: Table, costs: bool) -> str:
+    status = "costs counted, below" if costs else NOT_RUN
+    cells = (table.name, table.source, table.scale, f"0 of {len(table.rows)}", "", "", "", status)
     return "| " + " | ".join(cells) + " |"
 
 

@@ -106,3 +106,26 @@ def test_damaged_files_are_left_out_of_the_page(experiments, tmp_path, capsys):
 def test_the_repositorys_page_is_up_to_date(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     assert main(["reproduce", "--check"]) == 0, capsys.readouterr().out
+
+
+def test_costs_stand_beside_the_papers_where_nothing_is_trained(experiments, tmp_path, capsys):
+    command, page = write(experiments, tmp_path / "runs")
+    assert main(["cost", "--config", str(experiments / "other.yaml"), "--json"]) == 0
+    file = tmp_path / "runs/other/ssv2/cost.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(capsys.readouterr().out)
+    assert main(command) == 0
+    assert "| other | a test | default | 0 of 2 |  |  |  | costs counted, below |" in page.read_text()
+    assert page.read_text().count("GMACs | views | total | paper | diff. |") == 1
+    file.write_text("[1]")
+    assert main(command) == 1
+    assert "cost.json: damaged; delete it" in capsys.readouterr().err
+    assert "costs counted" not in page.read_text()
+
+
+def test_kept_costs_are_those_of_the_repositorys_models(capsys):
+    kept = json.loads((ROOT / "benchmarks/results/timesformer_cost/k400/cost.json").read_text())
+    table, scale = "experiments/timesformer_cost.yaml", "experiments/scale/k400.yaml"
+    assert main(["cost", "--config", table, "--config", scale, "--row", "divided_96x224", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row == kept[-1] and row["macs_agree"] and len(kept) == 12
