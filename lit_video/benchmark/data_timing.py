@@ -11,6 +11,7 @@ from lit_video.benchmark.clip_decoders import ClipDecoder, cut, same, truth
 from lit_video.benchmark.sample_videos import KINDS
 from lit_video.datamodules.folder import EXTENSIONS
 from lit_video.errors import UserError
+from lit_video.utils.files import files_below
 from lit_video.video.decoding import DecodeError, frame_table
 
 FRAMES = 8
@@ -24,7 +25,7 @@ def video_groups(root: Path, each: int) -> dict[str, list[Path]]:
     Raises:
         UserError: there are none.
     """
-    files = sorted(p for p in root.rglob("[!.]*") if p.suffix.lower() in EXTENSIONS)
+    files = [p for p in files_below(root) if p.suffix.lower() in EXTENSIONS and not p.name.startswith(".")]
     kinds = {kind.name: [p for p in files if p.parent == root / kind.name] for kind in KINDS}
     made = {name: paths for name, paths in kinds.items() if paths}
     chosen = made or {root.resolve().name: random.Random(0).sample(files, len(files))}

@@ -18,6 +18,7 @@ from lit_video.inference.options import Evaluation
 from lit_video.inference.ranking import RankedVideo, ranked_videos, refuse_not_finite
 from lit_video.inference.video_outputs import VideoOutput, outputs_of
 from lit_video.utils.environment import choose_device
+from lit_video.utils.files import files_below
 from lit_video.utils.progress import with_progress
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import forget_tables
@@ -113,7 +114,7 @@ def find_videos(videos: Paths, fps: float | None = None) -> list[Path]:
 
 
 def _below(folder: Path, fps: float | None) -> list[Path]:
-    files = [path for path in folder.rglob("*") if path.is_file()]
+    files = [path for path in files_below(folder) if path.is_file()]
     folders = {path.parent for path in files if path.suffix.lower() in PICTURES} if fps else set()
     return sorted([*(path for path in files if path.suffix.lower() in EXTENSIONS), *folders])
 

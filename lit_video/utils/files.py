@@ -4,7 +4,7 @@ import csv
 import io
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 
@@ -47,3 +47,16 @@ def read_text(path: Path, limit: int = 64 << 20) -> str:
     if found.st_size > limit:
         raise ValueError(f"of {found.st_size / 2**20:.0f} MB, more than {limit >> 20}")
     return path.read_text(encoding="utf-8")
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """All files in a folder and those in it, in the order of names; links to folders are followed, each folder once."""
+    seen: set[str] = set()
+    for place, folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(place)
+        if real in seen:  # a link in a circle
+            folders.clear()
+            continue
+        seen.add(real)
+        folders.sort()
+        yield from (Path(place) / name for name in sorted(names))

@@ -1,7 +1,6 @@
 """Re-encode a folder of videos for training."""
 
 import json
-import os
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,7 @@ from lit_video.datamodules.folder import COMMON, EXTENSIONS
 from lit_video.datamodules.preparation.encoding import Encoding, encode
 from lit_video.datamodules.preparation.target import filling, told
 from lit_video.errors import UserError
-from lit_video.utils.files import write_atomically, write_table
+from lit_video.utils.files import files_below, write_atomically, write_table
 from lit_video.utils.parallel import in_parallel
 from lit_video.video.decoding import DecodeError, forget_tables
 
@@ -66,15 +65,8 @@ def _check_folders(src: Path, dst: Path) -> None:
 def _jobs(src: Path, dst: Path) -> list[tuple[Path, Path]]:
     """Every video of the source, links to folders followed, with its target."""
     jobs: dict[Path, Path] = {}
-    seen: set[str] = set()
-    for folder, folders, names in os.walk(src, followlinks=True):
-        real = os.path.realpath(folder)
-        if real in seen:  # a link in a circle
-            folders.clear()
-            continue
-        seen.add(real)
-        folders.sort()
-        for source in (Path(folder) / name for name in sorted(names) if _is_video(name)):
+    for source in files_below(src):
+        if _is_video(source.name):
             target = (dst / source.relative_to(src)).with_suffix(".mp4")
             if other := jobs.get(target):
                 raise UserError(f"SRC: {other} and {source} would both become {target}; rename one")

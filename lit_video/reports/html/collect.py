@@ -1,5 +1,6 @@
 """Runs below some folders, by table and scale, with the contents of their files. Imports no torch."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -78,10 +79,11 @@ def collect(places: Sequence[Path], experiments: Path, damage: Damage | None = N
 
 
 def _run_folders(place: Path) -> list[Path]:
-    """Folders with a ``result.json``, resolved, so that a path has all its names."""
+    """Folders with a ``result.json``, linked ones too, as absolute paths, so that they have all their names."""
     if not place.is_dir():
         raise UserError(f"{place}: no such folder; give a runs folder, or one of a table, scale, row or seed in it")
-    folders = sorted(path.parent.resolve() for path in place.rglob("result.json"))
+    patterns = ["*/" * depth + "result.json" for depth in range(5)]
+    folders = sorted(path.parent for pattern in patterns for path in Path(os.path.abspath(place)).glob(pattern))
     if not folders:
         raise UserError(
             f"{place}: no finished run below (no result.json); train one: python -m lit_video fit --config ..."
