@@ -42,7 +42,7 @@ soak: setup  ## runs under faults for HOURS=1, JOBS=2 at a time: docs/faults.md 
 	$(BIN)/python -m benchmarks.soak --hours $(HOURS) --jobs $(JOBS) --write
 
 notebooks: setup  ## run the notebooks top to bottom
-	$(PYTEST) tests/test_notebooks.py
+	$(PYTEST) -m 'slow or not slow' tests/test_notebooks.py
 
 strip: setup  ## take outputs out of the notebooks, as they are kept
 	$(BIN)/python notebooks/strip_outputs.py notebooks/*.ipynb || true

@@ -27,6 +27,7 @@ def flags(table, tiny, data_root, tmp_path):
     return ["fit", "--config", str(table[0]), "--row=second", *data, *own]
 
 
+@pytest.mark.slow
 def test_a_killed_run_ends_with_the_same_weights(flags, tmp_path):
     def outcome(runs):
         folder = tmp_path / runs / "two/default/second/seed0"
