@@ -53,6 +53,14 @@ def at_home(data_root, patch):
     patch.setenv("HOME", str(data_root))
 
 
+@pytest.fixture(autouse=True)
+def no_pictures(request, monkeypatch):
+    """A tiny run's pictures take longer than its training: of tests, those marked ``pictures`` draw them."""
+    if "pictures" not in request.keywords:
+        monkeypatch.setattr("lit_video.training.result.record_attention", lambda model, data, run_dir: None)
+        monkeypatch.setattr("lit_video.training.callbacks.predictions.SavePredictions._draw", lambda *_: None)
+
+
 def few_stills(count, side):
     """Hardly any training of image models, in this process."""
     return Stills(100, side, steps=2, batch_size=8)

@@ -12,6 +12,7 @@ from lit_video.network.weight_files import CHECKPOINT_KEY
 from lit_video.utils.data_folder import data_folder
 
 
+@pytest.mark.pictures
 def test_a_run_on_wide_clips_is_tested_drawn_exported_and_predicts(table, tiny, tmp_path, capsys):
     flags = [*tiny, "--data.image_size=[16,32]", "--trainer.max_epochs=1", "--trainer.logger=false"]
     assert main(["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path), *flags]) == 0

@@ -80,6 +80,7 @@ def test_calibration_is_that_of_torchmetrics(bins):
     assert measured.count.sum() == 400
 
 
+@pytest.mark.pictures
 def test_a_run_keeps_the_predictions_of_its_test(table, tiny, tmp_path):
     flags = ["--data.test_orders=[static]", "--trainer.logger=false"]
     assert main(["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path), *tiny, *flags]) == 0
@@ -100,6 +101,7 @@ def test_a_run_keeps_the_predictions_of_its_test(table, tiny, tmp_path):
     assert (run / "classes.csv").read_text().startswith("task,class,videos,top1,top5\n,disk moving left,1,")
 
 
+@pytest.mark.pictures
 def test_a_machine_without_drawing_libraries_keeps_the_predictions(some, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "vl_convert", None)  # as if it were not installed
     record = SavePredictions(tmp_path, "title")

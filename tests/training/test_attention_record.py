@@ -5,6 +5,7 @@ from PIL import Image
 
 from lit_video.__main__ import main
 
+pytestmark = pytest.mark.pictures
 FAMILIES = {
     "X-ViT": [],
     "TimeSformer": ["--model=TimeSformer"],
