@@ -83,6 +83,7 @@ def _row(name: str, step: AttentionStep, setting: Setting, grid: Grid, device: t
         row[f"{mode}_ratio"] = {
             kernel: median(own / other for own, other in zip(times["ours"], taken, strict=True))
             for kernel, taken in times.items()
+            if "ours" in times  # which may not fit into the device's memory either
         }
     return row
 
@@ -110,10 +111,10 @@ def render(result: dict[str, Any]) -> str:
     """The result as a table."""
     header = ["step", *(f"{kernel} {'ms' if kernel == 'ours' else 'x'}" for kernel in KERNELS)]
     body = [
-        [f"{row['step']}, {mode}", f"{1e3 * row[f'{mode}_seconds']['ours']:.2f}"]
+        [f"{row['step']}, {mode}", f"{1e3 * seconds['ours']:.2f}" if "ours" in seconds else "-"]
         + [f"{row[f'{mode}_ratio'][name]:.2f}" if name in row[f"{mode}_ratio"] else "" for name in KERNELS[1:]]
         for row in result["rows"]
-        for mode in MODES
+        for mode, seconds in ((mode, row[f"{mode}_seconds"]) for mode in MODES)
     ]
     title = (
         f"ViT-{result['size']}/16, {result['frames']} frames of {result['image_size']} px, batch {result['batch']}, "

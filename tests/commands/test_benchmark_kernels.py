@@ -89,3 +89,17 @@ def test_mistakes_are_one_line(flags, message, capsys):
 def test_a_file_that_cannot_be_written_is_refused_before_anything_is_timed(capsys, tmp_path):
     assert main(["benchmark", "kernels", "-o", str(tmp_path / "none" / "kernels.json")]) == 2
     assert "no such folder" in capsys.readouterr().err
+
+
+def test_a_step_that_does_not_fit_into_memory_leaves_the_others(monkeypatch, capsys):
+    run = kernel_timing._run
+
+    def few(branch, x, dtype, kernel, train):
+        if kernel == "ours" and train:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        run(branch, x, dtype, kernel, train)
+
+    monkeypatch.setattr(kernel_timing, "_run", few)
+    assert main(["benchmark", "kernels", *SMALL, "--steps", "ST"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "ST, train" in line]
+    assert line.split("│")[2].strip() == "-"
