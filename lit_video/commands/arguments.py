@@ -52,8 +52,10 @@ def table_parser(command: str, description: str = "", add_help: bool = False) ->
 
 
 def add_row(parser: Parser) -> None:
-    """The argument for one row of a table."""
-    parser.add_argument("--row", metavar="NAME|INDEX", help="one row only (a Slurm array's task number works)")
+    """The argument for some rows of a table."""
+    parser.add_argument(
+        "--row", action="append", metavar="NAMES", help="these rows only, by names or numbers from 0, with commas"
+    )
 
 
 def parse_request(argv: Sequence[str]) -> Request:

@@ -105,7 +105,7 @@ def _model(arguments: Namespace) -> VideoClassifier:
     from lit_video.training.request import build_request
     from lit_video.training.run import build_row
 
-    request = build_request(arguments.config, arguments.row)
+    request = build_request(arguments.config, [arguments.row])
     return build_row(request, request.rows[0], 0).model
 
 
@@ -183,6 +183,8 @@ def _check_model(arguments: Namespace) -> None:
         raise UserError("--heads: give either --ckpt RUN/last.ckpt, or --config TABLE.yaml --row NAME")
     if (arguments.config is None) != (arguments.row is None):
         raise UserError("--heads: --config and --row belong together")
+    if "," in (arguments.row or ""):
+        raise UserError(f"--row {arguments.row}: the heads of one row are drawn; give one")
 
 
 def _patch(text: str) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from lit_video.commands.arguments import seed_list
+from lit_video.commands.arguments import add_row, seed_list
 from lit_video.commands.parser import Parser, positive
 from lit_video.errors import UserError
 from lit_video.launching.devices import places
@@ -96,7 +96,7 @@ def _arguments(argv: Sequence[str]) -> tuple[Namespace, list[str]]:
         "--config", "-c", action="append", type=Path, default=[], metavar="OVERLAY.yaml", help="a scale"
     )
     parser.add_argument("--seeds", metavar="0,1,2", help="each row once per seed (default 0)")
-    parser.add_argument("--row", metavar="NAME|INDEX", help="one row of each table only")
+    add_row(parser)
     parser.add_argument("--recipe", help="of the scale, where the paper and its code disagree")
     parser.add_argument(
         "--runs", type=Path, default=Path("runs"), metavar="DIR", help="where runs live (default: runs)"

@@ -62,7 +62,7 @@ class Sources:
 
 
 def build_requests(
-    sources: Sources, row: str | None, seeds: Sequence[int], runs: Path, flags: Sequence[str]
+    sources: Sources, rows: Sequence[str] | None, seeds: Sequence[int], runs: Path, flags: Sequence[str]
 ) -> list[Request]:
     """Read the tables, each with all overlays; a table that is given twice counts once.
 
@@ -70,7 +70,7 @@ def build_requests(
         UserError: a file or a table is wrong, or two tables' runs would be in one folder.
     """
     tables, overlays, recipe = dict.fromkeys(sources.tables), sources.overlays, sources.recipe
-    requests = [build_request([path, *overlays], row, seeds, runs, recipe, flags) for path in tables]
+    requests = [build_request([path, *overlays], rows, seeds, runs, recipe, flags) for path in tables]
     by_name: dict[str, Path] = {}
     for request in requests:
         path = request.configs[0]

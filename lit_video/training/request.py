@@ -58,7 +58,7 @@ class Request:
 
 def build_request(
     configs: Sequence[Path],
-    row: str | None = None,
+    rows: Sequence[str] | None = None,
     seeds: Sequence[int] = (0,),
     runs: Path = Path("runs"),
     recipe: str | None = None,
@@ -68,7 +68,7 @@ def build_request(
 
     Args:
         configs: the table's file, and those of a scale.
-        row: name or number of one of its rows; ``None`` for all.
+        rows: names or numbers of its rows, also several with commas; ``None`` for all.
         seeds: of each row.
         runs: folder of the runs.
         recipe: of the scale; ``None`` for each family's first.
@@ -78,9 +78,10 @@ def build_request(
         UserError: a file or the table is wrong, or has no such row or recipe.
     """
     table = read_table(list(configs), recipe)
-    rows = [table.row(row)] if row is not None else table.rows
-    single = len(rows) == len(seeds) == 1 and (row is not None or len(table.rows) == 1)
-    return Request(table, list(configs), rows, list(seeds), runs, list(flags), single, recipe)
+    named = {(row := table.row(name)).name: row for text in rows or () for name in text.split(",")}
+    chosen = table.rows if rows is None else list(named.values())
+    single = len(chosen) == len(seeds) == 1 and (rows is not None or len(table.rows) == 1)
+    return Request(table, list(configs), chosen, list(seeds), runs, list(flags), single, recipe)
 
 
 def setting_flags(settings: Mapping[str, Any]) -> list[str]:

@@ -1,0 +1,23 @@
+import pytest
+
+from lit_video.__main__ import main
+from lit_video.commands.arguments import parse_request
+from lit_video.errors import UserError
+
+
+def rows(table, *flags):
+    return [row.name for row in parse_request(["--config", str(table), *flags]).rows]
+
+
+def test_rows_are_named_or_numbered_with_commas_or_one_by_one(table):
+    assert rows(table[0]) == ["first", "second"]
+    assert rows(table[0], "--row", "second,0") == ["second", "first"]
+    assert rows(table[0], "--row", "first", "--row=second") == ["first", "second"]
+    assert rows(table[0], "--row", "first,0") == ["first"]
+    with pytest.raises(UserError, match="no row 'third'"):
+        rows(table[0], "--row", "first,third")
+
+
+def test_heads_are_drawn_of_one_row(table, capsys):
+    assert main(["attention", "--heads", "--config", str(table[0]), "--row", "first,second", "-o", "heads.png"]) == 2
+    assert "--row first,second: the heads of one row are drawn" in capsys.readouterr().err
