@@ -72,18 +72,26 @@ def clip_decoders() -> list[ClipDecoder]:
         forget_tables()  # as if the video were new: the scan counts, as it does in the others
         return decode(clip.path, clip.numbers)
 
-    decoders = [_frames("lit_video", ours), ClipDecoder("PyTorchVideo", _stock, _stock_transform, _stock_pixels)]
+    others = {"torchcodec": _torchcodec, "decord": _decord}
+    return [
+        _frames("lit_video", ours),
+        ClipDecoder("PyTorchVideo", _stock, _stock_transform, _stock_pixels),
+        *(_frames(name, decode_clip) for name, decode_clip in others.items() if not why_not(name)),
+    ]
+
+
+def why_not(library: str) -> str:
+    """Why a library cannot be measured here; empty if it can."""
     try:
-        decoder("torchcodec")
-        decoders.append(_frames("torchcodec", _torchcodec))
-    except ValueError:
-        pass
-    try:
-        importlib.import_module("decord")
-        decoders.append(_frames("decord", _decord))
-    except (ImportError, OSError):
-        pass
-    return decoders
+        if library == "torchcodec":
+            decoder("torchcodec")
+        elif library == "decord":
+            importlib.import_module("decord")
+    except ImportError:
+        return "not installed"
+    except (ValueError, OSError) as error:
+        return "not installed" if "not installed" in str(error) else str(error).splitlines()[0]
+    return ""
 
 
 def _frames(name: str, decode_clip: Callable[[Clip], Frames]) -> ClipDecoder:

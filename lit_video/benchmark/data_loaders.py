@@ -1,6 +1,5 @@
 """Clips per second of whole loaders: ours, stock PyTorchVideo's, and plain ones of torchcodec and decord."""
 
-import importlib
 import os
 import random
 import time
@@ -15,11 +14,11 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, RandomSampler
 from torchvision.transforms.v2 import functional as F
 
-from lit_video.benchmark.clip_decoders import SIDE
+from lit_video.benchmark.clip_decoders import SIDE, why_not
 from lit_video.benchmark.data_timing import FRAMES, STOCK
 from lit_video.video.augmentation import Augmentation, TrainingView
 from lit_video.video.clips import ClipDataset, VideoRecord
-from lit_video.video.decoding import Frames, decoder, frame_table
+from lit_video.video.decoding import Frames, frame_table
 from lit_video.video.samplers import TrainingSampler
 from lit_video.video.sampling import Dense
 
@@ -110,20 +109,6 @@ LOADERS: dict[str, Loader] = {
     "torchcodec": _loader_of(read_torchcodec),
     "decord": _loader_of(read_decord),
 }
-
-
-def why_not(library: str) -> str:
-    """Why a library cannot be measured here; empty if it can."""
-    try:
-        if library == "torchcodec":
-            decoder("torchcodec")
-        elif library == "decord":
-            importlib.import_module("decord")
-    except ImportError:
-        return "not installed"
-    except (ValueError, OSError) as error:
-        return "not installed" if "not installed" in str(error) else str(error).splitlines()[0]
-    return ""
 
 
 def loader_row(name: str, paths: list[Path], seconds: float, workers: int) -> dict[str, Any]:

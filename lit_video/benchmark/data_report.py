@@ -61,12 +61,8 @@ def _format(row: dict[str, Any], rate: float) -> Cells:
     names = ["videos", "format", "clips", "decode ms", "+ view, collate ms", f"cores, {rate:g}/s", "bytes", "PSNR dB"]
     decibels = "" if row["psnr"] is None else f"{row['psnr']:.1f}"
     times = [f"{1000 * row[key]:.1f}" for key in ("decode_seconds", "clip_seconds")]
-    cores = f"{cores_for(rate, row['clip_seconds']):.1f}"
-    return title, names, [row["videos"], row["format"], str(row["clips"]), *times, cores, _times(row), decibels]
-
-
-def _times(row: dict[str, Any]) -> str:
-    return f"x {row['size_ratio']:.2f}"
+    cores, size = f"{cores_for(rate, row['clip_seconds']):.1f}", f"x {row['size_ratio']:.2f}"
+    return title, names, [row["videos"], row["format"], str(row["clips"]), *times, cores, size, decibels]
 
 
 def _loader(row: dict[str, Any], rate: float) -> Cells:

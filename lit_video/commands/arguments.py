@@ -4,8 +4,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from lit_video.commands.parser import Parser, natural, positive, positive_number
-from lit_video.errors import UserError
+from lit_video.commands.parser import Parser, natural, positive, positive_number, whole_numbers
 from lit_video.inference.options import Evaluation
 from lit_video.training.request import Request, build_request
 
@@ -46,7 +45,7 @@ def table_parser(command: str, description: str = "", add_help: bool = False) ->
         help="the table's YAML; then, for another scale, experiments/scale/X.yaml",
     )
     parser.add_argument("--recipe", help="of the scale, where the paper and its code disagree: paper or released")
-    parser.add_argument("--seeds", metavar="0,1,2", help="each row once per seed")
+    parser.add_argument("--seeds", type=whole_numbers, metavar="0,1,2", help="each row once per seed")
     parser.add_argument("--runs", type=Path, default=Path("runs"), metavar="DIR", help="of the runs (default: runs)")
     return parser
 
@@ -68,19 +67,5 @@ def parse_request(argv: Sequence[str]) -> Request:
     add_row(parser)
     parser.add_argument("--seed_everything", type=int)
     arguments, flags = parser.parse_known_args(argv)
-    seeds = seed_list(arguments.seeds) or [arguments.seed_everything or 0]
+    seeds = arguments.seeds or [arguments.seed_everything or 0]
     return build_request(arguments.config, arguments.row, seeds, arguments.runs, arguments.recipe, flags)
-
-
-def seed_list(text: str | None) -> list[int] | None:
-    """``0,1,2`` as numbers, each once.
-
-    Raises:
-        UserError: something else.
-    """
-    if text is None:
-        return None
-    try:
-        return list(dict.fromkeys(int(part) for part in text.split(",")))
-    except ValueError:
-        raise UserError(f"--seeds {text}: expected numbers with commas, such as 0,1,2") from None

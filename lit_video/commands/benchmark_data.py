@@ -7,7 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lit_video.commands.parser import Parser, check_file, natural, positive, positive_number
+from lit_video.commands.parser import Parser, check_file, natural, positive, positive_number, whole_numbers
 from lit_video.errors import UserError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _measure(arguments: Namespace, argv: list[str]) -> tuple["DataReport", bool]
     from lit_video.utils.command_line import recorded_command
     from lit_video.utils.environment import provenance
 
-    workers, formats = _workers(arguments.workers), _formats(arguments.formats)
+    workers, formats = arguments.workers or _up_to_the_cores(), _formats(arguments.formats)
     if arguments.make or not arguments.root.exists():
         make_videos(arguments.root, arguments.videos)
     groups = video_groups(arguments.root, arguments.videos)
@@ -119,7 +119,9 @@ def _arguments(argv: list[str]) -> Namespace:
     parser.add_argument("--formats", default=FORMATS, help=f"with commas (default {FORMATS}), in ROOT-formats; or none")
     parser.add_argument("--augmentation", default="none", help="a recipe, for the formats' clips (default none)")
     parser.add_argument("--loader-clips", type=natural, default=48, help="per loader (default 48; 0: no loaders)")
-    parser.add_argument("--workers", help="numbers with commas (default: 0, 1, 2, 4, ... up to the cores)")
+    parser.add_argument(
+        "--workers", type=whole_numbers, metavar="0,1,2", help="default: 0, 1, 2, 4, ... up to the cores"
+    )
     parser.add_argument(
         "--clips-per-second", type=positive_number, default=1000, help="to count the cores for (default 1000)"
     )
@@ -136,11 +138,6 @@ def _formats(text: str) -> list[str]:
     return chosen
 
 
-def _workers(text: str | None) -> list[int]:
-    if text is None:
-        cores = len(os.sched_getaffinity(0))
-        return [0, *(2**i for i in range(cores.bit_length()) if 2**i <= cores)]
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise UserError(f"--workers {text}: expected numbers with commas, such as 0,1,2") from None
+def _up_to_the_cores() -> list[int]:
+    cores = len(os.sched_getaffinity(0))
+    return [0, *(2**i for i in range(cores.bit_length()) if 2**i <= cores)]

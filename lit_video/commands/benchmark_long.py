@@ -3,8 +3,7 @@
 import json
 from pathlib import Path
 
-from lit_video.commands.parser import DTYPES, Parser, check_file, keep_json, patches, positive
-from lit_video.errors import UserError
+from lit_video.commands.parser import DTYPES, Parser, check_file, keep_json, patches, positive, whole_numbers
 
 DESCRIPTION = """X-ViT, and TimeSformer's T+S at two sizes (-L, -HR), on clips of more and more frames: time and memory,
 and with which power of the frames they grow. Rounds in random order; medians."""
@@ -15,7 +14,7 @@ def benchmark_long(argv: list[str]) -> int:
     parser = Parser("benchmark long", DESCRIPTION)
     parser.add_argument("--size", choices=["Ti", "S", "B", "L"], default="B")
     parser.add_argument("--image-size", type=patches, default=224, help="a multiple of 16")
-    parser.add_argument("--frames", default="8,16,32,64,96,128", help="numbers with commas")
+    parser.add_argument("--frames", type=whole_numbers, default="8,16,32,64,96,128", help="two numbers or more")
     parser.add_argument("--batch", type=positive, default=1, help="clips of a step (default 1)")
     parser.add_argument("--dtype", choices=["fp32", "bf16"], default="fp32", help="bf16 by autocast")
     parser.add_argument("--checkpointing", choices=["none", "attention", "block"], default="none")
@@ -26,7 +25,9 @@ def benchmark_long(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     if arguments.output:
         check_file("--output", arguments.output)
-    frames = _numbers(arguments.frames)
+    frames = tuple(sorted(arguments.frames))
+    if len(frames) < 2 or frames[0] < 1:
+        parser.error("--frames: expected two numbers or more above 0, such as 8,16,32")
     from lit_video.benchmark.long_timing import Setting, measure, render
     from lit_video.utils.command_line import recorded_command
     from lit_video.utils.environment import choose_device
@@ -45,13 +46,3 @@ def benchmark_long(argv: list[str]) -> int:
         keep_json(arguments.output, result)
     print(json.dumps(result, indent=2) if arguments.json else render(result))
     return 0
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    try:
-        frames = tuple(sorted({int(part) for part in text.split(",")}))
-    except ValueError:
-        frames = ()
-    if len(frames) < 2 or frames[0] < 1:
-        raise UserError(f"--frames {text}: expected two numbers or more with commas, such as 8,16,32")
-    return frames

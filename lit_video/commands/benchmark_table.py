@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from lit_video.commands.arguments import add_row, seed_list, table_parser
+from lit_video.commands.arguments import add_row, table_parser
 from lit_video.errors import UserError
 from lit_video.tables.throughput import FILE
 from lit_video.training.request import build_request
@@ -25,7 +25,7 @@ def benchmark_table(argv: list[str]) -> int:
     from lit_video.utils.command_line import recorded_command
     from lit_video.utils.environment import choose_device, provenance
 
-    device, seeds = choose_device(arguments.device), seed_list(arguments.seeds) or [0]
+    device, seeds = choose_device(arguments.device), arguments.seeds or [0]
     request = build_request(arguments.config, arguments.row, seeds, arguments.runs, arguments.recipe, flags)
     rates = measure(request, device, arguments.batch, arguments.repeats)
     result: dict[str, Any] = {

@@ -114,6 +114,13 @@ def natural(text: str) -> int:
     return _at_least(text, 0)
 
 
+def whole_numbers(text: str) -> list[int]:
+    """Type of an argument that is whole numbers with commas, each once, such as ``0,1,2``."""
+    if not all(part.strip().isdecimal() for part in text.split(",")):
+        raise ArgumentTypeError(f"is {text}, expected whole numbers with commas, such as 0,1,2")
+    return list(dict.fromkeys(int(part) for part in text.split(",")))
+
+
 def patches(text: str) -> int:
     """Type of an argument that is the side of a clip in pixels, of patches of 16: 16, 32, 48, ..."""
     if _at_least(text, 1) % 16:

@@ -4,8 +4,8 @@ from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from lit_video.commands.arguments import add_row, seed_list
-from lit_video.commands.parser import Parser, positive
+from lit_video.commands.arguments import add_row
+from lit_video.commands.parser import Parser, positive, whole_numbers
 from lit_video.errors import UserError
 from lit_video.launching.devices import places
 from lit_video.launching.resources import Resources
@@ -25,7 +25,7 @@ SLURM = ("cpus", "mem", "time", "partition", "account", "qos")
 def sweep(argv: list[str]) -> int:
     """Run what is left of the tables, or show how far they are; returns the exit status."""
     arguments, flags = _arguments(argv)
-    resources, seeds = _resources(arguments), seed_list(arguments.seeds) or [0]
+    resources, seeds = _resources(arguments), arguments.seeds or [0]
     requests = build_requests(
         Sources(arguments.tables, arguments.config, arguments.recipe),
         arguments.row,
@@ -95,7 +95,7 @@ def _arguments(argv: Sequence[str]) -> tuple[Namespace, list[str]]:
     parser.add_argument(
         "--config", "-c", action="append", type=Path, default=[], metavar="OVERLAY.yaml", help="a scale"
     )
-    parser.add_argument("--seeds", metavar="0,1,2", help="each row once per seed (default 0)")
+    parser.add_argument("--seeds", type=whole_numbers, metavar="0,1,2", help="each row once per seed (default 0)")
     add_row(parser)
     parser.add_argument("--recipe", help="of the scale, where the paper and its code disagree")
     parser.add_argument(
@@ -132,7 +132,7 @@ def _arguments(argv: Sequence[str]) -> tuple[Namespace, list[str]]:
     )
     known, flags = parser.parse_known_intermixed_args(parser.joined(argv))
     if wrong := [flag for flag in flags if not flag.startswith("--")]:
-        parser.error(f"{wrong[0]}: what is it for?")
+        parser.error(f"unrecognized arguments: {' '.join(wrong)}")
     return known, flags
 
 

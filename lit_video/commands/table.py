@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lit_video.commands.arguments import seed_list, table_parser
+from lit_video.commands.arguments import table_parser
 from lit_video.commands.parser import ending, writing
 from lit_video.errors import UserError
 from lit_video.tables.damage import Damage
@@ -24,7 +24,7 @@ def print_table(argv: list[str]) -> int:
     pairs = arguments.pairs or arguments.format == "json"
     table = read_table(arguments.config, arguments.recipe)
     damage = Damage()
-    data = summary(table, arguments.runs, seed_list(arguments.seeds), pairs, damage)
+    data = summary(table, arguments.runs, arguments.seeds, pairs, damage)
     print(render(data, arguments.format, arguments.pairs))
     if arguments.plot:
         _plot(data, arguments.plot)

@@ -10,8 +10,7 @@ import pytest
 from av.video.frame import PictureType
 
 from lit_video.__main__ import main
-from lit_video.benchmark.clip_decoders import clip_decoders, cut, same, truth
-from lit_video.benchmark.data_loaders import why_not
+from lit_video.benchmark.clip_decoders import clip_decoders, cut, same, truth, why_not
 from lit_video.benchmark.data_plot import figure
 from lit_video.benchmark.data_timing import time_clips
 from lit_video.benchmark.sample_videos import KINDS, encode
@@ -181,7 +180,7 @@ def test_made_videos_are_mostly_b_frames_and_differ_by_seed(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--workers", "two"], "--workers two"),
+        (["--workers", "two"], "--workers: is two"),
         (["--videos", "0"], "--videos"),
         (["--plot", "x.mp9"], "no picture"),
         (["--formats", "source,mpeg"], "--formats source,mpeg: no format 'mpeg'; there are source, small, "),

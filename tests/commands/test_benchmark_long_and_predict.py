@@ -60,7 +60,7 @@ def test_a_way_whose_logits_are_no_numbers_for_one_clip_is_left_out(way, tmp_pat
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (["long", "--frames", "8"], "--frames 8: expected two numbers or more"),
+        (["long", "--frames", "8"], "--frames: expected two numbers or more"),
         (["predict", "--ways", "fast"], "--ways: no way 'fast'; ways: eager; compiled"),
         (["predict", "--batch", "1"], "--batch is at least 2"),
         (["predict", "--ckpt", "a.ckpt", "--image-size", "96"], "--image-size is of a model without weights"),

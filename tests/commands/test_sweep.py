@@ -105,7 +105,7 @@ def test_rows_run_at_the_same_time(two_tables, tiny, tmp_path, capsys):
         (["--launcher=print", "--slurm=a100"], "--slurm: is a100, expected KEY=VALUE, such as constraint=a100"),
         (["--gpus-per-run=99"], "--gpus-per-run 99: this machine has"),
         (["--row=third"], "two.yaml: no row 'third'; rows: first, second"),
-        (["--seeds=a"], "--seeds a: expected numbers"),
+        (["--seeds=a"], "--seeds: is a, expected whole numbers"),
         (["--launcher=cloud"], "invalid choice: 'cloud'"),
         (["--data.root", "DIR", "--", "-x"], "-x"),
         (["none.yaml"], "none.yaml: no such file"),
