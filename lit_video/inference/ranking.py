@@ -2,7 +2,6 @@
 
 import csv
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import reduce
@@ -11,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from torch import Tensor
 
 from lit_video.errors import UserError
+from lit_video.utils.text_tables import print_whole
 
 ClassNames = list[str] | dict[str, list[str]]
 ONLY_TASK = "class"
@@ -107,7 +106,7 @@ def combined(tasks: Sequence[list[Ranked]], top: int) -> list[Ranked]:
 
 
 def print_table(videos: Sequence[RankedVideo]) -> None:
-    """A table of all videos, ranks below each other; nothing is cut, on a terminal long names are folded."""
+    """A table of all videos, ranks below each other."""
     table = Table()
     table.add_column("video", overflow="fold")
     for task in videos[0].ranked:
@@ -121,10 +120,7 @@ def print_table(videos: Sequence[RankedVideo]) -> None:
                 one = ranked[rank] if rank < len(ranked) else None
                 cells += [one.name, f"{100 * one.probability:.1f}"] if one else ["", ""]
             table.add_row(*map(Text, cells), end_section=rank == ranks - 1)  # names are no markup
-    console = Console()
-    if not sys.stdout.isatty():
-        console.width = console.measure(table, options=console.options.update(width=10_000)).maximum
-    console.print(table)
+    print_whole(table)
 
 
 def write_ranking(path: Path, videos: Sequence[RankedVideo], broken: Mapping[Path, str]) -> None:

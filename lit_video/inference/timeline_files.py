@@ -1,22 +1,21 @@
 """Timelines printed and written: windows, and the segments that they merge into."""
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from lit_video.inference.timeline import Timeline
 from lit_video.utils.clock import clock
 from lit_video.utils.files import write_atomically, write_table
+from lit_video.utils.text_tables import print_whole
 
 
 def print_segments(timelines: Sequence[Timeline]) -> None:
-    """A table of the segments of all videos; nothing is cut, on a terminal long names are folded."""
+    """A table of the segments of all videos."""
     table = Table()
     for name in ("video", "class"):
         table.add_column(name, overflow="fold")
@@ -28,10 +27,7 @@ def print_segments(timelines: Sequence[Timeline]) -> None:
             figures = [clock(one.start, 1), clock(one.end, 1), f"{100 * one.probability:.1f}"]
             cells = [str(line.path) if i == 0 else "", one.name, *figures]
             table.add_row(*map(Text, cells), end_section=i == len(segments) - 1)  # names are no markup
-    console = Console()
-    if not sys.stdout.isatty():
-        console.width = console.measure(table, options=console.options.update(width=10_000)).maximum
-    console.print(table)
+    print_whole(table)
 
 
 def segments_file(path: Path) -> Path:

@@ -1,5 +1,7 @@
 """Tables as text: for a terminal, in Markdown."""
 
+import sys
+
 from rich.console import Console
 from rich.table import Table as RichTable
 
@@ -22,3 +24,11 @@ def markdown_lines(header: list[str], body: list[list[str]], numbers: bool = Tru
     """A table in Markdown without its title, ``numbers`` to the right."""
     rule = ["---"] + ["---:" if numbers else "---"] * (len(header) - 1)
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *body])
+
+
+def print_whole(table: RichTable) -> None:
+    """Print a table without cutting anything off: columns that may fold do so on a terminal, nowhere else."""
+    console = Console()
+    if not sys.stdout.isatty():
+        console.width = console.measure(table, options=console.options.update(width=10_000)).maximum
+    console.print(table)
