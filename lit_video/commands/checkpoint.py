@@ -1,10 +1,8 @@
 """The argument ``--ckpt``: a checkpoint's file, a run's folder, or a row of a table. Imports no torch."""
 
-import sys
-from argparse import Action, ArgumentParser, Namespace
+from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.tables.results import read_result
@@ -18,18 +16,11 @@ def add_checkpoint(parser: ArgumentParser, required: bool = False) -> None:
     parser.add_argument(
         "--ckpt",
         "--ckpt_path",
-        action=_FindCheckpoint,
+        type=find_checkpoint,
         required=required,
         metavar="RUN",
         help="a run's last.ckpt, its folder, or TABLE/ROW of runs/",
     )
-
-
-class _FindCheckpoint(Action):
-    def __call__(self, parser: ArgumentParser, namespace: Namespace, values: Any, option: str | None = None) -> None:
-        if option == "--ckpt_path":
-            print("note: --ckpt_path is called --ckpt now", file=sys.stderr)
-        setattr(namespace, self.dest, find_checkpoint(str(values)))
 
 
 def find_checkpoint(text: str) -> Path:

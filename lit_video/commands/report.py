@@ -1,12 +1,11 @@
 """The ``report`` command: one static page of everything below some folders. Imports no torch."""
 
-import os
 import shlex
 import sys
 from pathlib import Path
 
 import lit_video
-from lit_video.commands.parser import Parser, writing
+from lit_video.commands.parser import Parser, check_file, writing
 from lit_video.errors import UserError
 from lit_video.tables.damage import Damage
 from lit_video.utils.files import write_bytes
@@ -19,7 +18,7 @@ def report(argv: list[str]) -> int:
     parser.add_argument("-o", "--output", type=Path, default=Path("report.html"), help="default: report.html")
     parser.add_argument("--experiments", type=Path, metavar="DIR", help="where the tables' YAML files are")
     arguments = parser.parse_args(argv)
-    _check_output(arguments.output)
+    check_file("--output", arguments.output)
     experiments = _experiments(arguments.experiments)
     from lit_video.reports.html.collect import collect
     from lit_video.reports.html.page import render_page
@@ -33,16 +32,6 @@ def report(argv: list[str]) -> int:
     tables = "1 table" if len(sections) == 1 else f"{len(sections)} tables"
     print(f"wrote {arguments.output}: {tables}, {runs} runs, {len(page) / 1e6:.1f} MB", file=sys.stderr)
     return damage.report()
-
-
-def _check_output(path: Path) -> None:
-    """Refuse what cannot be written before the work for it is done."""
-    if path.is_dir():
-        raise UserError(f"--output {path}: is a folder; give a file such as {path / 'report.html'}")
-    if not path.parent.is_dir():
-        raise UserError(f"--output {path}: no such folder {path.parent}")
-    if not os.access(path.parent, os.W_OK):
-        raise UserError(f"--output {path}: writing there is not permitted")
 
 
 def _experiments(folder: Path | None) -> Path:

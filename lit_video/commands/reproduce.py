@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from lit_video.commands.parser import Parser
-from lit_video.errors import UserError
+from lit_video.commands.parser import Parser, writing
 from lit_video.reports.markdown import page
 from lit_video.tables.damage import Damage
 from lit_video.utils.files import write_atomically
@@ -27,9 +26,7 @@ def reproduce(argv: list[str]) -> int:
         same = arguments.output.exists() and arguments.output.read_text(encoding="utf-8") == text
         print(f"{arguments.output}: {'up to date' if same else 'out of date; run python -m lit_video reproduce'}")
         return left_out if same else 1
-    try:
+    with writing("--output", arguments.output):
         write_atomically(arguments.output, text)
-    except OSError as error:
-        raise UserError(f"-o {arguments.output}: cannot be written ({error.strerror})") from error
     print(f"wrote {arguments.output}")
     return left_out

@@ -49,7 +49,7 @@ def write_program(ckpt: Path, to: str, folder: Path, any_frames: bool = False) -
     checkpoint = read_checkpoint(ckpt, "ckpt")
     stored = checkpoint.get(CHECKPOINT_KEY)
     if stored is None:
-        raise OptionError("ckpt", f"{ckpt} has no settings of its clips: it is another program's, or too old")
+        raise OptionError("ckpt", f"{ckpt} has no settings of its clips: it is another program's, or of no data module")
     network = build_model(checkpoint, VideoClassifier, ckpt, "ckpt").network
     frames, size = stored["data"]["frames"], height_and_width(stored["data"]["image_size"])
     lengths = (frames, frames, 2 * frames if any_frames else frames)

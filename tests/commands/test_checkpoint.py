@@ -54,4 +54,3 @@ def test_a_run_is_tested_with_its_own_settings(run, capsys):
     expected = json.loads((run / "result.json").read_text())["metrics"]["test/video_top1"]
     assert re.search(rf"test/video_top1 {expected:.2f}\n", capsys.readouterr().out)
     assert main(["validate", "--ckpt_path", str(run), "--trainer.accelerator=cpu"]) == 0
-    assert "note: --ckpt_path is called --ckpt now" in capsys.readouterr().err
