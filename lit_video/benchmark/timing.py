@@ -62,7 +62,7 @@ def rounds(
 
 
 def rounds_done(result: Mapping[str, Any]) -> int:
-    """How many rounds a result stands on, which may have been stopped; one of before their number was kept, all."""
+    """How many rounds a result rests on, which may have been stopped; all, in older files, which do not say."""
     return int(result.get("rounds", result["repeats"]))
 
 

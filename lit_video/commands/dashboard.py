@@ -28,7 +28,7 @@ SCALES = EXPERIMENTS / "scale"
 CHECKED = """\
 checked: both files read back to the same text; runs log the names above (tests/training/test_wandb_logger.py), but for
 settings that their scheme does not have, and figures/attention, which CNNs and clips of very many patches do not have
-not checked, for want of a server: how W&B draws them. Runs in report.json have no project of their own; saving adds it.
+not checked, which needs a server: how W&B draws them. Runs in report.json have no project of their own; saving adds it.
 """
 
 

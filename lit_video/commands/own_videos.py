@@ -94,7 +94,7 @@ def _plan(parser: Parser, arguments: Namespace, file: Path, argv: Sequence[str],
         _check_same_plan(parser, arguments, file)
         print(f"going on with {file} as it is; delete it to plan anew", flush=True)
         return
-    from lit_video.own_videos.plan import Wish, plan
+    from lit_video.own_videos.plan import PlanOptions, plan
     from lit_video.own_videos.schemes import schemes_named
 
     chosen = schemes_named(",".join(schemes)) if schemes else None
@@ -104,8 +104,8 @@ def _plan(parser: Parser, arguments: Namespace, file: Path, argv: Sequence[str],
         raise UserError(f"--output {file.parent}: {error.strerror}") from None
     made_by = f"{parser.prog} {shlex.join(argv)}"
     equal: Equal = getattr(arguments, "equal", None) or "epochs"
-    wish = Wish(arguments.videos, file, made_by, chosen, weights, arguments.minutes, arguments.group, equal)
-    plan(wish, partial(print, flush=True))
+    options = PlanOptions(arguments.videos, file, made_by, chosen, weights, arguments.minutes, arguments.group, equal)
+    plan(options, partial(print, flush=True))
 
 
 def _check_same_plan(parser: Parser, arguments: Namespace, file: Path) -> None:

@@ -307,7 +307,7 @@ class VideoDataModule(LightningDataModule):
         records = Records.of(listed)
         self.found_broken.expect(split, records)
         if self.manifest is not None:
-            self.found_broken.heed(split, self._tables(self.manifest))
+            self.found_broken.apply_manifest(split, self._tables(self.manifest))
         return records
 
     def _tables(self, manifest: str) -> Tables:

@@ -30,7 +30,7 @@ class BrokenVideos:
         """Keep the records that a split's numbers refer to."""
         self._records[split] = records
 
-    def heed(self, split: str, tables: Tables) -> None:
+    def apply_manifest(self, split: str, tables: Tables) -> None:
         """Refuse what a manifest calls broken or damaged, or say what is left out, before anything is read.
 
         Raises:

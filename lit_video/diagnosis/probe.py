@@ -20,7 +20,7 @@ def probe(module: str) -> dict[str, Any]:
     except subprocess.TimeoutExpired:
         raise RuntimeError(f"no answer within {SECONDS} s") from None
     if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"ended with {done.returncode}, without a word"]
+        lines = done.stderr.strip().splitlines() or [f"ended with {done.returncode} and no message"]
         raise RuntimeError(lines[-1][:200])
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result

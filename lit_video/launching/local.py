@@ -30,7 +30,7 @@ class Queue:
         tell: prints a line.
         keep_logs: whether what runs print goes to their ``log.txt``; else to where this process prints.
         failed: those that ended without a result.
-        elsewhere: those that somebody else had begun.
+        elsewhere: those that another process had begun.
         stop: the signal that stopped this.
     """
 
@@ -143,5 +143,5 @@ class Queue:
 
 
 def left_alone(detail: str) -> str:
-    """Of a run that somebody else runs or queues, for a line."""
+    """The message for a run that another process runs or has in its queue."""
     return f"runs elsewhere, left alone ({detail})"

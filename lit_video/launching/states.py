@@ -18,7 +18,7 @@ from lit_video.tables.status import RUNNING, Status, read_status
 State = Literal["done", "running", "queued", "preempted", "failed", "stopped", "lost", "not started"]
 ACTIVE: tuple[State, ...] = ("running", "queued")
 
-# seconds after which a run that has said nothing, and whose lock nobody holds, does not run any more
+# seconds without news after which a run whose lock no process holds counts as gone
 SILENT = 60.0
 
 
@@ -40,7 +40,7 @@ class Observed:
 
     @property
     def active(self) -> bool:
-        """Whether something is going on with it, so that nobody else should start it."""
+        """Whether it runs or waits somewhere, so that it must not be started again."""
         return self.state in ACTIVE or self.waits
 
 
@@ -84,7 +84,7 @@ def observe(folder: Path, jobs: Mapping[str, Job]) -> Observed:
         return Observed(status.state, status.message, status)
     if status.host != socket.gethostname() and abs(time.time() - status.time) <= SILENT:
         return _running(status, job)
-    return Observed("lost", f"its process on {status.host} is gone, without a word", status)
+    return Observed("lost", f"its process on {status.host} is gone and left no message", status)
 
 
 def _running(status: Status | None, job: Job | None) -> Observed:

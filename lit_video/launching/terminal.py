@@ -64,7 +64,7 @@ def work(queue: Queue, runs: Sequence[Run], console: Console, rounds: Sequence[S
 
 
 def not_elsewhere(runs: Sequence[Run]) -> list[Run]:
-    """The runs that nobody runs or has in a queue, with a line for the others.
+    """The runs that no process runs or has in a queue, with a line for the others.
 
     Raises:
         UserError: some were given to Slurm, which does not answer.

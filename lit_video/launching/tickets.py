@@ -32,7 +32,7 @@ class Ticket:
 
     @property
     def living(self) -> bool:
-        """Whether it is of a process of this machine that still exists; of others nobody knows."""
+        """Whether it is of a process of this machine that still exists; of other machines this is not known."""
         return self.host == socket.gethostname() and bool(self.started) and self.started == _started(self.pid)
 
 

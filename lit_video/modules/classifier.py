@@ -288,7 +288,7 @@ class VideoClassifier(LightningModule):
         """Refuse weights that were trained with another scheme, on other pixels, or other classes.
 
         Raises:
-            UserError: with the flags that mend it.
+            UserError: with the flags that correct it.
         """
         if self.weights_settings == "ignore":
             return

@@ -33,7 +33,7 @@ class Positions:
     Args:
         kind: ``none``, ``space`` or ``space-time``. Spatial positions have a slot for the class token.
         std: spread of the initial positions in space and time. ``None``: 0.02 in space and zeros in time, so that
-            training starts from an image model; from scratch, on little data, such small positions are hardly found.
+            training starts from an image model; from scratch, on little data, positions that small are barely learned.
         resizing: how they serve clips of another size or length.
 
     Raises:

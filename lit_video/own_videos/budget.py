@@ -15,7 +15,7 @@ from lit_video.utils.image_size import as_setting, height_and_width
 
 SHARE = 0.7  # of the time is training steps; the rest decodes, validates, tests
 FEWEST, MOST = 10, 200  # epochs
-MOST_BLIND = 100  # where none validate, and nothing shows that the training videos are learned by heart
+MOST_BLIND = 100  # without validation, where nothing would show overfitting
 STEPS = 3
 VALIDATIONS = 25
 
@@ -49,10 +49,10 @@ def clips_per_second(net: nn.Module, data: Mapping[str, Any]) -> float:
 
 
 def of_equal_compute(epochs: int, costs: Mapping[str, int]) -> dict[str, dict[str, int]]:
-    """Settings of rows by name, so that all spend as many multiply-adds as the dearest one in ``epochs``.
+    """Settings of rows by name, so that all spend as many multiply-adds as the most expensive one.
 
     Args:
-        epochs: of the dearest row.
+        epochs: of the most expensive row.
         costs: multiply-adds of a clip, by row.
     """
     most = max(costs.values())
@@ -77,9 +77,7 @@ def length(rate: float, training: int, minutes: float, validates: bool) -> list[
     every = max(1, epochs // VALIDATIONS)
     reason = f"{rate:.0f} clips/s were measured, {training} videos, {minutes:g} minutes a run"
     if epochs > fit:
-        reason += (
-            f"; {FEWEST} epochs are the least that is worth while, and take {epochs / max(fit, 1):.0f} times as long"
-        )
+        reason += f"; {FEWEST} epochs are the minimum, and take {epochs / max(fit, 1):.0f} times as long"
     return [
         Choice("trainer.max_epochs", epochs, reason),
         Choice(

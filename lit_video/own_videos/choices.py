@@ -163,10 +163,10 @@ def _scratch(machine: Machine, few: bool) -> list[Choice]:
     size = {"width": width, "depth": depth, "heads": heads}
     rate = {"optimizer": "muon", "lr": 3e-3, "weight_decay": 0.05, "warmup": 0.1, "warmup_start": 0.01}
     chosen = [
-        Choice("model.size", size, "from scratch, so small; weights make a larger one worth while (--weights)"),
+        Choice("model.size", size, "from scratch, so small; a larger one needs weights to start from (--weights)"),
         Choice("model.patch", 16 if machine.gpu else 8, "pixels a side"),
         Choice("model.positions", "space-time", "the order of frames may matter"),
-        Choice("model.position_std", 0.5, "positions that start near zero hardly move in short trainings"),
+        Choice("model.position_std", 0.5, "positions that start near zero barely move in short trainings"),
         Choice("model.dropout", 0.0, "few steps"),
         *([Choice("model.image_weights", STILLS, "so few videos: first an image model of made shapes")] if few else []),
         Choice("model.optimization", rate, "from scratch Muon needs fewer steps than AdamW here"),

@@ -30,7 +30,7 @@ Equal = Literal["epochs", "compute"]
 
 
 @dataclass(frozen=True)
-class Wish:
+class PlanOptions:
     """What the user asks for.
 
     Args:
@@ -54,44 +54,44 @@ class Wish:
     equal: Equal = "epochs"
 
 
-def plan(wish: Wish, say: Say) -> None:
+def plan(options: PlanOptions, say: Say) -> None:
     """Write the experiment and the table of videos.
 
     Raises:
-        UserError: the folder holds too little, or something that is wished for is not there.
+        UserError: the folder holds too little, or something that the options name is not there.
     """
-    start = start_from(wish.weights) if wish.weights else None
-    if start and wish.schemes:
-        raise UserError(f"--weights {wish.weights}: are of {start.model}, which is the scheme; leave --scheme out")
-    found = find_videos(wish.root)
-    notes = [f"{len(found.videos)} videos of {len(found.class_names)} classes in {wish.root} ({found.found})"]
+    start = start_from(options.weights) if options.weights else None
+    if start and options.schemes:
+        raise UserError(f"--weights {options.weights}: are of {start.model}, which is the scheme; leave --scheme out")
+    found = find_videos(options.root)
+    notes = [f"{len(found.videos)} videos of {len(found.class_names)} classes in {options.root} ({found.found})"]
     if found.unused:
         notes.append("not used: " + ", ".join(f"{count} {kind}" for kind, count in sorted(found.unused.items())))
     say(notes[0])
-    videos, facts = _readable(found.videos, wish.root, wish.file.with_name("manifest.jsonl"), say)
+    videos, facts = _readable(found.videos, options.root, options.file.with_name("manifest.jsonl"), say)
     videos, rare = without_rare(videos)
     notes += rare
-    groups = find_groups(videos, wish.group)
+    groups = find_groups(videos, options.group)
     videos, how = divide(videos, groups.names)
     counts = {split: sum(video.split == split for video in videos) for split in ("train", "val", "test")}
     notes.append(", ".join(f"{count} {split}" for split, count in counts.items() if count) + f": {how}")
     notes += [groups.reason, *limits(videos)]
     machine = Machine.here()
     classes = sorted({video.label for video in videos})
-    pixels = _pixels([wish.root / video.path for video in videos if video.split == "train"])
+    pixels = _pixels([options.root / video.path for video in videos if video.split == "train"])
     choices = choose([facts[v.path] for v in videos], pixels, classes, counts["train"], machine, start)
-    model, rows, shared = _rows(wish, start)
+    model, rows, shared = _rows(options, start)
     choices += [Choice(f"model.{key}", value, "of the weights") for key, value in shared.items()]
-    lengths, rows = _lengths(wish, choices, model, rows, counts, len(classes), machine)
+    lengths, rows = _lengths(options, choices, model, rows, counts, len(classes), machine)
     choices += lengths
-    if wish.equal == "compute":
+    if options.equal == "compute":
         epochs = ", ".join(f"{name} {row['set']['trainer.max_epochs']}" for name, row in rows.items())
         notes.append(f"as many multiply-adds for each scheme: epochs {epochs}")
     for line in (*notes[1:], *as_lines(choices)):
         say(line)
-    write_videos(wish.file.with_name(VIDEOS), videos, groups.names)
-    write_experiment(wish.file, wish.command, wish.root, model, choices, rows, notes, counts["val"] > 0)
-    say(f"wrote {wish.file} and {wish.file.with_name(VIDEOS)}")
+    write_videos(options.file.with_name(VIDEOS), videos, groups.names)
+    write_experiment(options.file, options.command, options.root, model, choices, rows, notes, counts["val"] > 0)
+    say(f"wrote {options.file} and {options.file.with_name(VIDEOS)}")
 
 
 def _pixels(paths: Sequence[Path]) -> tuple[float, float]:
@@ -116,11 +116,11 @@ def _readable(
     return good, {path: row for path, row in rows.items() if row.sound}
 
 
-def _rows(wish: Wish, start: Start | None) -> tuple[str, dict[str, dict[str, Any]], dict[str, Any]]:
+def _rows(options: PlanOptions, start: Start | None) -> tuple[str, dict[str, dict[str, Any]], dict[str, Any]]:
     """The class that rows start from, the rows, and settings of the weights."""
     if start:
         return start.model, {"finetuned": {"label": f"{start.model}, fine-tuned"}}, start.settings
-    rows = {name: _row(scheme) for name, scheme in (wish.schemes or {"xvit": SCHEMES["xvit"]}).items()}
+    rows = {name: _row(scheme) for name, scheme in (options.schemes or {"xvit": SCHEMES["xvit"]}).items()}
     return "XViT", rows, {}
 
 
@@ -131,7 +131,7 @@ def _row(scheme: Scheme) -> dict[str, Any]:
 
 
 def _lengths(
-    wish: Wish,
+    options: PlanOptions,
     choices: list[Choice],
     model: str,
     rows: Mapping[str, dict[str, Any]],
@@ -142,7 +142,8 @@ def _lengths(
     """Equal epochs or equal compute for all rows, so much that the slowest one has the time that is given.
 
     Returns:
-        The length of the training (of the dearest row), and the rows, with lengths of their own where compute is equal.
+        The length of the training (of the most expensive row), and the rows, which have lengths of their own where
+        compute is equal.
     """
     settings = nested(choices)
     data, nets = settings["data"], {}
@@ -150,11 +151,11 @@ def _lengths(
         own = {key.removeprefix("model."): value for key, value in row.get("set", {}).items()}
         nets[name] = built(str(own.pop("model", model)), settings["model"] | own, data, classes)
     rates = {name: clips_per_second(net, data) for name, net in nets.items()}
-    minutes = wish.minutes or MINUTES["GPU" if machine.gpu else "CPU"]
-    if wish.equal == "epochs":
+    minutes = options.minutes or MINUTES["GPU" if machine.gpu else "CPU"]
+    if options.equal == "epochs":
         return length(min(rates.values()), counts["train"], minutes, counts["val"] > 0), dict(rows)
     costs = {name: count(net, data["frames"], data["image_size"])[1] for name, net in nets.items()}
-    slowest = min(rates[name] * costs[name] for name in rows) / max(costs.values())  # clips/s of the dearest row's cost
+    slowest = min(rates[name] * costs[name] for name in rows) / max(costs.values())  # clips/s at the highest cost
     lengths = length(slowest, counts["train"], minutes, counts["val"] > 0)
     own_lengths = of_equal_compute(nested(lengths)["trainer"]["max_epochs"], costs)
     return lengths, {name: row | {"set": row.get("set", {}) | own_lengths[name]} for name, row in rows.items()}

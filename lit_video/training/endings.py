@@ -52,7 +52,7 @@ def last_words(run_dir: Path, number: Signals, line: str) -> None:
 
 
 def say_dead_ranks(run_dir: Path, name: str) -> None:
-    """Say why the run ends before Lightning, without a word, kills all processes because one has died."""
+    """Say why the run ends before Lightning silently kills all processes because one has died."""
     logger = logging.getLogger("lightning.fabric.strategies.launchers.subprocess_script")
     logger.setLevel(logging.INFO)
     logger.filters.clear()  # of a run before in this process
@@ -126,7 +126,7 @@ def failures() -> Iterator[None]:
 def known_failure(text: str) -> str:
     """What a message of PyTorch says about memory or another process, in a line; empty for any other message."""
     if match := re.search(r"DataLoader worker \(pid.*?\) (is killed by signal: \w+|exited unexpectedly)", text):
-        return f"{match[0]}, perhaps for want of memory; {AGAIN}, or take fewer --data.num_workers"
+        return f"{match[0]}, perhaps out of memory; {AGAIN}, or take fewer --data.num_workers"
     if match := re.search(r"unable to .*(?:file </|shared memory).*", text):  # ends a worker's traceback
         return f"shared memory: {match[0]}; make /dev/shm or the limit of file sizes larger"
     if any(words in text for words in NO_MEMORY):

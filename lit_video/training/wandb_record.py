@@ -134,7 +134,7 @@ class WandbRecord:
             raise OSError("its last records did not reach the disk (full?)")
 
     def _check_disk(self) -> None:
-        """W&B goes on without a word when its file cannot be written; then the file does not grow."""
+        """W&B goes on silently when its file cannot be written; then the file does not grow."""
         when, size, step = self._seen
         if time.monotonic() - when > 5 * float(os.environ[FLUSH]):
             if self._size() == size:

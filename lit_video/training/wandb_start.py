@@ -28,7 +28,7 @@ def start_run(settings: dict[str, Any], folder: Path, mode: str) -> "Run":
     import wandb  # here, as runs without a logger need no W&B
 
     os.environ.setdefault("WANDB_INIT_TIMEOUT", "20")  # a server that was just reached answers; W&B waits 90 s for it
-    folder.mkdir(parents=True, exist_ok=True)  # else W&B takes a temporary folder, without a word
+    folder.mkdir(parents=True, exist_ok=True)  # else W&B silently takes a temporary folder
     run = wandb.init(**settings, mode=mode)  # type: ignore[arg-type]
     run.define_metric("trainer/global_step")
     run.define_metric("*", step_metric="trainer/global_step", step_sync=True)

@@ -67,7 +67,7 @@ def test_a_probe_that_dies_is_a_problem(monkeypatch, check):
 def test_a_probe_says_why_it_has_no_answer(monkeypatch, tmp_path):
     program(tmp_path, "python", "kill -SEGV $$")
     monkeypatch.setattr(probe.sys, "executable", str(tmp_path / "python"))
-    with pytest.raises(RuntimeError, match="ended with -11, without a word"):
+    with pytest.raises(RuntimeError, match="ended with -11 and no message"):
         probe.probe("probe_devices")
     program(tmp_path, "python", "exec sleep 60")
     monkeypatch.setattr(probe, "SECONDS", 0.2)

@@ -24,7 +24,7 @@ HEADS = "size.heads"  # likewise, a part of a setting
 
 def own_settings(stored: StoredWeights) -> dict[str, Any]:
     """The attention scheme's settings of one of our runs, by flag; of others' weights, none."""
-    later = {"causal": False} if "window" in stored.model else {}  # X-ViTs of before
+    later = {"causal": False} if "window" in stored.model else {}  # of an X-ViT that does not store it
     model = {**later, **_heads(stored.model), **stored.model}
     return {key: _plain(model[key]) for key in (*SCHEME, HEADS) if key in model}
 
@@ -38,7 +38,7 @@ def refuse_another_scheme(hparams: Mapping[str, Any], stored: StoredWeights, oth
         otherwise: what else can be done.
 
     Raises:
-        ValueError: with the flags that mend it.
+        ValueError: with the flags that correct it.
     """
     ours = {key: _plain(value) for key, value in hparams.items()} | _heads(hparams)
     if other := {key: value for key, value in own_settings(stored).items() if ours.get(key, value) != value}:
@@ -49,7 +49,7 @@ def refuse_another_grid(network: nn.Module, stored: StoredWeights, otherwise: st
     """Refuse weights of our own whose positions are of another grid with as many patches, which no shape shows.
 
     Raises:
-        ValueError: with the flags that mend it.
+        ValueError: with the flags that correct it.
     """
     if not (stored.clips and isinstance(network, VideoTransformer)) or network.embed.pos_embed is None:
         return

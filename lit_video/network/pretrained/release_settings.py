@@ -88,7 +88,7 @@ def refuse_other_pixels(data: Mapping[str, Any], stored: StoredWeights, otherwis
         otherwise: what else can be done.
 
     Raises:
-        ValueError: with the flags that mend it.
+        ValueError: with the flags that correct it.
     """
     settings = pixel_settings(stored).items()
     if other := {name: value for name, value in settings if data[name] != value}:
@@ -125,7 +125,7 @@ def refuse_other_settings(network: nn.Module, state_dict: Mapping[str, Tensor]) 
     """Refuse a release's weights for a network with settings that they are known not to belong to.
 
     Raises:
-        ValueError: with the flags that mend it.
+        ValueError: with the flags that correct it.
     """
     if source_of(state_dict) in ("timesformer", "hf-timesformer") and has_cls_in_time(network):
         raise ValueError("TimeSformer's release has no class token in time: set --model.cls_in_time false")

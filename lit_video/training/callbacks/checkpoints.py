@@ -37,8 +37,8 @@ class Stopped(Exception):
         self.steps = steps
 
 
-class _Wish(IntEnum):
-    """What a process wants after a step; the greatest wish of all processes is done."""
+class _Action(IntEnum):
+    """What a process asks for after a step; all processes do the greatest that any of them asks for."""
 
     NOTHING = 0
     SAVE = 1
@@ -51,12 +51,12 @@ class _Wish(IntEnum):
 
 
 _OF_SIGNAL = {
-    signal.SIGUSR1: _Wish.USR1,
-    signal.SIGUSR2: _Wish.USR2,
-    signal.SIGTERM: _Wish.TERM,
-    signal.SIGINT: _Wish.INT,
+    signal.SIGUSR1: _Action.USR1,
+    signal.SIGUSR2: _Action.USR2,
+    signal.SIGTERM: _Action.TERM,
+    signal.SIGINT: _Action.INT,
 }
-_REASONS = {wish: number.name for number, wish in _OF_SIGNAL.items()} | {_Wish.TIME_OVER: "max_time"}
+_REASONS = {action: number.name for number, action in _OF_SIGNAL.items()} | {_Action.TIME_OVER: "max_time"}
 
 
 class Checkpoints(Checkpoint):
@@ -114,16 +114,16 @@ class Checkpoints(Checkpoint):
         """Save and stop, if it is time, where an optimizer's step is complete."""
         if (batch_idx + 1) % trainer.accumulate_grad_batches and not trainer.is_last_batch:
             return
-        wish = self._agree(self._wish(trainer))
-        if wish is _Wish.NOTHING:
+        action = self._agree(self._wanted_action(trainer))
+        if action is _Action.NOTHING:
             return
-        if wish is _Wish.NOT_FINITE:
+        if action is _Action.NOT_FINITE:
             self.file.flush()
             self.finite.fail()
         trainer.save_checkpoint(self.path)
         self._saved = time.monotonic()
-        if wish is not _Wish.SAVE:
-            self._stop(trainer, wish)
+        if action is not _Action.SAVE:
+            self._stop(trainer, action)
 
     def on_validation_batch_end(
         self,
@@ -137,13 +137,13 @@ class Checkpoints(Checkpoint):
         """Stop in a validation; the checkpoint before it is there."""
         if not self.stops.waits:
             return
-        wish = self._agree(self._wish(trainer))
-        if wish in _REASONS:
-            self._stop(trainer, wish)
+        action = self._agree(self._wanted_action(trainer))
+        if action in _REASONS:
+            self._stop(trainer, action)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """From here on a signal ends the process at once: after the final checkpoint nothing is lost."""
-        if self._agree(self._wish(trainer)) is _Wish.NOT_FINITE:
+        if self._agree(self._wanted_action(trainer)) is _Action.NOT_FINITE:
             self.finite.fail()
         trainer.save_checkpoint(self.path)
         self._flush(trainer)
@@ -151,31 +151,31 @@ class Checkpoints(Checkpoint):
         if self.stops.received is not None:
             self.stops.end(self.stops.received)
 
-    def _stop(self, trainer: Trainer, wish: _Wish) -> NoReturn:
+    def _stop(self, trainer: Trainer, action: _Action) -> NoReturn:
         self._flush(trainer)
-        raise Stopped(_REASONS[wish], trainer.global_step, int(trainer.estimated_stepping_batches))
+        raise Stopped(_REASONS[action], trainer.global_step, int(trainer.estimated_stepping_batches))
 
     def _flush(self, trainer: Trainer) -> None:
         """Wait until the first process has the checkpoint on the disk."""
         self.file.flush()
         trainer.strategy.barrier()
 
-    def _wish(self, trainer: Trainer) -> _Wish:
+    def _wanted_action(self, trainer: Trainer) -> _Action:
         now = time.monotonic()
         if self.finite.found:
-            return _Wish.NOT_FINITE
+            return _Action.NOT_FINITE
         if self.stops.received is not None:
             return _OF_SIGNAL[self.stops.received]
         if now - self._start >= self.max_time:
-            return _Wish.TIME_OVER
-        return _Wish.SAVE if now - self._saved >= self.every or _validates(trainer) else _Wish.NOTHING
+            return _Action.TIME_OVER
+        return _Action.SAVE if now - self._saved >= self.every or _validates(trainer) else _Action.NOTHING
 
-    def _agree(self, wish: _Wish) -> _Wish:
+    def _agree(self, action: _Action) -> _Action:
         if self._group is None:
-            return wish
-        code = torch.tensor(int(wish))
+            return action
+        code = torch.tensor(int(action))
         dist.all_reduce(code, dist.ReduceOp.MAX, group=self._group)
-        return _Wish(int(code))
+        return _Action(int(code))
 
 
 def _validates(trainer: Trainer) -> bool:

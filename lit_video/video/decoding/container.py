@@ -64,7 +64,7 @@ def reason(error: Exception) -> str:
 
 
 def no_file(path: Path) -> str:
-    """Why a path is not even opened, or an empty string: reading a pipe waits for its writer, perhaps for ever."""
+    """Why a path is not even opened, or an empty string: reading a pipe could wait for its writer for ever."""
     return "neither a file nor a folder" if path.exists() and not (path.is_file() or path.is_dir()) else ""
 
 
@@ -103,7 +103,7 @@ def ends_early(container: InputContainer, stream: VideoStream, first: float, end
     """
     formats, least = set(container.format.name.split(",")), SHORT
     here = end - first
-    if tag := stream.metadata.get("DURATION") if "matroska" in formats else None:  # in spite of its name an end
+    if tag := stream.metadata.get("DURATION") if "matroska" in formats else None:  # despite its name an end
         hours, minutes, seconds = tag.split(":")
         announced, here, least = int(hours) * 3600 + int(minutes) * 60 + float(seconds), end, 1.0
     elif formats & {"matroska", "flv"}:  # likewise
