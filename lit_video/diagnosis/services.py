@@ -2,15 +2,13 @@
 
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 from lit_video.diagnosis.finding import Finding
-from lit_video.utils.wandb_login import has_key, offline
+from lit_video.utils.wandb_login import has_key, offline, server, why_unreachable
 
-SECONDS = 5.0  # for an answer of either
+SECONDS = 5.0  # for an answer of Slurm
 SLURM = ("sinfo", "sbatch", "srun", "scontrol")
 
 
@@ -29,22 +27,11 @@ def check_wandb() -> Iterator[Finding]:
         advice = "wandb login, or set WANDB_API_KEY; WANDB_MODE=offline records without"
         yield Finding("problem", "wandb", f"WANDB_MODE={mode}, and there is no key", advice)
         return
-    host, port = server()
-    try:
-        socket.create_connection((host, port), timeout=SECONDS).close()
-    except OSError as error:
+    if reason := why_unreachable():  # as a run asks before it starts
         advice = "set WANDB_MODE=offline, and wandb sync the runs from a machine with network"
-        yield Finding("warning", "wandb", f"a key is set, and {host}:{port} does not answer ({error})", advice)
+        yield Finding("warning", "wandb", f"a key is set, and {server()} cannot be reached ({reason})", advice)
         return
-    yield Finding("ok", "wandb", f"online: a key is set, {host}:{port} answers")
-
-
-def server() -> tuple[str, int]:
-    """Host and port that W&B's connections go to first: a proxy's where one is set."""
-    url = os.environ.get("https_proxy") or os.environ.get("HTTPS_PROXY")
-    url = url or os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai")
-    parts = urlsplit(url if "//" in url else f"//{url}")
-    return parts.hostname or url, parts.port or (80 if parts.scheme == "http" else 443)
+    yield Finding("ok", "wandb", f"online: a key is set, {server()} answers")
 
 
 def check_slurm() -> Iterator[Finding]:

@@ -1,12 +1,31 @@
 """W&B and Slurm, answering, failing and hanging."""
 
-import socket
 import subprocess
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from lit_video.diagnosis import services
 from tests.diagnosis.fakes import only, program, raising
+
+
+@contextmanager
+def answering(status):
+    """The address of a server that gives every request this answer."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(status)
+
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as served:
+        threading.Thread(target=served.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{served.server_address[1]}"
+        served.shutdown()
 
 
 @pytest.mark.parametrize(
@@ -28,14 +47,20 @@ def test_the_mode_of_wandb(monkeypatch, tmp_path, environment, level, text):
 
 def test_a_key_without_a_server_that_answers(monkeypatch):
     monkeypatch.setenv("WANDB_API_KEY", "x" * 40)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-        monkeypatch.setenv("WANDB_BASE_URL", f"http://127.0.0.1:{port}")
-        assert only(services.check_wandb(), "wandb").text == f"online: a key is set, 127.0.0.1:{port} answers"
+    with answering(404) as url:
+        monkeypatch.setenv("WANDB_BASE_URL", url)
+        assert only(services.check_wandb(), "wandb").text == f"online: a key is set, {url} answers"
     found = only(services.check_wandb(), "wandb")
-    assert found.level == "warning" and "does not answer" in found.text and "WANDB_MODE=offline" in found.advice
-    monkeypatch.setenv("https_proxy", "proxy.local:3128")
-    assert services.server() == ("proxy.local", 3128)
+    assert found.level == "warning" and "cannot be reached" in found.text and "WANDB_MODE=offline" in found.advice
+
+
+def test_an_open_port_behind_which_nothing_works_is_no_server(monkeypatch):
+    """As a run sees it, which then records offline: of a gateway without its server, a proxy that refuses."""
+    monkeypatch.setenv("WANDB_API_KEY", "x" * 40)
+    with answering(502) as url:
+        monkeypatch.setenv("WANDB_BASE_URL", url)
+        found = only(services.check_wandb(), "wandb")
+    assert found.level == "warning" and "it answers 502" in found.text
 
 
 @pytest.fixture
