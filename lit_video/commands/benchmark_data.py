@@ -1,7 +1,6 @@
 """The ``benchmark data`` command: decoding, formats, and loading of clips, beside other libraries."""
 
 import json
-import os
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lit_video.commands.parser import Parser, check_file, natural, positive, positive_number, whole_numbers
 from lit_video.errors import UserError
+from lit_video.utils.processes import usable_cores
 
 if TYPE_CHECKING:
     from lit_video.benchmark.data_report import DataReport
@@ -139,5 +139,5 @@ def _formats(text: str) -> list[str]:
 
 
 def _up_to_the_cores() -> list[int]:
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     return [0, *(2**i for i in range(cores.bit_length()) if 2**i <= cores)]

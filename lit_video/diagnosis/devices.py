@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lit_video.diagnosis.finding import Finding
 from lit_video.diagnosis.probe import probe
+from lit_video.utils.processes import usable_cores
 
 CGROUP = Path("/sys/fs/cgroup")
 
@@ -61,7 +62,7 @@ def check_processor() -> Iterator[Finding]:
 
 def allowed_cores() -> float:
     """Cores by affinity and by the share that the control group grants."""
-    cores = float(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    cores = float(usable_cores())
     for text in _limits("cpu.max"):
         quota, _, period = text.partition(" ")
         if quota != "max":

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from lit_video.errors import UserError
+from lit_video.utils.processes import usable_cores
 
 
 @dataclass(frozen=True)
@@ -54,4 +55,4 @@ def gpus() -> list[str]:
 def _cores(jobs: int) -> dict[str, str]:
     if jobs == 1 or "OMP_NUM_THREADS" in os.environ:
         return {}
-    return {"OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // jobs))}
+    return {"OMP_NUM_THREADS": str(max(1, usable_cores() // jobs))}

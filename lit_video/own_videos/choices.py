@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from lit_video.own_videos.start import Start
+from lit_video.utils.processes import usable_cores
 from lit_video.video.probe import VideoInfo
 
 WHOLE = 12.0  # seconds: of longer videos a clip shows a part
@@ -47,7 +48,7 @@ class Machine:
         """This one."""
         gpu = torch.cuda.get_device_properties(0).total_memory / 1e9 if torch.cuda.is_available() else 0.0
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
-        return cls(gpu, memory, len(os.sched_getaffinity(0)))
+        return cls(gpu, memory, usable_cores())
 
 
 def choose(

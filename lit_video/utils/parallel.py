@@ -1,4 +1,4 @@
-"""Work on many files in one process per core, with a bar on a terminal and a line now and then elsewhere."""
+"""Work on many files in one process per usable core, with a bar on a terminal and a line now and then elsewhere."""
 
 import multiprocessing
 import os
@@ -8,7 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
 
 from lit_video.errors import UserError
-from lit_video.utils.processes import end_with, ignore_stops
+from lit_video.utils.processes import end_with, ignore_stops, usable_cores
 from lit_video.utils.progress import with_progress
 
 Item = TypeVar("Item")
@@ -34,7 +34,7 @@ def in_parallel(
         return
     # forked like a loader's workers: what the parent has imported need not be imported again
     context = multiprocessing.get_context("fork")
-    pool = ProcessPoolExecutor(os.cpu_count(), context, initializer=_start_worker, initargs=(os.getpid(),))
+    pool = ProcessPoolExecutor(usable_cores(), context, initializer=_start_worker, initargs=(os.getpid(),))
     done = 0
     try:
         # the first call forks all processes: before the bar's thread runs

@@ -15,6 +15,11 @@ PARENT = "LIT_VIDEO_PARENT"
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
 
+def usable_cores() -> int:
+    """Cores that this process may use, which in a job or a container are fewer than the machine's."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def first_process() -> bool:
     """Whether this is the only process of a run, or the one that owns its folder."""
     return all(os.environ.get(name, "0") == "0" for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID"))

@@ -1,6 +1,5 @@
 """The share of a training that waits for data."""
 
-import os
 import time
 from collections import deque
 from typing import Any
@@ -12,6 +11,7 @@ from lightning.pytorch.callbacks import Callback
 from lit_video.datamodules import VideoDataModule
 from lit_video.datamodules.timed_loader import TimedLoader
 from lit_video.training.callbacks.progress import DATA_WAIT
+from lit_video.utils.processes import usable_cores
 
 MUCH = 10.0  # percent
 
@@ -74,7 +74,7 @@ def advice(trainer: Trainer) -> str:
     """What makes batches come faster here."""
     data = trainer.datamodule  # type: ignore[attr-defined]
     assert isinstance(data, VideoDataModule)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = usable_cores()
     prepare = "videos that are faster to read (python -m lit_video data prepare)"
     if data.num_workers >= cores:
         return prepare
