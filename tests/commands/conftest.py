@@ -6,6 +6,13 @@ from lit_video.__main__ import main
 from tests.conftest import ROOT
 
 
+def one_line(capsys):
+    """What stands on the error stream, which is one line."""
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
 @pytest.fixture(scope="session")
 def root(tmp_path_factory):
     return tmp_path_factory.mktemp("shapes")

@@ -30,6 +30,7 @@ from lit_video.visual.attention_maps import attention_maps, see
 from lit_video.visual.attention_picture import AttentionMaps, moving, overlaid, picture, pictures_of
 from lit_video.visual.heads_picture import Layers, layers
 from lit_video.visual.rollout import rollout
+from tests.commands.conftest import one_line
 
 ROOT = Path(__file__).parents[2]
 CLIPS = dict(pairs=(2, 1, 1), frames=4, image_size=32, batch_size=4, num_workers=0)
@@ -71,12 +72,6 @@ def videos(root, checkpoints):
 
 def attention(*args):
     return main(["attention", *map(str, args)])
-
-
-def one_line(capsys):
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert len(lines) == 1, lines
-    return lines[0]
 
 
 # attention

@@ -32,6 +32,7 @@ from lit_video.video.decoding import decode, forget_tables, frame_table
 from lit_video.video.manifest import tables
 from lit_video.video.manifest_file import Manifest, read_manifest
 from lit_video.video.probe import VideoInfo, pack, unpack
+from tests.commands.conftest import one_line
 from tests.video.bad_files import BAD_FILES, build, write
 
 MANIFEST = "manifest.safetensors"
@@ -60,11 +61,6 @@ def summary(root, capsys, *flags):
 
 def rows(root):
     return {name: asdict(row) for name, row in read_manifest(root / MANIFEST).items()}
-
-
-def one_line(capsys):
-    (line,) = capsys.readouterr().err.strip().splitlines()
-    return line
 
 
 def test_check_counts_and_writes_a_row_for_every_video(root, capsys):

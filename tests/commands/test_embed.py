@@ -18,6 +18,7 @@ from lit_video.video.clips import VideoRecord
 from lit_video.visual import projection
 from lit_video.visual.projection import perplexity, project
 from lit_video.visual.projection_picture import scatter, style_of
+from tests.commands.conftest import one_line
 from tests.float32 import assert_close_in_float32
 
 ROOT = Path(__file__).parents[2]
@@ -25,12 +26,6 @@ ROOT = Path(__file__).parents[2]
 
 def embed(*args):
     return main(["embed", "--workers", "0", *map(str, args)])
-
-
-def one_line(capsys):
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert len(lines) == 1, lines
-    return lines[0]
 
 
 def test_the_test_split_of_a_run(run, tmp_path):

@@ -11,16 +11,11 @@ from filelock import FileLock
 
 from lit_video.__main__ import COMMANDS, command, main
 from lit_video.launching import attempts
+from tests.commands.conftest import one_line
 
 
 def fit(*args):
     return main(["fit", *map(str, args)])
-
-
-def one_line(capsys):
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert len(lines) == 1, lines
-    return lines[0]
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from lit_video.network.vit import ViTSize
 from lit_video.video import clips as dataset_module
 from lit_video.video.decoding import decode, frame_table
 from lit_video.video.settings import SETTINGS
+from tests.commands.conftest import one_line
 from tests.float32 import assert_close_in_float32
 
 ROOT = Path(__file__).parents[2]
@@ -108,12 +109,6 @@ def written(path, *args, status=0):
     """What ``-o`` writes."""
     assert predict(*args, "-o", path) == status
     return json.loads(path.read_text())
-
-
-def one_line(capsys):
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert len(lines) == 1, lines
-    return lines[0]
 
 
 def by_test(data, model):

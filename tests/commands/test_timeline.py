@@ -29,6 +29,7 @@ from lit_video.video.decoding import DecodeError, decode, frame_table
 from lit_video.video.released_sampling import ReleasedDense, ReleasedSegments
 from lit_video.video.sampling import Dense, DenseStride, Segments, Uniform, WholeVideo
 from lit_video.visual.timeline_picture import timeline_figure
+from tests.commands.conftest import one_line
 from tests.inference.colours import trained, write
 
 PARTS = (("red", 5), ("green", 3), ("blue", 4))
@@ -47,12 +48,6 @@ def video(tmp_path_factory):
 
 def predict(*args):
     return main(["predict", "--workers", "0", "--device", "cpu", *map(str, args)])
-
-
-def one_line(capsys):
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert len(lines) == 1, lines
-    return lines[0]
 
 
 def rows(path):

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from lit_video.datamodules.notes import print_once
+from lit_video.video.decoding import decode, frame_table
 from lit_video.video.sampling import Dense
 
 CODECS = {".mp4": "libx264", ".MP4": "libx264", ".mkv": "libx264", ".avi": "mpeg4", ".webm": "libvpx"}
@@ -67,3 +68,8 @@ def load():
         return pair
 
     return batches
+
+
+def whole(path):
+    """All frames of a video."""
+    return decode(path, range(frame_table(path).count))

@@ -11,10 +11,11 @@ import torch
 from lit_video.datamodules import MovingShapes, moving_shapes
 from lit_video.datamodules.drawing import SHAPES
 from lit_video.datamodules.moving_shapes_rendering import HEIGHT, MOTIONS, WIDTH, draw_scene, render
-from lit_video.video.decoding import decode, frame_table
+from lit_video.video.decoding import decode
 from lit_video.video.released_sampling import ReleasedSegments
 from lit_video.video.sampling import Dense, DenseStride, WholeVideo
 from lit_video.video.seeding import digest
+from tests.datamodules.conftest import whole
 
 PAIRS = (4, 2, 2)
 SECOND = Dense(seconds=1.0)
@@ -30,10 +31,6 @@ def data(tmp_path_factory):
 def shapes(root, pairs=PAIRS, **changes):
     settings = dict(frames=8, image_size=16, batch_size=4, num_workers=0, sampling=SECOND)
     return MovingShapes(root=str(root), pairs=pairs, **(settings | changes))
-
-
-def whole(path):
-    return decode(path, range(frame_table(path).count))
 
 
 def test_encoding_keeps_the_pictures(data):

@@ -15,9 +15,10 @@ from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
 from lit_video.video.augmentation import Augmentation, EvaluationViews
 from lit_video.video.clips import ClipDataset
-from lit_video.video.decoding import decode, frame_table
+from lit_video.video.decoding import frame_table
 from lit_video.video.sampling import Dense, Segments
 from lit_video.video.seeding import seeded
+from tests.datamodules.conftest import whole
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 SECOND = Dense(seconds=1.0)
@@ -59,10 +60,6 @@ def paired(records):
     """(backward, forward) record numbers of every pair: same kind, same file name."""
     number = {(r.label, r.path.name): i for i, r in enumerate(records)}
     return [(i, number[(label + 1, name)]) for (label, name), i in number.items() if label % 2 == 0]
-
-
-def whole(path):
-    return decode(path, range(frame_table(path).count))
 
 
 # (a) the files

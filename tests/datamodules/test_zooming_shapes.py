@@ -6,9 +6,9 @@ import pytest
 from lit_video.datamodules import MovingShapes
 from lit_video.datamodules.drawing import SHAPES
 from lit_video.datamodules.moving_shapes_rendering import draw_scene, render
-from lit_video.video.decoding import decode, frame_table
 from lit_video.video.sampling import Dense
 from lit_video.video.seeding import digest
+from tests.datamodules.conftest import whole
 
 
 def shapes(root, **changes):
@@ -21,10 +21,6 @@ def data(tmp_path_factory):
     data = shapes(tmp_path_factory.mktemp("zoom"), motion="zoom")
     data.prepare_data()
     return data
-
-
-def whole(path):
-    return decode(path, range(frame_table(path).count))
 
 
 def pairs_of(records):

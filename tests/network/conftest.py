@@ -1,5 +1,7 @@
 """What tests against other programs share."""
 
+import math
+
 import pytest
 import torch
 
@@ -10,3 +12,19 @@ def in_float64():
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(torch.float32)
+
+
+def double(state_dict):
+    return {key: value.double() for key, value in state_dict.items()}
+
+
+def cubic(source, target):
+    """Matrix ``(target, source)`` of Keys' kernel with a = -0.75, cells beyond the edge repeating the edge."""
+    a, matrix = -0.75, torch.zeros(target, source, dtype=torch.float64)
+    for i in range(target):
+        centre = (i + 0.5) * source / target - 0.5
+        for j in range(math.floor(centre) - 1, math.floor(centre) + 3):
+            x = abs(centre - j)
+            near = (a + 2) * x**3 - (a + 3) * x**2 + 1
+            matrix[i, min(max(j, 0), source - 1)] += near if x <= 1 else a * (x**3 - 5 * x**2 + 8 * x - 4)
+    return matrix

@@ -1,7 +1,5 @@
 """A network started from an image ViT must compute what the image ViT computes, frame by frame."""
 
-import math
-
 import pytest
 import torch
 from einops import rearrange
@@ -14,6 +12,7 @@ from lit_video.network.positions import Positions, resize_space
 from lit_video.network.pretrained.image_vit import load_image_vit
 from lit_video.network.vit import ViTSize
 from lit_video.network.xvit import xvit
+from tests.network.conftest import cubic
 
 
 def image_vit(**changes):
@@ -80,27 +79,15 @@ def test_positions_of_an_image_that_is_not_square_fit_their_own_grid_only():
         load_image_vit(video_vit(), weights)
 
 
-def cubic_convolution(source, target):
-    """Matrix ``(target, source)`` of Keys' kernel with a = -0.75, cells beyond the edge repeating the edge."""
-    a, matrix = -0.75, torch.zeros(target, source, dtype=torch.float64)
-    for i in range(target):
-        centre = (i + 0.5) * source / target - 0.5
-        for j in range(math.floor(centre) - 1, math.floor(centre) + 3):
-            x = abs(centre - j)
-            near = (a + 2) * x**3 - (a + 3) * x**2 + 1
-            matrix[i, min(max(j, 0), source - 1)] += near if x <= 1 else a * (x**3 - 5 * x**2 + 8 * x - 4)
-    return matrix
-
-
 def resized_by_hand(table, source, target):
-    rows, columns = (cubic_convolution(s, t) for s, t in zip(source, target, strict=True))
+    rows, columns = (cubic(s, t) for s, t in zip(source, target, strict=True))
     cells = torch.einsum("y h, x w, h w d -> y x d", rows, columns, table[0, 1:].unflatten(0, source).double())
     return torch.cat((table[:, :1].double(), cells.flatten(0, 1)[None]), dim=1)
 
 
 @pytest.mark.parametrize("target", [(3, 4), (6, 6), (2, 5), (4, 3)])
 @pytest.mark.parametrize("source", [(4, 4), (2, 6), (4, 3)])
-def test_positions_are_resized_by_cubic_convolution(source, target):
+def test_positions_are_resized_by_cubic(source, target):
     torch.manual_seed(0)
     table = torch.randn(1, 1 + source[0] * source[1], 5, dtype=torch.float64)
     actual = resize_space(table[:, 1:], source, target)

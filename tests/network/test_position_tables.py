@@ -1,7 +1,5 @@
 """Positions of another grid: each rule against the sum that defines it, and in every embedding."""
 
-import math
-
 import pytest
 import torch
 
@@ -9,6 +7,7 @@ from lit_video.attention import Grid
 from lit_video.network.embedding import ClipEmbedding, FrameEmbedding, JointEmbedding
 from lit_video.network.patches import Patches
 from lit_video.network.positions import Positions, Resizing, resize_joint, resize_space, resize_time
+from tests.network.conftest import cubic
 
 PAIRS = [(1, 1), (1, 4), (2, 3), (4, 8), (8, 3), (5, 7), (6, 1)]
 
@@ -21,18 +20,6 @@ def linear(source, target):
         left = min(int(place), source - 1)
         matrix[i, left] += 1 - (place - left)
         matrix[i, min(left + 1, source - 1)] += place - left
-    return matrix
-
-
-def cubic(source, target):
-    """The same of Keys' kernel with a = -0.75, cells beyond the edge repeating the edge."""
-    a, matrix = -0.75, torch.zeros(target, source, dtype=torch.float64)
-    for i in range(target):
-        centre = (i + 0.5) * source / target - 0.5
-        for j in range(math.floor(centre) - 1, math.floor(centre) + 3):
-            x = abs(centre - j)
-            near = (a + 2) * x**3 - (a + 3) * x**2 + 1
-            matrix[i, min(max(j, 0), source - 1)] += near if x <= 1 else a * (x**3 - 5 * x**2 + 8 * x - 4)
     return matrix
 
 

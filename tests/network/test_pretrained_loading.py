@@ -15,6 +15,7 @@ from lit_video.network.pretrained.mapping import new_name
 from lit_video.network.pretrained.timesformer import TIMESFORMER
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
+from tests.network.conftest import double
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "parity"
 MINI = Path(__file__).resolve().parents[1] / "vectors" / "xvit_mini_shift_ta1.pt"
@@ -23,10 +24,6 @@ SIZE = ViTSize(16, 2, 4)
 
 
 pytestmark = pytest.mark.usefixtures("in_float64")
-
-
-def double(state_dict):
-    return {key: value.double() for key, value in state_dict.items()}
 
 
 def randomised(network):

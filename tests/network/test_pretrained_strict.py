@@ -1,5 +1,7 @@
 """No source loads weights that lack a key, have one too many or of another shape: the error names it."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from timm.models.vision_transformer import VisionTransformer
@@ -14,6 +16,7 @@ from lit_video.network import pretrained
 
 WIDTH, HEADS = 16, 4
 IMAGE_SIZES = {"timm-vit": 12, "timesformer": 12, "hf-timesformer": 12, "hf-vivit": (8, 12), "scenic-vivit": (8, 12)}
+IMAGE_SIZES["xvit"] = 16
 HF = dict(hidden_size=WIDTH, num_hidden_layers=2, num_attention_heads=HEADS, intermediate_size=32, num_labels=5)
 
 
@@ -78,7 +81,23 @@ def scenic_vivit():
     return weights
 
 
+def xvit_attention():
+    """With temporal attention, which leaves ``new_fc`` unused."""
+    return {key: value for key, value in xvit_weights("shift_ta1").items() if not key.startswith("new_fc.")}
+
+
+def xvit_averaging():
+    return xvit_weights("shift_avg")
+
+
+def xvit_weights(name):
+    path = Path(__file__).resolve().parents[1] / f"vectors/xvit_mini_{name}.pt"
+    return torch.load(path, weights_only=True)["state_dict"]
+
+
 WEIGHTS = {
+    "xvit": xvit_attention,
+    "xvit averaging": xvit_averaging,
     "timm-vit": timm_vit,
     "timesformer": timesformer,
     "hf-timesformer": hf_timesformer,
@@ -88,6 +107,7 @@ WEIGHTS = {
 
 
 def load(source, weights, **changes):
+    source = source.partition(" ")[0]
     return pretrained.load(source, weights, **dict(heads=HEADS, image_size=IMAGE_SIZES[source]) | changes)
 
 
@@ -183,7 +203,7 @@ def test_positions_that_are_neither_a_square_nor_the_image_s_are_refused(source)
 
 @pytest.mark.parametrize("source", WEIGHTS)
 def test_the_names_show_the_source(source):
-    assert pretrained.detect(WEIGHTS[source]()) == source
+    assert pretrained.detect(WEIGHTS[source]()) == source.partition(" ")[0]
 
 
 @pytest.mark.parametrize("weights", [{}, {"network.head": torch.zeros(1)}])

@@ -11,6 +11,7 @@ from einops import rearrange
 from lit_video.network import pretrained
 from lit_video.network.pretrained.release_settings import tasks_in_order
 from tests.float32 import assert_close_in_float32
+from tests.network.conftest import double
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "parity"
 VECTORS = [path.stem for path in sorted(SHARED.glob("scenic_vivit_*.pt")) if "float64" not in path.stem]
@@ -20,10 +21,6 @@ MODELS = {
     "factorized_self_attention_block": 3,
     "factorized_dot_product_attention": 4,
 }
-
-
-def double(state_dict):
-    return {key: value.double() for key, value in state_dict.items()}
 
 
 def channels_first(clip):

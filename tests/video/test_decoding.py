@@ -13,6 +13,7 @@ import pytest
 from av.video.frame import PictureType
 
 from lit_video.video.decoding import DecodeError, decode, decode_in_order, frame_table
+from tests.video.bad_files import audio
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 WIDTH, HEIGHT = 64, 48
@@ -429,15 +430,6 @@ def test_truncated_file_with_index_is_refused_though_its_first_frames_are_there(
     for read in (frame_table, lambda path: decode(path, [0])):
         with pytest.raises(DecodeError, match=r"cut\.mp4: the file ends early"):
             read(cut)
-
-
-def audio(path):
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("aac", rate=8000)
-        frame = av.AudioFrame.from_ndarray(np.zeros((1, 1024), np.float32), format="fltp", layout="mono")
-        frame.sample_rate = 8000
-        container.mux(stream.encode(frame))
-        container.mux(stream.encode())
 
 
 UNREADABLE = {

@@ -235,14 +235,6 @@ def test_several_test_clips_share_every_segment():
     assert clips == [[9 * i + offset for i in range(8)] for offset in (1, 4, 7)]
 
 
-def test_evaluation_draws_nothing():
-    random.seed(3)
-    before = random.getstate()
-    for sampling in (Dense(), Segments()):
-        sampling.numbers(constant_rate(100, 10), 8, 1, 4)
-    assert random.getstate() == before
-
-
 @pytest.mark.parametrize("seconds", [0, -1.0])
 def test_a_clip_needs_a_length(seconds):
     with pytest.raises(ValueError, match=f"seconds is {seconds}"):
