@@ -21,9 +21,7 @@ fills {100 * SHARE:.0f} % of a device's memory at most. Predicted from shapes; w
 lit_video/costs/peak.py."""
 
 
-def memory_rows(
-    name: str, model: VideoClassifier, clip: tuple[int, ImageSize], batch: int, longest: bool = True
-) -> Iterator[dict[str, Any]]:
+def memory_rows(name: str, model: VideoClassifier, clip: tuple[int, ImageSize], batch: int) -> Iterator[dict[str, Any]]:
     """A row for each precision and activation checkpointing of a model, as it is counted.
 
     Args:
@@ -31,7 +29,6 @@ def memory_rows(
         model: on any device.
         clip: frames, and the side in pixels, or height and width.
         batch: clips of a step.
-        longest: also search the longest clips.
     """
     frames, size = clip
     pixels = height_and_width(size)
@@ -45,7 +42,7 @@ def memory_rows(
                 return training_peak(model.network, (batch, 3, t, *pixels), model.optimization, bfloat16).total
 
             counted = training_peak(model.network, (batch, 3, frames, *pixels), model.optimization, bfloat16)
-            fits = {memory: longest_clip(peak, SHARE * GB * memory, frames) for memory in MEMORIES if longest}
+            fits = {memory: longest_clip(peak, SHARE * GB * memory, frames) for memory in MEMORIES}
             shape = {"model": name, "frames": frames, "image_size": size, "batch": batch}
             setting = {"precision": precision, "activation_checkpointing": part}
             yield shape | setting | {"peak": counted.total} | asdict(counted) | {"longest": fits}

@@ -36,39 +36,39 @@ class TrainedModel:
     settings: dict[str, Any]
 
 
-def load_trained_model(path: Path, option: str = "ckpt") -> TrainedModel:
+def load_trained_model(path: Path) -> TrainedModel:
     """A run's checkpoint, without its configuration and its data.
 
     Raises:
         UserError: the file does not exist, is damaged, is no checkpoint of ours, or too old to hold class names.
     """
-    checkpoint = read_checkpoint(path, option)
+    checkpoint = read_checkpoint(path)
     stored = checkpoint.get(CHECKPOINT_KEY)
     if stored is None and str(checkpoint["hyper_parameters"].get("_class_path")).startswith("lit_video."):
         raise OptionError(
             option, f"{path} has no class names: it was made by an older lit_video; train the model again"
         )
     if stored is None:
-        raise OptionError(option, f"{path} has no class names: it is another program's, or made without a data module")
-    model = build_model(checkpoint, VideoClassifier, path, option)
+        raise OptionError("ckpt", f"{path} has no class names: it is another program's, or made without a data module")
+    model = build_model(checkpoint, VideoClassifier, path)
     try:
         settings = restored_settings(stored["data"])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise OptionError(option, f"{path} has settings of no data set: {_line(error)}") from error
+        raise OptionError("ckpt", f"{path} has settings of no data set: {_line(error)}") from error
     return TrainedModel(model, stored["class_names"], settings)
 
 
-def load_model(family: type[VideoClassifier], path: Path, option: str = "ckpt") -> VideoClassifier:
+def load_model(family: type[VideoClassifier], path: Path) -> VideoClassifier:
     """A run's checkpoint as a model of a family, on the CPU, in eval mode.
 
     Raises:
         UserError: the file does not exist, is damaged, or is another family's.
     """
-    return build_model(read_checkpoint(path, option), family, path, option)
+    return build_model(read_checkpoint(path), family, path)
 
 
-def read_checkpoint(path: Path, option: str) -> dict[str, Any]:
-    """The content of a checkpoint; code in it is not run.
+def read_checkpoint(path: Path, option: str = "ckpt") -> dict[str, Any]:
+    """The content of a checkpoint, which ``option`` names; code in it is not run.
 
     Raises:
         UserError: the file does not exist, is damaged, or another program's.
@@ -87,9 +87,7 @@ def read_checkpoint(path: Path, option: str) -> dict[str, Any]:
     return checkpoint
 
 
-def build_model(
-    checkpoint: Mapping[str, Any], family: type[VideoClassifier], path: Path, option: str
-) -> VideoClassifier:
+def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], path: Path) -> VideoClassifier:
     """The model that a checkpoint describes, with its weights; nothing that it names is imported.
 
     Raises:
@@ -102,7 +100,7 @@ def build_model(
         model = kind(**{name: _part(name, value) for name, value in settings.items() if not name.startswith("_")})
         model.load_state_dict(checkpoint["state_dict"])
     except Exception as error:  # of constructors, of torch
-        raise OptionError(option, f"{path} is no checkpoint of a {family.__name__}: {_line(error)}") from error
+        raise OptionError("ckpt", f"{path} is no checkpoint of a {family.__name__}: {_line(error)}") from error
     return model.eval()
 
 

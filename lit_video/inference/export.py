@@ -61,8 +61,8 @@ def exported(ckpt: Path, to: str) -> tuple[dict[str, Tensor], dict[str, Any], di
         UserError: the checkpoint is wrong, or the model has something that the target has not.
     """
     target = TARGETS[to]
-    checkpoint = read_checkpoint(ckpt, "ckpt")
-    model = build_model(checkpoint, target.family, ckpt, "ckpt")
+    checkpoint = read_checkpoint(ckpt)
+    model = build_model(checkpoint, target.family, ckpt)
     stored = of_our_own(checkpoint)
     try:
         if isinstance(model.num_classes, dict):

@@ -46,11 +46,11 @@ def write_program(ckpt: Path, to: str, folder: Path, any_frames: bool = False) -
         UserError: the checkpoint is wrong, a library is missing, the network takes clips of one length alone, or the
             program computes something else.
     """
-    checkpoint = read_checkpoint(ckpt, "ckpt")
+    checkpoint = read_checkpoint(ckpt)
     stored = checkpoint.get(CHECKPOINT_KEY)
     if stored is None:
         raise OptionError("ckpt", f"{ckpt} has no settings of its clips: it is another program's, or of no data module")
-    network = build_model(checkpoint, VideoClassifier, ckpt, "ckpt").network
+    network = build_model(checkpoint, VideoClassifier, ckpt).network
     frames, size = stored["data"]["frames"], height_and_width(stored["data"]["image_size"])
     lengths = (frames, frames, 2 * frames if any_frames else frames)
     clips = [torch.randn(b, 3, t, *size) for b, t in zip((2, 1, 3), lengths, strict=True)]

@@ -12,9 +12,11 @@ from torchmetrics.utilities import dim_zero_cat
 
 from lit_video.video.batch import Classes, per_task
 
+TOP = (1, 5)
+
 
 class VideoAccuracy(Metric):
-    """Top-k accuracy of videos whose views' logits are averaged (X-ViT's release adds raw logits).
+    """Top-1 and top-5 accuracy of videos whose views' logits are averaged (X-ViT's release adds raw logits).
 
     Views are identified by number, so what a distributed sampler repeats to fill its last batch is counted once, and
     any number of processes gives the result of one.
@@ -25,7 +27,6 @@ class VideoAccuracy(Metric):
     ``top1``, ...; when they are verb and noun it is ``action_top1``, ... as well.
 
     Args:
-        top: the k of each accuracy.
         classes: of each task by name; one task needs none.
 
     Raises:
@@ -37,9 +38,8 @@ class VideoAccuracy(Metric):
     logits: list[Tensor]
     target: list[Tensor]
 
-    def __init__(self, top: tuple[int, ...] = (1, 5), classes: Classes | None = None) -> None:
+    def __init__(self, classes: Classes | None = None) -> None:
         super().__init__()
-        self.top = top
         self.tasks = classes if isinstance(classes, dict) else {}
         if taken := self.tasks.keys() & {"video", "clip"}:
             raise ValueError(f"num_classes names a task {min(taken)}, which is what metrics of all tasks are called")
@@ -88,14 +88,14 @@ class VideoAccuracy(Metric):
         The loss is the cross entropy of mean logits, summed over tasks. Of no video at all, where none could be read,
         and of logits that are not finite, loss and accuracies are no numbers (NaN).
         """
-        tasks, depth = self.per_task(), max(self.top)
+        tasks, depth = self.per_task(), max(TOP)
         finite = torch.stack([logits.isfinite().all() for logits, _ in tasks.values()]).all()
         hits = {"": ranked_hits(list(tasks.values()), depth)}
         if self.tasks:
             hits |= {f"{name}_": ranked_hits([task], depth) for name, task in tasks.items()}
         if self.tasks.keys() == {"verb", "noun"}:
             hits["action_"] = hits[""]
-        shares = {f"{of}top{k}": hit[:, :k].any(1).float().mean() for of, hit in hits.items() for k in self.top}
+        shares = {f"{of}top{k}": hit[:, :k].any(1).float().mean() for of, hit in hits.items() for k in TOP}
         result = {name: torch.where(finite, 100 * share, torch.nan) for name, share in shares.items()}
         losses = [F.cross_entropy(logits, target) for logits, target in tasks.values()]
         videos = torch.tensor(float(len(hits[""])), device=hits[""].device)

@@ -15,9 +15,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def in_parallel(
-    work: Callable[[Item], Result], items: Sequence[Item], name: str, chunk: int = 1, every: float = 10.0
-) -> Iterator[Result]:
+def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], name: str, chunk: int = 1) -> Iterator[Result]:
     """Results in the order of the items, each as soon as it and those before it are there.
 
     Args:
@@ -25,7 +23,6 @@ def in_parallel(
         items: what it is called with.
         name: of the work, for the bar or the lines.
         chunk: items handed over at a time; more where an item takes milliseconds.
-        every: seconds between lines.
 
     Raises:
         UserError: a process died: no memory, or a crash.
@@ -39,7 +36,7 @@ def in_parallel(
     try:
         # the first call forks all processes: before the bar's thread runs
         results = pool.map(work, items, chunksize=chunk)
-        for result in with_progress(results, len(items), name, every):
+        for result in with_progress(results, len(items), name):
             done += 1
             yield result
     except BrokenProcessPool:

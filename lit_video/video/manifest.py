@@ -95,10 +95,8 @@ def _row(every_frame: bool, job: Job) -> VideoInfo:
     return probe(Path(job.path), job.name, every_frame, job.fps)
 
 
-def load_tables(file: Path, root: Path, worker: int = 0) -> "Tables":
+def load_tables(file: Path, root: Path) -> "Tables":
     """Take verdicts and frame tables from a manifest of the videos under ``root``; what it lists is not scanned.
-
-    Any ``worker`` of a loader may call this.
 
     Raises:
         UserError: there is no such file.

@@ -39,12 +39,12 @@ class ProgressLines(Callback):
 
     Args:
         name: of the run.
-        every: seconds between lines.
     """
 
-    def __init__(self, name: str, every: float = 10.0) -> None:
+    every = 10.0  # seconds between lines
+
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.every = every
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start the clock."""
