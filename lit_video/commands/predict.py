@@ -15,6 +15,7 @@ from lit_video.commands.parser import Parser, check_file, ending, positive, posi
 from lit_video.commands.predict_stream import predict_stream
 from lit_video.commands.timeline import add_timeline, check_timeline, predict_timelines
 from lit_video.errors import UserError
+from lit_video.utils.progress import with_progress
 
 if TYPE_CHECKING:
     from lit_video.inference.ranking import RankedVideo
@@ -63,14 +64,11 @@ def predict(argv: list[str]) -> int:
 
 def _draw_all(videos: Sequence[RankedVideo], targets: Mapping[Path, Path]) -> Iterator[tuple[Path, str]]:
     """Write the videos with their predictions; yields those that cannot be decoded to their end, with the reason."""
-    from rich.console import Console
-    from rich.progress import track
-
     from lit_video.inference.overlay import draw
     from lit_video.video.decoding import DecodeError
 
     drawn = [video for video in videos if video.path in targets]
-    for video in track(drawn, "Drawing", console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()):
+    for video in with_progress(drawn, len(drawn), "drawing"):
         try:
             draw(video.path, targets[video.path], video.lines())
         except DecodeError as error:

@@ -1,15 +1,13 @@
 """Cost against resolution and against frames, for all schemes (TimeSformer, Fig. 3)."""
 
-import sys
 from pathlib import Path
 
 import torch
-from rich.console import Console
-from rich.progress import track
 
 from lit_video.costs.count import count
 from lit_video.modules import Perceiver, TimeSformer, VideoClassifier, ViViT, XViT
 from lit_video.utils.figures import plt, save
+from lit_video.utils.progress import with_progress
 
 SIZES = (224, 320, 448, 576)  # even numbers of patches, which L+G needs
 FRAMES = (8, 32, 64, 96)
@@ -37,10 +35,7 @@ def draw(path: Path) -> None:
     """Write the figure."""
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.5), sharey=True, layout="constrained")
     of_schemes = schemes()
-    shown = track(of_schemes.items(), "Counting", console=Console(stderr=True), disable=not sys.stderr.isatty())
-    for i, (name, model) in enumerate(shown):
-        if not sys.stderr.isatty():
-            print(f"counting {name} ({i + 1} of {len(of_schemes)})", file=sys.stderr, flush=True)
+    for i, (name, model) in enumerate(with_progress(of_schemes.items(), len(of_schemes), "counting schemes")):
         style = {"label": name, "color": f"C{i % 10}", "marker": "osD^v<>PX*h"[i], "linestyle": "-" if i < 5 else "--"}
         axes[0].plot(SIZES, [count(model.network, 8, size)[1] / 1e12 for size in SIZES], **style)
         axes[1].plot(FRAMES, [count(model.network, frames, 224)[1] / 1e12 for frames in FRAMES], **style)

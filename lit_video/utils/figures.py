@@ -1,5 +1,6 @@
 """matplotlib without a screen, and figures saved to files."""
 
+import io
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from lit_video.errors import UserError
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-__all__ = ["check_picture", "plt", "run_name", "save", "short"]
+__all__ = ["check_picture", "content_of", "plt", "run_name", "save", "short"]
 
 
 def check_picture(path: Path) -> None:
@@ -41,6 +42,14 @@ def save(figure: Figure, path: Path) -> None:
     finally:
         plt.close(figure)
     print(f"wrote {path}", file=sys.stderr)
+
+
+def content_of(figure: Figure, form: str = "png") -> bytes:
+    """A figure as the content of a file, png, svg or pdf; it is closed."""
+    content = io.BytesIO()
+    figure.savefig(content, format=form, dpi=150)
+    plt.close(figure)
+    return content.getvalue()
 
 
 def run_name(checkpoint: Path) -> Path:

@@ -1,6 +1,5 @@
 """Attention maps drawn over frames: a figure with all of them, or pictures that follow each other."""
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from textwrap import fill
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from lit_video.inference.overlay import blend, overlay
 from lit_video.utils.clock import clock
-from lit_video.utils.figures import plt
+from lit_video.utils.figures import content_of, plt
 from lit_video.video.crops import Box
 from lit_video.video.encoding import Pixels
 
@@ -91,7 +90,7 @@ def picture(attention: AttentionMaps) -> bytes:
     across = min(len(attention.frames), ACROSS)
     figure = _figure(across, _height(attention, across))
     _draw(figure, attention, range(len(attention.frames)), across)
-    return _png(figure)
+    return content_of(figure)
 
 
 def pictures_of(videos: Sequence[AttentionMaps], title: str) -> bytes:
@@ -104,7 +103,7 @@ def pictures_of(videos: Sequence[AttentionMaps], title: str) -> bytes:
     for part, one, some in zip(parts[:, 0], videos, chosen, strict=True):
         _draw(part, one, some, across)
     figure.suptitle(title, fontsize=12, fontweight="bold")
-    return _png(figure)
+    return content_of(figure)
 
 
 def heads_picture(heads: Sequence[AttentionMaps]) -> bytes:
@@ -126,7 +125,7 @@ def heads_picture(heads: Sequence[AttentionMaps]) -> bytes:
     _bar(figure, axes, top)
     words = first.lines[1].replace("head 0", "each head")
     _title(figure, [first.lines[0], words], first, ACROSS)
-    return _png(figure)
+    return content_of(figure)
 
 
 def _figure(across: int, height: float) -> Any:
@@ -194,13 +193,6 @@ def _bar(figure: FigureBase, axes: Any, top: float, cut: bool = False) -> None:
     bar = figure.colorbar(colours, ax=axes, shrink=0.8, aspect=30, extend="max" if cut else "neither")
     bar.set_label(BAR, fontsize=8)
     bar.ax.tick_params(labelsize=8)
-
-
-def _png(figure: Any) -> bytes:
-    content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=150)
-    plt.close(figure)
-    return content.getvalue()
 
 
 def moving(attention: AttentionMaps) -> list[Pixels]:

@@ -1,13 +1,12 @@
 """Points of the plane, coloured by class."""
 
-import io
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lit_video.utils.figures import plt, short
+from lit_video.utils.figures import content_of, plt, short
 
 # Okabe and Ito's colours, which differ to the colour-blind; without their yellow, which does not show on white
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
@@ -43,7 +42,4 @@ def scatter(places: NDArray[np.float64], classes: Sequence[str], title: str, end
     axes.set_title(title, fontsize=10)
     handles, names = axes.get_legend_handles_labels()
     figure.legend(handles, names, loc="outside right upper", fontsize=9, frameon=False, markerscale=(50 / size) ** 0.5)
-    content = io.BytesIO()
-    figure.savefig(content, format=ending, dpi=150)
-    plt.close(figure)
-    return content.getvalue()
+    return content_of(figure, ending)

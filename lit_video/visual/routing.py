@@ -72,13 +72,6 @@ class Routing(TorchFunctionMode):
         return out / out.detach() if func is torch.Tensor.add else out
 
 
-def record(module: nn.Module, *inputs: Any) -> tuple[list[Tensor], Any]:
-    """Weights of every attention in a module's forward pass, in the order of the calls, and what it returns."""
-    with torch.no_grad(), Recording() as recording:
-        output = module(*inputs)
-    return recording.weights, output
-
-
 def route(module: nn.Module, weights: Sequence[Tensor], *inputs: Any) -> Any:
     """Run a module as a routing network on tokens of ones; the gradient of its output is the rollout."""
     with Routing(weights):

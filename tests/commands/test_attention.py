@@ -180,7 +180,7 @@ def test_maps_lie_over_what_the_model_sees_and_the_rest_is_grey():
 @pytest.mark.parametrize("box", [None, Box(4, 10, 20, 20)])
 def test_what_the_model_sees_is_outlined_if_it_is_not_all(box, monkeypatch):
     seen, drawn = maps_of(side=32, box=box), []
-    monkeypatch.setattr(attention_picture, "_png", lambda figure: drawn.append(figure) or b"")
+    monkeypatch.setattr(attention_picture, "content_of", lambda figure: drawn.append(figure) or b"")
     picture(seen)
     (figure,) = drawn
     panels = [axes for axes in figure.axes if axes.images]
@@ -282,7 +282,7 @@ def test_failures_come_first_then_those_it_was_least_sure_of():
 
 def test_several_videos_are_below_each_other_with_four_frames_each(monkeypatch):
     drawn = []
-    monkeypatch.setattr(attention_picture, "_png", lambda figure: drawn.append(figure) or b"")
+    monkeypatch.setattr(attention_picture, "content_of", lambda figure: drawn.append(figure) or b"")
     pictures_of([maps_of(9), maps_of(2)], "a class: 1 of 2 test videos right")
     (figure,) = drawn
     titles = [[axes.get_title() for axes in part.axes if axes.get_title()] for part in figure.subfigs]

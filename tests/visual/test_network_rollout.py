@@ -10,7 +10,7 @@ from lit_video.network.timesformer import SCHEMES
 from lit_video.network.vit import ViTSize
 from lit_video.visual.channel_sources import channel_offsets
 from lit_video.visual.rollout import patch_places, rollout, tubelet_frames
-from lit_video.visual.routing import record
+from lit_video.visual.routing import Recording
 
 SIZE = ViTSize(16, 2, 2)
 SIDE = 8  # two by two patches of 4
@@ -260,10 +260,11 @@ def test_a_head_is_followed_to_the_patch_that_it_alone_attends():
     clip = torch.randn(1, 3, 2, SIDE, SIDE, dtype=torch.float64)
     for parameter in built.parameters():
         parameter.data.add_(0.3 * torch.randn_like(parameter))
-    weights, _ = record(built, clip)
+    with torch.no_grad(), Recording() as recording:
+        built(clip)
     for head in (0, 1):
         # the class token of each frame, of which the mean is classified; its own share is no patch's
-        expected = 0.5 * weights[0][:, head, 0, 1:] / 2
+        expected = 0.5 * recording.weights[0][:, head, 0, 1:] / 2
         torch.testing.assert_close(rollout(built, clip, head=head).patches.flatten(1), expected)
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from lit_video.attention import Grid, Mixing, MixingPlan
-from lit_video.visual.routing import record, route
+from lit_video.visual.routing import Recording, route
 from tests.attention.scheme_cases import CASES, close, randomised, with_steps
 from tests.attention.test_scheme_gradients import seen
 from tests.attention.test_scheme_oracles import linear, norm, projected, step_by_loops
@@ -36,9 +36,10 @@ WIDTH, HEADS = 16, 2
 def rows(layers, x, grid):
     """Rollout of a stack of schemes, ``(n, n)``: what of each output token comes from each input token."""
     stack = Stack(layers)
-    weights, _ = record(stack, x, grid)
+    with torch.no_grad(), Recording() as recording:
+        stack(x, grid)
     ones = torch.ones_like(x).requires_grad_()
-    y = route(stack, weights, ones, grid)
+    y = route(stack, recording.weights, ones, grid)
     close(y, torch.ones_like(y))
     (shares,) = torch.autograd.grad(y.mean((0, 2)), ones, torch.eye(y.shape[1]).to(y), is_grads_batched=True)
     return shares[:, 0].sum(-1)
