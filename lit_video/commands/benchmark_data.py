@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lit_video.commands.parser import Parser, check_file, natural, positive, positive_number, whole_numbers
 from lit_video.errors import UserError
+from lit_video.utils.exit_status import INTERRUPTED
 from lit_video.utils.processes import usable_cores
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def benchmark_data(argv: list[str]) -> int:
         draw(report.result, arguments.plot)
     if stopped:
         print(f"interrupted; what is measured is {'in ' + str(arguments.output) if arguments.output else 'above'}")
-        return 130
+        return INTERRUPTED
     return int(any(error["library"] == "lit_video" for error in report.result["errors"]))
 
 

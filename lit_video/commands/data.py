@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
+from lit_video.utils.exit_status import INTERRUPTED
 
 if TYPE_CHECKING:
     from lit_video.datamodules.inspection.summary import DatasetSummary
@@ -45,7 +46,7 @@ def data(argv: list[str]) -> int:
         return commands[argv[0]](argv[1:])
     except KeyboardInterrupt:
         print("interrupted; the same command again goes on where this one was")
-        return 130
+        return INTERRUPTED
     except SystemExit as stop:  # --help
         return int(stop.code or 0)
 

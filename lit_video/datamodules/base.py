@@ -149,16 +149,13 @@ class VideoDataModule(LightningDataModule):
         self.order: Order = order
         self.test_orders = test_orders
         self.broken = broken
-        self.broken_percent = broken_percent
         self.decoder = decoder
-        self.decode_device = decode_device
         if decode_device == "cuda" and num_workers:
             workers = f"num_workers is {num_workers}, but forked workers cannot use the GPU"
             raise ValueError(f"decode_device is cuda and {workers}: set num_workers 0")
         decode = decoder_of(decoder, decode_device)  # refuse one that does not work here, now
         if keep_gb < 0:
             raise ValueError(f"keep_gb is {keep_gb}, expected 0 or more")
-        self.keep_gb = keep_gb
         self._decode = KeptVideos(decode, keep_gb) if keep_gb else decode
         self.manifest = manifest
         self.train_share = train_share
