@@ -182,10 +182,10 @@ def refuse_ignored(args: list[str], where: str) -> None:
         name, given = flag.split("=")[0].replace(".init_args", ""), flag.partition("=")[2] or value
         if name.startswith("--model.") and (link := name.split(".")[1]) in LINKS:
             raise UserError(f"{where}: model.{link}: {messages[link]}")
-        if flag == "--config":
-            for link in sorted(_settings_in(Path(value), "model").keys() & set(LINKS)):
-                raise UserError(f"{value}: model.{link}: {messages[link]}")
-            recipe = _settings_in(Path(value), "data").get("augmentation", recipe)
+        if name in ("--config", "-c"):
+            for link in sorted(_settings_in(Path(given), "model").keys() & set(LINKS)):
+                raise UserError(f"{given}: model.{link}: {messages[link]}")
+            recipe = _settings_in(Path(given), "data").get("augmentation", recipe)
         if name == "--data.augmentation":
             recipe = None if given.startswith("{") else given
         if name.startswith("--data.augmentation.") and isinstance(recipe, str):
