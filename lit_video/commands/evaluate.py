@@ -32,7 +32,7 @@ def _evaluate(argv: list[str]) -> int:
 
     if {"-h", "--help"} & set(argv):
         return show([argument for argument in argv if argument != "all"])
-    argv, checkpoint = _with_checkpoint(_with_order(_with_release(argv)))
+    argv, checkpoint = _lightning_arguments(argv)
     refuse_ignored(argv, argv[0])
     try:
         with user_errors(lambda key: argv[0]):
@@ -71,45 +71,37 @@ def _help(command: str) -> Parser:
     return parser
 
 
-def _with_release(argv: list[str]) -> list[str]:
-    """The arguments with ``--weights hub:NAME`` as the settings of its published evaluation; others come after them."""
-    parser = Parser(argv[0], add_help=False)
-    parser.add_argument("--weights", metavar="hub:NAME")
-    arguments, others = parser.parse_known_args(parser.joined(argv))
-    if not arguments.weights:
-        return argv
-    settings = find(arguments.weights).settings
-    if not settings:
-        raise UserError(f"--weights {arguments.weights}: its settings are not known; give them with --model.weights")
-    return [argv[0], *setting_flags(settings), f"--model.weights={arguments.weights}", *others[1:]]
+def _lightning_arguments(argv: list[str]) -> tuple[list[str], Path | None]:
+    """The arguments as LightningCLI's, and the file of the checkpoint; without one there must be pretrained weights.
 
-
-def _with_order(argv: list[str]) -> list[str]:
-    """The arguments with ``--order X`` as ``--data.order=X``."""
+    ``--weights hub:NAME`` becomes the settings of its published evaluation, ``--order`` a setting of the data, and a
+    checkpoint brings the settings of its run if no others are given. What the user sets comes after them.
+    """
     from lit_video.video.clips import Order
 
     parser = Parser(argv[0], add_help=False)
+    parser.add_argument("--weights", metavar="hub:NAME")
     parser.add_argument("--order", choices=get_args(Order))
-    arguments, others = parser.parse_known_args(argv)
-    return others + ([f"--data.order={arguments.order}"] if arguments.order else [])
-
-
-def _with_checkpoint(argv: list[str]) -> tuple[list[str], Path | None]:
-    """The arguments with ``--ckpt X`` as Lightning's, and with the settings of its run if none are given; the file.
-
-    It may be left out if there are pretrained weights.
-    """
-    parser = Parser(argv[0], add_help=False)
     add_checkpoint(parser)
-    arguments, others = parser.parse_known_args(argv)
+    arguments, (command, *flags) = parser.parse_known_args(parser.joined(argv))
+    if arguments.weights:
+        settings = find(arguments.weights).settings
+        if not settings:
+            raise UserError(
+                f"--weights {arguments.weights}: its settings are not known; give them with --model.weights"
+            )
+        flags = [*setting_flags(settings), f"--model.weights={arguments.weights}", *flags]
+    if arguments.order:
+        flags.append(f"--data.order={arguments.order}")
+    names = {flag.split("=")[0] for flag in flags}
     checkpoint: Path | None = arguments.ckpt
     if checkpoint is None:
-        if not any(arg.split("=")[0].endswith(".weights") for arg in argv):
+        if not any(name.endswith(".weights") for name in names):
             raise UserError(f"--ckpt: {WAYS}")
-        return argv, None
+        return [command, *flags], None
     if not checkpoint.is_file():
         raise UserError(f"--ckpt: {checkpoint}: no such file; {WAYS}")
-    given = any(arg.split("=")[0] in {"--config", "-c"} for arg in others)
     own = settings_of(checkpoint)
-    settings = ["--config", str(own)] if own.is_file() and not given else []
-    return [others[0], *settings, *others[1:], f"--ckpt_path={checkpoint}"], checkpoint
+    if own.is_file() and not names & {"--config", "-c"}:
+        flags = ["--config", str(own), *flags]
+    return [command, *flags, f"--ckpt_path={checkpoint}"], checkpoint
