@@ -46,7 +46,7 @@ def load_trained_model(path: Path) -> TrainedModel:
     stored = checkpoint.get(CHECKPOINT_KEY)
     if stored is None and str(checkpoint["hyper_parameters"].get("_class_path")).startswith("lit_video."):
         raise OptionError(
-            option, f"{path} has no class names: it was made by an older lit_video; train the model again"
+            "ckpt", f"{path} has no class names: it was made by an older lit_video; train the model again"
         )
     if stored is None:
         raise OptionError("ckpt", f"{path} has no class names: it is another program's, or made without a data module")
