@@ -153,6 +153,29 @@ def test_tables_of_every_transformer_build_on_real_video(table, letters):
     check(EXPERIMENTS / f"{table}.yaml", AVLETTERS, more=[f"--data.root={letters}"])
 
 
+@pytest.mark.parametrize("table", ["xvit_k400", "xvit_k600", "xvit_ssv2"])
+def test_timesformer_knows_time_beside_xvit_too(table, letters, tiny):
+    """X-ViT's settings of the embedded scale have no positions in time, without which divided attention is blind."""
+    names = ("gpu",) if table == "xvit_k600" else ("gpu", "avletters")  # which has no CNNs
+    for name in names:
+        flags = ["--config", str(EXPERIMENTS / f"{table}.yaml"), "--config", str(EXPERIMENTS / f"scale/{name}.yaml")]
+        request = parse_request([*flags, *([f"--data.root={letters}"] if name == "avletters" else [])])
+        (row,) = [row for row in request.rows if row.name.startswith("timesformer")]
+        assert build_row(request, row, 0).resolved()["model"]["init_args"]["positions"] == "space-time", name
+
+
+WITH_SIDES = [table for table in PAPERS if "data.side" in table.read_text()]
+
+
+@pytest.mark.parametrize("table", WITH_SIDES, ids=lambda path: path.stem)
+def test_all_rows_of_a_table_are_tested_on_the_same_pictures(table):
+    """Crops may differ in size, the videos that they are cut from may not."""
+    for scale in ("embedded", "gpu"):
+        rows = read_table([table, EXPERIMENTS / "scale" / f"{scale}.yaml"]).rows
+        keys = ("data.side", "data.length", "data.frames_per_step", "data.skills", "data.pairs")
+        assert len({tuple(str(row.settings.get(key)) for key in keys) for row in rows}) == 1, scale
+
+
 @pytest.mark.parametrize(("overlay", "train", "val"), [("back", [2], [1]), ("third", [1, 2], [3])])
 def test_repetitions_are_chosen_by_an_overlay(overlay, train, val, letters):
     flags = ["--config", str(AVLETTERS.with_name(f"avletters_{overlay}.yaml")), f"--data.root={letters}"]
