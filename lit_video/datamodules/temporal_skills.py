@@ -1,11 +1,14 @@
 """The embedded data set that grades: what takes time to see, one skill beside the other."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 from lit_video.datamodules.base import Split
+from lit_video.datamodules.blind_orders import share_told
 from lit_video.datamodules.reversed_pairs import Drawn, ReversedPairs
 from lit_video.datamodules.temporal_skills_rendering import render, skill
+from lit_video.video.decoding import FrameTable
 from lit_video.video.sampling import Dense, Sampling, Segments
 
 VERSION = 2  # of the pictures: a change of what is drawn for a seed raises it
@@ -30,7 +33,8 @@ class TemporalSkills(ReversedPairs):
     ========  ==================================================  ======================================
 
     Models that are blind to order cannot pass 50 % (see :class:`ReversedPairs`), and in the N orders of one data set
-    not 50 / N %: these show the same set of frames at any distance. Chance is one of all classes.
+    not 50 / N %, where clips show every step: the set of frames is the same at any distance. Clips that leave steps out
+    tell distances in part (:mod:`~lit_video.datamodules.blind_orders`). Chance is one of all classes.
     ``test/skill/NAME`` is the accuracy over a skill's videos, of which each skill has as many, so that
     ``test/video_top1`` is their mean.
 
@@ -119,9 +123,18 @@ class TemporalSkills(ReversedPairs):
 
     @property
     def blind_ceiling(self) -> float:
-        """Half of each skill's videos, and of all orders together half of one's: their frames are the same."""
-        orders = sum(name.startswith("order") for name in self.skills)
-        return 50.0 * (len(self.skills) - max(orders - 1, 0)) / len(self.skills)
+        """Half of each skill's videos, and of the orders half of those whose distance the test's clips tell."""
+        distances = [one.shortest - 1 for name, one in self.skills.items() if name.startswith("order")]
+        others = len(self.skills) - len(distances)
+        steps = self.length // self.frames_per_step
+        told = share_told(distances, steps, self._steps_shown()) * len(distances) if distances else 0.0
+        return 50.0 * (others + told) / len(self.skills)
+
+    def _steps_shown(self) -> list[list[int]]:
+        """Of each test clip, the step that each frame shows."""
+        video = FrameTable((), Fraction(1, FPS), (), self.length, Fraction(self.length, FPS), self.side, self.side)
+        clips = [self.sampling.numbers(video, self.frames, clip, self.test_clips) for clip in range(self.test_clips)]
+        return [[number // self.frames_per_step for number in numbers] for numbers in clips]
 
     def difficulty_of(self, split: Split) -> float:
         """Other videos than those of training are harder."""

@@ -1,6 +1,6 @@
 """What TemporalSkills draws; that its classes differ in time only is in test_reversed_pairs.py."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
@@ -150,6 +150,41 @@ def test_classes_are_skills_times_directions_and_known_before_any_video_is_writt
 def test_what_blind_models_can_reach(names, ceiling, tmp_path):
     """One direction of each skill, and one order at one distance: of N orders half of an Nth."""
     assert skills(tmp_path, skills=names).blind_ceiling == ceiling
+
+
+@pytest.mark.parametrize(
+    ("changes", "ceiling"),
+    [
+        ({"length": 16, "frames_per_step": 2}, 37.5),
+        ({"length": 16, "frames_per_step": 2, "test_clips": 2}, 37.5),
+        ({"length": 24, "frames_per_step": 3, "frames": 24}, 37.5),
+        # of the steps 0 to 7 these show 1, 3, 4 and 6: at each distance both events, or one, at other places
+        ({"length": 16, "frames_per_step": 2, "frames": 4}, 43.27),
+        # only one step apart can both be in a clip of two (8 of 15 times); else 3 or 5
+        ({"length": 16, "frames": 2, "sampling": Dense(seconds=0.25), "test_clips": 8}, 50 * (5 + 8 / 15 + 1) / 8),
+        ({"length": 16, "frames": 4, "sampling": Dense(seconds=0.5), "test_clips": 4}, 42.5),
+    ],
+    ids=str,
+)
+def test_clips_that_leave_steps_out_tell_blind_models_how_far_apart_events_are(changes, ceiling, tmp_path):
+    assert skills(tmp_path, **changes).blind_ceiling == pytest.approx(ceiling, abs=0.01)
+
+
+def test_the_ceiling_of_short_clips_is_what_the_best_guess_from_their_frames_reaches(tmp_path):
+    """From the drawn films of many seeds: count what the clips show, guess the commonest class of each count."""
+    data = skills(tmp_path, skills=("order1", "order3", "order5"), length=16, frames_per_step=2, frames=4)
+    (clip,) = data._steps_shown()
+    counts = defaultdict(Counter)
+    for name in data.skills:
+        for seed in range(3000):
+            film = skill(name).film(np.random.default_rng(seed), 8)
+            events = {figure.bright: step for step, figure in shown(film)}
+            for forward in (True, False):
+                places = [events[tone] if forward else 7 - events[tone] for tone in (True, False)]
+                counts[tuple(map(clip.count, places))][name, forward] += 1
+    reached = sum(max(classes.values()) for classes in counts.values()) / 18_000
+    assert data.blind_ceiling == pytest.approx(100 * reached, abs=1.0)
+    assert reached > 0.3, "one of six classes if the frames told nothing"
 
 
 def test_files_hold_what_was_drawn_and_say_so(tmp_path):
