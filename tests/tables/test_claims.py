@@ -57,6 +57,30 @@ def test_numbers_are_those_of_the_data_set_that_is_named():
     assert claim.paper() == [(59.5, 58.5)]
 
 
+def claim_that(words):
+    """The one claim whose sentence has these words."""
+    (claim,) = [claim for claim in CLAIMS if words in claim.text]
+    return claim
+
+
+def test_where_the_half_is_that_mixes_matters_if_any_half_is_better_than_another():
+    claim = claim_that("Where the half is")
+    alike = {"first_half": hits(0.8, videos=4000), "second_half": hits(0.8, videos=4000), "odd": hits(0.8, videos=4000)}
+    assert judge(claim, alike)[0] == "supported"
+    for better in alike:
+        assert judge(claim, alike | {better: hits(0.9, videos=4000)})[0] == "contradicted", better
+        assert judge(claim, alike | {better: hits(0.7, videos=4000)})[0] == "contradicted", better
+
+
+def test_the_cost_that_a_claim_names_is_the_papers():
+    """850 G beside 7,140 G and 17,352 G: 8 and 20 times fewer, as the paper says."""
+    claim = claim_that("at an eighth of the cost or less")
+    costs = [
+        [float(claim.table.row(name).published["cost"].removesuffix("G")) for name in pair] for pair in claim.pairs
+    ]
+    assert all(ours <= others / 8 for ours, others in costs)
+
+
 @pytest.mark.parametrize(
     ("text", "a", "b", "expected"),
     [
