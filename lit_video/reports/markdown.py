@@ -6,6 +6,7 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.reports.ceiling import ceilings
+from lit_video.reports.command import table_command
 from lit_video.reports.counted_costs import counted_costs
 from lit_video.reports.verdicts import verdicts
 from lit_video.tables.agreement import comparable, row_predictions
@@ -107,8 +108,8 @@ def _section(table: Table, data: dict[str, Any], runs: Path) -> str:
     return "\n\n".join(
         [
             f"## {_heading(table)}",
-            f"`python -m lit_video fit --config {table.path.as_posix()}` at scale {table.scale}; commits "
-            f"{_listed(of_seeds, 'commit')}; on {_listed(of_seeds, 'device')}. {_tested(of_seeds)}",
+            f"`{table_command(table, of_seeds)}`; commits {_listed(of_seeds, 'commit')}; "
+            f"on {_listed(of_seeds, 'device')}. {_tested(of_seeds)}",
             *_expected(table),
             *_results(data),
         ]

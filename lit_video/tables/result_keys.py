@@ -1,5 +1,6 @@
 """What ``result.json`` must hold for its readers. Imports no torch."""
 
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,13 @@ def _weights(value: Any) -> bool:
     )
 
 
+def _command(value: Any) -> bool:
+    try:
+        return _text(value) and bool(shlex.split(value))
+    except ValueError:  # a quote without its end
+        return False
+
+
 Kind = tuple[str, Callable[[Any], bool]]
 TEXT: Kind = ("a line of text", _text)
 AMOUNT: Kind = ("a number of 0 or more", _amount)
@@ -61,6 +69,7 @@ OPTIONAL: dict[str, Kind] = {
     "data_digest": TEXT,
     "steps": COUNT,
     "device": TEXT,
+    "command": ("a line that a shell can read", _command),
     "finished": TEXT,
     "same_run": TEXT,
     "global_batch": COUNT,

@@ -1,0 +1,55 @@
+"""The command on the page is the whole one: overlays, settings and seeds."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from lit_video.__main__ import main
+from lit_video.reports.command import table_command
+from lit_video.tables.reading import read_table
+from tests.fake_runs import EXPERIMENTS
+from tests.reports.test_markdown import experiments, write  # noqa: F401  # a fixture
+
+TABLE = read_table([EXPERIMENTS / "ablation_tw.yaml"])
+FIT = "python -m lit_video fit --config"
+OURS = f"{FIT} {TABLE.path.as_posix()}"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "flags"),
+    [
+        ("experiments/ablation_tw.yaml --row tw0 --seeds 0 --runs DIR --trainer.logger false --reuse", ""),
+        ("experiments/ablation_tw.yaml --config scale/gpu.yaml --row tw0", " --config scale/gpu.yaml"),
+        ("experiments/ablation_tw.yaml -c scale/gpu.yaml --row=tw0", " -c scale/gpu.yaml"),
+        ("experiments/ablation_ta.yaml --row ta0 --jobs 2", ""),  # taken from another table's run
+        ("experiments/ablation_tw.yaml --data.root DIR --recipe released --data.skills='[a, b]'",
+         " --data.root DIR --recipe released --data.skills='[a, b]'"),
+        ("t.yaml --trainer.max_epochs -1 --trainer.enable_progress_bar=false", " --trainer.max_epochs -1"),
+    ],
+)  # fmt: skip
+def test_a_tables_command_has_all_that_its_results_had(recorded, flags):
+    results = [{"seed": seed, "command": f"{FIT} {recorded}"} for seed in (2, 0)]
+    assert shlex.split(table_command(TABLE, results)) == shlex.split(f"{OURS}{flags} --seeds 0,2")
+
+
+def test_settings_of_some_rows_are_shown_too():
+    """Whoever changed one row by a flag sees it on the page."""
+    results = [{"seed": 0, "command": OURS}, {"seed": 0, "command": f"{OURS} --trainer.max_epochs=1"}, {"seed": 0}]
+    assert table_command(TABLE, results) == f"{OURS} --trainer.max_epochs=1 --seeds 0"
+
+
+def test_a_recorded_command_that_no_shell_reads_is_damage(experiments, tmp_path, capsys):  # noqa: F811
+    command, _ = write(experiments, tmp_path / "runs")
+    path = tmp_path / "runs/two/default/first/seed0/result.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"command": "python 'm"}))
+    assert main(command) == 1
+    assert "damaged (command: expected a line that a shell can read" in capsys.readouterr().err
+
+
+def test_the_repositorys_page_names_overlays_and_seeds():
+    page = (Path(__file__).parents[2] / "REPRODUCE.md").read_text(encoding="utf-8")
+    overlay = "--config experiments/scale/embedded_two_heads.yaml --seeds 0,1,2`"
+    assert f"`python -m lit_video fit --config experiments/ablation_ratio.yaml {overlay}" in page
+    assert "experiments/avletters.yaml --data.root DIR --seeds 0,1,2`" in page
