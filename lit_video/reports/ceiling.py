@@ -9,8 +9,8 @@ TITLE = """\
 ## Rows at the ceiling of blind models
 
 The embedded videos are made so that a model which is blind to order cannot be expected to pass a ceiling. A row whose
-scheme sees order (computed from its layers) and that ends less than a point above it has not learned; a row whose
-scheme is blind and that ends above it would be a mistake of ours."""
+scheme sees order (computed from its layers) and of which a seed ends less than a point above it has not learned; a row
+whose scheme is blind and that ends above it would be a mistake of ours."""
 
 
 def ceilings(summaries: Iterable[dict[str, Any]]) -> str:
@@ -22,17 +22,18 @@ def ceilings(summaries: Iterable[dict[str, Any]]) -> str:
     stuck, impossible, unknown, judged = [], [], 0, 0
     for data in summaries:
         for row in data["rows"]:
-            ours = row["metrics"].get(data["metric"], {}).get("ours")
-            if ours is None:
+            ours, ceiling = row["metrics"].get(data["metric"], {}), row["blind_ceiling"]
+            if ours.get("ours") is None:
                 continue
-            if row["blind_ceiling"] is None:
+            if ceiling is None:
                 unknown += 1
                 continue
             judged += 1
-            text = f"{data['table']} ({data['scale']}) {row['label']}: {ours:.1f}, ceiling {row['blind_ceiling']:.1f}"
-            if row["sees_order"] and ours < row["blind_ceiling"] + NEAR:
+            numbers = f"{ours['ours']:.1f}, lowest seed {ours['lowest']:.1f}, ceiling {ceiling:.1f}"
+            text = f"{data['table']} ({data['scale']}) {row['label']}: {numbers}"
+            if row["sees_order"] and ours["lowest"] < ceiling + NEAR:
                 stuck.append(text)
-            if not row["sees_order"] and ours > row["blind_ceiling"] + NEAR:
+            if not row["sees_order"] and ours["ours"] > ceiling + NEAR:
                 impossible.append(text)
     lines = []
     if judged:

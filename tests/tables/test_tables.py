@@ -40,7 +40,13 @@ def test_a_table_shows_mean_deviation_and_difference_of_what_was_run(table, tmp_
         write_result(runs / "two/default/second" / f"seed{seed}", seed, top1)
     data = summary(read_table([path]), runs)
     first, second = data["rows"]
-    assert first["metrics"]["test/video_top1"] == {"paper": 45.2, "ours": None, "std": None, "difference": None}
+    assert first["metrics"]["test/video_top1"] == {
+        "paper": 45.2,
+        "ours": None,
+        "std": None,
+        "lowest": None,
+        "difference": None,
+    }
     assert second["metrics"]["test/video_top1"]["ours"] == 62.0
     assert second["metrics"]["test/video_top1"]["std"] == pytest.approx(2.8284, abs=1e-3)
     assert second["metrics"]["test/video_top1"]["difference"] == pytest.approx(-0.5)
