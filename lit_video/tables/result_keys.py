@@ -67,6 +67,7 @@ OPTIONAL: dict[str, Kind] = {
     "scheme": TEXT,
     "test_broken": COUNT,
     "data_digest": TEXT,
+    "pictures": TEXT,
     "steps": COUNT,
     "device": TEXT,
     "command": ("a line that a shell can read", _command),

@@ -14,6 +14,17 @@ from lit_video.utils.checkpoint_digest import checkpoint_digest
 from lit_video.utils.files import read_text
 
 FILE = "result.json"
+# what results must have in common, and what it means where they do not
+OF_TABLE = {
+    "data_digest": "measured on other videos or labels",
+    "pictures": "measured on other pictures",
+}
+OF_ROW = {
+    "params": "of another model",
+    "views": "tested on more or fewer views",
+    "global_batch": "trained with another batch",
+    "steps": "trained for more or fewer steps",
+}
 
 
 def read_result(run_dir: Path) -> dict[str, Any] | None:
@@ -78,24 +89,37 @@ def measured_rows(
 ) -> dict[str, list[dict[str, Any]]]:
     """Results of every row, by seed, all measured on the same videos and labels, as far as they say.
 
-    Those of other data than the table's first are left out and put in ``damage``, as damaged ones are.
+    Those of other data than the table's first, and seeds that were trained otherwise than the first of their row, are
+    left out and put in ``damage``, as damaged ones are.
     """
     damage = damage or Damage()
     measured = {row.name: results(table, runs, row, seeds, damage) for row in table.rows}
     folders = [(table.run_dir(runs, row, one["seed"]), one) for row in table.rows for one in measured[row.name]]
-    first = next(((folder, one["data_digest"]) for folder, one in folders if "data_digest" in one), None)
+    for key, differs in OF_TABLE.items():
+        folders = _alike(folders, key, differs, damage)
+    by_row = [[each for each in folders if each[1]["row"] == row.name] for row in table.rows]
+    for key, differs in OF_ROW.items():
+        by_row = [_alike(of_seeds, key, differs, damage) for of_seeds in by_row]
+    return {row.name: [one for _, one in of_seeds] for row, of_seeds in zip(table.rows, by_row, strict=True)}
+
+
+Measured = list[tuple[Path, dict[str, Any]]]
+
+
+def _alike(measured: Measured, key: str, differs: str, damage: Damage) -> Measured:
+    """Those that have the same value as the first that has one, and those that do not say."""
+    first = next(((folder, one[key]) for folder, one in measured if key in one), None)
     if first is None:
         return measured
-    kept = [one for folder, one in folders if damage.read(partial(_of_this_data, one, *first), folder)]
-    return {name: [one for one in of_seeds if one in kept] for name, of_seeds in measured.items()}
+    return [(folder, one) for folder, one in measured if damage.read(partial(_same, one, key, differs, *first), folder)]
 
 
-def _of_this_data(result: dict[str, Any], first: Path, digest: str, folder: Path) -> bool:
-    if result.get("data_digest", digest) == digest:
+def _same(result: dict[str, Any], key: str, differs: str, first: Path, expected: Any, folder: Path) -> bool:
+    if result.get(key, expected) == expected:
         return True
     raise UserError(
-        f"{folder / FILE}: measured on other videos or labels (data_digest {result['data_digest']}) than {first} "
-        f"({digest}): they do not belong in one table; run one of them again"
+        f"{folder / FILE}: {differs} ({key} {result[key]}) than {first} ({expected}): they do not belong together; run "
+        "one of them again"
     )
 
 

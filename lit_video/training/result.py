@@ -80,14 +80,17 @@ def _test_metrics(trainer: Trainer) -> dict[str, float]:
     return {key: float(value) for key, value in trainer.callback_metrics.items() if key.startswith("test/")}
 
 
-def _reach(model: VideoClassifier, data: VideoDataModule) -> dict[str, Any]:
-    """Which frames the model can compare, of a data set that is made to tell, and what is possible without order."""
+def _of_drawn_videos(model: VideoClassifier, data: VideoDataModule) -> dict[str, Any]:
+    """Which pictures were tested, which frames the model can compare, and what is possible without order.
+
+    Of a data set that is made to tell; its videos of all sizes and lengths have the same names.
+    """
     if not isinstance(data, ReversedPairs):
         return {}
     one = reach(model.network, data.frames, data.image_size)
     # a model that knows which frames are near can tell more than one for which they are a set
     ceiling = data.reversal_ceiling if one.near else data.blind_ceiling
-    return {"reach": one.frames, "sees_order": one.order, "blind_ceiling": ceiling}
+    return {"pictures": data.root.name, "reach": one.frames, "sees_order": one.order, "blind_ceiling": ceiling}
 
 
 def _weights(run_dir: Path, checkpoint: Path) -> dict[str, Any]:
@@ -116,7 +119,7 @@ def write_result(
     videos, broken = int(metrics.pop("test/videos")), len(cli.datamodule.found_broken.reasons["test"])
     if cli.logger:
         cli.logger.finish(metrics)
-    facts = cli.facts | _reach(model, cli.datamodule)
+    facts = cli.facts | _of_drawn_videos(model, cli.datamodule)
     result = facts | {
         "metrics": metrics,
         "test_videos": videos,

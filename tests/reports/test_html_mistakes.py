@@ -37,6 +37,10 @@ def fewer_videos(runs):
     ("damage_runs", "message"),
     [
         (lambda runs: change_result(seed_dir(runs, "joint"), data_digest="2"), r"space/seed0 has data_digest 00fake00"),
+        (
+            lambda runs: change_result(seed_dir(runs, "joint", 1), steps=1),
+            r"joint/seed0 has steps 384, .*joint/seed1 1: trained for more or fewer steps; they do not belong",
+        ),
         (fewer_videos, r"joint/seed0 9: measured on other vid"),
         (other_classes, r"space/seed0 and .*joint/seed0 have other classes \(class 7 is 'class 7.*' and 'another'\)"),
         (other_videos, r"space/seed0 and .*joint/seed0 were tested on other videos \(video 0 is in only one\)"),

@@ -341,6 +341,38 @@ def test_a_result_of_other_data_is_left_out_and_named(table, tmp_path, capsys):
     assert "second/seed1/result.json: measured on other videos or labels (data_digest two) than" in shown.err
 
 
+def test_rows_tested_on_other_pictures_of_the_same_names_are_not_compared(table, tmp_path, capsys):
+    """Drawn videos of 32 and of 48 pixels have the same names and labels."""
+    path, _ = table
+    for row, side in (("first", 32), ("second", 48)):
+        folder = tmp_path / f"two/default/{row}/seed0"
+        write_result(folder, 0, 50.0)
+        keep(folder, np.arange(100) < 50)
+        change_result(folder, data_digest="one", pictures=f"temporal_skills-8x{side}")
+    data = summary(read_table([path]), tmp_path)
+    assert (data["pairs"], data["rows"][1]["seeds"]) == ([], [])
+    assert main(["table", "--config", str(path), "--runs", str(tmp_path)]) == 1
+    assert "second/seed0/result.json: measured on other pictures (pictures temporal_skills-8x48) than" in (
+        capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize("key", ["params", "views", "global_batch", "steps"])
+def test_a_seed_that_was_trained_otherwise_is_no_seed_of_its_row(table, tmp_path, key):
+    """As by ``fit --seeds 1 --trainer.max_epochs 1`` after ``fit --seeds 0``. Rows may differ; old results lack it."""
+    path, _ = table
+    for row, seed, top1, value in (("first", 0, 20.0, 7), ("second", 0, 60.0, 8), ("second", 1, 90.0, 9)):
+        write_result(tmp_path / f"two/default/{row}/seed{seed}", seed, top1)
+        change_result(tmp_path / f"two/default/{row}/seed{seed}", **{key: value})
+    write_result(tmp_path / "two/default/second/seed2", 2, 62.0)
+    if key in ("params", "views"):
+        change_result(tmp_path / "two/default/second/seed2", **{key: 8})
+    data = summary(read_table([path]), tmp_path)
+    assert [row["seeds"] for row in data["rows"]] == [[0], [0, 2]]
+    (line,) = data["left_out"]
+    assert f"({key} 9) than" in line
+
+
 def test_rows_tested_on_other_videos_are_not_compared(table, tmp_path):
     path, _ = table
     for row, videos in (("first", 10), ("second", 20)):

@@ -20,6 +20,7 @@ FACTS |= {
     "test_broken",
     "video_counts",
     "data_digest",
+    "pictures",
     "seconds",
     "device",
     "versions",
@@ -43,6 +44,7 @@ def test_a_run_ends_with_a_whole_result(finished):
     result = json.loads((finished / "result.json").read_text())
     assert result.keys() == FACTS
     assert result["test_videos"] == 8  # 1 pair of 4 shapes
+    assert result["pictures"].startswith("moving_shapes-")
     assert result["steps"] == 2 * 16 // 4
     assert set(result["metrics"]) == {"test/video_top1", "test/video_top5", "test/calibration_error"}
     assert 0 <= result["metrics"]["test/video_top1"] <= result["metrics"]["test/video_top5"] <= 100

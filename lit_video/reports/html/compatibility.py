@@ -7,7 +7,9 @@ import numpy as np
 
 from lit_video.errors import UserError
 from lit_video.tables.predictions import Predictions
+from lit_video.tables.results import OF_ROW, OF_TABLE
 
+ALIKE = OF_TABLE | OF_ROW | {"test_videos": "measured on other videos"}
 TOGETHER = "they do not belong in one table; move one away, or run it again"
 
 
@@ -18,17 +20,17 @@ def refuse_mixtures(runs: Iterable[tuple[str, Mapping[str, Any], Predictions | N
         runs: of each run its folder, its result, and its predictions.
 
     Raises:
-        UserError: two runs differ in their data, classes or test videos; names both.
+        UserError: two runs differ in their data, classes or test videos, or two seeds of a row in their training;
+            names both.
     """
-    first: dict[str, tuple[str, Any]] = {}
+    first: dict[tuple[str, str], tuple[str, Any]] = {}
     reference: tuple[str, Predictions] | None = None
     for folder, result, predictions in runs:
-        for key in ("data_digest", "test_videos"):
-            value = result.get(key)
-            where, expected = first.setdefault(key, (folder, value)) if value is not None else (folder, None)
+        for key, differs in ALIKE.items():
+            group, value = result["row"] if key in OF_ROW else "", result.get(key)
+            where, expected = first.setdefault((group, key), (folder, value)) if value is not None else (folder, None)
             if value != expected:
-                difference = f"{where} has {key} {expected}, {folder} {value}"
-                raise UserError(f"{difference}: measured on other videos; {TOGETHER}")
+                raise UserError(f"{where} has {key} {expected}, {folder} {value}: {differs}; {TOGETHER}")
         if predictions is not None:
             reference = reference or (folder, predictions)
             _compare(*reference, folder, predictions)
