@@ -1,13 +1,15 @@
 """A paper's claims as pairs of rows of its tables, and the verdict of our runs. Imports no torch."""
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
 from lit_video.tables.statistics import Hits, Interval, Verdict, paired_difference
+from lit_video.tables.summary import papers_own
 from lit_video.tables.table import Table
 from lit_video.utils.yaml_files import read_yaml
 
@@ -26,6 +28,7 @@ class Claim:
         pairs: names of rows, better first.
         margin: points by which the first may be worse than the second; ``None`` where it must be better.
         untestable: why none of our data can decide it; ``None`` where it can.
+        numbers: scale of the data set that the claim is about, where the table's first is another.
     """
 
     text: str
@@ -34,11 +37,20 @@ class Claim:
     pairs: list[tuple[str, str]]
     margin: float | None
     untestable: str | None
+    numbers: str | None = None
 
     def paper(self) -> list[tuple[float, float]]:
         """The paper's numbers of each pair."""
         rows = [(self.table.row(first), self.table.row(second)) for first, second in self.pairs]
         return [(a.paper[self.table.metric], b.paper[self.table.metric]) for a, b in rows]
+
+    def at(self, scale: str) -> "Claim | None":
+        """The claim for runs at a scale: ``None`` of another data set of the paper's; on its own it can be tested."""
+        data_sets = set(re.split(r"[+-]", scale))
+        named = [key for row in self.table.rows for key in row.paper if papers_own(key)]
+        if data_sets & {key.split()[0].lower() for key in named}:
+            return None
+        return replace(self, untestable=None) if self.numbers in data_sets else self
 
 
 def read_claims(experiments: Path) -> list[Claim]:
@@ -102,7 +114,9 @@ def _read(where: str, experiments: Path, source: str, given: Any) -> Claim:
     scale = [experiments / "scale" / f"{given['numbers']}.yaml"] if "numbers" in given else []
     table = read_table([experiments / f"{given['table']}.yaml", *scale])
     pairs = _pairs(where, table, given.get("better") or given.get("as_good"))
-    return Claim(str(given["claim"]), source, table, pairs, given.get("margin"), given.get("untestable"))
+    return Claim(
+        str(given["claim"]), source, table, pairs, given.get("margin"), given.get("untestable"), given.get("numbers")
+    )
 
 
 def _pairs(where: str, table: Table, given: Any) -> list[tuple[str, str]]:

@@ -148,6 +148,29 @@ def test_the_page_has_a_line_for_each_scale_and_counts_verdicts(claims):
     assert "| t: a - b | 60.0 - 50.0 |  | not run |" in text
 
 
+def test_a_verdict_of_one_seed_says_so(claims):
+    given = claims("{claim: A beats b., table: t, better: [[a, b]]}")
+    line = verdicts(given, {"t": {"embedded": {"a": hits(0.7), "b": hits(0.5, seeds=1)}}}).splitlines()[-1]
+    assert line.endswith("| supported, of one seed |")
+    assert "Of 1 verdicts: supported 1." in verdicts(given, {"t": {"embedded": {"a": hits(0.7), "b": hits(0.5)}}})
+
+
+def test_a_claim_is_judged_by_runs_on_its_own_data_set_or_on_ours():
+    """What a paper says of Kinetics is no claim about SSv2, nor the other way round; Kinetics itself can test it."""
+    claim = claim_that("On Kinetics-400 attention in space")
+    runs = {"space": hits(0.7), "divided": hits(0.7), "joint": hits(0.7)}
+
+    def of(claim, *scales):
+        lines = verdicts([claim], {"timesformer_schemes": dict.fromkeys(scales, runs)}).splitlines()
+        return [
+            line.split(" | ")[-1].partition(":")[0].strip("| ") for line in lines if line.startswith("| " + claim.text)
+        ]
+
+    assert of(claim, "embedded", "k400", "k400-released", "ssv2") == ["not testable here", "supported", "supported"]
+    assert of(claim_that("attention in time is worth a lot"), "embedded", "k400", "ssv2") == ["undecided", "undecided"]
+    assert of(claim, "ssv2") == ["not testable here"], "as long as nothing else was run"
+
+
 def test_every_claim_is_in_the_page_of_the_repository():
     page = (Path(__file__).parents[2] / "REPRODUCE.md").read_text(encoding="utf-8")
     assert all(f"| {claim.text} |" in page for claim in CLAIMS)
