@@ -125,7 +125,7 @@ def _results(data: dict[str, Any]) -> Iterator[str]:
 
 
 def _throughput(table: Table, runs: Path, damage: Damage) -> Iterator[str]:
-    """Of a table that prints rates: ours at every scale that was measured, divided by the first row's."""
+    """Of a table that prints rates: ours at every scale that was measured, beside the first row's where that was."""
     if not all(PAPERS in row.paper for row in table.rows):
         return
     for folder in sorted((runs / table.name).glob("*")):
@@ -133,12 +133,23 @@ def _throughput(table: Table, runs: Path, damage: Damage) -> Iterator[str]:
         if measured is None:
             continue
         at, first = table_at(table.path, folder.name), table.rows[0]
-        rows = [(row, measured["rows"][row.name], row.paper[PAPERS] / first.paper[PAPERS]) for row in at.rows]
+        rates = measured["rows"]
+        ratios = {name: f"{rate['ratio']:.3f}" for name, rate in rates.items() if first.name in rates}
         body = [
-            [row.label, f"{r['clips_per_second']:.3g}", f"{r['ratio']:.3f}", f"{paper:.3f}"] for row, r, paper in rows
+            [
+                row.label,
+                f"{rates[row.name]['clips_per_second']:.3g}",
+                ratios.get(row.name, ""),
+                f"{row.paper[PAPERS] / first.paper[PAPERS]:.3f}",
+            ]
+            for row in at.rows
+            if row.name in rates
         ]
         lines = markdown_lines(["row", "clips/s", f"over {first.label}", "paper"], body)
-        where = f"commit {measured['commit']}; on {measured['device']}; medians of {measured['repeats']}"
+        where = (
+            f"commit {measured['commit']}; on {measured['device']}; medians of {measured['repeats']} rounds, and of "
+        )
+        where += "the rounds' ratios"
         yield f"**{table.title} - {table.source}**\n\n`{measured['command']}`; {where}.\n\n{lines}"
 
 

@@ -64,6 +64,12 @@ def test_the_page_compares_throughput_where_the_paper_prints_it(experiments, tmp
     path.write_text(path.read_text().replace("paper: {", "paper: {throughput: 200, "))
     assert main(command) == 0
     assert "| 2nd | 2 | 0.875 | 1.000 |" in page.read_text()
+    assert "medians of 9 rounds, and of the rounds' ratios." in page.read_text()
+    # of `benchmark table --row second`, whose ratio is to itself
+    alone = json.dumps(facts | {"rows": {"second": rates | {"ratio": 1.0}}})
+    (tmp_path / "runs/two/default/throughput.json").write_text(alone)
+    assert main(command) == 0
+    assert "| 2nd | 2 |  | 1.000 |" in page.read_text()
 
 
 def test_the_page_is_checked_against_the_results(experiments, tmp_path, capsys):
