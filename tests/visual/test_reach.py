@@ -1,6 +1,7 @@
 """How far a scheme reaches in time, against what its definition says."""
 
 import pytest
+import torch
 
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
@@ -77,11 +78,28 @@ def test_others_compare_all_frames():
 
 
 def test_the_network_and_its_random_numbers_are_left_as_they_were():
-    import torch
-
     network = XViT(frames=4, **SMALL).network
     before = {name: value.clone() for name, value in network.state_dict().items()}
     state = torch.get_rng_state()
     reach(network, 4, 16)
     assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
     assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("apart", [1, 2, 3])
+def test_a_windows_ends_bring_frames_together_that_are_an_even_number_apart(apart):
+    """What experiments/ablation_tw.yaml says of its row: the scores of two frames an odd number apart add up."""
+    network = XViT(frames=8, window=2, boundary=True, ta_layers=0, **SMALL).network.double().eval()
+    torch.manual_seed(0)
+    clip, change = torch.randn(2, 1, 3, 8, 16, 16, dtype=torch.float64)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            torch.nn.init.normal_(parameter, std=0.3)
+
+        def effect(*frames):
+            changed = clip.clone()
+            changed[:, :, list(frames)] += change[:, :, list(frames)]
+            return network(changed) - network(clip)
+
+        together = effect(2, 2 + apart) - effect(2) - effect(2 + apart)
+    assert bool(together.abs().max() > 1e-9) == (apart % 2 == 0)
