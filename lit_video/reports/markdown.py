@@ -172,11 +172,11 @@ def _tested(of_seeds: Sequence[dict[str, Any]]) -> str:
 
 
 def _expected(table: Table) -> list[str]:
-    """What the file's header says to expect at the table's own scale, below the first command."""
+    """What the file's header says to expect at the table's own scale, below the first command that trains."""
     if table.scale != read_table([table.path]).scale:
         return []
     lines = table.path.read_text(encoding="utf-8").split("\ntrainer:")[0].splitlines()
-    first = next((i for i, line in enumerate(lines) if "python -m lit_video" in line), len(lines))
+    first = next((i for i, line in enumerate(lines) if "python -m lit_video fit" in line), len(lines))
     expected = []
     for line in lines[first + 1 :]:
         if not line.startswith("#       "):

@@ -52,6 +52,16 @@ def test_the_page_says_what_was_run_and_what_was_not(experiments, tmp_path):
     assert "## other" not in text
 
 
+def test_what_to_expect_is_of_the_command_that_trains(experiments, tmp_path):
+    command, page = write(experiments, tmp_path / "runs")
+    path = experiments / "two.yaml"
+    other = "#   python -m lit_video benchmark table\n#       a minute.\n"
+    path.write_text(path.read_text().replace("#   python -m lit_video fit\n", f"{other}#   python -m lit_video fit\n"))
+    assert main(command) == 0
+    assert "*Expected:* minutes. The first is blind." in page.read_text()
+    assert "a minute" not in page.read_text()
+
+
 def test_the_page_compares_throughput_where_the_paper_prints_it(experiments, tmp_path):
     command, page = write(experiments, tmp_path / "runs")
     rates = {"clips_per_second": 2.0, "low": 1.0, "high": 3.0}
