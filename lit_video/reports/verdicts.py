@@ -27,13 +27,14 @@ def verdicts(claims: Sequence[Claim], measured: Measured) -> str:
     for source, of_paper in groupby(claims, key=lambda claim: claim.source):
         body = []
         for claim in of_paper:
-            at_scales = {scale: (claim.at(scale), hits) for scale, hits in measured.get(claim.table.name, {}).items()}
-            of_scales = {scale: (*judge(at, hits), _seeds(at, hits)) for scale, (at, hits) in at_scales.items() if at}
+            of_table = measured.get(claim.table.name, {})
+            of_scales = {scale: judge(claim, hits, scale) for scale, hits in of_table.items() if claim.about(scale)}
             # a follow-up runs some rows of a table, which other claims are not about
-            run = {scale: judged for scale, judged in of_scales.items() if judged[0] != "not run"}
-            for scale, judged in (run or of_scales or {"": (*judge(claim, {}), 0)}).items():
-                judgements.append(judged[0])
-                body.append(list(_cells(claim, scale, *judged)))
+            run = {scale: judged for scale, judged in of_scales.items() if judged[0] != "not run" and any(judged[1])}
+            for scale, (judgement, differences) in (run or of_scales or {"": judge(claim, {})}).items():
+                judgements.append(judgement)
+                verdict = _verdict(claim, scale, judgement, _seeds(claim, of_table.get(scale, {})))
+                body.append([*_cells(claim, scale, differences), verdict])
         parts.append(f"**{source}**\n\n{markdown_lines(HEADER, body, numbers=False)}")
     counts = ", ".join(f"{name} {number}" for name, number in count(judgements).items())
     return "\n\n".join([*parts[:2], f"Of {len(judgements)} verdicts: {counts}.", *parts[2:]])
@@ -44,9 +45,13 @@ def _seeds(claim: Claim, hits: Mapping[str, Hits]) -> int:
     return min((len(hits[row]) for pair in claim.pairs for row in pair if row in hits), default=0)
 
 
-def _cells(
-    claim: Claim, scale: str, judgement: Judgement, differences: Sequence[Interval | None], seeds: int
-) -> Iterator[str]:
+def _verdict(claim: Claim, scale: str, judgement: Judgement, seeds: int) -> str:
+    if judgement == "not testable here":
+        return f"{judgement}: {claim.why_untestable(scale)}"
+    return judgement + (", of one seed" if seeds == 1 and judgement != "not run" else "")
+
+
+def _cells(claim: Claim, scale: str, differences: Sequence[Interval | None]) -> Iterator[str]:
     pairs = "; ".join(f"{first} - {second}" for first, second in claim.pairs)
     link = f"[{claim.table.name}](#{claim.table.name}-{scale})" if scale else claim.table.name
     yield claim.text
@@ -54,7 +59,3 @@ def _cells(
     yield "; ".join(f"{a:.1f} - {b:.1f}" for a, b in claim.paper())
     measured = "; ".join(f"{d.value:+.1f} [{d.low:+.1f}, {d.high:+.1f}]" for d in differences if d)
     yield f"{scale}: {measured}" if measured else ""
-    if judgement == "not testable here":
-        yield f"{judgement}: {claim.untestable}"
-    else:
-        yield judgement + (", of one seed" if seeds == 1 and judgement != "not run" else "")

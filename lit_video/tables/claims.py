@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,7 +27,7 @@ class Claim:
         table: the paper's, with its numbers of the data set that the claim is about.
         pairs: names of rows, better first.
         margin: points by which the first may be worse than the second; ``None`` where it must be better.
-        untestable: why none of our data can decide it; ``None`` where it can.
+        untestable: why our data cannot decide it, by the beginning of the scale's name, ``""`` for all of ours.
         numbers: scale of the data set that the claim is about, where the table's first is another.
     """
 
@@ -36,7 +36,7 @@ class Claim:
     table: Table
     pairs: list[tuple[str, str]]
     margin: float | None
-    untestable: str | None
+    untestable: Mapping[str, str]
     numbers: str | None = None
 
     def paper(self) -> list[tuple[float, float]]:
@@ -44,13 +44,20 @@ class Claim:
         rows = [(self.table.row(first), self.table.row(second)) for first, second in self.pairs]
         return [(a.paper[self.table.metric], b.paper[self.table.metric]) for a, b in rows]
 
-    def at(self, scale: str) -> "Claim | None":
-        """The claim for runs at a scale: ``None`` of another data set of the paper's; on its own it can be tested."""
-        data_sets = set(re.split(r"[+-]", scale))
+    def about(self, scale: str) -> bool:
+        """Whether runs at a scale are of the claim's data set, or of none of the paper's."""
         named = [key for row in self.table.rows for key in row.paper if papers_own(key)]
-        if data_sets & {key.split()[0].lower() for key in named}:
+        return not _data_sets(scale) & {key.split()[0].lower() for key in named}
+
+    def why_untestable(self, scale: str) -> str | None:
+        """Why runs at a scale cannot decide it; ``None`` where they can, as those of its own data set."""
+        if self.numbers in _data_sets(scale):
             return None
-        return replace(self, untestable=None) if self.numbers in data_sets else self
+        return next((why for name, why in self.untestable.items() if scale.startswith(name)), None)
+
+
+def _data_sets(scale: str) -> set[str]:
+    return set(re.split(r"[+-]", scale))
 
 
 def read_claims(experiments: Path) -> list[Claim]:
@@ -71,8 +78,8 @@ def read_claims(experiments: Path) -> list[Claim]:
     return claims
 
 
-def judge(claim: Claim, hits: Mapping[str, Hits]) -> tuple[Judgement, list[Interval | None]]:
-    """What runs say of a claim.
+def judge(claim: Claim, hits: Mapping[str, Hits], scale: str = "") -> tuple[Judgement, list[Interval | None]]:
+    """What runs at a scale say of a claim.
 
     It is supported where every pair is, and contradicted where one is: by 95 % intervals of the paired difference,
     above 0 or below, or for ``as_good`` above the margin or below.
@@ -80,6 +87,7 @@ def judge(claim: Claim, hits: Mapping[str, Hits]) -> tuple[Judgement, list[Inter
     Args:
         claim: of a table.
         hits: of each row of that table that was run, see :func:`~lit_video.tables.agreement.comparable`.
+        scale: of the runs.
 
     Returns:
         The verdict, and the difference of each pair, ``None`` of pairs that were not run.
@@ -88,7 +96,7 @@ def judge(claim: Claim, hits: Mapping[str, Hits]) -> tuple[Judgement, list[Inter
         paired_difference(hits[first], hits[second]) if first in hits and second in hits else None
         for first, second in claim.pairs
     ]
-    if claim.untestable:
+    if claim.why_untestable(scale):
         return "not testable here", differences
     measured = [difference for difference in differences if difference]
     if len(measured) < len(differences):
@@ -114,9 +122,11 @@ def _read(where: str, experiments: Path, source: str, given: Any) -> Claim:
     scale = [experiments / "scale" / f"{given['numbers']}.yaml"] if "numbers" in given else []
     table = read_table([experiments / f"{given['table']}.yaml", *scale])
     pairs = _pairs(where, table, given.get("better") or given.get("as_good"))
-    return Claim(
-        str(given["claim"]), source, table, pairs, given.get("margin"), given.get("untestable"), given.get("numbers")
-    )
+    why = given.get("untestable") or {}
+    untestable = why if isinstance(why, dict) else {"": why}
+    if not all(isinstance(text, str) for text in untestable.values()):
+        raise UserError(f"{where}: untestable: expected why, or scales with why; quote a text that has a comma")
+    return Claim(str(given["claim"]), source, table, pairs, given.get("margin"), untestable, given.get("numbers"))
 
 
 def _pairs(where: str, table: Table, given: Any) -> list[tuple[str, str]]:

@@ -120,6 +120,10 @@ def test_a_claim_of_several_pairs_holds_if_all_do_and_fails_if_one_does(claims):
         ("{claim: x, table: t}", "expected better, or as_good with margin"),
         ("{claim: x, table: t, as_good: [[a, b]]}", "expected better, or as_good with margin"),
         ("{claim: x, table: t, better: [[a, b]], margin: 1}", "expected better, or as_good with margin"),
+        (
+            "{claim: x, table: t, better: [[a, b]], untestable: {embedded: small, too small}}",
+            "untestable: expected why",
+        ),
         ("{claim: x, table: t, beter: [[a, b]]}", "expected claim, table, and"),
         ("{claim: x, table: u, better: [[a, b]]}", "u.yaml"),
         ("{claim: x, table: t, numbers: moon, better: [[a, b]]}", "moon.yaml"),
@@ -146,6 +150,16 @@ def test_the_page_has_a_line_for_each_scale_and_counts_verdicts(claims):
     text = verdicts(given, {})
     assert "Of 1 verdicts: not run 1." in text
     assert "| t: a - b | 60.0 - 50.0 |  | not run |" in text
+
+
+def test_a_claim_may_be_untestable_at_some_scales_alone(claims):
+    (claim,) = claims("{claim: x, table: t, better: [[a, b]], untestable: {embedded: too small}}")
+    runs = {"a": hits(0.7), "b": hits(0.5)}
+    judged = {scale: judge(claim, runs, scale)[0] for scale in ("embedded", "embedded_longer", "gpu")}
+    assert list(judged.values()) == ["not testable here", "not testable here", "supported"]
+    page = verdicts([claim], {"t": {"embedded": runs, "embedded_other": {"c": hits(0.5)}}})
+    assert "| not testable here: too small |" in page
+    assert "embedded_other" not in page, "none of its rows were run there"
 
 
 def test_a_verdict_of_one_seed_says_so(claims):
