@@ -40,6 +40,15 @@ def test_our_own_tables_say_so(table):
     assert not any(row.paper for row in read_table([table]).rows)
 
 
+def test_rows_called_spatial_only_know_no_time_or_say_that_they_do(letters):
+    """Averages over frames are blind without positions in time alone."""
+    for table, flags in (("avletters", [f"--data.root={letters}"]), ("room_actions", []), ("xvit_throughput", [])):
+        request = parse_request(["--config", str(EXPERIMENTS / f"{table}.yaml"), *flags])
+        (row,) = [row for row in request.rows if row.label.startswith("spatial-only")]
+        positions = build_row(request, row, 0).resolved()["model"]["init_args"]["positions"]
+        assert (positions == "space-time") == ("positions in time" in row.label), table
+
+
 def fast_run(table, row, runs):
     flags = ["--data.pairs=[4,1,1]", "--data.batch_size=8", "--data.num_workers=0", "--trainer.fast_dev_run=true"]
     return main(["fit", "--config", str(table), "--row", row.name, "--runs", str(runs), *flags])
