@@ -1,5 +1,6 @@
 """``REPRODUCE.md``: what is reproduced at which scale, from results. Imports no torch."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from lit_video.errors import UserError
 from lit_video.reports.ceiling import ceilings
 from lit_video.reports.command import table_command
 from lit_video.reports.counted_costs import counted_costs
-from lit_video.reports.verdicts import verdicts
+from lit_video.reports.verdicts import link_to, verdicts
 from lit_video.tables.agreement import comparable, row_predictions
 from lit_video.tables.claims import read_claims
 from lit_video.tables.damage import Damage
@@ -53,7 +54,8 @@ def page(experiments: Path, runs: Path, damage: Damage) -> str:
     for table in tables:
         lines += [_line(*each) for each in summaries[table.name]] or [_not_run(table, bool(costs[table.name]))]
     scales = sorted(path.stem for path in (experiments / "scale").glob("*.yaml"))
-    unused = [name for name in scales if not any(at.scale == name for of in summaries.values() for at, _ in of)]
+    used = {part for of in summaries.values() for at, _ in of for part in re.split(r"[+-]", at.scale)}
+    unused = [name for name in scales if name not in used]
     command = "python -m lit_video reproduce"
     parts = [INTRODUCTION.format(command=command, results=runs.as_posix())]
     if claims := read_claims(experiments):
@@ -91,7 +93,7 @@ def _line(table: Table, data: dict[str, Any]) -> str:
     orderings = " / ".join(counts) if result["orderings"] else ""
     status = "run" if len(run) == len(data["rows"]) else "in part"
     seeds = seeds_text(sorted({seed for row in run for seed in row["seeds"]}))
-    link = f"[{table.name}](#{_anchor(table)})"
+    link = link_to(table.name, table.scale)
     cells = (link, table.source, table.scale, f"{len(run)} of {len(data['rows'])}", seeds, tau, orderings, status)
     return "| " + " | ".join(cells) + " |"
 
@@ -107,7 +109,7 @@ def _section(table: Table, data: dict[str, Any], runs: Path) -> str:
     of_seeds = [result for row in measured_rows(table, runs).values() for result in row]
     return "\n\n".join(
         [
-            f"## {_heading(table)}",
+            f"## {table.name} ({table.scale})",
             f"`{table_command(table, of_seeds)}`; commits {_listed(of_seeds, 'commit')}; "
             f"on {_listed(of_seeds, 'device')}. {_tested(of_seeds)}",
             *_expected(table),
@@ -151,15 +153,6 @@ def _throughput(table: Table, runs: Path, damage: Damage) -> Iterator[str]:
         )
         where += "the rounds' ratios"
         yield f"**{table.title} - {table.source}**\n\n`{measured['command']}`; {where}.\n\n{lines}"
-
-
-def _heading(table: Table) -> str:
-    return f"{table.name} ({table.scale})"
-
-
-def _anchor(table: Table) -> str:
-    """GitHub's anchor of the table's heading."""
-    return "".join(c for c in _heading(table).lower().replace(" ", "-") if c.isalnum() or c in "-_")
 
 
 def _listed(of_seeds: Sequence[dict[str, Any]], key: str) -> str:

@@ -53,9 +53,15 @@ def _verdict(claim: Claim, scale: str, judgement: Judgement, seeds: int) -> str:
 
 def _cells(claim: Claim, scale: str, differences: Sequence[Interval | None]) -> Iterator[str]:
     pairs = "; ".join(f"{first} - {second}" for first, second in claim.pairs)
-    link = f"[{claim.table.name}](#{claim.table.name}-{scale})" if scale else claim.table.name
+    link = link_to(claim.table.name, scale) if scale else claim.table.name
     yield claim.text
     yield f"{link}: {pairs}" + (f"; within {claim.margin:g} points" if claim.margin is not None else "")
     yield "; ".join(f"{a:.1f} - {b:.1f}" for a, b in claim.paper())
     measured = "; ".join(f"{d.value:+.1f} [{d.low:+.1f}, {d.high:+.1f}]" for d in differences if d)
     yield f"{scale}: {measured}" if measured else ""
+
+
+def link_to(table: str, scale: str) -> str:
+    """A link to the heading ``TABLE (SCALE)``, by the anchor that GitHub gives it."""
+    heading = f"{table} ({scale})".lower().replace(" ", "-")
+    return f"[{table}](#{''.join(c for c in heading if c.isalnum() or c in '-_')})"

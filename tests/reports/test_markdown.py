@@ -52,6 +52,17 @@ def test_the_page_says_what_was_run_and_what_was_not(experiments, tmp_path):
     assert "## other" not in text
 
 
+@pytest.mark.parametrize("scale", ["ssv2", "ssv2+more", "more+ssv2", "ssv2-released"])
+def test_a_scale_that_was_run_with_another_or_by_a_recipe_was_run(experiments, tmp_path, scale):
+    command, page = write(experiments, tmp_path / "runs")
+    recipes = "recipes: {'': {paper: {}, released: {}}}\n"
+    (experiments / "scale" / "ssv2.yaml").write_text(recipes)
+    write_result(tmp_path / f"runs/two/{scale}/first/seed0", 0, 20.0)
+    assert main(command) == 0
+    assert f"| [two](#two-{scale.replace('+', '')}) |" in page.read_text()
+    assert "Not run at all" not in page.read_text()
+
+
 def test_what_to_expect_is_of_the_command_that_trains(experiments, tmp_path):
     command, page = write(experiments, tmp_path / "runs")
     path = experiments / "two.yaml"

@@ -139,6 +139,7 @@ def test_the_page_has_a_line_for_each_scale_and_counts_verdicts(claims):
     better, worse = {"a": hits(0.7), "b": hits(0.5)}, {"a": hits(0.5), "b": hits(0.7)}
     text = verdicts(given, {"t": {"embedded": better, "gpu": worse}})
     assert "Of 2 verdicts: supported 1, contradicted 1." in text
+    assert "[t](#t-gpuembedded_longer): a - b" in verdicts(given, {"t": {"gpu+embedded_longer": better}})
     (first, second) = [line for line in text.splitlines() if line.startswith("| A beats b.")]
     assert "[t](#t-embedded): a - b | 60.0 - 50.0 | embedded: +20.0 [" in first
     assert first.endswith("| supported |")
