@@ -105,7 +105,7 @@ def sentences(data: Mapping[str, Any]) -> list[str]:
     lines = [
         f"Order of {result['rows']} rows against the paper: Kendall's tau {tau}; of its {len(result['orderings'])} "
         f"orderings our runs support {result['supported']}, contradict {result['contradicted']}, cannot decide "
-        f"{result['undecided']} ({_certainty(data)})."
+        f"{result['undecided']} ({certainty(data)})."
     ]
     for verdict in ("contradicted", "undecided"):
         some = [o for o in result["orderings"] if o["verdict"] == verdict]
@@ -114,7 +114,7 @@ def sentences(data: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _certainty(data: Mapping[str, Any]) -> str:
+def certainty(data: Mapping[str, Any]) -> str:
     """What the intervals cover."""
     if any(len(row["seeds"]) == 1 for row in data["rows"]):
         return (

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from lit_video.tables.agreement import interval_text, sentences
+from lit_video.tables.agreement import certainty, interval_text, sentences
 from lit_video.tables.damage import DAMAGED
 from lit_video.tables.groups import Groups, measured_groups, reach_text
 from lit_video.tables.summary import compare_with_paper, papers_own
@@ -59,7 +59,7 @@ def pairs_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
     """Title, header and body of the differences of all rows."""
     labels = {row["name"]: row["label"] for row in data["rows"]}
     body = [[labels[pair["first"]], labels[pair["second"]], interval_text(pair)] for pair in data["pairs"]]
-    return "Paired differences, with 95 % intervals over test videos and seeds", ["row", "less", "points"], body
+    return f"Paired differences, with {certainty(data)}", ["row", "less", "points"], body
 
 
 def groups_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:

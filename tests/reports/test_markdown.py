@@ -49,6 +49,7 @@ def test_the_page_says_what_was_run_and_what_was_not(experiments, tmp_path):
     assert "commits abc; on a machine. Tested on 100 videos." in text
     assert "*Expected:* minutes. The first is blind." in text
     assert "| 2nd | first | +60.0 [" in text
+    assert "<summary>Paired differences, with 95 % bootstrap intervals over test videos; rows of one seed: of" in text
     assert "## other" not in text
 
 
