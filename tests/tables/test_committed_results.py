@@ -1,8 +1,11 @@
 """Results in the repository are of the experiments as they are now."""
 
+import json
+
 import pytest
 
 from lit_video.commands.arguments import parse_request
+from lit_video.datamodules.reversed_pairs import ReversedPairs
 from lit_video.training.run import build_row
 from lit_video.training.same_settings import same_settings
 from tests.tables.experiments import EXPERIMENTS
@@ -23,11 +26,21 @@ def test_results_were_made_with_the_settings_of_their_experiment(folder):
             pytest.skip(f"{root}: the videos are not in the repository")
         flags.append(f"--data.root={root}")
     request = parse_request(flags)
-    settings = build_row(request, request.table.row(row), 0).resolved()
+    built = build_row(request, request.table.row(row), 0)
+    settings = built.resolved()
     for seed in folder.glob("seed*"):
+        ceiling = json.loads((seed / "result.json").read_text()).get("blind_ceiling")
+        assert ceiling is None or ceiling in possible_ceilings(built)
         assert (seed / "config.yaml").is_file(), "what a result was made with is part of it"
         now = settings | {"seed_everything": int(seed.name.removeprefix("seed"))}
         assert not same_settings(seed, now, str(seed))
+
+
+def possible_ceilings(built):
+    """What models without order can reach on these videos, and what one that knows which frames are near can."""
+    assert isinstance(built.datamodule, ReversedPairs)
+    exact = built.resolved()["model"]["init_args"].get("exact")
+    return [built.datamodule.blind_ceiling, *([built.datamodule.reversal_ceiling] if exact else [])]
 
 
 def test_there_are_results():
