@@ -1,11 +1,9 @@
 """A manifest: one row per video of a data set, made in parallel, resumable, written at once."""
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +14,7 @@ from lit_video.errors import UserError
 from lit_video.utils.parallel import in_parallel
 from lit_video.video.decoding import DecodeError, FrameTable
 from lit_video.video.decoding.frame_table import add_source
-from lit_video.video.manifest_file import Manifest, read_lines, read_manifest
+from lit_video.video.manifest_file import Manifest, line_of, read_lines, read_manifest
 from lit_video.video.probe import VideoInfo, probe, stamp, unpack
 from lit_video.video.records import relative
 
@@ -69,7 +67,7 @@ def _scan(videos: Mapping[str, Video], file: Path, part: Path, every_frame: bool
     with part.open("a", encoding="utf-8") as log:
         for row in in_parallel(partial(_row, every_frame), jobs, "data check", chunk=8):
             rows[row.path] = row
-            log.write(json.dumps(asdict(row)) + "\n")
+            log.write(line_of(row))
             log.flush()
     if rows or found.keys() != videos.keys() or not file.exists():
         # row by row: what is made of all takes ten times the memory of the columns

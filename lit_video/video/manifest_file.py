@@ -23,7 +23,7 @@ from lit_video.video.texts import Texts
 
 LINES = ".jsonl"  # the ending of a manifest of lines; any other is one of columns
 STATUSES: tuple[Status, ...] = get_args(Status)
-_VERSION = "1"
+VERSION = 2  # of a manifest; raised too where a video may get another verdict, or another frame table, than before
 _TEXTS = ("path", "reason", "table")
 _WHOLE = ("size", "mtime", "status", "frames", "width", "height", "rotation", "damaged", "decoded")
 _REAL = ("seconds", "fps")
@@ -116,32 +116,35 @@ class Manifest(Mapping[str, VideoInfo]):
     def write(self, file: Path) -> None:
         """Write a file that is either whole or not there, in the form that its ending says."""
         if file.suffix == LINES:
-            rows = (json.dumps(asdict(self.row(index))) for index in range(len(self)))
-            write_atomically(file, "".join(f"{line}\n" for line in rows))
+            write_atomically(file, "".join(line_of(self.row(index)) for index in range(len(self))))
             return
         columns = {name: column for name, column in self._numbers.items()}
         for name, texts in self._texts.items():
             columns |= {name: texts.content, f"{name} ends": texts.ends}
         # a copy of each: those of a mapped file cannot be written to
         tensors = {name: torch.tensor(column) for name, column in columns.items()}
-        write_bytes(file, save(tensors, {"manifest": _VERSION}))
+        write_bytes(file, save(tensors, {"manifest": str(VERSION)}))
 
 
 def read_manifest(file: Path) -> Manifest:
     """The rows of a file, empty if there is none; of columns nothing is read until it is needed.
 
     Raises:
-        UserError: it is no manifest, or of a later version.
+        UserError: it is no manifest, or of another version.
     """
     if not file.exists():
         return Manifest.of(())
+    other = f"{file}: no manifest, or another lit_video's, with other verdicts; delete it, and run data check again"
     if file.suffix == LINES:
-        return manifest_of(read_lines(file))
+        rows = read_lines(file)
+        if not rows and file.stat().st_size:
+            raise UserError(other)
+        return manifest_of(rows)
     try:
         with safe_open(file, "pt") as columns:
             version = (columns.metadata() or {}).get("manifest")
-            if version != _VERSION:
-                raise UserError(f"{file}: no manifest that this version reads; delete it, and run data check again")
+            if version != str(VERSION):
+                raise UserError(other)
             found = {name: columns.get_tensor(name).numpy() for name in columns.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise UserError(f"{file}: no manifest ({error}); delete it, and run data check again") from error
@@ -152,6 +155,11 @@ def read_manifest(file: Path) -> Manifest:
 def manifest_of(rows: Mapping[str, VideoInfo]) -> Manifest:
     """Rows by name, in any order."""
     return Manifest.of(rows[name] for name in sorted(rows, key=os.fsencode))
+
+
+def line_of(row: VideoInfo) -> str:
+    """A row as a line of JSON."""
+    return json.dumps({"version": VERSION} | asdict(row)) + "\n"
 
 
 def read_lines(file: Path) -> dict[str, VideoInfo]:
@@ -165,6 +173,6 @@ def read_lines(file: Path) -> dict[str, VideoInfo]:
                     row = json.loads(line)
                 except json.JSONDecodeError:
                     continue
-                if isinstance(row, dict) and row.keys() == fields:
+                if isinstance(row, dict) and row.pop("version", None) == VERSION and row.keys() == fields:
                     rows[row["path"]] = VideoInfo(**row)
     return rows

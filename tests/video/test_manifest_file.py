@@ -1,4 +1,4 @@
-"""A manifest's columns hold what its lines of JSON held, and old manifests are taken over."""
+"""A manifest's columns hold what its lines of JSON held; another version's is refused."""
 
 import os
 from dataclasses import asdict
@@ -9,6 +9,7 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.datamodules import VideoFolder
 from lit_video.errors import UserError
+from lit_video.video import manifest_file
 from lit_video.video.clips import VideoRecord
 from lit_video.video.manifest_file import Manifest, manifest_of, read_manifest
 from lit_video.video.probe import VideoInfo
@@ -111,3 +112,14 @@ def test_records_keep_their_places_in_shards():
 )
 def test_names_are_relative_to_the_root(path, name):
     assert relative(path, "/r") == relative(Path(path), Path("/r")) == name
+
+
+@pytest.mark.parametrize("name", ["x.safetensors", "x.jsonl"])
+def test_verdicts_of_another_version_are_refused(name, tmp_path, monkeypatch):
+    file = tmp_path / name
+    with monkeypatch.context() as before:
+        before.setattr(manifest_file, "VERSION", manifest_file.VERSION - 1)
+        manifest_of(ROWS).write(file)
+        assert len(read_manifest(file)) == len(ROWS)
+    with pytest.raises(UserError, match=f"{name}: no manifest, or another lit_video's, with other verdicts; delete it"):
+        read_manifest(file)
