@@ -8,7 +8,6 @@ from typing import Any
 from lit_video.costs.comparison import CONVENTION, HEADER, cells
 from lit_video.errors import UserError
 from lit_video.tables.damage import Damage
-from lit_video.tables.reading import table_at
 from lit_video.tables.table import Table
 from lit_video.utils.files import read_text
 from lit_video.utils.text_tables import markdown_lines
@@ -20,7 +19,7 @@ def counted_costs(table: Table, runs: Path, damage: Damage) -> Iterator[str]:
     """A section for each scale at which the table's costs are kept."""
     for folder in sorted((runs / table.name).glob("*")):
         if body := damage.read(_read, folder):
-            scale = Path("experiments/scale") / f"{table_at(table.path, folder.name).scale}.yaml"
+            scale = table.path.parent / "scale" / f"{folder.name}.yaml"
             command = f"python -m lit_video cost --config {table.path.as_posix()} --config {scale.as_posix()} --json"
             parts = (f"**{table.title} - {table.source}; ours: scale {folder.name}**", f"`{command}`, nothing trained.")
             yield "\n\n".join([*parts, markdown_lines(HEADER[:-1], body), CONVENTION])
