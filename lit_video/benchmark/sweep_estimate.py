@@ -31,11 +31,13 @@ HEADER = ["row", "GMACs", "clips", "steps", "ms/step: compute", "ms/step: clips"
 
 @dataclass(frozen=True)
 class RowEstimate:
-    """A row's training and test; times in seconds, of a clip on one core."""
+    """A row's training, validation and test; times in seconds, of a clip on one core."""
 
     label: str
     macs: int
     train_videos: int
+    validations: int
+    val_videos: int
     test_views: int
     steps: int
     batch: int
@@ -57,9 +59,11 @@ class RowEstimate:
     @property
     def seconds(self) -> float:
         """Of the whole run."""
-        first = (self.train_videos + self.test_views) * (self.first_clip - self.kept_clip) / self.workers
-        test = self.test_views * max(self.step.clip_seconds / 3, self.kept_clip / self.workers)
-        return START + first + test + self.steps * max(self.compute, self.loading)
+        videos = self.train_videos + self.test_views + (self.val_videos if self.validations else 0)
+        first = videos * (self.first_clip - self.kept_clip) / self.workers
+        evaluated = self.test_views + self.validations * self.val_videos
+        evaluation = evaluated * max(self.step.clip_seconds / 3, self.kept_clip / self.workers)
+        return START + first + evaluation + self.steps * max(self.compute, self.loading)
 
 
 def estimate_row(request: Request, row: Row) -> RowEstimate:
@@ -78,14 +82,17 @@ def estimate_row(request: Request, row: Row) -> RowEstimate:
     parameters = sum(parameter.numel() for parameter in network.parameters())
     videos = {split: 2 * len(data.kinds) * pairs for split, pairs in data.pairs.items()}
     train = round(videos["train"] * data.train_share)
-    steps = train // data.batch_size * (trainer.max_epochs or 1000)
+    epoch = train // data.batch_size
+    steps = trainer.max_steps if trainer.max_steps > 0 else epoch * (trainer.max_epochs or 1000)
     first, kept = _clip_seconds(request, row)
     return RowEstimate(
         label=row.label,
         macs=macs,
         train_videos=train,
+        validations=steps // epoch // (trainer.check_val_every_n_epoch or 1),
+        val_videos=videos["val"],
         test_views=videos["test"] * data.test_clips * data.test_crops,
-        steps=trainer.max_steps if trainer.max_steps > 0 else steps,
+        steps=steps,
         batch=data.batch_size,
         workers=max(data.num_workers, 1),
         # forward and backward are three times the multiply-adds, of two operations each

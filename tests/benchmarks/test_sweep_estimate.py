@@ -14,6 +14,8 @@ def estimate(**changes):
         label="row",
         macs=10**9,
         train_videos=1000,
+        validations=0,
+        val_videos=50,
         test_views=100,
         steps=500,
         batch=10,
@@ -31,6 +33,8 @@ def test_a_step_takes_the_longest_of_products_operators_and_clips():
     assert estimate().loading == pytest.approx(0.005)  # ten clips of 2 ms on four cores
     once = 1100 * 0.008 / 4
     assert estimate().seconds == pytest.approx(START + once + 100 * 0.001 + 500 * 0.03)
+    validated = 3 * 50 * 0.001 + 50 * 0.008 / 4  # decoded once
+    assert estimate(validations=3).seconds == pytest.approx(estimate().seconds + validated)
     slow = estimate(kept_clip=0.04, first_clip=0.04)
     assert slow.seconds == pytest.approx(START + 100 * 0.01 + 500 * 0.1)
 
