@@ -89,7 +89,10 @@ def _memory(arguments: Namespace, settings: list[str]) -> int:
     for i, name in enumerate(names):
         print(f"counting {name} ({i + 1} of {len(names)})", file=sys.stderr, flush=True)
         model, clip = models[name]
-        rows = list(memory_rows(name, model, clip, arguments.batch))
+        try:
+            rows = list(memory_rows(name, model, clip, arguments.batch))
+        except ValueError as error:  # a clip that the model cannot take
+            raise UserError(f"--memory: {name}: {error}; clips are tried in multiples of 8 frames") from error
         counted += rows
         if not arguments.json:
             print(render(rows), end="\n\n", flush=True)

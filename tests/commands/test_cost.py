@@ -149,6 +149,16 @@ def test_mistakes_are_reported_in_one_line(flags, message, capsys, tmp_path, mon
     assert error.count("\n") == 1
 
 
+def test_a_clip_that_a_model_cannot_take_is_reported_in_one_line(tiny, capsys):
+    table = str(EXPERIMENTS / "ablation_tw.yaml")
+    settings = ["--row", "tw1", FOUR_SKILLS, "--data.frames=12", "--model.segments=6"]
+    assert main(["cost", "--memory", "--config", table, *settings]) == 2
+    error = capsys.readouterr().err.splitlines()
+    assert error[-1] == (
+        "error: --memory: tw1: 8 frames are not divisible into segments of 6; clips are tried in multiples of 8 frames"
+    )
+
+
 def test_tubelets_and_sampled_frames_cost_what_their_tokens_cost():
     sampled = ViViT(400, frames=32, tubelet=1, sampled_frames=8, size="Ti").network
     joint = TimeSformer(400, frames=8, size="Ti", attention="joint").network
