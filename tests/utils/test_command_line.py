@@ -11,6 +11,7 @@ from lit_video.utils.command_line import recorded_command
         ("fit --config experiments/a.yaml --seeds 0,1", "fit --config experiments/a.yaml --seeds 0,1"),
         ("fit --runs /home/me/runs --data.root=/data/ssv2", "fit --runs DIR --data.root=DIR"),
         ("fit --runs ~/runs --config /tmp/x/a.yaml", "fit --runs DIR --config a.yaml"),
+        ("fit --data.root ../shared/data/letters --config ../a.yaml", "fit --data.root DIR --config a.yaml"),
         ("test --model.weights=/w/x.pyth --runs runs", "test --model.weights=x.pyth --runs runs"),
     ],
 )
