@@ -3,7 +3,7 @@
 import pytest
 
 from lit_video.__main__ import main
-from tests.conftest import ROOT
+from tests.conftest import FOUR_SKILLS, ROOT
 
 
 def one_line(capsys):
@@ -11,6 +11,27 @@ def one_line(capsys):
     lines = capsys.readouterr().err.strip().splitlines()
     assert len(lines) == 1, lines
     return lines[0]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Where :func:`trained` keeps its runs."""
+    return tmp_path_factory.mktemp("trained")
+
+
+@pytest.fixture
+def trained(runs, tiny):
+    """Trains a row of ``experiments/`` for an epoch, once for all tests of a file; gives the run's folder."""
+
+    def train(table, row, *flags):
+        run = runs / table / "embedded" / row / "seed0"
+        if not run.exists():
+            flags = [*tiny, FOUR_SKILLS, *flags, "--trainer.max_epochs=1", "--trainer.logger=false"]
+            command = ["fit", "--config", f"experiments/{table}.yaml", "--row", row, "--runs", str(runs), *flags]
+            assert main(command) == 0
+        return run
+
+    return train
 
 
 @pytest.fixture(scope="session")

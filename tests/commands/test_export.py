@@ -7,7 +7,6 @@ from lit_video.__main__ import main
 from lit_video.modules import TimeSformer, ViViT
 from lit_video.network.pretrained.release_settings import pixel_settings
 from lit_video.network.weight_files import read_weights
-from tests.conftest import FOUR_SKILLS
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
@@ -18,28 +17,20 @@ FAMILIES = {
 }
 
 
-def trained(table, row, tiny, folder):
-    flags = [
-        *tiny,
-        FOUR_SKILLS,
-        "--data.image_size=32",
-        "--data.mean=0.4",
-        "--trainer.max_epochs=1",
-        "--trainer.logger=false",
-    ]
-    assert main(["fit", "--config", f"experiments/{table}.yaml", "--row", row, "--runs", str(folder), *flags]) == 0
-    return folder / table / "embedded" / row / "seed0" / "last.ckpt"
+@pytest.fixture
+def checkpoint(trained):
+    return lambda table, row: trained(table, row, "--data.image_size=32", "--data.mean=0.4") / "last.ckpt"
 
 
 @pytest.mark.parametrize("case", FAMILIES)
-def test_transformers_opens_it_with_equal_logits(case, tiny, tmp_path):
+def test_transformers_opens_it_with_equal_logits(case, checkpoint, tmp_path):
     table, row, target, family, name = FAMILIES[case]
-    checkpoint = trained(table, row, tiny, tmp_path)
-    assert main(["export", "--to", target, "--ckpt", str(checkpoint), "-o", str(tmp_path / "out")]) == 0
+    ckpt = checkpoint(table, row)
+    assert main(["export", "--to", target, "--ckpt", str(ckpt), "-o", str(tmp_path / "out")]) == 0
     theirs, loading = getattr(transformers, name).from_pretrained(tmp_path / "out", output_loading_info=True)
     assert not loading["missing_keys"]
     assert not loading["unexpected_keys"]
-    ours = family.load_from_checkpoint(checkpoint, map_location="cpu").eval().double()
+    ours = family.load_from_checkpoint(ckpt, map_location="cpu").eval().double()
     clip = torch.randn(2, 3, 4, 32, 32, dtype=torch.float64)
     with torch.no_grad():  # transformers rounds a constant of ViViT's GELU to seven digits
         logits = theirs.eval().double()(clip.transpose(1, 2)).logits
@@ -60,10 +51,10 @@ def test_transformers_opens_it_with_equal_logits(case, tiny, tmp_path):
         ("vivit_models", "model1", "hf-timesformer", "is no checkpoint of a TimeSformer"),
     ],
 )
-def test_what_has_no_place_there_is_reported_in_one_line(table, row, target, message, tiny, tmp_path, capsys):
-    checkpoint = trained(table, row, tiny, tmp_path)
+def test_what_has_no_place_there_is_reported_in_one_line(table, row, target, message, checkpoint, tmp_path, capsys):
+    ckpt = checkpoint(table, row)
     capsys.readouterr()
-    assert main(["export", "--to", target, "--ckpt", str(checkpoint), "-o", str(tmp_path / "out")]) == 2
+    assert main(["export", "--to", target, "--ckpt", str(ckpt), "-o", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1

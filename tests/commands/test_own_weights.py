@@ -7,22 +7,19 @@ from lit_video.modules import ConvNet, ViViT, XViT
 from lit_video.network.pretrained.own_settings import own_settings, refuse_another_grid, refuse_another_scheme
 from lit_video.network.vit import ViTSize
 from lit_video.network.weight_files import StoredWeights
+from tests.conftest import FOUR_SKILLS
 
 TEST = ["test", "--config", "experiments/ablation_tw.yaml", "--model.image_weights=null"]
 SIZE = ViTSize(16, 2, 2)
-SKILLS = "--data.skills=[drift,zoom,rotation,meeting]"
 
 
 @pytest.fixture(params=["last.ckpt", pytest.param("model.safetensors", marks=pytest.mark.slow)])
-def weights(request, tiny, tmp_path, capfd):
+def weights(request, trained, tiny, capfd):
     """A trained window of 1, its flags, and its checkpoint or what was exported of it."""
-    flags = [*tiny, SKILLS, "--trainer.max_epochs=1", "--trainer.logger=false"]
-    command = ["fit", "--config", "experiments/ablation_tw.yaml", "--row", "tw1", "--runs", str(tmp_path), *flags]
-    assert main(command) == 0
-    folder = tmp_path / "ablation_tw" / "embedded" / "tw1" / "seed0"
+    folder = trained("ablation_tw", "tw1")
     assert main(["export", "--to", "safetensors", "--ckpt", str(folder / "last.ckpt"), "-o", str(folder)]) == 0
     capfd.readouterr()
-    return [*tiny, SKILLS, f"--model.weights={folder / request.param}", "--model.ta_layers=0"]
+    return [*tiny, FOUR_SKILLS, f"--model.weights={folder / request.param}", "--model.ta_layers=0"]
 
 
 def test_other_settings_are_refused_or_taken(weights, capfd):

@@ -21,12 +21,12 @@ def flags(tiny):
 
 
 @pytest.fixture
-def released(flags, tmp_path):
+def released(trained):
     """A trained row's folder, and its weights under Hugging Face's names."""
-    assert main(["fit", *TABLE, "--runs", str(tmp_path), *flags]) == 0
-    run = tmp_path / "timesformer_schemes" / "embedded" / "divided" / "seed0"
-    assert main(["export", "--to", "hf-timesformer", "--ckpt", str(run / "last.ckpt"), "-o", str(tmp_path)]) == 0
-    return run, tmp_path / "model.safetensors"
+    run = trained("timesformer_schemes", "divided", "--data.image_size=32")
+    if not (run / "hf").exists():
+        assert main(["export", "--to", "hf-timesformer", "--ckpt", str(run / "last.ckpt"), "-o", str(run / "hf")]) == 0
+    return run, run / "hf" / "model.safetensors"
 
 
 def test_released_weights_are_tested_like_the_checkpoint_that_they_come_from(released, flags, capfd):
