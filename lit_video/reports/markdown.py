@@ -10,14 +10,11 @@ from lit_video.reports.ceiling import ceilings
 from lit_video.reports.command import table_command
 from lit_video.reports.counted_costs import counted_costs
 from lit_video.reports.verdicts import link_to, verdicts
-from lit_video.tables.agreement import comparable, row_predictions
 from lit_video.tables.claims import read_claims
 from lit_video.tables.damage import Damage
 from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.rendering import NOT_RUN, pairs_table, render, seeds_text
-from lit_video.tables.results import measured_rows, results
-from lit_video.tables.statistics import Hits
-from lit_video.tables.summary import summary
+from lit_video.tables.summary import TableRuns, read_runs, summarise
 from lit_video.tables.table import Table
 from lit_video.tables.throughput import PAPERS, read_throughput
 from lit_video.utils.text_tables import markdown_lines
@@ -45,21 +42,18 @@ def page(experiments: Path, runs: Path, damage: Damage) -> str:
     if not paths:
         raise UserError(f"--experiments {experiments}: no YAML files there; give the folder of the tables")
     tables = [read_table([path]) for path in paths]
-    summaries = {
-        table.name: [(at, summary(at, runs, damage=damage)) for at in _at_scales(table, runs, damage)]
-        for table in tables
-    }
+    summaries = {table.name: [(read, summarise(read)) for read in _at_scales(table, runs, damage)] for table in tables}
     costs = {table.name: list(counted_costs(table, runs, damage)) for table in tables}
     lines = ["| " + " | ".join(COLUMNS) + " |", "| --- | --- | --- | ---: | --- | ---: | ---: | --- |"]
     for table in tables:
         lines += [_line(*each) for each in summaries[table.name]] or [_not_run(table, bool(costs[table.name]))]
     scales = sorted(path.stem for path in (experiments / "scale").glob("*.yaml"))
-    used = {part for of in summaries.values() for at, _ in of for part in re.split(r"[+-]", at.scale)}
+    used = {part for of in summaries.values() for read, _ in of for part in re.split(r"[+-]", read.table.scale)}
     unused = [name for name in scales if name not in used]
     command = "python -m lit_video reproduce"
     parts = [INTRODUCTION.format(command=command, results=runs.as_posix())]
     if claims := read_claims(experiments):
-        hits = {name: {at.scale: _hits(at, runs, damage) for at, _ in of} for name, of in summaries.items()}
+        hits = {name: {read.table.scale: read.hits for read, _ in of} for name, of in summaries.items()}
         parts.append(verdicts(claims, hits))
     parts.append(ceilings(data for of in summaries.values() for _, data in of))
     parts += ["## The papers' tables", "\n".join(lines)]
@@ -67,25 +61,20 @@ def page(experiments: Path, runs: Path, damage: Damage) -> str:
         parts.append(f"Not run at all: the scales {', '.join(unused)}.")
     parts += [part for table in tables for part in _throughput(table, runs, damage)]
     parts += [part for of in costs.values() for part in of]
-    parts += [_section(*each, runs) for of in summaries.values() for each in of]
+    parts += [_section(*each) for of in summaries.values() for each in of]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
-def _at_scales(table: Table, runs: Path, damage: Damage) -> Iterator[Table]:
-    """The table at every scale that has results."""
+def _at_scales(table: Table, runs: Path, damage: Damage) -> Iterator[TableRuns]:
+    """The table's runs at every scale that has results."""
     for folder in sorted((runs / table.name).glob("*")):
-        at = table_at(table.path, folder.name)
-        if any([results(at, runs, row, damage=damage) for row in at.rows]):  # all, for what is damaged
-            yield at
+        read = read_runs(table_at(table.path, folder.name), runs, None, damage)
+        if any(read.results.values()):
+            yield read
 
 
-def _hits(table: Table, runs: Path, damage: Damage) -> dict[str, Hits]:
-    """Of each row that was run, whether each test video was right."""
-    measured = measured_rows(table, runs, damage=damage)
-    return comparable(row_predictions(table, runs, measured, damage), table.metric)
-
-
-def _line(table: Table, data: dict[str, Any]) -> str:
+def _line(read: TableRuns, data: dict[str, Any]) -> str:
+    table = read.table
     run = [row for row in data["rows"] if row["seeds"]]
     result = data["agreement"]
     tau = "" if result["tau"] is None else f"{result['tau']:+.2f}"
@@ -104,9 +93,9 @@ def _not_run(table: Table, costs: bool) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _section(table: Table, data: dict[str, Any], runs: Path) -> str:
+def _section(read: TableRuns, data: dict[str, Any]) -> str:
     """Heading, command, table and agreement."""
-    of_seeds = [result for row in measured_rows(table, runs).values() for result in row]
+    table, of_seeds = read.table, [result for row in read.results.values() for result in row]
     return "\n\n".join(
         [
             f"## {table.name} ({table.scale})",

@@ -31,8 +31,12 @@ class Damage:
         try:
             return reader(folder)
         except UserError as error:
-            self._by_folder.setdefault(str(error), folder)
+            self.add(folder, str(error))
             return None
+
+    def add(self, folder: Path, line: str) -> None:
+        """Leave out a folder's file."""
+        self._by_folder.setdefault(line, folder)
 
     def report(self) -> int:
         """Print the lines on stderr; returns the exit status: 1 if something was left out."""

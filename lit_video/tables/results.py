@@ -1,8 +1,7 @@
 """What runs measured, by table, row and seed: ``result.json``. Imports no torch."""
 
 import json
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ OF_TABLE = {
 OF_ROW = {
     "params": "of another model",
     "views": "tested on more or fewer views",
+    "test_videos": "tested on more or fewer videos",
     "global_batch": "trained with another batch",
     "steps": "trained for more or fewer steps",
 }
@@ -95,42 +95,32 @@ def measured_rows(
     damage = damage or Damage()
     measured = {row.name: results(table, runs, row, seeds, damage) for row in table.rows}
     folders = [(table.run_dir(runs, row, one["seed"]), one) for row in table.rows for one in measured[row.name]]
-    for key, differs in OF_TABLE.items():
-        folders = _alike(folders, key, differs, damage)
-    by_row = [[each for each in folders if each[1]["row"] == row.name] for row in table.rows]
-    for key, differs in OF_ROW.items():
-        by_row = [_alike(of_seeds, key, differs, damage) for of_seeds in by_row]
-    return {row.name: [one for _, one in of_seeds] for row, of_seeds in zip(table.rows, by_row, strict=True)}
+    kept = alike(folders, damage)
+    return {row.name: [one for _, one in kept if one["row"] == row.name] for row in table.rows}
 
 
-Measured = list[tuple[Path, dict[str, Any]]]
+Measured = list[tuple[Path, dict[str, Any]]]  # folders of runs, and their results
 
 
-def _alike(measured: Measured, key: str, differs: str, damage: Damage) -> Measured:
-    """Those that have the same value as the first that has one, and those that do not say."""
-    first = next(((folder, one[key]) for folder, one in measured if key in one), None)
-    if first is None:
-        return measured
-    return [(folder, one) for folder, one in measured if damage.read(partial(_same, one, key, differs, *first), folder)]
+def alike(measured: Measured, damage: Damage, of_table: Mapping[str, str] = OF_TABLE) -> Measured:
+    """Those that agree with the first result of the table, and of their row, that says a value; none must say it."""
+    for key, differs in {**of_table, **OF_ROW}.items():
+        firsts: dict[str, tuple[Path, Any]] = {}
+        kept = []
+        for folder, one in measured:
+            group = "" if key in of_table else one["row"]
+            first, expected = firsts.setdefault(group, (folder, one[key])) if key in one else (folder, None)
+            if one.get(key) == expected:
+                kept.append((folder, one))
+            else:
+                why = f"{differs} ({key} {one[key]}) than {first} ({expected}): they do not belong together"
+                damage.add(folder, f"{folder / FILE}: {why}; run one of them again")
+        measured = kept
+    return measured
 
 
-def _same(result: dict[str, Any], key: str, differs: str, first: Path, expected: Any, folder: Path) -> bool:
-    if result.get(key, expected) == expected:
-        return True
-    raise UserError(
-        f"{folder / FILE}: {differs} ({key} {result[key]}) than {first} ({expected}): they do not belong together; run "
-        "one of them again"
-    )
-
-
-def results(
-    table: Table, runs: Path, row: Row, seeds: Sequence[int] | None = None, damage: Damage | None = None
-) -> list[dict[str, Any]]:
-    """Results of a row, by seed: of all seeds, or of the given ones.
-
-    Damaged ones are left out and put in ``damage``.
-    """
-    damage = damage or Damage()
+def results(table: Table, runs: Path, row: Row, seeds: Sequence[int] | None, damage: Damage) -> list[dict[str, Any]]:
+    """Results of a row, by seed: of all seeds, or of the given ones. Damaged ones are put in ``damage``."""
     folders = (runs / table.name / table.scale / row.name).glob("seed*")
     by_seed = {int(folder.name[4:]): folder for folder in folders if folder.name[4:].isdecimal()}
     read = [damage.read(read_result, by_seed[seed]) for seed in sorted(by_seed) if seeds is None or seed in seeds]

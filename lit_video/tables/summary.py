@@ -1,6 +1,7 @@
 """A table with the paper's numbers and those of our runs, as plain data."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -8,7 +9,36 @@ from typing import Any
 from lit_video.tables.agreement import agreement_summary, comparable, pairs_summary, row_predictions
 from lit_video.tables.damage import Damage
 from lit_video.tables.results import measured_rows
+from lit_video.tables.statistics import Hits
 from lit_video.tables.table import Row, Table
+
+
+@dataclass(frozen=True)
+class TableRuns:
+    """What the runs of a table measured.
+
+    Args:
+        table: at their scale.
+        results: of each row, by seed, see :func:`~lit_video.tables.results.measured_rows`.
+        hits: of each row, see :func:`~lit_video.tables.agreement.comparable`.
+        damaged: results of each row that were left out.
+        left_out: what is wrong with all files that were.
+    """
+
+    table: Table
+    results: Mapping[str, Sequence[dict[str, Any]]]
+    hits: dict[str, Hits]
+    damaged: Mapping[str, int]
+    left_out: list[str]
+
+
+def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None, damage: Damage) -> TableRuns:
+    """Read the results and predictions of a table; the arguments are those of :func:`summary`."""
+    folder = runs / table.name / table.scale
+    results = measured_rows(table, runs, seeds, damage)
+    damaged = {row.name: len(damage.of(folder / row.name)) for row in table.rows}
+    hits = comparable(row_predictions(table, runs, results, damage), table.metric)
+    return TableRuns(table, results, hits, damaged, damage.of(folder))
 
 
 def summary(
@@ -27,14 +57,15 @@ def summary(
         pairs: whether to compare all rows in pairs, each of which takes 20 ms.
         damage: where damaged files are put, which are left out.
     """
-    damage = damage or Damage()
-    measured = measured_rows(table, runs, seeds, damage)
-    lost = {row.name: damage.of(runs / table.name / table.scale / row.name) for row in table.rows}
-    rows = [row_summary(row, measured[row.name], lost[row.name]) for row in table.rows]
-    hits = comparable(row_predictions(table, runs, measured, damage), table.metric)
+    return summarise(read_runs(table, runs, seeds, damage or Damage()), pairs)
+
+
+def summarise(read: TableRuns, pairs: bool = True) -> dict[str, Any]:
+    """As :func:`summary`, of runs that have been read."""
+    table = read.table
+    rows = [row_summary(row, read.results[row.name], read.damaged[row.name]) for row in table.rows]
     papers = {row.name: row.paper[table.metric] for row in table.rows if table.metric in row.paper}
-    averages = {row["name"]: row["metrics"].get(table.metric, {}).get("ours") for row in rows}
-    ours = {name: value for name, value in averages.items() if value is not None}
+    ours = averages(rows, table.metric)
     return {
         "table": table.name,
         "scale": table.scale,
@@ -43,14 +74,20 @@ def summary(
         "metric": table.metric,
         "rows": rows,
         "reported": [row_summary(row, []) for row in table.reported],
-        "agreement": agreement_summary(papers, ours, hits),
-        "pairs": pairs_summary(hits, papers, ours) if pairs else [],
-        "left_out": damage.of(runs / table.name / table.scale),
+        "agreement": agreement_summary(papers, ours, read.hits),
+        "pairs": pairs_summary(read.hits, papers, ours) if pairs else [],
+        "left_out": read.left_out,
     }
 
 
-def row_summary(row: Row, of_seeds: list[dict[str, Any]], left_out: Sequence[str] = ()) -> dict[str, Any]:
-    """A row as plain data, from the ``result.json`` of its seeds; ``left_out`` says what is wrong with further ones."""
+def averages(rows: Iterable[Mapping[str, Any]], metric: str) -> dict[str, float]:
+    """Our mean over seeds of a metric, by row, of the rows that have it."""
+    ours = {row["name"]: row["metrics"].get(metric, {}).get("ours") for row in rows}
+    return {name: value for name, value in ours.items() if value is not None}
+
+
+def row_summary(row: Row, of_seeds: Sequence[dict[str, Any]], damaged: int = 0) -> dict[str, Any]:
+    """A row as plain data, from the ``result.json`` of its seeds; ``damaged`` further ones were left out."""
     metrics = sorted({key for result in of_seeds for key in result["metrics"]} | row.paper.keys())
     return {
         "name": row.name,
@@ -62,12 +99,12 @@ def row_summary(row: Row, of_seeds: list[dict[str, Any]], left_out: Sequence[str
         **{key: of_seeds[0].get(key) if of_seeds else None for key in ("reach", "sees_order", "blind_ceiling")},
         "seeds": [result["seed"] for result in of_seeds],
         "commits": sorted({result["commit"] for result in of_seeds}),
-        "damaged": len(left_out),
+        "damaged": damaged,
         "metrics": {key: compare_with_paper(row.paper.get(key), _values(of_seeds, key)) for key in metrics},
     }
 
 
-def _values(of_seeds: list[dict[str, Any]], key: str) -> list[float]:
+def _values(of_seeds: Sequence[dict[str, Any]], key: str) -> list[float]:
     """What the runs measured; nothing for a number that only the paper has."""
     return [] if papers_own(key) else [result["metrics"][key] for result in of_seeds if key in result["metrics"]]
 

@@ -357,7 +357,7 @@ def test_rows_tested_on_other_pictures_of_the_same_names_are_not_compared(table,
     )
 
 
-@pytest.mark.parametrize("key", ["params", "views", "global_batch", "steps"])
+@pytest.mark.parametrize("key", ["params", "views", "test_videos", "global_batch", "steps"])
 def test_a_seed_that_was_trained_otherwise_is_no_seed_of_its_row(table, tmp_path, key):
     """As by ``fit --seeds 1 --trainer.max_epochs 1`` after ``fit --seeds 0``. Rows may differ; old results lack it."""
     path, _ = table
