@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lit_video.errors import UserError
-from lit_video.tables.predictions import Predictions, TaskPredictions, read_predictions
+from lit_video.tables.predictions import Predictions, TaskPredictions, most_confused, read_predictions
 from lit_video.tables.results import read_result
 from lit_video.utils.image_size import in_words
 from lit_video.utils.text_tables import markdown_lines
@@ -85,7 +85,7 @@ def _always(name: str, task: TaskPredictions) -> str:
 
 def _of_task(name: str, task: TaskPredictions) -> list[str]:
     """Accuracy by class and confusions, below the name of one of several tasks."""
-    confused = _confusions(task)
+    confused = [f"{a} taken for {b} ({n})" for a, b, n in most_confused(task.confusion, task.classes, MOST)]
     ending = ["", "Most often confused: " + "; ".join(confused) + "."] if confused else []
     return [*(["", f"### {name}"] if name else []), "", _classes(task), *ending]
 
@@ -98,13 +98,6 @@ def _classes(task: TaskPredictions) -> str:
         if members.any():
             body.append([name, str(int(members.sum())), f"{100 * right[members].mean():.0f}"])
     return markdown_lines(["class", "test videos", "right, %"], body)
-
-
-def _confusions(task: TaskPredictions) -> list[str]:
-    wrong = task.confusion * (1 - np.eye(len(task.classes), dtype=np.int64))
-    order = np.argsort(-wrong, axis=None, kind="stable")[:MOST]
-    places = [divmod(int(i), len(task.classes)) for i in order]
-    return [f"{task.classes[a]} taken for {task.classes[b]} ({wrong[a, b]})" for a, b in places if wrong[a, b]]
 
 
 def _settings(config: dict[str, Any], result: dict[str, Any]) -> str:

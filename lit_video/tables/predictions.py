@@ -79,6 +79,14 @@ class Predictions:
         return np.all([task.hits() for task in self.tasks.values()], axis=0)
 
 
+def most_confused(counts: NDArray[np.int64], classes: Sequence[str], most: int) -> list[tuple[str, str, int]]:
+    """The most frequent mistakes of a confusion matrix: class, what it was taken for, and how many videos were."""
+    wrong = counts * (1 - np.eye(len(counts), dtype=np.int64))
+    order = np.argsort(-wrong, axis=None, kind="stable")[:most]
+    places = [divmod(int(i), len(counts)) for i in order]
+    return [(classes[a], classes[b], int(wrong[a, b])) for a, b in places if wrong[a, b]]
+
+
 def save_predictions(run_dir: Path, predictions: Predictions) -> None:
     """Write ``predictions.npz``, whole or not at all."""
     arrays: dict[str, NDArray[Any]] = {"video": predictions.video}

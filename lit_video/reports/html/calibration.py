@@ -24,7 +24,7 @@ def calibration_views(section: Section) -> list[CalibrationView]:
     """A chart per task; none where no run kept its predictions."""
     bins: dict[str, dict[str, Bins]] = {}
     for row in section.table.rows:
-        kept = [run.predictions for run in section.of(row) if run.predictions]
+        kept = section.predictions(row)
         for task in kept[0].tasks if kept else ():
             each = [predictions.tasks[task] for predictions in kept]
             probabilities = np.concatenate([x.probabilities for x in each])

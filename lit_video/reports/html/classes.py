@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from lit_video.reports.html.collect import Section
-from lit_video.reports.html.compare import averages
 from lit_video.tables.predictions import TaskPredictions
 
 LARGEST = 12  # classes shown with gains, and with losses
@@ -40,12 +39,10 @@ class ClassView:
 
 def class_views(section: Section) -> list[ClassView]:
     """A view per task, of the rows that kept predictions; none where fewer than two did."""
-    tested = [(row, [run.predictions for run in section.of(row) if run.predictions]) for row in section.table.rows]
-    kept = [(row, predictions) for row, predictions in tested if predictions]
+    kept = [(row, predictions) for row in section.table.rows if (predictions := section.predictions(row))]
     if len(kept) < 2:
         return []
-    ours = averages(section)
-    means = [ours.get(row.name, 0.0) for row, _ in kept]
+    means = [section.averages.get(row.name, 0.0) for row, _ in kept]
     best, worst = int(np.argmax(means)), int(np.argmin(means))
     if best == worst:
         best, worst = 0, 1

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from lit_video.tables.origin import read_origin
 from lit_video.tables.predictions import Predictions, read_predictions
 from lit_video.tables.reading import table_at
 from lit_video.tables.results import read_result
+from lit_video.tables.summary import averages, row_summary
 from lit_video.tables.table import Row, Table
 from lit_video.tables.throughput import read_throughput
 
@@ -33,24 +34,36 @@ class Run:
 
 @dataclass(frozen=True)
 class Section:
-    """A table at a scale: its runs by row name, seeds ascending, and the measured throughput where there is one.
+    """A table at a scale.
 
-    ``left_out`` has a line for every damaged file.
+    Args:
+        table: the paper's.
+        folder: of the scale.
+        runs: by row name, seeds ascending.
+        rows: all of the table's, as :func:`~lit_video.tables.summary.row_summary` gives them.
+        throughput: measured, where it was.
+        left_out: a line for every damaged file.
     """
 
     table: Table
     folder: Path
     runs: Mapping[str, Sequence[Run]]
-    throughput: dict[str, Any] | None = field(default=None)
-    left_out: Sequence[str] = ()
+    rows: list[dict[str, Any]]
+    throughput: dict[str, Any] | None
+    left_out: Sequence[str]
+
+    @property
+    def averages(self) -> dict[str, float]:
+        """Our mean over seeds of the table's metric, of the rows that have it."""
+        return averages(self.rows, self.table.metric)
 
     def of(self, row: Row) -> Sequence[Run]:
         """Runs of a row, none where it was not run."""
         return self.runs.get(row.name, ())
 
-    def damaged(self, row: Row) -> list[str]:
-        """What was left out of a row."""
-        return [line for line in self.left_out if line.startswith(f"{self.folder / row.name}/")]
+    def predictions(self, row: Row) -> list[Predictions]:
+        """Those of a row's runs that kept them."""
+        return [run.predictions for run in self.of(row) if run.predictions]
 
 
 def collect(places: Sequence[Path], experiments: Path, damage: Damage | None = None) -> list[Section]:
@@ -105,9 +118,13 @@ def _section(scale_dir: Path, folders: Sequence[Path], experiments: Path, damage
         run = _read_run(folder, damage)
         runs[row] += [run] if run else []
     by_row = {row: each for row, each in runs.items() if each}
-    refuse_mixtures((str(run.folder), run.result, run.predictions) for each in by_row.values() for run in each)
+    refuse_mixtures([(run.folder, run.result, run.predictions) for each in by_row.values() for run in each])
     throughput = damage.read(read_throughput, scale_dir)
-    return Section(table, scale_dir, by_row, throughput, damage.of(scale_dir))
+    rows = [
+        row_summary(row, [run.result for run in runs[row.name]], len(damage.of(scale_dir / row.name)))
+        for row in table.rows
+    ]
+    return Section(table, scale_dir, by_row, rows, throughput, damage.of(scale_dir))
 
 
 def _table(scale_dir: Path, experiments: Path) -> Table:

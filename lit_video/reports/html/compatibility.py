@@ -1,19 +1,21 @@
 """Whether the runs of one table can be compared: the same classes, the same test videos."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lit_video.errors import UserError
+from lit_video.tables.damage import Damage
 from lit_video.tables.predictions import Predictions
-from lit_video.tables.results import OF_ROW, OF_TABLE
+from lit_video.tables.results import OF_ROW, OF_TABLE, alike
 
-ALIKE = OF_TABLE | OF_ROW | {"test_videos": "measured on other videos"}
+ALIKE = OF_TABLE | {"test_videos": OF_ROW["test_videos"]}
 TOGETHER = "they do not belong in one table; move one away, or run it again"
 
 
-def refuse_mixtures(runs: Iterable[tuple[str, Mapping[str, Any], Predictions | None]]) -> None:
+def refuse_mixtures(runs: Sequence[tuple[Path, dict[str, Any], Predictions | None]]) -> None:
     """Compare every run with the first one that has the same kind of record.
 
     Args:
@@ -23,20 +25,16 @@ def refuse_mixtures(runs: Iterable[tuple[str, Mapping[str, Any], Predictions | N
         UserError: two runs differ in their data, classes or test videos, or two seeds of a row in their training;
             names both.
     """
-    first: dict[tuple[str, str], tuple[str, Any]] = {}
-    reference: tuple[str, Predictions] | None = None
-    for folder, result, predictions in runs:
-        for key, differs in ALIKE.items():
-            group, value = result["row"] if key in OF_ROW else "", result.get(key)
-            where, expected = first.setdefault((group, key), (folder, value)) if value is not None else (folder, None)
-            if value != expected:
-                raise UserError(f"{where} has {key} {expected}, {folder} {value}: {differs}; {TOGETHER}")
-        if predictions is not None:
-            reference = reference or (folder, predictions)
-            _compare(*reference, folder, predictions)
+    others = Damage()
+    alike([(folder, result) for folder, result, _ in runs], others, ALIKE)
+    if others.lines:
+        raise UserError(others.lines[0])
+    kept = [(folder, predictions) for folder, _, predictions in runs if predictions]
+    for folder, predictions in kept[1:]:
+        _compare(*kept[0], folder, predictions)
 
 
-def _compare(first: str, one: Predictions, second: str, other: Predictions) -> None:
+def _compare(first: Path, one: Predictions, second: Path, other: Predictions) -> None:
     if one.tasks.keys() != other.tasks.keys():
         tasks = [", ".join(name or "one alone" for name in predictions.tasks) for predictions in (one, other)]
         raise UserError(f"{first} has tasks ({tasks[0]}), {second} ({tasks[1]}): {TOGETHER}")

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
 from lit_video.reports.html.collect import Section
 from lit_video.reports.html.embedding import embedded
 from lit_video.tables.charts.confusion import confusion_chart
-from lit_video.tables.predictions import TaskPredictions
+from lit_video.tables.predictions import most_confused
+
+MOST = 3  # mistakes that are named
 
 
 @dataclass(frozen=True)
@@ -26,18 +27,11 @@ def confusions(section: Section) -> list[Confusion]:
     """A matrix per row and task, of the runs that kept their predictions."""
     matrices = []
     for row in section.table.rows:
-        kept = [run.predictions for run in section.of(row) if run.predictions]
+        kept = section.predictions(row)
         for task in kept[0].tasks if kept else ():
             each = [predictions.tasks[task] for predictions in kept]
             counts = np.sum([one.confusion for one in each], axis=0)
             description = f"confusion matrix of {row.label}, {task or section.table.title}"
             chart = embedded(confusion_chart(counts, each[0].classes, description), 360)
-            matrices.append(Confusion(row.label, task, chart, _worst(counts, each[0])))
+            matrices.append(Confusion(row.label, task, chart, most_confused(counts, each[0].classes, MOST)))
     return matrices
-
-
-def _worst(counts: NDArray[np.int64], task: TaskPredictions, most: int = 3) -> list[tuple[str, str, int]]:
-    wrong = counts * (1 - np.eye(len(counts), dtype=np.int64))
-    order = np.argsort(-wrong, axis=None, kind="stable")[:most]
-    places = [divmod(int(i), len(counts)) for i in order]
-    return [(task.classes[a], task.classes[b], int(wrong[a, b])) for a, b in places if wrong[a, b]]

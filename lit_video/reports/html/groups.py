@@ -8,7 +8,6 @@ from lit_video.reports.html.collect import Section
 from lit_video.reports.html.embedding import embedded
 from lit_video.tables.charts.groups import CELL, heat_map
 from lit_video.tables.groups import measured_groups
-from lit_video.tables.summary import row_summary
 
 
 @dataclass(frozen=True)
@@ -21,8 +20,7 @@ class GroupsView:
 
 def groups_view(section: Section) -> GroupsView | None:
     """Rows by group, means over seeds; ``None`` of a data set without groups."""
-    rows = [row_summary(row, [run.result for run in section.of(row)]) for row in section.table.rows]
-    groups = measured_groups(rows)
+    groups = measured_groups(section.rows)
     if groups is None:
         return None
     return GroupsView(groups.title, embedded(heat_map(groups), CELL[1] * len(groups.rows) + 100))

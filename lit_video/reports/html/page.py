@@ -12,7 +12,7 @@ from markupsafe import Markup
 from lit_video.reports.html.calibration import CalibrationView, calibration_views
 from lit_video.reports.html.classes import ClassView, class_views
 from lit_video.reports.html.collect import Section
-from lit_video.reports.html.compare import Comparison, averages, compare
+from lit_video.reports.html.compare import Comparison, compare
 from lit_video.reports.html.confusions import Confusion, confusions
 from lit_video.reports.html.cost_curves import cost_curves
 from lit_video.reports.html.embedding import embedded, vega
@@ -123,7 +123,7 @@ def _without(section: Section) -> dict[str, list[str]]:
 def _by_cost(sections: Sequence[Section]) -> Markup:
     dots = {}
     for section in sections:
-        ours = averages(section)
+        ours = section.averages
         dots[_name(section)] = [
             Dot(row.label, result["gmacs"] * result["views"], ours[row.name])
             for row in section.table.rows
@@ -136,7 +136,7 @@ def _by_speed(sections: Sequence[Section]) -> Markup:
     """Empty where nothing was measured."""
     dots = {}
     for section in sections:
-        ours, measured = averages(section), section.throughput or {}
+        ours, measured = section.averages, section.throughput or {}
         rows = measured.get("rows", {})
         dots[f"{_name(section)}, on {measured.get('device', 'unknown device')}"] = [
             Dot(row.label, speed["clips_per_second"], ours[row.name], speed["low"], speed["high"])

@@ -4,7 +4,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from lit_video.reports.html.collect import Section
-from lit_video.tables.rendering import OTHER_ORDERS, PAPER_ONLY, metric_name, missing, seeds_text, shown_metrics
+from lit_video.tables.rendering import (
+    OTHER_ORDERS,
+    PAPER_ONLY,
+    metric_name,
+    missing,
+    printed_metrics,
+    seeds_text,
+    shown_metrics,
+)
 from lit_video.tables.summary import papers_own, row_summary
 
 
@@ -27,21 +35,18 @@ class View:
 
 def view(section: Section) -> View:
     """Rows that only the paper has, then ours, in the paper's order: costs, scores of each metric, seeds."""
-    rows = [
-        row_summary(row, [run.result for run in section.of(row)], section.damaged(row)) for row in section.table.rows
-    ]
     reported = [row_summary(row, []) for row in section.table.reported]
-    shown = shown_metrics({"metric": section.table.metric, "rows": rows, "reported": reported})
-    printed = {key for row in [*section.table.reported, *section.table.rows] for key in row.paper}
+    data = {"metric": section.table.metric, "rows": section.rows, "reported": reported}
+    shown, printed = shown_metrics(data), printed_metrics(data)
     header = ["row", "params", "GMACs × views", *(name for key in shown for name in _names(key, printed)), "seeds"]
     lines = [(row, PAPER_ONLY) for row in reported]
-    lines += [(row, "not measured" if row["seeds"] else missing(row)) for row in rows]
-    return View(header, [_line(row, absent, shown, printed) for row, absent in lines])
-
-
-def _line(row: dict[str, Any], absent: str, shown: list[str], printed: set[str]) -> list[Cell]:
-    scores = [cell for key in shown for cell in _scores(row, key, absent, printed)]
-    return [*_costs(row), *scores, _seeds(row)]
+    lines += [(row, "not measured" if row["seeds"] else missing(row)) for row in section.rows]
+    body = []
+    for row, absent in lines:
+        scores = [cell for key in shown for cell in _scores(row, key, absent, printed)]
+        seeds = Cell(seeds_text(row["seeds"]), len(row["seeds"]) or None)
+        body.append([*_costs(row), *scores, seeds])
+    return View(header, body)
 
 
 def _names(key: str, printed: set[str]) -> list[str]:
@@ -73,8 +78,3 @@ def _scores(row: dict[str, Any], key: str, absent: str, printed: set[str]) -> li
     if key not in printed:
         return [measured]
     return [theirs, measured, Cell("" if difference is None else f"{difference:+.1f}", difference)]
-
-
-def _seeds(row: dict[str, Any]) -> Cell:
-    seeds = row["seeds"]
-    return Cell(seeds_text(seeds), len(seeds) or None)
