@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lit_video.commands.parser import Parser, check_file, natural, positive, positive_number, whole_numbers
+from lit_video.commands.parser import Parser, natural, new_file, positive, positive_number, whole_numbers
 from lit_video.errors import UserError
 from lit_video.utils.exit_status import INTERRUPTED
 from lit_video.utils.processes import usable_cores
@@ -24,8 +24,6 @@ def benchmark_data(argv: list[str]) -> int:
         from lit_video.utils.figures import check_picture
 
         check_picture(arguments.plot)
-    if arguments.output:
-        check_file("-o", arguments.output)
     report, stopped = _measure(arguments, argv)
     if arguments.json:
         print(json.dumps(report.result, indent=2))
@@ -126,7 +124,7 @@ def _arguments(argv: list[str]) -> Namespace:
     parser.add_argument(
         "--clips-per-second", type=positive_number, default=1000, help="to count the cores for (default 1000)"
     )
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="JSON, written after every row")
+    parser.add_argument("-o", "--output", type=new_file("-o"), metavar="FILE", help="JSON, written after every row")
     parser.add_argument("--json", action="store_true", help="print as JSON, rows on the error stream")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the result (.png, .svg)")
     return parser.parse_args(argv)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
-from pathlib import Path
 
-from lit_video.commands.parser import DTYPES, Parser, check_file, keep_json, patches, positive
+from lit_video.commands.arguments import add_result, print_result
+from lit_video.commands.parser import DTYPES, Parser, keep_json, patches, positive
 from lit_video.errors import UserError
 
 
@@ -20,12 +19,8 @@ def benchmark_kernels(argv: list[str]) -> int:
     parser.add_argument("--batch", type=positive, default=1, help="clips of a batch")
     parser.add_argument("--repeats", type=positive, default=5)
     parser.add_argument("--dtype", choices=["fp32", "bf16"], default="fp32", help="bf16 by autocast")
-    parser.add_argument("--device", choices=["cpu", "cuda"])
-    parser.add_argument("--json", action="store_true", help="print as JSON")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE.json", help="written after every step")
+    add_result(parser, "step")
     arguments = parser.parse_args(argv)
-    if arguments.output:
-        check_file("--output", arguments.output)
     from lit_video.attention import Grid
     from lit_video.benchmark.attention_steps import attention_steps
     from lit_video.benchmark.kernel_timing import Setting, measure, render
@@ -43,5 +38,5 @@ def benchmark_kernels(argv: list[str]) -> int:
     setting = Setting(**{key: given[key] for key in Setting.__dataclass_fields__})
     command = recorded_command(["benchmark", "kernels", *argv])
     result = measure(setting, names, choose_device(arguments.device), command, partial(keep_json, arguments.output))
-    print(json.dumps(result, indent=2) if arguments.json else render(result))
+    print_result(arguments, result, render)
     return 0

@@ -1,9 +1,7 @@
 """The ``benchmark long`` command: time and memory against the frames of a clip. Imports no torch by itself."""
 
-import json
-from pathlib import Path
-
-from lit_video.commands.parser import DTYPES, Parser, check_file, keep_json, patches, positive, whole_numbers
+from lit_video.commands.arguments import add_result, print_result
+from lit_video.commands.parser import DTYPES, Parser, keep_json, patches, positive, whole_numbers
 
 DESCRIPTION = """X-ViT, and TimeSformer's T+S at two sizes (-L, -HR), on clips of more and more frames: time and memory,
 and with which power of the frames they grow. Rounds in random order; medians."""
@@ -19,12 +17,8 @@ def benchmark_long(argv: list[str]) -> int:
     parser.add_argument("--dtype", choices=["fp32", "bf16"], default="fp32", help="bf16 by autocast")
     parser.add_argument("--checkpointing", choices=["none", "attention", "block"], default="none")
     parser.add_argument("--repeats", type=positive, default=5, help="rounds (default 5)")
-    parser.add_argument("--device", choices=["cpu", "cuda"])
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="keep the result, after every step (JSON)")
-    parser.add_argument("--json", action="store_true", help="print as JSON")
+    add_result(parser, "step")
     arguments = parser.parse_args(argv)
-    if arguments.output:
-        check_file("--output", arguments.output)
     frames = tuple(sorted(arguments.frames))
     if len(frames) < 2 or frames[0] < 1:
         parser.error("--frames: expected two numbers or more above 0, such as 8,16,32")
@@ -44,5 +38,5 @@ def benchmark_long(argv: list[str]) -> int:
     command = recorded_command(["benchmark", "long", *argv])
     for result in measure(setting, choose_device(arguments.device), command):
         keep_json(arguments.output, result)
-    print(json.dumps(result, indent=2) if arguments.json else render(result))
+    print_result(arguments, result, render)
     return 0

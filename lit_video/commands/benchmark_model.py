@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lit_video.commands.parser import DTYPES, Parser, check_file, keep_json, positive
+from lit_video.commands.arguments import add_result, print_result
+from lit_video.commands.parser import DTYPES, Parser, keep_json, positive
 from lit_video.errors import UserError
 from lit_video.utils.exit_status import DONE, FAILED
 
@@ -30,10 +30,8 @@ def benchmark_model(argv: list[str]) -> int:
     device = choose_device(arguments.device)
     if arguments.plot:
         check_picture(arguments.plot)
-    if arguments.output:
-        check_file("--output", arguments.output)
     result = _measure(device, arguments, argv)
-    print(json.dumps(result, indent=2) if arguments.json else render(result))
+    print_result(arguments, result, render)
     if arguments.plot:
         from lit_video.benchmark.plot import draw
 
@@ -91,13 +89,11 @@ def _arguments(argv: list[str]) -> Namespace:
     parser.add_argument("--batch", type=positive, default=1, help="clips of a batch")
     parser.add_argument("--repeats", type=positive, default=5, help="rounds (default: 5)")
     parser.add_argument("--dtype", choices=list(DTYPES), default="fp32", help="bf16 and fp16 by autocast")
-    parser.add_argument("--device", choices=["cpu", "cuda"])
     parser.add_argument("--scaling", action="store_true", help="X-ViT at 1, 2 and 4 times the frames instead")
     parser.add_argument(
         "--compile", choices=["off", "block", "full"], default="off", help="beside each of ours, a twin"
     )
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="keep the result, after every round (JSON)")
-    parser.add_argument("--json", action="store_true", help="print as JSON")
+    add_result(parser, "round")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the result (.png, .svg)")
     arguments = parser.parse_args(argv)
     if arguments.scaling and (arguments.models or arguments.compile != "off"):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lit_video.commands.arguments import add_result, print_result
 from lit_video.commands.checkpoint import add_checkpoint
-from lit_video.commands.parser import Parser, check_file, keep_json, positive
+from lit_video.commands.parser import Parser, keep_json, positive
 from lit_video.errors import UserError
 from lit_video.utils.image_size import height_and_width
 
@@ -36,16 +35,12 @@ def benchmark_predict(argv: list[str]) -> int:
     parser.add_argument("--batch", type=positive, default=8, help="clips of a batch, at least 2 (default 8)")
     parser.add_argument("--repeats", type=positive, default=20, help="rounds (default 20)")
     parser.add_argument("--ways", help="names with semicolons (default: all)")
-    parser.add_argument("--device", choices=["cpu", "cuda"])
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="keep the result, after every round (JSON)")
-    parser.add_argument("--json", action="store_true", help="print as JSON")
+    add_result(parser, "round")
     arguments = parser.parse_args(argv)
     if arguments.batch < 2:
         parser.error("--batch is at least 2: latency is that of one clip")
     if arguments.ckpt and (given := [name for name in MODEL if getattr(arguments, name) is not None]):
         parser.error(f"--{given[0].replace('_', '-')} is of a model without weights; the checkpoint has its own")
-    if arguments.output:
-        check_file("--output", arguments.output)
     from lit_video.benchmark.predict_timing import EAGER, WAYS, measure, render
     from lit_video.utils.command_line import recorded_command
     from lit_video.utils.environment import choose_device, provenance
@@ -59,7 +54,7 @@ def benchmark_predict(argv: list[str]) -> int:
     for measured in measure(network, (arguments.batch, *clip), ways, device, arguments.repeats):
         result = facts | measured
         keep_json(arguments.output, result)
-    print(json.dumps(result, indent=2) if arguments.json else render(result))
+    print_result(arguments, result, render)
     return 0
 
 

@@ -1,7 +1,6 @@
 """The ``benchmark stream`` command: time and memory of a frame as a video grows. Imports no torch by itself."""
 
-import json
-
+from lit_video.commands.arguments import print_result
 from lit_video.commands.parser import Parser, natural, patches, positive
 from lit_video.errors import OptionError
 
@@ -35,5 +34,5 @@ def benchmark_stream(argv: list[str]) -> int:
         raise OptionError("window", error) from error
     command = recorded_command(["benchmark", "stream", *argv])
     result = measure(setting, network, choose_device(arguments.device), command)
-    print(json.dumps(result, indent=2) if arguments.json else render(result))
+    print_result(arguments, result, render)
     return 0

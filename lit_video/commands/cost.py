@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lit_video.commands.arguments import parse_request
 from lit_video.commands.parser import Parser, positive
 from lit_video.costs.comparison import compare, render
-from lit_video.costs.published import Published, published
+from lit_video.costs.published import published
 from lit_video.errors import UserError
+from lit_video.training.request import Request
 from lit_video.utils.image_size import ImageSize
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def cost(argv: list[str]) -> int:
         check_picture(arguments.plot)
     if arguments.memory:
         return _memory(arguments, settings)
-    rows = list(_table_costs(arguments.config, settings) if arguments.config else _published_costs(published()))
+    rows = list(_table_costs(_request(arguments.config, settings)) if arguments.config else _published_costs())
     print(json.dumps(rows, indent=2) if arguments.json else render(rows))
     if arguments.plot:
         from lit_video.costs.curves import draw
@@ -53,20 +54,23 @@ def cost(argv: list[str]) -> int:
     return 0
 
 
-def _published_costs(models: Sequence[Published]) -> Iterator[dict[str, Any]]:
-    for model in models:
+def _request(configs: list[Path], settings: list[str]) -> Request:
+    return parse_request([arg for path in configs for arg in ("--config", str(path))] + settings)
+
+
+def _published_costs() -> Iterator[dict[str, Any]]:
+    for model in published():
         clip = {"frames": model.frames, "image_size": model.image_size, "classes": model.classes, "views": model.views}
         printed = {"params": model.params, "cost": model.cost}
         yield compare(model.source, model.label, clip, model.count(), printed, model.note)
 
 
-def _table_costs(configs: list[Path], settings: list[str]) -> Iterator[dict[str, Any]]:
+def _table_costs(request: Request) -> Iterator[dict[str, Any]]:
     """Rows of a table at its scale; the figures that the paper prints are for the paper's scale."""
     from lit_video.costs.count import count
     from lit_video.training.run import build_row
     from lit_video.video.batch import outputs
 
-    request = parse_request([arg for path in configs for arg in ("--config", str(path))] + settings)
     source = f"{request.table.title} ({request.table.source}), ours at scale {request.table.scale}"
     for row in request.rows:
         built = build_row(request, row, request.seeds[0])
@@ -81,7 +85,7 @@ def _memory(arguments: Namespace, settings: list[str]) -> int:
     """Print each model as it is counted, which takes seconds to a minute each."""
     from lit_video.costs.memory_table import LEGEND, memory_rows, render
 
-    models = _table_models(arguments.config, settings) if arguments.config else _schemes()
+    models = _table_models(_request(arguments.config, settings)) if arguments.config else _schemes()
     names = arguments.models.split(",") if arguments.models else list(models)
     if unknown := [name for name in names if name not in models]:
         raise UserError(f"--models: no model {unknown[0]!r}; models: {', '.join(models)}")
@@ -111,9 +115,8 @@ def _schemes() -> Models:
     return models
 
 
-def _table_models(configs: list[Path], settings: list[str]) -> Models:
+def _table_models(request: Request) -> Models:
     from lit_video.training.run import build_row
 
-    request = parse_request([arg for path in configs for arg in ("--config", str(path))] + settings)
     built = {row.name: build_row(request, row, request.seeds[0]) for row in request.rows}
     return {name: (each.model, (each.datamodule.frames, each.datamodule.image_size)) for name, each in built.items()}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from lit_video.commands.arguments import add_evaluation, evaluation
 from lit_video.commands.checkpoint import add_checkpoint, settings_of
-from lit_video.commands.parser import Parser, check_file, ending, natural
+from lit_video.commands.parser import Parser, natural, new_file
 from lit_video.errors import UserError
 
 if TYPE_CHECKING:
@@ -119,19 +119,18 @@ def _arguments(argv: list[str]) -> Namespace:
     parser.add_argument("videos", nargs="*", metavar="VIDEO|FOLDER|GLOB", help="default: the run's test split")
     add_checkpoint(parser, required=True)
     parser.add_argument(
-        "--output", "-o", type=ending(".png", ".svg", ".pdf"), default=Path("embed.png"), metavar="FILE"
+        "--output", "-o", type=new_file("--output", ".png", ".svg", ".pdf"), default="embed.png", metavar="FILE"
     )
     parser.add_argument("--method", choices=["tsne", "umap"], default="tsne", help="default tsne")
-    parser.add_argument("--csv", type=ending(".csv"), metavar="FILE", help="write path, class, x and y of every video")
+    parser.add_argument(
+        "--csv", type=new_file("--csv", ".csv"), metavar="FILE", help="write path, class, x and y of every video"
+    )
     parser.add_argument(
         "--task", help="whose classes colour the videos, of a data set with several (default: the first)"
     )
     parser.add_argument("--seed", type=natural, default=0, metavar="N", help="of the method (default 0)")
     add_evaluation(parser)
     arguments = parser.parse_intermixed_args(argv)
-    check_file("--output", arguments.output)
-    if arguments.csv:
-        check_file("--csv", arguments.csv)
     if arguments.method == "umap" and find_spec("umap") is None:
         raise UserError("--method umap: umap-learn is not installed; pip install 'lit_video[umap]', or take tsne")
     return arguments

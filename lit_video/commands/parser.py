@@ -93,12 +93,13 @@ def keep_json(path: Path | None, result: object) -> None:
             write_atomically(path, json.dumps(result, indent=2) + "\n")
 
 
-def ending(*endings: str) -> Callable[[str], Path]:
-    """Type of an argument that names a file with one of these endings."""
+def new_file(flag: str, *endings: str) -> Callable[[str], Path]:
+    """Type of an argument that names a file to write, of one of these endings or any: see :func:`check_file`."""
 
     def path(text: str) -> Path:
-        if Path(text).suffix.lower() not in endings:
+        if endings and Path(text).suffix.lower() not in endings:
             raise ArgumentTypeError(f"{text} ends in none of {', '.join(endings)}")
+        check_file(flag, Path(text))
         return Path(text)
 
     return path

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lit_video.commands.arguments import add_evaluation, evaluation
 from lit_video.commands.checkpoint import add_checkpoint
 from lit_video.commands.kept_results import keep_results
-from lit_video.commands.parser import Parser, check_file, ending, positive, positive_number, writing
+from lit_video.commands.parser import Parser, new_file, positive, positive_number, writing
 from lit_video.commands.predict_stream import predict_stream
 from lit_video.commands.timeline import add_timeline, check_timeline, predict_timelines
 from lit_video.errors import UserError
@@ -81,11 +81,15 @@ def _arguments(argv: list[str]) -> Namespace:
     add_checkpoint(parser, required=True)
     parser.add_argument("--top", type=positive, metavar="K", help="classes to name (default 5; of a stream 1)")
     parser.add_argument(
-        "--output", "-o", type=ending(".csv", ".json"), metavar="FILE", help="write them, as .csv or .json"
+        "--output",
+        "-o",
+        type=new_file("--output", ".csv", ".json"),
+        metavar="FILE",
+        help="write them, as .csv or .json",
     )
     parser.add_argument(
         "--features",
-        type=ending(".npz"),
+        type=new_file("--features", ".npz"),
         metavar="FILE",
         help="write what enters the classifier's last layer, averaged over the views: arrays features, paths, logits, "
         "class_names, tasks (.npz)",
@@ -108,9 +112,6 @@ def _arguments(argv: list[str]) -> Namespace:
     add_evaluation(parser)
     arguments = parser.parse_intermixed_args(argv)
     check_timeline(arguments)
-    for flag, path in (("--output", arguments.output), ("--features", arguments.features)):
-        if path is not None:
-            check_file(flag, path)
     if arguments.rate is not None and not arguments.stream:
         raise UserError("--rate: is of a stream; give --stream too")
     return arguments

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import lit_video
-from lit_video.commands.parser import Parser, check_file, writing
+from lit_video.commands.parser import Parser, new_file, writing
 from lit_video.errors import UserError
 from lit_video.tables.damage import Damage
 from lit_video.utils.files import write_bytes
@@ -15,10 +15,9 @@ def report(argv: list[str]) -> int:
     """Write the page; an older one stays as it is if that fails. 1 if damaged files were left out of it."""
     parser = Parser("report", "One page, without a server or network, of all results below some folders.")
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUNS", help="a runs folder, or one inside it")
-    parser.add_argument("-o", "--output", type=Path, default=Path("report.html"), help="default: report.html")
+    parser.add_argument("-o", "--output", type=new_file("--output"), default="report.html", help="default: report.html")
     parser.add_argument("--experiments", type=Path, metavar="DIR", help="where the tables' YAML files are")
     arguments = parser.parse_args(argv)
-    check_file("--output", arguments.output)
     experiments = _experiments(arguments.experiments)
     from lit_video.reports.html.collect import collect
     from lit_video.reports.html.page import render_page

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.commands.arguments import table_parser
-from lit_video.commands.parser import ending, writing
+from lit_video.commands.parser import new_file, writing
 from lit_video.errors import UserError
 from lit_video.tables.damage import Damage
 from lit_video.tables.groups import measured_groups
@@ -19,7 +19,9 @@ def print_table(argv: list[str]) -> int:
     parser = table_parser("table", "A table as it stands, beside the paper's numbers.", add_help=True)
     parser.add_argument("--format", choices=["text", "json", "markdown", "latex"], default="text", help="default: text")
     parser.add_argument("--pairs", action="store_true", help="the differences of all rows, with their intervals")
-    parser.add_argument("--plot", type=ending(".png", ".svg"), metavar="FILE", help="accuracy by skill, drawn")
+    parser.add_argument(
+        "--plot", type=new_file("--plot", ".png", ".svg"), metavar="FILE", help="accuracy by skill, drawn"
+    )
     arguments = parser.parse_args(argv)
     pairs = arguments.pairs or arguments.format == "json"
     table = read_table(arguments.config, arguments.recipe)

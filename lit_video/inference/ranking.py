@@ -1,6 +1,5 @@
 """Predictions ranked, printed and written."""
 
-import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,6 +14,7 @@ from rich.text import Text
 from torch import Tensor
 
 from lit_video.errors import UserError
+from lit_video.utils.files import write_atomically, write_table
 from lit_video.utils.text_tables import print_whole
 
 ClassNames = list[str] | dict[str, list[str]]
@@ -136,10 +136,9 @@ def write_ranking(path: Path, videos: Sequence[RankedVideo], broken: Mapping[Pat
         ]
         unread = [{"path": str(video), "reason": reason} for video, reason in broken.items()]
         text = json.dumps({"videos": predicted, "broken": unread}, indent=2, ensure_ascii=False)
-        path.write_text(text + "\n", encoding="utf-8")
+        write_atomically(path, text + "\n")
     else:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows(_csv_rows(videos, broken))
+        write_table(path, _csv_rows(videos, broken))
 
 
 def _csv_rows(videos: Sequence[RankedVideo], broken: Mapping[Path, str]) -> Iterator[Sequence[object]]:
