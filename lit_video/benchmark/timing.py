@@ -31,9 +31,7 @@ def seconds(action: Callable[[], object], device: torch.device) -> float:
 Times = dict[str, list[float]]
 
 
-def interleaved(
-    actions: Mapping[str, Callable[[], object]], repeats: int, device: torch.device, mode: str = ""
-) -> Times:
+def interleaved(actions: Mapping[str, Callable[[], object]], repeats: int, device: torch.device, mode: str) -> Times:
     """Times of all actions, one of each after the other, ``repeats`` times after a round 0 that does not count.
 
     Neighbours in time share the machine's state, so that times of one round compare. Each round has its own

@@ -12,6 +12,7 @@ from lit_video.commands.checkpoint import add_checkpoint
 from lit_video.commands.parser import Parser, check_file, positive, positive_number, writing
 from lit_video.errors import UserError
 from lit_video.utils.did_you_mean import did_you_mean
+from lit_video.utils.files import write_bytes
 from lit_video.visual.formats import FIGURES, MOVING, STILL
 
 if TYPE_CHECKING:
@@ -31,14 +32,15 @@ def attention(argv: list[str]) -> int:
     arguments = _arguments(argv)
     if arguments.video is None and not arguments.heads:
         return draw_test(arguments)
-    draw = _draw_maps if arguments.video else _draw_channels
-    draw(arguments)
+    content = _maps(arguments) if arguments.video else _channels(arguments)
+    with writing("--output", arguments.output):
+        write_bytes(arguments.output, content)
     print(f"wrote {arguments.output}", file=sys.stderr)
     return 0
 
 
-def _draw_maps(arguments: Namespace) -> None:
-    from lit_video.utils.files import write_bytes  # here, because importing torch takes seconds
+def _maps(arguments: Namespace) -> bytes:
+    # here, because importing torch takes seconds
     from lit_video.visual.attention_maps import Follow, attention_of_heads, load_with_attention, maps_of, one_video
     from lit_video.visual.attention_picture import heads_picture, moving, picture
     from lit_video.visual.moving_picture import encoded
@@ -47,13 +49,10 @@ def _draw_maps(arguments: Namespace) -> None:
     trained = load_with_attention(arguments.ckpt)
     label, ending = _label(arguments, record, trained), arguments.output.suffix.lower()
     if arguments.heads:
-        content = heads_picture(attention_of_heads(trained, record, label, arguments.device))
-    else:
-        follow = Follow(arguments.token, arguments.layers == "last")
-        maps = maps_of(trained, record, follow, label, arguments.device)
-        content = encoded(moving(maps), ending) if ending in MOVING else picture(maps)
-    with writing("--output", arguments.output):
-        write_bytes(arguments.output, content)
+        return heads_picture(attention_of_heads(trained, record, label, arguments.device))
+    follow = Follow(arguments.token, arguments.layers == "last")
+    maps = maps_of(trained, record, follow, label, arguments.device)
+    return encoded(moving(maps), ending) if ending in MOVING else picture(maps)
 
 
 def _label(arguments: Namespace, record: VideoRecord, trained: TrainedModel) -> str | None:
@@ -76,8 +75,8 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
 
-def _draw_channels(arguments: Namespace) -> None:
-    from lit_video.utils.figures import plt, run_name
+def _channels(arguments: Namespace) -> bytes:
+    from lit_video.utils.figures import content_of, run_name
     from lit_video.visual.heads_picture import heads_figure
 
     name = str(run_name(arguments.ckpt) if arguments.ckpt else f"{arguments.config[0]}: row {arguments.row}")
@@ -86,9 +85,7 @@ def _draw_channels(arguments: Namespace) -> None:
         figure = heads_figure(model, name)
     except ValueError as error:
         raise UserError(f"--heads: {error}") from error
-    with writing("--output", arguments.output):
-        figure.savefig(arguments.output, dpi=150)
-    plt.close(figure)
+    return content_of(figure, arguments.output.suffix.removeprefix("."))
 
 
 def _model(arguments: Namespace) -> VideoClassifier:

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from lit_video.commands.arguments import add_row, table_parser
-from lit_video.errors import UserError
+from lit_video.commands.parser import writing
 from lit_video.tables.throughput import FILE
 from lit_video.training.request import build_request
 from lit_video.utils.files import write_atomically
@@ -35,11 +35,9 @@ def benchmark_table(argv: list[str]) -> int:
         "rows": {row.name: summarise(rates, row, request.rows[0]) for row in request.rows},
     }
     folder = request.runs / request.table.name / request.table.scale
-    try:
+    with writing("--runs", folder / FILE):
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / FILE, json.dumps(result, indent=2) + "\n")
-    except OSError as error:
-        raise UserError(f"--runs: cannot write {folder / FILE} ({error.strerror})") from error
     print(render(request, result))
     print(f"kept in {folder / FILE}")
     return 0

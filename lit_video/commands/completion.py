@@ -98,15 +98,6 @@ class _Values(BaseCompleter):
             return []
 
 
-def _tables(prefix: str, arguments: Namespace) -> list[str]:
-    return _yaml_files(prefix, EXPERIMENTS)
-
-
-def _configs(prefix: str, arguments: Namespace) -> list[str]:
-    """A table; after one, a scale."""
-    return _yaml_files(prefix, SCALES if _files(arguments) else EXPERIMENTS)
-
-
 def _yaml_files(prefix: str, folder: Path) -> list[str]:
     """Those of a folder, and any other that the prefix may mean."""
     return [*map(str, sorted(folder.glob("*.yaml"))), *FilesCompleter(["yaml"])(prefix)]
@@ -117,25 +108,13 @@ def _rows(prefix: str, arguments: Namespace) -> list[str]:
     return [row.name for row in read_table(files).rows] if files else []
 
 
-def _recipes(prefix: str, arguments: Namespace) -> list[str]:
-    return recipe_names(_files(arguments))
-
-
 def _files(arguments: Namespace) -> list[Path]:
     """The tables and scales that the line names already."""
     return [*(getattr(arguments, "tables", None) or []), *(getattr(arguments, "config", None) or [])]
 
 
-def _checkpoints(prefix: str, arguments: Namespace) -> list[str]:
-    return [*run_names(), *FilesCompleter(["ckpt"])(prefix)]
-
-
-def _table_names(prefix: str, arguments: Namespace) -> list[str]:
-    return [*(path.stem for path in EXPERIMENTS.glob("*.yaml")), *FilesCompleter(["yaml"])(prefix)]
-
-
-def _scales(prefix: str, arguments: Namespace) -> list[str]:
-    return [path.stem for path in SCALES.glob("*.yaml")]
+def _names_in(folder: Path) -> list[str]:
+    return [path.stem for path in folder.glob("*.yaml")]
 
 
 def _schemes(prefix: str, arguments: Namespace) -> list[str]:
@@ -149,21 +128,17 @@ def _weights(prefix: str, arguments: Namespace) -> list[str]:
     return [*named, *FilesCompleter()(prefix)]
 
 
-def _releases(prefix: str, arguments: Namespace) -> list[str]:
-    return list(releases())
-
-
 # by the name under which a parser keeps the argument: it means the same in every command
 COMPLETERS: dict[str, Callable[[str, Namespace], list[str]]] = {
-    "ckpt": _checkpoints,
-    "config": _configs,
-    "names": _releases,
-    "recipe": _recipes,
+    "ckpt": lambda prefix, given: [*run_names(), *FilesCompleter(["ckpt"])(prefix)],
+    "config": lambda prefix, given: _yaml_files(prefix, SCALES if _files(given) else EXPERIMENTS),
+    "names": lambda prefix, given: list(releases()),
+    "recipe": lambda prefix, given: recipe_names(_files(given)),
     "row": _rows,
-    "scale": _scales,
+    "scale": lambda prefix, given: _names_in(SCALES),
     "scheme": _schemes,
     "schemes": _schemes,
-    "table": _table_names,
-    "tables": _tables,
+    "table": lambda prefix, given: [*_names_in(EXPERIMENTS), *FilesCompleter(["yaml"])(prefix)],
+    "tables": lambda prefix, given: _yaml_files(prefix, EXPERIMENTS),
     "weights": _weights,
 }

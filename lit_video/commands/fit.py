@@ -89,7 +89,7 @@ def _add_own(parser: Parser) -> None:
     parser.add_argument("--reuse", action="store_true", help="train once what several rows or tables have in common")
 
 
-def run_table(request: Request, jobs: int = 1) -> int:
+def run_table(request: Request, jobs: int) -> int:
     """Check all rows, run those that are not finished, print the table; 1 if a row has no result.
 
     One run at a time has all of the machine; of several each has a GPU, or its share of the cores. On a terminal what

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lit_video.commands.fit import fit
-from lit_video.commands.parser import Parser, positive_number
+from lit_video.commands.parser import Parser, positive_number, writing
 from lit_video.commands.report import report
 from lit_video.errors import UserError
 from lit_video.reports.card import model_card
-from lit_video.tables.damage import Damage
 from lit_video.tables.folder_names import check_folder_name
 from lit_video.tables.reading import read_table
-from lit_video.tables.rendering import render_pairs
+from lit_video.tables.rendering import pairs_table
 from lit_video.tables.summary import summary
 from lit_video.utils.exit_status import DONE
 from lit_video.utils.files import write_atomically
+from lit_video.utils.text_tables import text_table
 from lit_video.utils.yaml_files import read_yaml
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def compare(argv: list[str]) -> int:
     status = _run(file, ["--seeds", seeds, *flags])
     if status == DONE:
         table = read_table([file])
-        print(render_pairs(summary(table, _runs(file), None, pairs=True, damage=Damage())), flush=True)
+        print(text_table(*pairs_table(summary(table, _runs(file)))), flush=True)
         _report(file)
     return status
 
@@ -98,10 +98,8 @@ def _plan(parser: Parser, arguments: Namespace, file: Path, argv: Sequence[str],
     from lit_video.own_videos.schemes import schemes_named
 
     chosen = schemes_named(",".join(schemes)) if schemes else None
-    try:
+    with writing("--output", file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"--output {file.parent}: {error.strerror}") from None
     made_by = f"{parser.prog} {shlex.join(argv)}"
     equal: Equal = getattr(arguments, "equal", None) or "epochs"
     options = PlanOptions(arguments.videos, file, made_by, chosen, weights, arguments.minutes, arguments.group, equal)

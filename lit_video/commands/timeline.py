@@ -89,13 +89,12 @@ def predict_timelines(arguments: Namespace) -> int:
 
 
 def _draw(line: Timeline, path: Path) -> None:
-    from lit_video.utils.figures import plt
+    from lit_video.utils.figures import content_of
+    from lit_video.utils.files import write_bytes
     from lit_video.visual.timeline_picture import timeline_figure
 
-    figure = timeline_figure(line)
     with writing("--plot", path):
-        figure.savefig(path, dpi=150)
-    plt.close(figure)
+        write_bytes(path, content_of(timeline_figure(line), path.suffix.removeprefix(".")))
 
 
 def _report_broken(lines: Sequence[Timeline]) -> int:

@@ -25,7 +25,7 @@ Shapes = dict[int, Any]  # axes of a clip whose size is left open
 TOLERANCE = 1e-4
 
 
-def write_program(ckpt: Path, to: str, folder: Path, any_frames: bool = False) -> tuple[Path, float | None]:
+def write_program(ckpt: Path, to: str, folder: Path, any_frames: bool) -> tuple[Path, float | None]:
     """Write a model of a run for batches of any size, try it, and write beside it how its clips are made.
 
     ``settings.json`` has the names of the classes, frames, size, sampling, mean and deviation. The input is called

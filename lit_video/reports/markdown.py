@@ -102,14 +102,14 @@ def _section(read: TableRuns, data: dict[str, Any]) -> str:
             f"`{table_command(table, of_seeds)}`; commits {_listed(of_seeds, 'commit')}; "
             f"on {_listed(of_seeds, 'device')}. {_tested(of_seeds)}",
             *_expected(table),
-            *_results(data),
+            render(data, "markdown"),
+            *_pairs(data),
         ]
     )
 
 
-def _results(data: dict[str, Any]) -> Iterator[str]:
-    """The table and its agreement with the paper's order; differences of all rows in a closed block."""
-    yield render(data, "markdown")
+def _pairs(data: dict[str, Any]) -> Iterator[str]:
+    """Differences of all rows in a closed block."""
     if data["pairs"]:
         title, header, body = pairs_table(data)
         yield f"<details><summary>{title}</summary>\n\n{markdown_lines(header, body)}\n\n</details>"

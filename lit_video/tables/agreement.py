@@ -11,7 +11,7 @@ import numpy as np
 from lit_video.tables.damage import Damage
 from lit_video.tables.predictions import Predictions, read_predictions
 from lit_video.tables.statistics import Hits, Interval, agreement, paired_difference
-from lit_video.tables.table import METRIC, Table
+from lit_video.tables.table import Table
 
 
 def row_predictions(
@@ -37,7 +37,7 @@ def row_predictions(
     return by_row
 
 
-def comparable(by_row: Mapping[str, Sequence[Predictions]], metric: str = METRIC) -> dict[str, Hits]:
+def comparable(by_row: Mapping[str, Sequence[Predictions]], metric: str) -> dict[str, Hits]:
     """Of each row and seed, whether each video was right in what the metric counts.
 
     Rows tested on other videos than the first are left out; all are for a metric that is no top-1 accuracy over the

@@ -31,11 +31,6 @@ def render(data: dict[str, Any], form: Format, pairs: bool = False) -> str:
     return "\n\n".join(parts)
 
 
-def render_pairs(data: dict[str, Any]) -> str:
-    """The differences of all rows as text."""
-    return text_table(*pairs_table(data))
-
-
 def _main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
     """Title, header and body."""
     shown = shown_metrics(data)

@@ -89,12 +89,12 @@ def _runs(table: Table, owner: dict[str, str]) -> wr.Runset:
     )
 
 
-def _placed(panels: list[Panel], columns: int = 3) -> list[Panel]:
-    """Panels side by side on the report's 24 units, the wide ones on rows of their own."""
+def _placed(panels: list[Panel]) -> list[Panel]:
+    """Three panels side by side on the report's 24 units, the wide ones on rows of their own."""
     left, top = 0, 0
     for panel in panels:
         wide = isinstance(panel, wr.ParallelCoordinatesPlot | wr.MediaBrowser | wr.RunComparer)
-        width, height = (24, 9) if wide else (24 // columns, 7)
+        width, height = (24, 9) if wide else (8, 7)
         if left + width > 24:
             left, top = 0, top + 7
         panel.layout = wr.Layout(x=left, y=top, w=width, h=height)

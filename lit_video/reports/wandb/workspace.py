@@ -24,7 +24,10 @@ def build_workspace(tables: Sequence[Table], entity: str, project: str) -> ws.Wo
     """The workspace of these tables; needs no network."""
     metrics = list(dict.fromkeys(table.metric for table in tables))
     keys = list(dict.fromkeys([*USUAL, *varied(tables)]))
-    columns = [*(f"config:{key}.value" for key in ("scheme", "scale", "seed", "gmacs", "params")), *_summaries(metrics)]
+    columns = [
+        *(f"config:{key}.value" for key in ("scheme", "scale", "seed", "gmacs", "params")),
+        *(f"summary:{metric}" for metric in metrics),
+    ]
     return ws.Workspace(
         entity=entity,
         project=project,
@@ -57,10 +60,6 @@ def _comparison(metrics: Sequence[str]) -> list[Panel]:
     for metric in metrics:
         panels += [*cost_plots(metric), bars([metric], "scheme", f"{metric} of each scheme, mean of the runs shown")]
     return [*panels, bars(["test/calibration_error"], "scheme", "Calibration error of each scheme")]
-
-
-def _summaries(metrics: Sequence[str]) -> list[str]:
-    return [f"summary:{metric}" for metric in metrics]
 
 
 def _section(name: str, panels: Sequence[Panel], columns: int) -> ws.Section:
