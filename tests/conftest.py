@@ -105,18 +105,18 @@ def table(tmp_path):
     return path, rewrite
 
 
-@pytest.fixture
-def letters(tmp_path):
-    """A folder like AVLetters': two letters, two repetitions, a table of them."""
+@pytest.fixture(scope="session")
+def letters(tmp_path_factory):
+    """A folder like AVLetters': two letters, two repetitions, a table of them; tests only read it."""
     from lit_video.datamodules.drawing import encode
 
-    rng = np.random.default_rng(0)
+    folder, rng = tmp_path_factory.mktemp("letters"), np.random.default_rng(0)
     names = [f"{letter}{repetition}_{who}" for letter in "AB" for repetition in (1, 2) for who in range(4)]
     for name in names:
-        encode(tmp_path / f"{name}.mp4", rng.integers(0, 255, (int(rng.integers(12, 20)), 60, 80, 3), np.uint8), 25)
+        encode(folder / f"{name}.mp4", rng.integers(0, 255, (int(rng.integers(12, 20)), 60, 80, 3), np.uint8), 25)
     rows = [f"{name}.mp4,{name[0]},{name[3]},{name[1]}" for name in names]
-    (tmp_path / "labels.csv").write_text("\n".join(["path,label,speaker,repetition", *rows]) + "\n")
-    return tmp_path
+    (folder / "labels.csv").write_text("\n".join(["path,label,speaker,repetition", *rows]) + "\n")
+    return folder
 
 
 @pytest.fixture

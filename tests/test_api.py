@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 from jsonargparse._util import get_import_path
-from lightning import Trainer
 
 import lit_video
 from lit_video.__main__ import main
 from lit_video.network.vit import ViTSize
+from tests.checkpoints import trained
 
 CLIPS = dict(pairs=(2, 1, 1), frames=4, image_size=16, batch_size=4, num_workers=0)
 HERE = lit_video.Evaluation(workers=0, device="cpu")
@@ -31,11 +31,8 @@ def videos(data_root):
 def ckpt(videos, data_root, tmp_path_factory):
     torch.manual_seed(0)
     model = lit_video.modules.TimeSformer(8, 4, 16, ViTSize(16, 2, 2), 8)
-    quiet = dict(logger=False, enable_progress_bar=False, enable_model_summary=False, enable_checkpointing=False)
-    trainer = Trainer(max_steps=1, accelerator="cpu", **quiet)
-    trainer.fit(model, lit_video.datamodules.MovingShapes(root=str(data_root / "api"), **CLIPS))
-    trainer.save_checkpoint(path := tmp_path_factory.mktemp("api") / "last.ckpt")
-    return path
+    data = lit_video.datamodules.MovingShapes(root=str(data_root / "api"), **CLIPS)
+    return trained(model, data, tmp_path_factory.mktemp("api") / "last.ckpt")
 
 
 def test_every_name_is_there_and_typed_as_it_is_loaded():

@@ -15,12 +15,12 @@ def one_line(capsys):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Where :func:`trained` keeps its runs."""
+    """Where :func:`fitted` keeps its runs."""
     return tmp_path_factory.mktemp("trained")
 
 
 @pytest.fixture
-def trained(runs, tiny):
+def fitted(runs, tiny):
     """Trains a row of ``experiments/`` for an epoch, once for all tests of a file; gives the run's folder."""
 
     def train(table, row, *flags):

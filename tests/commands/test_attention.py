@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from lightning import Trainer
 from matplotlib.colors import to_rgb
 from PIL import Image
 
@@ -30,6 +29,7 @@ from lit_video.visual.attention_maps import attention_maps, see
 from lit_video.visual.attention_picture import AttentionMaps, moving, overlaid, picture, pictures_of
 from lit_video.visual.heads_picture import Layers, layers
 from lit_video.visual.rollout import rollout
+from tests.checkpoints import trained
 from tests.commands.conftest import one_line
 
 ROOT = Path(__file__).parents[2]
@@ -54,11 +54,8 @@ def checkpoints(root, tmp_path_factory):
     def make(name):
         path = folder / f"{name}.ckpt"
         if not path.exists():
-            quiet = dict(logger=False, enable_progress_bar=False, enable_model_summary=False)
-            trainer = Trainer(max_steps=1, accelerator="cpu", enable_checkpointing=False, **quiet)
             torch.manual_seed(0)
-            trainer.fit(MODELS[name](), MovingShapes(root=str(root), **CLIPS))
-            trainer.save_checkpoint(path)
+            trained(MODELS[name](), MovingShapes(root=str(root), **CLIPS), path)
         return path
 
     return make

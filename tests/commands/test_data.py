@@ -38,16 +38,23 @@ from tests.video.bad_files import BAD_FILES, build, write
 MANIFEST = "manifest.safetensors"
 
 
-@pytest.fixture
-def root(tmp_path):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
     """Two intact videos in each of two classes and three splits."""
+    root = tmp_path_factory.mktemp("made")
     for split in ("train", "val", "test"):
         for name in "ab":
-            folder = tmp_path / "root" / split / name
+            folder = root / split / name
             folder.mkdir(parents=True)
             write(folder / "1.mp4", frames=12)
             write(folder / "2.mkv", frames=24, height=32)
-    return tmp_path / "root"
+    return root
+
+
+@pytest.fixture
+def root(made, tmp_path):
+    """A copy of the videos."""
+    return shutil.copytree(made, tmp_path / "root")
 
 
 def check(root, *flags):

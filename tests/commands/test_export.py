@@ -18,8 +18,8 @@ FAMILIES = {
 
 
 @pytest.fixture
-def checkpoint(trained):
-    return lambda table, row: trained(table, row, "--data.image_size=32", "--data.mean=0.4") / "last.ckpt"
+def checkpoint(fitted):
+    return lambda table, row: fitted(table, row, "--data.image_size=32", "--data.mean=0.4") / "last.ckpt"
 
 
 @pytest.mark.parametrize("case", FAMILIES)

@@ -13,7 +13,7 @@ from lit_video.inference import programs
 from lit_video.inference.checkpoints import load_trained_model
 from lit_video.network.pretrained.loading import load_pretrained
 from lit_video.network.weight_files import read_weights
-from tests.inference import colours as made
+from tests.inference.colours import trained
 
 ROWS = {
     "xvit": ("ablation_tw", "tw1"),
@@ -29,13 +29,13 @@ torch.save(program(torch.load(sys.argv[2])), sys.argv[3])
 
 
 @pytest.fixture(params=["divided", *(pytest.param(row, marks=pytest.mark.slow) for row in ("xvit", "vivit"))])
-def checkpoint(request, trained):
-    return trained(*ROWS[request.param], "--data.image_size=32") / "last.ckpt"
+def checkpoint(request, fitted):
+    return fitted(*ROWS[request.param], "--data.image_size=32") / "last.ckpt"
 
 
 @pytest.fixture(scope="module")
 def colours(tmp_path_factory):
-    return made.trained(tmp_path_factory.mktemp("colours"))
+    return trained(tmp_path_factory.mktemp("colours"))
 
 
 def clip_of(count, frames=4):

@@ -9,7 +9,7 @@ import pytest
 import torch
 from filelock import FileLock
 
-from lit_video.__main__ import COMMANDS, command, main
+from lit_video.__main__ import main
 from lit_video.launching import attempts
 from tests.commands.conftest import one_line
 
@@ -206,11 +206,6 @@ def test_a_mistake_is_one_line_where_slurm_is_installed(table, tiny, tmp_path, m
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert "data.batch_size: a step takes 17 clips (17 x 1 processes x 1 batches), there are 16 videos" in line
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_its_function(name):
-    assert callable(command(name))
 
 
 @pytest.mark.parametrize("form", ["--config {}", "--config={}", "-c {}", "-c={}"])

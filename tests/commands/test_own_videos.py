@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 
 import numpy as np
 import pytest
@@ -30,17 +31,23 @@ SMALL = [
 ]
 
 
-@pytest.fixture
-def videos(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def rooms(tmp_path_factory):
     """Three classes of ten videos, five to a recording."""
-    rng = np.random.default_rng(0)
+    folder, rng = tmp_path_factory.mktemp("rooms"), np.random.default_rng(0)
     for label in ("walk", "sit", "fall"):
-        (tmp_path / "rooms" / label).mkdir(parents=True)
+        (folder / label).mkdir()
         for i in range(10):
             picture = rng.integers(0, 255, (8, 24, 32, 3), np.uint8)
-            encode(tmp_path / f"rooms/{label}/rec{i % 5}_{i}.mp4", picture, 8)
+            encode(folder / f"{label}/rec{i % 5}_{i}.mp4", picture, 8)
+    return folder
+
+
+@pytest.fixture
+def videos(rooms, tmp_path, monkeypatch):
+    """A copy of the videos, in the working directory."""
     monkeypatch.chdir(tmp_path)
-    return tmp_path / "rooms"
+    return shutil.copytree(rooms, tmp_path / "rooms")
 
 
 def test_a_folder_becomes_a_tested_model(videos, capsys):

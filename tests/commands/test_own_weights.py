@@ -14,9 +14,9 @@ SIZE = ViTSize(16, 2, 2)
 
 
 @pytest.fixture(params=["last.ckpt", pytest.param("model.safetensors", marks=pytest.mark.slow)])
-def weights(request, trained, tiny, capfd):
+def weights(request, fitted, tiny, capfd):
     """A trained window of 1, its flags, and its checkpoint or what was exported of it."""
-    folder = trained("ablation_tw", "tw1")
+    folder = fitted("ablation_tw", "tw1")
     assert main(["export", "--to", "safetensors", "--ckpt", str(folder / "last.ckpt"), "-o", str(folder)]) == 0
     capfd.readouterr()
     return [*tiny, FOUR_SKILLS, f"--model.weights={folder / request.param}", "--model.ta_layers=0"]

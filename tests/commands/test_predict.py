@@ -29,6 +29,7 @@ from lit_video.network.vit import ViTSize
 from lit_video.video import clips as dataset_module
 from lit_video.video.decoding import decode, frame_table
 from lit_video.video.settings import SETTINGS
+from tests.checkpoints import trained
 from tests.commands.conftest import one_line
 from tests.float32 import assert_close_in_float32
 
@@ -64,15 +65,6 @@ class VerbsAndNouns(MovingShapes):
         names = MovingShapes.class_names.fget(self)
         records = folder_records(self.root, split, names)
         return [dataset_module.VideoRecord(r.path, (r.label % 2, r.label // 2)) for r in records]
-
-
-def trained(model, data, path):
-    """A checkpoint made in Python, after one step."""
-    quiet = dict(logger=False, enable_progress_bar=False, enable_model_summary=False, enable_checkpointing=False)
-    trainer = Trainer(max_steps=1, accelerator="cpu", **quiet)
-    trainer.fit(model, data)
-    trainer.save_checkpoint(path)
-    return path
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,9 @@ from lit_video.network.vit import ViTSize
 from lit_video.video.batch import normalise
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import decode, frame_table
-from tests.commands.test_predict import CLIPS, VerbsAndNouns, one_line, trained, write
+from tests.checkpoints import trained
+from tests.commands.conftest import one_line
+from tests.commands.test_predict import CLIPS, VerbsAndNouns, write
 from tests.conftest import ROOT
 
 CAUSAL = dict(causal=True, positions="space", window=2)

@@ -21,9 +21,9 @@ def flags(tiny):
 
 
 @pytest.fixture
-def released(trained):
+def released(fitted):
     """A trained row's folder, and its weights under Hugging Face's names."""
-    run = trained("timesformer_schemes", "divided", "--data.image_size=32")
+    run = fitted("timesformer_schemes", "divided", "--data.image_size=32")
     if not (run / "hf").exists():
         assert main(["export", "--to", "hf-timesformer", "--ckpt", str(run / "last.ckpt"), "-o", str(run / "hf")]) == 0
     return run, run / "hf" / "model.safetensors"

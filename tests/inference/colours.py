@@ -3,13 +3,13 @@
 import av
 import numpy as np
 import torch
-from lightning import Trainer
 
 from lit_video.datamodules import VideoFolder
 from lit_video.modules import TimeSformer
 from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
 from lit_video.video.sampling import Dense
+from tests import checkpoints
 
 COLOURS = {"red": (200, 40, 40), "green": (40, 200, 40), "blue": (40, 40, 200)}
 RATE = 10
@@ -40,8 +40,5 @@ def trained(folder, sampling=None):
     torch.manual_seed(0)
     clips = dict(frames=4, image_size=16, batch_size=6, num_workers=0, keep_gb=0.1)
     data = VideoFolder(str(folder), sampling=sampling or Dense(1.0), **clips)
-    quiet = dict(logger=False, enable_progress_bar=False, enable_model_summary=False, enable_checkpointing=False)
-    trainer = Trainer(max_epochs=40, accelerator="cpu", limit_val_batches=0, **quiet)
-    trainer.fit(TimeSformer(3, 4, 16, ViTSize(16, 1, 2), 8, optimization=GOOD), data)
-    trainer.save_checkpoint(folder / "last.ckpt")
-    return folder / "last.ckpt"
+    model = TimeSformer(3, 4, 16, ViTSize(16, 1, 2), 8, optimization=GOOD)
+    return checkpoints.trained(model, data, folder / "last.ckpt", max_epochs=40, limit_val_batches=0)

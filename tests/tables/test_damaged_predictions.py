@@ -65,7 +65,8 @@ def test_predictions_that_declare_gigabytes_are_refused_before_any_is_unpacked(r
 
 
 @pytest.mark.parametrize(
-    "content", ["epoch,step\n1,nan\n", "epoch,step\n1,2,3\n", "epoch\n\x00\n", "epoch\n" + "1" * 200_000]
+    "content",
+    ["epoch,step\n1,nan\n", "epoch,step\n1,many\n", "epoch,step\n1,2,3\n", "epoch\n\x00\n", "epoch\n" + "1" * 200_000],
 )
 def test_damaged_curves_are_refused(tmp_path, content):
     (tmp_path / "curves.csv").write_text(content)
