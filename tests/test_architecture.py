@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.conftest import ROOT
+
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 PATHS = re.findall(r"`((?:lit_video|tests|experiments|benchmarks)/[a-z\d_/.]*)`", PAGE)
 STEPS = re.findall(r"`(lit_video/[\w/]+\.py)`:\s+`(\w+)`", PAGE)

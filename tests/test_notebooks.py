@@ -3,14 +3,14 @@
 import os
 import re
 import runpy
-from pathlib import Path
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-ROOT = Path(__file__).parent.parent
+from tests.conftest import ROOT
+
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 PICTURES = {  # that each one shows at least
     "1_attention_schemes": 4,

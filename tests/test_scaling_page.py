@@ -5,11 +5,11 @@ import shutil
 import subprocess
 import sys
 from importlib import util
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.conftest import ROOT
+
 SCALING = ROOT / "benchmarks" / "scaling"
 RESULTS = ROOT / "benchmarks" / "results"
 

@@ -3,7 +3,6 @@
 import io
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,8 +30,8 @@ from lit_video.visual.heads_picture import Layers, layers
 from lit_video.visual.rollout import rollout
 from tests.checkpoints import trained
 from tests.commands.conftest import one_line
+from tests.conftest import ROOT
 
-ROOT = Path(__file__).parents[2]
 CLIPS = dict(pairs=(2, 1, 1), frames=4, image_size=32, batch_size=4, num_workers=0)
 SIZE = ViTSize(16, 2, 2)
 MODELS = {

@@ -2,7 +2,6 @@
 
 import json
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -11,9 +10,8 @@ from lit_video.costs import curves
 from lit_video.costs.count import count
 from lit_video.costs.published import Published, agrees, published, value
 from lit_video.modules import TimeSformer, ViViT, XViT
-from tests.conftest import FOUR_SKILLS
+from tests.conftest import EXPERIMENTS, FOUR_SKILLS
 
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 MODELS = published()
 # settled by the papers: TimeSformer's Tables 1, 2 and 5, ViViT's Table 2
 EXACT = {

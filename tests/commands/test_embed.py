@@ -21,8 +21,6 @@ from lit_video.visual.projection_picture import scatter, style_of
 from tests.commands.conftest import one_line
 from tests.float32 import assert_close_in_float32
 
-ROOT = Path(__file__).parents[2]
-
 
 def embed(*args):
     return main(["embed", "--workers", "0", *map(str, args)])

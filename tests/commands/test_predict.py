@@ -31,9 +31,9 @@ from lit_video.video.decoding import decode, frame_table
 from lit_video.video.settings import SETTINGS
 from tests.checkpoints import trained
 from tests.commands.conftest import one_line
+from tests.conftest import ROOT
 from tests.float32 import assert_close_in_float32
 
-ROOT = Path(__file__).parents[2]
 CLIPS = dict(pairs=(2, 1, 1), frames=4, image_size=16, batch_size=4, num_workers=0)
 # arguments of a data set that do not change the clips of a video in the test
 UNSEEN = {

@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from pathlib import Path
 
 import pytest
 
@@ -49,7 +48,7 @@ def test_a_recorded_command_that_no_shell_reads_is_damage(experiments, tmp_path,
 
 
 def test_the_repositorys_page_names_overlays_and_seeds():
-    page = (Path(__file__).parents[2] / "REPRODUCE.md").read_text(encoding="utf-8")
+    page = (EXPERIMENTS.parent / "REPRODUCE.md").read_text(encoding="utf-8")
     overlay = "--config experiments/scale/embedded_two_heads.yaml --seeds 0,1,2`"
     assert f"`python -m lit_video fit --config experiments/ablation_ratio.yaml {overlay}" in page
     assert "experiments/avletters.yaml --data.root DIR --seeds 0,1,2`" in page

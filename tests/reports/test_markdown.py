@@ -1,15 +1,13 @@
 """REPRODUCE.md holds the results, nothing else, and is up to date."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from lit_video.__main__ import main
+from tests.conftest import ROOT
 from tests.tables.test_tables import keep, write_result
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

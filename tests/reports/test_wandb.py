@@ -23,8 +23,8 @@ from lit_video.reports.wandb.workspace import build_workspace
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import Row, Table
 from lit_video.utils.yaml_files import read_yaml
+from tests.conftest import ROOT
 
-ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.stem for path in (ROOT / "experiments").glob("*.yaml"))
 
 

@@ -9,13 +9,12 @@ import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
 from lit_video.__main__ import main
+from tests.conftest import ROOT
 
-ROOT = Path(__file__).parents[2]
 VIEWER = {"id": "1", "entity": "us", "username": "us", "email": "", "flags": "{}", "teams": {"edges": []}}
 
 

@@ -1,7 +1,5 @@
 """Claims are the papers': their numbers say so; verdicts follow the intervals."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -187,5 +185,5 @@ def test_a_claim_is_judged_by_runs_on_its_own_data_set_or_on_ours():
 
 
 def test_every_claim_is_in_the_page_of_the_repository():
-    page = (Path(__file__).parents[2] / "REPRODUCE.md").read_text(encoding="utf-8")
+    page = (EXPERIMENTS.parent / "REPRODUCE.md").read_text(encoding="utf-8")
     assert all(f"| {claim.text} |" in page for claim in CLAIMS)

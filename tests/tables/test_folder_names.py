@@ -1,14 +1,12 @@
 """Names that become folders of runs stay inside ``--runs``."""
 
-from pathlib import Path
-
 import pytest
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
+from tests.tables.experiments import OWN, PAPERS
 
-EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
 BAD = [
     "../../..",
     "..",
@@ -77,6 +75,6 @@ def test_a_scale_and_a_tables_file_are_refused_likewise(table, tmp_path):
         read_table([path, overlay], "../x")
 
 
-@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*PAPERS, *OWN], ids=lambda path: path.stem)
 def test_every_experiment_passes(path):
     assert read_table([path]).rows

@@ -1,7 +1,5 @@
 """The table of all schemes on the temporal skills: its rows run at every length, and reach as far as they should."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -9,8 +7,8 @@ from lit_video.commands.arguments import parse_request
 from lit_video.tables.reading import read_table
 from lit_video.training.run import build_row
 from lit_video.visual.reach import Reach, reach
+from tests.tables.experiments import EXPERIMENTS
 
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 SKILLS = EXPERIMENTS / "skills.yaml"
 ROWS = read_table([SKILLS]).rows
 REACH = {
