@@ -1,12 +1,12 @@
 """The table of what causality costs: rows in pairs that differ in causality alone; a causal one runs."""
 
 import pytest
-import torch
 
 from lit_video.__main__ import main
 from lit_video.commands.arguments import parse_request
 from lit_video.network.streaming import Stream
 from lit_video.tables.reading import read_table
+from lit_video.training.cli import BuildCLI, CheckCLI
 from lit_video.training.run import build_row
 from lit_video.training.same_settings import identity
 from lit_video.visual.reach import Reach, reach
@@ -16,9 +16,9 @@ CAUSAL = EXPERIMENTS / "causal.yaml"
 PAIRS = {"tw1": "causal1", "tw2": "causal2", "tw1_ta": "causal1_ta"}
 
 
-def built(table, name):
+def built(table, name, build=CheckCLI):
     request = parse_request(["--config", str(table)])
-    return build_row(request, request.table.row(name), 0)
+    return build_row(request, request.table.row(name), 0, build)
 
 
 def test_rows_stand_in_pairs_that_differ_in_causality_alone(tiny):
@@ -43,9 +43,7 @@ def test_rows_of_both_sides_are_those_of_table_1(name, tiny):
     [("tw1", Reach(7, True)), ("causal1", Reach(4, True)), ("causal2", Reach(7, True)), ("causal1_ta", Reach(7, True))],
 )
 def test_causal_rows_reach_back_as_far_as_their_windows_add_up(name, expected, tiny):
-    network = built(CAUSAL, name).model.network.to_empty(device="cpu")
-    for value in network.state_dict().values():
-        torch.nn.init.zeros_(value)
+    network = built(CAUSAL, name, BuildCLI).model.network
     assert reach(network, 8, 32) == expected
     if name in PAIRS.values():
         assert Stream(network).frames == 8

@@ -10,7 +10,7 @@ from lit_video.__main__ import main
 from lit_video.commands.arguments import parse_request
 from lit_video.datamodules.drawing import encode
 from lit_video.tables.reading import read_table
-from lit_video.training.cli import VideoCLI
+from lit_video.training.cli import BuildCLI
 from lit_video.training.run import build_row
 from lit_video.utils.yaml_files import read_yaml
 from tests.tables.experiments import EXPERIMENTS, OWN, PAPERS
@@ -180,10 +180,8 @@ SEEING = [
 def logits_of_pairs(table, row, tiny):
     """Test logits of a row with random weights, of the videos as rendered and of the same played backwards."""
     request = parse_request(["--config", str(EXPERIMENTS / f"{table}.yaml"), "--data.pairs=[1,1,2]", *FEW])
-    cli = VideoCLI(
-        [*request.row_args(read_table([EXPERIMENTS / f"{table}.yaml"]).row(row), 0), "--trainer.logger=false"]
-    )
-    model, data = cli.model.eval().double(), cli.datamodule
+    built = build_row(request, request.table.row(row), 0, BuildCLI)
+    model, data = built.model.eval().double(), built.datamodule
     torch.manual_seed(0)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.3)

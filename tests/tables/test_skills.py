@@ -1,10 +1,10 @@
 """The table of all schemes on the temporal skills: its rows run at every length, and reach as far as they should."""
 
 import pytest
-import torch
 
 from lit_video.commands.arguments import parse_request
 from lit_video.tables.reading import read_table
+from lit_video.training.cli import BuildCLI
 from lit_video.training.run import build_row
 from lit_video.visual.reach import Reach, reach
 from tests.tables.experiments import EXPERIMENTS
@@ -41,8 +41,5 @@ def test_every_row_builds_with_clips_of_every_length(row, frames, tiny):
 @pytest.mark.parametrize("name", REACH)
 def test_rows_reach_as_far_as_their_schemes_say(name, tiny):
     request = parse_request(["--config", str(SKILLS)])
-    built = build_row(request, request.table.row(name), 0)
-    network = built.model.network.to_empty(device="cpu")
-    for value in network.state_dict().values():
-        torch.nn.init.zeros_(value)
-    assert reach(network, 8, 32) == REACH[name]
+    built = build_row(request, request.table.row(name), 0, BuildCLI)
+    assert reach(built.model.network, 8, 32) == REACH[name]
