@@ -80,13 +80,16 @@ class Embedding(nn.Module):
         x = self.patches(clip)
         grid = Grid(*x.shape[1:4])
         x = self.lead(rearrange(x, "b t h w d -> (b t) (h w) d"))
-        if self.pos_embed is not None and grid[1:] == self.grid[1:]:
-            x = x + self.pos_embed
-        elif self.pos_embed is not None:
-            cls, cells = self.pos_embed[:, : self.slots], self.pos_embed[:, self.slots :]
-            cells = resize_space(cells, self.grid[1:], grid[1:], self.resizing.space)
-            x = x + torch.cat((cls, cells), dim=1)
+        if (positions := self.positions(grid)) is not None:
+            x = x + positions
         return rearrange(x, "(b t) m d -> b t m d", t=grid.t), grid
+
+    def positions(self, grid: Grid) -> Tensor | None:
+        """The table ``pos_embed`` for a grid: resized, but for the class token's position; ``None`` without."""
+        if self.pos_embed is None or grid[1:] == self.grid[1:]:
+            return self.pos_embed
+        cls, cells = self.pos_embed[:, : self.slots], self.pos_embed[:, self.slots :]
+        return torch.cat((cls, resize_space(cells, self.grid[1:], grid[1:], self.resizing.space)), dim=1)
 
     def time(self, t: int) -> Tensor | float:
         """Temporal positions ``(1, t, 1, d)``; zero without."""
@@ -156,9 +159,10 @@ class JointEmbedding(Embedding):
         x = self.patches(clip)
         grid = Grid(*x.shape[1:4])
         x = self.lead(rearrange(x, "b t h w d -> b (t h w) d"))
-        return x + self._positions(grid), grid
+        return x + self.positions(grid), grid
 
-    def _positions(self, grid: Grid) -> Tensor:
+    def positions(self, grid: Grid) -> Tensor:
+        """The table ``pos_embed`` for a grid: resized, but for the class token's position."""
         if isinstance(grid.t, int) and grid == self.grid:
             return self.pos_embed
         cls, cells = self.pos_embed[:, : self.slots], self.pos_embed[:, self.slots :]

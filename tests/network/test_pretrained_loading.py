@@ -248,6 +248,13 @@ def test_a_checkpoint_of_another_kind_is_refused(kind, name, message):
     assert changed(network, before) == set()
 
 
+def test_positions_that_share_no_grid_are_no_traceback():
+    """3 x 3 positions in space, for a table over two tubelets: no whole number of either is in the other."""
+    weights = export_hf_timesformer(network_of("timesformer_divided", image_size=24))
+    with pytest.raises(ValueError, match="no place for"):
+        load_pretrained(network_of("vivit_1", image_size=24), weights)
+
+
 def test_a_network_of_another_depth_or_width_is_refused():
     for size, message in ((ViTSize(16, 3, 4), r"lacks blocks\.2\."), (ViTSize(32, 2, 4), r"is \(.*32.*\) here")):
         network = TimeSformer(5, 4, 32, size, 8).network

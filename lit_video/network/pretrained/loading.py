@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from lit_video.attention import Heads
 from lit_video.network.aggregation import TemporalEncoder
-from lit_video.network.embedding import JointEmbedding
-from lit_video.network.positions import resize_joint, resize_space, resize_time
+from lit_video.network.positions import resize_time
 from lit_video.network.pretrained import detect, load
 from lit_video.network.pretrained.headless import with_classifier
 from lit_video.network.transformer import VideoTransformer
@@ -50,22 +49,17 @@ def load_pretrained(network: nn.Module, state_dict: Mapping[str, Tensor], fresh_
     return ", ".join(left_out)
 
 
+@torch.no_grad()
 def _translated(network: VideoTransformer, state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    embed, source = network.embed, _source(network, state_dict)
-    theirs, rule = source.state_dict(), source.embed.resizing
-    if (table := theirs.get("embed.pos_embed")) is not None and embed.pos_embed is not None:
-        cls, cells = table[:, : source.embed.slots], table[:, source.embed.slots :]
-        if isinstance(embed, JointEmbedding):
-            cells = resize_joint(cells, source.embed.grid, embed.grid, rule)
-        else:
-            cells = resize_space(cells, source.embed.grid[1:], embed.grid[1:], rule.space)
-        theirs["embed.pos_embed"] = torch.cat((cls, cells), dim=1)
-    if "embed.temp_embed" in theirs and embed.temp_embed is not None:
-        theirs["embed.temp_embed"] = resize_time(theirs["embed.temp_embed"], embed.temp_embed.shape[1], rule.time)
-    if isinstance(network.aggregate, TemporalEncoder) and (table := theirs.get("aggregate.pos_embed")) is not None:
-        slots = 0 if network.aggregate.cls_token is None else 1
-        steps = resize_time(table[:, slots:], embed.grid.t, rule.time)
-        theirs["aggregate.pos_embed"] = torch.cat((table[:, :slots], steps), dim=1)
+    """The weights under our names, positions as the source's own network would use them in clips of this grid."""
+    source, grid, temporal = _source(network, state_dict), network.embed.grid, network.embed.temp_embed
+    theirs = source.state_dict()
+    if (table := source.embed.positions(grid)) is not None and network.embed.pos_embed is not None:
+        theirs["embed.pos_embed"] = table
+    if source.embed.temp_embed is not None and temporal is not None:
+        theirs["embed.temp_embed"] = resize_time(source.embed.temp_embed, temporal.shape[1], source.embed.resizing.time)
+    if isinstance(source.aggregate, TemporalEncoder):
+        theirs["aggregate.pos_embed"] = source.aggregate.positions(grid.t)
     return theirs
 
 
