@@ -15,11 +15,12 @@ from tests.conftest import SHAPES
 from tests.float32 import assert_close_in_float32
 
 SMALL = {"c2d": 8, "i3d": 8, "slow": 8, "slowfast": 16, "r2plus1d": 8, "csn": 8, "x3d": 8}
+SHALLOW = 0.5  # X3D's depth factor: one to three blocks in a stage
 
 
 def small(architecture, **options):
     torch.manual_seed(0)
-    return awake(convnet(architecture, 5, width=SMALL[architecture], **options))
+    return awake(convnet(architecture, 5, width=SMALL[architecture], x3d_depth=SHALLOW, **options))
 
 
 def awake(network):
@@ -140,39 +141,39 @@ def outputs(model, theirs, ours, clip):
 
 
 @pytest.mark.parametrize("model", HUB)
-def test_logits_of_a_models_own_clip_are_those_of_pytorchvideos_own(model):
+def test_logits_are_those_of_pytorchvideos_own(model):
+    """Of a model's own clip; and exactly on small pictures, because float64 is slow.
+
+    Theirs pools over a picture of fixed size, which is set to the small one.
+    """
     theirs, ours = pair(model)
     frames, side = HUB[model][-1]
     assert_close_in_float32(*outputs(model, theirs, ours, torch.randn(1, 3, frames, side, side)), ours)
-
-
-@pytest.mark.parametrize("model", HUB)
-def test_logits_are_exactly_those_of_pytorchvideos_own(model):
-    """On small pictures, because float64 is slow; theirs pools over a picture of fixed size, set to this one here."""
-    theirs, ours = (network.double() for network in pair(model))
+    theirs, ours = theirs.double(), ours.double()
     for module in theirs.modules():
         if isinstance(module, nn.AvgPool3d):
             module.kernel_size = (module.kernel_size[0], 2, 2)
-    logits, expected = outputs(model, theirs, ours, torch.randn(1, 3, HUB[model][-1][0], 64, 64, dtype=torch.float64))
+    logits, expected = outputs(model, theirs, ours, torch.randn(1, 3, frames, 64, 64, dtype=torch.float64))
     torch.testing.assert_close(logits, expected, atol=1e-12, rtol=1e-12)
 
 
 @pytest.mark.parametrize("architecture", SMALL)
 def test_a_released_file_loads_and_only_its_classifier_may_start_from_scratch(architecture, tmp_path):
-    source, width = small(architecture), SMALL[architecture]
+    source, options = small(architecture), {"width": SMALL[architecture], "x3d_depth": SHALLOW}
     path = tmp_path / "released.pyth"
     torch.save({"model_state": source.state_dict()}, path)
-    same = ConvNet(5, architecture=architecture, width=width, weights=str(path))
+    same = ConvNet(5, architecture=architecture, weights=str(path), **options)
     same.setup("test")
     torch.testing.assert_close(same.network.state_dict(), source.state_dict())
-    other = convnet(architecture, 7, width=width)
+    other = convnet(architecture, 7, **options)
     fresh = {name: value.clone() for name, value in other.state_dict().items() if ".proj." in name}
     with pytest.raises(ValueError, match=r"blocks\.\d\.proj\.(weight|bias) is \(7.* here, \(5.* in the file"):
         load_pretrained(other, read_weights(path).tensors)
     assert load_pretrained(other, read_weights(path).tensors, fresh_head=True) == ", ".join(sorted(fresh))
     torch.testing.assert_close(other.state_dict(), source.state_dict() | fresh)
+    wider = convnet(architecture, 5, **options | {"width": 2 * SMALL[architecture]})
     with pytest.raises(ValueError, match=r"blocks\.0\..* is \("):
-        load_pretrained(convnet(architecture, 5, width=2 * width), read_weights(path).tensors, fresh_head=True)
+        load_pretrained(wider, read_weights(path).tensors, fresh_head=True)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +210,7 @@ def test_grouped_convolutions_are_counted_by_their_own_channels():
             module.register_forward_hook(add)
     with torch.no_grad():
         network(torch.randn(1, 3, 4, 32, 32))
-    assert count(convnet("x3d", 5, width=8), 4, 32)[1] == macs
+    assert count(small("x3d"), 4, 32)[1] == macs
 
 
 @pytest.mark.parametrize(
@@ -234,15 +235,12 @@ def test_a_clip_that_the_pathways_cannot_share_is_refused():
         small("slowfast")(torch.randn(1, 3, 6, 32, 32))
 
 
-@pytest.mark.parametrize("architecture", ["slowfast", "x3d"])
-def test_a_row_runs_from_the_command_line(architecture, tiny, tmp_path):
+def test_a_row_runs_from_the_command_line(tiny, tmp_path):
     path = tmp_path / "cnn.yaml"
     path.write_text(
-        f"trainer: {tmp_path / 'trainer.yaml'}\ndata: {tmp_path / 'data.yaml'}\n"
-        f"model: {{class_path: ConvNet, init_args: {{architecture: {architecture}, width: 16}}}}\n"
+        f"trainer: {SHAPES}/trainer.yaml\ndata: {SHAPES}/data.yaml\n"
+        "model: {class_path: ConvNet, init_args: {architecture: slowfast, width: 16}}\n"
     )
-    for name in ("trainer", "data"):
-        (tmp_path / f"{name}.yaml").write_text((SHAPES / f"{name}.yaml").read_text())
     flags = [flag for flag in tiny if "size." not in flag and "image_size" not in flag]
     flags += ["--data.image_size=32", "--trainer.fast_dev_run=true"]
     assert main(["fit", "--config", str(path), "--runs", str(tmp_path), *flags]) == 0
