@@ -16,6 +16,7 @@ from lit_video.network.pretrained.mapping import (
     fuse,
     new_name,
     rename,
+    rename_by,
     size_of,
     stored_joint_grid,
     take,
@@ -91,7 +92,7 @@ def load_hf_vivit(
     transformers refuses clips of another size or length: they get our rule, bicubic in space and linear in time. The
     positions are laid out for ``frames``; ``None`` computes these from the number of positions and ``image_size``.
     """
-    renamed = rename({_current(key): value for key, value in state_dict.items()}, HF_VIVIT)
+    renamed = rename({current_name(key): value for key, value in state_dict.items()}, HF_VIVIT)
     fuse(renamed, ("q", "k", "v"))
     renamed = _with_bias(renamed)
     stem = take(renamed, "embed.patches.proj.weight", 5)
@@ -145,19 +146,15 @@ def export_hf_vivit(network: VideoTransformer) -> dict[str, Tensor]:
 
 def _exported(ours: Mapping[str, Tensor], names: Mapping[str, str], target: str) -> dict[str, Tensor]:
     back = {name: key for key, name in names.items()}
-    renamed = {key: new_name(key, back) for key in ours}
-    unknown = [key for key, name in renamed.items() if name is None]
-    if unknown:
-        raise ValueError(f"{target} has no place for {', '.join(unknown)}")
-    return {name: ours[key] for key, name in renamed.items() if name is not None}
+    return rename_by(ours, lambda key: new_name(key, back), f"{target} has no place for")
 
 
-def _current(key: str) -> str:
-    """A key of an older file under its name in transformers 5."""
-    match = re.fullmatch(r"vivit\.encoder\.layer\.(\d+)\.(.+)\.(weight|bias)", key)
+def current_name(key: str) -> str:
+    """A parameter of ViViT, or of a ViT without ``vit.``, under its name in transformers 5, also of an older file."""
+    match = re.fullmatch(r"(vivit\.|)(?:encoder\.layer|layers)\.(\d+)\.(.+)\.(weight|bias)", key)
     if not match:
         return key
-    return f"vivit.layers.{match[1]}.{_OLDER.get(match[2], match[2])}.{match[3]}"
+    return f"{match[1]}layers.{match[2]}.{_OLDER.get(match[3], match[3])}.{match[4]}"
 
 
 def _with_bias(renamed: dict[str, Tensor]) -> dict[str, Tensor]:

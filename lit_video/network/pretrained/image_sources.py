@@ -1,14 +1,16 @@
 """Image ViTs under timm's names: of AugReg (JAX), Hugging Face's transformers and torchvision."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from torch import Tensor
 
 from lit_video.network.pretrained.flax import LEAVES, torch_layout
-from lit_video.network.pretrained.mapping import fuse, new_name
+from lit_video.network.pretrained.hugging_face import current_name
+from lit_video.network.pretrained.mapping import fuse, new_name, rename_by
 
 _HEAD = ("head", "pre_logits")
+REFUSAL = "the image weights have no place for"
 # flax's names (https://arxiv.org/abs/2106.10270, AugReg's .npz) -> timm's
 _FLAX = {
     "cls": "cls_token",
@@ -21,23 +23,7 @@ _FLAX = {
     "MlpBlock_3/Dense_0": "mlp.fc1",
     "MlpBlock_3/Dense_1": "mlp.fc2",
 }
-# transformers' names, without vit. -> timm's; those of layers by their ends, of version 5 and older
-_HUGGING_FACE_LAYER = {
-    "layernorm_before": "norm1",
-    "layernorm_after": "norm2",
-    "attention.attention.query": "attn.query",
-    "attention.attention.key": "attn.key",
-    "attention.attention.value": "attn.value",
-    "attention.q_proj": "attn.query",
-    "attention.k_proj": "attn.key",
-    "attention.v_proj": "attn.value",
-    "attention.output.dense": "attn.proj",
-    "attention.o_proj": "attn.proj",
-    "intermediate.dense": "mlp.fc1",
-    "output.dense": "mlp.fc2",
-    "mlp.fc1": "mlp.fc1",
-    "mlp.fc2": "mlp.fc2",
-}
+# names of transformers 5, without vit. -> timm's
 _HUGGING_FACE = {
     "embeddings.cls_token": "cls_token",
     "embeddings.position_embeddings": "pos_embed",
@@ -45,10 +31,14 @@ _HUGGING_FACE = {
     "layernorm": "norm",
     "classifier": "head",
     "pooler.dense": "pre_logits.fc",
-} | {
-    f"{layers}.{{}}.{name}": f"blocks.{{}}.{part}"
-    for layers in ("layers", "encoder.layer")
-    for name, part in _HUGGING_FACE_LAYER.items()
+    "layers.{}.layernorm_before": "blocks.{}.norm1",
+    "layers.{}.attention.q_proj": "blocks.{}.attn.query",
+    "layers.{}.attention.k_proj": "blocks.{}.attn.key",
+    "layers.{}.attention.v_proj": "blocks.{}.attn.value",
+    "layers.{}.attention.o_proj": "blocks.{}.attn.proj",
+    "layers.{}.layernorm_after": "blocks.{}.norm2",
+    "layers.{}.mlp.fc1": "blocks.{}.mlp.fc1",
+    "layers.{}.mlp.fc2": "blocks.{}.mlp.fc2",
 }
 # torchvision's names -> timm's, layers as encoder.layers.NUMBER
 _TORCHVISION = {
@@ -80,21 +70,13 @@ def timm_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
         ValueError: of such a source, a parameter has no place.
     """
     if any("/encoderblock_" in key for key in state_dict):
-        renamed = _renamed(state_dict, _flax_name)
+        renamed = rename_by(state_dict, _flax_name, REFUSAL)
         return _fused({name: _from_flax(name, value) for name, value in renamed.items()})
     if any("embeddings.patch_embeddings." in key for key in state_dict):
-        return _fused(_renamed(state_dict, _hugging_face_name))
+        return _fused(rename_by(state_dict, _hugging_face_name, REFUSAL))
     if "conv_proj.weight" in state_dict:
-        return _renamed(state_dict, _torchvision_name)
+        return rename_by(state_dict, _torchvision_name, REFUSAL)
     return dict(state_dict)
-
-
-def _renamed(state_dict: Mapping[str, Tensor], name_of: Callable[[str], str | None]) -> dict[str, Tensor]:
-    names = {key: name_of(key) for key in state_dict}
-    unknown = sorted(key for key, name in names.items() if name is None)
-    if unknown:
-        raise ValueError(f"the image weights have no place for {', '.join(unknown)}")
-    return {name: state_dict[key] for key, name in names.items() if name is not None}
 
 
 def _flax_name(key: str) -> str | None:
@@ -115,7 +97,7 @@ def _flax_name(key: str) -> str | None:
 
 
 def _hugging_face_name(key: str) -> str | None:
-    return new_name(key.removeprefix("vit."), _HUGGING_FACE)
+    return new_name(current_name(key.removeprefix("vit.")), _HUGGING_FACE)
 
 
 def _torchvision_name(key: str) -> str | None:

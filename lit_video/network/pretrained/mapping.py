@@ -1,7 +1,7 @@
 """What the loaders share: renaming, sizes read from shapes, and strict filling."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
@@ -46,16 +46,23 @@ def rename(state_dict: Mapping[str, Tensor], names: Mapping[str, str]) -> dict[s
     Raises:
         ValueError: a key has no place; all of them are named.
     """
-    renamed = {key: new_name(key, names) for key in state_dict}
-    refuse_unknown(key for key, name in renamed.items() if name is None)
-    return {name: state_dict[key] for key, name in renamed.items() if name is not None}
+    return rename_by(state_dict, lambda key: new_name(key, names))
 
 
-def refuse_unknown(keys: Iterable[str]) -> None:
-    """Raise if there are any keys left over."""
-    unknown = sorted(keys)
-    if unknown:
-        raise ValueError(f"unknown keys in the state dict: {', '.join(unknown)}")
+def rename_by(
+    state_dict: Mapping[str, Tensor],
+    name_of: Callable[[str], str | None],
+    refusal: str = "unknown keys in the state dict:",
+) -> dict[str, Tensor]:
+    """The state dict under other names, each made of the old one.
+
+    Raises:
+        ValueError: a key has no other name; the refusal, and all such keys.
+    """
+    names = {key: name_of(key) for key in state_dict}
+    if unknown := sorted(key for key, name in names.items() if name is None):
+        raise ValueError(f"{refusal} {', '.join(unknown)}")
+    return {name: state_dict[key] for key, name in names.items() if name is not None}
 
 
 def take(renamed: Mapping[str, Tensor], key: str, axes: int) -> Tensor:

@@ -15,7 +15,7 @@ from lit_video.network.pretrained.mapping import (
     fill,
     fuse,
     patch_of,
-    refuse_unknown,
+    rename_by,
     size_of,
     stored_grid,
     stored_joint_grid,
@@ -115,13 +115,12 @@ def _model(state_dict: Mapping[str, Tensor]) -> int:
 
 
 def _rename(state_dict: Mapping[str, Tensor], heads: int) -> dict[str, Tensor]:
-    names = {key: _name(key) for key in state_dict}
-    refuse_unknown(key for key, name in names.items() if name is None)
+    ours = rename_by(state_dict, _name)
     for key, value in state_dict.items():
         kernel = re.search("/(query|key|value)/(kernel|bias)$", key)
         if kernel and value.shape[:-1] != ((value.shape[0], heads) if kernel[2] == "kernel" else (heads,)):
             raise ValueError(f"heads is {heads}, but {key} is {tuple(value.shape)}")
-    renamed = {name: _layout(name, state_dict[key]) for key, name in names.items() if name is not None}
+    renamed = {name: _layout(name, value) for name, value in ours.items()}
     fuse(renamed, ("query", "key", "value"))
     return renamed
 
