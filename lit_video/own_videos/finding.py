@@ -1,5 +1,6 @@
 """The videos of a folder and their classes: class folders, with or without splits, or a table."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -86,9 +87,11 @@ def _split_folders(root: Path) -> OwnVideos | None:
     folders = {split: folder for split, names in SPLITS.items() for name in names if (folder := root / name).is_dir()}
     if "train" not in folders:
         return None
-    parts = [(split, _in_class_folders(root, folder)) for split, folder in folders.items()]
-    videos = [replace(video, split=split) for split, (found, _) in parts for video in found]
-    unused = _sum([unused for _, (_, unused) in parts])
+    videos, unused = list[OwnVideo](), Counter[str]()
+    for split, folder in folders.items():
+        found, others = _in_class_folders(root, folder)
+        videos += [replace(video, split=split) for video in found]
+        unused += others
     return OwnVideos(root, videos, f"class folders in {', '.join(f.name for f in folders.values())}", unused)
 
 
@@ -97,15 +100,14 @@ def _class_folders(root: Path) -> OwnVideos:
     return OwnVideos(root, videos, "class folders", unused)
 
 
-def _in_class_folders(root: Path, folder: Path) -> tuple[list[OwnVideo], dict[str, int]]:
-    videos: list[OwnVideo] = []
-    unused: dict[str, int] = {}
+def _in_class_folders(root: Path, folder: Path) -> tuple[list[OwnVideo], Counter[str]]:
+    """Videos, and how many other files there are, by ending."""
+    videos, unused = list[OwnVideo](), Counter[str]()
     for path in sorted(folder.glob("[!.]*/[!.]*")):
         if path.is_file() and path.suffix.lower() in EXTENSIONS:
             videos.append(OwnVideo(str(path.relative_to(root)), path.parent.name))
         else:
-            kind = path.suffix.lower() if path.is_file() else "folders"
-            unused[kind] = unused.get(kind, 0) + 1
+            unused[path.suffix.lower() if path.is_file() else "folders"] += 1
     return videos, unused
 
 
@@ -152,7 +154,3 @@ def _split_of(row: Row) -> Split | None:
     if split is None:
         raise row.error(column, f"is {row.cells[column]!r}, expected train, val or test")
     return split
-
-
-def _sum(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    return {kind: sum(each.get(kind, 0) for each in counts) for kind in {kind for each in counts for kind in each}}
