@@ -42,7 +42,6 @@ class RunCLI(VideoCLI):
         self.global_batch = GlobalBatch()
         self.logger: RowLogger | None = None
         self.file = CheckpointFile()
-        self.finite = RequireFinite(run_dir)
         self.predictions = SavePredictions(run_dir, f"{row.label}, seed {facts['seed']}")
         super().__init__(args)
 
