@@ -21,16 +21,10 @@ class ReportBroken(Callback):
         self.run_dir = run_dir
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Gather those of the epoch's training."""
+        """Gather those of the epoch, of every split."""
         _broken(trainer).gather()
 
-    def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Gather those of the validation."""
-        _broken(trainer).gather()
-
-    def on_test_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Gather those of the test."""
-        _broken(trainer).gather()
+    on_validation_epoch_end = on_test_epoch_end = on_train_epoch_end
 
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Report those of training and validation."""
