@@ -132,8 +132,7 @@ def test_segments_are_the_parts_of_the_video(colours, video, tmp_path, capsys):
     assert Timeline.from_plain(stored).as_plain().items() <= stored.items()
 
 
-@pytest.mark.parametrize("batch", [1, 7])
-def test_a_video_is_read_once_and_no_more_of_it_is_held_than_a_window(batch, colours, video, monkeypatch):
+def test_a_video_is_read_once_and_no_more_of_it_is_held_than_a_window(colours, video, monkeypatch):
     drawn, held = [], []
     real = reading.decode_in_order
 

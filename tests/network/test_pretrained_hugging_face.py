@@ -198,8 +198,7 @@ def test_another_length_and_size_get_the_nearest_positions(attention, frames, si
     check(loaded, other, clip)
 
 
-@pytest.mark.parametrize("attention", TYPES)
-def test_any_number_of_frames_of_the_space_model_is_right(attention):
+def test_any_number_of_frames_of_the_space_model_is_right():
     model = hf_timesformer("space", SHAPES[0])
     loaded = pretrained.load("hf-timesformer", model.state_dict(), heads=4, image_size=48)
     check(loaded, model, clip_of(7, 48, 48))
