@@ -46,6 +46,11 @@ def data_root(tmp_path_factory):
     return tmp_path_factory.mktemp("data")
 
 
+def quick_or_slow(names, quick):
+    """Parameters of a test that takes a second or more each: some here, the others in the slow tests."""
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
 def at_home(data_root, patch):
     """Run in the repository's root, with the tests' data and no W&B key of the developer's."""
     patch.chdir(ROOT)

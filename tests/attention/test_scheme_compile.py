@@ -5,6 +5,7 @@ import torch
 
 from lit_video.attention import Grid
 from tests.attention.scheme_cases import CASES, close
+from tests.conftest import quick_or_slow
 
 
 def gentle(layer):
@@ -57,7 +58,9 @@ def test_exported_program_computes_the_same(name):
         close(exported(x, case.grid), layer(x, case.grid))
 
 
-def check_compiled(name):
+# joint attention in one step, two steps along axes, channels of other frames, latents between
+@pytest.mark.parametrize("name", quick_or_slow(CASES, {"joint", "divided", "mixing", "bottleneck"}))
+def test_compiles_into_one_graph_with_the_same_outputs_and_gradients(name):
     case = CASES[name]
     layer, x = case.layer(), case.tokens(case.grid)
     torch.compiler.reset()
@@ -66,22 +69,7 @@ def check_compiled(name):
         close(a, b, 1e-11)
 
 
-# joint attention in one step, two steps along axes, channels of other frames, latents between
-COMPILED = ("joint", "divided", "mixing", "bottleneck")
-
-
-@pytest.mark.parametrize("name", COMPILED)
-def test_compiles_into_one_graph_with_the_same_outputs_and_gradients(name):
-    check_compiled(name)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(CASES.keys() - set(COMPILED)))
-def test_all_others_compile_into_one_graph_with_the_same_outputs_and_gradients(name):
-    check_compiled(name)
-
-
-@pytest.mark.parametrize("name", ["space", "factorised_heads", "local_1"])
+@pytest.mark.parametrize("name", quick_or_slow(("space", "factorised_heads", "local_1"), {"factorised_heads"}))
 def test_a_compiled_scheme_takes_another_grid(name):
     """Few, as the second graph is traced with symbolic sizes, which is slow."""
     case = CASES[name]

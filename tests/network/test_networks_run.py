@@ -20,6 +20,7 @@ from lit_video.network.timesformer import SCHEMES, timesformer
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
 from lit_video.network.xvit import aggregation, xvit
+from tests.conftest import quick_or_slow
 
 SIZE, CLASSES, PATCH = ViTSize(16, 2, 2), 5, 4
 MEAN = dict(aggregate=aggregation(SIZE, CLASSES, 0))
@@ -43,6 +44,8 @@ NETWORKS = {
     "perceiver": (perceiver, dict(latents=3)),
     "perceiver_twice": (perceiver, dict(latents=3, reads=2, tubelet=2)),
 }
+
+ONE_OF_A_FAMILY = {"xvit", "timesformer_divided", "vivit_2", "perceiver"}
 
 
 def build(name, frames=4, image_size=(8, 8), **changes):
@@ -153,7 +156,7 @@ def test_activation_checkpointing_changes_neither_loss_nor_gradients(name, part)
     assert len(runs) == 2 * len(blocks)
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", quick_or_slow(NETWORKS, ONE_OF_A_FAMILY))
 def test_activation_checkpointing_keeps_less(name):
     """Of the backbone: what the embedding and the head keep is theirs."""
     latents = dict(latents=256) if name.startswith("perceiver") else {}
@@ -192,18 +195,8 @@ def check_compiled(network):
         torch.testing.assert_close(compiled, value, atol=1e-12, rtol=1e-12)
 
 
-# tracing takes seconds: a network of each family here, all others in the slow tests
-COMPILED = ("xvit", "timesformer_divided", "vivit_2", "perceiver")
-
-
-@pytest.mark.parametrize("name", COMPILED)
-def test_a_network_of_each_family_compiles_into_one_graph(name):
-    check_compiled(build(name, **SHALLOW).double().train())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(NETWORKS.keys() - VARIANTS - set(COMPILED)))
-def test_all_other_networks_compile_into_one_graph(name):
+@pytest.mark.parametrize("name", quick_or_slow(sorted(NETWORKS.keys() - VARIANTS), ONE_OF_A_FAMILY))
+def test_networks_compile_into_one_graph(name):
     check_compiled(build(name, **SHALLOW).double().train())
 
 

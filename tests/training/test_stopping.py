@@ -14,7 +14,7 @@ import torch
 
 from lit_video.__main__ import main
 from lit_video.tables.status import read_status
-from tests.conftest import ROOT
+from tests.conftest import ROOT, quick_or_slow
 from tests.training.test_wandb_record import parts
 
 SHORT = ["--trainer.logger=false"]
@@ -47,10 +47,7 @@ def check_equal(run_dir, expected):
     assert all(torch.equal(weights[key], others[key]) for key in others)
 
 
-QUICK = [name if name in ("SIGTERM", "SIGUSR1") else pytest.param(name, marks=pytest.mark.slow) for name in SIGNALS]
-
-
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", quick_or_slow(SIGNALS, {"SIGTERM", "SIGUSR1"}))
 def test_a_signal_stops_training_at_a_checkpoint(name, fit, finished, capfd):
     status, run_dir = fit(*fault("SignalAtStep", name=name), "--nan=fail")
     assert status == SIGNALS[name]
