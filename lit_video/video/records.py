@@ -14,8 +14,6 @@ from lit_video.video.clips import VideoRecord
 from lit_video.video.shards import ShardPlace
 from lit_video.video.texts import Texts
 
-_TIMES = ("start", "end", "fps")
-
 
 class Records(Sequence[VideoRecord]):
     """Records of videos, made anew each time one is taken out; equal to any sequence of the same.
@@ -68,7 +66,6 @@ class Records(Sequence[VideoRecord]):
         return cls(Texts.of(paths), np.array(labels, np.int32), numbers, places)
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self.paths)
 
     @overload
@@ -78,7 +75,6 @@ class Records(Sequence[VideoRecord]):
     def __getitem__(self, index: slice) -> list[VideoRecord]: ...
 
     def __getitem__(self, index: int | slice) -> VideoRecord | list[VideoRecord]:
-        """One record, or a list of some."""
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         label = self.labels[index].tolist()
@@ -95,23 +91,18 @@ class Records(Sequence[VideoRecord]):
 
     def _times_of(self, index: int) -> list[float | None]:
         if self.times is None:
-            return [None] * len(_TIMES)
+            return [None] * 3
         return [None if value != value else value for value in self.times[index].tolist()]
 
     def identities(self) -> Iterator[tuple[str, float | None, float | None]]:
         """Path, start and end of each, which no two of a data set share."""
-        if self.times is None:
-            yield from ((path, None, None) for path in self.paths)
-            return
         for index, path in enumerate(self.paths):
             start, end, _ = self._times_of(index)
             yield path, start, end
 
     def rates(self) -> list[float | None]:
         """Rate of each that is a folder of images."""
-        return (
-            [self._times_of(index)[-1] for index in range(len(self))] if self.times is not None else [None] * len(self)
-        )
+        return [self._times_of(index)[2] for index in range(len(self))]
 
 
 class Places:
@@ -136,7 +127,6 @@ class Places:
         return cls([*shards], np.array(numbers, np.int64), Texts.of(each.broken for each in places))
 
     def __getitem__(self, index: int) -> ShardPlace:
-        """Place of one video."""
         shard, start, end = self.numbers[index].tolist()
         return ShardPlace(self.shards[shard], start, end, self.broken[index])
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from typing import overload
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-class Texts(Sequence[str]):
+class Texts:
     """Texts one behind the other, as bytes; names of files may be no UTF-8.
 
     Args:
@@ -32,19 +32,9 @@ class Texts(Sequence[str]):
         return cls(np.frombuffer(content, np.uint8), np.frombuffer(ends, np.int64))
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self.ends)
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        """One text, or a list of some."""
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+    def __getitem__(self, index: int) -> str:
         return to_text(self.bytes_of(range(len(self))[index]))
 
     def __iter__(self) -> Iterator[str]:
@@ -60,14 +50,9 @@ class Texts(Sequence[str]):
 
     def find(self, text: str) -> int:
         """Number of a text, where they are sorted by their bytes; -1 if it is none of them."""
-        wanted, low, high = to_bytes(text), 0, len(self)
-        while low < high:
-            middle = (low + high) // 2
-            if self.bytes_of(middle) < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        return low if low < len(self) and self.bytes_of(low) == wanted else -1
+        wanted = to_bytes(text)
+        place = bisect_left(range(len(self)), wanted, key=self.bytes_of)
+        return place if place < len(self) and self.bytes_of(place) == wanted else -1
 
 
 def to_bytes(text: str) -> bytes:
