@@ -1,12 +1,10 @@
 """A manifest: one row per video of a data set, made in parallel, resumable, written at once."""
 
-import os
 import sys
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
 
 from filelock import FileLock, Timeout
 
@@ -17,18 +15,11 @@ from lit_video.video.decoding.frame_table import add_source
 from lit_video.video.manifest_file import Manifest, line_of, read_lines, read_manifest
 from lit_video.video.probe import VideoInfo, probe, stamp, unpack
 from lit_video.video.records import relative
+from lit_video.video.texts import to_bytes
 
 Video = tuple[str | Path, float | None]  # path, and the rate of a folder of images
 LOOKS = 16  # at a time for size and time of change: on a network's disk each waits for its answer
 AT_ONCE = 500  # videos that one of them looks at
-
-
-class Job(NamedTuple):
-    """A video to probe: its name in the manifest, its path, the rate of a folder of images."""
-
-    name: str
-    path: str
-    fps: float | None
 
 
 def scan(videos: Mapping[str, Video], file: Path, every_frame: bool = False) -> Manifest:
@@ -56,11 +47,11 @@ def _scan(videos: Mapping[str, Video], file: Path, part: Path, every_frame: bool
     earlier, scanned = read_manifest(file), read_lines(part)
     found = earlier.facts() | scanned
     known = partial(_known, every_frame, found)
+    items = [*videos.items()]
     with ThreadPoolExecutor(LOOKS) as threads:
-        items = [*videos.items()]
         looks = threads.map(known, (items[i : i + AT_ONCE] for i in range(0, len(items), AT_ONCE)))
         kept = {name for names in looks for name in names}
-    jobs = [Job(name, str(path), fps) for name, (path, fps) in videos.items() if name not in kept]
+    jobs = [item for item in items if item[0] not in kept]
     if kept and jobs:
         print(f"data check: {len(jobs):,} of {len(videos):,} videos are new or changed", file=sys.stderr, flush=True)
     rows = {name: row for name, row in scanned.items() if name in kept}
@@ -71,7 +62,7 @@ def _scan(videos: Mapping[str, Video], file: Path, part: Path, every_frame: bool
             log.flush()
     if rows or found.keys() != videos.keys() or not file.exists():
         # row by row: what is made of all takes ten times the memory of the columns
-        earlier = Manifest.of(rows[name] if name in rows else earlier[name] for name in sorted(videos, key=os.fsencode))
+        earlier = Manifest.of(rows[name] if name in rows else earlier[name] for name in sorted(videos, key=to_bytes))
         earlier.write(file)
     part.unlink()
     return earlier
@@ -82,15 +73,15 @@ def _known(every_frame: bool, found: Mapping[str, VideoInfo], videos: Iterable[t
     names = []
     for name, (path, fps) in videos:
         row = found.get(name)
-        if not (row and row.sound and row.decoded >= every_frame and row.same_rate(fps)):
-            continue
-        if row.same_file(stamp(Path(path), name)):
+        known = row and row.sound and row.decoded >= every_frame and row.same_rate(fps)
+        if row and known and row.same_file(stamp(Path(path), name)):
             names.append(name)
     return names
 
 
-def _row(every_frame: bool, job: Job) -> VideoInfo:
-    return probe(Path(job.path), job.name, every_frame, job.fps)
+def _row(every_frame: bool, named: tuple[str, Video]) -> VideoInfo:
+    name, (path, fps) = named
+    return probe(Path(path), name, every_frame, fps)
 
 
 def load_tables(file: Path, root: Path) -> "Tables":

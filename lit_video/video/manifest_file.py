@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -19,7 +18,7 @@ from safetensors.torch import save
 from lit_video.errors import UserError
 from lit_video.utils.files import write_atomically, write_bytes
 from lit_video.video.probe import Status, VideoInfo
-from lit_video.video.texts import Texts
+from lit_video.video.texts import Texts, to_bytes
 
 LINES = ".jsonl"  # the ending of a manifest of lines; any other is one of columns
 STATUSES: tuple[Status, ...] = get_args(Status)
@@ -147,7 +146,7 @@ def read_manifest(file: Path) -> Manifest:
 
 def manifest_of(rows: Mapping[str, VideoInfo]) -> Manifest:
     """Rows by name, in any order."""
-    return Manifest.of(rows[name] for name in sorted(rows, key=os.fsencode))
+    return Manifest.of(rows[name] for name in sorted(rows, key=to_bytes))
 
 
 def line_of(row: VideoInfo) -> str:
