@@ -201,4 +201,4 @@ def test_pictures_of_hevc_before_a_key_frame_need_those_that_are_marked_as_corru
         one, other = (content[188 * i : 188 * i + 188] for i in (at, at + 1))
         path.write_bytes(content[: 188 * at] + other + one + content[188 * at + 376 :])
         forget_tables()
-        returned(path, whole)
+        returned(path, whole, at_once=True)
