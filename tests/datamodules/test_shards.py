@@ -243,21 +243,18 @@ def test_writing_that_was_killed_goes_on_and_ends_with_the_same_bytes(root, shar
     assert not list(tmp_path.glob(".*.part"))
 
 
-def test_only_the_shard_of_a_changed_video_is_written_again(root, tmp_path):
-    one = VideoFolder(str(root))
-    write_shards(one, tmp_path, LOSSLESS)
-    times = {path.name: path.stat().st_mtime_ns for path in tmp_path.glob("*.tar")}
+def test_only_the_shard_of_a_changed_video_is_written_again(root, shards, tmp_path):
+    folder = copied(shards, tmp_path / "copy")
+    times = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.tar")}
     os.utime(root / "val/sit/1.mp4", (1, 1))  # older: restored from a backup
-    write_shards(one, tmp_path, LOSSLESS)
-    changed = [path for path in tmp_path.glob("*.tar") if path.stat().st_mtime_ns != times[path.name]]
+    write_shards(VideoFolder(str(root)), folder, LOSSLESS)
+    changed = [path for path in folder.glob("*.tar") if path.stat().st_mtime_ns != times[path.name]]
     assert len(changed) == 1
     assert "val/sit/1.mp4" in {each["path"] for each in members(changed[0]).values()}
 
 
 def test_other_pictures_or_videos_are_refused(root, shards, tmp_path):
-    folder = tmp_path / "copy"
-    folder.mkdir()
-    (folder / "plan.json").write_bytes((shards / "plan.json").read_bytes())
+    folder = copied(shards, tmp_path / "copy")
     with pytest.raises(UserError, match=r'was made with \{"version": 1, "form": "webp", "quality": 100'):
         write_shards(VideoFolder(str(root)), folder, Pictures())
     with pytest.raises(UserError, match="was made with other videos, labels or rates; give another folder"):

@@ -13,11 +13,12 @@ from lit_video.video.sampling import DenseStride
 from tests.video.bad_files import write
 
 
-@pytest.fixture
-def videos(tmp_path):
+@pytest.fixture(scope="module")
+def videos(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("videos")
     for i in range(3):
-        write(tmp_path / f"{i}.mp4", frames=40 + i)
-    return [VideoRecord(tmp_path / f"{i}.mp4", i) for i in range(3)]
+        write(folder / f"{i}.mp4", frames=40 + i)
+    return [VideoRecord(folder / f"{i}.mp4", i) for i in range(3)]
 
 
 class Counted:
