@@ -9,7 +9,7 @@ from math import ceil, floor
 from pytorchvideo.data.clip_sampling import ClipSampler, RandomClipSampler, UniformClipSampler
 
 from lit_video.utils.spacing import uniform_frames
-from lit_video.video.decoding import FrameTable, looped
+from lit_video.video.decoding import FrameTable, exact, looped
 from lit_video.video.time_spans import EvenClips, Span, frame_numbers, numbers_on_show, spans
 
 
@@ -87,11 +87,11 @@ class Dense(Sampling):
 
     def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
         """``seconds``."""
-        return Fraction(self.seconds).limit_denominator(10**6)
+        return exact(self.seconds)
 
     def stream_numbers(self, table: FrameTable, frames: int) -> list[int]:
         """The frame on show in the middle of every part, see :class:`Sampling`."""
-        return _even_numbers(table, Fraction(self.seconds).limit_denominator(10**6) / frames)
+        return _even_numbers(table, self.clip_seconds(table, frames) / frames)
 
 
 @dataclass(frozen=True)
@@ -123,13 +123,13 @@ class DenseStride(Sampling):
 
     def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
         """``frames * stride`` frames at ``fps``, or at the video's own rate."""
-        fps = table.count / table.seconds if self.fps is None else Fraction(self.fps).limit_denominator(10**6)
+        fps = table.count / table.seconds if self.fps is None else exact(self.fps)
         return frames * self.stride / fps
 
     def stream_numbers(self, table: FrameTable, frames: int) -> list[int]:
         """Every ``stride``-th frame, see :class:`Sampling`."""
         if self.fps is not None:
-            return _even_numbers(table, self.stride / Fraction(self.fps).limit_denominator(10**6))
+            return _even_numbers(table, self.clip_seconds(table, frames) / frames)
         return [*range(self.stride // 2, table.count, self.stride)] or [table.count - 1]
 
     def long_enough(self, table: FrameTable, frames: int) -> FrameTable:
@@ -210,7 +210,7 @@ class WholeVideo(Sampling):
 
     def covering(self, seconds: Fraction) -> list[Span]:
         """The clips that cover a video of this length, start and end in seconds."""
-        sampler = UniformClipSampler(Fraction(self.seconds).limit_denominator(10**6), backpad_last=True)
+        sampler = UniformClipSampler(exact(self.seconds), backpad_last=True)
         return spans(sampler, seconds)
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
@@ -222,7 +222,7 @@ class WholeVideo(Sampling):
 
     def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
         """``seconds``."""
-        return Fraction(self.seconds).limit_denominator(10**6)
+        return exact(self.seconds)
 
     def stream_numbers(self, table: FrameTable, frames: int) -> list[int]:
         """As :class:`Dense`, see :class:`Sampling`."""

@@ -5,7 +5,7 @@ is a function ``(path, frame numbers) -> frames``, and all give the pixels of de
 """
 
 from lit_video.video.decoding.decoders import Decode, DecoderName, decoder
-from lit_video.video.decoding.frame_table import DecodeError, Frames, FrameTable, forget_tables, frame_table
+from lit_video.video.decoding.frame_table import DecodeError, Frames, FrameTable, exact, forget_tables, frame_table
 from lit_video.video.decoding.images import decode_images, image_table
 from lit_video.video.decoding.kept import KeptVideos
 from lit_video.video.decoding.pyav import decode, decode_in_order
@@ -24,6 +24,7 @@ __all__ = [
     "decode_images",
     "decode_in_order",
     "decoder",
+    "exact",
     "forget_tables",
     "frame_table",
     "image_table",

@@ -278,6 +278,11 @@ def _is_plain(container: InputContainer, stream: VideoStream, packets: Packets) 
     return bool(seeks) and even and pixels and not refreshes(stream, packets)
 
 
+def exact(number: float) -> Fraction:
+    """The time or rate that is meant: 0.1 s as a float is a little more, after the frame that is shown at 0.1 s."""
+    return Fraction(number).limit_denominator(10**6)
+
+
 def compact(times: Iterable[int]) -> Sequence[int]:
     """Ascending times: a range where they are even (nearly always), else 8 bytes each: a worker holds many tables."""
     ordered = sorted(times)

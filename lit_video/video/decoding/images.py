@@ -2,14 +2,21 @@
 
 import re
 from collections.abc import Sequence
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 from cachetools import cached
 from PIL import Image, ImageOps
 
-from lit_video.video.decoding.frame_table import DecodeError, Frames, FrameTable, check_numbers, stacked, table_cache
+from lit_video.video.decoding.frame_table import (
+    DecodeError,
+    Frames,
+    FrameTable,
+    check_numbers,
+    exact,
+    stacked,
+    table_cache,
+)
 
 EXTENSIONS = {".jpg", ".jpeg", ".png"}
 
@@ -25,7 +32,7 @@ def image_table(folder: Path, fps: float) -> FrameTable:
         raise ValueError(f"fps is {fps:g}, expected more than 0")
     files = image_files(folder)
     height, width = _read(files[0]).shape[:2]
-    step = 1 / Fraction(fps).limit_denominator(10**6)
+    step = 1 / exact(fps)
     count = len(files)
     return FrameTable(range(count), step, range(count), count, count * step, height, width)
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import ceil
 from pathlib import Path
 
-from lit_video.video.decoding.frame_table import DecodeError, FrameTable
+from lit_video.video.decoding.frame_table import DecodeError, FrameTable, exact
 
 
 def segment(path: Path, table: FrameTable, start: float | None, end: float | None) -> tuple[int, FrameTable]:
@@ -22,7 +22,7 @@ def segment(path: Path, table: FrameTable, start: float | None, end: float | Non
     """
     if start is None and end is None:
         return 0, table
-    begin, stop = _exact(start or 0.0), table.seconds if end is None else min(_exact(end), table.seconds)
+    begin, stop = exact(start or 0.0), table.seconds if end is None else min(exact(end), table.seconds)
     if not 0 <= begin < stop:
         span = f"{start or 0:g} to {'its end' if end is None else f'{end:g} s'}"
         raise DecodeError(f"{path}: no segment from {span} in a video of {float(table.seconds):.2f} s")
@@ -34,11 +34,6 @@ def segment(path: Path, table: FrameTable, start: float | None, end: float | Non
     last = max(last, first + 1)
     pts, shown = table.pts[first:last], table.shown[first:last]
     return first, replace(table, pts=pts, shown=shown, count=last - first, seconds=stop - begin)
-
-
-def _exact(seconds: float) -> Fraction:
-    """The time that is meant: 0.1 as a float is a little more, after the frame that is shown at 0.1 s."""
-    return Fraction(seconds).limit_denominator(10**6)
 
 
 def looped(table: FrameTable, seconds: Fraction) -> FrameTable:
