@@ -38,9 +38,14 @@ def check_fps(fps: float | None) -> None:
         raise ValueError(f"fps is {fps:g}, expected more than 0")
 
 
+def is_video(name: str | Path) -> bool:
+    """Whether a file is a video by its ending."""
+    return os.path.splitext(name)[1].lower() in EXTENSIONS
+
+
 def frame_rate(path: str | Path, fps: float | None) -> float | None:
     """The rate of a folder of frames; a video file says its own."""
-    return None if fps is None or os.path.splitext(path)[1].lower() in EXTENSIONS else fps
+    return None if fps is None or is_video(path) else fps
 
 
 def class_folders(root: Path) -> list[str]:
@@ -54,9 +59,7 @@ def class_folders(root: Path) -> list[str]:
             f"data.root: the folder {root} does not exist; give the folder that holds train/, val/ and test/"
         )
     train = root / "train"
-    names = (
-        sorted(p.name for p in train.iterdir() if p.is_dir() and not p.name.startswith(".")) if train.is_dir() else []
-    )
+    names = [entry.name for entry in _shown(train) if entry.is_dir()]
     if not names:
         raise UserError(f"data.root: {train} holds no class folder; expected {train}/CLASS/VIDEO.mp4")
     if len(names) == 1:
@@ -104,7 +107,7 @@ def _shown(folder: str | Path) -> list[os.DirEntry[str]]:
 
 
 def _is_record(entry: os.DirEntry[str], fps: float | None) -> bool:
-    return os.path.splitext(entry.name)[1].lower() in EXTENSIONS or (fps is not None and entry.is_dir())
+    return is_video(entry.name) or (fps is not None and entry.is_dir())
 
 
 def folder_records(

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from lit_video.datamodules.folder import COMMON, EXTENSIONS
+from lit_video.datamodules.folder import COMMON, is_video
 from lit_video.datamodules.preparation.encoding import Encoding, encode
 from lit_video.datamodules.preparation.target import filling, told
 from lit_video.errors import UserError
@@ -66,7 +66,7 @@ def _jobs(src: Path, dst: Path) -> list[tuple[Path, Path]]:
     """Every video of the source, links to folders followed, with its target."""
     jobs: dict[Path, Path] = {}
     for source in files_below(src):
-        if _is_video(source.name):
+        if is_video(source.name) and not source.name.startswith("."):
             target = (dst / source.relative_to(src)).with_suffix(".mp4")
             if other := jobs.get(target):
                 raise UserError(f"SRC: {other} and {source} would both become {target}; rename one")
@@ -74,10 +74,6 @@ def _jobs(src: Path, dst: Path) -> list[tuple[Path, Path]]:
     if not jobs:
         raise UserError(f"SRC: {src} holds no video ({', '.join(sorted(COMMON))})")
     return [(source, target) for target, source in jobs.items()]
-
-
-def _is_video(name: str) -> bool:
-    return Path(name).suffix.lower() in EXTENSIONS and not name.startswith(".")
 
 
 def _same_encoding(file: Path, encoding: Encoding) -> None:
