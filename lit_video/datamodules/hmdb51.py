@@ -10,7 +10,7 @@ from lit_video.datamodules.base import Split
 from lit_video.errors import UserError
 from lit_video.video.clips import VideoRecord
 
-_USE = {"train": "1", "val": "2"}  # 0: in neither
+_USE = {"train": 1, "val": 2}  # 0: in neither
 
 
 class HMDB51(AnnotatedVideos):
@@ -45,10 +45,10 @@ class HMDB51(AnnotatedVideos):
         """Videos that the files of a split mark for this use."""
         return [record for label in range(51) for record in self._of_class(label, _USE[split])]
 
-    def _of_class(self, label: int, use: str) -> list[VideoRecord]:
+    def _of_class(self, label: int, use: int) -> list[VideoRecord]:
         name = self.class_names[label]
         path = self.root / "testTrainMulti_7030_splits" / f"{name}_test_split{self.split}.txt"
         rows = read_table("data.root", path, ("video", "use"), ("video", "use"), delimiter=" ")
         refuse_repeats(rows, lambda row: row.cells["video"], "video")
         folder = self.root / "hmdb51_org" / name
-        return [VideoRecord(row.inside("video", folder), label) for row in rows if row.whole("use", 3) == int(use)]
+        return [VideoRecord(row.inside("video", folder), label) for row in rows if row.whole("use", 3) == use]

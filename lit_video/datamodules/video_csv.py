@@ -88,6 +88,7 @@ class VideoCSV(AnnotatedVideos):
         self.columns = (path_column, label_column)
         self.split_column = split_column
         self.given_classes = classes
+        self._given = frozenset(classes or ())
         self.only_classes = only_classes
         self.fps = fps
         self._read: dict[Path, list[Row]] = {}
@@ -162,17 +163,13 @@ class VideoCSV(AnnotatedVideos):
     def _name(self, row: Row) -> str:
         """The name of a row's class, which may be given by its number."""
         text = self._label(row)
-        if self.given_classes and text not in self._numbers_of_all and text.isdecimal():
+        if self.given_classes and text not in self._given and text.isdecimal():
             return self.given_classes[row.whole(self.columns[1], below=len(self.given_classes))]
         return text
 
-    @cached_property
-    def _numbers_of_all(self) -> dict[str, int]:
-        return {name: number for number, name in enumerate(self._all_names)}
-
     def _label(self, row: Row) -> str:
         text = row.text(self.columns[1])
-        if "|" in text and text not in (self.given_classes or ()):
+        if "|" in text and text not in self._given:
             raise row.error(self.columns[1], f"is {text!r}; several labels per video are not supported, keep one")
         return text
 
@@ -180,17 +177,14 @@ class VideoCSV(AnnotatedVideos):
         key, table, values = f"data.{split}", self.tables[split], self.values[split]
         if table not in self._read:
             headless = None if self.split_column else (*self.columns, "start", "end")
-            self._read[table] = read_table(key, table, self._required, headless)
+            required = self.columns if self.split_column is None else (*self.columns, self.split_column)
+            self._read[table] = read_table(key, table, required, headless)
         rows = self._read[table]
         if self.split_column is None or not values:
             return rows
         chosen = [row for row in rows if row.cells[self.split_column] in values]
         _refuse_absent(f"data.{split}_values", table, self.split_column, values, rows)
         return chosen
-
-    @property
-    def _required(self) -> tuple[str, ...]:
-        return self.columns if self.split_column is None else (*self.columns, self.split_column)
 
 
 def _refuse_absent(key: str, table: Path, column: str, values: Sequence[str], rows: Sequence[Row]) -> None:
