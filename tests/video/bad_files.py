@@ -113,7 +113,7 @@ BAD_FILES = {
     "huge.mp4": BadFile(lambda p: write(p, frames=3, height=2160, width=4096), frames=3),
     "wrong_extension.avi": BadFile(lambda p: write(p, form="matroska"), frames=30),
     "two_sizes.mp4": BadFile(two_sizes, reason="its frames have several sizes", decode=True),
-    "folder.mp4": BadFile(lambda p: p.mkdir(), reason=""),
+    "folder.mp4": BadFile(lambda p: p.mkdir(), reason="Is a directory"),
     "no_permission.mp4": BadFile(no_permission, reason="Permission denied"),
     "loop.mp4": BadFile(lambda p: p.symlink_to(p), reason="Too many levels of symbolic links"),
     "missing.mp4": BadFile(lambda p: None, reason="No such file"),

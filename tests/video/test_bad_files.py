@@ -41,7 +41,7 @@ def test_every_file_is_decoded_right_or_refused_by_path_and_reason(bad_files, na
         assert np.array_equal(decode(path, range(file.frames)), np.stack(expected))
         return
     with pytest.raises(DecodeError) as error:
-        decode(path, [0, frame_table(path).count - 1])
+        decode(path, [0, frame_table(path).count - 1] if file.decode else [0])
     assert str(error.value).startswith(f"{path}: ")
     assert file.reason in str(error.value)
 
