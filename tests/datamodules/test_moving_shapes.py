@@ -69,7 +69,7 @@ def test_a_sum_over_frames_that_knows_their_times_shows_the_motion():
     large only for shapes that move right.
     """
     correct = []
-    for scene in scenes(200, difficulty=0):
+    for scene in scenes(100, difficulty=0):
         frames = np.linspace(0, scene.fps - 1, 8).round().astype(int)
         turn = 2 * np.pi * 30 / WIDTH * frames / scene.fps
         video = render(scene)[: scene.fps]
