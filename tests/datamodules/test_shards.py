@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import tarfile
 from fractions import Fraction
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -150,12 +151,9 @@ class Two(VideoList):
         return {"verb": ["a", "b"], "noun": ["c", "d"]}
 
 
-def test_several_labels_and_folders_of_frames_stay(tmp_path, root):
-    for name in "xy":
-        (tmp_path / name).mkdir()
-        for i, picture in enumerate(decode(root / "train/run/0.mp4", range(12))):
-            Image.fromarray(picture).save(tmp_path / f"{name}/{i}.png")
-    records = [VideoRecord(tmp_path / name, (1, 0), fps=10.0) for name in "xy"]
+def test_several_labels_and_folders_of_frames_stay(tmp_path, root, frames):
+    folders = [frames, shutil.copytree(frames, tmp_path / "others")]
+    records = [VideoRecord(folder, (1, 0), fps=10.0) for folder in folders]
     write_shards(Two(records), tmp_path / "out", LOSSLESS)
     data = shard_data(tmp_path / "out")
     assert data.num_classes == {"verb": 2, "noun": 2}

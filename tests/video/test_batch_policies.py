@@ -179,7 +179,7 @@ def batches(root, **changes):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("policy", ["auto", "rand", "timm-v0", "vivit-rand"])
+@pytest.mark.parametrize("policy", POLICIES)
 def test_a_run_trains_on_the_same_clips_wherever_torchvisions_policy_is_applied(root, policy, workers):
     augmentation = Augmentation(policy=policy, erasing=0.5, mixup=0.4, flip=0.5)
     here, _ = batches(root, augmentation=augmentation)
