@@ -3,7 +3,7 @@
 import atexit
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -131,6 +131,9 @@ class VideoDataModule(LightningDataModule):
         self.batch_size = batch_size
         self.num_workers = num_workers
         self.sampling = sampling or Dense()
+        if not is_dataclass(self.sampling):
+            name = type(self.sampling).__name__
+            raise ValueError(f"sampling: {name} is no dataclass, so a checkpoint cannot keep its settings; make it one")
         self.sampling.check(frames, test_clips)
         if augmentation is None:
             augmentation = replace(recipe(None), crop="whole" if views == "whole" else "scale")

@@ -104,6 +104,15 @@ def table(root, rows, name="train.csv"):
     (root / name).write_text("path,label\n" + "".join(f"{path},{label}\n" for path, label in rows))
 
 
+def test_a_sampling_that_a_checkpoint_cannot_keep_is_refused():
+    class Middle(Sampling):
+        def numbers(self, table, frames, clip=0, clips=None):
+            return [table.count // 2] * frames
+
+    with pytest.raises(ValueError, match="sampling: Middle is no dataclass"):
+        VideoFolder("videos", sampling=Middle())
+
+
 def test_several_labels_in_one_cell_are_refused_by_row(root):
     rows = [("train/run/1.mp4", "run"), ("train/walk/1.mp4", "run|walk")]
     table(root, rows)
