@@ -20,7 +20,7 @@ def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], name: str
 
     Args:
         work: a function of a module, so that processes can be given it.
-        items: what it is called with.
+        items: what it is called with; the first value of a tuple names it.
         name: of the work, for the bar or the lines.
         chunk: items handed over at a time; more where an item takes milliseconds.
 
@@ -40,7 +40,8 @@ def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], name: str
             done += 1
             yield result
     except BrokenProcessPool:
-        where = f"at {items[done]} or soon after it"
+        item = items[done]
+        where = f"at {item[0] if isinstance(item, tuple) else item} or soon after it"
         raise UserError(f"{name}: a process died, out of memory or by a crash, {where}; what is done is kept") from None
     finally:
         pool.shutdown(cancel_futures=True)

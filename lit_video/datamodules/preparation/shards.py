@@ -77,6 +77,9 @@ class _Job:
     number: int
     videos: list[tuple[int, str, dict[Split, list[VideoRecord]]]]
 
+    def __str__(self) -> str:
+        return f"shard {self.number}"
+
 
 class Written(NamedTuple):
     """What was written: numbers of whole videos and shards, and why other videos are broken, by path."""
