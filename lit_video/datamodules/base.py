@@ -131,9 +131,7 @@ class VideoDataModule(LightningDataModule):
         self.batch_size = batch_size
         self.num_workers = num_workers
         self.sampling = sampling or Dense()
-        if not is_dataclass(self.sampling):
-            name = type(self.sampling).__name__
-            raise ValueError(f"sampling: {name} is no dataclass, so a checkpoint cannot keep its settings; make it one")
+        _check_storable(self.sampling)
         self.sampling.check(frames, test_clips)
         if augmentation is None:
             augmentation = replace(recipe(None), crop="whole" if views == "whole" else "scale")
@@ -348,3 +346,9 @@ def _start_worker(tables: Callable[[], object] | None, number: int) -> None:
     ignore_stops()
     if tables:
         tables()
+
+
+def _check_storable(sampling: object) -> None:
+    if not is_dataclass(sampling):
+        name = type(sampling).__name__
+        raise ValueError(f"sampling: {name} is no dataclass, so a checkpoint cannot keep its settings; make it one")
