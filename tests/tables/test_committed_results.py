@@ -1,6 +1,7 @@
 """Results in the repository are of the experiments as they are now."""
 
 import json
+import re
 
 import pytest
 
@@ -12,6 +13,8 @@ from tests.tables.experiments import EXPERIMENTS
 
 RESULTS = EXPERIMENTS.parent / "benchmarks" / "results"
 ROWS = sorted({path.parents[1] for path in RESULTS.glob("*/*/*/seed*/result.json")})
+# the beginning of a path outside the repository
+OF_A_MACHINE = re.compile(r"""(^|[\s"'=])(\.\./|~/|/[a-z]+/)""", re.MULTILINE)
 VIDEOS = {"avletters": "avletters", "avletters_length": "avletters", "room_actions": "room_actions"}  # by table
 
 
@@ -45,3 +48,9 @@ def possible_ceilings(built):
 
 def test_there_are_results():
     assert ROWS
+
+
+def test_no_result_names_a_folder_of_a_machine():
+    """They are DIR, as in recorded commands, also in a run's settings."""
+    files = [path for ending in ("json", "yaml") for path in RESULTS.rglob(f"*.{ending}")]
+    assert not [path for path in files if OF_A_MACHINE.search(path.read_text(encoding="utf-8"))]
