@@ -70,7 +70,7 @@ def estimate_row(request: Request, row: Row) -> RowEstimate:
     """Count and measure a row, with a few videos that are made for it.
 
     Raises:
-        UserError: its data set is no embedded one.
+        UserError: its data set is no embedded one, or has fewer videos than a batch.
     """
     built = build_row(request, row, 0)
     data, trainer, network = built.datamodule, built.config.trainer, built.model.network
@@ -82,7 +82,8 @@ def estimate_row(request: Request, row: Row) -> RowEstimate:
     parameters = sum(parameter.numel() for parameter in network.parameters())
     videos = {split: 2 * len(data.kinds) * pairs for split, pairs in data.pairs.items()}
     train = round(videos["train"] * data.train_share)
-    epoch = train // data.batch_size
+    if not (epoch := train // data.batch_size):
+        raise UserError(f"--estimate: {row.name}: data.batch_size is {data.batch_size}, there are {train} videos")
     steps = trainer.max_steps if trainer.max_steps > 0 else epoch * (trainer.max_epochs or 1000)
     first, kept = _clip_seconds(request, row)
     return RowEstimate(

@@ -56,3 +56,9 @@ def test_other_data_sets_are_not_guessed(tiny, letters, tmp_path, capsys):
     command = ["sweep", "experiments/avletters.yaml", "--estimate", f"--data.root={letters}", "--runs", str(tmp_path)]
     assert main(command) == 2
     assert "--estimate: space: data sets other than the embedded ones" in capsys.readouterr().err
+
+
+def test_a_batch_of_more_videos_than_there_are_is_refused_as_in_training(table, tiny, tmp_path, capsys):
+    flags = [*tiny, "--data.batch_size=17", "--runs", str(tmp_path)]
+    assert main(["sweep", str(table[0]), "--estimate", *flags]) == 2
+    assert "--estimate: first: data.batch_size is 17, there are 16 videos" in capsys.readouterr().err
