@@ -3,7 +3,7 @@
 import atexit
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import is_dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -39,6 +39,7 @@ from lit_video.video.recipes import Recipe, recipe
 from lit_video.video.records import Records
 from lit_video.video.samplers import EvaluationSampler, TrainingSampler
 from lit_video.video.sampling import Dense, Sampling
+from lit_video.video.settings import check_storable
 
 Split = Literal["train", "val", "test"]
 SPLITS: tuple[Split, ...] = ("train", "val", "test")
@@ -131,7 +132,7 @@ class VideoDataModule(LightningDataModule):
         self.batch_size = batch_size
         self.num_workers = num_workers
         self.sampling = sampling or Dense()
-        _check_storable(self.sampling)
+        check_storable(self.sampling)
         self.sampling.check(frames, test_clips)
         if augmentation is None:
             augmentation = replace(recipe(None), crop="whole" if views == "whole" else "scale")
@@ -346,9 +347,3 @@ def _start_worker(tables: Callable[[], object] | None, number: int) -> None:
     ignore_stops()
     if tables:
         tables()
-
-
-def _check_storable(sampling: object) -> None:
-    if not is_dataclass(sampling):
-        name = type(sampling).__name__
-        raise ValueError(f"sampling: {name} is no dataclass, so a checkpoint cannot keep its settings; make it one")

@@ -33,6 +33,17 @@ class SeenVideos(Protocol):
         """By class number, of each task if there are several."""
 
 
+def check_storable(sampling: object) -> None:
+    """Refuse a sampling whose arguments :func:`stored_settings` cannot tell.
+
+    Raises:
+        ValueError: it is no dataclass.
+    """
+    if not is_dataclass(sampling):
+        name = type(sampling).__name__
+        raise ValueError(f"sampling: {name} is no dataclass, so a checkpoint cannot keep its settings; make it one")
+
+
 def stored_settings(data: SeenVideos) -> dict[str, Any]:
     """``SETTINGS`` of a data set as plain data, for a checkpoint; a sampling as its class and arguments."""
     return {name: _plain(getattr(data, name)) for name in SETTINGS}
