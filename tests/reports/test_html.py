@@ -126,6 +126,10 @@ def test_committed_results_make_a_page(names, write_report, tmp_path):
         shutil.copytree(results / name, tmp_path / "results" / name)
     page = write_report(tmp_path / "results")
     assert all(f"{name}, scale" in page for name in names)
+    pairs = {fold: re.findall(rf"<details{fold}><summary>(\d+) pairs", page) for fold in ("", " open")}
+    assert pairs[" open"] and all(int(count) <= 15 for count in pairs[" open"])
+    assert all(int(count) > 15 for count in pairs[""])
+    assert pairs[""] or "skills" not in names
 
 
 def charts(page):
