@@ -8,7 +8,7 @@ from importlib import import_module
 from io import TextIOWrapper
 
 from lit_video import __version__
-from lit_video.errors import UserError
+from lit_video.errors import RunFailed, UserError
 from lit_video.utils.did_you_mean import did_you_mean
 from lit_video.utils.exit_status import DONE, FAILED, INTERRUPTED, MISTAKE
 from lit_video.utils.log_filters import quiet
@@ -132,7 +132,7 @@ def main(argv: list[str]) -> int:
         return _dispatch(argv)
     except UserError as error:
         print(f"error: {error.on_command_line}", file=sys.stderr)
-        return MISTAKE
+        return FAILED if isinstance(error, RunFailed) else MISTAKE
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -4,7 +4,7 @@ import pickle
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from lit_video.commands.checkpoint import WAYS, add_checkpoint, settings_of
 from lit_video.commands.parser import Parser
@@ -28,6 +28,7 @@ def _evaluate(argv: list[str]) -> int:
     if argv[1:] in (["-h"], ["--help"]):
         _help(argv[0]).print_help()
         return 0
+    from lit_video.training.callbacks.finite import refuse_not_finite
     from lit_video.training.cli import VideoCLI, refuse_ignored, show, user_errors  # importing torch takes seconds
 
     if {"-h", "--help"} & set(argv):
@@ -42,18 +43,20 @@ def _evaluate(argv: list[str]) -> int:
     except RuntimeError as error:  # names or shapes differ
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"--ckpt: {checkpoint} does not load into this model: {reason}") from error
+    metrics = {key: float(value) for key, value in cli.trainer.callback_metrics.items()}
+    refuse_not_finite(metrics, f"{argv[0]} of {checkpoint or 'these weights'}")
     if cli.trainer.is_global_zero:
-        _print(cli.trainer.callback_metrics, cli.datamodule.order, cli.model.few_classes)
+        _print(metrics, cli.datamodule.order, cli.model.few_classes)
     return 0
 
 
-def _print(metrics: Mapping[str, Any], order: str, few_classes: bool) -> None:
+def _print(metrics: Mapping[str, float], order: str, few_classes: bool) -> None:
     """Two decimals, as the papers print."""
     videos = f"{int(metrics['test/videos'])} videos, " if "test/videos" in metrics else ""
     print(f"{videos}their frames {order}")
     for key, value in metrics.items():
         if key != "test/videos" and not (few_classes and key.endswith("_top5")):
-            print(f"  {key} {float(value):.2f}")
+            print(f"  {key} {value:.2f}")
 
 
 def _help(command: str) -> Parser:

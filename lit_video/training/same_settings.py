@@ -43,6 +43,8 @@ COUNTING_CALLBACKS = {
     "StochasticWeightAveraging",
     "WeightAveraging",
 }
+# of these, those at whose end training leaves the average in place of the weights that it would go on with
+AVERAGING_CALLBACKS = {"EMAWeightAveraging", "StochasticWeightAveraging", "WeightAveraging"}
 CALLBACKS = "counting callbacks"  # these, among the flat settings
 # settings whose product is the batch of a step
 BATCH = ("trainer.devices", "trainer.num_nodes", "data.init_args.batch_size", "trainer.accumulate_grad_batches")
@@ -75,7 +77,8 @@ Changes = dict[str, tuple[Any, Any]]
 def same_settings(run_dir: Path, config: Mapping[str, Any], where: str) -> Changes:
     """Refuse to take a run's folder for a run with other settings.
 
-    Training may become longer, and be spread over other devices with the same batch of a step.
+    Training may become longer, unless weights are averaged, and be spread over other devices with the same batch of a
+    step.
 
     Returns:
         Those settings that changed, with their old and new values.
@@ -95,9 +98,11 @@ def same_settings(run_dir: Path, config: Mapping[str, Any], where: str) -> Chang
     changes: Changes = {}
     for key in keys:
         was, now = old.get(key), new.get(key)
-        if not (_longer(key, was, now) or (same_batch and key in SPREAD)):
+        longer = _longer(key, was, now)
+        if (not longer or _averages(new)) and not (same_batch and key in SPREAD):
+            why = " (with averaged weights training cannot become longer)" if longer else ""
             raise UserError(
-                f"{where}: {run_dir} was made with {key} = {was}, now it is {now}; "
+                f"{where}: {run_dir} was made with {key} = {was}, now it is {now}{why}; "
                 "give another --runs, or delete that folder"
             )
         changes[key] = (was, now)
@@ -154,6 +159,11 @@ def _longer(key: str, was: Any, now: Any) -> bool:
         return False
     limits = [math.inf if limit in (None, -1) else limit for limit in (was, now)]
     return bool(limits[1] > limits[0])
+
+
+def _averages(flat: Mapping[str, Any]) -> bool:
+    names = {str(callback["class_path"]).rpartition(".")[2] for callback in flat.get(CALLBACKS, ())}
+    return not names.isdisjoint(AVERAGING_CALLBACKS)
 
 
 def _stored(run_dir: Path) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ import re
 import shutil
 
 import pytest
+import torch
 
 from lit_video.__main__ import main
 from lit_video.commands import checkpoint
@@ -54,3 +55,17 @@ def test_a_run_is_tested_with_its_own_settings(run, capsys):
     expected = json.loads((run / "result.json").read_text())["metrics"]["test/video_top1"]
     assert re.search(rf"test/video_top1 {expected:.2f}\n", capsys.readouterr().out)
     assert main(["validate", "--ckpt_path", str(run), "--trainer.accelerator=cpu"]) == 0
+
+
+@pytest.mark.parametrize("command", ["validate", "test"])
+def test_numbers_that_are_not_finite_are_no_result(command, run, tmp_path, capsys):
+    copy = tmp_path / "/".join(run.parts[-4:])
+    shutil.copytree(run, copy)
+    (copy / "result.json").unlink()  # it is of other weights, and would be refused
+    checkpoint = torch.load(run / "last.ckpt", weights_only=False)
+    checkpoint["state_dict"]["network.norm.weight"][0] = torch.nan
+    torch.save(checkpoint, copy / "last.ckpt")
+    assert main([command, "--ckpt", str(copy), "--trainer.accelerator=cpu"]) == 1
+    printed = capsys.readouterr()
+    assert f" is nan in the {command} of {copy / 'last.ckpt'}: no result" in printed.err
+    assert "_top1" not in printed.out

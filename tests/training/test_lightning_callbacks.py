@@ -58,6 +58,13 @@ def test_a_run_with_another_average_is_another_run(flags, tmp_path, capfd):
     assert main([*command, *AVERAGED, "--trainer.callbacks+=DeviceStatsMonitor"]) == 0
 
 
+def test_a_run_with_averaged_weights_cannot_become_longer(flags, tmp_path, capfd):
+    command = ["fit", *flags, "--runs", str(tmp_path / "runs"), *AVERAGED]
+    assert main([*command, "--trainer.max_epochs=1"]) == 0
+    assert main([*command, "--trainer.max_epochs=2"]) == 2
+    assert "now it is 2 (with averaged weights training cannot become longer); give" in capfd.readouterr().err
+
+
 def test_training_ends_early_when_a_validation_is_no_better(flags, tmp_path):
     stop = ["--trainer.callbacks+=EarlyStopping", "--trainer.callbacks.monitor=val/loss"]
     stop += ["--trainer.callbacks.patience=1", "--trainer.callbacks.min_delta=1e9"]
