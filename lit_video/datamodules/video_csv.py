@@ -1,5 +1,6 @@
 """Your own videos, listed by tables of path and label."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
@@ -131,12 +132,12 @@ class VideoCSV(AnnotatedVideos):
     def check(self) -> None:
         """Besides what the base checks: no video is both trained and tested on, and every class is tested."""
         super().check()
-        trained = {*self.records("train").identities()}
         for split in self.splits[1:]:
             records = self.records(split)
-            both = [path for path, start, end in records.identities() if (path, start, end) in trained]
+            both = _trained_too(self.records("train"), records)
             if both:
-                raise UserError(f"data.{split}: {both[0]} is a training video as well ({len(both)} are); divide them")
+                what = f"{both[0]} is a training video as well, all or a part of it ({len(both)} are)"
+                raise UserError(f"data.{split}: {what}; divide them")
             absent = sorted({*range(len(self.class_names))} - {*records.labels.tolist()})
             if absent:
                 classes = f"{len(absent)} of {len(self.class_names)} classes ({self.class_names[absent[0]]} first)"
@@ -185,6 +186,20 @@ class VideoCSV(AnnotatedVideos):
         chosen = [row for row in rows if row.cells[self.split_column] in values]
         _refuse_absent(f"data.{split}_values", table, self.split_column, values, rows)
         return chosen
+
+
+def _trained_too(train: Records, tested: Records) -> list[str]:
+    """Paths of the tested videos of which some time is trained on."""
+    shared = {*train.paths} & {*tested.paths}
+    parts: dict[str, list[tuple[float, float]]] = {path: [] for path in shared}
+    for path, start, end in train.identities():
+        if path in shared:
+            parts[path].append((start or 0.0, math.inf if end is None else end))
+    return [
+        path
+        for path, start, end in tested.identities()
+        if any((start or 0.0) < stop and (end is None or begin < end) for begin, stop in parts.get(path, ()))
+    ]
 
 
 def _refuse_absent(key: str, table: Path, column: str, values: Sequence[str], rows: Sequence[Row]) -> None:

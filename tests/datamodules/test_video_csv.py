@@ -1,6 +1,7 @@
 """Tables of videos, as anyone writes them."""
 
 import csv
+from contextlib import nullcontext
 from pathlib import Path
 
 import av
@@ -140,10 +141,28 @@ def test_one_table_is_divided_by_a_column(root, table):
 
 
 def test_a_video_trained_and_tested_on_is_reported(table):
-    with pytest.raises(UserError, match=r"data.val: .*a/2.mp4 is a training video as well \(2 are\)"):
+    with pytest.raises(UserError, match=r"a/2.mp4 is a training video as well, all or a part of it \(2 are\)"):
         table(
             ONE, split_column="label", train_values=["walk", "sit"], val_values=["sit"], classes=["walk", "sit"]
         ).check()
+
+
+@pytest.mark.parametrize(
+    ("trained", "tested", "overlap"),
+    [
+        (("", ""), ("1", "2"), True),
+        (("1", "2"), ("", ""), True),
+        (("", "1.5"), ("1", "2"), True),
+        (("1.5", ""), ("1", "2"), True),
+        (("0", "1"), ("1", "2"), False),
+        (("2", ""), ("1", "2"), False),
+    ],
+)
+def test_a_part_of_a_video_that_is_trained_and_tested_on_is_reported(trained, tested, overlap, root, table):
+    (root / "val.csv").write_text(f"path,label,start,end\na/1.mp4,walk,{','.join(tested)}\nb/2.mp4,sit,,\n")
+    data = table(f"path,label,start,end\na/1.mp4,walk,{','.join(trained)}\na/2.mp4,sit,,\n")
+    with pytest.raises(UserError, match=r"data.val: .*a/1.mp4 .* \(1 are\)") if overlap else nullcontext():
+        data.check()
 
 
 def test_a_class_without_test_videos_is_reported(root, table, capsys):
