@@ -81,8 +81,10 @@ def _bootstrap(first: tuple[bytes, ...], second: tuple[bytes, ...], seed: int) -
     # videos on which all runs did alike are interchangeable: to draw videos is to draw how many there are of each kind
     kinds, sizes = np.unique(np.concatenate((a, -b)), axis=1, return_counts=True)
     drawn = np.hstack([_shares_of_seeds(rng, len(row)) for row in (a, b)])
+    drawn = drawn[np.lexsort(drawn.T[::-1])]  # equal ones together; np.unique takes ten times as long
+    starts = np.flatnonzero(np.any(np.diff(drawn, axis=0, prepend=np.nan) != 0, axis=1))
     values = []
-    for shares, times in zip(*np.unique(drawn, axis=0, return_counts=True), strict=True):
+    for shares, times in zip(drawn[starts], np.diff(starts, append=RESAMPLES), strict=True):
         levels, level = np.unique(shares @ kinds, return_inverse=True)  # with these seeds, even fewer kinds
         values.append(rng.multinomial(videos, np.bincount(level, sizes) / videos, size=times) @ levels / videos)
     low, high = np.quantile(np.concatenate(values), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
