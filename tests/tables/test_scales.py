@@ -3,6 +3,7 @@
 import pytest
 
 from lit_video.commands.arguments import parse_request
+from lit_video.datamodules.temporal_skills import SKILLS
 from lit_video.tables.reading import read_table
 from lit_video.training.cli import refuse_ignored
 from lit_video.training.run import build_row
@@ -184,12 +185,16 @@ def test_repetitions_are_chosen_by_an_overlay(overlay, train, val, letters):
     assert (request.table.scale, data["train_values"], data["val_values"]) == (f"avletters_{overlay}", train, val)
 
 
+EVEN = [name if name[:5] != "order" else f"order{int(name[5:]) + 1}" for name in SKILLS]
+
+
 @pytest.mark.parametrize(
     ("overlay", "table", "changed"),
     [
         ("two_heads", "ablation_ratio", {"model.init_args.size.heads": (4, 2)}),
         ("two_heads", "ablation_mixed", {"model.init_args.size.heads": (4, 2)}),
         ("longer", "ablation_mixed", {"trainer.max_epochs": (3, 24), "trainer.check_val_every_n_epoch": (3, 24)}),
+        ("even", "ablation_tw", {"data.init_args.skills": (list(SKILLS), EVEN)}),
         ("longer", "vivit_models", {"trainer.max_epochs": (8, 24), "trainer.check_val_every_n_epoch": (8, 24)}),
     ],
 )
