@@ -191,6 +191,7 @@ EVEN = [name if name[:5] != "order" else f"order{int(name[5:]) + 1}" for name in
 @pytest.mark.parametrize(
     ("overlay", "table", "changed"),
     [
+        ("one_head", "ablation_ratio", {"model.init_args.size.heads": (4, 1)}),
         ("two_heads", "ablation_ratio", {"model.init_args.size.heads": (4, 2)}),
         ("two_heads", "ablation_mixed", {"model.init_args.size.heads": (4, 2)}),
         ("longer", "ablation_mixed", {"trainer.max_epochs": (3, 24), "trainer.check_val_every_n_epoch": (3, 24)}),
