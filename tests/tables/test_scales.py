@@ -191,6 +191,7 @@ EVEN = [name if name[:5] != "order" else f"order{int(name[5:]) + 1}" for name in
 @pytest.mark.parametrize(
     ("overlay", "table", "changed"),
     [
+        ("wide", "ablation_ratio", {"model.init_args.size.width": (48, 96)}),
         ("one_head", "ablation_ratio", {"model.init_args.size.heads": (4, 1)}),
         ("two_heads", "ablation_ratio", {"model.init_args.size.heads": (4, 2)}),
         ("two_heads", "ablation_mixed", {"model.init_args.size.heads": (4, 2)}),
