@@ -1,7 +1,7 @@
 """Your own videos, listed by tables of path and label."""
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -190,11 +190,9 @@ class VideoCSV(AnnotatedVideos):
 
 def _trained_too(train: Records, tested: Records) -> list[str]:
     """Paths of the tested videos of which some time is trained on."""
-    shared = {*train.paths} & {*tested.paths}
-    parts: dict[str, list[tuple[float, float]]] = {path: [] for path in shared}
+    parts = defaultdict(list)
     for path, start, end in train.identities():
-        if path in shared:
-            parts[path].append((start or 0.0, math.inf if end is None else end))
+        parts[path].append((start or 0.0, math.inf if end is None else end))
     return [
         path
         for path, start, end in tested.identities()

@@ -30,21 +30,18 @@ FREE = (
     "compile",
     "nan",
 )
-# callbacks of Lightning that do: averages of the weights, ends of training, changes of what is trained
-COUNTING_CALLBACKS = {
+# callbacks of Lightning that leave the average, at the end, in place of the weights that training would go on with
+AVERAGING_CALLBACKS = {"EMAWeightAveraging", "StochasticWeightAveraging", "WeightAveraging"}
+# those that change results: besides these, ends of training and changes of what is trained
+COUNTING_CALLBACKS = AVERAGING_CALLBACKS | {
     "BackboneFinetuning",
     "BatchSizeFinder",
     "EarlyStopping",
-    "EMAWeightAveraging",
     "GradientAccumulationScheduler",
     "LearningRateFinder",
     "ModelCheckpoint",
     "ModelPruning",
-    "StochasticWeightAveraging",
-    "WeightAveraging",
 }
-# of these, those at whose end training leaves the average in place of the weights that it would go on with
-AVERAGING_CALLBACKS = {"EMAWeightAveraging", "StochasticWeightAveraging", "WeightAveraging"}
 CALLBACKS = "counting callbacks"  # these, among the flat settings
 # settings whose product is the batch of a step
 BATCH = ("trainer.devices", "trainer.num_nodes", "data.init_args.batch_size", "trainer.accumulate_grad_batches")
@@ -95,11 +92,12 @@ def same_settings(run_dir: Path, config: Mapping[str, Any], where: str) -> Chang
     keys = sorted(key for key in old.keys() | new.keys() if not key.startswith(FREE) and old.get(key) != new.get(key))
     batches = global_batch(old), global_batch(new)
     same_batch = None not in batches and batches[0] == batches[1]
+    averages = bool(_of_kinds(new.get(CALLBACKS, []), AVERAGING_CALLBACKS))
     changes: Changes = {}
     for key in keys:
         was, now = old.get(key), new.get(key)
         longer = _longer(key, was, now)
-        if (not longer or _averages(new)) and not (same_batch and key in SPREAD):
+        if (not longer or averages) and not (same_batch and key in SPREAD):
             why = " (with averaged weights training cannot become longer)" if longer else ""
             raise UserError(
                 f"{where}: {run_dir} was made with {key} = {was}, now it is {now}{why}; "
@@ -139,8 +137,12 @@ def flatten(config: Mapping[str, Any]) -> dict[str, Any]:
     flat = {key: value for key, value in _flat(config).items() if key not in LATER or value != LATER[key]}
     given = flat.get("trainer.callbacks") or []
     named = [callback for callback in (given if isinstance(given, list) else [given]) if isinstance(callback, dict)]
-    counting = [c for c in named if str(c.get("class_path")).rpartition(".")[2] in COUNTING_CALLBACKS]
+    counting = _of_kinds(named, COUNTING_CALLBACKS)
     return flat | ({CALLBACKS: counting} if counting else {})
+
+
+def _of_kinds(callbacks: list[dict[str, Any]], kinds: set[str]) -> list[dict[str, Any]]:
+    return [callback for callback in callbacks if str(callback.get("class_path")).rpartition(".")[2] in kinds]
 
 
 def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -159,11 +161,6 @@ def _longer(key: str, was: Any, now: Any) -> bool:
         return False
     limits = [math.inf if limit in (None, -1) else limit for limit in (was, now)]
     return bool(limits[1] > limits[0])
-
-
-def _averages(flat: Mapping[str, Any]) -> bool:
-    names = {str(callback["class_path"]).rpartition(".")[2] for callback in flat.get(CALLBACKS, ())}
-    return not names.isdisjoint(AVERAGING_CALLBACKS)
 
 
 def _stored(run_dir: Path) -> dict[str, Any] | None:
