@@ -6,6 +6,8 @@ The names below are loaded when they are first used: ``import lit_video`` alone 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from lit_video.utils.amx import avoid_amx
+
 if TYPE_CHECKING:
     from lit_video import datamodules as datamodules
     from lit_video import modules as modules
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from lit_video.visual.projection import embed as embed
 
 __version__ = "0.1.0"
+
+avoid_amx()  # before anything multiplies
 
 # no models and no data sets: a run's config.yaml names these by the shortest path, which is lit_video.modules.XViT
 _MODULES = {
