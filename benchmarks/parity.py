@@ -19,10 +19,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lit_video.network import pretrained
 from lit_video.utils.command_line import recorded_command
 from lit_video.utils.environment import provenance
 from lit_video.utils.files import write_atomically
+from lit_video.weights import sources
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = (ROOT.parent / "shared" / "parity", ROOT / ".gpu" / "parity")  # the second: carried to a lent machine
@@ -46,9 +46,7 @@ def cases(device: torch.device) -> Iterator[tuple[str, nn.Module, Tensor, Tensor
         if path := vector_file(name):
             vector = torch.load(path, weights_only=True)
             height, width = vector["input"].shape[2:4]
-            network = pretrained.load(
-                "scenic-vivit", vector["state_dict"], heads=4, image_size=(height, width), **options
-            )
+            network = sources.load("scenic-vivit", vector["state_dict"], heads=4, image_size=(height, width), **options)
             yield path.stem, network, vector["input"].permute(0, 4, 1, 2, 3), vector["logits"]
     yield from hugging_face(device)
 
@@ -62,7 +60,7 @@ def vector_file(name: str) -> Path | None:
 def xvit(vector: dict[str, Any]) -> nn.Module:
     """The network of one of X-ViT's vectors."""
     config = vector["config"]
-    return pretrained.load(
+    return sources.load(
         "xvit",
         vector["state_dict"],
         heads=config["num_heads"],
@@ -94,7 +92,7 @@ def live(
     """Run transformers' model on the device."""
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.05)
-    network = pretrained.load(source, model.state_dict(), heads=6, image_size=96)
+    network = sources.load(source, model.state_dict(), heads=6, image_size=96)
     with torch.no_grad():
         logits = model.to(device).eval()(clip.to(device).transpose(1, 2)).logits
     yield f"{source} {name}", network, clip, logits.cpu()

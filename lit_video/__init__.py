@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from lit_video import datamodules as datamodules
     from lit_video import modules as modules
     from lit_video.errors import UserError as UserError
+    from lit_video.inference.attention_maps import attention_maps as attention_maps
+    from lit_video.inference.attention_picture import AttentionMaps as AttentionMaps
     from lit_video.inference.options import Evaluation as Evaluation
     from lit_video.inference.predict import VideoPredictions as VideoPredictions
     from lit_video.inference.predict import predict as predict
+    from lit_video.inference.projection import Embedding as Embedding
+    from lit_video.inference.projection import embed as embed
     from lit_video.inference.streaming import stream as stream
-    from lit_video.network.pretrained.loading import load_pretrained as load_pretrained
     from lit_video.tables.reading import read_table as read_table
     from lit_video.tables.summary import summary as summary
-    from lit_video.visual.attention_maps import attention_maps as attention_maps
-    from lit_video.visual.attention_picture import AttentionMaps as AttentionMaps
-    from lit_video.visual.projection import Embedding as Embedding
-    from lit_video.visual.projection import embed as embed
+    from lit_video.weights.loading import load_pretrained as load_pretrained
 
 __version__ = "0.1.0"
 
@@ -30,14 +30,14 @@ avoid_amx()  # before anything multiplies
 
 # no models and no data sets: a run's config.yaml names these by the shortest path, which is lit_video.modules.XViT
 _MODULES = {
-    "AttentionMaps": "visual.attention_picture",
-    "Embedding": "visual.projection",
+    "AttentionMaps": "inference.attention_picture",
+    "Embedding": "inference.projection",
     "Evaluation": "inference.options",
     "UserError": "errors",
     "VideoPredictions": "inference.predict",
-    "attention_maps": "visual.attention_maps",
-    "embed": "visual.projection",
-    "load_pretrained": "network.pretrained.loading",
+    "attention_maps": "inference.attention_maps",
+    "embed": "inference.projection",
+    "load_pretrained": "weights.loading",
     "predict": "inference.predict",
     "read_table": "tables.reading",
     "stream": "inference.streaming",

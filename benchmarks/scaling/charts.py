@@ -9,8 +9,8 @@ from inputs import GB, Assumptions, Inputs
 from predictions import COUNTS, MEMORIES, demand, strong, weak
 
 from lit_video.costs.scaling import Strategy
-from lit_video.tables.charts.series import colour, shape
-from lit_video.tables.charts.style import Values, save, table
+from lit_video.reports.charts.series import colour, shape
+from lit_video.reports.charts.style import Values, save, table
 
 WIDTH, HEIGHT = 300, 210  # pixels of a panel; two side by side read well at 800
 SLOW = 12.5  # GB/s of a node: one card of 100 Gbit/s

@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from lit_video.benchmark.models import CLASSES, BenchmarkModel, Clip
 from lit_video.network.convnets import convnet
-from lit_video.network.pretrained.hugging_face import export_hf_timesformer, export_hf_vivit
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import ViTSize
+from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivit
 
 EAGER = "eager attention: transformers has no other for it"
 

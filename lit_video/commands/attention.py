@@ -11,9 +11,9 @@ from lit_video.commands.attention_of_test import draw_test
 from lit_video.commands.checkpoint import add_checkpoint
 from lit_video.commands.parser import Parser, check_file, positive, positive_number, writing
 from lit_video.errors import UserError
+from lit_video.inference.formats import FIGURES, MOVING, STILL
 from lit_video.utils.did_you_mean import did_you_mean
 from lit_video.utils.files import write_bytes
-from lit_video.visual.formats import FIGURES, MOVING, STILL
 
 if TYPE_CHECKING:
     from lit_video.inference.checkpoints import TrainedModel
@@ -41,9 +41,9 @@ def attention(argv: list[str]) -> int:
 
 def _maps(arguments: Namespace) -> bytes:
     # here, because importing torch takes seconds
-    from lit_video.visual.attention_maps import Follow, attention_of_heads, load_with_attention, maps_of, one_video
-    from lit_video.visual.attention_picture import heads_picture, moving, picture
-    from lit_video.visual.moving_picture import encoded
+    from lit_video.inference.attention_maps import Follow, attention_of_heads, load_with_attention, maps_of, one_video
+    from lit_video.inference.attention_picture import heads_picture, moving, picture
+    from lit_video.inference.moving_picture import encoded
 
     (record,) = one_video(arguments.video, arguments.fps)
     trained = load_with_attention(arguments.ckpt)
@@ -61,7 +61,7 @@ def _label(arguments: Namespace, record: VideoRecord, trained: TrainedModel) -> 
     Raises:
         UserError: the model has no such class.
     """
-    from lit_video.visual.attention_maps import folder_class
+    from lit_video.inference.attention_maps import folder_class
 
     given, names = arguments.label, trained.class_names
     if given is None:
@@ -76,8 +76,8 @@ def _some(names: list[str]) -> str:
 
 
 def _channels(arguments: Namespace) -> bytes:
+    from lit_video.inference.heads_picture import heads_figure
     from lit_video.utils.figures import content_of, run_name
-    from lit_video.visual.heads_picture import heads_figure
 
     name = str(run_name(arguments.ckpt) if arguments.ckpt else f"{arguments.config[0]}: row {arguments.row}")
     model = _model(arguments)

@@ -18,16 +18,16 @@ from lit_video.tables.predictions import TaskPredictions, read_predictions
 from lit_video.utils.progress import with_progress
 
 if TYPE_CHECKING:
+    from lit_video.inference.attention_picture import AttentionMaps
     from lit_video.inference.checkpoints import TrainedModel
     from lit_video.video.clips import VideoRecord
-    from lit_video.visual.attention_picture import AttentionMaps
 
 
 def draw_test(arguments: Namespace) -> int:
     """Write a picture of every class of the test into the folder; returns the exit status."""
+    from lit_video.inference.attention_maps import load_with_attention
+    from lit_video.inference.attention_picture import pictures_of
     from lit_video.utils.files import write_bytes  # here, because importing torch takes seconds
-    from lit_video.visual.attention_maps import load_with_attention
-    from lit_video.visual.attention_picture import pictures_of
 
     config, folder = settings_of(arguments.ckpt), arguments.output
     trained = load_with_attention(arguments.ckpt)
@@ -84,7 +84,7 @@ def _maps(
     trained: TrainedModel, record: VideoRecord, task: TaskPredictions, row: int, device: str | None
 ) -> AttentionMaps:
     """What the model attends to in a video of the test, and whether the test got it right."""
-    from lit_video.visual.attention_maps import Follow, label_name, maps_of
+    from lit_video.inference.attention_maps import Follow, label_name, maps_of
 
     maps = maps_of(trained, record, Follow(), label_name(record, trained.class_names), device)  # type: ignore[arg-type]
     best = int(task.logits[row].argmax())

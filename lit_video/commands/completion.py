@@ -16,8 +16,8 @@ from lit_video.commands.examples import EXAMPLES
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.own_videos.schemes import SCHEMES
-from lit_video.releases.release import PREFIX, releases
 from lit_video.tables.reading import read_table, recipe_names
+from lit_video.weights.release import PREFIX, releases
 
 EXPERIMENTS = Path("experiments")
 SCALES = EXPERIMENTS / "scale"

@@ -31,7 +31,7 @@ def embed(argv: list[str]) -> int:
     arguments = _arguments(argv)
     from lit_video.inference.checkpoints import load_trained_model  # here, because importing torch takes seconds
     from lit_video.inference.predict import compute
-    from lit_video.visual.projection import project, require_enough
+    from lit_video.inference.projection import project, require_enough
 
     trained = load_trained_model(arguments.ckpt)
     records, classes = _videos(arguments, trained)
@@ -96,9 +96,9 @@ def _write(arguments: Namespace, places: NDArray[np.float64], read: Sequence[tup
     Raises:
         UserError: a file cannot be written.
     """
+    from lit_video.inference.projection_picture import scatter
     from lit_video.utils.figures import run_name
     from lit_video.utils.files import write_bytes, write_table
-    from lit_video.visual.projection_picture import scatter
 
     name = {"tsne": "t-SNE", "umap": "UMAP"}[arguments.method]
     title = f"{name} of the features of {len(read)} videos\n{run_name(arguments.ckpt)}"

@@ -9,8 +9,8 @@ from typing import get_args
 from lit_video.commands.checkpoint import WAYS, add_checkpoint, settings_of
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
-from lit_video.releases.release import find
 from lit_video.training.request import setting_flags
+from lit_video.weights.release import find
 
 
 def validate(argv: list[str]) -> int:

@@ -42,8 +42,8 @@ def _plot(data: dict[str, Any], path: Path) -> None:
     groups = measured_groups(data["rows"])
     if groups is None:
         raise UserError(f"--plot {path}: no run of {data['table']} was tested on groups of classes, such as skills")
-    from lit_video.tables.charts.groups import heat_map
-    from lit_video.tables.charts.style import save
+    from lit_video.reports.charts.groups import heat_map
+    from lit_video.reports.charts.style import save
 
     with writing("--plot", path):
         save(heat_map(groups), f"{data['title']}, scale {data['scale']}", path)

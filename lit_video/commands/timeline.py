@@ -56,11 +56,11 @@ def check_timeline(arguments: Namespace) -> None:
 def predict_timelines(arguments: Namespace) -> int:
     """Print the segments of every video, write and draw timelines; 1 if a video could not be read to its end."""
     from lit_video.inference.checkpoints import load_trained_model  # here, because importing torch takes seconds
+    from lit_video.inference.formats import FIGURES
     from lit_video.inference.overlay import drawn_paths
     from lit_video.inference.predict import find_videos, unlabelled
     from lit_video.inference.timeline import Steps, Timeline, timeline
     from lit_video.inference.timeline_files import print_segments, write_timelines
-    from lit_video.visual.formats import FIGURES
 
     paths = find_videos(arguments.videos, arguments.fps)
     targets = drawn_paths(arguments.plot, paths, "--plot", FIGURES) if arguments.plot else {}
@@ -89,9 +89,9 @@ def predict_timelines(arguments: Namespace) -> int:
 
 
 def _draw(line: Timeline, path: Path) -> None:
+    from lit_video.inference.timeline_picture import timeline_figure
     from lit_video.utils.figures import content_of
     from lit_video.utils.files import write_bytes
-    from lit_video.visual.timeline_picture import timeline_figure
 
     with writing("--plot", path):
         write_bytes(path, content_of(timeline_figure(line), path.suffix.removeprefix(".")))

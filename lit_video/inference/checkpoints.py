@@ -13,9 +13,9 @@ from lit_video.errors import OptionError
 from lit_video.modules import VideoClassifier
 from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
-from lit_video.network.weight_files import CHECKPOINT_KEY
 from lit_video.utils.class_paths import class_path, known_class
 from lit_video.video.settings import restored_settings
+from lit_video.weights.reading import CHECKPOINT_KEY
 
 # hyper-parameters that are dataclasses: stored as their fields, or as they are if the model was built in Python
 PARTS: dict[str, Any] = {"optimization": Optimization, "size": ViTSize}

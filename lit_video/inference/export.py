@@ -10,10 +10,10 @@ from torch import Tensor
 from lit_video.errors import OptionError
 from lit_video.inference.checkpoints import build_model, read_checkpoint
 from lit_video.modules import TimeSformer, VideoClassifier, ViViT
-from lit_video.network.pretrained.hugging_face import export_hf_timesformer, export_hf_vivit
 from lit_video.network.vit import SIZES, ViTSize
-from lit_video.network.weight_files import of_our_own
 from lit_video.utils.image_size import height_and_width
+from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivit
+from lit_video.weights.reading import of_our_own
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,20 @@ from lit_video.modules.optimization import Optimization, make_optimizer, rate
 from lit_video.modules.ranks import mean_over_ranks
 from lit_video.modules.sharding import shard
 from lit_video.network.block import Checkpointing, checkpoint_layers
-from lit_video.network.pretrained.hugging_face_config import check_config, check_labels
-from lit_video.network.pretrained.image_vit import TubeletInit, load_image_vit
-from lit_video.network.pretrained.loading import load_pretrained
-from lit_video.network.pretrained.own_settings import refuse_another_grid, refuse_another_scheme
-from lit_video.network.pretrained.release_settings import (
+from lit_video.network.transformer import VideoTransformer
+from lit_video.network.transformer import freeze as freeze_layers
+from lit_video.network.vit import ViTSize
+from lit_video.utils.class_paths import class_path
+from lit_video.video.batch import Batch, Classes, per_task
+from lit_video.video.seeding import digest
+from lit_video.video.settings import SeenVideos, stored_settings
+from lit_video.weights.hugging_face_config import check_config, check_labels
+from lit_video.weights.image_vit import TubeletInit, load_image_vit
+from lit_video.weights.loading import load_pretrained
+from lit_video.weights.own_settings import refuse_another_grid, refuse_another_scheme
+from lit_video.weights.reading import CHECKPOINT_KEY, StoredWeights, of_our_own, read_weights
+from lit_video.weights.release import weights_path
+from lit_video.weights.release_settings import (
     IGNORE,
     OTHERWISE,
     WeightsSettings,
@@ -29,15 +38,6 @@ from lit_video.network.pretrained.release_settings import (
     refuse_other_settings,
     tasks_in_order,
 )
-from lit_video.network.transformer import VideoTransformer
-from lit_video.network.transformer import freeze as freeze_layers
-from lit_video.network.vit import ViTSize
-from lit_video.network.weight_files import CHECKPOINT_KEY, StoredWeights, of_our_own, read_weights
-from lit_video.releases.release import weights_path
-from lit_video.utils.class_paths import class_path
-from lit_video.video.batch import Batch, Classes, per_task
-from lit_video.video.seeding import digest
-from lit_video.video.settings import SeenVideos, stored_settings
 
 TOP5 = 5
 
@@ -58,7 +58,7 @@ class VideoClassifier(LightningModule):
         network: clips ``(b, 3, t, height, width)`` to logits ``(b, classes)``.
         optimization: optimizer and learning rate; ``None`` for the defaults.
         weights: a released checkpoint of this network: a file or folder that
-            :func:`~lit_video.network.weight_files.read_weights` can read, or ``hub:NAME`` of ``python -m lit_video
+            :func:`~lit_video.weights.reading.read_weights` can read, or ``hub:NAME`` of ``python -m lit_video
             weights``. In training, a classifier of other classes starts from scratch.
         weights_settings: where a release is known to have been trained with other settings than these, which no shape
             shows: ``None`` refuses its weights, ``apply`` takes its settings (on the command line), ``ignore`` goes on.

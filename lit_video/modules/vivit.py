@@ -7,12 +7,12 @@ from torch import nn
 from lit_video.attention.factorised import Order
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.patches import ClipSize
-from lit_video.network.pretrained.image_vit import TubeletInit
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, SizeName, ViTSize
 from lit_video.network.vivit import Pool, Temporal, vivit
 from lit_video.utils.image_size import ImageSize, height_and_width
 from lit_video.video.batch import Classes, outputs
+from lit_video.weights.image_vit import TubeletInit
 
 
 class ViViT(VideoClassifier):

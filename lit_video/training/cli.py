@@ -18,16 +18,16 @@ from lightning.pytorch.utilities import rank_zero_only
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
-from lit_video.network.pretrained.own_settings import own_settings
-from lit_video.network.pretrained.release_settings import flags, pixel_settings, release_settings
-from lit_video.network.weight_files import read_weights
-from lit_video.releases.release import weights_path
 from lit_video.training import fsdp2 as fsdp2  # registers the strategy
 from lit_video.training.callbacks.broken_videos import ReportBroken
 from lit_video.training.compilation import Compile
 from lit_video.utils.log_filters import filter_lightning
 from lit_video.utils.parser_errors import explain
 from lit_video.utils.yaml_files import read_yaml
+from lit_video.weights.own_settings import own_settings
+from lit_video.weights.reading import read_weights
+from lit_video.weights.release import weights_path
+from lit_video.weights.release_settings import flags, pixel_settings, release_settings
 
 filter_lightning()
 _load_yaml = get_loader("yaml")

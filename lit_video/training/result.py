@@ -15,6 +15,7 @@ from lit_video.datamodules.digest import data_digest
 from lit_video.datamodules.reversed_pairs import ReversedPairs
 from lit_video.errors import RunFailed
 from lit_video.inference.checkpoints import load_model
+from lit_video.inference.reach import reach
 from lit_video.modules import VideoClassifier
 from lit_video.tables.status import Status, write_status
 from lit_video.training.callbacks.attention_picture import record_attention
@@ -25,7 +26,6 @@ from lit_video.utils.checkpoint_digest import checkpoint_digest
 from lit_video.utils.command_line import recorded_command
 from lit_video.utils.environment import device_name, versions
 from lit_video.utils.files import write_atomically
-from lit_video.visual.reach import reach
 
 
 def check_last_step(cli: RunCLI, checkpoint: Path) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
-from lit_video.network.weight_files.reading import CHECKPOINT_KEY
 from lit_video.tables.results import FILE, read_result
 from lit_video.tables.status import FILE as STATUS
 from lit_video.training.callbacks.checkpoints import SETTINGS_KEY
@@ -23,6 +22,7 @@ from lit_video.utils.files import write_atomically
 from lit_video.utils.processes import started_together
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.video.probe import stamp
+from lit_video.weights.reading import CHECKPOINT_KEY
 
 # what may differ when a run goes on, but says which videos it saw
 VIDEOS = ("data.init_args.root", "data.init_args.manifest")

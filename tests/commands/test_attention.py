@@ -13,21 +13,21 @@ from PIL import Image
 from lit_video.__main__ import main
 from lit_video.commands.attention_of_test import file_name, worst_first
 from lit_video.datamodules import MovingShapes
+from lit_video.inference import attention_picture
+from lit_video.inference.attention_maps import attention_maps, see
+from lit_video.inference.attention_picture import AttentionMaps, moving, overlaid, picture, pictures_of
 from lit_video.inference.checkpoints import load_trained_model
+from lit_video.inference.heads_picture import Layers, layers
 from lit_video.inference.options import Evaluation
 from lit_video.inference.overlay import pictures
 from lit_video.inference.predict import unlabelled, video_list
+from lit_video.inference.rollout import rollout
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
 from lit_video.tables.predictions import Predictions, TaskPredictions, read_predictions, save_predictions
 from lit_video.utils.figures import plt
 from lit_video.video.crops import Box
 from lit_video.video.decoding import decode, frame_table
-from lit_video.visual import attention_picture
-from lit_video.visual.attention_maps import attention_maps, see
-from lit_video.visual.attention_picture import AttentionMaps, moving, overlaid, picture, pictures_of
-from lit_video.visual.heads_picture import Layers, layers
-from lit_video.visual.rollout import rollout
 from tests.checkpoints import trained
 from tests.commands.conftest import one_line
 from tests.conftest import ROOT

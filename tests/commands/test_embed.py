@@ -13,11 +13,11 @@ from PIL import Image
 from lit_video.__main__ import main
 from lit_video.commands.embed import class_of
 from lit_video.errors import UserError
+from lit_video.inference import projection
 from lit_video.inference.checkpoints import load_trained_model
+from lit_video.inference.projection import perplexity, project
+from lit_video.inference.projection_picture import scatter, style_of
 from lit_video.video.clips import VideoRecord
-from lit_video.visual import projection
-from lit_video.visual.projection import perplexity, project
-from lit_video.visual.projection_picture import scatter, style_of
 from tests.commands.conftest import one_line
 from tests.float32 import assert_close_in_float32
 

@@ -5,8 +5,8 @@ import torch
 
 from lit_video.__main__ import main
 from lit_video.modules import TimeSformer, ViViT
-from lit_video.network.pretrained.release_settings import pixel_settings
-from lit_video.network.weight_files import read_weights
+from lit_video.weights.reading import read_weights
+from lit_video.weights.release_settings import pixel_settings
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 

@@ -8,8 +8,8 @@ from PIL import Image
 
 from lit_video.__main__ import main
 from lit_video.inference.export import _preprocessor
-from lit_video.network.weight_files import CHECKPOINT_KEY
 from lit_video.utils.data_folder import data_folder
+from lit_video.weights.reading import CHECKPOINT_KEY
 
 
 @pytest.mark.pictures

@@ -20,6 +20,7 @@ from lit_video.inference.options import Evaluation
 from lit_video.inference.predict import compute
 from lit_video.inference.ranking import Ranked
 from lit_video.inference.timeline import Steps, Timeline, Window, timeline, window_spans
+from lit_video.inference.timeline_picture import timeline_figure
 from lit_video.utils.clock import clock
 from lit_video.utils.figures import plt
 from lit_video.utils.progress import with_progress
@@ -28,7 +29,6 @@ from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import DecodeError, decode, frame_table
 from lit_video.video.released_sampling import ReleasedDense, ReleasedSegments
 from lit_video.video.sampling import Dense, DenseStride, Segments, Uniform, WholeVideo
-from lit_video.visual.timeline_picture import timeline_figure
 from tests.commands.conftest import one_line
 from tests.inference.colours import trained, write
 

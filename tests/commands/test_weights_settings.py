@@ -8,17 +8,17 @@ from safetensors.torch import save_file
 
 from lit_video.__main__ import main
 from lit_video.modules import XViT
-from lit_video.network.pretrained.mapping import new_name
-from lit_video.network.pretrained.release_settings import (
+from lit_video.network.vit import ViTSize
+from lit_video.weights.mapping import new_name
+from lit_video.weights.reading import StoredWeights, read_weights
+from lit_video.weights.release import releases
+from lit_video.weights.release_settings import (
     pixel_settings,
     refuse_other_pixels,
     refuse_other_settings,
     release_settings,
 )
-from lit_video.network.pretrained.xvit import _CONSENSUS, XVIT
-from lit_video.network.vit import ViTSize
-from lit_video.network.weight_files import StoredWeights, read_weights
-from lit_video.releases.release import releases
+from lit_video.weights.xvit import _CONSENSUS, XVIT
 from tests.conftest import FOUR_SKILLS
 
 SIZE = ViTSize(16, 2, 4)

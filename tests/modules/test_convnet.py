@@ -9,8 +9,8 @@ from lit_video.__main__ import main
 from lit_video.costs.count import count
 from lit_video.modules import ConvNet
 from lit_video.network.convnets import TwoPathways, convnet, slow_frames
-from lit_video.network.pretrained.loading import load_pretrained
-from lit_video.network.weight_files import read_weights
+from lit_video.weights.loading import load_pretrained
+from lit_video.weights.reading import read_weights
 from tests.conftest import SHAPES
 from tests.float32 import assert_close_in_float32
 

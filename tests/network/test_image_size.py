@@ -5,14 +5,14 @@ import torch
 from timm.models import VisionTransformer
 
 from lit_video.costs.count import count
+from lit_video.inference.reach import reach
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.positions import resize_space
-from lit_video.network.pretrained import load
-from lit_video.network.pretrained.hugging_face import export_hf_timesformer
-from lit_video.network.pretrained.image_vit import load_image_vit
-from lit_video.network.pretrained.loading import load_pretrained
 from lit_video.network.vit import ViTSize
-from lit_video.visual.reach import reach
+from lit_video.weights.hugging_face import export_hf_timesformer
+from lit_video.weights.image_vit import load_image_vit
+from lit_video.weights.loading import load_pretrained
+from lit_video.weights.sources import load
 
 SIZE = ViTSize(width=16, depth=2, heads=2)
 SMALL = dict(num_classes=3, frames=4, size=SIZE, patch=8)

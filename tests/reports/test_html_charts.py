@@ -11,14 +11,14 @@ from PIL import Image
 
 from lit_video.costs.count import count
 from lit_video.modules import TimeSformer
+from lit_video.reports.charts.calibration import calibration_chart
+from lit_video.reports.charts.confusion import confusion_chart
+from lit_video.reports.charts.curves import Line, Panel, curves_chart
+from lit_video.reports.charts.intervals import Difference, intervals_chart
+from lit_video.reports.charts.scatter import Dot, scatter_chart
+from lit_video.reports.charts.style import CONFIG, DARK, LIGHT, save, spec
 from lit_video.reports.html.cost_curves import FILE, count_all
 from lit_video.reports.html.learning import average
-from lit_video.tables.charts.calibration import calibration_chart
-from lit_video.tables.charts.confusion import confusion_chart
-from lit_video.tables.charts.curves import Line, Panel, curves_chart
-from lit_video.tables.charts.intervals import Difference, intervals_chart
-from lit_video.tables.charts.scatter import Dot, scatter_chart
-from lit_video.tables.charts.style import CONFIG, DARK, LIGHT, save, spec
 from lit_video.tables.statistics import Interval, calibration
 
 COUNTS = np.array([[5, 1, 0], [0, 0, 0], [2, 0, 2]])

@@ -4,12 +4,12 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.commands.arguments import parse_request
+from lit_video.inference.reach import Reach, reach
 from lit_video.network.streaming import Stream
 from lit_video.tables.reading import read_table
 from lit_video.training.cli import BuildCLI, CheckCLI
 from lit_video.training.run import build_row
 from lit_video.training.same_settings import identity
-from lit_video.visual.reach import Reach, reach
 from tests.tables.experiments import EXPERIMENTS
 
 CAUSAL = EXPERIMENTS / "causal.yaml"

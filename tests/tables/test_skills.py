@@ -3,10 +3,10 @@
 import pytest
 
 from lit_video.commands.arguments import parse_request
+from lit_video.inference.reach import Reach, reach
 from lit_video.tables.reading import read_table
 from lit_video.training.cli import BuildCLI
 from lit_video.training.run import build_row
-from lit_video.visual.reach import Reach, reach
 from tests.tables.experiments import EXPERIMENTS
 
 SKILLS = EXPERIMENTS / "skills.yaml"

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
+from lit_video.reports.charts.calibration import calibration_chart
 from lit_video.reports.html.collect import Section
 from lit_video.reports.html.embedding import embedded
-from lit_video.tables.charts.calibration import calibration_chart
 from lit_video.tables.statistics import Bins, calibration
 
 

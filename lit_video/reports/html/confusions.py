@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
+from lit_video.reports.charts.confusion import confusion_chart
 from lit_video.reports.html.collect import Section
 from lit_video.reports.html.embedding import embedded
-from lit_video.tables.charts.confusion import confusion_chart
 from lit_video.tables.predictions import most_confused
 
 MOST = 3  # mistakes that are named

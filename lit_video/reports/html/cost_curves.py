@@ -9,8 +9,8 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from lit_video.reports.charts.curves import Line, Panel, curves_chart
 from lit_video.reports.html.embedding import embedded
-from lit_video.tables.charts.curves import Line, Panel, curves_chart
 from lit_video.utils.files import write_atomically
 
 FILE = Path(__file__).parent / "cost_curves.json"

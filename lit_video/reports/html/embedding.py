@@ -5,7 +5,7 @@ from functools import cache
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
-from lit_video.tables.charts.style import Chart, spec
+from lit_video.reports.charts.style import Chart, spec
 
 
 def embedded(chart: Chart, height: int) -> Markup:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from lit_video.reports.charts.groups import CELL, heat_map
 from lit_video.reports.html.collect import Section
 from lit_video.reports.html.embedding import embedded
-from lit_video.tables.charts.groups import CELL, heat_map
 from lit_video.tables.groups import measured_groups
 
 

@@ -5,9 +5,9 @@ from statistics import mean
 
 from markupsafe import Markup
 
+from lit_video.reports.charts.curves import Line, Panel, curves_chart
 from lit_video.reports.html.collect import Section
 from lit_video.reports.html.embedding import embedded
-from lit_video.tables.charts.curves import Line, Panel, curves_chart
 from lit_video.tables.learning_curve import Point
 
 QUANTITIES = (

@@ -9,6 +9,9 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from lit_video.reports.charts.intervals import STEP, Difference, intervals_chart
+from lit_video.reports.charts.scatter import HEIGHT, Dot, scatter_chart
+from lit_video.reports.charts.style import CONFIG, DARK, LIGHT
 from lit_video.reports.html.calibration import CalibrationView, calibration_views
 from lit_video.reports.html.classes import ClassView, class_views
 from lit_video.reports.html.collect import Section
@@ -19,9 +22,6 @@ from lit_video.reports.html.embedding import embedded, vega
 from lit_video.reports.html.groups import GroupsView, groups_view
 from lit_video.reports.html.learning import learning_curves
 from lit_video.reports.html.table_view import View, view
-from lit_video.tables.charts.intervals import STEP, Difference, intervals_chart
-from lit_video.tables.charts.scatter import HEIGHT, Dot, scatter_chart
-from lit_video.tables.charts.style import CONFIG, DARK, LIGHT
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,15 @@ from pathlib import Path
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
+from lit_video.inference.attention_maps import label_name, maps_over_frames, see, titles
+from lit_video.inference.attention_picture import picture
 from lit_video.inference.ranking import ranked_videos
+from lit_video.inference.rollout import rollout
 from lit_video.modules import VideoClassifier
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.files import write_bytes
 from lit_video.utils.image_size import height_and_width
 from lit_video.video.decoding import DecodeError
-from lit_video.visual.attention_maps import label_name, maps_over_frames, see, titles
-from lit_video.visual.attention_picture import picture
-from lit_video.visual.rollout import rollout
 
 # the rollout holds a square matrix of the tokens for every layer; for longer clips there is the command `attention`
 MOST_PATCHES = 8 * 14 * 14

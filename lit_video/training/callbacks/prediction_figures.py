@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from lit_video.tables.charts.calibration import calibration_chart
-from lit_video.tables.charts.confusion import confusion_chart
-from lit_video.tables.charts.style import save
+from lit_video.reports.charts.calibration import calibration_chart
+from lit_video.reports.charts.confusion import confusion_chart
+from lit_video.reports.charts.style import save
 from lit_video.tables.predictions import TaskPredictions
 from lit_video.tables.statistics import calibration
 

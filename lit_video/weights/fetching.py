@@ -1,0 +1,95 @@
+"""Downloads: what was begun goes on, what is whole is kept, what does not fit its digest is not."""
+
+import hashlib
+import os
+from collections.abc import Callable
+from http.client import HTTPException
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+from lit_video.errors import UserError
+from lit_video.weights.release import Release
+
+# of a folder of Hugging Face: the configuration, and weights in one of their containers
+FILES = ["config.json", "model*.safetensors", "model.safetensors.index.json", "pytorch_model*.bin*"]
+_CHUNK = 1 << 20
+
+Progress = Callable[[int, int | None], None]
+
+
+def fetch(release: Release, progress: Progress) -> Path:
+    """Download a release to its place, unless it is there.
+
+    Args:
+        release: what to fetch.
+        progress: called with the bytes that are here, and how many there are (``None``: not said).
+
+    Raises:
+        UserError: there is no network, the server refuses, or the file is not what it should be.
+    """
+    if release.place.exists():
+        return release.place
+    if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
+        raise UserError(f"{release.name}: HF_HUB_OFFLINE is set; {_by_hand(release)}")
+    release.place.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        return _folder(release) if release.repository else _file(release, progress)
+    except (OSError, HTTPException) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UserError(f"{release.name}: {reason}; {_by_hand(release)}") from error
+
+
+def _by_hand(release: Release) -> str:
+    return f"download {release.origin} on another machine and put it at {release.place}"
+
+
+def _folder(release: Release) -> Path:
+    from huggingface_hub import snapshot_download  # takes a second
+
+    part = release.place.with_name(f"{release.place.name}.part")
+    snapshot_download(str(release.repository), local_dir=part, allow_patterns=FILES)
+    part.replace(release.place)
+    return release.place
+
+
+def _file(release: Release, progress: Progress) -> Path:
+    part = release.place.with_name(f"{release.place.name}.part")
+    here = part.stat().st_size if part.exists() else 0
+    request = Request(str(release.address), headers={"Range": f"bytes={here}-"} if here else {})
+    try:
+        reply = urlopen(request, timeout=60)
+    except HTTPError as error:
+        if error.code != 416 or not here:  # 416: there is nothing after what is here
+            raise
+        part.unlink()
+        return _file(release, progress)
+    with reply:
+        resumed = reply.status == 206
+        here = here if resumed else 0
+        length = reply.headers.get("Content-Length")
+        total = here + int(length) if length else None
+        with part.open("ab" if resumed else "wb") as file:
+            while chunk := reply.read(_CHUNK):
+                file.write(chunk)
+                here += len(chunk)
+                progress(here, total)
+    if total is not None and here != total:
+        raise OSError(f"the connection ended after {here} of {total} bytes; the same command goes on from there")
+    _check(release, part)
+    part.replace(release.place)
+    return release.place
+
+
+def _check(release: Release, part: Path) -> None:
+    """Refuse what is a page of HTML, or does not have the digest."""
+    with part.open("rb") as file:
+        start = file.read(512).lstrip().lower()
+        if start.startswith((b"<!doctype", b"<html")):
+            part.unlink()
+            raise OSError("the server sent a page, not a file")
+        file.seek(0)
+        digest = hashlib.file_digest(file, "sha256").hexdigest() if release.sha256 else None
+    if digest != release.sha256:
+        part.unlink()
+        raise OSError(f"its SHA-256 is {digest}, expected {release.sha256}")

@@ -1,0 +1,165 @@
+"""TimeSformer and ViViT of Hugging Face's transformers, both ways."""
+
+import re
+from collections.abc import Mapping
+
+import torch
+from einops import rearrange
+from torch import Tensor
+
+from lit_video.attention import Joint
+from lit_video.network.block import Block
+from lit_video.network.patches import ClipSize
+from lit_video.network.readout import clip_token, mean_frame_token
+from lit_video.network.timesformer import has_cls_in_time
+from lit_video.network.transformer import VideoTransformer
+from lit_video.network.vivit import vivit
+from lit_video.weights.mapping import (
+    classes_of,
+    fill,
+    fuse,
+    new_name,
+    rename,
+    rename_by,
+    size_of,
+    stored_joint_grid,
+    take,
+)
+from lit_video.weights.timesformer import build
+
+_LAYER = "timesformer.encoder.layer.{}"
+HF_TIMESFORMER = {
+    "timesformer.embeddings.cls_token": "embed.cls_token",
+    "timesformer.embeddings.position_embeddings": "embed.pos_embed",
+    "timesformer.embeddings.time_embeddings": "embed.temp_embed",
+    "timesformer.embeddings.patch_embeddings.projection": "embed.patches.proj",
+    f"{_LAYER}.layernorm_before": "blocks.{}.scheme.attn.norm",
+    f"{_LAYER}.attention.attention.qkv": "blocks.{}.scheme.attn.qkv",
+    f"{_LAYER}.attention.output.dense": "blocks.{}.scheme.attn.proj",
+    f"{_LAYER}.temporal_layernorm": "blocks.{}.scheme.time_attn.norm",
+    f"{_LAYER}.temporal_attention.attention.qkv": "blocks.{}.scheme.time_attn.qkv",
+    f"{_LAYER}.temporal_attention.output.dense": "blocks.{}.scheme.time_attn.proj",
+    f"{_LAYER}.temporal_dense": "blocks.{}.scheme.time_fc",
+    f"{_LAYER}.layernorm_after": "blocks.{}.mlp.norm",
+    f"{_LAYER}.intermediate.dense": "blocks.{}.mlp.fc1",
+    f"{_LAYER}.output.dense": "blocks.{}.mlp.fc2",
+    "timesformer.layernorm": "norm",
+    "classifier": "aggregate.head",
+}
+HF_VIVIT = {
+    "vivit.embeddings.cls_token": "embed.cls_token",
+    "vivit.embeddings.position_embeddings": "embed.pos_embed",
+    "vivit.embeddings.patch_embeddings.projection": "embed.patches.proj",
+    "vivit.layers.{}.layernorm_before": "blocks.{}.scheme.attn.norm",
+    "vivit.layers.{}.attention.q_proj": "blocks.{}.scheme.attn.q",
+    "vivit.layers.{}.attention.k_proj": "blocks.{}.scheme.attn.k",
+    "vivit.layers.{}.attention.v_proj": "blocks.{}.scheme.attn.v",
+    "vivit.layers.{}.attention.o_proj": "blocks.{}.scheme.attn.proj",
+    "vivit.layers.{}.layernorm_after": "blocks.{}.mlp.norm",
+    "vivit.layers.{}.mlp.fc1": "blocks.{}.mlp.fc1",
+    "vivit.layers.{}.mlp.fc2": "blocks.{}.mlp.fc2",
+    "vivit.layernorm": "norm",
+    "classifier": "aggregate.head",
+}
+# names of files on the hub, which transformers 5 renames when it loads them
+_OLDER = {
+    "attention.attention.query": "attention.q_proj",
+    "attention.attention.key": "attention.k_proj",
+    "attention.attention.value": "attention.v_proj",
+    "attention.output.dense": "attention.o_proj",
+    "intermediate.dense": "mlp.fc1",
+    "output.dense": "mlp.fc2",
+}
+
+
+def load_hf_timesformer(
+    state_dict: Mapping[str, Tensor], *, heads: int, image_size: tuple[int, int], attention: str | None = None
+) -> VideoTransformer:
+    """``TimesformerForVideoClassification``; resizing and the ``space`` model's averaging are the authors'.
+
+    Unlike transformers: ``space`` gives one row per clip (there: one per frame), and any number of frames is right.
+
+    ``attention`` is ``divided``, ``joint`` or ``space``; ``None`` for what the names show.
+    """
+    return build(_with_bias(rename(state_dict, HF_TIMESFORMER)), heads, image_size, attention)
+
+
+def load_hf_vivit(
+    state_dict: Mapping[str, Tensor], *, heads: int, image_size: tuple[int, int], frames: int | None = None
+) -> VideoTransformer:
+    """``VivitForVideoClassification`` (model 1 with a class token); names of transformers 5, or of older files.
+
+    transformers refuses clips of another size or length: they get our rule, bicubic in space and linear in time. The
+    positions are laid out for ``frames``; ``None`` computes these from the number of positions and ``image_size``.
+    """
+    renamed = rename({current_name(key): value for key, value in state_dict.items()}, HF_VIVIT)
+    fuse(renamed, ("q", "k", "v"))
+    renamed = _with_bias(renamed)
+    stem = take(renamed, "embed.patches.proj.weight", 5)
+    renamed["embed.patches.proj.weight"] = rearrange(stem, "d c k height width -> d (c k) height width").contiguous()
+    tubelet, patch = stem.shape[2], stem.shape[-1]
+    cells = take(renamed, "embed.pos_embed", 3).shape[1] - 1
+    grid = stored_joint_grid(cells, image_size, patch, frames and frames // tubelet)
+    clip = ClipSize((grid.h * patch, grid.w * patch), patch, grid.t * tubelet, tubelet)
+    return fill(vivit(size_of(renamed, heads), classes_of(renamed), clip), renamed)
+
+
+def export_hf_timesformer(network: VideoTransformer) -> dict[str, Tensor]:
+    """Our TimeSformer (space, joint, divided) under the names of ``TimesformerForVideoClassification``.
+
+    Raises:
+        ValueError: the class cannot hold this network; the message says why.
+    """
+    target = "TimesformerForVideoClassification"
+    exported = _exported(network.state_dict(), HF_TIMESFORMER, target)
+    if has_cls_in_time(network):
+        raise ValueError(f"{target} has no class token in time (cls_in_time)")
+    spatial = network.readout is mean_frame_token
+    if not spatial and network.readout is not clip_token:
+        raise ValueError(f"{target} has no place for a model that does not read a class token")
+    if network.embed.pos_embed is None or (network.embed.temp_embed is None and not spatial):
+        raise ValueError(f"{target} has positions in space and time, which this network lacks")
+    return exported
+
+
+def export_hf_vivit(network: VideoTransformer) -> dict[str, Tensor]:
+    """Our ViViT model 1 with a class token under the names of ``VivitForVideoClassification``.
+
+    Raises:
+        ValueError: the class cannot hold this network; the message says why.
+    """
+    target = "VivitForVideoClassification"
+    ours = network.state_dict()
+    for key in [key for key in ours if ".attn.qkv." in key]:
+        for name, part in zip("qkv", ours.pop(key).chunk(3), strict=True):
+            ours[key.replace(".qkv.", f".{name}.")] = part.contiguous()
+    stem, k = ours["embed.patches.proj.weight"], network.embed.patches.tubelet
+    ours["embed.patches.proj.weight"] = rearrange(stem, "d (c k) height width -> d c k height width", k=k).contiguous()
+    exported = _exported(ours, HF_VIVIT, target)
+    joint = all(isinstance(block.scheme, Joint) for block in network.blocks if isinstance(block, Block))
+    if network.readout is not clip_token or not joint:
+        raise ValueError(f"{target} is model 1 with a class token, which this network is not")
+    if network.embed.patches.sampled_frames is not None:
+        raise ValueError(f"{target} has no place for uniform frame sampling")
+    return exported
+
+
+def _exported(ours: Mapping[str, Tensor], names: Mapping[str, str], target: str) -> dict[str, Tensor]:
+    back = {name: key for key, name in names.items()}
+    return rename_by(ours, lambda key: new_name(key, back), f"{target} has no place for")
+
+
+def current_name(key: str) -> str:
+    """A parameter of ViViT, or of a ViT without ``vit.``, under its name in transformers 5, also of an older file."""
+    match = re.fullmatch(r"(vivit\.|)(?:encoder\.layer|layers)\.(\d+)\.(.+)\.(weight|bias)", key)
+    if not match:
+        return key
+    return f"{match[1]}layers.{match[2]}.{_OLDER.get(match[3], match[3])}.{match[4]}"
+
+
+def _with_bias(renamed: dict[str, Tensor]) -> dict[str, Tensor]:
+    """A model made without any bias in query, key and value gets biases of zeros: the same function."""
+    if not any(key.endswith(".qkv.bias") for key in renamed):
+        for key in [key for key in renamed if key.endswith(".qkv.weight")]:
+            renamed[key.replace(".weight", ".bias")] = torch.zeros_like(renamed[key][:, 0])
+    return renamed

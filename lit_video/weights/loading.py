@@ -1,0 +1,86 @@
+"""Released checkpoints into a network that a configuration has built."""
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+
+import torch
+from torch import Tensor, nn
+
+from lit_video.attention import Heads
+from lit_video.network.aggregation import TemporalEncoder
+from lit_video.network.positions import resize_time
+from lit_video.network.transformer import VideoTransformer
+from lit_video.weights.headless import with_classifier
+from lit_video.weights.sources import detect, load
+
+
+def load_pretrained(network: nn.Module, state_dict: Mapping[str, Tensor], fresh_head: bool = False) -> str:
+    """Load a released checkpoint, strictly; positions of another grid or length are resized by their authors' rule.
+
+    Args:
+        network: changed in place; one that is no :class:`VideoTransformer` takes its own names only.
+        state_dict: the weights, under the names of any source of :func:`lit_video.weights.sources.load`, or the
+            network's own.
+        fresh_head: leave out a classifier of another number of classes instead of refusing it, and do without one.
+
+    Returns:
+        The parameters that were left out, with commas.
+
+    Raises:
+        ValueError: names or shapes do not fit; nothing has been changed then.
+    """
+    ours = network.state_dict()
+    theirs = {key.removeprefix("network."): value for key, value in state_dict.items()}
+    if isinstance(network, VideoTransformer) and "embed.patches.proj.weight" not in theirs:
+        theirs = _translated(network, with_classifier(state_dict) if fresh_head else state_dict)
+    other = {key for key in ours if _is_classifier(key) and (key not in theirs or theirs[key].shape != ours[key].shape)}
+    left_out = sorted(other) if fresh_head else []
+    theirs = {key: value for key, value in theirs.items() if key not in left_out}
+    missing, extra = sorted(ours.keys() - theirs.keys() - {*left_out}), sorted(theirs.keys() - ours.keys())
+    if missing or extra:
+        raise ValueError(f"it lacks {_some(missing)}, and has no place for {_some(extra)}")
+    for key, value in theirs.items():
+        if value.shape != ours[key].shape:
+            raise ValueError(f"{key} is {tuple(ours[key].shape)} here, {tuple(value.shape)} in the file")
+    with torch.no_grad():
+        for key, value in theirs.items():
+            ours[key].copy_(value)
+    return ", ".join(left_out)
+
+
+@torch.no_grad()
+def _translated(network: VideoTransformer, state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The weights under our names, positions as the source's own network would use them in clips of this grid."""
+    source, grid, temporal = _source(network, state_dict), network.embed.grid, network.embed.temp_embed
+    theirs = source.state_dict()
+    if (table := source.embed.positions(grid)) is not None and network.embed.pos_embed is not None:
+        theirs["embed.pos_embed"] = table
+    if source.embed.temp_embed is not None and temporal is not None:
+        theirs["embed.temp_embed"] = resize_time(source.embed.temp_embed, temporal.shape[1], source.embed.resizing.time)
+    if isinstance(source.aggregate, TemporalEncoder):
+        theirs["aggregate.pos_embed"] = source.aggregate.positions(grid.t)
+    return theirs
+
+
+def _source(network: VideoTransformer, state_dict: Mapping[str, Tensor]) -> VideoTransformer:
+    """The network that the weights belong to.
+
+    ViViT's positions do not say their grid: as many tubelets as here if their number allows it, else as large an image.
+    """
+    grid, patches = network.embed.grid, network.embed.patches
+    heads = next(module.heads for module in network.modules() if isinstance(module, Heads))
+    name, size = detect(state_dict), (grid.h * patches.patch, grid.w * patches.patch)
+    if name in ("hf-vivit", "scenic-vivit"):
+        with suppress(ValueError):
+            return load(name, state_dict, heads=heads, image_size=size, frames=grid.t * patches.tubelet)
+    return load(name, state_dict, heads=heads, image_size=size)
+
+
+def _is_classifier(key: str) -> bool:
+    """The last linear layer: ``aggregate.head``, X-ViT's after a hidden one, PyTorchVideo's ``blocks.5.proj``."""
+    return re.fullmatch(r"(aggregate\.head(\.4)?|blocks\.\d+\.proj)\.(weight|bias)", key) is not None
+
+
+def _some(keys: list[str]) -> str:
+    return ", ".join(keys[:5]) + (f" and {len(keys) - 5} more" if len(keys) > 5 else "") or "nothing"

@@ -1,0 +1,158 @@
+"""One reader for all files of weights."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file
+from torch import Tensor
+
+from lit_video.errors import UserError
+from lit_video.weights.arrays import is_flax, load_flax, load_npz
+from lit_video.weights.torch_file import load_torch
+from lit_video.weights.unwrapping import model_of
+
+# of a folder of Hugging Face's transformers, the first that is there
+IN_A_FOLDER = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+    "checkpoint",
+)
+
+# of our own checkpoints, for how clips are made and the names of the classes; and a file of the same beside weights
+CHECKPOINT_KEY, EXPORTED = "lit_video", "settings.json"
+
+
+@dataclass(frozen=True)
+class StoredWeights:
+    """A model's weights, as a file or a folder holds them.
+
+    Args:
+        tensors: by name.
+        config: of the ``config.json`` in the folder; empty without, and of a file.
+        choice: a line, where the file holds two sets of weights.
+        preprocessor: of the ``preprocessor_config.json`` in the folder, likewise.
+        model: of a checkpoint of our own, the model's settings; empty of others.
+        clips: likewise, how its clips were made.
+        class_names: likewise, by class number, of each task if there are several.
+    """
+
+    tensors: dict[str, Tensor]
+    config: dict[str, Any] = field(default_factory=dict)
+    choice: str = ""
+    preprocessor: dict[str, Any] = field(default_factory=dict)
+    model: dict[str, Any] = field(default_factory=dict)
+    clips: dict[str, Any] = field(default_factory=dict)
+    class_names: Any = None
+
+    @property
+    def labels(self) -> dict[str, int]:
+        """Numbers of the classes, by name; of weights with several tasks, or of which nothing is known, none."""
+        ours = enumerate(self.class_names) if isinstance(self.class_names, list) else ()
+        theirs = (self.config.get("id2label") or {}).items()
+        return {str(name): int(number) for number, name in (*ours, *theirs)}
+
+
+def read_weights(path: Path, average: bool | None = None) -> StoredWeights:
+    """Tensors of a file, or of a folder of Hugging Face's; code in a file is never run.
+
+    Files: torch's (zip or legacy; ``.pth``, ``.pyth``, ``.bin``, ``.ckpt``), safetensors, both of them in several
+    pieces with an ``.index.json``, Flax's msgpack (``checkpoint``), ``.npz``. Of a training checkpoint, the model's
+    part; wrappers' prefixes are taken off the names (see :mod:`~lit_video.weights.unwrapping`).
+
+    Args:
+        path: the file or folder.
+        average: of a checkpoint, the moving average of the weights, or the weights themselves; ``None`` for the average
+            where there is one.
+
+    Raises:
+        UserError: the file does not exist, cannot be read, or holds no tensors by name.
+    """
+    if not path.exists():
+        raise UserError(f"the weights file {path} does not exist")
+    file = _in_folder(path) if path.is_dir() else path
+    try:
+        content = _read(file)
+        tensors, choice = model_of(content, average)
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"{file} cannot be read as weights: {_reason(error)}") from error
+    beside = path if path.is_dir() else None
+    config, preprocessor = (_json(beside, name) for name in ("config.json", "preprocessor_config.json"))
+    ours = _json(file.parent, EXPORTED) if file.suffix == ".safetensors" else content
+    return replace(of_our_own(ours), tensors=tensors, config=config, choice=choice, preprocessor=preprocessor)
+
+
+def of_our_own(content: Any) -> StoredWeights:
+    """What a checkpoint of ours, or the file that ``export`` writes beside weights, says of them; without the tensors.
+
+    Args:
+        content: of any file; others' say nothing.
+    """
+    ours = content.get(CHECKPOINT_KEY, content) if isinstance(content, Mapping) else {}
+    if not isinstance(ours, Mapping) or not isinstance(ours.get("data"), Mapping):
+        return StoredWeights({})
+    model = content.get("hyper_parameters", ours.get("settings", {}))
+    return StoredWeights({}, model=dict(model), clips=dict(ours["data"]), class_names=ours.get("class_names"))
+
+
+def _in_folder(folder: Path) -> Path:
+    for name in IN_A_FOLDER:
+        if (folder / name).is_file():
+            return folder / name
+    raise UserError(f"the folder {folder} holds no weights: expected one of {', '.join(IN_A_FOLDER)}")
+
+
+def _read(path: Path) -> Any:
+    if path.name.endswith(".index.json"):
+        return _pieces(path)
+    if path.suffix == ".safetensors":
+        return load_file(path)
+    if path.suffix == ".npz":
+        return load_npz(path)
+    return load_flax(path) if path.suffix == ".msgpack" or is_flax(path) else load_torch(path)
+
+
+def _pieces(index: Path) -> dict[str, Tensor]:
+    """The tensors of all files that an index names, each of which must be there and hold what the index says."""
+    places: Mapping[str, str] = json.loads(index.read_text())["weight_map"]
+    tensors: dict[str, Tensor] = {}
+    for name in sorted(set(places.values())):
+        if Path(name).name != name:
+            raise ValueError(f"it names {name}, which is not beside it")
+        if not (index.parent / name).is_file():
+            raise ValueError(f"it names {name}, which is missing")
+        piece = _read(index.parent / name)
+        tensors |= {key: value for key, value in piece.items() if places.get(key) == name}
+    if missing := sorted(places.keys() - tensors.keys()):
+        raise ValueError(f"its pieces lack {missing[0]} ({len(missing)} of {len(places)} tensors)")
+    return tensors
+
+
+def _json(folder: Path | None, name: str) -> dict[str, Any]:
+    path = folder / name if folder else None
+    if path is None or not path.is_file():
+        return {}
+    try:
+        content = json.loads(path.read_text())
+    except ValueError as error:
+        raise UserError(f"{path} cannot be read: {_reason(error)}") from error
+    if not isinstance(content, dict):
+        raise UserError(f"{path}: expected names and values")
+    return content
+
+
+def _reason(error: Exception) -> str:
+    """In one line, and whole; without the advice of torch's reader to run what the file asks for."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    if asked := re.search(r"GLOBAL (\S+) was not an allowed", text):
+        return f"it holds {asked[1]}, not tensors alone; save the model's state_dict()"
+    if found := re.search(r"WeightsUnpickler error: (.*?)( Check the documentation| Please |$)", text):
+        return f"{found[1]}; save the tensors alone"
+    return "its pickle is damaged, or holds no tensors" if "weights_only" in text else text

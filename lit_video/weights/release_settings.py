@@ -1,0 +1,167 @@
+"""Settings of a release that no name and no shape shows: a network with others takes the weights and is wrong."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from lit_video.attention import Mixing
+from lit_video.network.timesformer import has_cls_in_time
+from lit_video.network.transformer import VideoTransformer
+from lit_video.weights.reading import StoredWeights
+from lit_video.weights.sources import source_of
+
+WeightsSettings = Literal["apply", "ignore"]
+IGNORE = "or --model.weights_settings ignore, to use the weights as they are"
+OTHERWISE = "or --model.weights_settings apply (ignore, to use the weights as they are)"
+
+# of the release's three recipes, SSv2 mixes over the whole clip, both Kinetics in groups of 8 frames
+_KINETICS = (400, 600)
+_SEGMENT = 8
+XVIT: dict[str, Any] = {
+    "exact": False,
+    "window": 1,
+    "boundary": False,
+    "ratio": 0.5,
+    "mixed": ("key", "value"),
+    "layers": "all",
+    "scope": "full",
+    "summary": False,
+    "causal": False,
+}
+
+# mean and deviation, of all channels alike, of the pixels that releases saw
+PIXELS = {"xvit": (0.5, 0.5), "timesformer": (0.45, 0.225), "scenic-vivit": (0.5, 0.5)}
+_SSV2 = 174  # TimeSformer's release for it saw blue first, those for Kinetics red
+
+# in this order in scenic's classifier
+SCENIC_EPIC = {"noun": 300, "verb": 97}
+
+
+def release_settings(state_dict: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Settings of the model that weights were trained with, by flag; of releases whose names and shapes say all, none.
+
+    Source: X-ViT's release (``SHIFT_DIV`` 4; ``NUM_SEGMENTS`` 8 in its recipes for Kinetics, known by their classes).
+    """
+    if source_of(state_dict) != "xvit":
+        return {}
+    classes = _classes(state_dict, "mlp_head.4.bias", "new_fc.bias")
+    if classes is None:
+        return XVIT
+    return XVIT | {"segments": _SEGMENT if classes in _KINETICS else None}
+
+
+def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
+    """Settings of the data set that decide what weights see, by flag, as far as they are known.
+
+    Of our own checkpoints; of X-ViT's, TimeSformer's and scenic's releases by their recipes; of a folder of Hugging
+    Face's by its ``preprocessor_config.json``, but for one with ``offset``: ViViT's there contradicts the recipe of its
+    weights.
+
+    Raises:
+        ValueError: a mean or deviation that is not the same for all channels, which ``data.mean`` cannot be.
+    """
+    if stored.clips:
+        return {key: stored.clips[key] for key in ("mean", "std", "channels") if key in stored.clips}
+    source = source_of(stored.tensors)
+    if source in PIXELS:
+        mean, std = PIXELS[source]
+        classes = _classes(stored.tensors, "model.head.bias", "head.bias") if source == "timesformer" else None
+        channels = {_SSV2: "bgr"} | dict.fromkeys(_KINETICS, "rgb")
+        return {"mean": mean, "std": std} | ({"channels": channels[classes]} if classes in channels else {})
+    given = stored.preprocessor
+    if not given.get("do_normalize", True) or given.get("offset") or "image_mean" not in given:
+        return {}
+    found = {"mean": set(given["image_mean"]), "std": set(given["image_std"])}
+    if max(map(len, found.values())) > 1:
+        raise ValueError("preprocessor_config.json: channels differ in mean or deviation, data.mean is one number")
+    return {name: values.pop() for name, values in found.items()}
+
+
+def refuse_other_pixels(data: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
+    """Refuse weights for a data set whose pixels are not scaled as those that the weights saw.
+
+    Args:
+        data: settings of the data set, mean, std and channels among them.
+        stored: the weights.
+        otherwise: what else can be done.
+
+    Raises:
+        ValueError: with the flags that correct it.
+    """
+    settings = pixel_settings(stored).items()
+    if other := {name: value for name, value in settings if data[name] != value}:
+        raise ValueError(f"it was trained on other pixels: set {flags(other, 'data')}, {otherwise}")
+
+
+def _classes(state_dict: Mapping[str, Tensor], *ends: str) -> int | None:
+    """Outputs of the classifier, whose bias ends with one of the names; ``None`` without one."""
+    heads = [value for key, value in state_dict.items() if key.endswith(ends)]
+    return heads[-1].shape[0] if heads else None
+
+
+def tasks_in_order(state_dict: Mapping[str, Tensor], tasks: Mapping[str, int]) -> dict[str, Tensor]:
+    """The weights with the classifier's columns in the order of a model's tasks.
+
+    Scenic's ViViT for Epic-Kitchens has the 300 nouns before the 97 verbs (``class_splits`` of its recipe); other
+    weights are given back as they are.
+
+    Args:
+        state_dict: the weights.
+        tasks: names and classes, in the order of the model's logits.
+    """
+    tensors = dict(state_dict)
+    if dict(tasks) != SCENIC_EPIC or source_of(tensors) != "scenic-vivit":
+        return tensors
+    for key in [key for key in tensors if key.startswith("output_projection/")]:
+        if tensors[key].shape[-1] == sum(SCENIC_EPIC.values()):
+            shares = dict(zip(SCENIC_EPIC, torch.split(tensors[key], [*SCENIC_EPIC.values()], dim=-1), strict=True))
+            tensors[key] = torch.cat([shares[task] for task in tasks], dim=-1)
+    return tensors
+
+
+def refuse_other_settings(network: nn.Module, state_dict: Mapping[str, Tensor]) -> None:
+    """Refuse a release's weights for a network with settings that they are known not to belong to.
+
+    Raises:
+        ValueError: with the flags that correct it.
+    """
+    if source_of(state_dict) in ("timesformer", "hf-timesformer") and has_cls_in_time(network):
+        raise ValueError("TimeSformer's release has no class token in time: set --model.cls_in_time false")
+    settings = release_settings(state_dict)
+    if settings and isinstance(network, VideoTransformer) and (other := contradictions(network, settings)):
+        raise ValueError(f"X-ViT's release was trained with other settings: set {flags(other)}, {OTHERWISE}")
+
+
+def contradictions(network: VideoTransformer, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a release's settings that the network does not have."""
+    mixing = [module for module in network.modules() if isinstance(module, Mixing)]
+    if not mixing:
+        return dict(settings)
+    plan, segments = mixing[0].plan, settings.get("segments")
+    one_group = plan.segment is None and network.embed.grid.t <= (segments or 0)
+    ours = {
+        "exact": False,
+        "window": plan.window,
+        "boundary": plan.boundary and plan.window > 1,
+        "ratio": plan.ratio,
+        "mixed": tuple(sorted(plan.mixed)),
+        "layers": "all" if len(mixing) == len(network.blocks) else "some",
+        "scope": plan.scope,
+        "summary": next((one.plan.summary for one in mixing if one.plan.summary), False),
+        "causal": plan.causal,
+        "segments": segments if one_group else plan.segment,
+    }
+    return {key: value for key, value in settings.items() if ours[key] != value}
+
+
+def flags(settings: Mapping[str, Any], part: Literal["model", "data"] = "model") -> str:
+    """Settings as they are written on the command line."""
+    return " ".join(f"--{part}.{key} {_value(value)}" for key, value in settings.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{','.join(map(str, value))}]"
+    return "null" if value is None else str(value).lower()

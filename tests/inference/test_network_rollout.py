@@ -1,0 +1,275 @@
+"""Rollout of whole networks: every family, the frames that a map belongs to, and attention that was planted."""
+
+import pytest
+import torch
+
+from lit_video.attention import Grid, LocalWindow, Mixing, MixingPlan, Space
+from lit_video.inference.channel_sources import channel_offsets
+from lit_video.inference.rollout import patch_places, rollout, tubelet_frames
+from lit_video.inference.routing import Recording
+from lit_video.modules import Perceiver, TimeSformer, ViViT, XViT
+from lit_video.network.patches import Patches
+from lit_video.network.timesformer import SCHEMES
+from lit_video.network.vit import ViTSize
+
+SIZE = ViTSize(16, 2, 2)
+SIDE = 8  # two by two patches of 4
+# fmt: off
+FAMILIES = {
+    "xvit_mean": lambda: XViT(3, 6, SIDE, SIZE, 4, ta_layers=0),
+    "xvit_ta": lambda: XViT(3, 6, SIDE, SIZE, 4, ta_layers=2),
+    "xvit_summary": lambda: XViT(3, 6, SIDE, SIZE, 4, summary=True, scope="full"),
+    "xvit_exact": lambda: XViT(3, 6, SIDE, SIZE, 4, exact=True),
+    "xvit_odd": lambda: XViT(3, 6, SIDE, SIZE, 4, layers="odd"),
+    "xvit_segments": lambda: XViT(3, 6, SIDE, SIZE, 4, segments=3),
+    **{f"timesformer_{name}": lambda name=name: TimeSformer(3, 6, SIDE, SIZE, 4, name) for name in SCHEMES},
+    **{f"vivit_{i}": lambda i=i: ViViT(3, 6, SIDE, SIZE, 4, variant=i) for i in (1, 2, 3, 4)},
+    "vivit_1_mean": lambda: ViViT(3, 6, SIDE, SIZE, 4, pool="mean"),
+    "vivit_2_mean": lambda: ViViT(3, 6, SIDE, SIZE, 4, variant=2, pool="mean"),
+    "vivit_2_average": lambda: ViViT(3, 6, SIDE, SIZE, 4, variant=2, temporal="mean"),
+    "vivit_3_time_first": lambda: ViViT(3, 6, SIDE, SIZE, 4, variant=3, order="time_space"),
+    "vivit_sampled": lambda: ViViT(3, 6, SIDE, SIZE, 4, tubelet=1, sampled_frames=4, variant=4),
+    "perceiver": lambda: Perceiver(3, 6, SIDE, SIZE, 4, latents=3),
+    "perceiver_reads": lambda: Perceiver(3, 6, SIDE, SIZE, 4, tubelet=2, latents=3, reads=2),
+}
+# fmt: on
+
+
+def network(name):
+    torch.manual_seed(0)
+    built = FAMILIES[name]().network.double().eval()
+    for parameter in built.parameters():
+        parameter.data.add_(0.3 * torch.randn_like(parameter))  # some start at zero
+    return built, torch.randn(1, 3, 6, SIDE, SIDE, dtype=torch.float64)
+
+
+def by_gradients(built, clip, query=None):
+    """Patches ``(t, h, w)`` that the logits, or a patch of the last layer, change with."""
+    kept = {}
+
+    def embedded(module, inputs, output):
+        kept["tokens"], kept["grid"] = output[0].detach().requires_grad_(), output[1]
+        return kept["tokens"], output[1]
+
+    handles = [
+        built.embed.register_forward_hook(embedded),
+        built.blocks[-1].register_forward_hook(lambda module, inputs, output: kept.update(last=output)),
+    ]
+    out = built(clip)
+    for handle in handles:
+        handle.remove()
+    place = patch_places(kept["tokens"].shape[1], kept["grid"])
+    out = out if query is None else kept["last"][0, place[query]]
+    (gradient,) = torch.autograd.grad((out * torch.randn_like(out)).sum(), kept["tokens"])
+    return gradient[0].abs().amax(-1)[place] > 1e-12
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_is_followed_to_its_patches(name):
+    built, clip = network(name)
+    result = rollout(built, clip)
+    assert torch.equal(result.patches > 1e-12, by_gradients(built, clip))
+    assert result.patches.min() >= 0
+    assert 0 <= result.other + 1e-9 < 1
+    assert result.patches.std() > 1e-4
+    with torch.no_grad():
+        torch.testing.assert_close(result.logits, built(clip), atol=1e-12, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if not name.startswith("perceiver")])
+def test_a_patch_is_followed_to_what_it_sees(name):
+    built, clip = network(name)
+    query = (1, 1, 0)
+    assert torch.equal(rollout(built, clip, query).patches > 1e-12, by_gradients(built, clip, query))
+
+
+def test_maps_of_a_patch_differ_between_the_schemes():
+    """The gradients above agree: what the test compares is not all true."""
+    reached = {
+        name: (rollout(*network(name), query=(1, 1, 0)).patches > 1e-12).sum((1, 2)).tolist()
+        for name in FAMILIES
+        if "xvit" in name
+    }
+    assert reached["xvit_mean"] == [4, 4, 4, 4, 0, 0]
+    assert reached["xvit_odd"] == [4, 4, 4, 0, 0, 0]
+    assert reached["xvit_segments"] == [4, 4, 4, 0, 0, 0]
+    assert reached["xvit_summary"] == [4] * 6
+
+
+def test_what_is_left_of_a_network_without_class_tokens_is_nothing():
+    assert rollout(*network("vivit_3")).other == pytest.approx(0, abs=1e-12)
+    assert rollout(*network("timesformer_joint")).other > 0.1
+
+
+def test_the_network_is_left_as_it_was():
+    built, clip = network("timesformer_divided")
+    before = {name: parameter.clone() for name, parameter in built.named_parameters()}
+    with torch.no_grad():
+        logits = built(clip)
+    rollout(built, clip, last_layer=True)
+    assert all(torch.equal(parameter, before[name]) for name, parameter in built.named_parameters())
+    with torch.no_grad():
+        assert torch.equal(built(clip), logits)
+
+
+def test_the_last_layer_alone_is_a_network_of_one_layer():
+    built, clip = network("timesformer_joint")
+    alone = rollout(built, clip, last_layer=True)
+    assert not torch.allclose(alone.patches, rollout(built, clip).patches)
+    z, grid = built.embed(clip)
+    z = built.blocks[0](z, grid)
+    attn = built.blocks[1].scheme.attn
+    q, k, _ = attn.project(attn.norm(z)).unbind(-3)
+    weights = torch.einsum("mac,jac->amj", q[0], k[0]).div(8**0.5).softmax(-1).mean(0)
+    torch.testing.assert_close(alone.patches.flatten(), weights[0, 1:].detach() / 2, atol=1e-12, rtol=1e-12)
+
+
+# planted attention
+
+
+def planted(variant):
+    """One layer that attends only patches with a bright first channel, by its keys and constant queries."""
+    size = ViTSize(4, 1, 1)
+    build = {
+        "joint": lambda: TimeSformer(2, 3, SIDE, size, 4, "joint", positions="none"),
+        "xvit": lambda: XViT(2, 3, SIDE, size, 4, ta_layers=0, window=1, positions="none", ratio=1.0),
+    }
+    built = build[variant]().network.double().eval()
+    for parameter in built.parameters():
+        parameter.data.zero_()
+    built.embed.patches.proj.weight.data[:2, 0] = torch.tensor([1.0, -1.0], dtype=torch.float64).view(2, 1, 1)
+    attn = built.blocks[0].scheme.attn
+    attn.norm.weight.data.fill_(1)
+    attn.qkv.bias.data[:4] = 100.0  # queries
+    attn.qkv.weight.data[4:8, 0] = 1.0  # keys
+    clip = torch.zeros(1, 3, 3, SIDE, SIDE, dtype=torch.float64)
+    clip[0, 0, 1, 4:, :4] = 1  # frame 1, row 1, column 0
+    return built, clip
+
+
+def test_joint_attention_planted_on_a_patch_is_found_there():
+    result = rollout(*planted("joint"))
+    expected = torch.zeros(3, 2, 2, dtype=torch.float64)
+    expected[1, 1, 0] = 0.5
+    torch.testing.assert_close(result.patches, expected, atol=1e-6, rtol=0)
+    assert result.other == pytest.approx(0.5, abs=1e-6)
+
+
+def test_mixing_planted_on_a_patch_is_found_in_the_frames_that_hold_its_channels():
+    """Frames 0 and 2 hold half of frame 1's channels: their class tokens attend there, and read zeros or each other."""
+    result = rollout(*planted("xvit"))
+    assert result.patches[1].flatten().argmax() == 2
+    # frame 0 reads half of frame 1, half zeros: 0.5 of 1.5; frame 2 as well; frame 1 reads no channel of its own
+    assert float(result.patches[1, 1, 0]) == pytest.approx(2 / 3 * (0.5 / 1.5), abs=1e-6)
+
+
+# which frames a map belongs to
+
+
+def test_a_tubelet_is_made_of_consecutive_frames():
+    assert tubelet_frames(Patches(4, 2, tubelet=2), 6) == [[0, 1], [2, 3], [4, 5]]
+    assert tubelet_frames(Patches(4, 2), 3) == [[0], [1], [2]]
+    assert tubelet_frames(Patches(4, 2, sampled_frames=3), 8) == [[2], [4], [6]]
+
+
+@pytest.mark.parametrize("name", ["vivit_1", "vivit_sampled", "xvit_mean", "perceiver_reads"])
+def test_frames_of_a_map_are_those_that_it_changes_with(name):
+    built, clip = network(name)
+    clip.requires_grad_()
+    x, grid = built.embed(clip)
+    place = patch_places(x.shape[1], grid)
+    for t, frames in enumerate(tubelet_frames(built.embed.patches, 6)):
+        (gradient,) = torch.autograd.grad(x[0, place[t]].sum(), clip, retain_graph=True)
+        assert gradient.abs().amax((0, 1, 3, 4)).nonzero().flatten().tolist() == frames
+
+
+def test_a_layout_that_is_unknown_is_refused():
+    with pytest.raises(ValueError, match="7 tokens on a grid of 1 x 2 x 2"):
+        patch_places(7, Grid(1, 2, 2))
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "message"),
+    [
+        ("xvit_mean", (6, 0, 0), "6,0,0 is no patch; .* 6 x 2 x 2"),
+        ("vivit_1", (3, 0, 0), "3 x 2 x 2"),
+        ("perceiver", (0, 0, 0), "holds latents"),
+    ],
+)
+def test_a_patch_that_is_not_there_is_refused(name, query, message):
+    with pytest.raises(ValueError, match=message):
+        rollout(*network(name), query)
+
+
+def test_an_activation_that_the_rollout_does_not_support_is_refused():
+    built, clip = network("xvit_mean")
+    built.aggregate.drop = torch.nn.Sigmoid()
+    with pytest.raises(ValueError, match="holds layers that the rollout does not know"):
+        rollout(built, clip)
+
+
+# which frames a head reads
+
+
+@pytest.mark.parametrize(
+    ("plan", "expected"),
+    [
+        (MixingPlan(), [[1, -1, 0, 0]] * 4),
+        (MixingPlan(ratio=1.0), [[1, 1, -1, -1]] * 4),
+        (MixingPlan(window=2, ratio=1.0), [[1, -1, 2, -2]] * 4),
+        (MixingPlan(window=2, boundary=True), [[2, -2, 0, 0]] * 4),
+        (MixingPlan(window=0), [[0] * 4] * 4),
+        (MixingPlan(window=2, causal=True), [[-1, -2, 0, 0]] * 4),
+        (MixingPlan(scope="full"), [[1] * 4, [-1] * 4, [0] * 4, [0] * 4]),
+        (MixingPlan(window=2, scope="full", segment=1), [[1, 1, -1, -1], [2, 2, -2, -2], [0] * 4, [0] * 4]),
+    ],
+)
+def test_channels_of_heads_are_read_from_these_frames(plan, expected):
+    assert channel_offsets(Mixing(16, 4, plan)).tolist() == expected
+
+
+def test_spatial_layers_read_their_own_frame_and_exact_windows_move_no_channels():
+    assert channel_offsets(Space(16, 4)).tolist() == [[0] * 4] * 4
+    with pytest.raises(ValueError, match="LocalWindow reads no channels of other frames"):
+        channel_offsets(LocalWindow(16, 4))
+
+
+HEADED = [name for name in FAMILIES if not name.startswith("perceiver")]
+
+
+@pytest.mark.parametrize("last_layer", [False, True])
+@pytest.mark.parametrize("name", HEADED)
+def test_the_mean_over_the_heads_of_the_last_step_is_the_rollout(name, last_layer):
+    """Every head alone, averaged, is the whole where each row of the step sums to the same: all but at clip ends."""
+    built, clip = network(name)
+    whole = rollout(built, clip, last_layer=last_layer)
+    heads = [rollout(built, clip, last_layer=last_layer, head=head) for head in (0, 1)]
+    assert (heads[0].patches - heads[1].patches).abs().max() > 1e-5
+    for one in heads:
+        assert one.patches.min() >= 0
+        torch.testing.assert_close(one.logits, whole.logits)
+    mixes = name.startswith("xvit") and name not in ("xvit_exact",)
+    if not mixes:  # a head that reads beyond the clip's ends has less of a say in the whole
+        torch.testing.assert_close((heads[0].patches + heads[1].patches) / 2, whole.patches, atol=1e-9, rtol=1e-6)
+
+
+def test_a_head_is_followed_to_the_patch_that_it_alone_attends():
+    """Two heads of one layer of spatial attention: their rows of weights, with the residual's half."""
+    torch.manual_seed(0)
+    built = XViT(3, 2, SIDE, ViTSize(16, 1, 2), 4, window=0, ta_layers=0).network.double().eval()
+    clip = torch.randn(1, 3, 2, SIDE, SIDE, dtype=torch.float64)
+    for parameter in built.parameters():
+        parameter.data.add_(0.3 * torch.randn_like(parameter))
+    with torch.no_grad(), Recording() as recording:
+        built(clip)
+    for head in (0, 1):
+        # the class token of each frame, of which the mean is classified; its own share is no patch's
+        expected = 0.5 * recording.weights[0][:, head, 0, 1:] / 2
+        torch.testing.assert_close(rollout(built, clip, head=head).patches.flatten(1), expected)
+
+
+def test_heads_that_there_are_not_and_latents_are_refused():
+    with pytest.raises(ValueError, match="there is no head 2; the last layer has 2"):
+        rollout(*network("xvit_mean"), head=2)
+    with pytest.raises(ValueError, match="latents, whose heads read no patches"):
+        rollout(*network("perceiver"), head=0)

@@ -1,0 +1,212 @@
+"""Attention rollout against loops over index sets, against gradients, and against attention that was planted."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+from lit_video.attention import Grid, Mixing, MixingPlan
+from lit_video.inference.routing import Recording, route
+from tests.attention.scheme_cases import CASES, close, randomised, with_steps
+from tests.attention.test_scheme_gradients import seen
+from tests.attention.test_scheme_oracles import linear, norm, projected, step_by_loops
+
+PLANS = {
+    "default": MixingPlan(),
+    "still": MixingPlan(window=0),
+    "two": MixingPlan(window=2),
+    "boundary": MixingPlan(window=2, boundary=True),
+    "nothing": MixingPlan(ratio=0.0),
+    "everything": MixingPlan(ratio=1.0),
+    "all_of_two": MixingPlan(window=2, ratio=1.0),
+    "full": MixingPlan(scope="full"),
+    "full_two": MixingPlan(window=2, scope="full"),
+    "full_everything": MixingPlan(ratio=1.0, scope="full"),
+    "full_boundary": MixingPlan(window=2, boundary=True, scope="full", ratio=1.0),
+    "value_only": MixingPlan(mixed=("value",)),
+    "summary": MixingPlan(summary=True),
+    "own_summary": MixingPlan(window=2, summary="own"),
+    "segments": MixingPlan(segment=2, ratio=1.0),
+}
+WIDTH, HEADS = 16, 2
+
+
+def rows(layers, x, grid):
+    """Rollout of a stack of schemes, ``(n, n)``: what of each output token comes from each input token."""
+    stack = Stack(layers)
+    with torch.no_grad(), Recording() as recording:
+        stack(x, grid)
+    ones = torch.ones_like(x).requires_grad_()
+    y = route(stack, recording.weights, ones, grid)
+    close(y, torch.ones_like(y))
+    (shares,) = torch.autograd.grad(y.mean((0, 2)), ones, torch.eye(y.shape[1]).to(y), is_grads_batched=True)
+    return shares[:, 0].sum(-1)
+
+
+class Stack(torch.nn.Module):
+    def __init__(self, layers):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(layers)
+
+    def forward(self, x, grid):
+        for layer in self.layers:
+            x = layer(x, grid)
+        return x
+
+
+def softmax(query, keys):
+    scores = np.array([math.exp(sum(query * key) / math.sqrt(len(query))) for key in keys])
+    return scores / scores.sum()
+
+
+def weighted(matrix, attends):
+    """0.5 (I + A) where tokens attend and A has a whole row; what is there sums to one in any case."""
+    matrix = np.where(attends[:, None], matrix, 0) + np.eye(len(matrix))
+    return matrix / matrix.sum(1, keepdims=True)
+
+
+def by_loops(case, layers, x, grid, heads):
+    """The product over the steps, from the index sets; ``x (n, d)``."""
+    places, shares = case.places(grid), np.eye(len(x))
+    for layer in layers:
+        for step in case.steps:
+            weights = {name: p.detach().numpy() for name, p in layer.get_submodule(step.attn).named_parameters()}
+            q, k, _ = projected(x, weights)
+            c = x.shape[1] // heads
+            matrix, attends = np.zeros((len(x), len(x))), np.zeros(len(x), bool)
+            for (n, place), a in product(enumerate(places), range(heads)):
+                head = slice(a * c, (a + 1) * c)
+                sets = step.second_half if step.second_half and a >= heads // 2 else step.sets
+                copies = sets(place, places, grid)
+                for group in copies:
+                    matrix[n, group] += softmax(q[n, head], k[group, head]) / len(copies) / heads
+                    attends[n] = True
+            shares = weighted(matrix, attends) @ shares
+            x = step_by_loops(layer, step, x, places, grid, heads)
+    return shares
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("name", with_steps())
+def test_equals_the_product_over_index_sets_written_as_loops(name, layers):
+    case = CASES[name]
+    grid = Grid(2, 2, 2) if layers == 2 else case.grid
+    stack, x = [case.layer(seed) for seed in range(layers)], case.tokens(grid, clips=1)
+    shares = rows(stack, x, grid)
+    close(shares, torch.from_numpy(by_loops(case, stack, x[0].numpy(), grid, 4)))
+    assert shares.min() >= 0
+    close(shares.sum(1), torch.ones(len(shares), dtype=shares.dtype))
+    assert (shares - torch.eye(len(shares))).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("name", with_steps())
+def test_reaches_exactly_what_gradients_reach(name, layers):
+    case = CASES[name]
+    grid = Grid(2, 2, 2) if case.even else Grid(4, 2, 2)
+    stack = [case.layer(seed) for seed in range(layers)]
+    assert support(rows(stack, case.tokens(grid, clips=1), grid)) == seen(case, stack, grid)
+
+
+def support(shares):
+    return [set(row.nonzero().flatten().tolist()) for row in shares > 1e-12]
+
+
+# mixing: what a head reads of a frame is a share of its channels
+
+
+def source_offset(plan, channel):
+    """Distance of the frame that a channel of the token is read from, by Eq. 9 and the released code."""
+    group = WIDTH if plan.scope == "full" else WIDTH // HEADS
+    near = [k for k in range(1, plan.window + 1) if k == plan.window or not plan.boundary]
+    offsets = [k * sign for k in near for sign in (1, -1)]
+    each = int(plan.ratio * group / len(offsets)) if offsets else 0
+    number = channel % group // each if each else len(offsets)
+    return offsets[number] if number < len(offsets) else 0
+
+
+def mixing_by_loops(layer, x, grid):
+    """``x (t * m, d)``: one layer, patches led by the frame's class token."""
+    plan, weights = layer.plan, {name: p.detach().numpy() for name, p in layer.attn.named_parameters()}
+    q, k, _ = projected(x, weights)
+    t, m, c = grid.t, 1 + grid.h * grid.w, WIDTH // HEADS
+    segment = plan.segment or t
+    means = np.stack([norm(x, weights, "norm")[j * m + 1 : (j + 1) * m].mean(0) for j in range(t)])
+    extra = np.split(linear(means, weights, "qkv"), 3, axis=1)[1]
+    matrix = np.zeros((t * m, t * m))
+    for frame, a in product(range(t), range(HEADS)):
+        source = [frame + source_offset(plan, channel) for channel in range(a * c, (a + 1) * c)]
+        source = [j if 0 <= j < t and j // segment == frame // segment else None for j in source]
+        summaries = {True: list(range(t)), "own": [frame], False: []}[plan.summary]
+        keys = np.zeros((m + len(summaries), c))
+        for place, i in product(range(m), range(c)):
+            # keys that are not mixed are the frame's own
+            j = source[i] if "key" in plan.mixed else frame
+            keys[place, i] = 0 if j is None else k[j * m + place, a * c + i]
+        keys[m:] = extra[summaries, a * c : (a + 1) * c]
+        for place in range(m):
+            n = frame * m + place
+            shares = softmax(q[n, a * c : (a + 1) * c], keys)
+            for other, j in product(range(m), source):
+                if j is not None:
+                    matrix[n, j * m + other] += shares[other] / c / HEADS
+            for share, j in zip(shares[m:], summaries, strict=True):
+                matrix[n, j * m + 1 : (j + 1) * m] += share / (m - 1) / HEADS
+    return weighted(matrix, np.ones(t * m, bool))
+
+
+def mixing_case(plan):
+    torch.manual_seed(1)
+    grid = Grid(6, 1, 2)
+    layers = [randomised(Mixing(WIDTH, HEADS, plan), seed) for seed in (0, 1)]
+    return layers, torch.randn(1, 18, WIDTH, dtype=torch.float64), grid
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_mixing_equals_loops_over_channels(name):
+    layers, x, grid = mixing_case(PLANS[name])
+    with torch.no_grad():
+        middle = layers[0](x, grid)
+    first = mixing_by_loops(layers[0], x[0].numpy(), grid)
+    second = mixing_by_loops(layers[1], middle[0].numpy(), grid)
+    close(rows(layers[:1], x, grid), torch.from_numpy(first))
+    shares = rows(layers, x, grid)
+    close(shares, torch.from_numpy(second @ first))
+    assert shares.min() >= 0
+    close(shares.sum(1), torch.ones(18, dtype=torch.float64))
+
+
+class Tokens:
+    """Enough of a case for :func:`seen`."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def tokens(self, grid, clips):
+        return self.x
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("name", [name for name in PLANS if name != "value_only"])
+def test_mixing_reaches_exactly_what_gradients_reach(name, layers):
+    stack, x, grid = mixing_case(PLANS[name])
+    assert support(rows(stack[:layers], x, grid)) == seen(Tokens(x), stack[:layers], grid)
+
+
+def test_mixing_of_the_input_reaches_what_gradients_reach():
+    stack, x, grid = mixing_case(MixingPlan(mixed=("x",)))
+    assert support(rows(stack[:1], x, grid)) == seen(Tokens(x), stack[:1], grid)
+
+
+def test_relevance_to_neighbours_is_their_share_of_the_channels():
+    """Uniform attention within a frame: only the channels decide how much comes from where."""
+    layer = randomised(Mixing(WIDTH, HEADS, MixingPlan(window=1, ratio=0.5)))
+    layer.attn.qkv.weight.data[: 2 * WIDTH] = 0
+    layer.attn.qkv.bias.data[: 2 * WIDTH] = 0
+    grid = Grid(3, 1, 1)
+    shares = rows([layer], torch.randn(1, 6, WIDTH, dtype=torch.float64), grid)
+    by_frame = shares.view(3, 2, 3, 2).sum(-1)[:, 0]
+    borders = [(1 + 0.5) / 1.75, 0.25 / 1.75, 0.0]  # a quarter of the channels is zero there
+    close(by_frame, torch.tensor([borders, [0.125, 0.75, 0.125], borders[::-1]], dtype=torch.float64))

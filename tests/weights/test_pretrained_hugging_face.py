@@ -1,0 +1,343 @@
+"""Live parity with transformers' TimeSformer and ViViT, under their names, the authors' and older files', both ways."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from einops import rearrange
+from transformers import (
+    TimesformerConfig,
+    TimesformerForVideoClassification,
+    VivitConfig,
+    VivitForVideoClassification,
+)
+
+from lit_video.network.patches import ClipSize
+from lit_video.network.positions import Positions
+from lit_video.network.timesformer import timesformer
+from lit_video.network.vit import ViTSize
+from lit_video.network.vivit import vivit
+from lit_video.weights import sources
+from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivit
+from lit_video.weights.release_settings import refuse_other_settings
+from tests.float32 import assert_close_in_float32
+
+TYPES = {"divided": "divided_space_time", "joint": "joint_space_time", "space": "space_only"}
+# frames, side of the image, side of a patch, width, layers, heads
+SHAPES = [(4, 48, 16, 64, 3, 4), (3, 16, 8, 24, 2, 3), (1, 12, 4, 16, 1, 2), (5, 8, 8, 16, 2, 1)]
+
+
+def randomised(model, dtype=torch.float64):
+    """Every parameter random, none of them zero or one, and the logits far from all equal."""
+    generator = torch.Generator().manual_seed(0)
+    for name, parameter in model.named_parameters():
+        values = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+        mean = float("norm" in name and name.endswith("weight"))
+        parameter.data = (mean + values * (0.3 if parameter.ndim < 2 else 1.5 / parameter[0].numel() ** 0.5)).to(dtype)
+        assert parameter.data.count_nonzero() == parameter.numel()
+    return model.eval()
+
+
+def hf_timesformer(attention, shape, dtype=torch.float64, image_size=None, **options):
+    frames, side, patch, width, layers, heads = shape
+    config = TimesformerConfig(
+        num_frames=frames,
+        image_size=image_size or side,
+        patch_size=patch,
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        intermediate_size=3 * width,
+        num_labels=5,
+        attention_type=TYPES[attention],
+        **options,
+    )
+    return randomised(TimesformerForVideoClassification(config), dtype)
+
+
+def hf_vivit(frames=4, image_size=(16, 24), tubelet=(2, 8, 8), implementation="sdpa", dtype=torch.float64, **options):
+    config = VivitConfig(
+        num_frames=frames,
+        image_size=image_size,
+        tubelet_size=tubelet,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=48,
+        num_labels=5,
+        attn_implementation=implementation,
+        **options,
+    )
+    return randomised(VivitForVideoClassification(config), dtype)
+
+
+def clip_of(frames, height, width, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(2, 3, frames, height, width, generator=generator, dtype=torch.float64).to(dtype)
+
+
+def frames_first(clip):
+    return rearrange(clip, "b c t h w -> b t c h w")
+
+
+def their_logits(model, clip):
+    """Logits of transformers; of ``space``, from the mean over frames of what the encoder returns, as the authors'."""
+    seen = {}
+    if model.config.model_type == "timesformer":
+        hook = model.timesformer.encoder.register_forward_hook(lambda module, args, out: seen.update(tokens=out[0]))
+    with torch.no_grad():
+        logits = model(frames_first(clip)).logits
+        if getattr(model.config, "attention_type", None) != "space_only":
+            return logits
+        hook.remove()
+        assert len(logits) == len(clip) * clip.shape[2]
+        tokens = rearrange(seen["tokens"], "(b t) m d -> b t m d", t=clip.shape[2]).mean(1)
+        return model.classifier(model.timesformer.layernorm(tokens)[:, 0])
+
+
+def check(network, model, clip, tolerance=1e-9):
+    expected = their_logits(model, clip)
+    with torch.no_grad():
+        actual = network(clip)
+    if clip.dtype == torch.float32:
+        assert_close_in_float32(actual, expected, network)
+    else:
+        torch.testing.assert_close(actual, expected, atol=tolerance, rtol=tolerance)
+    assert (expected[0] - expected[1]).abs().max() > 0.05
+
+
+FACEBOOK = {
+    "timesformer.embeddings.cls_token": "cls_token",
+    "timesformer.embeddings.position_embeddings": "pos_embed",
+    "timesformer.embeddings.time_embeddings": "time_embed",
+    "timesformer.embeddings.patch_embeddings.projection": "patch_embed.proj",
+    "timesformer.encoder.layer": "blocks",
+    "temporal_layernorm": "temporal_norm1",
+    "layernorm_before": "norm1",
+    "layernorm_after": "norm2",
+    "temporal_attention.attention.qkv": "temporal_attn.qkv",
+    "temporal_attention.output.dense": "temporal_attn.proj",
+    "attention.attention.qkv": "attn.qkv",
+    "attention.output.dense": "attn.proj",
+    "temporal_dense": "temporal_fc",
+    "intermediate.dense": "mlp.fc1",
+    "output.dense": "mlp.fc2",
+    "timesformer.layernorm": "norm",
+    "classifier": "head",
+}
+OLDER_VIVIT = {
+    "vivit.layers": "vivit.encoder.layer",
+    "attention.q_proj": "attention.attention.query",
+    "attention.k_proj": "attention.attention.key",
+    "attention.v_proj": "attention.attention.value",
+    "attention.o_proj": "attention.output.dense",
+    "mlp.fc1": "intermediate.dense",
+    "mlp.fc2": "output.dense",
+}
+
+
+def renamed(state_dict, pieces, prefix=""):
+    """Other names for parts of the keys, the first pieces first."""
+    names = {}
+    for key, value in state_dict.items():
+        for old, new in pieces.items():
+            key = key.replace(old, new)
+        names[prefix + key] = value
+    return names
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "x".join(map(str, shape)))
+@pytest.mark.parametrize("attention", TYPES)
+def test_timesformer_has_the_logits_of_transformers(attention, shape, dtype):
+    model, clip = hf_timesformer(attention, shape, dtype), clip_of(shape[0], shape[1], shape[1], dtype)
+    options = dict(heads=shape[-1], image_size=shape[1])
+    check(sources.load("hf-timesformer", model.state_dict(), **options), model, clip)
+    authors = renamed(model.state_dict(), FACEBOOK, "model.")
+    check(sources.load("timesformer", authors, **options, attention=attention), model, clip)
+
+
+def test_authors_names_need_no_prefix_and_may_have_two():
+    shape = SHAPES[0]
+    model, clip = hf_timesformer("divided", shape), clip_of(4, 48, 48)
+    for prefix in ("", "model.", "module.model."):
+        authors = renamed(model.state_dict(), FACEBOOK, prefix)
+        check(sources.load("timesformer", authors, heads=4, image_size=48), model, clip)
+
+
+@pytest.mark.parametrize("attention", TYPES)
+def test_timesformer_without_a_bias_of_query_key_and_value(attention):
+    model = hf_timesformer(attention, SHAPES[1], qkv_bias=False)
+    assert not [key for key in model.state_dict() if key.endswith("qkv.bias")]
+    check(sources.load("hf-timesformer", model.state_dict(), heads=3, image_size=16), model, clip_of(3, 16, 16))
+
+
+@pytest.mark.parametrize("attention", TYPES)
+@pytest.mark.parametrize(("height", "width"), [(32, 48), (16, 96), (64, 48), (80, 96)])
+def test_another_image_size_gets_the_nearest_positions_as_in_transformers(attention, height, width):
+    model, clip = hf_timesformer(attention, SHAPES[0]), clip_of(4, height, width)
+    for image_size in (48, (height, width)):
+        check(sources.load("hf-timesformer", model.state_dict(), heads=4, image_size=image_size), model, clip)
+
+
+@pytest.mark.parametrize("attention", ["divided", "joint"])
+@pytest.mark.parametrize(("frames", "side"), [(6, 64), (3, 32), (8, 48), (9, 80)])
+def test_another_length_and_size_get_the_nearest_positions(attention, frames, side):
+    """Transformers' own tables resized beforehand: it computes something else when the number of frames differs."""
+    shape, clip = SHAPES[0], clip_of(frames, side, side)
+    model = hf_timesformer(attention, shape)
+    loaded = sources.load("hf-timesformer", model.state_dict(), heads=4, image_size=48)
+    other = hf_timesformer(attention, (frames, side, *shape[2:]))
+    weights = model.state_dict()
+    key = "timesformer.embeddings.position_embeddings"
+    cells = rearrange(weights[key][:, 1:], "1 (h w) d -> 1 d h w", h=3)
+    cells = rearrange(F.interpolate(cells, size=(side // 16, side // 16), mode="nearest"), "1 d h w -> 1 (h w) d")
+    weights[key] = torch.cat((weights[key][:, :1], cells), dim=1)
+    key = "timesformer.embeddings.time_embeddings"
+    weights[key] = F.interpolate(weights[key].mT, size=frames, mode="nearest").mT
+    other.load_state_dict(weights)
+    check(loaded, other, clip)
+
+
+def test_any_number_of_frames_of_the_space_model_is_right():
+    model = hf_timesformer("space", SHAPES[0])
+    loaded = sources.load("hf-timesformer", model.state_dict(), heads=4, image_size=48)
+    check(loaded, model, clip_of(7, 48, 48))
+
+
+def test_temporal_positions_decide_where_names_are_of_space_or_joint():
+    weights = renamed(hf_timesformer("joint", SHAPES[0]).state_dict(), FACEBOOK)
+    for attention, message in (("space", r"embed\.temp_embed"), ("divided", r"scheme\.time_attn"), ("all", "'all'")):
+        with pytest.raises(ValueError, match=message):
+            sources.load("timesformer", weights, heads=4, image_size=48, attention=attention)
+
+
+VIVITS = [
+    dict(),
+    dict(frames=6, image_size=(16, 16), tubelet=(3, 8, 8)),
+    dict(frames=3, image_size=(24, 8), tubelet=(1, 8, 8)),
+    dict(frames=2, image_size=(8, 16), tubelet=(2, 4, 4)),
+]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+@pytest.mark.parametrize("shape", VIVITS, ids=str)
+def test_vivit_has_the_logits_of_transformers(shape, implementation, dtype):
+    model = hf_vivit(**shape, implementation=implementation, dtype=dtype)
+    size = model.config.image_size
+    loaded = sources.load("hf-vivit", model.state_dict(), heads=4, image_size=tuple(size))
+    # transformers' GELU rounds sqrt(2 / pi) to seven digits
+    check(loaded, model, clip_of(model.config.num_frames, *size, dtype), tolerance=1e-6)
+
+
+def test_vivit_is_exact_but_for_the_rounded_constant_of_the_activation():
+    model = hf_vivit(hidden_act="gelu_pytorch_tanh")
+    loaded = sources.load("hf-vivit", model.state_dict(), heads=4, image_size=(16, 24))
+    check(loaded, model, clip_of(4, 16, 24))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_vivit_of_older_files(bias):
+    model = hf_vivit(qkv_bias=bias, hidden_act="gelu_pytorch_tanh")
+    older = renamed(model.state_dict(), OLDER_VIVIT)
+    assert "vivit.encoder.layer.1.attention.output.dense.weight" in older
+    assert not [key for key in older if "_proj" in key or "mlp" in key]
+    for weights in (model.state_dict(), older):
+        check(sources.load("hf-vivit", weights, heads=4, image_size=(16, 24)), model, clip_of(4, 16, 24))
+
+
+# linear interpolation
+TWO_TO_FOUR = torch.tensor([[1, 0], [0.75, 0.25], [0.25, 0.75], [0, 1]], dtype=torch.float64)
+
+
+def test_vivit_positions_serve_other_clips():
+    """What transformers cannot do: its table is that of one grid. Ours: linear in time, bicubic in space."""
+    model = hf_vivit(hidden_act="gelu_pytorch_tanh")
+    loaded = sources.load("hf-vivit", model.state_dict(), heads=4, image_size=(16, 24))
+    other = hf_vivit(8, (32, 16), hidden_act="gelu_pytorch_tanh")
+    weights, key = model.state_dict(), "vivit.embeddings.position_embeddings"
+    cells = rearrange(weights[key][:, 1:], "1 (t h w) d -> t d h w", t=2, h=2)
+    cells = F.interpolate(cells, size=(4, 2), mode="bicubic", align_corners=False)
+    cells = torch.einsum("o t, t d h w -> o h w d", TWO_TO_FOUR, cells).flatten(0, 2)
+    weights[key] = torch.cat((weights[key][:, :1], cells[None]), dim=1)
+    other.load_state_dict(weights)
+    check(loaded, other, clip_of(8, 32, 16))
+
+
+@pytest.mark.parametrize("attention", TYPES)
+def test_an_exported_timesformer_has_the_same_logits_in_transformers(attention):
+    network = randomised(timesformer(ViTSize(24, 2, 3, mlp_ratio=3.0), 5, ClipSize((16, 16), 8, 3), attention))
+    weights = export_hf_timesformer(network)
+    model = hf_timesformer(attention, SHAPES[1])
+    model.load_state_dict(weights)
+    clip = clip_of(3, 16, 16)
+    check(network, model, clip)
+    back = sources.load("hf-timesformer", weights, heads=3, image_size=16)
+    assert back.state_dict().keys() == network.state_dict().keys()
+    assert all(torch.equal(value, network.state_dict()[key]) for key, value in back.state_dict().items())
+
+
+@pytest.mark.parametrize("shape", VIVITS, ids=str)
+def test_an_exported_vivit_has_the_same_logits_in_transformers(shape):
+    model = hf_vivit(**shape, hidden_act="gelu_pytorch_tanh")
+    config, size = model.config, ViTSize(32, 2, 4, mlp_ratio=1.5)
+    tubelet, patch, _ = config.tubelet_size
+    network = randomised(vivit(size, 5, ClipSize(tuple(config.image_size), patch, config.num_frames, tubelet)))
+    weights = export_hf_vivit(network)
+    assert all(value.is_contiguous() for value in weights.values())
+    model.load_state_dict(weights)
+    check(network, model, clip_of(config.num_frames, *config.image_size))
+    back = sources.load("hf-vivit", weights, heads=4, image_size=tuple(config.image_size))
+    assert all(torch.equal(value, network.state_dict()[key]) for key, value in back.state_dict().items())
+
+
+@pytest.mark.parametrize("attention", ["local_global", "axial"])
+def test_an_attention_that_transformers_lacks_cannot_be_exported(attention):
+    network = timesformer(ViTSize(16, 1, 2), 5, ClipSize((16, 16), 8, 2), attention)
+    with pytest.raises(ValueError, match=r"no place for blocks\.0\.scheme\.\w+_attn"):
+        export_hf_timesformer(network)
+
+
+@pytest.mark.parametrize("variant", [2, 3])
+def test_a_vivit_that_transformers_lacks_cannot_be_exported(variant):
+    network = vivit(ViTSize(16, 1, 2), 5, ClipSize((16, 16), 8, 4, 2), variant)
+    with pytest.raises(ValueError, match=r"VivitForVideoClassification has no place for "):
+        export_hf_vivit(network)
+
+
+FOUR_FRAMES = ClipSize((16, 16), 8, 4)
+
+
+@pytest.mark.parametrize(
+    ("export", "network"),
+    [
+        (export_hf_vivit, lambda size: vivit(size, 5, ClipSize((16, 16), 8, 4, 2), 1, pool="mean")),
+        (export_hf_vivit, lambda size: vivit(size, 5, ClipSize((16, 16), 8, 4, 2), 4)),
+        (export_hf_vivit, lambda size: vivit(size, 5, ClipSize((16, 16), 8, 8, 2, sampled_frames=4))),
+        (
+            export_hf_timesformer,
+            lambda size: timesformer(size, 5, FOUR_FRAMES, positions=Positions("space")),
+        ),
+        (
+            export_hf_timesformer,
+            lambda size: timesformer(size, 5, FOUR_FRAMES, positions=Positions("none")),
+        ),
+    ],
+    ids=["vivit_mean", "vivit_4", "vivit_uniform", "timesformer_space", "timesformer_none"],
+)
+def test_a_network_that_the_class_computes_differently_cannot_be_exported(export, network):
+    with pytest.raises(ValueError):
+        export(network(ViTSize(16, 1, 2)))
+
+
+def test_a_class_token_in_time_is_not_exported_nor_loaded():
+    options = dict(size=ViTSize(16, 2, 4), classes=5, clip=ClipSize((16, 16), 8, 4))
+    weights = export_hf_timesformer(timesformer(**options))
+    paper = timesformer(**options, cls_in_time=True)
+    with pytest.raises(ValueError, match=r"has no class token in time \(cls_in_time\)"):
+        export_hf_timesformer(paper)
+    with pytest.raises(ValueError, match=r"set --model\.cls_in_time false"):
+        refuse_other_settings(paper, weights)
+    refuse_other_settings(timesformer(**options), weights)
+    with pytest.raises(ValueError, match="cls_in_time is of divided attention, attention is joint"):
+        timesformer(**options, attention="joint", cls_in_time=True)

@@ -1,0 +1,272 @@
+"""A released checkpoint in a network that a configuration has built: of its own grid, of another, refused whole."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from lit_video.modules import TimeSformer, ViViT, XViT
+from lit_video.network.patches import ClipSize
+from lit_video.network.vit import ViTSize
+from lit_video.network.vivit import vivit
+from lit_video.weights import sources
+from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivit
+from lit_video.weights.loading import load_pretrained
+from lit_video.weights.mapping import new_name
+from lit_video.weights.timesformer import TIMESFORMER
+from tests.weights.conftest import double
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "parity"
+MINI = Path(__file__).resolve().parents[1] / "vectors" / "xvit_mini_shift_ta1.pt"
+SCENIC = ["m1_token", "m2_token", "m3_space_time", "m4"]
+SIZE = ViTSize(16, 2, 4)
+
+
+pytestmark = pytest.mark.usefixtures("in_float64")
+
+
+def randomised(network):
+    generator = torch.Generator().manual_seed(0)
+    for name, parameter in network.named_parameters():
+        mean = float("norm" in name and name.endswith("weight"))
+        parameter.data = mean + 0.3 * torch.randn(parameter.shape, generator=generator)
+    return network.eval()
+
+
+def network_of(kind, frames=4, image_size=32, classes=5):
+    torch.manual_seed(1)
+    common = dict(num_classes=classes, frames=frames, image_size=image_size, size=SIZE, patch=8)
+    if kind.startswith("timesformer"):
+        return TimeSformer(**common, attention=kind.partition("_")[2]).network.eval()
+    if kind == "xvit":
+        return XViT(**common).network.eval()
+    if kind == "timm":
+        return XViT(**common, window=0, ta_layers=0, positions="space").network.eval()
+    return ViViT(**common, variant=int(kind[-1]), temporal_depth=1).network.eval()
+
+
+def authors_names(network, prefix="model."):
+    back = {name: key for key, name in TIMESFORMER.items()}
+    return {prefix + new_name(key, back): value for key, value in network.state_dict().items()}
+
+
+# source, the network that it is made from, names of the source
+CASES = {
+    "hf-timesformer": ("timesformer_divided", export_hf_timesformer),
+    "hf-timesformer joint": ("timesformer_joint", export_hf_timesformer),
+    "hf-timesformer space": ("timesformer_space", export_hf_timesformer),
+    "timesformer": ("timesformer_divided", authors_names),
+    "hf-vivit": ("vivit_1", export_hf_vivit),
+    "timm-vit": ("timm", lambda network: authors_names(network, "module.")),
+}
+
+
+def released(name, **options):
+    kind, names = CASES[name]
+    return kind, names(randomised(network_of(kind, **options)))
+
+
+def clip_of(frames=4, side=32):
+    return torch.randn(2, 3, frames, side, side, generator=torch.Generator().manual_seed(2))
+
+
+def check_equal(a, b):
+    with torch.no_grad():
+        torch.testing.assert_close(a, b, atol=1e-10, rtol=1e-10)
+    assert (a[0] - a[1]).abs().max() > 0.01
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_checkpoint_of_the_same_grid_gives_its_own_logits(name):
+    kind, weights = released(name)
+    network = network_of(kind)
+    assert load_pretrained(network, weights) == ""
+    source = sources.load(name.partition(" ")[0], weights, heads=4, image_size=32)
+    check_equal(network(clip_of()), source(clip_of()))
+
+
+def test_the_release_of_xvit_in_its_module():
+    vector = torch.load(MINI, weights_only=True)
+    config = vector["config"]
+    size = ViTSize(config["embed_dim"], 2, config["num_heads"])
+    settings = dict(scope="full", ratio=2 / config["shift_div"], frames=4, image_size=config["image_size"], size=size)
+    classes, patch = len(vector["logits"][0]), vector["state_dict"]["base_model.patch_embed.proj.weight"].shape[-1]
+    network = XViT(num_classes=classes, patch=patch, **settings).network.eval()
+    weights = double(vector["state_dict"])
+    assert load_pretrained(network, weights) == ""
+    with torch.no_grad():
+        logits = network(vector["input"].double())
+    torch.testing.assert_close(logits, vector["logits_float64"], atol=1e-10, rtol=0)
+    longer = XViT(num_classes=classes, patch=patch, **settings | dict(frames=8)).network.eval()
+    load_pretrained(longer, weights)
+    assert torch.equal(longer.embed.temp_embed, network.embed.temp_embed.repeat(1, 2, 1))
+    larger = XViT(num_classes=classes, patch=patch, **settings | dict(image_size=3 * patch)).network.eval()
+    load_pretrained(larger, weights)
+    clip = torch.randn(2, 3, 4, 3 * patch, 3 * patch)
+    check_equal(larger(clip), network(clip))
+
+
+@pytest.mark.parametrize("name", SCENIC)
+def test_the_release_of_vivit_in_its_network(name):
+    path = SHARED / f"scenic_vivit_{name}.pt"
+    if not path.is_file():
+        pytest.skip(f"the vectors are not in this checkout: no {path.name} in ../shared/parity")
+    vector = torch.load(path, weights_only=True)
+    expected = torch.load(SHARED / "scenic_vivit_logits_float64.pt", weights_only=True)[f"scenic_vivit_{name}"]
+    clip = vector["input"].permute(0, 4, 1, 2, 3).double()
+    network = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, 8, 2), int(name[1]), temporal_depth=1).eval()
+    assert load_pretrained(network, vector["state_dict"]) == ""
+    with torch.no_grad():
+        torch.testing.assert_close(network(clip), expected, atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("name", ["m1_token", "m3_space_time", "m4"])
+def test_the_release_of_vivit_in_a_network_of_other_frames(name):
+    path = SHARED / f"scenic_vivit_{name}.pt"
+    if not path.is_file():
+        pytest.skip(f"the vectors are not in this checkout: no {path.name} in ../shared/parity")
+    weights, clip = double(torch.load(path, weights_only=True)["state_dict"]), torch.randn(2, 3, 6, 32, 48)
+    network = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, 6, 2), int(name[1])).eval()
+    load_pretrained(network, weights)
+    source = sources.load("scenic-vivit", weights, heads=4, image_size=(32, 48), model=int(name[1]))
+    check_equal(network(clip), source(clip))
+
+
+TIMESFORMERS = [name for name in CASES if "vivit" not in name]
+
+
+@pytest.mark.parametrize("name", TIMESFORMERS)
+@pytest.mark.parametrize(("frames", "side"), [(4, 48), (6, 32), (3, 24)])
+def test_positions_of_another_grid_are_resized_by_the_source_s_rule(name, frames, side):
+    """As the source does it when it is given such a clip, though the network resizes otherwise."""
+    kind, weights = released(name)
+    network, clip = network_of(kind, frames, side), clip_of(frames, side)
+    load_pretrained(network, weights)
+    check_equal(network(clip), sources.load(name.partition(" ")[0], weights, heads=4, image_size=32)(clip))
+
+
+@pytest.mark.parametrize("frames", [2, 6, 8])
+def test_positions_of_vivit_are_resized_in_time(frames):
+    kind, weights = released("hf-vivit")
+    network, clip = network_of(kind, frames), clip_of(frames)
+    load_pretrained(network, weights)
+    check_equal(network(clip), sources.load("hf-vivit", weights, heads=4, image_size=32)(clip))
+
+
+@pytest.mark.parametrize("side", [16, 48, 64])
+def test_positions_of_vivit_are_resized_in_space(side):
+    kind, weights = released("hf-vivit")
+    network, clip = network_of(kind, 4, side), clip_of(4, side)
+    load_pretrained(network, weights)
+    check_equal(network(clip), sources.load("hf-vivit", weights, heads=4, image_size=32)(clip))
+
+
+def test_positions_of_the_temporal_encoder_are_resized():
+    path = SHARED / "scenic_vivit_m2_token.pt"
+    if not path.is_file():
+        pytest.skip(f"the vectors are not in this checkout: no {path.name} in ../shared/parity")
+    weights, clip = double(torch.load(path, weights_only=True)["state_dict"]), torch.randn(2, 3, 6, 32, 48)
+    network = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, 6, 2), 2, temporal_depth=1).eval()
+    load_pretrained(network, weights)
+    check_equal(network(clip), sources.load("scenic-vivit", weights, heads=4, image_size=(32, 48))(clip))
+
+
+@pytest.mark.parametrize("kind", ["timesformer_divided", "timm"])
+def test_names_without_a_prefix_are_translated(kind):
+    source, network = randomised(network_of(kind)), network_of(kind)
+    load_pretrained(network, authors_names(source, ""))
+    check_equal(network(clip_of()), source(clip_of()))
+
+
+@pytest.mark.parametrize("prefix", ["", "network."])
+def test_a_network_s_own_names_are_taken(prefix):
+    source, network = randomised(network_of("vivit_2")), network_of("vivit_2")
+    load_pretrained(network, {prefix + key: value for key, value in source.state_dict().items()})
+    check_equal(network(clip_of()), source(clip_of()))
+
+
+def snapshot(network):
+    return {key: value.clone() for key, value in network.state_dict().items()}
+
+
+def changed(network, before):
+    return {key for key, value in network.state_dict().items() if not torch.equal(value, before[key])}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_classifier_of_other_classes_is_left_out_or_refused(name):
+    kind, weights = released(name, classes=7)
+    network = network_of(kind)
+    before = snapshot(network)
+    with pytest.raises(ValueError, match=r"aggregate\.head\.weight is \(5, 16\) here, \(7, 16\) in the file"):
+        load_pretrained(network, weights)
+    assert changed(network, before) == set()
+    head = {"aggregate.head.weight", "aggregate.head.bias"}
+    assert {*load_pretrained(network, weights, fresh_head=True).split(", ")} == head
+    assert changed(network, before) == before.keys() - head
+
+
+def test_the_last_layer_of_a_deep_classifier_is_the_one_of_the_classes():
+    source, network = randomised(network_of("xvit", classes=7)), network_of("xvit")
+    before = snapshot(network)
+    head = {"aggregate.head.4.weight", "aggregate.head.4.bias"}
+    assert {*load_pretrained(network, source.state_dict(), fresh_head=True).split(", ")} == head
+    assert changed(network, before) == before.keys() - head
+
+
+@pytest.mark.parametrize("fresh_head", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_what_does_not_fit_is_named_and_nothing_is_changed(name, fresh_head):
+    kind, weights = released(name)
+    network = network_of(kind)
+    before = snapshot(network)
+    norm = next(key for key in weights if "norm" in key and ".1." in key and key.endswith("bias"))
+    missing = {key: value for key, value in weights.items() if key != norm}
+    wrong = weights | {norm: torch.zeros(3)}
+    for case in (missing, wrong, weights | {next(iter(weights)) + ".more": torch.zeros(3)}, {}):
+        with pytest.raises(ValueError):
+            load_pretrained(network, case, fresh_head)
+    assert changed(network, before) == set()
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "message"),
+    [
+        ("timesformer_joint", "timesformer", r"no place for blocks\.0\.scheme\.time_attn"),
+        ("timesformer_divided", "hf-timesformer joint", r"lacks blocks\.0\.scheme\.time_"),
+        ("timesformer_joint", "hf-timesformer space", r"lacks embed\.temp_embed"),
+        ("vivit_2", "hf-vivit", r"lacks aggregate\.|no place"),
+        ("vivit_1", "timesformer", "no place for"),
+    ],
+)
+def test_a_checkpoint_of_another_kind_is_refused(kind, name, message):
+    network = network_of(kind)
+    before = snapshot(network)
+    with pytest.raises(ValueError, match=message):
+        load_pretrained(network, released(name)[1])
+    assert changed(network, before) == set()
+
+
+def test_positions_that_share_no_grid_are_no_traceback():
+    """3 x 3 positions in space, for a table over two tubelets: no whole number of either is in the other."""
+    weights = export_hf_timesformer(network_of("timesformer_divided", image_size=24))
+    with pytest.raises(ValueError, match="no place for"):
+        load_pretrained(network_of("vivit_1", image_size=24), weights)
+
+
+def test_a_network_of_another_depth_or_width_is_refused():
+    for size, message in ((ViTSize(16, 3, 4), r"lacks blocks\.2\."), (ViTSize(32, 2, 4), r"is \(.*32.*\) here")):
+        network = TimeSformer(5, 4, 32, size, 8).network
+        before = snapshot(network)
+        with pytest.raises(ValueError, match=message):
+            load_pretrained(network, released("timesformer")[1])
+        assert changed(network, before) == set()
+
+
+def test_another_kind_of_module_takes_its_own_names_only():
+    network, weights = nn.Sequential(nn.Linear(2, 3)), {"network.0.weight": torch.ones(3, 2), "0.bias": torch.ones(3)}
+    assert load_pretrained(network, weights) == ""
+    assert all(value.eq(1).all() for value in network.state_dict().values())
+    with pytest.raises(ValueError, match=r"lacks 0\.bias, 0\.weight, and has no place for model\.\w+"):
+        load_pretrained(network, released("timesformer")[1])

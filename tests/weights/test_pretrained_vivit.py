@@ -1,0 +1,344 @@
+"""ViViT loaded from flax names must give the release's logits, and those of a second implementation, written here."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from einops import rearrange
+
+from lit_video.weights import sources
+from lit_video.weights.release_settings import tasks_in_order
+from tests.float32 import assert_close_in_float32
+from tests.weights.conftest import double
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "parity"
+VECTORS = [path.stem for path in sorted(SHARED.glob("scenic_vivit_*.pt")) if "float64" not in path.stem]
+MODELS = {
+    "spacetime": 1,
+    "factorized_encoder": 2,
+    "factorized_self_attention_block": 3,
+    "factorized_dot_product_attention": 4,
+}
+
+
+def channels_first(clip):
+    return rearrange(clip, "b t h w c -> b c t h w")
+
+
+@pytest.mark.parametrize("name", VECTORS or ["none"])
+def test_logits_of_the_release(name):
+    if not VECTORS:
+        pytest.skip("the vectors are not in this checkout: no scenic_vivit_*.pt in ../shared/parity")
+    vector = torch.load(SHARED / f"{name}.pt", weights_only=True)
+    config, clip = vector["config"], channels_first(vector["input"])
+    options = dict(
+        heads=config["num_heads"],
+        image_size=tuple(clip.shape[-2:]),
+        model=MODELS[config["attention_type"]],
+        pool={"token": "token", "gap": "mean"}[config["classifier"]],
+        order=config["attention_order"] or "space_time",
+        temporal="mean" if config["spatial_only_baseline"] else "encoder",
+        sampled_frames=config["n_sampled_frames"] or None,
+    )
+    single = sources.load("scenic-vivit", vector["state_dict"], **options)
+    exact = sources.load("scenic-vivit", double(vector["state_dict"]), **options)
+    with torch.no_grad():
+        assert_close_in_float32(single(clip), vector["logits"], single)
+        expected = torch.load(SHARED / "scenic_vivit_logits_float64.pt", weights_only=True)[name]
+        torch.testing.assert_close(exact(clip.double()), expected, atol=1e-9, rtol=0)
+
+
+WIDTH, HEADS, PATCH, CLASSES = 16, 4, 4, 5
+GRID = (3, 2, 3)
+# every kind of model: weights that a release of it has, and options that its shapes do not show
+CASES = {
+    "1_token": dict(model=1, pool="token"),
+    "1_mean": dict(model=1, pool="mean"),
+    "1_uniform": dict(model=1, pool="token", sampled_frames=3, tubelet=1),
+    "1_uniform_tubelets": dict(model=1, pool="mean", sampled_frames=6),
+    "2_token": dict(model=2, pool="token"),
+    "2_mean": dict(model=2, pool="mean"),
+    "2_deep": dict(model=2, pool="token", temporal_depth=2),
+    "2_uniform": dict(model=2, pool="token", sampled_frames=3, tubelet=1),
+    "2_average_pool": dict(model=2, pool="token", temporal="mean"),
+    "2_average_pool_mean": dict(model=2, pool="mean", temporal="mean"),
+    "3_space_time": dict(model=3, pool="mean", order="space_time"),
+    "3_time_space": dict(model=3, pool="mean", order="time_space"),
+    "3_uniform": dict(model=3, pool="mean", order="time_space", sampled_frames=3, tubelet=1),
+    "4": dict(model=4, pool="mean"),
+    "4_uniform": dict(model=4, pool="mean", sampled_frames=3, tubelet=1),
+}
+OPTIONS = ("model", "pool", "order", "temporal", "sampled_frames")
+
+
+def options_of(case):
+    return {key: value for key, value in case.items() if key in OPTIONS}
+
+
+class FlaxWeights(dict):
+    """Random weights under the release's names and layouts."""
+
+    def __init__(self, seed=0):
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def add(self, name, *shape, mean=0.0):
+        self[name] = mean + 0.4 * torch.randn(shape, generator=self.generator, dtype=torch.float64)
+
+    def dense(self, name, inputs, outputs):
+        self.add(f"{name}/kernel", *inputs, *outputs)
+        self.add(f"{name}/bias", *outputs)
+
+    def norm(self, name):
+        self.add(f"{name}/scale", WIDTH, mean=1.0)
+        self.add(f"{name}/bias", WIDTH)
+
+    def block(self, name, attentions, norms, mlp):
+        for part in norms:
+            self.norm(f"{name}/{part}")
+        for part in attentions:
+            for projection in ("query", "key", "value"):
+                self.dense(f"{name}/{part}/{projection}", (WIDTH,), (HEADS, WIDTH // HEADS))
+            self.dense(f"{name}/{part}/out", (HEADS, WIDTH // HEADS), (WIDTH,))
+        self.dense(f"{name}/{mlp}/Dense_0", (WIDTH,), (2 * WIDTH,))
+        self.dense(f"{name}/{mlp}/Dense_1", (2 * WIDTH,), (WIDTH,))
+
+    def encoder(self, name, depth, rows, parts, cls=None):
+        self.add(f"{name}/posembed_input/pos_embedding", 1, rows + (cls is not None), WIDTH)
+        self.norm(f"{name}/encoder_norm")
+        for i in range(depth):
+            self.block(f"{name}/encoderblock_{i}", *parts)
+        if cls:
+            self.add(cls, 1, 1, WIDTH)
+
+
+PLAIN = (["MultiHeadDotProductAttention_0"], ["LayerNorm_0", "LayerNorm_1"], "MlpBlock_0")
+BOTH_AXES = (
+    ["MultiHeadDotProductAttention_space", "MultiHeadDotProductAttention_time"],
+    ["LayerNorm_space", "LayerNorm_time", "LayerNorm_mlp"],
+    "MlpBlock",
+)
+
+
+def flax_weights(model, pool, tubelet=2, temporal="encoder", temporal_depth=1, **_):
+    """Weights of a case; the kernel is 2-D where frames are sampled one by one."""
+    weights, (t, h, w), cls = FlaxWeights(), GRID, pool == "token"
+    weights.dense("embedding", (PATCH, PATCH, 3) if tubelet == 1 else (tubelet, PATCH, PATCH, 3), (WIDTH,))
+    weights.dense("output_projection", (WIDTH,), (CLASSES,))
+    if model != 2:
+        weights.encoder("Transformer", 2, t * h * w, BOTH_AXES if model == 3 else PLAIN, "cls" if cls else None)
+        return weights
+    weights.encoder("SpatialTransformer", 2, h * w, PLAIN, "cls_SpatialTransformer" if cls else None)
+    if temporal == "encoder":
+        weights.encoder("TemporalTransformer", temporal_depth, t, PLAIN, "cls_TemporalTransformer" if cls else None)
+    return weights
+
+
+class Scenic:
+    """The release's arithmetic on its own names and layouts, from its description; clips ``(b, t, h, w, 3)``."""
+
+    def __init__(self, weights):
+        self.weights = weights
+
+    def norm(self, x, name):
+        mean, var = x.mean(-1, keepdim=True), x.var(-1, keepdim=True, correction=0)
+        return (x - mean) / (var + 1e-6).sqrt() * self.weights[f"{name}/scale"] + self.weights[f"{name}/bias"]
+
+    def dense(self, x, name, axes=1):
+        return torch.tensordot(x, self.weights[f"{name}/kernel"], dims=axes) + self.weights[f"{name}/bias"]
+
+    def project(self, x, name):
+        return (self.dense(x, f"{name}/{part}") for part in ("query", "key", "value"))
+
+    @staticmethod
+    def attend(q, k, v):
+        """``(..., tokens, heads, channels)``."""
+        weights = torch.einsum("...qac, ...kac -> ...aqk", q, k) / q.shape[-1] ** 0.5
+        return torch.einsum("...aqk, ...kac -> ...qac", weights.softmax(-1), v)
+
+    def attention(self, x, name):
+        """Over the last axis but one."""
+        return self.dense(self.attend(*self.project(x, name)), f"{name}/out", axes=2)
+
+    def along(self, axis, function, x):
+        """A function of tokens over space or over time, for ``(b, t, s, d)``."""
+        return function(x) if axis == "space" else function(x.transpose(1, 2)).transpose(1, 2)
+
+    def two_axes(self, x, name):
+        """Model 4: the first half of the heads over time, the second over space."""
+        q, k, v = self.project(x, name)
+        half = q.shape[-2] // 2
+        time = self.attend(*(y[..., :half, :].transpose(1, 2) for y in (q, k, v))).transpose(1, 2)
+        space = self.attend(*(y[..., half:, :] for y in (q, k, v)))
+        return self.dense(torch.cat((time, space), dim=-2), f"{name}/out", axes=2)
+
+    def mlp(self, x, name):
+        u = self.dense(x, f"{name}/Dense_0")
+        u = 0.5 * u * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (u + 0.044715 * u**3)))
+        return self.dense(u, f"{name}/Dense_1")
+
+    def encoder(self, x, name, kind="plain", order=None):
+        i = 0
+        while f"{name}/encoderblock_{i}/{'LayerNorm_mlp' if kind == 'axes' else 'LayerNorm_0'}/scale" in self.weights:
+            block = f"{name}/encoderblock_{i}"
+            if kind == "axes":
+                for axis in order.split("_"):
+                    attention = f"{block}/MultiHeadDotProductAttention_{axis}"
+                    y = self.norm(x, f"{block}/LayerNorm_{axis}")
+                    x = x + self.along(axis, lambda z, at=attention: self.attention(z, at), y)
+                x = x + self.mlp(self.norm(x, f"{block}/LayerNorm_mlp"), f"{block}/MlpBlock")
+            else:
+                attend = self.two_axes if kind == "heads" else self.attention
+                x = x + attend(self.norm(x, f"{block}/LayerNorm_0"), f"{block}/MultiHeadDotProductAttention_0")
+                x = x + self.mlp(self.norm(x, f"{block}/LayerNorm_1"), f"{block}/MlpBlock_0")
+            i += 1
+        assert i
+        return self.norm(x, f"{name}/encoder_norm")
+
+    def pooled(self, x, name, cls):
+        """An encoder over ``(b, n, d)``, its class token or mean."""
+        if cls in self.weights:
+            x = torch.cat((self.weights[cls].expand(len(x), 1, -1), x), dim=1)
+        x = self.encoder(x + self.weights[f"{name}/posembed_input/pos_embedding"], name)
+        return x[:, 0] if cls in self.weights else x.mean(1)
+
+    def logits(self, clip, model, order="space_time", sampled_frames=None, temporal="encoder", **_):
+        if sampled_frames is not None:
+            step = Fraction(clip.shape[1], sampled_frames + 1)
+            clip = clip[:, [round(k * step) for k in range(1, sampled_frames + 1)]]
+        kernel = self.weights["embedding/kernel"]
+        k, height, width = (1, *kernel.shape)[-5:-2]
+        x = rearrange(clip, "b (t k) (h p) (w q) c -> b t h w (k p q c)", k=k, p=height, q=width)
+        x = x @ kernel.reshape(-1, kernel.shape[-1]) + self.weights["embedding/bias"]
+        b, t, h, w, _d = x.shape
+        if model == 1:
+            x = self.pooled(x.reshape(b, t * h * w, -1), "Transformer", "cls")
+        elif model == 2:
+            x = self.pooled(x.reshape(b * t, h * w, -1), "SpatialTransformer", "cls_SpatialTransformer").view(b, t, -1)
+            x = x.mean(1) if temporal == "mean" else self.pooled(x, "TemporalTransformer", "cls_TemporalTransformer")
+        else:
+            table = self.weights["Transformer/posembed_input/pos_embedding"].view(1, t, h * w, -1)
+            kind = {3: "axes", 4: "heads"}[model]
+            x = self.encoder(x.reshape(b, t, h * w, -1) + table, "Transformer", kind, order).mean((1, 2))
+        return self.dense(x, "output_projection")
+
+
+def clip_of(case):
+    """A clip that the case's positions are laid out for: three times the sampled frames, where frames are sampled."""
+    frames = 3 * case["sampled_frames"] + 1 if "sampled_frames" in case else GRID[0] * 2
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(2, frames, GRID[1] * PATCH, GRID[2] * PATCH, 3, generator=generator, dtype=torch.float64)
+
+
+def load(weights, **options):
+    return sources.load("scenic-vivit", weights, heads=HEADS, image_size=(GRID[1] * PATCH, GRID[2] * PATCH), **options)
+
+
+@pytest.mark.parametrize("name", VECTORS or ["none"])
+def test_the_second_implementation_is_the_release_s(name):
+    if not VECTORS:
+        pytest.skip("the vectors are not in this checkout: no scenic_vivit_*.pt in ../shared/parity")
+    vector = torch.load(SHARED / f"{name}.pt", weights_only=True)
+    config = vector["config"]
+    logits = Scenic(double(vector["state_dict"])).logits(
+        vector["input"].double(),
+        MODELS[config["attention_type"]],
+        config["attention_order"],
+        config["n_sampled_frames"] or None,
+        "mean" if config["spatial_only_baseline"] else "encoder",
+    )
+    expected = torch.load(SHARED / "scenic_vivit_logits_float64.pt", weights_only=True)[name]
+    torch.testing.assert_close(logits, expected, atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_model_gives_the_logits_of_the_second_implementation(name):
+    case = CASES[name]
+    weights, clip = flax_weights(**case), clip_of(case)
+    expected = Scenic(weights).logits(clip, **case)
+    single = {key: value.float() for key, value in weights.items()}
+    with torch.no_grad():
+        exact, rounded = load(weights, **options_of(case)), load(single, **options_of(case))
+        torch.testing.assert_close(exact(channels_first(clip)), expected, atol=1e-9, rtol=0)
+        assert_close_in_float32(rounded(channels_first(clip).float()), expected.float(), rounded)
+    assert (expected[0] - expected[1]).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("name", sorted(CASES.keys() - {"4", "4_uniform"}))
+def test_names_show_the_model_its_pooling_and_its_temporal_encoder(name):
+    case = CASES[name]
+    settings = {key: value for key, value in case.items() if key in ("order", "sampled_frames")}
+    weights, clip = flax_weights(**case), channels_first(clip_of(case))
+    with torch.no_grad():
+        assert torch.equal(load(weights, **settings)(clip), load(weights, **options_of(case))(clip))
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("3_space_time", dict(order="time_space")),
+        ("4", dict(model=1)),
+        ("1_uniform_tubelets", dict(sampled_frames=None)),
+    ],
+)
+def test_options_that_names_do_not_show_matter(name, change):
+    case = CASES[name]
+    weights, clip = flax_weights(**case), channels_first(clip_of(case))[:, :, :18]
+    with torch.no_grad():
+        difference = load(weights, **options_of(case))(clip) - load(weights, **options_of(case) | change)(clip)
+    assert difference.abs().max() > 1e-2
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("1_mean", dict(pool="token"), r"embed\.cls_token"),
+        ("1_token", dict(pool="mean"), r"embed\.cls_token"),
+        ("1_token", dict(model=4), "variant 4 has no class token"),
+        ("2_token", dict(temporal="mean"), r"aggregate\.pos_embed"),
+        ("2_average_pool", dict(temporal="encoder"), r"aggregate\.pos_embed"),
+        ("3_space_time", dict(model=1), r"scheme\.time_attn"),
+        ("1_mean", dict(model=3), r"scheme\.time_attn"),
+        ("2_mean", dict(model=1), r"aggregate\.|no multiple"),
+        ("3_space_time", dict(pool="token"), "variant 3 has no class token"),
+        ("3_space_time", dict(order="space"), "order is 'space'"),
+        ("1_token", dict(sampled_frames=0), "sampled_frames is 0"),
+        ("1_token", dict(sampled_frames=3), "frames 3 is not divisible into tubelets of 2"),
+    ],
+)
+def test_options_that_the_weights_refute_are_named(name, change, message):
+    case = CASES[name]
+    with pytest.raises(ValueError, match=message):
+        load(flax_weights(**case), **options_of(case) | change)
+
+
+def test_tubelets_are_those_of_a_convolution_with_the_flax_kernel():
+    weights = flax_weights(model=1, pool="mean")
+    clip = channels_first(clip_of({}))
+    kernel = rearrange(weights["embedding/kernel"], "k h w c d -> d c k h w")
+    expected = F.conv3d(clip, kernel, weights["embedding/bias"], stride=kernel.shape[2:])
+    with torch.no_grad():
+        actual = load(weights).embed.patches(clip)
+    torch.testing.assert_close(rearrange(actual, "b t h w d -> b d t h w"), expected, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("tasks", [{"verb": 97, "noun": 300}, {"noun": 300, "verb": 97}])
+def test_the_nouns_of_epic_kitchens_come_first_in_the_release(tasks):
+    weights = flax_weights(**CASES["1_token"])
+    kernel, bias = torch.randn(WIDTH, 397), torch.arange(397.0)
+    weights |= {"output_projection/kernel": kernel, "output_projection/bias": bias}
+    ours = tasks_in_order(weights, tasks)
+    nouns = slice(97, None) if next(iter(tasks)) == "verb" else slice(0, 300)
+    verbs = slice(0, 97) if next(iter(tasks)) == "verb" else slice(300, None)
+    for key in ("output_projection/kernel", "output_projection/bias"):
+        assert torch.equal(ours[key][..., nouns], weights[key][..., :300])
+        assert torch.equal(ours[key][..., verbs], weights[key][..., 300:])
+    assert all(ours[key] is weights[key] for key in weights if not key.startswith("output_projection"))
+
+
+def test_other_tasks_and_other_weights_keep_their_order():
+    weights = flax_weights(**CASES["1_token"])
+    assert tasks_in_order(weights, {"verb": 2, "noun": 3}) == weights
+    theirs = {"head.weight": torch.ones(397, 2), "blocks.0.norm1.bias": torch.ones(2)}
+    assert tasks_in_order(theirs, {"verb": 97, "noun": 300}) == theirs

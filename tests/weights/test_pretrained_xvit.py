@@ -1,0 +1,171 @@
+"""Networks loaded from the X-ViT release's weights must give the logits and gradients of the release's own code."""
+
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from einops import rearrange
+
+from lit_video.weights import sources
+from tests.float32 import assert_close_in_float32
+from tests.weights.conftest import double
+
+MINI = sorted((Path(__file__).resolve().parents[1] / "vectors").glob("xvit_mini_*.pt"))
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "parity"
+LARGE = ["xvit_01_shift_ta1", "xvit_03_shift_avg", "xvit_16_T16_segments8_temb8", "xvit_19_pos_interp_64px"]
+TARGETS = {"": [], "x": ["x"], "k": ["key"], "v": ["value"], "k,v": ["key", "value"]}
+
+
+def mini(name):
+    return torch.load(next(path for path in MINI if path.stem == f"xvit_mini_{name}"), weights_only=True)
+
+
+def loaded(vector, state_dict=None, **changes):
+    config = vector["config"]
+    options = dict(
+        heads=config["num_heads"],
+        image_size=config["image_size"],
+        ratio=2 / config["shift_div"],
+        segments=config["shift_segments"],
+        layers=config["shift_layers"],
+        mixed=TARGETS[config["shift_on"]],
+        ta_heads=config["ta_heads"],
+    )
+    return sources.load("xvit", vector["state_dict"] if state_dict is None else state_dict, **options | changes)
+
+
+def check_logits(vector):
+    clip, network = vector["input"], loaded(vector)
+    with torch.no_grad():
+        assert_close_in_float32(network(clip), vector["logits"], network)
+        later = network.double()(clip.double())
+        from_double = loaded(vector, double(vector["state_dict"]))(clip.double())
+    torch.testing.assert_close(later, vector["logits_float64"], atol=1e-10, rtol=0)
+    torch.testing.assert_close(from_double, vector["logits_float64"], atol=1e-10, rtol=0)
+
+
+def test_all_ten_small_vectors_are_here():
+    assert len(MINI) == 10
+
+
+@pytest.mark.parametrize("path", MINI, ids=lambda path: path.stem)
+def test_logits_of_the_release(path):
+    check_logits(torch.load(path, weights_only=True))
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_logits_of_the_release_at_larger_sizes(name):
+    path = SHARED / f"{name}.pt"
+    if not path.is_file():
+        pytest.skip(f"the larger vectors are not in this checkout: no {name}.pt in ../shared/parity")
+    check_logits(torch.load(path, weights_only=True))
+
+
+@pytest.mark.parametrize("path", MINI, ids=lambda path: path.stem)
+def test_tokens_after_every_layer_of_the_release(path):
+    vector = torch.load(path, weights_only=True)
+    network, expected = loaded(vector).double(), vector["intermediates"]
+    tokens = {}
+    for i, block in enumerate(network.blocks):
+        block.register_forward_hook(lambda module, args, output, i=i: tokens.update({f"block_{i}": output}))
+    with torch.no_grad():
+        tokens["tokens_in"] = network.embed(vector["input"].double())[0]
+        tokens["frame_cls"] = network.features(vector["input"].double())
+    for name, value in tokens.items():  # the release's own are stored as it computed them, in float32
+        assert_close_in_float32(value.float(), expected[name].reshape(value.shape), network)
+
+
+@pytest.mark.parametrize("path", MINI, ids=lambda path: path.stem)
+def test_gradient_norms_of_the_release(path):
+    vector = torch.load(path, weights_only=True)
+    network = loaded(vector).double()  # the release's rounding is all that is left: it computed in float32
+    loss = F.cross_entropy(network(vector["input"].double()), vector["label"])
+    loss.backward()
+    assert loss.item() == pytest.approx(vector["loss"], abs=1e-5)
+    names = our_names(vector)
+    norms = {name: parameter.grad.norm().item() for name, parameter in network.named_parameters()}
+    expected = {names[key]: norm for key, norm in vector["grad_norms"].items() if key in names}
+    assert norms == pytest.approx(expected, rel=1e-4, abs=1e-6)
+
+
+def our_names(vector):
+    """The release's parameter names -> ours, seen by loading every tensor filled with its own number."""
+    numbered = {key: torch.full_like(value, i) for i, (key, value) in enumerate(vector["state_dict"].items())}
+    keys = list(numbered)
+    return {keys[int(p.flatten()[0])]: name for name, p in loaded(vector, numbered).named_parameters()}
+
+
+def test_a_loaded_network_is_in_eval_mode_and_has_the_dtype_of_the_weights():
+    vector = mini("shift_ta1")
+    assert not any(module.training for module in loaded(vector).modules())
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        weights = {key: value.to(dtype) for key, value in vector["state_dict"].items()}
+        assert {p.dtype for p in loaded(vector, weights).parameters()} == {dtype}
+
+
+def test_the_vectors_differ_in_what_can_be_set():
+    vector = mini("shift_ta1")
+    expected = vector["logits"]
+    for change in (dict(ratio=0.25), dict(segments=2), dict(layers=[0]), dict(mixed=["value"]), dict(ta_heads=2)):
+        with torch.no_grad():
+            assert (loaded(vector, **change)(vector["input"]) - expected).abs().max() > 1e-3, change
+
+
+def test_defaults_are_the_release_s_own():
+    vector = mini("shift_ta1")
+    config = vector["config"]
+    weights = double(vector["state_dict"])
+    network = sources.load("xvit", weights, heads=config["num_heads"], image_size=config["image_size"])
+    with torch.no_grad():
+        logits = network(vector["input"].double())
+    torch.testing.assert_close(logits, vector["logits_float64"], atol=1e-10, rtol=0)
+
+
+def test_a_rectangular_image_size_keeps_the_positions_it_was_stored_with():
+    vector = mini("noshift_avg")
+    positions = torch.randn(1, 1 + 2 * 3, vector["config"]["embed_dim"])
+    network = loaded(vector, vector["state_dict"] | {"base_model.pos_embed": positions}, image_size=(16, 24))
+    assert network.embed.grid[1:] == (2, 3)
+    assert torch.equal(network.embed.pos_embed, positions)
+
+
+def test_a_key_that_only_looks_like_a_layer_s_is_named():
+    vector = mini("shift_ta1")
+    with pytest.raises(ValueError, match=r"no place for \['blocks\.0\.mlp\.fc1\.scale'\]"):
+        loaded(vector, vector["state_dict"] | {"base_model.blocks.0.mlp.fc1.scale": torch.zeros(3)})
+
+
+def test_keys_of_one_layer_too_many_are_named():
+    vector = mini("shift_ta1")
+    with pytest.raises(ValueError, match=r"blocks\.2\.mlp\.fc1\.weight"):
+        loaded(vector, vector["state_dict"] | {"base_model.blocks.2.attn.proj.bias": torch.zeros(16)})
+
+
+def test_positions_of_no_grid_are_refused():
+    vector = mini("shift_ta1")
+    with pytest.raises(ValueError, match="6 stored positions are neither"):
+        loaded(vector, vector["state_dict"] | {"base_model.pos_embed": torch.zeros(1, 7, 16)})
+
+
+def test_temporal_positions_of_another_width_are_named():
+    vector = mini("shift_ta1")
+    with pytest.raises(ValueError, match=r"embed\.temp_embed"):
+        loaded(vector, vector["state_dict"] | {"base_model.temp_embed": torch.zeros(1, 4, 1, 8)})
+
+
+def test_an_unknown_source_is_named():
+    vector = mini("shift_ta1")
+    with pytest.raises(ValueError, match=r"source 'xvit_v2' is not known, expected one of .*, xvit$"):
+        sources.load("xvit_v2", vector["state_dict"], heads=4, image_size=16)
+
+
+def test_mixing_stays_within_segments_of_a_longer_clip():
+    vector = mini("shift_avg")
+    clip = rearrange(vector["input"], "b c t h w -> 1 c (b t) h w")
+    changed = clip.clone()
+    changed[:, :, 4:] = 0
+    with torch.no_grad():
+        a, b = (loaded(vector).features(x) for x in (clip, changed))
+    assert torch.equal(a[:, :4], b[:, :4])
+    assert not torch.isclose(a[:, 4:], b[:, 4:]).all()

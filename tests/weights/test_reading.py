@@ -1,0 +1,219 @@
+"""Every kind of file gives its tensors, or one clear line; nothing in it is run."""
+
+import argparse
+import json
+import os
+import pickle
+
+import msgpack
+import numpy as np
+import pytest
+import torch
+
+from lit_video.errors import UserError
+from lit_video.weights.reading import read_weights
+from lit_video.weights.unwrapping import model_of
+from tests.weights.containers import FLAT, OF_FLAX, WRAPPERS, flax_bytes, nested, save_folder, save_pieces
+
+TENSORS = {"stem.weight": torch.randn(3, 2), "stem.bias": torch.randn(3), "norm.weight": torch.ones(3)}
+NORM = "Transformer/encoder_norm/scale"
+OF_SCENIC = {"embedding/kernel": torch.randn(3, 2), NORM: torch.ones(3), "cls": torch.ones(1)}
+
+
+def equal(stored, expected):
+    assert stored.tensors.keys() == expected.keys()
+    for name, value in expected.items():
+        assert stored.tensors[name].dtype == value.dtype
+        assert torch.equal(stored.tensors[name], value)
+
+
+@pytest.mark.parametrize("save", FLAT.values(), ids=FLAT)
+def test_every_container_gives_its_tensors(save, tmp_path):
+    equal(read_weights(save(TENSORS, tmp_path)), TENSORS)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("save", [save for name, save in FLAT.items() if name != "npz"])
+def test_the_dtype_is_kept(save, dtype, tmp_path):
+    tensors = {name: value.to(dtype) for name, value in TENSORS.items()}
+    equal(read_weights(save(tensors, tmp_path)), tensors)
+
+
+@pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
+@pytest.mark.parametrize("save", [FLAT["torch"], FLAT["legacy"]])
+def test_wrappers_and_prefixes_are_taken_off(save, wrap, tmp_path):
+    equal(read_weights(save(wrap(TENSORS), tmp_path)), TENSORS)
+
+
+def test_a_compiled_block_inside_a_network_loses_its_prefix_too(tmp_path):
+    torch.save({"blocks.0._orig_mod.norm.weight": torch.ones(2), "head.bias": torch.ones(2)}, tmp_path / "a.pth")
+    assert read_weights(tmp_path / "a.pth").tensors.keys() == {"blocks.0.norm.weight", "head.bias"}
+
+
+@pytest.mark.parametrize(
+    ("save", "dtype"),
+    [(name, dtype) for name in OF_FLAX for dtype in (torch.float32, torch.float16)]
+    + [(name, torch.bfloat16) for name in OF_FLAX if "npz" not in name],
+)
+def test_flax_s_trees_become_names_with_slashes(save, dtype, tmp_path):
+    tensors = {name: value.to(dtype) for name, value in OF_SCENIC.items()}
+    equal(read_weights(OF_FLAX[save](tensors, tmp_path)), tensors)
+
+
+def test_arrays_in_pieces_are_joined(tmp_path):
+    whole = torch.arange(6.0).reshape(2, 3)
+    chunks = {str(i): part for i, part in enumerate(whole.flatten().split(4))}
+    pieces = {"__msgpack_chunked_array__": True, "shape": {"0": 2, "1": 3}, "chunks": chunks}
+    (tmp_path / "checkpoint").write_bytes(flax_bytes({"params": {"embedding": {"kernel": pieces}}}))
+    equal(read_weights(tmp_path / "checkpoint"), {"embedding/kernel": whole})
+
+
+def test_the_state_of_flax_s_optimizer_is_left(tmp_path):
+    optimizer = {"target": nested(OF_SCENIC), "state": nested({"m/cls": torch.zeros(1)})}
+    content = {"optimizer": optimizer, "rng": torch.ones(2)}
+    (tmp_path / "checkpoint").write_bytes(flax_bytes(content))
+    equal(read_weights(tmp_path / "checkpoint"), OF_SCENIC)
+
+
+def test_of_two_sets_the_average_is_taken_unless_the_other_is_asked_for(tmp_path):
+    average = {name: value + 1 for name, value in TENSORS.items()}
+    torch.save({"state_dict": TENSORS, "state_dict_ema": average}, tmp_path / "both.pth")
+    for chosen, expected, words in (
+        (None, average, "their moving average (state_dict_ema) of two sets; the other with --model.weights_ema false"),
+        (True, average, "their moving average (state_dict_ema) of two sets; the other with --model.weights_ema false"),
+        (False, TENSORS, "the weights of two sets; the other with --model.weights_ema true"),
+    ):
+        stored = read_weights(tmp_path / "both.pth", chosen)
+        equal(stored, expected)
+        assert stored.choice == words
+
+
+@pytest.mark.parametrize(
+    ("content", "average", "message"),
+    [
+        ({"state_dict": TENSORS}, True, "weights_ema is true, and it holds no moving average"),
+        ({"model_ema": TENSORS}, False, r"weights_ema is false, and it holds the moving average alone \(model_ema\)"),
+    ],
+)
+def test_a_set_that_is_not_there_is_not_replaced_by_the_other(content, average, message, tmp_path):
+    torch.save(content, tmp_path / "one.pth")
+    with pytest.raises(UserError, match=message):
+        read_weights(tmp_path / "one.pth", average)
+
+
+def test_dino_s_teacher_is_its_backbone():
+    teacher = {f"backbone.{name}": value for name, value in TENSORS.items()} | {"head.mlp.0.weight": torch.ones(2)}
+    student = {f"module.{name}": value for name, value in teacher.items()}
+    for average in (None, False):
+        tensors, _ = model_of({"student": student, "teacher": teacher, "epoch": 3}, average)
+        assert tensors.keys() == TENSORS.keys()
+
+
+def test_a_folder_s_configuration_is_read_with_it(tmp_path):
+    assert read_weights(save_folder(TENSORS, tmp_path)).config == {"architectures": ["Model"]}
+    assert read_weights(tmp_path / "model.safetensors").config == {}
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(UserError, match=r"config\.json cannot be read"):
+        read_weights(tmp_path)
+
+
+def test_a_folder_without_weights_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"holds no weights: expected one of model\.safetensors"):
+        read_weights(tmp_path)
+
+
+def test_pieces_are_all_there(tmp_path):
+    save_pieces(TENSORS, tmp_path)
+    index = tmp_path / "model.safetensors.index.json"
+    whole = index.read_text()
+    places = json.loads(whole)["weight_map"]
+    for change, message in (
+        ({"more": "part-1.safetensors"}, r"its pieces lack more \(1 of 4 tensors\)"),
+        ({"more": "part-3.safetensors"}, r"names part-3\.safetensors, which is missing"),
+        ({"more": "../part-1.safetensors"}, r"names \.\./part-1\.safetensors, which is not beside it"),
+    ):
+        index.write_text(json.dumps({"weight_map": places | change}))
+        with pytest.raises(UserError, match=message):
+            read_weights(tmp_path)
+
+
+class RunsCode:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+class Other(argparse.Namespace):
+    """A class of the program that wrote the file; it says when it is made."""
+
+    made = 0
+
+    def __setstate__(self, state):
+        type(self).made += 1
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+@pytest.mark.parametrize("place", ["beside", "among"])
+def test_code_in_a_file_is_refused_and_not_run(place, legacy, tmp_path):
+    code = RunsCode(str(tmp_path / "trace"))
+    content = {"model": TENSORS, "cfg": code} if place == "beside" else {"head.weight": code}
+    torch.save(content, tmp_path / "code.pth", _use_new_zipfile_serialization=not legacy)
+    with pytest.raises(UserError, match=r"code\.pth cannot be read as weights: it would run \w+\.mkdir"):
+        read_weights(tmp_path / "code.pth")
+    assert not (tmp_path / "trace").exists()
+
+
+def test_code_in_another_pickle_is_refused_and_not_run(tmp_path):
+    (tmp_path / "plain.pth").write_bytes(pickle.dumps({"head.weight": RunsCode(str(tmp_path / "trace"))}))
+    with pytest.raises(UserError, match=r"plain\.pth cannot be read as weights: it would run"):
+        read_weights(tmp_path / "plain.pth")
+    np.savez(tmp_path / "code.npz", weights=np.array([RunsCode(str(tmp_path / "trace"))], dtype=object))
+    with pytest.raises(UserError, match=r"code\.npz cannot be read as weights"):
+        read_weights(tmp_path / "code.npz")
+    assert not (tmp_path / "trace").exists()
+
+
+def test_classes_of_other_programs_are_skipped_and_not_made(tmp_path):
+    torch.save({"model": TENSORS, "args": Other(lr=1)}, tmp_path / "other.pth")
+    equal(read_weights(tmp_path / "other.pth"), TENSORS)
+    assert Other.made == 0
+
+
+def test_a_whole_model_is_refused(tmp_path):
+    torch.save(torch.nn.Linear(2, 2), tmp_path / "model.pth")
+    with pytest.raises(UserError, match=r"it holds torch\.nn\.modules\.linear\.Linear, not tensors alone; save the"):
+        read_weights(tmp_path / "model.pth")
+
+
+@pytest.mark.parametrize("content", [[torch.zeros(2)], {"epoch": 3}, {}, torch.zeros(2), {"a": torch.zeros(2), "b": 3}])
+def test_a_file_without_a_state_dict_is_refused(content, tmp_path):
+    torch.save(content, tmp_path / "other.pth")
+    with pytest.raises(UserError, match=r"other\.pth cannot be read as weights: it holds no state dict"):
+        read_weights(tmp_path / "other.pth")
+
+
+@pytest.mark.parametrize("content", [b"", b"not weights at all", b"\x81", b"PK\x03\x04", b"\x80\x02}q"])
+@pytest.mark.parametrize("name", ["weights.pth", "weights.safetensors", "weights.npz", "checkpoint", "weights.msgpack"])
+def test_a_damaged_file_is_refused_in_a_line(name, content, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=f"{name} cannot be read as weights: .") as refusal:
+        read_weights(tmp_path / name)
+    assert "\n" not in str(refusal.value)
+    assert "weights_only" not in str(refusal.value)
+
+
+def test_a_truncated_file_of_flax_is_refused(tmp_path):
+    whole = flax_bytes({"params": nested(OF_SCENIC)})
+    for content in (whole[:-3], whole + b"\x01", msgpack.packb({"params": 3})):
+        (tmp_path / "checkpoint").write_bytes(content)
+        with pytest.raises(UserError, match="checkpoint cannot be read as weights"):
+            read_weights(tmp_path / "checkpoint")
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"nowhere\.pth does not exist"):
+        read_weights(tmp_path / "nowhere.pth")

@@ -1,0 +1,92 @@
+"""Every published model builds with its settings; one of them is tested by its name alone."""
+
+import pytest
+import torch
+
+from lit_video.__main__ import main
+from lit_video.training.cli import CheckCLI
+from lit_video.training.request import setting_flags
+from lit_video.weights.release import Release, releases
+from lit_video.weights.release_settings import XVIT, contradictions
+from tests.commands.test_weights_settings import release as xvit_release
+
+CLASSES = {"Kinetics400": 400, "Kinetics600": 600, "SomethingV2": 174, "HowTo100MTasks": 1059}
+# ViT-B/16 on 8 frames of 224 pixels, T+S, as published; B with FE: ViViT, Table 2
+PARAMETERS = {"timesformer-k400": 121_566_352, "vivit-b-k400": 88_954_000}
+
+
+def holds(config, key, value):
+    part, _, setting = key.partition(".")
+    built = config[part].init_args[setting] if setting else config[part]
+    if not hasattr(built, "class_path"):
+        return built == value
+    given = value if isinstance(value, dict) else {"class_path": value}
+    arguments = given.get("init_args", {})
+    return built.class_path.endswith(f".{given['class_path']}") and all(
+        built.init_args[name] == argument for name, argument in arguments.items()
+    )
+
+
+@pytest.mark.parametrize("name", releases())
+def test_every_release_builds_with_its_settings(name, tmp_path):
+    release = releases()[name]
+    built = CheckCLI([*setting_flags(release.settings), f"--data.root={tmp_path}"])
+    network, data = built.model.network, built.datamodule
+    for key, value in release.settings.items():
+        assert holds(built.config, key, value), key
+    if name.startswith("xvit"):
+        assert contradictions(network, XVIT | {"segments": 8 if "k600" in name else None}) == {}
+    if name in PARAMETERS:
+        assert sum(parameter.numel() for parameter in network.parameters()) == PARAMETERS[name]
+    assert data.channels == ("bgr" if "timesformer" in name and "ssv2" in name else "rgb")
+
+
+def test_what_was_published_is_there():
+    table = releases()
+    assert len([name for name in table if name.startswith("timesformer")]) == 13
+    assert len([name for name in table if name.startswith("vivit")]) == 5
+    assert len([name for name in table if name.startswith("xvit")]) == 2
+    assert all(bool(release.address) != bool(release.repository) for release in table.values())
+    assert all(release.published for release in table.values() if release.address)
+
+
+def test_the_list_names_all_of_them(capsys):
+    assert main(["weights"]) == 0
+    text = capsys.readouterr().out
+    assert all(f" {name} " in text for name in releases())
+    assert "…" not in text
+    assert main(["weights", "--format", "markdown"]) == 0
+    assert (
+        "| timesformer-k400 | TimeSformer-B | Kinetics400 | 8 x 224 | 1 x 3 | 77.9 | 93.2 |" in capsys.readouterr().out
+    )
+
+
+@pytest.fixture
+def known(tiny, tmp_path, monkeypatch):
+    """A published model of the embedded data set, fetched."""
+    settings = {"model": "XViT", "data": "TemporalSkills"}
+    for flag in tiny:
+        key, _, value = flag.removeprefix("--").partition("=")
+        settings[key] = value
+    settings |= {"data.image_size": 32, "model.size": {"width": 16, "depth": 2, "heads": 4}, "model.patch": 8}
+    settings |= {"data.skills": ["drift", "zoom", "rotation", "meeting"], "model.scope": "full"}
+    settings = {key: value for key, value in settings.items() if not key.startswith(("trainer", "model.size."))}
+    monkeypatch.setenv("LIT_VIDEO_DATA", str(tmp_path))
+    release = Release("tiny", settings, "https://nowhere.invalid/tiny.pyth", None, {"top1": 50.0})
+    monkeypatch.setattr("lit_video.weights.release.releases", lambda: {"tiny": release})
+    release.place.parent.mkdir(parents=True)
+    torch.save({"model_state": xvit_release(8)}, release.place)
+    return tiny
+
+
+def test_a_published_model_is_tested_by_its_name(known, capfd):
+    assert main(["test", "--weights", "hub:tiny"]) == 0
+    by_name = [line for line in capfd.readouterr().out.splitlines() if "test/video_top" in line]
+    assert len(by_name) == 2
+    assert main(["test", "--weights", "hub:tiny", "--data.test_clips=1", "--model.scope=per_head"]) == 2
+    assert "hub:tiny: X-ViT's release was trained with other settings: set --model.scope full" in capfd.readouterr().err
+
+
+def test_a_repository_alone_says_no_settings(known, capfd):
+    assert main(["test", "--weights", "hub:someone/model"]) == 2
+    assert "--weights hub:someone/model: its settings are not known" in capfd.readouterr().err
