@@ -10,6 +10,7 @@ from lit_video.datamodules.base import Split, VideoDataModule
 from lit_video.datamodules.folder import COMMON, EXTENSIONS
 from lit_video.datamodules.notes import print_once
 from lit_video.errors import UserError
+from lit_video.utils.data_folder import data_root
 from lit_video.video.batch import Classes
 from lit_video.video.clips import VideoRecord
 from lit_video.video.records import Records
@@ -21,7 +22,7 @@ class AnnotatedVideos(VideoDataModule):
     """Base of data sets that annotation files list; a data set says what its classes are and what the files list.
 
     Args:
-        root: the folder that holds annotations and videos.
+        root: the folder that holds annotations and videos; ``$LIT_VIDEO_DATA/NAME`` is one in the package's own.
         missing: what happens if videos are not on the disk, or if the annotation files list fewer than the release:
             ``fail`` stops before the training, ``skip`` goes on with the videos that are there. The counts are printed
             and, as ``video_counts``, in ``result.json`` in any case.
@@ -37,7 +38,7 @@ class AnnotatedVideos(VideoDataModule):
 
     def __init__(self, root: str, missing: Literal["fail", "skip"] = "fail", **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.root = Path(root).expanduser()
+        self.root = data_root(root)
         self.missing = missing
         self.folders = Folders()
         self._listed: dict[Split, Records] = {}

@@ -14,6 +14,7 @@ import numpy as np
 from lit_video.datamodules.base import SPLITS, Split, VideoDataModule
 from lit_video.datamodules.notes import print_once
 from lit_video.errors import UserError
+from lit_video.utils.data_folder import data_root
 from lit_video.utils.did_you_mean import did_you_mean
 from lit_video.video.records import Records
 from lit_video.video.texts import Texts
@@ -162,7 +163,7 @@ class VideoFolder(VideoDataModule):
         self.fps = fps
         self.chosen = classes
         self._records: dict[Split, Records] = {}
-        self.root = Path(root).expanduser()
+        self.root = data_root(root)
 
     @cached_property  # of a folder: the number of classes is needed with every batch
     def class_names(self) -> list[str]:

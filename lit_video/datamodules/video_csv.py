@@ -49,6 +49,7 @@ class VideoCSV(AnnotatedVideos):
             is one of them, or else its number.
         only_classes: names of those to use, if not all; rows of others are left out, counted and named.
         fps: frames per second of videos that are folders of frames.
+        source: where the videos come from, named when ``root`` is absent.
         **kwargs: see :class:`AnnotatedVideos`.
     """
 
@@ -66,6 +67,7 @@ class VideoCSV(AnnotatedVideos):
         classes: list[str] | None = None,
         only_classes: list[str] | None = None,
         fps: float | None = None,
+        source: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -92,6 +94,7 @@ class VideoCSV(AnnotatedVideos):
         self._given = frozenset(classes or ())
         self.only_classes = only_classes
         self.fps = fps
+        self.source = source
         self._read: dict[Path, list[Row]] = {}
 
     @cached_property
@@ -176,6 +179,8 @@ class VideoCSV(AnnotatedVideos):
 
     def _rows(self, split: Split) -> list[Row]:
         key, table, values = f"data.{split}", self.tables[split], self.values[split]
+        if self.source and not self.root.is_dir():
+            raise UserError(f"data.root: {self.root} does not exist; give the folder that holds {self.source}")
         if table not in self._read:
             headless = None if self.split_column else (*self.columns, "start", "end")
             required = self.columns if self.split_column is None else (*self.columns, self.split_column)

@@ -25,6 +25,7 @@ FREE = (
     "data.init_args.keep_gb",
     "data.init_args.root",
     "data.init_args.manifest",
+    "data.init_args.source",
     "model.init_args.activation_checkpointing",
     "checkpoint_every",
     "compile",

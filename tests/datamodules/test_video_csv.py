@@ -2,7 +2,6 @@
 
 import csv
 from contextlib import nullcontext
-from pathlib import Path
 
 import av
 import pytest
@@ -10,8 +9,8 @@ import pytest
 from lit_video.datamodules import VideoCSV, VideoFolder
 from lit_video.errors import UserError
 from lit_video.video.clips import ClipDataset, VideoRecord
+from tests.shared import shared
 
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 TRAIN = "path,label\na/1.mp4,walk\na/2.mp4,sit\n"
 VAL = "path,label\nb/1.mp4,walk\nb/2.mp4,sit\n"
 
@@ -270,14 +269,9 @@ def test_video_folder_takes_folders_of_frames_if_their_rate_is_given(tmp_path, v
         VideoFolder(root=str(tmp_path), fps=0)
 
 
-def shared(name):
-    if not (SHARED / name).is_dir():
-        pytest.skip(f"the recordings are not in this checkout: no {name} in ../shared/data")
-    return SHARED / name
-
-
+@pytest.mark.shared
 def test_the_letters_of_avletters_are_trained_on_one_repetition_and_tested_on_the_other(small, load):
-    root = shared("avletters")
+    root = shared("data/avletters")
     parts = dict(train="labels.csv", split_column="repetition", train_values=[1], val_values=[2])
     data = VideoCSV(root=str(root), **(small | parts))
     data.check()
@@ -287,8 +281,9 @@ def test_the_letters_of_avletters_are_trained_on_one_repetition_and_tested_on_th
     load(data)
 
 
+@pytest.mark.shared
 def test_the_room_actions_are_divided_by_recording(small, load):
-    root = shared("room_actions")
+    root = shared("data/room_actions")
     with (root / "labels.csv").open(newline="") as file:
         recordings = sorted({row["recording"] for row in csv.DictReader(file)})
     parts = dict(train="labels.csv", split_column="recording", train_values=recordings[2:], val_values=recordings[:2])

@@ -15,7 +15,8 @@ from lit_video.training.run import build_row
 from lit_video.utils.yaml_files import read_yaml
 from tests.tables.experiments import EXPERIMENTS, OWN, PAPERS
 
-AVLETTERS = EXPERIMENTS / "avletters.yaml"  # its videos are not in the repository
+# their videos are not in the repository
+AVLETTERS, ROOMS = EXPERIMENTS / "avletters.yaml", EXPERIMENTS / "room_actions.yaml"
 
 
 @pytest.mark.parametrize("table", PAPERS, ids=lambda path: path.stem)
@@ -40,9 +41,29 @@ def test_our_own_tables_say_so(table):
     assert not any(row.paper for row in read_table([table]).rows)
 
 
-def test_rows_called_spatial_only_know_no_time_or_say_that_they_do(letters):
+@pytest.fixture(scope="session")
+def rooms(tmp_path_factory):
+    """A folder like that of room_actions: each of its recordings with two videos."""
+    folder, data = tmp_path_factory.mktemp("rooms"), read_yaml(ROOMS)["data"]["init_args"]
+    recordings = [*data["train_values"], *data["val_values"]]
+    rows = [(f"{one}_{label}.mp4", label, one) for one in recordings for label in ("walk", "standup")]
+    for path, *_ in rows:
+        encode(folder / path, np.random.default_rng(0).integers(0, 255, (16, 32, 48, 3), np.uint8), 12)
+    (folder / "labels.csv").write_text("\n".join(map(",".join, [("path", "label", "recording"), *rows])) + "\n")
+    return folder
+
+
+def test_videos_that_are_absent_are_named_with_their_source(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LIT_VIDEO_DATA", str(tmp_path))
+    assert main(["fit", "--config", str(ROOMS), "--row", "xvit1", "--runs", str(tmp_path / "runs")]) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert f"data.root: {tmp_path / 'room_actions'} does not exist; give the folder that holds FIR-Image" in line
+
+
+def test_rows_called_spatial_only_know_no_time_or_say_that_they_do(letters, rooms):
     """Averages over frames are blind without positions in time alone."""
-    for table, flags in (("avletters", [f"--data.root={letters}"]), ("room_actions", []), ("xvit_throughput", [])):
+    roots = {"avletters": [f"--data.root={letters}"], "room_actions": [f"--data.root={rooms}"], "xvit_throughput": []}
+    for table, flags in roots.items():
         request = parse_request(["--config", str(EXPERIMENTS / f"{table}.yaml"), *flags])
         (row,) = [row for row in request.rows if row.label.startswith("spatial-only")]
         positions = build_row(request, row, 0).resolved()["model"]["init_args"]["positions"]
@@ -95,17 +116,10 @@ def test_rows_of_letters_differ_in_the_length_of_training_alone(letters):
     assert epochs == {f"e{count}": count for count in (6, 12, 25, 50, 100)}
 
 
-def test_a_row_of_rooms_runs_on_recordings_of_its_own(tmp_path):
-    table = EXPERIMENTS / "room_actions.yaml"
-    data = read_yaml(table)["data"]["init_args"]
-    recordings = [*data["train_values"], *data["val_values"]]
-    rows = [(f"{one}_{label}.mp4", label, one) for one in recordings for label in ("walk", "standup")]
-    for path, *_ in rows:
-        encode(tmp_path / path, np.random.default_rng(0).integers(0, 255, (16, 32, 48, 3), np.uint8), 12)
-    (tmp_path / "labels.csv").write_text("\n".join(map(",".join, [("path", "label", "recording"), *rows])) + "\n")
-    flags = [f"--data.root={tmp_path}", "--data.batch_size=8", "--model.image_weights=null", "--trainer.logger=false"]
+def test_a_row_of_rooms_runs_on_recordings_of_its_own(rooms, tmp_path):
+    flags = [f"--data.root={rooms}", "--data.batch_size=8", "--model.image_weights=null", "--trainer.logger=false"]
     flags += ["--trainer.max_epochs=1", "--trainer.check_val_every_n_epoch=1", "--runs", str(tmp_path / "runs")]
-    assert main(["fit", "--config", str(table), "--row", "xvit1", *flags]) == 0
+    assert main(["fit", "--config", str(ROOMS), "--row", "xvit1", *flags]) == 0
     result = json.loads((tmp_path / "runs" / "room_actions" / "cpu" / "xvit1" / "seed0" / "result.json").read_text())
     assert result["video_counts"] == {"train": {"listed": 8, "used": 8}, "val": {"listed": 4, "used": 4}}
 

@@ -13,8 +13,8 @@ import pytest
 from av.video.frame import PictureType
 
 from lit_video.video.decoding import DecodeError, decode, decode_in_order, frame_table
+from tests.shared import SHARED
 
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 WIDTH, HEIGHT = 64, 48
 X264_CLOSED = "keyint=12:min-keyint=12:scenecut=0:bframes=3:b-adapt=0"
 X264_PYRAMID = "keyint=24:min-keyint=24:scenecut=0:bframes=5:b-adapt=0:ref=4:b-pyramid=normal"
@@ -205,9 +205,10 @@ def made(tmp_path_factory):
 
 
 def shared_files():
-    files = sorted((SHARED / "decode").glob("*")) + sorted((SHARED / "avletters").glob("*.mp4"))[::104]
-    absent = pytest.mark.skip(reason=f"no shared files in {SHARED}")
-    return files or [pytest.param(None, marks=absent)]
+    data = SHARED / "data"
+    files = [*sorted((data / "decode").glob("*")), *sorted((data / "avletters").glob("*.mp4"))[::104]]
+    absent = pytest.param(None, marks=pytest.mark.skip(reason=f"no files in {data}"))
+    return [pytest.param(file, marks=pytest.mark.shared) for file in files] or [absent]
 
 
 def test_making_videos_leaves_the_priority_of_the_tests(tmp_path):

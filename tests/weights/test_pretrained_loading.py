@@ -15,9 +15,9 @@ from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivi
 from lit_video.weights.loading import load_pretrained
 from lit_video.weights.mapping import new_name
 from lit_video.weights.timesformer import TIMESFORMER
+from tests.shared import shared
 from tests.weights.conftest import double
 
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "parity"
 MINI = Path(__file__).resolve().parents[1] / "vectors" / "xvit_mini_shift_ta1.pt"
 SCENIC = ["m1_token", "m2_token", "m3_space_time", "m4"]
 SIZE = ViTSize(16, 2, 4)
@@ -108,12 +108,11 @@ def test_the_release_of_xvit_in_its_module():
 
 
 @pytest.mark.parametrize("name", SCENIC)
+@pytest.mark.shared
 def test_the_release_of_vivit_in_its_network(name):
-    path = SHARED / f"scenic_vivit_{name}.pt"
-    if not path.is_file():
-        pytest.skip(f"the vectors are not in this checkout: no {path.name} in ../shared/parity")
+    path = shared(f"parity/scenic_vivit_{name}.pt")
     vector = torch.load(path, weights_only=True)
-    expected = torch.load(SHARED / "scenic_vivit_logits_float64.pt", weights_only=True)[f"scenic_vivit_{name}"]
+    expected = torch.load(shared("parity/scenic_vivit_logits_float64.pt"), weights_only=True)[f"scenic_vivit_{name}"]
     clip = vector["input"].permute(0, 4, 1, 2, 3).double()
     network = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, 8, 2), int(name[1]), temporal_depth=1).eval()
     assert load_pretrained(network, vector["state_dict"]) == ""
@@ -122,10 +121,9 @@ def test_the_release_of_vivit_in_its_network(name):
 
 
 @pytest.mark.parametrize("name", ["m1_token", "m3_space_time", "m4"])
+@pytest.mark.shared
 def test_the_release_of_vivit_in_a_network_of_other_frames(name):
-    path = SHARED / f"scenic_vivit_{name}.pt"
-    if not path.is_file():
-        pytest.skip(f"the vectors are not in this checkout: no {path.name} in ../shared/parity")
+    path = shared(f"parity/scenic_vivit_{name}.pt")
     weights, clip = double(torch.load(path, weights_only=True)["state_dict"]), torch.randn(2, 3, 6, 32, 48)
     network = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, 6, 2), int(name[1])).eval()
     load_pretrained(network, weights)
@@ -162,10 +160,9 @@ def test_positions_of_vivit_are_resized_in_space(side):
     check_equal(network(clip), sources.load("hf-vivit", weights, heads=4, image_size=32)(clip))
 
 
+@pytest.mark.shared
 def test_positions_of_the_temporal_encoder_are_resized():
-    path = SHARED / "scenic_vivit_m2_token.pt"
-    if not path.is_file():
-        pytest.skip(f"the vectors are not in this checkout: no {path.name} in ../shared/parity")
+    path = shared("parity/scenic_vivit_m2_token.pt")
     weights, clip = double(torch.load(path, weights_only=True)["state_dict"]), torch.randn(2, 3, 6, 32, 48)
     network = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, 6, 2), 2, temporal_depth=1).eval()
     load_pretrained(network, weights)

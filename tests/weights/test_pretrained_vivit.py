@@ -1,7 +1,6 @@
 """ViViT loaded from flax names must give the release's logits, and those of a second implementation, written here."""
 
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 import torch
@@ -11,10 +10,10 @@ from einops import rearrange
 from lit_video.weights import sources
 from lit_video.weights.release_settings import tasks_in_order
 from tests.float32 import assert_close_in_float32
+from tests.shared import shared
 from tests.weights.conftest import double
 
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "parity"
-VECTORS = [path.stem for path in sorted(SHARED.glob("scenic_vivit_*.pt")) if "float64" not in path.stem]
+VECTORS = [f"scenic_vivit_{name}" for name in ("m1_token", "m2_token", "m3_space_time", "m4")]
 MODELS = {
     "spacetime": 1,
     "factorized_encoder": 2,
@@ -27,11 +26,10 @@ def channels_first(clip):
     return rearrange(clip, "b t h w c -> b c t h w")
 
 
-@pytest.mark.parametrize("name", VECTORS or ["none"])
+@pytest.mark.parametrize("name", VECTORS)
+@pytest.mark.shared
 def test_logits_of_the_release(name):
-    if not VECTORS:
-        pytest.skip("the vectors are not in this checkout: no scenic_vivit_*.pt in ../shared/parity")
-    vector = torch.load(SHARED / f"{name}.pt", weights_only=True)
+    vector = torch.load(shared(f"parity/{name}.pt"), weights_only=True)
     config, clip = vector["config"], channels_first(vector["input"])
     options = dict(
         heads=config["num_heads"],
@@ -46,7 +44,7 @@ def test_logits_of_the_release(name):
     exact = sources.load("scenic-vivit", double(vector["state_dict"]), **options)
     with torch.no_grad():
         assert_close_in_float32(single(clip), vector["logits"], single)
-        expected = torch.load(SHARED / "scenic_vivit_logits_float64.pt", weights_only=True)[name]
+        expected = torch.load(shared("parity/scenic_vivit_logits_float64.pt"), weights_only=True)[name]
         torch.testing.assert_close(exact(clip.double()), expected, atol=1e-9, rtol=0)
 
 
@@ -235,11 +233,10 @@ def load(weights, **options):
     return sources.load("scenic-vivit", weights, heads=HEADS, image_size=(GRID[1] * PATCH, GRID[2] * PATCH), **options)
 
 
-@pytest.mark.parametrize("name", VECTORS or ["none"])
+@pytest.mark.parametrize("name", VECTORS)
+@pytest.mark.shared
 def test_the_second_implementation_is_the_release_s(name):
-    if not VECTORS:
-        pytest.skip("the vectors are not in this checkout: no scenic_vivit_*.pt in ../shared/parity")
-    vector = torch.load(SHARED / f"{name}.pt", weights_only=True)
+    vector = torch.load(shared(f"parity/{name}.pt"), weights_only=True)
     config = vector["config"]
     logits = Scenic(double(vector["state_dict"])).logits(
         vector["input"].double(),
@@ -248,7 +245,7 @@ def test_the_second_implementation_is_the_release_s(name):
         config["n_sampled_frames"] or None,
         "mean" if config["spatial_only_baseline"] else "encoder",
     )
-    expected = torch.load(SHARED / "scenic_vivit_logits_float64.pt", weights_only=True)[name]
+    expected = torch.load(shared("parity/scenic_vivit_logits_float64.pt"), weights_only=True)[name]
     torch.testing.assert_close(logits, expected, atol=1e-9, rtol=0)
 
 

@@ -9,10 +9,10 @@ from einops import rearrange
 
 from lit_video.weights import sources
 from tests.float32 import assert_close_in_float32
+from tests.shared import shared
 from tests.weights.conftest import double
 
 MINI = sorted((Path(__file__).resolve().parents[1] / "vectors").glob("xvit_mini_*.pt"))
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "parity"
 LARGE = ["xvit_01_shift_ta1", "xvit_03_shift_avg", "xvit_16_T16_segments8_temb8", "xvit_19_pos_interp_64px"]
 TARGETS = {"": [], "x": ["x"], "k": ["key"], "v": ["value"], "k,v": ["key", "value"]}
 
@@ -55,11 +55,9 @@ def test_logits_of_the_release(path):
 
 
 @pytest.mark.parametrize("name", LARGE)
+@pytest.mark.shared
 def test_logits_of_the_release_at_larger_sizes(name):
-    path = SHARED / f"{name}.pt"
-    if not path.is_file():
-        pytest.skip(f"the larger vectors are not in this checkout: no {name}.pt in ../shared/parity")
-    check_logits(torch.load(path, weights_only=True))
+    check_logits(torch.load(shared(f"parity/{name}.pt"), weights_only=True))
 
 
 @pytest.mark.parametrize("path", MINI, ids=lambda path: path.stem)
