@@ -24,12 +24,12 @@ if [ "$SMALL" ]; then
     MIXED=(--rounds 1 --side 4) KERNELS=(--steps ST,X-ViT --size Ti --image-size 32 --repeats 1)
     LONG=(--size Ti --image-size 32 --repeats 2 --frames 2,8) DECODING=(--decoder pyav --device cpu --small)
     WAYS=(--size Ti --image-size 32 --repeats 2 --batch 2 --ways bf16)
-    PLANNED=(--small) TABLES=(ablation_tw) SEEDS=(0)
+    TABLES=(ablation_tw) SEEDS=(0)
     ROWS=(--row tw1 --trainer.accelerator=cpu --trainer.precision=32-true --trainer.max_epochs=1 "--data.pairs=[2,1,1]"
         --data.num_workers=0 --data.image_size=32 --data.frames=4 --data.batch_size=8 --model.image_weights=null)
 else
     SIZE=(--size B --image-size 224 --frames 8 --batch 8 --repeats 20) MODELS=()
-    COMPILED=(--models "X-ViT,T+S,ViViT-1") HOW=(block full) STEPS=() PLANNED=() ROWS=()
+    COMPILED=(--models "X-ViT,T+S,ViViT-1") HOW=(block full) STEPS=() ROWS=()
     # so many clips that the GPU, not the host that starts its kernels, takes the time
     MIXED=(--dtype bf16 --batch 32) KERNELS=(--dtype bf16 --batch 32)
     LONG=(--dtype bf16 --batch 4) WAYS=() DECODING=()
@@ -55,10 +55,7 @@ compile() {
     for how in "${HOW[@]}"; do time_models compile_$how --dtype bf16 --compile $how "${COMPILED[@]}"; done
 }
 
-scaling() {  # time against frames, and what docs/scaling.md plans with
-    time_models scaling_bf16 --dtype bf16 --scaling
-    try $PYTHON benchmarks/scaling measure device --device "$DEVICE" ${PLANNED[@]+"${PLANNED[@]}"} -o "$OUT/training.json"
-}
+scaling() { time_models scaling_bf16 --dtype bf16 --scaling; }  # time against frames
 
 mixing() { into=$OUT/mixing.json try $PYTHON -m benchmarks.mixing --device "$DEVICE" "${MIXED[@]}"; }
 kernels() { try $PYTHON -m lit_video benchmark kernels --device "$DEVICE" -o "$OUT/kernels.json" "${KERNELS[@]}"; }

@@ -55,7 +55,6 @@ STAGES = {
     "long": "long clips",
     "predict": "latency and throughput of inference",
     "scaling_bf16": "X-ViT against frames",
-    "training": "the models of scaling.md",
 }
 FORMAT_HEADER = [
     "videos",

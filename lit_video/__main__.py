@@ -36,7 +36,6 @@ usage: python -m lit_video COMMAND ...
       --launcher local|slurm|print          on this machine's GPUs or cores, as Slurm arrays, or as an sbatch script
       [--config OVERLAY.yaml] [--seeds 0,1,2] [--jobs N] [--gpus-per-run N] [--nodes N] [--time T] [--partition P]
       --status                              how far they are: running, queued, preempted, failed, done
-      --estimate                            what rows on embedded data would take on one GPU
   table --config TABLE.yaml            print a table as it stands
       [--format text|json|markdown|latex] [--pairs] [--seeds 0,1,2] [--runs DIR] [--plot SKILLS.png|.svg]
   report RUNS... [-o report.html]      one page of tables, statistics, curves and confusions; opens without a server
@@ -58,7 +57,6 @@ usage: python -m lit_video COMMAND ...
       [--method tsne|umap] [--csv FILE.csv]                   those of the run's test split
   cost                                 parameters and multiply-adds of every scheme, beside the papers' figures
       [--config TABLE.yaml] [--json] [--plot FILE]
-      --memory [--models A,B] [--batch 1]   peak of a training step, and the longest clip for 24, 80 and 141 GB
   export --to hf-timesformer|hf-vivit  --ckpt RUN -o DIR: a folder for transformers' from_pretrained
   export --to pt2|onnx|safetensors     --ckpt RUN -o DIR: a program for batches of any size, or weights
   weights [--format text|markdown]     published weights, for --model.weights hub:NAME

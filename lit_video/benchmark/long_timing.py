@@ -1,7 +1,7 @@
 """Time and memory of training and inference against the frames of a clip, with fitted exponents."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from math import log
 from statistics import linear_regression, median
 from typing import Any
@@ -12,7 +12,6 @@ from torch import nn
 
 from lit_video.benchmark.models import Clip, schemes
 from lit_video.benchmark.timing import Times, allocated_peak, rounds, rounds_done
-from lit_video.costs.peak import training_peak
 from lit_video.modules.optimization import Optimization, make_optimizer
 from lit_video.network.block import Checkpointing, checkpoint_layers
 from lit_video.network.vit import SIZES, SizeName
@@ -20,7 +19,7 @@ from lit_video.utils.environment import provenance
 from lit_video.utils.text_tables import text_table
 
 HR = "T+S, twice the side"  # TimeSformer-HR has 16 frames of 448 pixels where -L has 96 of 224
-FITTED = ("forward_seconds", "train_seconds", "train_memory", "predicted_memory")
+FITTED = ("forward_seconds", "train_seconds", "train_memory")
 Actions = dict[str, Callable[[], object]]
 Row = dict[str, Any]
 
@@ -52,20 +51,16 @@ def measure(setting: Setting, device: torch.device, command: str) -> Iterator[Ro
     """The result so far: after the memory of each length, then after each round of times in random order.
 
     A network takes all lengths, so that its weights are on the device once; a length that does not fit says so in its
-    row. Memory is what a training step takes beyond weights, gradients and momentum, as the allocator gave it out and
-    as :func:`~lit_video.costs.peak.training_peak` predicts it.
+    row. Memory is what a training step takes beyond weights, gradients and momentum, as the allocator gave it out.
     """
     torch.manual_seed(0)
     result: Row = provenance(command, device) | asdict(setting) | {"rounds": 0, "rows": []}
     actions: Actions = {}
-    bfloat16 = setting.dtype == "bfloat16"
     for name, side, lengths in _plan(setting):
         network = schemes(SIZES[setting.size], Clip(lengths[0], side))["T+S" if name == HR else name]().network
         checkpoint_layers(network.to(device), setting.activation_checkpointing)
         for frames in lengths:
             row: Row = {"model": name, "frames": frames, "image_size": side}
-            peak = training_peak(network, (setting.batch, 3, frames, side, side), Optimization(), bfloat16)
-            row["predicted_memory"] = replace(peak, weights=0, optimizer=0).total - _gradients(network)
             forward, train = _steps(network, frames, side, setting, device)
             result["rows"].append(row)
             if reason := _start(row, network, forward, train, device):
@@ -163,7 +158,7 @@ def exponents(rows: list[Row]) -> dict[str, dict[str, float]]:
 
 def render(result: Row) -> str:
     """The result as a table, and the exponents below."""
-    header = ["model", "frames", "side", "forward s", "train s", "memory, GB", "predicted, GB"]
+    header = ["model", "frames", "side", "forward s", "train s", "memory, GB"]
     body = [_cells(row) for row in result["rows"]]
     title = (
         f"ViT-{result['size']}/16, batch {result['batch']}, {result['dtype']}, checkpointing "

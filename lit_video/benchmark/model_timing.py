@@ -13,7 +13,7 @@ from torch import Tensor
 
 from lit_video.benchmark.models import CLASSES, BenchmarkModel, LeftOut
 from lit_video.benchmark.timing import Times, peak_memory, rounds, seconds
-from lit_video.costs.count import count
+from lit_video.network.cost import count
 from lit_video.training.compilation import compiled
 from lit_video.utils.environment import provenance
 

@@ -21,7 +21,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "predict": ("--ckpt RUN videos -o names.csv --top 1", "--ckpt RUN long.mp4 --every 0.5 --plot timeline.png"),
     "attention": ("video.mp4 --ckpt RUN -o maps.gif", "--ckpt RUN -o attention"),
     "embed": ("--ckpt RUN", "--ckpt RUN videos -o features.png --csv features.csv"),
-    "cost": ("--config experiments/ablation_tw.yaml --json", "--memory --models 'X-ViT mixing' --batch 8"),
+    "cost": ("--plot cost.svg", "--config experiments/ablation_tw.yaml --json"),
     "export": ("--to onnx --ckpt RUN -o DIR", "--to hf-timesformer --ckpt RUN -o DIR"),
     "weights": ("", "--format markdown"),
     "weights fetch": ("timesformer-k400", "xvit-b-k600 xvit-b-ssv2"),

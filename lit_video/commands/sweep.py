@@ -13,7 +13,6 @@ from lit_video.launching.script import array_script
 from lit_video.launching.slurm import check_slurm, submit
 from lit_video.launching.terminal import not_elsewhere, run_here, show, tell
 from lit_video.launching.work import Run, Sources, build_requests, work_list
-from lit_video.training.request import Request
 from lit_video.utils.exit_status import DONE
 
 DESCRIPTION = """Runs every row of the tables with every seed. What is done is skipped, what runs or waits elsewhere is
@@ -36,8 +35,6 @@ def sweep(argv: list[str]) -> int:
     runs = work_list(requests)
     if arguments.status:
         return show(runs)
-    if arguments.estimate:
-        return _estimate(requests)
     if arguments.launcher == "slurm":
         check_slurm()
     here = places(arguments.jobs, arguments.gpus_per_run) if arguments.launcher == "local" else []
@@ -54,18 +51,6 @@ def sweep(argv: list[str]) -> int:
     elif left:
         submit(left, resources, tell)
         tell("the same command with --status shows how far they are")
-    return DONE
-
-
-def _estimate(requests: Sequence[Request]) -> int:
-    """Print what the rows would take on one GPU."""
-    from lit_video.benchmark.sweep_estimate import ASSUMPTIONS, estimate_row, render
-
-    for request in requests:
-        tell(f"{request.table.name}: counting {len(request.rows)} rows")
-        rows = [estimate_row(request, row) for row in request.rows]
-        print(render(f"{request.table.title}, scale {request.table.scale}", rows, len(request.seeds)), flush=True)
-    print(ASSUMPTIONS)
     return DONE
 
 
@@ -102,9 +87,6 @@ def _arguments(argv: Sequence[str]) -> tuple[Namespace, list[str]]:
         "--runs", type=Path, default=Path("runs"), metavar="DIR", help="where runs live (default: runs)"
     )
     parser.add_argument("--status", action="store_true", help="start nothing; show how far all runs are")
-    parser.add_argument(
-        "--estimate", action="store_true", help="start nothing; print what rows on embedded data take on one GPU"
-    )
     parser.add_argument(
         "--launcher",
         choices=["local", "slurm", "print"],

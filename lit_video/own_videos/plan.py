@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lit_video.costs.count import count
 from lit_video.errors import UserError
+from lit_video.network.cost import count
 from lit_video.own_videos.budget import built, clips_per_second, length, of_equal_compute
 from lit_video.own_videos.choices import Choice, Machine, as_lines, choose, nested
 from lit_video.own_videos.experiment import VIDEOS, write_experiment, write_videos

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lit_video.costs.comparison import CONVENTION, HEADER, cells
 from lit_video.errors import UserError
+from lit_video.network.cost import CONVENTION, HEADER, cells
 from lit_video.tables.damage import Damage
 from lit_video.tables.table import Table
 from lit_video.utils.files import read_text

@@ -1,11 +1,13 @@
 """What a run measured: the test of its final checkpoint, and ``result.json``, the last thing that it writes."""
 
 import json
+import resource
 import sys
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import torch
 from lightning import Trainer
 from lightning.pytorch.callbacks import WeightAveraging
 from lightning.pytorch.strategies import ModelParallelStrategy
@@ -140,4 +142,13 @@ def write_result(
     }
     write_atomically(cli.run_dir / "result.json", json.dumps(result, indent=2, allow_nan=False) + "\n")
     scores = ", ".join(f"{key} {value:.1f}" for key, value in metrics.items())
-    print(f"{cli.row.name} seed {cli.facts['seed']}: {scores} on {videos} videos, {seconds:.0f} s", flush=True)
+    ended = f"{scores} on {videos} videos, {seconds:.0f} s, {peak_memory(cli.trainer.strategy.root_device)}"
+    print(f"{cli.row.name} seed {cli.facts['seed']}: {ended}", flush=True)
+
+
+def peak_memory(device: torch.device) -> str:
+    """The most memory that this process held, on a GPU or else on the host; workers of the loader are not counted."""
+    if device.type == "cuda":
+        return f"peak of GPU memory {torch.cuda.max_memory_allocated(device) / 1e9:.1f} GB"
+    unit = 1 if sys.platform == "darwin" else 1024
+    return f"peak of memory {unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e9:.1f} GB"

@@ -11,7 +11,7 @@ from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from lightning.pytorch.callbacks import Callback, LearningRateMonitor, Timer
 
-from lit_video.costs.count import count
+from lit_video.network.cost import count
 from lit_video.tables.table import Row
 from lit_video.training.best_checkpoint import keep_in_run
 from lit_video.training.callbacks.broken_videos import ReportBroken

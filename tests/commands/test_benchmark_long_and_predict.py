@@ -25,8 +25,8 @@ def test_long_clips_are_measured_and_kept(tmp_path, capsys):
         *(("X-ViT", 2, 32), ("X-ViT", 8, 32), ("T+S", 2, 32), ("T+S", 8, 32), ("T+S, twice the side", 2, 64))
     ]
     assert result["rounds"] == 2
-    assert all(row["train_seconds"] > 0 and row["predicted_memory"] > 0 for row in result["rows"])
-    assert 0.5 < result["exponents"]["X-ViT"]["predicted_memory"] < 1.05
+    assert all(row["train_seconds"] > 0 and row["forward_seconds"] > 0 for row in result["rows"])
+    assert result["exponents"]["X-ViT"].keys() >= {"forward_seconds", "train_seconds"}
     assert "exponents of the frames" in capsys.readouterr().out
 
 

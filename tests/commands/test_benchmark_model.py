@@ -15,7 +15,7 @@ from lit_video.benchmark.model_timing import line_fit
 from lit_video.benchmark.models import Clip, LeftOut, schemes
 from lit_video.benchmark.peers import PUBLISHED, published
 from lit_video.benchmark.timing import interleaved, peak_memory
-from lit_video.costs.count import count
+from lit_video.network.cost import count
 from lit_video.network.vit import SIZES, ViTSize
 from lit_video.training.compilation import _Backend
 

@@ -10,8 +10,8 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.commands.arguments import parse_request
-from lit_video.costs.count import count
 from lit_video.datamodules.drawing import encode
+from lit_video.network.cost import count
 from lit_video.own_videos.budget import built
 from lit_video.tables.results import read_result
 from lit_video.training.cli import CheckCLI

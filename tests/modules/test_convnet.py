@@ -6,9 +6,9 @@ import torch
 from torch import nn
 
 from lit_video.__main__ import main
-from lit_video.costs.count import count
 from lit_video.modules import ConvNet
 from lit_video.network.convnets import TwoPathways, convnet, slow_frames
+from lit_video.network.cost import count
 from lit_video.weights.loading import load_pretrained
 from lit_video.weights.reading import read_weights
 from tests.conftest import SHAPES

@@ -4,9 +4,9 @@ import pytest
 import torch
 from timm.models import VisionTransformer
 
-from lit_video.costs.count import count
 from lit_video.inference.reach import reach
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
+from lit_video.network.cost import count
 from lit_video.network.positions import resize_space
 from lit_video.network.vit import ViTSize
 from lit_video.weights.hugging_face import export_hf_timesformer

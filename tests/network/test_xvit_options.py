@@ -5,9 +5,9 @@ import torch
 from einops import rearrange
 
 from lit_video.attention import Grid, Mixing, MixingPlan, Space
-from lit_video.costs.count import count
 from lit_video.modules import XViT
 from lit_video.network.block import MLP, Block
+from lit_video.network.cost import count
 from lit_video.network.embedding import FrameEmbedding
 from lit_video.network.patches import ClipSize, Patches
 from lit_video.network.positions import Positions, Resizing

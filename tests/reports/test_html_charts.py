@@ -9,8 +9,8 @@ import torch
 import vl_convert
 from PIL import Image
 
-from lit_video.costs.count import count
 from lit_video.modules import TimeSformer
+from lit_video.network.cost import count
 from lit_video.reports.charts.calibration import calibration_chart
 from lit_video.reports.charts.confusion import confusion_chart
 from lit_video.reports.charts.curves import Line, Panel, curves_chart

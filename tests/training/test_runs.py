@@ -120,7 +120,8 @@ def test_a_run_killed_between_training_and_result_only_tests(finished, table, ti
     assert fit(table[0], finished.parents[3], tiny) == 0
     result = json.loads((finished / "result.json").read_text())
     assert (result["metrics"], result["steps"]) == (expected["metrics"], expected["steps"])
-    assert "step 8/8" not in capsys.readouterr().out.split("going on from")[1]
+    printed = capsys.readouterr().out.split("going on from")[1]
+    assert "step 8/8" not in printed and re.search(r" s, peak of memory \d\.\d GB\n", printed)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no checkpoint"])

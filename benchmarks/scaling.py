@@ -1,0 +1,149 @@
+"""docs/scaling.md: what 1 to 128 GPUs roughly take, by one formula from the stored counts and measurements.
+
+python benchmarks/scaling.py [--check] [-o FILE] [--tflops 989] [--share 0.35] [--bandwidth 320]
+"""
+
+import argparse
+import json
+import sys
+import textwrap
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from lit_video.utils.files import write_atomically
+from lit_video.utils.text_tables import markdown_lines
+
+ROOT = Path(__file__).resolve().parent.parent
+STORED = ROOT / "benchmarks" / "results" / "scaling.json"
+VIDEOS = 240_000  # of an epoch of Kinetics-400, one clip each
+OPERATOR = 10e-6  # seconds in which eager PyTorch starts one
+WORD = 4  # bytes of a float32: weights, gradients and momentum
+FULL = 0.9  # share of a GPU's memory that is planned with
+
+PAGE = """\
+# Past one machine
+
+What training takes on 1 to 128 GPUs, for X-ViT-B, TimeSformer-L and ViViT-L with the papers' batches on Kinetics-400.
+Written by `python benchmarks/scaling.py` from [stored counts and measurements](../benchmarks/results/scaling.json); a
+test keeps it up to date. **Times are estimates: no GPU has been measured.** For other GPUs:
+
+    python benchmarks/scaling.py -o PLAN.md --tflops 312 --share 0.3 --bandwidth 10
+
+## Time
+
+    step = max(6 x multiply-adds x clips per GPU / ({share:g} x {tflops:g} TFLOP/s), 10 µs x operators)
+           + 2 (n - 1) / n x 4 bytes x parameters / ({bandwidth:g} GB/s)
+
+A multiply-add is 2 operations, and the backward pass takes twice the forward pass. {tflops:g} TFLOP/s is an H200 in
+bfloat16 (data sheet, without sparsity), {share:g} an assumed share of it, 10 µs an assumed time in which eager PyTorch
+starts an operator. The second line is DDP's ring all-reduce of float32 gradients, by default at 0.8 of what a DGX H200
+sends to other nodes; none of it hides behind the computation, so real steps may be faster. Clips that do not fit are
+accumulated, in the same time. The papers' batches end at one clip per GPU; more GPUs need a larger `--global_batch`.
+Validation, waiting for data, checkpoints and the start come on top. TimeSformer's authors needed {hours} V100-hours
+for {epochs} epochs of 8 x 224 (arXiv:2102.05095, Table 2), {reached:.3f} of that GPU's 125 TFLOP/s: times may be far
+longer than estimated here.
+
+{times}
+
+## Memory and processor
+
+Per parameter a GPU holds 16 bytes (weight, gradient, its bucket, momentum) and copies in bfloat16. Activations per clip
+were counted from shapes (bfloat16; "recomputed": `--model.activation_checkpointing block`). Clips that fit take at most
+90 % of the memory; a run prints its peak at its end. "ms" is the CPU time of a training clip on one core of {cpu}, of
+videos like Kinetics' (340 x 256, key frames 250 frames apart) and as `data prepare` writes them (12 apart). Times the
+clips of a GPU per second, it is the cores that keep the GPU busy.
+
+{demands}
+
+## Checked on two processes
+
+{model} on {frames} x {side}², one thread per process, gloo over loopback, {rounds} rounds of both kinds in turn,
+{device}: with DDP's all-reduce a step of two processes takes {measured:.2f} times as long as without, by the formula
+{predicted:.2f} times, at the {measured_bandwidth:.2f} GB/s of its largest all-reduce; with {passes} accumulated passes
+{accumulated:.2f} times, by the formula {accumulated_predicted:.2f}.
+"""
+
+
+def step(row: dict[str, Any], gpus: int, given: argparse.Namespace) -> float:
+    """Seconds of an optimizer step at the paper's batch: the formula of the page."""
+    compute = 6 * row["macs"] * row["global_batch"] / gpus / (given.share * given.tflops * 1e12)
+    sent = 2 * (gpus - 1) / gpus * WORD * row["parameters"]
+    return max(compute, OPERATOR * row["operators"]) + sent / (given.bandwidth * 1e9)
+
+
+def times(models: dict[str, Any], given: argparse.Namespace) -> str:
+    """The table of times, by model and number of GPUs."""
+    header = ["model", "GPUs", "clips per GPU", "clips/s", "epoch, min", "training, h", "GPU-h", "efficiency"]
+    body = []
+    for name, row in models.items():
+        gpus = 1
+        while gpus <= row["global_batch"]:
+            rate = row["global_batch"] / step(row, gpus, given)
+            efficiency = step(row, 1, given) / gpus / step(row, gpus, given)
+            hours = row["epochs"] * VIDEOS / rate / 3600
+            cells = [name if gpus == 1 else "", str(gpus), str(row["global_batch"] // gpus), f"{rate:.0f}"]
+            cells += [f"{VIDEOS / rate / 60:.3g}", f"{hours:.3g}", f"{gpus * hours:.3g}", f"{100 * efficiency:.0f} %"]
+            body.append(cells)
+            gpus *= 2
+    return markdown_lines(header, body)
+
+
+def demands(models: dict[str, Any], given: argparse.Namespace) -> str:
+    """The table of memory and cores, by model."""
+    header = ["model", "clip", "batch", "epochs", "parameters", "GMACs", "GB per clip", "recomputed"]
+    header += ["clips in 24 / 80 GB", "ms, 250 / 12 apart", "cores per GPU"]
+    body = []
+    for name, row in models.items():
+        states = 4 * WORD * row["parameters"] + row["kept_bytes"]
+        fits = [max(int((FULL * gb * 1e9 - states) // row["clip_bytes"]), 0) for gb in (24, 80)]
+        cpu, rate = [*row["cpu_seconds"].values()], row["global_batch"] / step(row, 1, given)
+        cells = [name, f"{row['frames']} x {row['image_size']}²", str(row["global_batch"]), str(row["epochs"])]
+        cells += [f"{row['parameters'] / 1e6:.1f} M", f"{row['macs'] / 1e9:.0f}"]
+        cells += [f"{row[key] / 1e9:.2f}" for key in ("clip_bytes", "checkpointed_bytes")]
+        cells += [" / ".join(map(str, fits)), " / ".join(f"{1e3 * seconds:.0f}" for seconds in cpu)]
+        body.append([*cells, " / ".join(f"{rate * seconds:.1f}" for seconds in cpu)])
+    return markdown_lines(header, body)
+
+
+def checked(two: dict[str, Any]) -> dict[str, Any]:
+    """Steps of two processes with communication over those without: measured, and by the formula."""
+    largest, seconds = two["all_reduce"][-1], two["seconds"]
+    bandwidth = largest["bytes"] / median(largest["seconds"])
+    found = {"measured_bandwidth": bandwidth / 1e9, "rounds": len(seconds["two"]), "side": two["image_size"]}
+    for kind, name in (("", "measured"), (", accumulated", "accumulated")):
+        pairs = zip(seconds[f"two{kind}"], seconds[f"two apart{kind}"], strict=True)
+        found[name] = median(a / b for a, b in pairs)
+        alone = median(seconds[f"two apart{kind}"])
+        found[f"{name}_predicted"] = 1 + WORD * two["parameters"] / bandwidth / alone
+    return found | {"predicted": found["measured_predicted"]}
+
+
+def page(stored: dict[str, Any], given: argparse.Namespace) -> str:
+    """The page's text."""
+    paper, two = stored["paper"], stored["processes"]
+    said = two | checked(two) | vars(given) | {"hours": paper["v100_hours"], "epochs": paper["epochs"]}
+    said["reached"] = 6 * paper["macs"] * VIDEOS * paper["epochs"] / (3600 * paper["v100_hours"]) / 125e12
+    tables = {"times": times(stored["models"], given), "demands": demands(stored["models"], given)}
+    paragraphs = PAGE.format(**said, **tables, cpu=stored["clips"]["device"].split(",")[0]).split("\n\n")
+    return "\n\n".join(p if p.startswith(("#", "|", " ")) else textwrap.fill(p, 120) for p in paragraphs) + "\n"
+
+
+def main() -> int:
+    """Write the page, or check it; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("-o", "--output", type=Path, default=ROOT / "docs" / "scaling.md")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the page is out of date")
+    parser.add_argument("--tflops", type=float, default=989.0, help="of a GPU's bfloat16 products")
+    parser.add_argument("--share", type=float, default=0.35, help="of these that training reaches")
+    parser.add_argument("--bandwidth", type=float, default=320.0, help="GB/s of the all-reduce between GPUs")
+    given = parser.parse_args()
+    text = page(json.loads(STORED.read_text(encoding="utf-8")), given)
+    if given.check:
+        return int(given.output.read_text(encoding="utf-8") != text)
+    write_atomically(given.output, text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,1 +1,0 @@
-"""Parameters and multiply-adds: counted, and as the papers print them."""

@@ -1,0 +1,153 @@
+"""Parameters and multiply-adds of networks: counted, as the papers print them, and both in a text table."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lit_video.utils.image_size import ImageSize, height_and_width, in_words
+from lit_video.utils.text_tables import text_table
+from lit_video.utils.yaml_files import read_yaml
+
+if TYPE_CHECKING:
+    from torch import nn
+
+FILE = Path(__file__).parent / "published.yaml"
+UNITS = {"M": 1e6, "G": 1e9, "T": 1e12}
+CONVENTION = """\
+GMACs are 10^9 multiply-adds of matrix products, attention included, and convolutions. The papers' "FLOPs" are
+multiply-adds too. A figure with = is met to its last printed digit."""
+HEADER = ["model", "clip", "params", "paper", "diff.", "GMACs", "views", "total", "paper", "diff.", "note"]
+
+
+def count(module: nn.Module, frames: int, image_size: ImageSize) -> tuple[int, int]:
+    """Parameters, and multiply-adds of one view of ``frames`` of a side, or height and width, ``image_size``.
+
+    The papers' "FLOPs" are multiply-adds too. Counted are matrix products and convolutions, attention included,
+    by torch's flop counter (which counts a multiply-add as two), on the meta device, without computing anything.
+    """
+    import torch  # here, as the figures of the papers are read without it
+    from torch.utils.flop_counter import FlopCounterMode
+
+    shadow = copy.deepcopy(module).to("meta").eval().requires_grad_(False)
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        shadow(torch.empty(1, 3, frames, *height_and_width(image_size), device="meta"))
+    return sum(p.numel() for p in module.parameters()), counter.get_total_flops() // 2
+
+
+@dataclass(frozen=True)
+class Published:
+    """A model of a paper's table, and its cost as printed there.
+
+    Args:
+        source: paper and tables.
+        label: name of the row.
+        family: class of :mod:`lit_video.modules`.
+        classes: of the data set whose classifier is counted.
+        views: clips x crops of a video that the printed cost is for.
+        settings: arguments of the family; 8 frames of 224 pixels where they do not say.
+        params: as printed, such as ``85.9M``.
+        cost: multiply-adds of all views as printed, such as ``0.59T`` or ``425G``.
+        note: why ours differs.
+    """
+
+    source: str
+    label: str
+    family: str
+    classes: int
+    views: int
+    settings: dict[str, Any] = field(default_factory=dict)
+    params: str | None = None
+    cost: str | None = None
+    note: str = ""
+
+    @property
+    def frames(self) -> int:
+        """Frames of a view."""
+        return int(self.settings.get("frames", 8))
+
+    @property
+    def image_size(self) -> int:
+        """Side of a view in pixels."""
+        return int(self.settings.get("image_size", 224))
+
+
+def published() -> list[Published]:
+    """All models of the papers' tables that the project implements."""
+    groups = read_yaml(FILE)
+    return [Published(source, label, **row) for source, rows in groups.items() for label, row in rows.items()]
+
+
+def value(printed: str) -> float:
+    """A printed figure as a number: ``0.59T`` is 0.59e12."""
+    return float(printed[:-1]) * UNITS[printed[-1]]
+
+
+def agrees(ours: float, printed: str) -> bool:
+    """Whether our figure, rounded to the last printed digit, is the printed one."""
+    number = Decimal(printed[:-1])
+    return round(Decimal(ours) / Decimal(UNITS[printed[-1]]), -int(number.as_tuple().exponent)) == number
+
+
+def compare(
+    source: str,
+    label: str,
+    clip: Mapping[str, Any],
+    counted: tuple[int, int],
+    printed: Mapping[str, str | None],
+    note: str,
+) -> dict[str, Any]:
+    """A model's row: what is counted, parameters and multiply-adds of a view, beside what the paper prints."""
+    params, macs = counted[0], counted[1] * clip["views"]
+    paper_params, paper_macs = printed.get("params"), printed.get("cost")
+    return {
+        "source": source,
+        "model": label,
+        **clip,
+        "params": params,
+        "macs_per_view": counted[1],
+        "macs": macs,
+        "paper_params": paper_params,
+        "paper_macs": paper_macs,
+        "params_agree": agrees(params, paper_params) if paper_params else None,
+        "macs_agree": agrees(macs, paper_macs) if paper_macs else None,
+        "note": note,
+    }
+
+
+def render(rows: Sequence[dict[str, Any]]) -> str:
+    """The rows as tables, one per source, with the notes below."""
+    notes = list(dict.fromkeys(row["note"] for row in rows if row["note"]))
+    parts = []
+    for source in dict.fromkeys(row["source"] for row in rows):
+        of_source = [row for row in rows if row["source"] == source]
+        body = [[*cells(row), f"[{notes.index(row['note']) + 1}]" if row["note"] else ""] for row in of_source]
+        parts.append(text_table(source, HEADER, body))
+    footnotes = [f"[{i}] {note}" for i, note in enumerate(notes, 1)]
+    return "\n\n".join(filter(None, [*parts, "\n".join(footnotes), CONVENTION]))
+
+
+def cells(row: Mapping[str, Any]) -> list[str]:
+    """A row of :func:`compare` under ``HEADER``, without the last column, its note."""
+    return [
+        row["model"],
+        f"{row['frames']} x {side if isinstance(side := row['image_size'], int) else in_words(side)}",
+        f"{row['params'] / 1e6:.4g}M",
+        row["paper_params"] or "",
+        _difference(row["params"], row["paper_params"]),
+        f"{row['macs_per_view'] / 1e9:.4g}",
+        str(row["views"]),
+        f"{row['macs'] / 1e9:.5g}G",
+        row["paper_macs"] or "",
+        _difference(row["macs"], row["paper_macs"]),
+    ]
+
+
+def _difference(ours: float, printed: str | None) -> str:
+    if printed is None:
+        return ""
+    return "=" if agrees(ours, printed) else f"{100 * (ours / value(printed) - 1):+.1f} %"
