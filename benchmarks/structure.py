@@ -1,6 +1,7 @@
-"""Counts that say how plain the package's structure is, of this checkout or another; and the picture of its layers.
+"""Count what a checkout holds, and draw the layers of its package.
 
-python benchmarks/structure.py [CHECKOUT | --picture]
+python benchmarks/structure.py [CHECKOUT]     lines, files, packages, results and dependencies of this or another one
+python benchmarks/structure.py --picture      the layers of the contract, as in docs/architecture.md
 """
 
 from __future__ import annotations
@@ -10,96 +11,60 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-
-Graph = dict[str, set[str]]  # module -> modules of the package that it imports, inside functions too
-
-
-def modules(package: Path) -> dict[str, Path]:
-    """Files of the package by dotted name without the package's own; ``__init__`` files by their folder's."""
-    names = {path: ".".join(path.relative_to(package).with_suffix("").parts) for path in package.rglob("*.py")}
-    return {name.removesuffix(".__init__"): path for path, name in names.items()}
+from typing import Any
 
 
-def imported(path: Path, package: str, known: dict[str, Path]) -> Iterator[str]:
-    """Modules of the package that a file imports."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == package:
-            base = (node.module or "").partition(".")[2]
-            for alias in node.names:
-                full = f"{base}.{alias.name}".strip(".")
-                yield full if full in known else base or "__init__"
+def files(folder: Path, *endings: str) -> list[Path]:
+    """Files below a folder, but for caches; only those with these endings, if there are any."""
+    found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return [path for path in found if not endings or path.suffix in endings]
 
 
-def circles(graph: Graph) -> list[list[str]]:
-    """Sets of files that import each other, directly or round about (strongly connected components)."""
-
-    def reached(start: str) -> set[str]:
-        seen: set[str] = set()
-        todo = list(graph[start])
-        while todo:
-            if (name := todo.pop()) not in seen:
-                seen.add(name)
-                todo += graph[name]
-        return seen
-
-    reach = {name: reached(name) for name in graph}
-    found = {frozenset(b for b in reach[a] if a in reach[b]) for a in graph if a in reach[a]}
-    return [sorted(each) for each in found]
+def size(folder: Path, *endings: str) -> str:
+    """Lines and files, as text."""
+    found = files(folder, *endings)
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in found)
+    return f"{lines:,} lines in {len(found):,} files"
 
 
-def layers(checkout: Path) -> list[list[str]]:
-    """Top-level names by line of the contract of layers, the highest first; empty without a contract."""
-    settings = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))
-    contracts = settings["tool"].get("importlinter", {}).get("contracts", [])
-    lines = next((contract["layers"] for contract in contracts if contract["type"] == "layers"), [])
-    return [[name.strip() for name in line.split("|")] for line in lines]
+def settings(checkout: Path) -> dict[str, Any]:
+    """What pyproject.toml says."""
+    return tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))
 
 
-def picture(checkout: Path) -> str:
-    """The layers as a drawing in text, each name with the first line of its docstring."""
-    files = {name: path for name, path in modules(checkout / "lit_video").items() if "." not in name}
-    lines = layers(checkout)
-    rule = f"├{'─' * 15}┤"
-    drawn = []
-    for names in lines:
-        for name in names:
-            said = (ast.get_docstring(ast.parse(files[name].read_text(encoding="utf-8"))) or "").splitlines()[0]
-            drawn.append(f"│ {name:13} │  {said}")
-        drawn.append(rule)
-    return "\n".join([rule.replace("├", "┌").replace("┤", "┐"), *drawn[:-1], rule.replace("├", "└").replace("┤", "┘")])
-
-
-def lines(folder: Path, *endings: str) -> int:
-    """Lines of the files with these endings."""
-    return sum(len(p.read_text(encoding="utf-8").splitlines()) for p in folder.rglob("*") if p.suffix in endings)
-
-
-def counts(checkout: Path) -> dict[str, int | str]:
-    """All counts by what they are of."""
-    package = checkout / "lit_video"
-    known = modules(package)
-    graph = {name: {m for m in imported(path, package.name, known) if m != name} for name, path in known.items()}
-    arrows = {(a.split(".")[0], b.split(".")[0]) for a, each in graph.items() for b in each}
-    arrows = {(a, b) for a, b in arrows if a != b}
-    rank = {name: number for number, names in enumerate(layers(checkout)) for name in names}
-    up = sorted(f"{a} -> {b}" for a, b in arrows if rank and rank.get(b, 99) <= rank.get(a, -1))
+def counts(checkout: Path) -> dict[str, str]:
+    """All counts, by what they are of."""
+    results = files(checkout / "benchmarks" / "results")
+    packages = {path.parent for path in (checkout / "lit_video").glob("*/__init__.py")}
     return {
-        "modules at the package's root": len(list(package.glob("*.py"))),
-        "files and folders at the package's root": len({name.split(".")[0] for name in known}),
-        "arrows between them": len(arrows),
-        "arrows that run up, or level": f"{len(up)} {', '.join(up)}".strip() if rank else "no layers are defined",
-        "circles of files": len(circles(graph)),
-        "files in the largest circle": max(map(len, circles(graph)), default=0),
-        "modules": len(known),
-        "lines of lit_video": lines(package, ".py", ".html", ".js", ".css", ".yaml"),
-        "lines of tests": lines(checkout / "tests", ".py"),
+        "package": size(checkout / "lit_video", ".py"),
+        "tests": size(checkout / "tests", ".py"),
+        "benchmarks": size(checkout / "benchmarks", ".py", ".sh"),
+        "packages": str(len(packages)),
+        "results": f"{len(results):,} files, {sum(path.stat().st_size for path in results) / 1e6:.1f} MB",
+        "run-time dependencies": str(len(settings(checkout)["project"]["dependencies"])),
     }
 
 
+def drawn(checkout: Path) -> Iterator[str]:
+    """Lines of the picture: each package with the first line of its docstring, the highest layer first."""
+    contracts = settings(checkout)["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    rule = "─" * 15
+    for i, layer in enumerate(layers):
+        yield f"├{rule}┤" if i else f"┌{rule}┐"
+        for name in map(str.strip, layer.split("|")):
+            place = checkout / "lit_video" / name
+            file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+            said = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+            yield f"│ {name:13} │  {said.splitlines()[0]}"
+    yield f"└{rule}┘"
+
+
 if __name__ == "__main__":
-    place = Path(__file__).parents[1]
+    here = Path(__file__).parents[1]
     if sys.argv[1:] == ["--picture"]:
-        sys.exit(print(picture(place)))
-    place = Path(sys.argv[1]) if len(sys.argv) > 1 else place
-    for what, count in counts(place).items():
-        print(f"{what:40} {count}")
+        print("\n".join(drawn(here)))
+    else:
+        for what, count in counts(Path(sys.argv[1]) if sys.argv[1:] else here).items():
+            print(f"{what:22} {count}")
