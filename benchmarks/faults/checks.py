@@ -3,7 +3,9 @@
 import json
 import re
 import signal
+import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,21 +13,14 @@ from typing import Any
 import torch
 from filelock import FileLock, Timeout
 
-from benchmarks.faults.attempt import Attempt
+from benchmarks.faults.runs import ROOT, Attempt
 
 GRACE = 6.0  # seconds in which processes of a killed run must have noticed
 
 
 @dataclass
 class Outcome:
-    """A result, and the weights that it names.
-
-    Args:
-        metrics: of ``result.json``.
-        steps: of ``result.json``.
-        videos: that were tested.
-        weights: of ``last.ckpt``.
-    """
+    """Metrics, steps and tested videos of ``result.json``, and the weights that it names."""
 
     metrics: dict[str, float]
     steps: int
@@ -34,27 +29,19 @@ class Outcome:
 
 
 def read_outcome(run_dir: Path) -> Outcome | None:
-    """The outcome of a run; ``None`` without ``result.json``.
-
-    Raises:
-        Exception: the result or its weights cannot be read.
-    """
+    """The outcome of a run; ``None`` without ``result.json``; whatever a damaged file raises."""
     path = run_dir / "result.json"
     if not path.exists():
         return None
     result: dict[str, Any] = json.loads(path.read_text())
-    named = run_dir / result["weights"]["file"]
-    weights = torch.load(named, map_location="cpu", weights_only=True)["state_dict"]
+    weights = torch.load(run_dir / result["weights"]["file"], map_location="cpu", weights_only=True)["state_dict"]
     return Outcome(result["metrics"], result["steps"], result["test_videos"], weights)
 
 
 def differences(ours: Outcome, right: Outcome) -> list[str]:
     """How an outcome differs from the right one, bit by bit."""
-    found = []
-    for name in ("metrics", "steps", "videos"):
-        was, expected = getattr(ours, name), getattr(right, name)
-        if was != expected:
-            found.append(f"{name} {was}, not {expected}")
+    pairs = {name: (getattr(ours, name), getattr(right, name)) for name in ("metrics", "steps", "videos")}
+    found = [f"{name} {was}, not {expected}" for name, (was, expected) in pairs.items() if was != expected]
     if ours.weights.keys() != right.weights.keys():
         return [*found, "other names of weights"]
     other = [name for name, tensor in ours.weights.items() if not torch.equal(tensor, right.weights[name])]
@@ -92,21 +79,43 @@ def leftovers(attempt: Attempt) -> list[str]:
     return found + [f"{path} left" for path in attempt.place.strays()]
 
 
+def problems_of(attempt: Attempt, status: int | None) -> list[str]:
+    """What an ended run left behind, and what is wrong with its words."""
+    return leftovers(attempt) + wrong_words(status, attempt.out, attempt.err)
+
+
 def lock_held(run_dir: Path) -> bool:
     """Whether a process holds the folder of a run."""
-    try:
-        if (run_dir / "lock").exists():
-            with FileLock(run_dir / "lock", timeout=0):
-                pass
-    except Timeout:
-        return True
-    except OSError:
-        pass  # of a disk that is still read-only
+    with suppress(OSError):  # of a disk that is still read-only; Timeout is one too
+        try:
+            if (run_dir / "lock").exists():
+                with FileLock(run_dir / "lock", timeout=0):
+                    pass
+        except Timeout:
+            return True
     return False
 
 
+def has_checkpoint(run_dir: Path) -> bool:
+    """Whether there is a checkpoint that a run can go on from."""
+    return any((run_dir / name).exists() for name in ("last.ckpt", "previous.ckpt"))
+
+
+def went_on(attempt: Attempt) -> bool:
+    """Whether a run went on from what was there, or said why not."""
+    words = ("going on from", "finished, skipped", "training starts over", "damaged; delete it", "damaged: delete it")
+    return any(each in attempt.out + attempt.err for each in words)
+
+
+def last_lines(attempt: Attempt, number: int = 90) -> str:
+    """The last lines of stderr, or else of what it printed, cut, and without the folders of this machine."""
+    text = attempt.err.strip() or attempt.out.strip()
+    for folder in (attempt.place.folder, ROOT, sys.base_prefix):
+        text = text.replace(f"{folder}/", "")
+    return "\n".join(line[:300] for line in text.splitlines()[-number:])
+
+
 def _name(pid: int) -> str:
-    try:
+    with suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()[:60]
-    except OSError:
-        return str(pid)
+    return str(pid)

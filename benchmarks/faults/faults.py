@@ -1,89 +1,154 @@
-"""What can happen to a run from outside: each fault, how the run is to end, and how the machine is put right."""
+"""What can happen to a run: each fault, the phases of a run of one process that it hits, and how the run may end."""
 
+import errno
+import os
+import pickle
 import resource
 import signal
-from collections.abc import Callable
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from benchmarks.faults.attempt import Attempt
 from benchmarks.faults.checks import lock_held, wrong_words
-from benchmarks.faults.disks import fill, read_only, small_disk, unmount
-from benchmarks.faults.kills import NotInjected, kill, kill_soon, second_rank, wandb_core, workers
-from benchmarks.faults.place import Place
+from benchmarks.faults.runs import PHASES, Attempt, Place, mount
 from lit_video.utils.exit_status import DONE, FAILED, INTERRUPTED, MISTAKE, PREEMPTED, TERMINATED
 
-REFUSED = frozenset({FAILED, MISTAKE})
+Find = Callable[[Attempt], Iterator[int]]
+REFUSED = (FAILED, MISTAKE)
+TESTED = ("training", "validation", "test")
 
 
-def _nothing(place: Place) -> None:
-    """Nothing to prepare, or to put right."""
+class NotInjected(Exception):
+    """There was nothing to inject the fault into: no such process, or not any more."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault.
+    """A fault of a process or the machine.
 
     Args:
         inject: makes it happen to a run; returns what went wrong there; raises ``NotInjected``.
         statuses: with which the run may end; it may also end with 0 and the right result.
-        prepare: the place, before the run.
-        undo: what it did to the machine.
-        mounts: whether it needs mounts.
+        phases: in which it is injected.
+        disk: a folder of the place that is a small disk, and its megabytes.
     """
 
-    inject: Callable[[Attempt], list[str]]
-    statuses: frozenset[int]
-    prepare: Callable[[Place], None] = _nothing
-    undo: Callable[[Place], None] = _nothing
-    mounts: bool = False
+    inject: Callable[[Attempt], list[str] | None]
+    statuses: tuple[int, ...]
+    phases: tuple[str, ...] = ()
+    disk: tuple[str, int] | None = None
+
+    @property
+    def mounts(self) -> bool:
+        """Whether it needs mounts."""
+        return self.disk is not None or self.inject is _read_only
+
+    def prepare(self, place: Place) -> None:
+        """Mount its disk, before the run."""
+        if self.disk:
+            folder, megabytes = place.folder / self.disk[0], self.disk[1]
+            mount("mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", folder)
+            place.mounts.append(folder)
+
+
+def may_mount() -> bool:
+    """Whether this process may mount disks."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            mount("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder)
+            mount("umount", "-l", folder)
+        except OSError:
+            return False
+    return True
+
+
+def _kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        raise NotInjected from None
 
 
 def _signal(number: signal.Signals, status: int) -> Fault:
-    return Fault(lambda attempt: kill(attempt.process.pid, number), frozenset({status}))
+    return Fault(lambda attempt: _kill(attempt.process.pid, number), (status,), tuple(PHASES))
 
 
-def _small(folder: str, megabytes: int) -> Callable[[Place], None]:
-    def mount(place: Place) -> None:
-        small_disk(place.folder / folder, megabytes)
-        place.mounts.append(place.folder / folder)
+def _soon(find: Find) -> Callable[[Attempt], None]:
+    """Kill a process as soon as there is one, within ten seconds."""
 
-    return mount
+    def inject(attempt: Attempt) -> None:
+        start = time.monotonic()
+        while time.monotonic() - start < 10:
+            for pid in find(attempt):
+                return _kill(pid)
+            time.sleep(0.005)
+        raise NotInjected
 
-
-def _full(folder: str, megabytes: int) -> Fault:
-    def inject(attempt: Attempt) -> list[str]:
-        fill(attempt.place.folder / folder)
-        return []
-
-    def undo(place: Place) -> None:
-        (place.folder / folder / "filler").unlink(missing_ok=True)
-
-    return Fault(inject, REFUSED, prepare=_small(folder, megabytes), undo=undo, mounts=True)
+    return inject
 
 
-def _make_read_only(attempt: Attempt) -> list[str]:
-    read_only(attempt.place.runs)
-    attempt.place.mounts.append(attempt.place.runs)
-    return []
+def _children(second_rank: bool) -> Find:
+    """Processes that the first one has started: the second rank, or workers of its loaders."""
+
+    def find(attempt: Attempt) -> Iterator[int]:
+        for pid in attempt.alive():
+            with suppress(OSError):
+                of = Path(f"/proc/{pid}")
+                ours = int((of / "stat").read_text().rpartition(")")[2].split()[1]) == attempt.process.pid
+                is_rank = b"LOCAL_RANK=1" in (of / "environ").read_bytes()
+                if ours and b"lit_video" in (of / "cmdline").read_bytes() and is_rank == second_rank:
+                    yield pid
+
+    return find
 
 
-def _make_writable(place: Place) -> None:
-    if place.runs in place.mounts:
-        unmount(place.runs)
-        place.mounts.remove(place.runs)
+def _wandb_core(attempt: Attempt) -> Iterator[int]:
+    for pid in attempt.alive():
+        with suppress(OSError):
+            if Path(f"/proc/{pid}/comm").read_text().strip() == "wandb-core":
+                yield pid
 
 
-def _limit_files(attempt: Attempt) -> list[str]:
+def _full(folder: str, megabytes: int, *phases: str) -> Fault:
+    """A small disk, filled to its last byte."""
+
+    def inject(attempt: Attempt) -> None:
+        with (attempt.place.folder / folder / "filler").open("wb", buffering=0) as file:
+            for size in (1 << 16, 1 << 12, 1):
+                try:
+                    while True:
+                        os.write(file.fileno(), bytes(size))
+                except OSError as error:
+                    if error.errno != errno.ENOSPC:
+                        raise
+
+    return Fault(inject, REFUSED, phases, (folder, megabytes))
+
+
+def _read_only(attempt: Attempt) -> None:
+    """Make the runs read-only for all that is opened from now on."""
+    runs = attempt.place.runs
+    with tempfile.TemporaryDirectory() as aside:  # a mount that a run writes to cannot become read-only
+        mount("mount", "--bind", runs, aside)
+        mount("mount", "-o", "remount,bind,ro", aside)
+        mount("mount", "--bind", aside, runs)
+        mount("umount", aside)
+    attempt.place.mounts.append(runs)
+
+
+def _limit_files(attempt: Attempt) -> None:
     """Files may not grow beyond 128 KB: a checkpoint has 160, a batch in shared memory less."""
     for pid in attempt.alive():
         with suppress(ProcessLookupError):
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (1 << 17, resource.RLIM_INFINITY))
-    return []
 
 
-def _limit_memory(attempt: Attempt) -> list[str]:
+def _limit_memory(attempt: Attempt) -> None:
     """The first process may take no more memory than it has, and a megabyte."""
     try:
         status = Path(f"/proc/{attempt.process.pid}/status").read_text()
@@ -91,14 +156,13 @@ def _limit_memory(attempt: Attempt) -> list[str]:
         resource.prlimit(attempt.process.pid, resource.RLIMIT_DATA, (used + (1 << 20), resource.RLIM_INFINITY))
     except (OSError, IndexError):
         raise NotInjected from None
-    return []
 
 
-def _start_second(attempt: Attempt) -> list[str]:
+def _second_process(attempt: Attempt) -> list[str]:
     """Start the same command while the run is paused; it must be refused if the run had the folder."""
     paused = attempt.alive()
     for pid in paused:
-        kill(pid, signal.SIGSTOP)
+        _kill(pid, signal.SIGSTOP)
     try:
         held = lock_held(attempt.run_dir)
         with Attempt(attempt.setting, attempt.place) as second:
@@ -109,33 +173,98 @@ def _start_second(attempt: Attempt) -> list[str]:
                 problems.append(f"the second process ended with {status}: {second.err[-300:]}")
     finally:
         for pid in paused:
-            kill(pid, signal.SIGCONT)
+            _kill(pid, signal.SIGCONT)
     return problems
 
 
 def _jump(seconds: float) -> Fault:
-    def inject(attempt: Attempt) -> list[str]:
+    def inject(attempt: Attempt) -> None:
         attempt.place.clock.write_text(str(seconds))
-        return []
 
-    return Fault(inject, frozenset({DONE}))
+    return Fault(inject, (DONE,), ("training", "test"))
 
 
+BUT_VALIDATION = tuple(name for name in PHASES if name != "validation")
+# where not even an exception can be made, the interpreter aborts, or the system's loader (127)
+ABORTED = (FAILED, -signal.SIGABRT, -signal.SIGSEGV, 127)
 FAULTS: dict[str, Fault] = {
     "SIGKILL": _signal(signal.SIGKILL, -signal.SIGKILL),
     "SIGTERM": _signal(signal.SIGTERM, TERMINATED),
     "SIGINT": _signal(signal.SIGINT, INTERRUPTED),
     "SIGUSR1": _signal(signal.SIGUSR1, PREEMPTED),
-    "worker killed": Fault(kill_soon(workers), frozenset({FAILED})),
-    "rank 1 killed": Fault(kill_soon(second_rank), frozenset({FAILED})),
-    "run disk full": _full("runs", 16),
-    "TMPDIR full": _full("tmp", 1),
-    "file size limited": Fault(_limit_files, REFUSED),
-    "run disk read-only": Fault(_make_read_only, REFUSED, undo=_make_writable, mounts=True),
-    # where not even an exception can be made, the interpreter aborts, or the system's loader (127)
-    "memory limited": Fault(_limit_memory, frozenset({FAILED, -signal.SIGABRT, -signal.SIGSEGV, 127})),
+    "worker killed": Fault(_soon(_children(second_rank=False)), (FAILED,), TESTED),
+    "rank 1 killed": Fault(_soon(_children(second_rank=True)), (FAILED,)),
+    "run disk full": _full("runs", 16, *BUT_VALIDATION),
+    "run disk read-only": Fault(_read_only, REFUSED, BUT_VALIDATION),
+    "TMPDIR full": _full("tmp", 1, "imports", "training", "test"),
+    "file size limited": Fault(_limit_files, REFUSED, ("imports", "training", "test", "writing")),
+    "memory limited": Fault(_limit_memory, ABORTED, ("preparing data", *TESTED)),
     "clock a day ahead": _jump(86400.0),
     "clock a day back": _jump(-86400.0),
-    "second process": Fault(_start_second, frozenset({DONE})),
-    "wandb-core killed": Fault(kill_soon(wandb_core), frozenset({DONE})),
+    "second process": Fault(_second_process, (DONE,), ("starting", "training", "test")),
+    "wandb-core killed": Fault(_soon(_wandb_core), (DONE,)),
 }
+
+
+def flip(path: Path) -> None:
+    """Change one byte inside the largest tensor."""
+    with zipfile.ZipFile(path) as archive:
+        largest = max(archive.infolist(), key=lambda info: info.file_size)
+    content = bytearray(path.read_bytes())
+    content[largest.header_offset + 256 + largest.file_size // 2] ^= 1
+    path.write_bytes(content)
+
+
+class _Trap:
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return open, (self.path, "w")
+
+
+def trap(path: Path) -> None:
+    """A checkpoint whose reading would run code that leaves the file ``sprung`` beside the folder ``runs``."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    name = next(name for name in members if name.endswith("data.pkl"))
+    place = next(parent.parent for parent in path.parents if parent.name == "runs")
+    members[name] = pickle.dumps(_Trap(str(place / "sprung")), protocol=2)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+HARMS: dict[str, Callable[[Path], Any]] = {
+    "truncated": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "empty": lambda path: path.write_bytes(b""),
+    "garbage": lambda path: path.write_bytes(b"\x9f\x00garbage\n" * (path.stat().st_size // 10 + 1)),
+    "nested": lambda path: path.write_text("[" * 100_000),  # too deep to be read
+    "a byte flipped": flip,
+    "malicious": trap,
+}
+FILES = {"both checkpoints": ("last.ckpt", "previous.ckpt"), "W&B folder": ("wandb/**/*",)}
+STOPPED, FINISHED = ("stopped",), ("finished",)
+# files of a run that stopped in training, or is finished, and how they are damaged
+DAMAGES: dict[str, tuple[str, ...]] = {
+    **{f"last.ckpt {harm}": STOPPED for harm in ("truncated", "empty", "garbage", "malicious")},
+    "last.ckpt: a byte flipped": STOPPED,
+    **{f"both checkpoints {harm}": STOPPED for harm in ("malicious", "empty")},
+    **{f"config.yaml {harm}": STOPPED + FINISHED for harm in ("garbage", "empty")},
+    **{f"{name} garbage": STOPPED + FINISHED for name in ("curves.csv", "changes.json", "W&B folder")},
+    **{f"status.json {harm}": STOPPED for harm in ("garbage", "nested")},
+    **{f"result.json {harm}": FINISHED for harm in ("truncated", "empty", "nested")},
+    **{f"predictions.npz {harm}": FINISHED for harm in ("truncated", "garbage")},
+}
+
+
+def damage(name: str, run_dir: Path) -> bool:
+    """Damage files of a run; whether there were any. ``changes.json``, which most runs lack, is made."""
+    harm = next(each for each in HARMS if name.endswith(each))
+    of = name.removesuffix(harm).rstrip(": ")
+    if of == "changes.json":
+        (run_dir / of).touch()
+    files = [path for pattern in FILES.get(of, (of,)) for path in run_dir.glob(pattern) if path.is_file()]
+    for path in files:
+        HARMS[harm](path)
+    return bool(files)

@@ -10,14 +10,9 @@ from lightning.pytorch.callbacks import Callback
 
 
 class MarkValidation(Callback):
-    """Says when a validation runs, which no file of a run says.
+    """Touches the file ``$FAULTS_VALIDATION``, if that is set, when a validation runs, and takes its time."""
 
-    Touches the file ``$FAULTS_VALIDATION`` and takes its time, if that is set.
-    """
-
-    def on_validation_batch_start(
-        self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int, dataloader_idx: int = 0
-    ) -> None:
+    def on_validation_batch_start(self, *_: Any) -> None:
         """Mark every batch."""
         if mark := os.environ.get("FAULTS_VALIDATION"):
             Path(mark).touch()
@@ -29,7 +24,6 @@ class Poison(Callback):
 
     def on_after_backward(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Poison them, in steps 3 and 7."""
-        if trainer.global_step in (3, 7):
-            for parameter in pl_module.parameters():
-                if parameter.grad is not None:
-                    parameter.grad.fill_(float("nan"))
+        for parameter in pl_module.parameters() if trainer.global_step in (3, 7) else ():
+            if parameter.grad is not None:
+                parameter.grad.fill_(float("nan"))

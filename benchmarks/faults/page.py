@@ -1,4 +1,4 @@
-"""``docs/faults.md``: the matrix and the summary, from the lines of a soak."""
+"""``docs/faults.md``: the matrix and the summary, from the lines of soaks."""
 
 import json
 from collections import Counter, defaultdict
@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.faults.phases import PHASES
+from benchmarks.faults.runs import PHASES
+from lit_video.utils.text_tables import markdown_lines
 
 Line = dict[str, Any]
 STAGES = {"stopped": "a stopped run's files", "finished": "a finished run's files"}
@@ -41,10 +42,9 @@ def summary(lines: Iterable[Line]) -> dict[str, int]:
     """What a soak found, in numbers."""
     cells = [line for line in lines if "injections" in line]
     runs = [cell for cell in cells if not _not_made(cell)]
-    hits = [injection for run in runs for injection in run["injections"] if injection["hit"]]
     return {
         "runs": len(runs),
-        "faults injected": len(hits),
+        "faults injected": sum(injection["hit"] for run in runs for injection in run["injections"]),
         "runs recovered": sum(run["recovered"] for run in runs),
         "runs not recovered": sum(not run["recovered"] for run in runs),
         "results lost": sum(bool(run["lost"]) for run in runs),
@@ -67,37 +67,27 @@ def found(run: Line) -> list[str]:
     return said + ([] if run["recovered"] or _not_made(run) else ["NOT RECOVERED"])
 
 
-def text_summary(lines: Sequence[Line]) -> str:
-    """The numbers, and the injections by kind and phase."""
-    hits = [each for run in lines if "injections" in run for each in run["injections"] if each["hit"]]
-    kinds, phases = Counter(each["fault"] for each in hits), Counter(each["phase"] for each in hits)
-    counted = [f"{count:5d}  {name}" for counts in (kinds, phases) for name, count in counts.most_common()]
-    return "\n".join([*(f"{number:5d}  {name}" for name, number in summary(lines).items()), "", *counted])
-
-
 def page(soaks: Sequence[Sequence[Line]]) -> str:
     """The page's text, of the lines of several soaks."""
     lines = [line for soak in soaks for line in soak]
     notes: list[str] = []
     parts = [HEAD]
-    for ranks in (1, 2):
+    for ranks, title in ((1, "One process"), (2, "Two ranks")):
         runs = [run for run in lines if "injections" in run and run["setting"]["ranks"] == ranks]
-        parts.append(f"## {'One process' if ranks == 1 else 'Two ranks'}\n")
-        parts.append(_matrix(runs, list(PHASES), notes))
-        parts.append(f"Files damaged between two starts:\n\n{_matrix(runs, list(STAGES), notes)}")
+        parts += [f"## {title}\n", _matrix(runs, list(PHASES), notes)]
+        parts += [f"Files damaged between two starts:\n\n{_matrix(runs, list(STAGES), notes)}"]
     if notes:
-        parts.append(
-            "\n".join(["## Not as it should be\n", *(f"{i}. {note}" for i, note in enumerate(notes, 1))]) + "\n"
-        )
-    parts.append(f"## All soaks\n\n```\n{text_summary(lines)}\n```\n")
-    return "\n".join([*parts, *map(_soak, soaks)])
+        parts += ["## Not as it should be\n", *(f"{i}. {note}" for i, note in enumerate(notes, 1)), ""]
+    numbers = "\n".join(f"{number:5d}  {name}" for name, number in summary(lines).items())
+    return "\n".join([*parts, f"## All soaks\n\n```\n{numbers}\n```\n", *map(_soak, soaks)])
 
 
 def _soak(lines: Sequence[Line]) -> str:
     """What one soak was, and what it found."""
     head, seconds = lines[0], sum(run.get("seconds", 0) for run in lines)
-    made = ", ".join(f"{name} {version}" for name, version in head["versions"].items())
-    found_here = ", ".join(f"{name} {number}" for name, number in summary(lines).items())
+    made, found_here = (
+        ", ".join(f"{key} {value}" for key, value in each.items()) for each in (head["versions"], summary(lines))
+    )
     return (
         f"- `{head['command']}`, begun {head['begun']}, {seconds / 3600:.1f} hours of runs, commit {head['commit']}, "
         f"{head['device']}, {made}: {found_here}."
@@ -109,19 +99,15 @@ def _matrix(runs: Sequence[Line], phases: list[str], notes: list[str]) -> str:
     cells: dict[tuple[str, str], list[str]] = defaultdict(list)
     for run in runs:
         hits = [each for each in run["injections"] if each["hit"] and each["phase"] in phases]
-        problems = found(run) if hits else []
-        if problems:
+        if problems := found(run) if hits else []:
             where = " then ".join(f"{each['fault']} in {each['phase']}" for each in run["injections"])
             notes.append(f"{where} ({run['setting']['ranks']} ranks): {'; '.join(problems)}")
         for each in hits:
             status = "ok" if each["status"] is None else str(each["status"])
             cells[each["fault"], each["phase"]].append(f"[{len(notes)}]" if problems else status)
-    faults = list(dict.fromkeys(fault for fault, _ in cells))
-    if not faults:
-        return "Not injected.\n"
-    rows = [["fault", *(STAGES.get(phase, phase) for phase in phases)], ["---"] * (len(phases) + 1)]
-    rows += [[fault, *(_text(cells[fault, phase]) for phase in phases)] for fault in faults]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
+    body = [[fault, *(_text(cells[fault, phase]) for phase in phases)] for fault in dict.fromkeys(f for f, _ in cells)]
+    header = ["fault", *(STAGES.get(phase, phase) for phase in phases)]
+    return markdown_lines(header, body, numbers=False) + "\n" if body else "Not injected.\n"
 
 
 def _text(seen: list[str]) -> str:

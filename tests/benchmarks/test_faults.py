@@ -10,16 +10,11 @@ import pytest
 import torch
 
 from benchmarks.faults import checks
-from benchmarks.faults.attempt import Setting
-from benchmarks.faults.cells import run_cell
+from benchmarks.faults.cells import INPUTS, Cell, Injection, cells, random_cells, run_cell
 from benchmarks.faults.checks import differences, read_outcome, wrong_words
-from benchmarks.faults.damage import DAMAGES, flip, trap
-from benchmarks.faults.faults import FAULTS
-from benchmarks.faults.inputs import INPUTS
-from benchmarks.faults.matrix import cells, random_cells
+from benchmarks.faults.faults import DAMAGES, FAULTS, flip, trap
 from benchmarks.faults.page import STAGES, found, page, read_lines, summary
-from benchmarks.faults.phases import PHASES
-from benchmarks.faults.records import Cell, Injection
+from benchmarks.faults.runs import PHASES, Setting
 from lit_video.training.checkpoint_file import damage
 from tests.conftest import ROOT
 

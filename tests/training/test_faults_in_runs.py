@@ -4,12 +4,10 @@ from dataclasses import asdict
 
 import pytest
 
-from benchmarks.faults.attempt import Setting
-from benchmarks.faults.cells import run_cell
-from benchmarks.faults.disks import may_mount
+from benchmarks.faults.cells import Cell, Injection, References, run_cell
+from benchmarks.faults.faults import may_mount
 from benchmarks.faults.page import found
-from benchmarks.faults.records import Cell, Injection
-from benchmarks.faults.references import References
+from benchmarks.faults.runs import Setting
 
 pytestmark = pytest.mark.slow
 
