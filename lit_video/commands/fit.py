@@ -9,8 +9,7 @@ from rich.console import Console
 
 from lit_video.commands.arguments import add_row, parse_request, table_parser
 from lit_video.commands.parser import Parser, positive
-from lit_video.launching.devices import HERE, places
-from lit_video.launching.local import Queue
+from lit_video.launching.local import HERE, Queue, places
 from lit_video.launching.terminal import work
 from lit_video.launching.work import Run, work_list
 from lit_video.tables.damage import Damage

@@ -7,10 +7,8 @@ from pathlib import Path
 from lit_video.commands.arguments import add_row
 from lit_video.commands.parser import Parser, positive, whole_numbers
 from lit_video.errors import UserError
-from lit_video.launching.devices import places
-from lit_video.launching.resources import Resources
-from lit_video.launching.script import array_script
-from lit_video.launching.slurm import check_slurm, submit
+from lit_video.launching.local import places
+from lit_video.launching.slurm import Resources, array_script, check_slurm, submit
 from lit_video.launching.terminal import not_elsewhere, run_here, show, tell
 from lit_video.launching.work import Run, Sources, build_requests, work_list
 from lit_video.utils.exit_status import DONE

@@ -1,1 +1,1 @@
-"""Many runs: which are left, on which devices or as which jobs they run, how far they are. Imports no torch."""
+"""Many runs: which are left, on which devices or as which jobs they run, how far they are."""

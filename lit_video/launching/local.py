@@ -1,20 +1,148 @@
-"""Runs on this machine: one queue, as many processes at a time as there are places."""
+"""Runs on this machine: places (GPUs, or shares of the cores), one process a run, and the queue that fills them."""
 
+import contextlib
+import os
+import re
 import signal
+import subprocess
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import takewhile
+from pathlib import Path
 from types import FrameType
+from typing import IO
 
-from lit_video.launching.attempts import Attempt, start
-from lit_video.launching.devices import Place
-from lit_video.launching.states import observe
-from lit_video.launching.tickets import begun_ticket, drop_ticket, own_ticket, write_ticket
+from lit_video.errors import UserError
+from lit_video.launching.states import begun_ticket, drop_ticket, observe, own_ticket, write_ticket
 from lit_video.launching.work import Run
+from lit_video.tables.status import Status, read_status, write_status
 from lit_video.utils.exit_status import DONE, PREEMPTED
+from lit_video.utils.processes import PARENT, usable_cores
 from lit_video.utils.stop_signals import handled_by
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one run at a time goes on.
+
+    Args:
+        name: for messages; empty on a CPU.
+        environment: variables of its runs.
+    """
+
+    name: str
+    environment: Mapping[str, str]
+
+
+HERE = Place("", {})
+
+
+def places(jobs: int | None, gpus_per_run: int | None) -> list[Place]:
+    """One for each ``gpus_per_run`` GPUs (1), no more than ``jobs`` of them; without a GPU, ``jobs`` (1).
+
+    Raises:
+        UserError: there are not enough GPUs for a run.
+    """
+    found, each = gpus(), gpus_per_run or 1
+    if gpus_per_run and len(found) < gpus_per_run:
+        raise UserError(f"--gpus-per-run {gpus_per_run}: this machine has {len(found)} GPUs; give --jobs N on a CPU")
+    if not found:
+        return [Place("", _cores(jobs or 1))] * (jobs or 1)
+    groups = [",".join(found[i : i + each]) for i in range(0, len(found) - each + 1, each)][:jobs]
+    return [Place(f"GPU {group}", {"CUDA_VISIBLE_DEVICES": group}) for group in groups]
+
+
+def gpus() -> list[str]:
+    """Numbers or names of the GPUs that this process may use, found without importing torch."""
+    if (visible := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
+        return list(takewhile(lambda name: name not in {"", "-1"}, visible.replace(" ", "").split(",")))
+    try:
+        done = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return [str(i) for i in range(sum(line.startswith("GPU ") for line in done.stdout.splitlines()))]
+
+
+def _cores(jobs: int) -> dict[str, str]:
+    if jobs == 1 or "OMP_NUM_THREADS" in os.environ:
+        return {}
+    return {"OMP_NUM_THREADS": str(max(1, usable_cores() // jobs))}
+
+
+# what would make a run take itself for a part of the job, or of the group of processes, that the sweep runs in
+FOREIGN = re.compile(r"(SLURM_|MASTER_|TORCHELASTIC_).*|(LOCAL_|NODE_|GROUP_)?RANK|(LOCAL_)?WORLD_SIZE")
+ENDED = ("failed", "stopped", "preempted")
+
+
+@dataclass
+class Attempt:
+    """A run's process.
+
+    Args:
+        run: the run.
+        place: where it runs.
+        process: the first one of the run.
+        step: of the training, before it was started.
+        began: when, in seconds since 1970.
+    """
+
+    run: Run
+    place: Place
+    process: subprocess.Popen[bytes]
+    step: int
+    began: float
+
+    @property
+    def advanced(self) -> bool:
+        """Whether the run came further than it was."""
+        status = read_status(self.run.folder)
+        return status is not None and status.step > self.step
+
+    def reason(self) -> str:
+        """Why it ended without a result; kept as the run's status, where the run could not say it itself."""
+        code, status = self.process.returncode, read_status(self.run.folder)
+        if status and status.state in ENDED and status.time >= self.began:
+            return status.message
+        message = f"killed by {signal.Signals(-code).name}" if code < 0 else last_line(self.run.log)
+        message = message or f"exit status {code}"
+        step, steps = (status.step, status.steps) if status else (0, 0)
+        write_status(self.run.folder, Status("failed", step, steps, message=message))
+        return message
+
+
+def start(run: Run, place: Place, keep_log: bool) -> Attempt:
+    """Start a run that ends with this process.
+
+    With ``keep_log`` it is one of many, and its output is added to its log; else it takes this process's place: in its
+    Slurm job, if it is in one, and where it prints.
+    """
+    environment = {key: value for key, value in os.environ.items() if not (keep_log and FOREIGN.fullmatch(key))}
+    environment |= dict(place.environment) | {PARENT: str(os.getpid()), "PYTHONUNBUFFERED": "1"}
+    status, began = read_status(run.folder), time.time()
+    with contextlib.ExitStack() as stack:
+        log = stack.enter_context(run.log.open("ab")) if keep_log else None
+        process = launch(run.command, environment, log)
+    return Attempt(run, place, process, status.step if status else 0, began)
+
+
+def launch(command: Sequence[str], environment: Mapping[str, str], output: IO[bytes] | None) -> subprocess.Popen[bytes]:
+    """Start a process that reads nothing, and prints to a file or where this one prints."""
+    return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+
+
+def last_line(path: Path) -> str:
+    """The last line of a log that is not empty; nothing where there is no log."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - 4096))
+            lines = deque((line.strip() for line in file.read().decode(errors="replace").splitlines()), 20)
+    except OSError:
+        return ""
+    return next((line for line in reversed(lines) if line), "")
+
 
 POLL = 0.2  # seconds between looks at the processes
 STALLS = 3  # times that a preempted run is started again although it came no further

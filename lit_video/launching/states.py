@@ -1,19 +1,132 @@
-"""What runs are doing, by what their folders, their locks and Slurm's queue say."""
+"""States of runs, by what their folders, their tickets, their locks and Slurm's queue say."""
 
+import contextlib
 import fcntl
+import json
 import os
 import socket
+import subprocess
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 from lit_video.errors import UserError
-from lit_video.launching.squeue import Job, queued_jobs
-from lit_video.launching.tickets import Ticket, read_ticket
 from lit_video.tables.results import read_result
 from lit_video.tables.status import RUNNING, Status, read_status
+from lit_video.utils.files import write_atomically
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job, or a task of an array.
+
+    Args:
+        number: ``12``, or ``12_3`` for a task.
+        state: Slurm's word, such as ``PENDING``.
+        reason: why it waits.
+    """
+
+    number: str
+    state: str
+    reason: str
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has not begun, or not begun again."""
+        return self.state in {"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"}
+
+    @property
+    def ends(self) -> bool:
+        """Whether it has ended, and Slurm cleans up after it; a requeued job waits after that."""
+        return self.state == "COMPLETING"
+
+
+def queued_jobs() -> dict[str, Job]:
+    """Jobs of this user that wait or run, by number; none where Slurm is not installed.
+
+    Raises:
+        UserError: Slurm does not answer.
+    """
+    command = ["squeue", "--me", "--array", "--noheader", "--format=%i|%T|%r"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except FileNotFoundError:
+        return {}
+    except subprocess.TimeoutExpired:
+        raise UserError("squeue: no answer within a minute; try again") from None
+    if done.returncode:
+        raise UserError(done.stderr.strip().partition("\n")[0] or f"squeue: exit status {done.returncode}")
+    jobs = [Job(*line.split("|", 2)) for line in done.stdout.splitlines() if line.count("|") >= 2]
+    return {job.number: job for job in jobs}
+
+
+FILE = "ticket.json"
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """A run's place in a queue.
+
+    Args:
+        job: of Slurm; empty for a sweep's own queue.
+        host: of that sweep.
+        pid: of that sweep; of the run once it has begun.
+        started: when that process began, by its machine's clock: numbers of processes are used again.
+        begun: whether the process is the run's, which takes its lock only when it has imported what it needs.
+    """
+
+    job: str = ""
+    host: str = ""
+    pid: int = 0
+    started: str = ""
+    begun: bool = False
+
+    @property
+    def living(self) -> bool:
+        """Whether it is of a process of this machine that still exists; of other machines this is not known."""
+        return self.host == socket.gethostname() and bool(self.started) and self.started == _started(self.pid)
+
+
+def own_ticket() -> Ticket:
+    """A place in the queue of this process."""
+    return Ticket("", socket.gethostname(), os.getpid(), _started(os.getpid()))
+
+
+def begun_ticket(pid: int) -> Ticket:
+    """Of a run whose process has just been started."""
+    return Ticket("", socket.gethostname(), pid, _started(pid), begun=True)
+
+
+def write_ticket(folder: Path, ticket: Ticket) -> None:
+    """Give a run its place."""
+    write_atomically(folder / FILE, json.dumps(asdict(ticket)) + "\n")
+
+
+def read_ticket(folder: Path) -> Ticket | None:
+    """A run's place; ``None`` if it has none, or none that can be read."""
+    try:
+        return Ticket(**json.loads((folder / FILE).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, RecursionError):
+        return None
+
+
+def drop_ticket(folder: Path, ticket: Ticket) -> None:
+    """Give the place up, if it is still this one."""
+    if read_ticket(folder) == ticket:
+        with contextlib.suppress(OSError):
+            (folder / FILE).unlink()
+
+
+def _started(pid: int) -> str:
+    """When a process of this machine began, in ticks since the machine did; empty if there is none, or it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if fields[0] in "ZX" else fields[19]
+
 
 State = Literal["done", "running", "queued", "preempted", "failed", "stopped", "lost", "not started"]
 ACTIVE: tuple[State, ...] = ("running", "queued")

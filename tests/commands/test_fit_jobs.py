@@ -7,7 +7,7 @@ from rich.console import Console
 
 from lit_video.__main__ import main
 from lit_video.commands import fit
-from lit_video.launching.devices import HERE
+from lit_video.launching.local import HERE
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import torch
 from filelock import FileLock
 
 from lit_video.__main__ import main
-from lit_video.launching import attempts
+from lit_video.launching import local
 from tests.commands.conftest import one_line
 
 
@@ -145,7 +145,7 @@ def test_a_row_that_cannot_run_is_reported_and_the_others_go_on(
 ):
     if not own_processes:
         # a process that has ended with the row's status
-        monkeypatch.setattr(attempts, "launch", lambda command, *_: Popen(["sh", "-c", f"exit {main(command[3:])}"]))
+        monkeypatch.setattr(local, "launch", lambda command, *_: Popen(["sh", "-c", f"exit {main(command[3:])}"]))
     path, rewrite = table
     rewrite("    second:", "    third: {set: {trainer.strategy: none}}\n    second:")  # which only the run finds out
     blocked = tmp_path / "runs/two/default/first/seed0"

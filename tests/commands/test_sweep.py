@@ -7,8 +7,8 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.commands.arguments import parse_request
-from lit_video.launching import attempts
-from lit_video.launching.tickets import Ticket, write_ticket
+from lit_video.launching import local
+from lit_video.launching.states import Ticket, write_ticket
 from lit_video.tables.status import Status, write_status
 from tests.conftest import ROOT, write_table
 from tests.fake_runs import write_result
@@ -75,7 +75,7 @@ def test_rows_run_here_and_what_has_no_result_is_a_failure(two_tables, tiny, tmp
             finish(folder)
         return subprocess.Popen(["sh", "-c", "exit 1" if request.rows[0].name == "second" else ":"])
 
-    monkeypatch.setattr(attempts, "launch", launch)
+    monkeypatch.setattr(local, "launch", launch)
     assert sweep(*two_tables, "--runs", runs, "--row=first", *tiny) == 0
     assert "2 runs: 2 done" in capsys.readouterr().err
     assert sweep(*two_tables, "--runs", runs, *tiny) == 1

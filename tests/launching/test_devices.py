@@ -3,7 +3,7 @@ import os
 import pytest
 
 from lit_video.errors import UserError
-from lit_video.launching.devices import gpus, places
+from lit_video.launching.local import gpus, places
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from lit_video.launching.devices import HERE, Place
-from lit_video.launching.local import STALLS, Queue
+from lit_video.launching.local import HERE, STALLS, Place, Queue
 from lit_video.launching.states import observe
 from lit_video.tables.status import Status, read_status, write_status
 

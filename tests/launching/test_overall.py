@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from lit_video.launching.overall import Overall
 from lit_video.launching.states import Observed
+from lit_video.launching.terminal import Overall
 from lit_video.tables.status import Status
 
 DONE, WAITING = Observed("done"), Observed("not started")

@@ -9,9 +9,19 @@ import pytest
 from filelock import FileLock
 
 from lit_video.errors import UserError
-from lit_video.launching.squeue import Job, queued_jobs
-from lit_video.launching.states import SILENT, jobs_of, observe
-from lit_video.launching.tickets import Ticket, begun_ticket, drop_ticket, own_ticket, read_ticket, write_ticket
+from lit_video.launching.states import (
+    SILENT,
+    Job,
+    Ticket,
+    begun_ticket,
+    drop_ticket,
+    jobs_of,
+    observe,
+    own_ticket,
+    queued_jobs,
+    read_ticket,
+    write_ticket,
+)
 from lit_video.tables.status import Status, write_status
 from tests.fake_runs import write_result
 
@@ -141,7 +151,7 @@ def test_slurm_is_asked_only_about_what_it_was_given(tmp_path, monkeypatch):
 def test_a_killed_process_leaves_no_place(tmp_path):
     code = f"""\
 from pathlib import Path
-from lit_video.launching.tickets import own_ticket, write_ticket
+from lit_video.launching.states import own_ticket, write_ticket
 write_ticket(Path({str(tmp_path)!r}), own_ticket())"""
     subprocess.run([sys.executable, "-c", code], check=True)
     assert read_ticket(tmp_path).host == socket.gethostname()
