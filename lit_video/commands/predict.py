@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from lit_video.commands.arguments import add_evaluation, evaluation
 from lit_video.commands.checkpoint import add_checkpoint
-from lit_video.commands.kept_results import keep_results
 from lit_video.commands.parser import Parser, new_file, positive, positive_number, writing
 from lit_video.commands.predict_stream import predict_stream
 from lit_video.commands.timeline import add_timeline, check_timeline, predict_timelines
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """Names and probabilities for your own videos. The checkpoint of a run is all it takes: it holds the
 names of the classes and how clips are made. A video that cannot be read is listed with the reason, the others are
-predicted, and the exit status is 1. Of long videos --every gives a timeline. With -o a command that was stopped goes on
-where it was, with the videos that are left."""
+predicted, and the exit status is 1. Of long videos --every gives a timeline."""
 
 
 def predict(argv: list[str]) -> int:
@@ -39,11 +37,10 @@ def predict(argv: list[str]) -> int:
 
     paths = api.find_videos(arguments.videos, arguments.fps)
     targets = drawn_paths(arguments.draw, paths) if arguments.draw else {}
-    with keep_results(arguments) as kept:
-        outputs = api.predict(arguments.ckpt, paths, arguments.top or 5, evaluation(arguments), kept)
-        if arguments.output:
-            with writing("--output", arguments.output):
-                write_ranking(arguments.output, outputs.ranked, outputs.broken)
+    outputs = api.predict(arguments.ckpt, paths, arguments.top or 5, evaluation(arguments))
+    if arguments.output:
+        with writing("--output", arguments.output):
+            write_ranking(arguments.output, outputs.ranked, outputs.broken)
     if outputs.ranked:
         print_table(outputs.ranked)
     if arguments.output:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lit_video.commands.arguments import evaluation
-from lit_video.commands.kept_results import keep_results
 from lit_video.commands.parser import Parser, positive_number, writing
 from lit_video.errors import UserError
 from lit_video.utils.clock import clock
@@ -59,30 +58,26 @@ def predict_timelines(arguments: Namespace) -> int:
     from lit_video.inference.formats import FIGURES
     from lit_video.inference.overlay import drawn_paths
     from lit_video.inference.predict import find_videos, unlabelled
-    from lit_video.inference.timeline import Steps, Timeline, timeline
+    from lit_video.inference.timeline import Steps, timeline
     from lit_video.inference.timeline_files import print_segments, write_timelines
 
     paths = find_videos(arguments.videos, arguments.fps)
     targets = drawn_paths(arguments.plot, paths, "--plot", FIGURES) if arguments.plot else {}
     trained, options = load_trained_model(arguments.ckpt), evaluation(arguments)
     steps = Steps(arguments.every, arguments.window, arguments.top or 5)
-    with keep_results(arguments) as kept:
-        lines = []
-        for i, record in enumerate(unlabelled(paths, arguments.fps), 1):
-            plain = kept.get(record.path) if kept else None
-            name = f"{record.path.name} ({i} of {len(paths)}), windows"
-            line = Timeline.from_plain(plain) if plain else timeline(trained, record, options, steps, name)
-            if line.windows and record.path in targets:
-                _draw(line, targets[record.path])
-            if kept and not plain:
-                kept.add(record.path, line.as_plain())
-            lines.append(line)
-        if any(line.windows for line in lines):
-            print_segments(lines)
-        if arguments.output:
-            with writing("--output", arguments.output):
-                files = write_timelines(arguments.output, lines)
-            print(f"wrote {' and '.join(map(str, files))}", file=sys.stderr)
+    lines = []
+    for i, record in enumerate(unlabelled(paths, arguments.fps), 1):
+        name = f"{record.path.name} ({i} of {len(paths)}), windows"
+        line = timeline(trained, record, options, steps, name)
+        if line.windows and record.path in targets:
+            _draw(line, targets[record.path])
+        lines.append(line)
+    if any(line.windows for line in lines):
+        print_segments(lines)
+    if arguments.output:
+        with writing("--output", arguments.output):
+            files = write_timelines(arguments.output, lines)
+        print(f"wrote {' and '.join(map(str, files))}", file=sys.stderr)
     if drawn := [targets[line.path] for line in lines if line.windows and line.path in targets]:
         print(f"wrote {drawn[0]}" + (f" and {len(drawn) - 1} more" if len(drawn) > 1 else ""), file=sys.stderr)
     return _report_broken(lines)

@@ -13,10 +13,9 @@ from lit_video.datamodules.folder import COMMON, EXTENSIONS
 from lit_video.datamodules.video_list import VideoList
 from lit_video.errors import OptionError, UserError
 from lit_video.inference.checkpoints import TrainedModel, load_trained_model
-from lit_video.inference.kept import KeptResults
 from lit_video.inference.options import Evaluation
 from lit_video.inference.ranking import RankedVideo, ranked_videos, refuse_not_finite
-from lit_video.inference.video_outputs import VideoOutput, outputs_of
+from lit_video.inference.video_outputs import outputs_of
 from lit_video.utils.environment import choose_device
 from lit_video.utils.files import files_below
 from lit_video.utils.progress import with_progress
@@ -57,13 +56,7 @@ class VideoPredictions(VideoOutputs):
     ranked: list[RankedVideo]
 
 
-def predict(
-    ckpt: str | Path,
-    videos: Paths,
-    top: int = 5,
-    evaluation: Evaluation | None = None,
-    kept: KeptResults | None = None,
-) -> VideoPredictions:
+def predict(ckpt: str | Path, videos: Paths, top: int = 5, evaluation: Evaluation | None = None) -> VideoPredictions:
     """Classify videos.
 
     Args:
@@ -71,7 +64,6 @@ def predict(
         videos: files, folders (all videos below them) and patterns.
         top: classes to name of each video.
         evaluation: views, batches and device; ``None`` for the defaults.
-        kept: see :func:`compute`.
 
     Raises:
         UserError: an argument or the checkpoint is wrong, or there is no video. One that cannot be read is no error:
@@ -81,7 +73,7 @@ def predict(
         raise OptionError("top", f"is {top}, expected a whole number from 1")
     evaluation = evaluation or Evaluation()
     records = unlabelled(find_videos(videos, evaluation.fps), evaluation.fps)
-    outputs = compute(load_trained_model(Path(ckpt)), records, evaluation, kept)
+    outputs = compute(load_trained_model(Path(ckpt)), records, evaluation)
     return VideoPredictions(
         **vars(outputs), ranked=ranked_videos(outputs.paths, outputs.logits, outputs.class_names, top)
     )
@@ -150,33 +142,23 @@ def video_list(trained: TrainedModel, records: Sequence[VideoRecord], evaluation
         raise OptionError("clips, crops", error) from error
 
 
-def compute(
-    trained: TrainedModel, records: Sequence[VideoRecord], evaluation: Evaluation, kept: KeptResults | None = None
-) -> VideoOutputs:
+def compute(trained: TrainedModel, records: Sequence[VideoRecord], evaluation: Evaluation) -> VideoOutputs:
     """Logits and features of every video that can be read in all its views.
 
     Args:
         trained: the model.
         records: the videos.
         evaluation: views, batches and device.
-        kept: takes each video's result as soon as it is there, and gives those that it has already.
 
     Raises:
         UserError: the sampling cannot give these views, or there is no such device; or logits are not finite.
     """
-    of = {i: VideoOutput.from_plain(plain) for i, r in enumerate(records) if kept and (plain := kept.get(r.path))}
-    left = [i for i in range(len(records)) if i not in of]
-    if left:
-        data, on = video_list(trained, [records[i] for i in left], evaluation), choose_device(evaluation.device)
-        outputs = outputs_of(trained.model.to(on), data, on)
-        shown = with_progress(outputs, len(left), "predict") if evaluation.progress else outputs
-        for i, output in zip(left, shown, strict=True):
-            of[i] = output
-            if kept:
-                kept.add(records[i].path, output.as_plain())
+    data, on = video_list(trained, records, evaluation), choose_device(evaluation.device)
+    computed = outputs_of(trained.model.to(on), data, on)
+    outputs = list(with_progress(computed, len(records), "predict") if evaluation.progress else computed)
     paths = [record.path for record in records]
-    broken = {path: of[i].broken for i, path in enumerate(paths) if of[i].broken}
-    read = [i for i in range(len(records)) if not of[i].broken]
-    logits, features = (torch.stack([getattr(of[i], x) for i in range(len(of))])[read] for x in ("logits", "features"))
+    broken = {path: output.broken for path, output in zip(paths, outputs, strict=True) if output.broken}
+    read = [i for i, output in enumerate(outputs) if not output.broken]
+    logits, features = (torch.stack([getattr(one, x) for one in outputs])[read] for x in ("logits", "features"))
     refuse_not_finite([paths[i] for i in read], logits)
     return VideoOutputs([paths[i] for i in read], logits, features, trained.class_names, broken)

@@ -1,12 +1,12 @@
 """A long video as a timeline: classes of a window that moves over it. The video is decoded once, in order."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, pairwise
 from math import floor
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -102,19 +102,6 @@ class Timeline:
             merged.append(Segment(edges[first], edges[last], name, sum(shares) / len(shares), len(shares)))
             first = last
         return merged
-
-    def as_plain(self) -> dict[str, Any]:
-        """As plain data."""
-        return asdict(self) | {"path": str(self.path)}
-
-    @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        """From what :meth:`as_plain` gave."""
-        windows = [
-            Window(w["start"], w["end"], {task: [Ranked(**one) for one in w["ranked"][task]] for task in w["ranked"]})
-            for w in plain["windows"]
-        ]
-        return cls(Path(plain["path"]), plain["seconds"], windows, plain["broken"])
 
 
 def timeline(trained: TrainedModel, record: VideoRecord, evaluation: Evaluation, steps: Steps, name: str) -> Timeline:

@@ -47,7 +47,10 @@ def write_timelines(path: Path, timelines: Sequence[Timeline]) -> list[Path]:
         write_table(path, _window_rows(timelines))
         write_table(segments_file(path), _segment_rows(timelines))
         return [path, segments_file(path)]
-    videos = [line.as_plain() | {"segments": [asdict(one) for one in line.segments()]} for line in timelines]
+    videos = [
+        asdict(line) | {"path": str(line.path), "segments": [asdict(one) for one in line.segments()]}
+        for line in timelines
+    ]
     write_atomically(path, json.dumps({"videos": videos}, indent=2, ensure_ascii=False) + "\n")
     return [path]
 

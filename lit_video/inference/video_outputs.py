@@ -1,10 +1,8 @@
 """Videos through a model one after the other: the logits and features of each as soon as its last view is done."""
 
-from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 import torch
 from torch import Tensor
@@ -27,19 +25,6 @@ class VideoOutput:
     logits: Tensor
     features: Tensor
     broken: str = ""
-
-    def as_plain(self) -> dict[str, str]:
-        """As text, bit for bit."""
-        packed = {name: b64encode(getattr(self, name).numpy().tobytes()).decode() for name in ("logits", "features")}
-        return packed | {"broken": self.broken}
-
-    @classmethod
-    def from_plain(cls, plain: Mapping[str, str]) -> Self:
-        """From what :meth:`as_plain` gave."""
-        logits, features = (
-            torch.frombuffer(bytearray(b64decode(plain[name])), dtype=torch.float32) for name in ("logits", "features")
-        )
-        return cls(logits, features, plain["broken"])
 
 
 def outputs_of(model: VideoClassifier, data: VideoList, on: torch.device) -> Iterator[VideoOutput]:
