@@ -51,8 +51,6 @@ usage: python -m lit_video COMMAND ...
   attention VIDEO --ckpt RUN    where the model looks, frame by frame: attention rollout, or each head
       [-o FILE.png|.gif|.mp4] [--label CLASS] [--heads] [--layers all|last] [--token T,ROW,COLUMN]
   attention --ckpt RUN -o DIR   the same of the run's test, a picture for each class, failures first [--each 3]
-  attention --heads --ckpt RUN  of an X-ViT: which frames each head reads
-      [-o FILE.png] (or without a checkpoint: --config TABLE.yaml --row NAME)
   embed --ckpt RUN -o FILE.png [VIDEO|FOLDER ...]   features in the plane, coloured by class; without videos
       [--method tsne|umap] [--csv FILE.csv]                   those of the run's test split
   cost                                 parameters and multiply-adds of every scheme, beside the papers' figures

@@ -1,6 +1,5 @@
 import pytest
 
-from lit_video.__main__ import main
 from lit_video.commands.arguments import parse_request
 from lit_video.errors import UserError
 
@@ -16,8 +15,3 @@ def test_rows_are_named_or_numbered_with_commas_or_one_by_one(table):
     assert rows(table[0], "--row", "first,0") == ["first"]
     with pytest.raises(UserError, match="no row 'third'"):
         rows(table[0], "--row", "first,third")
-
-
-def test_heads_are_drawn_of_one_row(table, capsys):
-    assert main(["attention", "--heads", "--config", str(table[0]), "--row", "first,second", "-o", "heads.png"]) == 2
-    assert "--row first,second: the heads of one row are drawn" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The command attention: pictures of what the model attends to, the frames that heads read, mistakes in a line each."""
+"""The command attention: pictures of what the model attends to, mistakes in a line each."""
 
 import io
 import shutil
@@ -7,17 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from lit_video.visual import attention_picture
 from matplotlib.colors import to_rgb
 from PIL import Image
 
 from lit_video.__main__ import main
 from lit_video.commands.attention_of_test import file_name, worst_first
 from lit_video.datamodules import MovingShapes
-from lit_video.inference import attention_picture
 from lit_video.inference.attention_maps import attention_maps, see
 from lit_video.inference.attention_picture import AttentionMaps, moving, overlaid, picture, pictures_of
 from lit_video.inference.checkpoints import load_trained_model
-from lit_video.inference.heads_picture import Layers, layers
 from lit_video.inference.options import Evaluation
 from lit_video.inference.overlay import pictures
 from lit_video.inference.predict import unlabelled, video_list
@@ -30,7 +29,6 @@ from lit_video.video.crops import Box
 from lit_video.video.decoding import decode, frame_table
 from tests.checkpoints import trained
 from tests.commands.conftest import one_line
-from tests.conftest import ROOT
 
 CLIPS = dict(pairs=(2, 1, 1), frames=4, image_size=32, batch_size=4, num_workers=0)
 SIZE = ViTSize(16, 2, 2)
@@ -327,25 +325,6 @@ def test_heads_of_a_video_are_drawn_one_by_one(name, checkpoints, videos, tmp_pa
     assert Image.open(tmp_path / "h.png").size[0] > 1500
 
 
-def test_heads_of_a_checkpoint_and_of_a_row(checkpoints, tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    assert attention("--heads", "--ckpt", checkpoints("xvit"), "-o", tmp_path / "one.png") == 0
-    row = ["--config", "experiments/ablation_tw.yaml", "--row", "tw2"]
-    assert attention("--heads", *row, "-o", tmp_path / "two.svg") == 0
-    text = (tmp_path / "two.svg").read_text()
-    assert text.startswith("<?xml")
-    assert text.count("#e6550d") >= 4  # t+2, in each of four heads
-    assert Image.open(tmp_path / "one.png").size[0] > 500
-
-
-def test_layers_that_read_alike_are_drawn_together():
-    groups = layers(XViT(8, 4, 32, ViTSize(16, 6, 2), 8, layers="odd", scope="full"), "x")
-    assert [group.numbers for group in groups] == [[1, 3, 5], [2, 4, 6]]
-    assert [group.title for group in groups] == ["layers 1, 3, 5: nothing moves", "layers 2, 4, 6: keys and values"]
-    assert groups[1].offsets.tolist() == [[1] * 4 + [-1] * 4, [0] * 8]
-    assert Layers([1, 2, 3, 5], groups[0].offsets, ("x",)).title == "layers 1–3, 5: input"
-
-
 # mistakes
 
 
@@ -354,7 +333,7 @@ def test_wrong_flags_of_attention_are_reported(checkpoints, videos, tmp_path, ca
     text = tmp_path / "text.mp4"
     text.write_text("no video")
     ckpt = ["--ckpt", checkpoints("xvit")]
-    checkpoints("convnet"), checkpoints("divided"), checkpoints("exact"), checkpoints("perceiver")
+    checkpoints("convnet"), checkpoints("perceiver")
     capsys.readouterr()  # making them may warn
     out = ["-o", tmp_path / "a.png"]
     for args, message in (
@@ -367,22 +346,14 @@ def test_wrong_flags_of_attention_are_reported(checkpoints, videos, tmp_path, ca
         ([*ckpt, videos[0], "--token", "4,0,0"], "--token: 4,0,0 is no patch; frames, rows and columns count from 0"),
         (["--ckpt", checkpoints("perceiver"), videos[0], "--token", "0,0,0"], "--token: the last layer holds latents"),
         ([*ckpt, videos[0], "--layers", "first"], "--layers: invalid choice"),
-        ([*ckpt, videos[0], "--row", "tw1"], "--config, --row: are for --heads"),
         (["--ckpt", checkpoints("convnet"), videos[0]], "is a ConvNet, which has no attention"),
-        (
-            ["--heads", "--ckpt", checkpoints("divided")],
-            "TimeSformer; only the heads of an XViT read channels of",
-        ),
-        (["--heads", "--ckpt", checkpoints("convnet")], "is a ConvNet; only the heads"),
-        (["--heads", "--ckpt", checkpoints("exact")], "attends its window exactly"),
-        (["--heads"], "--heads: give either --ckpt"),
+        (["--heads", *ckpt], "--heads: is about one video; give it"),
         (["--heads", *ckpt, videos[0], "--layers", "last"], "--heads: is about the last layer; leave out"),
         (["--heads", "--ckpt", checkpoints("perceiver"), videos[0]], "--heads: the last layer holds latents"),
-        (["--heads", "--config", "x.yaml"], "--heads: --config and --row belong together"),
     ):
         assert attention(*args, *out) == 2, args
         assert message in one_line(capsys)
-    for ending, flags in ((".jpg", [videos[0]]), ("", [videos[0]]), (".gif", ["--heads"])):
+    for ending, flags in ((".jpg", [videos[0]]), ("", [videos[0]]), (".gif", [videos[0], "--heads"])):
         assert attention(*ckpt, *flags, "-o", tmp_path / f"a{ending}") == 2
         assert "ends in none of .png" in one_line(capsys)
     assert attention(*ckpt, videos[0], "-o", tmp_path / "nowhere" / "a.png") == 2

@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from lit_video.attention import Grid, LocalWindow, Mixing, MixingPlan, Space
-from lit_video.inference.channel_sources import channel_offsets
+from lit_video.attention import Grid
 from lit_video.inference.rollout import patch_places, rollout, tubelet_frames
 from lit_video.inference.routing import Recording
 from lit_video.modules import Perceiver, TimeSformer, ViViT, XViT
@@ -208,30 +207,7 @@ def test_an_activation_that_the_rollout_does_not_support_is_refused():
         rollout(built, clip)
 
 
-# which frames a head reads
-
-
-@pytest.mark.parametrize(
-    ("plan", "expected"),
-    [
-        (MixingPlan(), [[1, -1, 0, 0]] * 4),
-        (MixingPlan(ratio=1.0), [[1, 1, -1, -1]] * 4),
-        (MixingPlan(window=2, ratio=1.0), [[1, -1, 2, -2]] * 4),
-        (MixingPlan(window=2, boundary=True), [[2, -2, 0, 0]] * 4),
-        (MixingPlan(window=0), [[0] * 4] * 4),
-        (MixingPlan(window=2, causal=True), [[-1, -2, 0, 0]] * 4),
-        (MixingPlan(scope="full"), [[1] * 4, [-1] * 4, [0] * 4, [0] * 4]),
-        (MixingPlan(window=2, scope="full", segment=1), [[1, 1, -1, -1], [2, 2, -2, -2], [0] * 4, [0] * 4]),
-    ],
-)
-def test_channels_of_heads_are_read_from_these_frames(plan, expected):
-    assert channel_offsets(Mixing(16, 4, plan)).tolist() == expected
-
-
-def test_spatial_layers_read_their_own_frame_and_exact_windows_move_no_channels():
-    assert channel_offsets(Space(16, 4)).tolist() == [[0] * 4] * 4
-    with pytest.raises(ValueError, match="LocalWindow reads no channels of other frames"):
-        channel_offsets(LocalWindow(16, 4))
+# one head
 
 
 HEADED = [name for name in FAMILIES if not name.startswith("perceiver")]
