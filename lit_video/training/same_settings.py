@@ -47,26 +47,8 @@ CALLBACKS = "counting callbacks"  # these, among the flat settings
 # settings whose product is the batch of a step
 BATCH = ("trainer.devices", "trainer.num_nodes", "data.init_args.batch_size", "trainer.accumulate_grad_batches")
 SPREAD = (*BATCH, "trainer.strategy", "global_batch")
-# settings that came later, with what they are in runs from before
-LATER: dict[str, Any] = {
-    "float32_products": "exact",
-    "data.init_args.channels": "rgb",
-    "data.init_args.classes": None,
-    "data.init_args.decode_device": "cpu",
-    "data.init_args.only_classes": None,
-    "data.init_args.frames_per_step": 1,
-    "data.init_args.policy_place": "worker",
-    "data.init_args.short": "repeat",
-    "model.init_args.summary_tokens": 1,
-    "model.init_args.summary_before_norm": False,
-    "model.init_args.summary_layers": "all",
-    "model.init_args.zero_head": False,
-    "model.init_args.cls_in_time": False,
-    "model.init_args.causal": False,
-    "model.init_args.hidden_head": False,
-    "model.init_args.optimization.betas": [0.9, 0.999],
-    "model.init_args.optimization.layer_decay": 1.0,
-}
+# settings that committed runs no longer name, with what they are there
+LATER: dict[str, Any] = {"data.init_args.decode_device": "cpu", "data.init_args.policy_place": "worker"}
 LONGER = ("trainer.max_epochs", "trainer.max_steps")
 
 Changes = dict[str, tuple[Any, Any]]
@@ -132,8 +114,7 @@ def global_batch(flat: Mapping[str, Any]) -> int | None:
 def flatten(config: Mapping[str, Any]) -> dict[str, Any]:
     """Nested keys joined by dots; classes by the path that they are compared by.
 
-    A setting that is younger than some runs is left out where it has the value that these were made with. Callbacks
-    that numbers depend on are a setting of their own.
+    Callbacks that numbers depend on are a setting of their own.
     """
     flat = {key: value for key, value in _flat(config).items() if key not in LATER or value != LATER[key]}
     given = flat.get("trainer.callbacks") or []
