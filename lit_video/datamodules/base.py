@@ -273,11 +273,8 @@ class VideoDataModule(LightningDataModule):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Let the next training loader leave out what the checkpoint has seen of its epoch, on any devices."""
-        seen = state_dict.get("seen")
-        if seen is None:  # older checkpoints count the batches of each process
-            seen = state_dict["batches"] * self.batch_size * self._ranks()[0]
-        self._resume = (state_dict["epoch"], seen)
-        if broken := state_dict.get("broken"):  # older checkpoints have none
+        self._resume = (state_dict["epoch"], state_dict["seen"])
+        if broken := state_dict["broken"]:
             count = len(self._expected("train"))
             self.found_broken.reasons["train"] = {i: reason for i, reason in broken.items() if i < count}
 

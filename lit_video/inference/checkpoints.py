@@ -1,6 +1,5 @@
 """Checkpoints of runs, usable alone: the model, the names of its classes, and how its clips are made."""
 
-import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from lit_video.errors import OptionError
 from lit_video.modules import VideoClassifier
 from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
-from lit_video.utils.class_paths import class_path, known_class
+from lit_video.utils.class_paths import known_class
 from lit_video.video.settings import restored_settings
 from lit_video.weights.reading import CHECKPOINT_KEY
 
@@ -40,20 +39,16 @@ def load_trained_model(path: Path) -> TrainedModel:
     """A run's checkpoint, without its configuration and its data.
 
     Raises:
-        UserError: the file does not exist, is damaged, is no checkpoint of ours, or too old to hold class names.
+        UserError: the file does not exist, is damaged, or is no checkpoint of ours.
     """
     checkpoint = read_checkpoint(path)
     stored = checkpoint.get(CHECKPOINT_KEY)
-    if stored is None and str(checkpoint["hyper_parameters"].get("_class_path")).startswith("lit_video."):
-        raise OptionError(
-            "ckpt", f"{path} has no class names: it was made by an older lit_video; train the model again"
-        )
     if stored is None:
         raise OptionError("ckpt", f"{path} has no class names: it is another program's, or made without a data module")
     model = build_model(checkpoint, VideoClassifier, path)
     try:
         settings = restored_settings(stored["data"])
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except Exception as error:  # of whatever stands there instead
         raise OptionError("ckpt", f"{path} has settings of no data set: {_line(error)}") from error
     return TrainedModel(model, stored["class_names"], settings)
 
@@ -80,7 +75,7 @@ def read_checkpoint(path: Path, option: str = "ckpt") -> dict[str, Any]:
     try:
         with torch.serialization.safe_globals(list(PARTS.values())):
             checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    except (RuntimeError, pickle.UnpicklingError, EOFError, OSError, ValueError, KeyError) as error:
+    except Exception as error:  # a damaged pickle can raise anything
         raise OptionError(option, f"{path} is damaged, or no checkpoint of lit_video: {_line(error)}") from error
     if not isinstance(checkpoint, dict) or not {"state_dict", "hyper_parameters"} <= checkpoint.keys():
         raise OptionError(option, f"{path} is no checkpoint of lit_video: it has no state_dict with hyper_parameters")
@@ -93,10 +88,9 @@ def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], pa
     Raises:
         UserError: it is no model of this family, or its weights do not fit.
     """
-    settings = dict(checkpoint["hyper_parameters"])
-    named = settings.get("_class_path", class_path(family))
+    settings, stored = checkpoint["hyper_parameters"], checkpoint.get(CHECKPOINT_KEY)
     try:
-        kind = known_class(family, checkpoint.get(CHECKPOINT_KEY, {"model": named})["model"])
+        kind = known_class(family, stored["model"]) if stored else family
         model = kind(**{name: _part(name, value) for name, value in settings.items() if not name.startswith("_")})
         model.load_state_dict(checkpoint["state_dict"])
     except Exception as error:  # of constructors, of torch

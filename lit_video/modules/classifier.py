@@ -86,7 +86,7 @@ class VideoClassifier(LightningModule):
         weights_settings: WeightsSettings | None = None,
         weights_ema: bool | None = None,
         freeze: int | Literal["backbone"] | None = None,
-        activation_checkpointing: Checkpointing | bool = "none",
+        activation_checkpointing: Checkpointing = "none",
         num_classes: Classes | None = None,
     ) -> None:
         super().__init__()
@@ -95,8 +95,6 @@ class VideoClassifier(LightningModule):
         self.weights = weights
         self.weights_settings = weights_settings
         self.weights_ema = weights_ema
-        if isinstance(activation_checkpointing, bool):  # in runs of before
-            activation_checkpointing = "block" if activation_checkpointing else "none"
         checkpoint_layers(network, activation_checkpointing)
         if freeze is not None:
             freeze_layers(network, freeze)

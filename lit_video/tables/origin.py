@@ -30,7 +30,7 @@ def read_origin(scale_dir: Path) -> Table | None:
     try:
         content = read_yaml(scale_dir / FILE)
         configs = [Path(path) for path in content["configs"]]
-    except (UserError, KeyError, TypeError):  # of an older lit_video, or damaged
+    except (UserError, KeyError, TypeError):  # not there, or damaged
         return None
     if not configs or not all(path.is_file() for path in configs):
         return None

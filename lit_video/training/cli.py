@@ -1,15 +1,13 @@
 """The Lightning command line: files and flags -> data set, model and trainer."""
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
-import yaml
-from jsonargparse import ArgumentError, get_loader, set_loader
+from jsonargparse import ArgumentError
 from jsonargparse.typing import PositiveInt, restricted_string_type
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
@@ -30,15 +28,6 @@ from lit_video.weights.release import weights_path
 from lit_video.weights.release_settings import flags, pixel_settings, release_settings
 
 filter_lightning()
-_load_yaml = get_loader("yaml")
-
-
-def _load(text: str) -> Any:
-    """YAML, with data sets, samplings and models by their names: they may have moved since the file was written."""
-    return _load_yaml(re.sub(r"(?<=class_path)(\W+)lit_video\.(?:datamodules|modules)\.(?:\w+\.)*", r"\1", text))
-
-
-set_loader("yaml", _load, (yaml.YAMLError,))
 
 # the data set decides, the model follows
 LINKS = ("num_classes", "frames", "image_size")

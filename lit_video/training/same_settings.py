@@ -8,7 +8,6 @@ from typing import Any
 from lit_video.errors import UserError
 from lit_video.training.callbacks.checkpoints import SETTINGS_KEY
 from lit_video.training.checkpoint_file import LAST, PREVIOUS, damage, peek
-from lit_video.utils.class_paths import class_name
 from lit_video.utils.yaml_files import read_yaml
 
 # settings that change neither the model nor the numbers, by the start of their key
@@ -112,10 +111,7 @@ def global_batch(flat: Mapping[str, Any]) -> int | None:
 
 
 def flatten(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested keys joined by dots; classes by the path that they are compared by.
-
-    Callbacks that numbers depend on are a setting of their own.
-    """
+    """Join nested keys by dots; callbacks that numbers depend on are a setting of their own."""
     flat = {key: value for key, value in _flat(config).items() if key not in LATER or value != LATER[key]}
     given = flat.get("trainer.callbacks") or []
     named = [callback for callback in (given if isinstance(given, list) else [given]) if isinstance(callback, dict)]
@@ -133,7 +129,7 @@ def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         if isinstance(value, dict) and value:
             flat |= _flat(value, f"{prefix}{key}.")
         else:
-            flat[f"{prefix}{key}"] = class_name(value) if key == "class_path" else value
+            flat[f"{prefix}{key}"] = value
     return flat
 
 

@@ -1,4 +1,4 @@
-"""Classes as files name them, by import path. Nothing is imported for it, and classes of ours may have moved since."""
+"""Classes as checkpoints name them, by import path; nothing is imported for it."""
 
 from typing import TypeVar
 
@@ -10,11 +10,6 @@ def class_path(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def class_name(path: str) -> str:
-    """The path by which a class is compared: of one of ours, which may move, its name; of any other, all of it."""
-    return path.rpartition(".")[2] if path.startswith("lit_video.") else path
-
-
 def known_class(base: type[Base], path: str) -> type[Base]:
     """The class that a file names, ``base`` or one derived from it, among those that are imported already.
 
@@ -23,7 +18,7 @@ def known_class(base: type[Base], path: str) -> type[Base]:
     """
     classes = [base]
     for kind in classes:  # which grows meanwhile
-        if class_name(class_path(kind)) == class_name(path):
+        if class_path(kind) == path:
             return kind
         classes += kind.__subclasses__()
     raise ValueError(f"{path} is no {base.__name__} of lit_video")

@@ -31,21 +31,12 @@ class GlobalBatch(Callback):
         """Translate the counts before Lightning's loops take them.
 
         Raises:
-            UserError: steps took another number of clips: training would be another. Or the checkpoint is an older one,
-                which does not say how many, and its steps took another number of batches.
+            UserError: steps took another number of clips: training would be another.
         """
         if trainer.state.fn != "fit":
             return
         progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
-        stored = checkpoint["callbacks"].get(self.state_key)
-        if not stored:
-            batches = round(progress["total"]["processed"] / max(checkpoint["global_step"], 1))
-            if batches != self.batches:
-                raise UserError(
-                    f"trainer.accumulate_grad_batches: the checkpoint is an older lit_video's, with {batches}, now it "
-                    f"is {self.batches}; go on with the devices and the batch_size that it was made with"
-                )
-            return
+        stored = checkpoint["callbacks"][self.state_key]
         if stored["clips"] != self.clips:
             raise UserError(
                 f"global_batch: the checkpoint's steps took {stored['clips']} clips, now they take {self.clips} "

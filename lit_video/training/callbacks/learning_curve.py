@@ -1,6 +1,5 @@
 """Keeps the learning curve of a run, across interruptions."""
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ class Curve(Callback):
     Of a run that resumes right after an epoch's last step that epoch's validation is missing: Lightning skips it.
     The training loss is the mean over the epoch's optimizer steps, each the mean over all processes; without those
     that are not finite, if ``--nan skip:N`` lets some be. Training accuracy is that of the epoch's clips, as augmented,
-    while the weights changed; an epoch that an older lit_video began has none.
+    while the weights changed.
 
     Args:
         run_dir: folder of the run.
@@ -39,8 +38,7 @@ class Curve(Callback):
         """Go on from a checkpoint."""
         self.points, self.validation = list(state_dict["points"]), dict(state_dict["validation"])
         self.total, self.steps = torch.tensor(state_dict["total"]), torch.tensor(state_dict["steps"])
-        unknown = [math.nan] * 2 if self.steps else [0.0] * 2
-        self.hits = torch.tensor(state_dict.get("hits", unknown), dtype=torch.float64)
+        self.hits = torch.tensor(state_dict["hits"], dtype=torch.float64)
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
         """End an epoch after whose last step the run was interrupted; Lightning does not end it."""
@@ -75,7 +73,7 @@ class Curve(Callback):
         loss = float(self.total) / max(int(self.steps), 1)
         point = {"epoch": epoch, "step": step, "train/loss": loss} | self.validation
         right, read = self.hits.tolist()
-        if read > 0:  # false for NaN
+        if read:
             point["train/clip_top1"] = 100 * right / read
         self.points.append(point)
         self._reset()
