@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from lit_video.visual import attention_picture
 from matplotlib.colors import to_rgb
 from PIL import Image
 
 from lit_video.__main__ import main
 from lit_video.commands.attention_of_test import file_name, worst_first
 from lit_video.datamodules import MovingShapes
+from lit_video.inference import attention_picture
 from lit_video.inference.attention_maps import attention_maps, see
 from lit_video.inference.attention_picture import AttentionMaps, moving, overlaid, picture, pictures_of
 from lit_video.inference.checkpoints import load_trained_model
