@@ -12,7 +12,6 @@ from lit_video.utils.log_filters import quiet
 from tests.fake_runs import EXPERIMENTS, ROWS, write_table_runs
 
 ROOT = Path(__file__).parent.parent
-OLD_RUN = ROOT / "tests/old_run"
 SHAPES = ROOT / "tests/moving_shapes"  # a table whose rows train in seconds
 quiet()
 torch.set_num_threads(1)  # a core each: pytest-xdist's workers, and the processes that tests start
@@ -58,12 +57,17 @@ def at_home(data_root, patch):
     patch.setenv("HOME", str(data_root))
 
 
+def draw_nothing(patch):
+    """Leave out a tiny run's pictures, which take longer than its training."""
+    patch.setattr("lit_video.training.result.record_attention", lambda model, data, run_dir: None)
+    patch.setattr("lit_video.training.callbacks.predictions.SavePredictions._draw", lambda *_: None)
+
+
 @pytest.fixture(autouse=True)
 def no_pictures(request, monkeypatch):
-    """A tiny run's pictures take longer than its training: of tests, those marked ``pictures`` draw them."""
+    """Draw pictures of runs in the tests marked ``pictures`` alone."""
     if "pictures" not in request.keywords:
-        monkeypatch.setattr("lit_video.training.result.record_attention", lambda model, data, run_dir: None)
-        monkeypatch.setattr("lit_video.training.callbacks.predictions.SavePredictions._draw", lambda *_: None)
+        draw_nothing(monkeypatch)
 
 
 def few_stills(count, side):
@@ -108,6 +112,49 @@ def table(tmp_path):
         return path
 
     return path, rewrite
+
+
+@pytest.fixture(scope="session")
+def root(tmp_path_factory):
+    """Folder of the videos of ``run``."""
+    return tmp_path_factory.mktemp("shapes")
+
+
+@pytest.fixture(scope="session")
+def run(root, tmp_path_factory):
+    """The folder of a run of the command line, trained once for all tests, tested on two clips by three crops."""
+    runs = tmp_path_factory.mktemp("runs")
+    flags = [
+        f"--data.root={root}",
+        "--data.pairs=[2,1,1]",
+        "--data.frames=4",
+        "--data.image_size=16",
+        "--data.batch_size=4",
+        "--data.num_workers=0",
+        "--data.test_clips=2",
+        "--model.size.width=16",
+        "--model.size.depth=2",
+        "--model.size.heads=2",
+        "--trainer.max_epochs=2",
+        "--trainer.logger=false",
+        "--runs",
+        str(runs),
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        draw_nothing(patch)
+        assert main(["fit", "--config", "tests/moving_shapes/ablation_tw.yaml", "--row", "tw1", *flags]) == 0
+    return next(runs.rglob("last.ckpt")).parent
+
+
+@pytest.fixture(scope="session")
+def checkpoint(run):
+    return run / "last.ckpt"
+
+
+@pytest.fixture(scope="session")
+def videos(root, run):
+    return sorted(root.glob("*/test/*/*.mp4"))
 
 
 @pytest.fixture(scope="session")
