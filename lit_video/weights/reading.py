@@ -151,6 +151,8 @@ def _json(folder: Path | None, name: str) -> dict[str, Any]:
 def _reason(error: Exception) -> str:
     """In one line, and whole; without the advice of torch's reader to run what the file asks for."""
     text = " ".join(str(error).split()) or type(error).__name__
+    if asked := re.search(r"GLOBAL (\S+) whose module", text):
+        return f"it would run {asked[1]}; nothing of it was loaded"
     if asked := re.search(r"GLOBAL (\S+) was not an allowed", text):
         return f"it holds {asked[1]}, not tensors alone; save the model's state_dict()"
     if found := re.search(r"WeightsUnpickler error: (.*?)( Check the documentation| Please |$)", text):
