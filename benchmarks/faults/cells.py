@@ -19,10 +19,9 @@ from benchmarks.faults.checks import (
     last_lines,
     problems_of,
     read_outcome,
-    went_on,
 )
 from benchmarks.faults.faults import DAMAGES, FAULTS, TESTED, NotInjected, damage
-from benchmarks.faults.runs import END, PHASES, Attempt, Place, Setting, new_place
+from benchmarks.faults.runs import PHASES, Attempt, Place, Setting, new_place
 from lit_video.utils.exit_status import DONE, FAILED, MISTAKE, TERMINATED
 
 TRIES = 3
@@ -168,11 +167,9 @@ def _inject(setting: Setting, place: Place, injection: Injection, record: Record
         except NotInjected:
             hit = False
         status = attempt.wait()
-        problems += problems_of(attempt, status) if status is not None else [f"did not end within {END:.0f} s"]
+        problems += problems_of(attempt, status, before)
         if status and not (hit and status in fault.statuses):
             problems.append(f"exit status {status}, not {' or '.join(map(str, sorted({0, *fault.statuses})))}")
-        if before and status == 0 and not went_on(attempt):
-            problems.append("started over, though there was a checkpoint")
         end = {"status": status, "line": last_lines(attempt, 1), "problems": problems}
         end |= {"stderr": last_lines(attempt)} if problems else {}
     place.heal()
@@ -188,13 +185,11 @@ def _recover(setting: Setting, place: Place, record: Record, right: Outcome) -> 
         record.tries += 1
         with Attempt(setting, place) as attempt:
             status = attempt.wait()
-            problems = problems_of(attempt, status)
+            problems = problems_of(attempt, status, before)
             if match := re.search(r"^error: (?:.*: )?(\S+?):?(?: is)? damaged[:;] delete it", attempt.err, re.M):
                 Path(match[1]).unlink()
             elif status != 0:
                 problems.append(f"exit status {status}: {last_lines(attempt, 1)}")
-            if before and not went_on(attempt):
-                problems.append("started over, though there was a checkpoint")
             record.problems += [*problems, f"stderr: {last_lines(attempt)}"] if problems else []
         record.recovered = record.judge(attempt, status, right) and status == 0
 

@@ -6,26 +6,18 @@ import signal
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from filelock import FileLock, Timeout
 
-from benchmarks.faults.runs import ROOT, Attempt
+from benchmarks.faults.runs import END, ROOT, Attempt
 
 GRACE = 6.0  # seconds in which processes of a killed run must have noticed
 
 
-@dataclass
-class Outcome:
-    """Metrics, steps and tested videos of ``result.json``, and the weights that it names."""
-
-    metrics: dict[str, float]
-    steps: int
-    videos: int
-    weights: dict[str, torch.Tensor]
+Outcome = dict[str, Any]  # metrics, steps and tested videos of result.json, and the weights that it names
 
 
 def read_outcome(run_dir: Path) -> Outcome | None:
@@ -35,16 +27,16 @@ def read_outcome(run_dir: Path) -> Outcome | None:
         return None
     result: dict[str, Any] = json.loads(path.read_text())
     weights = torch.load(run_dir / result["weights"]["file"], map_location="cpu", weights_only=True)["state_dict"]
-    return Outcome(result["metrics"], result["steps"], result["test_videos"], weights)
+    return {"metrics": result["metrics"], "steps": result["steps"], "videos": result["test_videos"], "weights": weights}
 
 
 def differences(ours: Outcome, right: Outcome) -> list[str]:
     """How an outcome differs from the right one, bit by bit."""
-    pairs = {name: (getattr(ours, name), getattr(right, name)) for name in ("metrics", "steps", "videos")}
-    found = [f"{name} {was}, not {expected}" for name, (was, expected) in pairs.items() if was != expected]
-    if ours.weights.keys() != right.weights.keys():
+    names = [name for name in ("metrics", "steps", "videos") if ours[name] != right[name]]
+    found, weights = [f"{name} {ours[name]}, not {right[name]}" for name in names], right["weights"]
+    if ours["weights"].keys() != weights.keys():
         return [*found, "other names of weights"]
-    other = [name for name, tensor in ours.weights.items() if not torch.equal(tensor, right.weights[name])]
+    other = [name for name, tensor in ours["weights"].items() if not torch.equal(tensor, weights[name])]
     return [*found, f"{len(other)} weights differ, {other[0]} first"] if other else found
 
 
@@ -79,9 +71,13 @@ def leftovers(attempt: Attempt) -> list[str]:
     return found + [f"{path} left" for path in attempt.place.strays()]
 
 
-def problems_of(attempt: Attempt, status: int | None) -> list[str]:
-    """What an ended run left behind, and what is wrong with its words."""
-    return leftovers(attempt) + wrong_words(status, attempt.out, attempt.err)
+def problems_of(attempt: Attempt, status: int | None, before: bool = False) -> list[str]:
+    """What is wrong with the end of a run; ``before`` it there was a checkpoint to go on from."""
+    if status is None:
+        return [f"did not end within {END:.0f} s"]
+    over = before and not went_on(attempt)
+    found = leftovers(attempt) + wrong_words(status, attempt.out, attempt.err)
+    return found + (["started over, though there was a checkpoint"] if over and status == 0 else [])
 
 
 def lock_held(run_dir: Path) -> bool:

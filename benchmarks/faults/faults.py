@@ -8,7 +8,7 @@ import signal
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,6 @@ from benchmarks.faults.checks import lock_held, wrong_words
 from benchmarks.faults.runs import PHASES, Attempt, Place, mount
 from lit_video.utils.exit_status import DONE, FAILED, INTERRUPTED, MISTAKE, PREEMPTED, TERMINATED
 
-Find = Callable[[Attempt], Iterator[int]]
 REFUSED = (FAILED, MISTAKE)
 TESTED = ("training", "validation", "test")
 
@@ -29,19 +28,12 @@ class NotInjected(Exception):
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of a process or the machine.
+    """A fault of a process or the machine."""
 
-    Args:
-        inject: makes it happen to a run; returns what went wrong there; raises ``NotInjected``.
-        statuses: with which the run may end; it may also end with 0 and the right result.
-        phases: in which it is injected.
-        disk: a folder of the place that is a small disk, and its megabytes.
-    """
-
-    inject: Callable[[Attempt], list[str] | None]
-    statuses: tuple[int, ...]
+    inject: Callable[[Attempt], list[str] | None]  # returns what went wrong there; raises NotInjected
+    statuses: tuple[int, ...]  # the run may also end with 0, and the right result
     phases: tuple[str, ...] = ()
-    disk: tuple[str, int] | None = None
+    disk: tuple[str, int] | None = None  # a folder that is a small disk, and its megabytes
 
     @property
     def mounts(self) -> bool:
@@ -78,40 +70,28 @@ def _signal(number: signal.Signals, status: int) -> Fault:
     return Fault(lambda attempt: _kill(attempt.process.pid, number), (status,), tuple(PHASES))
 
 
-def _soon(find: Find) -> Callable[[Attempt], None]:
-    """Kill a process as soon as there is one, within ten seconds."""
+def _soon(ours: Callable[[Path, int], bool]) -> Callable[[Attempt], None]:
+    """Kill a process of the run as soon as there is such a one, within ten seconds."""
 
     def inject(attempt: Attempt) -> None:
         start = time.monotonic()
         while time.monotonic() - start < 10:
-            for pid in find(attempt):
-                return _kill(pid)
+            for pid in attempt.alive():
+                with suppress(OSError):
+                    if ours(Path(f"/proc/{pid}"), attempt.process.pid):
+                        return _kill(pid)
             time.sleep(0.005)
         raise NotInjected
 
     return inject
 
 
-def _children(second_rank: bool) -> Find:
-    """Processes that the first one has started: the second rank, or workers of its loaders."""
-
-    def find(attempt: Attempt) -> Iterator[int]:
-        for pid in attempt.alive():
-            with suppress(OSError):
-                of = Path(f"/proc/{pid}")
-                ours = int((of / "stat").read_text().rpartition(")")[2].split()[1]) == attempt.process.pid
-                is_rank = b"LOCAL_RANK=1" in (of / "environ").read_bytes()
-                if ours and b"lit_video" in (of / "cmdline").read_bytes() and is_rank == second_rank:
-                    yield pid
-
-    return find
-
-
-def _wandb_core(attempt: Attempt) -> Iterator[int]:
-    for pid in attempt.alive():
-        with suppress(OSError):
-            if Path(f"/proc/{pid}/comm").read_text().strip() == "wandb-core":
-                yield pid
+def _worker_or_rank(process: Path, first: int) -> tuple[bool, bool]:
+    """Whether the first process started it: a worker of its loaders, or the second rank."""
+    ours = int((process / "stat").read_text().rpartition(")")[2].split()[1]) == first
+    ours = ours and b"lit_video" in (process / "cmdline").read_bytes()
+    is_rank = b"LOCAL_RANK=1" in (process / "environ").read_bytes()
+    return ours and not is_rank, ours and is_rank
 
 
 def _full(folder: str, megabytes: int, *phases: str) -> Fault:
@@ -192,8 +172,8 @@ FAULTS: dict[str, Fault] = {
     "SIGTERM": _signal(signal.SIGTERM, TERMINATED),
     "SIGINT": _signal(signal.SIGINT, INTERRUPTED),
     "SIGUSR1": _signal(signal.SIGUSR1, PREEMPTED),
-    "worker killed": Fault(_soon(_children(second_rank=False)), (FAILED,), TESTED),
-    "rank 1 killed": Fault(_soon(_children(second_rank=True)), (FAILED,)),
+    "worker killed": Fault(_soon(lambda *process: _worker_or_rank(*process)[0]), (FAILED,), TESTED),
+    "rank 1 killed": Fault(_soon(lambda *process: _worker_or_rank(*process)[1]), (FAILED,)),
     "run disk full": _full("runs", 16, *BUT_VALIDATION),
     "run disk read-only": Fault(_read_only, REFUSED, BUT_VALIDATION),
     "TMPDIR full": _full("tmp", 1, "imports", "training", "test"),
@@ -202,7 +182,7 @@ FAULTS: dict[str, Fault] = {
     "clock a day ahead": _jump(86400.0),
     "clock a day back": _jump(-86400.0),
     "second process": Fault(_second_process, (DONE,), ("starting", "training", "test")),
-    "wandb-core killed": Fault(_soon(_wandb_core), (DONE,)),
+    "wandb-core killed": Fault(_soon(lambda process, _: (process / "comm").read_text() == "wandb-core\n"), (DONE,)),
 }
 
 

@@ -74,7 +74,7 @@ def test_what_a_run_does_wrong_after_a_signal_is_found(habit, expected, right, m
 
 def test_weights_that_differ_in_a_bit_are_found(right, tmp_path):
     ours = read_outcome(right)
-    ours.weights["w"][3] = torch.nextafter(ours.weights["w"][3], torch.tensor(9.0))
+    ours["weights"]["w"][3] = torch.nextafter(ours["weights"]["w"][3], torch.tensor(9.0))
     assert differences(ours, read_outcome(right)) == ["1 weights differ, w first"]
 
 
