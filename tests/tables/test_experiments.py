@@ -75,8 +75,9 @@ def fast_run(table, row, runs):
     return main(["fit", "--config", str(table), "--row", row.name, "--runs", str(runs), *flags])
 
 
-@pytest.mark.parametrize("table", PAPERS, ids=lambda path: path.stem)
-def test_the_first_row_of_every_table_runs(table, tiny, tmp_path):
+@pytest.mark.parametrize("name", ["ablation_tw", "timesformer_cnns", "timesformer_long_video", "vivit_models"])
+def test_a_row_of_every_family_runs(name, tiny, tmp_path):
+    table = EXPERIMENTS / f"{name}.yaml"
     assert fast_run(table, read_table([table]).rows[0], tmp_path) == 0
 
 

@@ -1,8 +1,6 @@
 """Flat keys of a configuration, and those of a table's settings, are the same names."""
 
-import pytest
-
-from lit_video.tables.flat_settings import flat_key, flat_row, flat_settings
+from lit_video.tables.flat_settings import flat_row, flat_settings
 
 CONFIG = {
     "seed_everything": 3,
@@ -38,22 +36,6 @@ def test_plain_settings_are_flat_and_the_model_wins():
         "size_width": 16,
         "exact": False,
     }
-
-
-@pytest.mark.parametrize(
-    ("setting", "key"),
-    [
-        ("model.window", "window"),
-        ("model.init_args.window", "window"),
-        ("model.size.width", "size_width"),
-        ("data.sampling.init_args.seconds", "sampling_seconds"),
-        ("data.sampling", "sampling"),
-        ("trainer.max_epochs", "max_epochs"),
-        ("model", "model"),
-    ],
-)
-def test_the_key_of_a_tables_setting(setting, key):
-    assert flat_key(setting) == key
 
 
 def test_the_keys_of_a_row_are_those_of_its_run():

@@ -2,14 +2,12 @@
 
 import pytest
 
-from lit_video.commands.arguments import parse_request
 from lit_video.datamodules.temporal_skills import SKILLS
 from lit_video.tables.reading import read_table
 from lit_video.training.cli import refuse_ignored
-from lit_video.training.run import build_row
 from lit_video.training.same_settings import flatten
 from lit_video.utils.yaml_files import read_yaml
-from tests.tables.experiments import EXPERIMENTS, PAPERS
+from tests.tables.experiments import EXPERIMENTS, PAPERS, request_of, resolved
 
 AVLETTERS = EXPERIMENTS / "scale" / "avletters.yaml"  # ours, on real video that is not in the repository
 OWN = ("avletters*.yaml", "embedded_*.yaml")  # these are tested on their own
@@ -48,13 +46,10 @@ def at(config, key):
     return config
 
 
-def check(table, scale, row=None, recipe=None, more=()):
+def check(table, scale, row=None, **more):
     """Build rows of a table at a scale; all their settings must be in what they resolve to."""
-    flags = ["--config", str(table), "--config", str(scale), *more]
-    request = parse_request(flags + (["--row", row] if row else []) + (["--recipe", recipe] if recipe else []))
-    for chosen in request.rows:
-        built = build_row(request, chosen, 0)
-        resolved = built.resolved()
+    for chosen in [one for one in request_of(table, scale, **more).rows if row in (None, one.name)]:
+        built = resolved(chosen.name, table, scale, **more)
         for key, value in chosen.settings.items():
             expected = dict(value) if isinstance(value, dict) else value
             later = {k: v for k, v in chosen.settings.items() if k.startswith(f"{key}.")}
@@ -62,7 +57,7 @@ def check(table, scale, row=None, recipe=None, more=()):
                 later.items() if isinstance(expected, dict) else ()
             ):  # data.sampling, and then data.sampling.stride
                 expected["init_args"] = expected["init_args"] | {inner.rpartition(".")[2]: other}
-            assert equal(expected, at(resolved, key)), (chosen.name, key)
+            assert equal(expected, at(built.settings, key)), (chosen.name, key)
         name, classes = DATA[scale.stem]
         assert type(built.datamodule).__name__ == name
         assert built.datamodule.num_classes == classes
@@ -87,10 +82,15 @@ def own_scales(table):
 
 
 PAIRS = [(table, scale) for table in PAPERS for scale in own_scales(table)]
+# a table of every data set and family here, the others in the slow tests
+FEW = {("ablation_tw", "ssv2"), ("ablation_tw", "gpu"), ("timesformer_cnns", "gpu"), ("vivit_models", "k400")}
+FEW |= {("xvit_k400", "k400"), ("xvit_k600", "k600"), ("xvit_epic", "epic100"), ("timesformer_diving48", "diving48")}
+FEW |= {("timesformer_long_video", "howto100m")}
+BUILT = [pytest.param(*pair, marks=[pytest.mark.slow] * (tuple(p.stem for p in pair) not in FEW)) for pair in PAIRS]
 
 
-@pytest.mark.parametrize(("table", "scale"), PAIRS, ids=lambda path: path.stem)
-def test_the_last_row_of_every_table_builds_at_its_scale_and_ours(table, scale, tiny):
+@pytest.mark.parametrize(("table", "scale"), BUILT, ids=lambda path: path.stem)
+def test_the_last_row_of_every_table_builds_at_its_scale_and_ours(table, scale):
     check(table, scale, read_table([table]).rows[-1].name)
 
 
@@ -104,7 +104,7 @@ def test_the_papers_batch_is_that_of_eight_gpus_on_any_number_of_them():
 @pytest.mark.parametrize("scale", SCALES, ids=lambda path: path.stem)
 def test_every_row_of_every_table_reads_at_every_scale(scale):
     for table in PAPERS:
-        request = parse_request(["--config", str(table), "--config", str(scale)])
+        request = request_of(table, scale)
         for row in request.rows:
             refuse_ignored(request.row_args(row, 0), f"{table.stem} {row.name}")
 
@@ -112,7 +112,7 @@ def test_every_row_of_every_table_reads_at_every_scale(scale):
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", SCALES, ids=lambda path: path.stem)
 @pytest.mark.parametrize("table", PAPERS, ids=lambda path: path.stem)
-def test_every_row_builds_at_every_scale(table, scale, tiny):
+def test_every_row_builds_at_every_scale(table, scale):
     check(table, scale)
 
 
@@ -126,10 +126,10 @@ OF_FAMILY = {"xvit": "ablation_tw", "timesformer": "timesformer_positions", "viv
 
 
 @pytest.mark.parametrize(("scale", "family", "name"), OTHERS, ids=lambda value: getattr(value, "stem", value))
-def test_recipes_that_are_not_the_default_build_too(scale, family, name, tiny):
+def test_recipes_that_are_not_the_default_build_too(scale, family, name):
     table = EXPERIMENTS / f"{OF_FAMILY[family]}.yaml"
     assert set(RECIPES[scale][family][name]) <= set(read_table([table, scale], name).rows[0].settings)
-    check(table, scale, read_table([table]).rows[0].name, name)
+    check(table, scale, read_table([table]).rows[0].name, recipe=name)
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=lambda path: path.stem)
@@ -151,18 +151,19 @@ def test_scales_are_the_data_sets():
 
 @pytest.mark.parametrize("table", ["ablation_tw", "ablation_ratio", "timesformer_schemes", "vivit_models"])
 def test_tables_of_every_transformer_build_on_real_video(table, letters):
-    check(EXPERIMENTS / f"{table}.yaml", AVLETTERS, more=[f"--data.root={letters}"])
+    path = EXPERIMENTS / f"{table}.yaml"
+    check(path, AVLETTERS, read_table([path]).rows[-1].name, flags=(f"--data.root={letters}",))
 
 
 @pytest.mark.parametrize("table", ["xvit_k400", "xvit_k600", "xvit_ssv2"])
-def test_timesformer_knows_time_beside_xvit_too(table, letters, tiny):
+def test_timesformer_knows_time_beside_xvit_too(table, letters):
     """X-ViT's settings of the embedded scale have no positions in time, without which divided attention is blind."""
     names = ("gpu",) if table == "xvit_k600" else ("gpu", "avletters")  # which has no CNNs
     for name in names:
-        flags = ["--config", str(EXPERIMENTS / f"{table}.yaml"), "--config", str(EXPERIMENTS / f"scale/{name}.yaml")]
-        request = parse_request([*flags, *([f"--data.root={letters}"] if name == "avletters" else [])])
-        (row,) = [row for row in request.rows if row.name.startswith("timesformer")]
-        assert build_row(request, row, 0).resolved()["model"]["init_args"]["positions"] == "space-time", name
+        files = (EXPERIMENTS / f"{table}.yaml", EXPERIMENTS / f"scale/{name}.yaml")
+        flags = (f"--data.root={letters}",) if name == "avletters" else ()
+        (row,) = [row.name for row in request_of(*files, flags=flags).rows if row.name.startswith("timesformer")]
+        assert resolved(row, *files, flags=flags).settings["model"]["init_args"]["positions"] == "space-time", name
 
 
 WITH_SIDES = [table for table in PAPERS if "data.side" in table.read_text()]
@@ -179,9 +180,12 @@ def test_all_rows_of_a_table_are_tested_on_the_same_pictures(table):
 
 @pytest.mark.parametrize(("overlay", "train", "val"), [("back", [2], [1]), ("third", [1, 2], [3])])
 def test_repetitions_are_chosen_by_an_overlay(overlay, train, val, letters):
-    flags = ["--config", str(AVLETTERS.with_name(f"avletters_{overlay}.yaml")), f"--data.root={letters}"]
-    request = parse_request(["--config", str(EXPERIMENTS / "avletters.yaml"), *flags])
-    data = build_row(request, request.rows[0], 0).resolved()["data"]["init_args"]
+    files, flags = (
+        (EXPERIMENTS / "avletters.yaml", AVLETTERS.with_name(f"avletters_{overlay}.yaml")),
+        (f"--data.root={letters}",),
+    )
+    request = request_of(*files, flags=flags)
+    data = resolved(request.rows[0].name, *files, flags=flags).settings["data"]["init_args"]
     assert (request.table.scale, data["train_values"], data["val_values"]) == (f"avletters_{overlay}", train, val)
 
 
@@ -201,12 +205,12 @@ EVEN = [name if name[:5] != "order" else f"order{int(name[5:]) + 1}" for name in
     ],
 )
 def test_a_follow_up_changes_what_it_is_about_and_no_more(overlay, table, changed):
-    config = ["--config", str(EXPERIMENTS / f"{table}.yaml")]
-    was = parse_request(config)
-    now = parse_request([*config, "--config", str(EXPERIMENTS / "scale" / f"embedded_{overlay}.yaml")])
-    assert [row.name for row in was.rows] == [row.name for row in now.rows]
-    for old, new in zip(was.rows, now.rows, strict=True):
-        a, b = (flatten(build_row(request, row, 0).resolved()) for request, row in ((was, old), (now, new)))
+    was = (EXPERIMENTS / f"{table}.yaml",)
+    now = (*was, EXPERIMENTS / "scale" / f"embedded_{overlay}.yaml")
+    names = [row.name for row in request_of(*was).rows]
+    assert names == [row.name for row in request_of(*now).rows]
+    for name in (names[0], names[-1]):
+        a, b = (flatten(resolved(name, *files).settings) for files in (was, now))
         assert {key: (a.get(key), b.get(key)) for key in a.keys() | b.keys() if a.get(key) != b.get(key)} == changed
 
 

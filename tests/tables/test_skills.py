@@ -7,7 +7,8 @@ from lit_video.inference.reach import Reach, reach
 from lit_video.tables.reading import read_table
 from lit_video.training.cli import BuildCLI
 from lit_video.training.run import build_row
-from tests.tables.experiments import EXPERIMENTS
+from tests.conftest import quick_or_slow
+from tests.tables.experiments import EXPERIMENTS, resolved
 
 SKILLS = EXPERIMENTS / "skills.yaml"
 ROWS = read_table([SKILLS]).rows
@@ -24,21 +25,21 @@ REACH = {
 }
 
 
-EVERY = [(row, 8) for row in ROWS] + [(row, frames) for row in (ROWS[0], ROWS[-1]) for frames in (16, 32)]
+EVERY = [(row, frames) for row in (ROWS[0], ROWS[-1]) for frames in (8, 16, 32)]
+EVERY += [pytest.param(row, 8, marks=pytest.mark.slow) for row in ROWS[1:-1]]
 
 
 @pytest.mark.parametrize(("row", "frames"), EVERY, ids=lambda value: getattr(value, "name", value))
-def test_every_row_builds_with_clips_of_every_length(row, frames, tiny):
-    longer = ["--config", str(EXPERIMENTS / f"parts/frames{frames}.yaml")] if frames > 8 else []
-    request = parse_request(["--config", str(SKILLS), *longer])
-    built = build_row(request, request.table.row(row.name), 0)
+def test_every_row_builds_with_clips_of_every_length(row, frames):
+    longer = [EXPERIMENTS / f"parts/frames{frames}.yaml"] if frames > 8 else []
+    built = resolved(row.name, SKILLS, *longer)
     assert built.datamodule.frames == built.datamodule.length == frames
-    assert built.config.trainer.max_steps * frames == (2048 * 8 if longer else -frames)
+    assert built.trainer.max_steps * frames == (2048 * 8 if longer else -frames)
     size = getattr(built.model, "size", None)
     assert size is None or (size.width, size.depth) == (48, 4)
 
 
-@pytest.mark.parametrize("name", REACH)
+@pytest.mark.parametrize("name", quick_or_slow(REACH, {"xvit0", "exact1_time", "divided"}))
 def test_rows_reach_as_far_as_their_schemes_say(name, tiny):
     request = parse_request(["--config", str(SKILLS)])
     built = build_row(request, request.table.row(name), 0, BuildCLI)
