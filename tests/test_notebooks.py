@@ -21,17 +21,14 @@ PICTURES = {  # that each one shows at least
 
 strip = runpy.run_path(str(ROOT / "notebooks" / "strip_outputs.py"))["main"]
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-READS = "3_reading_a_table"  # committed results; the others train or build models, half a minute each
 
 
 def test_all_notebooks_are_tested():
     assert [path.stem for path in NOTEBOOKS] == sorted(PICTURES)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem != READS)) for path in NOTEBOOKS],
-)
+@pytest.mark.slow
+@every_notebook
 def test_it_runs_from_top_to_bottom(path, data_root, tmp_path, monkeypatch):
     monkeypatch.setenv("LIT_VIDEO_DATA", str(data_root))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")

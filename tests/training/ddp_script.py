@@ -58,8 +58,7 @@ def trained(out, flags):
         row = [*flags[1:], "--data.batch_size=3", *recipe, "--runs", str(out / "runs" / name)]
         runs[name] = train(row, save_to=out / "two" / name)
     runs["checkpointing"] = train([*row, "--model.activation_checkpointing=attention"])
-    for checkpoint in sorted((out / "one").glob("step?.ckpt")):
-        runs[checkpoint.stem] = train(row, resume=checkpoint)
+    runs["step3"] = train(row, resume=out / "one/step3.ckpt")
     return runs
 
 

@@ -5,8 +5,12 @@ import torch
 
 from tests.training.trained import RECIPES, train
 
+CHANGES = [("attention", "block"), ("none", "block"), ("attention", "none"), ("true", "attention")]
 
-@pytest.mark.parametrize(("before", "after"), [("none", "block"), ("attention", "none"), ("true", "attention")])
+
+@pytest.mark.parametrize(
+    ("before", "after"), [CHANGES[0], *(pytest.param(*change, marks=pytest.mark.slow) for change in CHANGES[1:])]
+)
 def test_a_training_goes_on_with_it_and_without(before, after, table, tiny, tmp_path):
     row = ["--config", str(table[0]), "--row=second", *tiny, "--trainer.logger=false", *RECIPES["drawn"]]
     row += ["--model.ta_layers=1", "--runs", str(tmp_path / "runs")]

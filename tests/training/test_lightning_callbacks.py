@@ -95,7 +95,7 @@ BEST = [
 ]
 
 
-@pytest.mark.parametrize("epochs", [[3], [2, 3]], ids=["at_once", "resumed"])
+@pytest.mark.parametrize("epochs", [pytest.param([3], marks=pytest.mark.slow), [2, 3]], ids=["at_once", "resumed"])
 def test_the_checkpoint_of_the_best_validation_is_tested(epochs, flags, tmp_path):
     for count in epochs:
         command = ["fit", *flags, "--runs", str(tmp_path / "runs"), *BEST, f"--trainer.max_epochs={count}"]

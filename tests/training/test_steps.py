@@ -18,8 +18,10 @@ from lit_video.training.request import build_request
 from lit_video.training.run import build_row
 from lit_video.training.run_cli import RunCLI
 from lit_video.utils.stop_signals import StopSignals
+from tests.conftest import quick_or_slow
 
 ROWS = [row.name for row in read_table([steps.TABLE]).rows]
+FAMILIES = quick_or_slow(ROWS, {"xvit", "slowfast"})
 WAITING = (DataDependentOutputException, DynamicOutputShapeException)
 
 
@@ -92,7 +94,7 @@ def test_a_training_rounds_float32_only_if_it_is_told_to(given, precision, tmp_p
     assert convolutions == (given == "tf32")
 
 
-@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("row", FAMILIES)
 def test_training_steps_wait_for_nothing(row, data_root, monkeypatch, tmp_path):
     model, data, fake = build(row, data_root, monkeypatch)
     with fake:
@@ -117,7 +119,7 @@ def test_training_steps_wait_for_nothing(row, data_root, monkeypatch, tmp_path):
     assert optimizer.param_groups[0].get("fused", True), "of those that can be"
 
 
-@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("row", FAMILIES)
 def test_the_backward_pass_depends_on_no_value(row, data_root, monkeypatch):
     model, data, fake = build(row, data_root, monkeypatch, "cpu")
     moved = move(data.on_before_batch_transfer(raw_batch(data, 0), 0), fake, "cpu")
@@ -126,7 +128,7 @@ def test_the_backward_pass_depends_on_no_value(row, data_root, monkeypatch):
     assert all(parameter.grad is not None for parameter in model.parameters())
 
 
-@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("row", FAMILIES)
 def test_evaluation_steps_wait_for_nothing(row, data_root, monkeypatch):
     model, data, fake = build(row, data_root, monkeypatch)
     model.eval().trainer.training = False

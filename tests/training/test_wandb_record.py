@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from wandb.util import get_core_path
 
 from lit_video.training import wandb_record
 from lit_video.training.wandb_record import WandbRecord
@@ -62,15 +63,17 @@ def cores(parent=None):
     return found
 
 
+def records(path):
+    """What a part of a run wrote, as ``wandb leet inspect --json`` prints it, without a second Python."""
+    inspect = [get_core_path(), "leet", "inspect", "--no-observability", "--json", "--run-file", path, path.parents[1]]
+    lines = subprocess.run(list(map(str, inspect)), capture_output=True, text=True, check=True).stdout.splitlines()
+    return [json.loads(line) for line in lines]
+
+
 def parts(folder):
     """The rows of history of every offline part of a run, in order."""
-    histories = []
-    for path in sorted(folder.glob("wandb/offline-run-*/*.wandb")):
-        inspect = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", str(path)]
-        lines = subprocess.run(inspect, capture_output=True, text=True, check=True).stdout.splitlines()
-        records = map(json.loads, lines)
-        histories.append([record["history"]["item"] for record in records if record["type"] == "history"])
-    return histories
+    paths = sorted(folder.glob("wandb/offline-run-*/*.wandb"))
+    return [[one["history"]["item"] for one in records(path) if one["type"] == "history"] for path in paths]
 
 
 def unused_port():
