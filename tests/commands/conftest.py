@@ -1,8 +1,11 @@
 """Rows of experiments/ trained for an epoch, and what a command says."""
 
+from subprocess import Popen
+
 import pytest
 
 from lit_video.__main__ import main
+from lit_video.launching import local
 from tests.conftest import FOUR_SKILLS
 
 
@@ -11,6 +14,12 @@ def one_line(capsys):
     lines = capsys.readouterr().err.strip().splitlines()
     assert len(lines) == 1, lines
     return lines[0]
+
+
+@pytest.fixture
+def rows_in_this_process(monkeypatch):
+    """Rows that run beside each other start no Python: for each there is a process that has ended with its status."""
+    monkeypatch.setattr(local, "launch", lambda command, *_: Popen(["sh", "-c", f"exit {main(command[3:])}"]))
 
 
 @pytest.fixture(scope="module")

@@ -14,67 +14,73 @@ from lit_video.commands.completion import parser_of
 from lit_video.commands.examples import EXAMPLES
 from tests.conftest import ROOT
 
-TORCH = "import sys; sys.modules['torch'] = None; from lit_video.__main__ import run; run()"  # an import of it fails
+# a process for every line, without torch, whose import fails
+ASK = """
+import os, sys
+sys.modules["torch"] = None
+from lit_video.__main__ import run
+for number, line in enumerate(sys.stdin.read().splitlines()):
+    if os.fork() == 0:
+        os.environ |= {"COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE": "1"}
+        os.environ["_ARGCOMPLETE_STDOUT_FILENAME"] = str(number)
+        run()
+        os._exit(0)
+    assert os.wait()[1] == 0, line
+"""
 
 
-@pytest.fixture
-def completed(tmp_path):
-    """What completes a line that is typed after ``lit_video``, without torch; the folder holds one finished run."""
-    run = tmp_path / "runs/ablation_tw/embedded/tw1/seed0"
+@pytest.fixture(scope="module")
+def completed(tmp_path_factory):
+    """What completes lines that are typed after ``lit_video``; the folder holds one finished run."""
+    folder = tmp_path_factory.mktemp("completed")
+    run = folder / "runs/ablation_tw/embedded/tw1/seed0"
     run.mkdir(parents=True)
     (run / "result.json").write_text("{}")
-    (tmp_path / "experiments").symlink_to(ROOT / "experiments")
-
-    def ask(typed):
-        line = f"lit_video {typed}"
-        answer = tmp_path / "answer"
-        asked = {"COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE": "1"}
-        asked |= {"_ARGCOMPLETE_STDOUT_FILENAME": str(answer), "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
-        done = subprocess.run([sys.executable, "-c", TORCH], cwd=tmp_path, env=os.environ | asked, capture_output=True)
-        assert done.returncode == 0, done.stderr
-        return [word.strip() for word in answer.read_text().split("\013")] if answer.exists() else []
-
-    return ask
+    (folder / "experiments").symlink_to(ROOT / "experiments")
+    lines = "\n".join(f"lit_video {typed}" for typed in LINES)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    subprocess.run([sys.executable, "-c", ASK], cwd=folder, env=environment, input=lines, text=True, check=True)
+    answers = [folder / str(number) for number in range(len(LINES))]
+    words = [answer.read_text().split("\013") if answer.exists() else [] for answer in answers]
+    return {typed: {word.strip() for word in some} - {""} for typed, some in zip(LINES, words, strict=True)}
 
 
-@pytest.mark.parametrize(
-    ("typed", "expected"),
-    [
-        ("fi", {"fit", "finetune"}),
-        ("benchmark ", {"data", "kernels", "long", "model", "predict", "stream", "table"}),
-        ("data ", {"check", "prepare", "shards", "stats"}),
-        ("weights fetch xvit", {"xvit-b-k600", "xvit-b-ssv2"}),
-        ("fit --re", {"--recipe", "--reuse"}),
-        ("fit --config experiments/ablation_t", {"experiments/ablation_ta.yaml", "experiments/ablation_tw.yaml"}),
-        (
-            "fit --config experiments/ablation_tw.yaml --config experiments/scale/k",
-            {"experiments/scale/k400.yaml", "experiments/scale/k600.yaml"},
-        ),
-        ("sweep experiments/skills.yaml experiments/ro", {"experiments/room_actions.yaml"}),
-        ("fit --config experiments/ablation_tw.yaml --row ", {"tw0", "tw1", "tw2", "tw2_boundary"}),
-        ("sweep experiments/ablation_tw.yaml --row=tw2", {"--row=tw2", "--row=tw2_boundary"}),
-        ("fit --config experiments/ablation_tw.yaml --recipe ", set()),
-        (
-            "fit --config experiments/ablation_tw.yaml --config experiments/scale/ssv2.yaml --recipe ",
-            {"paper", "released"},
-        ),
-        ("predict video.mp4 --ckpt abl", {"ablation_tw/tw1"}),
-        ("compare DIR --schemes xvit,j", {"xvit,joint"}),
-        ("test --weights hub:xvit", {"hub:xvit-b-k600", "hub:xvit-b-ssv2"}),
-        ("dashboard --scale k", {"k400", "k600"}),
-        ("table --format j", {"json"}),
-        ("fit --config nothing.yaml --row ", set()),
-        ("nothing --", set()),
-    ],
-)
-def test_a_line_is_completed(typed, expected, completed):
-    assert set(completed(typed)) - {""} == expected
+EXPECTED = {
+    "fi": {"finetune", "fit"},
+    "benchmark ": {"data", "kernels", "long", "model", "predict", "stream", "table"},
+    "data ": {"check", "prepare", "shards", "stats"},
+    "weights fetch xvit": {"xvit-b-k600", "xvit-b-ssv2"},
+    "fit --re": {"--recipe", "--reuse"},
+    "fit --config experiments/ablation_t": {"experiments/ablation_ta.yaml", "experiments/ablation_tw.yaml"},
+    "fit --config experiments/ablation_tw.yaml --config experiments/scale/k": {
+        "experiments/scale/k400.yaml",
+        "experiments/scale/k600.yaml",
+    },
+    "sweep experiments/skills.yaml experiments/ro": {"experiments/room_actions.yaml"},
+    "fit --config experiments/ablation_tw.yaml --row ": {"tw0", "tw1", "tw2", "tw2_boundary"},
+    "sweep experiments/ablation_tw.yaml --row=tw2": {"--row=tw2", "--row=tw2_boundary"},
+    "fit --config experiments/ablation_tw.yaml --recipe ": set(),
+    "fit --config experiments/ablation_tw.yaml --config experiments/scale/ssv2.yaml --recipe ": {"paper", "released"},
+    "predict video.mp4 --ckpt abl": {"ablation_tw/tw1"},
+    "compare DIR --schemes xvit,j": {"xvit,joint"},
+    "test --weights hub:xvit": {"hub:xvit-b-k600", "hub:xvit-b-ssv2"},
+    "dashboard --scale k": {"k400", "k600"},
+    "table --format j": {"json"},
+    "fit --config nothing.yaml --row ": set(),
+    "nothing --": set(),
+}
+EVERY = "fit --"
+LINES = [*EXPECTED, EVERY]
+
+
+@pytest.mark.parametrize("typed", EXPECTED)
+def test_a_line_is_completed(typed, completed):
+    assert completed[typed] == EXPECTED[typed]
 
 
 def test_options_that_only_describe_are_not_offered(completed):
-    offered = completed("fit --")
-    assert {"--config", "--row", "--seeds", "--runs", "--recipe", "--jobs", "--reuse"} <= set(offered)
-    assert all("X" not in option and " " not in option for option in offered)
+    assert {"--config", "--row", "--seeds", "--runs", "--recipe", "--jobs", "--reuse"} <= completed[EVERY]
+    assert all("X" not in option and " " not in option for option in completed[EVERY])
 
 
 @pytest.mark.parametrize("command", sorted(EXAMPLES.keys() - {"data"}))

@@ -4,33 +4,51 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
+from lit_video.datamodules import TemporalSkills
+from lit_video.inference.checkpoints import load_trained_model
 from lit_video.modules import TimeSformer, ViViT
+from lit_video.network.vit import ViTSize
 from lit_video.weights.reading import read_weights
 from lit_video.weights.release_settings import pixel_settings
+from tests.checkpoints import trained
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
 FAMILIES = {
-    "divided": ("timesformer_schemes", "divided", "hf-timesformer", TimeSformer, "TimesformerForVideoClassification"),
-    "joint": ("timesformer_schemes", "joint", "hf-timesformer", TimeSformer, "TimesformerForVideoClassification"),
-    "vivit": ("vivit_models", "model1", "hf-vivit", ViViT, "VivitForVideoClassification"),
+    "divided": ("hf-timesformer", "TimesformerForVideoClassification"),
+    "joint": ("hf-timesformer", "TimesformerForVideoClassification"),
+    "model1": ("hf-vivit", "VivitForVideoClassification"),
 }
 
 
-@pytest.fixture
-def checkpoint(fitted):
-    return lambda table, row: fitted(table, row, "--data.image_size=32", "--data.mean=0.4") / "last.ckpt"
+def model_of(name):
+    shape = (4, 4, 32, ViTSize(16, 2, 2), 8)
+    return ViViT(*shape, variant=int(name[-1])) if name.startswith("model") else TimeSformer(*shape, attention=name)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    """The checkpoint of a model by its name, trained for a step."""
+    folder = tmp_path_factory.mktemp("exported")
+    clips = dict(frames=4, image_size=32, batch_size=4, num_workers=0, mean=0.4)
+
+    def make(name):
+        path = folder / f"{name}.ckpt"
+        data = TemporalSkills(root=str(folder), skills=("zoom", "drift"), pairs=(1, 1, 1), **clips)
+        return path if path.exists() else trained(model_of(name), data, path)
+
+    return make
 
 
 @pytest.mark.parametrize("case", FAMILIES)
 def test_transformers_opens_it_with_equal_logits(case, checkpoint, tmp_path):
-    table, row, target, family, name = FAMILIES[case]
-    ckpt = checkpoint(table, row)
+    target, name = FAMILIES[case]
+    ckpt = checkpoint(case)
     assert main(["export", "--to", target, "--ckpt", str(ckpt), "-o", str(tmp_path / "out")]) == 0
     theirs, loading = getattr(transformers, name).from_pretrained(tmp_path / "out", output_loading_info=True)
     assert not loading["missing_keys"]
     assert not loading["unexpected_keys"]
-    ours = family.load_from_checkpoint(ckpt, map_location="cpu").eval().double()
+    ours = load_trained_model(ckpt).model.double()
     clip = torch.randn(2, 3, 4, 32, 32, dtype=torch.float64)
     with torch.no_grad():  # transformers rounds a constant of ViViT's GELU to seven digits
         logits = theirs.eval().double()(clip.transpose(1, 2)).logits
@@ -44,15 +62,15 @@ def test_transformers_opens_it_with_equal_logits(case, checkpoint, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("table", "row", "target", "message"),
+    ("name", "target", "message"),
     [
-        ("timesformer_schemes", "axial", "hf-timesformer", "has no place for blocks.0.scheme.row_attn"),
-        ("vivit_models", "model2", "hf-vivit", "VivitForVideoClassification has no place for aggregate."),
-        ("vivit_models", "model1", "hf-timesformer", "is no checkpoint of a TimeSformer"),
+        ("axial", "hf-timesformer", "has no place for blocks.0.scheme.row_attn"),
+        ("model2", "hf-vivit", "VivitForVideoClassification has no place for aggregate."),
+        ("model1", "hf-timesformer", "is no checkpoint of a TimeSformer"),
     ],
 )
-def test_what_has_no_place_there_is_reported_in_one_line(table, row, target, message, checkpoint, tmp_path, capsys):
-    ckpt = checkpoint(table, row)
+def test_what_has_no_place_there_is_reported_in_one_line(name, target, message, checkpoint, tmp_path, capsys):
+    ckpt = checkpoint(name)
     capsys.readouterr()
     assert main(["export", "--to", target, "--ckpt", str(ckpt), "-o", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err

@@ -3,14 +3,12 @@
 import os
 import subprocess
 import sys
-from subprocess import Popen
 
 import pytest
 import torch
 from filelock import FileLock
 
 from lit_video.__main__ import main
-from lit_video.launching import local
 from tests.commands.conftest import one_line
 
 
@@ -140,12 +138,9 @@ def test_a_row_that_runs_elsewhere_is_left_alone(table, tiny, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("own_processes", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_row_that_cannot_run_is_reported_and_the_others_go_on(
-    own_processes, table, tiny, tmp_path, capsys, monkeypatch
-):
+def test_a_row_that_cannot_run_is_reported_and_the_others_go_on(own_processes, table, tiny, tmp_path, capsys, request):
     if not own_processes:
-        # a process that has ended with the row's status
-        monkeypatch.setattr(local, "launch", lambda command, *_: Popen(["sh", "-c", f"exit {main(command[3:])}"]))
+        request.getfixturevalue("rows_in_this_process")
     path, rewrite = table
     rewrite("    second:", "    third: {set: {trainer.strategy: none}}\n    second:")  # which only the run finds out
     blocked = tmp_path / "runs/two/default/first/seed0"
@@ -160,15 +155,14 @@ def test_a_row_that_cannot_run_is_reported_and_the_others_go_on(
     assert "not run" in printed.out
 
 
-@pytest.mark.parametrize("workers", [0, 1])
-def test_a_broken_video_is_reported_by_its_path(workers, table, tiny, tmp_path, capsys):
+def test_a_broken_video_is_reported_by_its_path(table, tiny, tmp_path, capsys):
     root = tmp_path / "videos"
     for split in ("train", "val", "test"):
         for name in ("a", "b"):
             (root / split / name).mkdir(parents=True)
             (root / split / name / "1.mp4").write_bytes(b"no video")
     flags = ["--data=VideoFolder", f"--data.root={root}", "--data.batch_size=2", "--trainer.logger=false"]
-    args = ["--config", table[0], "--row=first", "--runs", tmp_path / "runs", *flags, f"--data.num_workers={workers}"]
+    args = ["--config", table[0], "--row=first", "--runs", tmp_path / "runs", *flags, "--data.num_workers=1"]
     assert fit(*args) == 2
     line = one_line(capsys)
     assert f"{root}/train/" in line
@@ -193,6 +187,7 @@ def test_what_only_the_run_can_find_out_is_reported_too(flag, message, table, ti
     assert not list(tmp_path.glob("runs/**/result.json"))
 
 
+@pytest.mark.slow
 def test_a_mistake_is_one_line_where_slurm_is_installed(table, tiny, tmp_path, monkeypatch):
     """Lightning has a hint for everyone who has ``srun`` and does not use it."""
     srun = tmp_path / "bin/srun"

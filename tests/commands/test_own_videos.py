@@ -133,7 +133,7 @@ def test_a_run_is_a_start_for_other_videos(videos, capsys):
     assert "are of XViT, which is the scheme; leave --scheme out" in capsys.readouterr().err
 
 
-def test_schemes_side_by_side(videos, capsys):
+def test_schemes_side_by_side(videos, capsys, rows_in_this_process):
     command = ["compare", "rooms", "--schemes", "divided,vivit2", "--seeds", "1", "--minutes", "0.01", *SMALL]
     assert main(command) == 0
     said = capsys.readouterr().out

@@ -25,16 +25,17 @@ def weights(request, fitted, tiny, capfd):
 def test_other_settings_are_refused_or_taken(weights, capfd):
     assert main([*TEST, *weights]) == 0
     right = [line for line in capfd.readouterr().out.splitlines() if "test/" in line]
-    for changes, mend in (
-        (["--model.window=2"], "it was trained with other settings: set --model.window 1, or --model.weights_settings"),
-        (["--model.mixed=[key]"], "set --model.mixed [key,value], or"),
-        (["--model.size.heads=1"], "set --model.size.heads 2, or"),
-        (["--data.mean=0.4"], "it was trained on other pixels: set --data.mean 0.5, or"),
-    ):
-        assert main([*TEST, *weights, *changes]) == 2, changes
+    changes = {
+        "--model.window=2": "it was trained with other settings: set --model.window 1, or --model.weights_settings",
+        "--model.mixed=[key]": "set --model.mixed [key,value], or",
+        "--model.size.heads=1": "set --model.size.heads 2, or",
+        "--data.mean=0.4": "it was trained on other pixels: set --data.mean 0.5, or",
+    }
+    for change, mend in changes.items():
+        assert main([*TEST, *weights, change]) == 2, change
         assert mend in capfd.readouterr().err
-        assert main([*TEST, *weights, *changes, "--model.weights_settings=apply"]) == 0
-        assert [line for line in capfd.readouterr().out.splitlines() if "test/" in line] == right
+    assert main([*TEST, *weights, *changes, "--model.weights_settings=apply"]) == 0
+    assert [line for line in capfd.readouterr().out.splitlines() if "test/" in line] == right
     assert main([*TEST, *weights, "--model.window=2", "--model.weights_settings=ignore"]) == 0
 
 

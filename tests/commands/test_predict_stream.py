@@ -7,7 +7,6 @@ import shlex
 
 import pytest
 import torch
-from PIL import Image
 
 import lit_video
 from lit_video.__main__ import main
@@ -99,16 +98,6 @@ def test_rate_and_crops_can_be_chosen(causal, long_video, capsys):
     assert [row["seconds"] for row in lines(capsys)] == ["1.000", "3.000"]
 
 
-def test_pictures_are_a_video(causal, long_video, tmp_path, capsys):
-    (tmp_path / "frames").mkdir()
-    for i, picture in enumerate(decode(long_video, range(35))):
-        Image.fromarray(picture).save(tmp_path / "frames" / f"{i}.png")
-    assert stream("--ckpt", causal, tmp_path / "frames", "--fps", 10) == 0
-    pictures = lines(capsys)
-    assert stream("--ckpt", causal, long_video) == 0
-    assert [{**row, "path": ""} for row in pictures] == [{**row, "path": ""} for row in lines(capsys)]
-
-
 def test_tasks_have_lines_of_their_own(root, long_video, tmp_path, capsys):
     ckpt = causal_run(tmp_path, root, VerbsAndNouns, crops=1, ta_layers=0)
     assert stream("--ckpt", ckpt, long_video) == 0
@@ -178,15 +167,6 @@ def test_flags_that_do_not_go_together_are_refused(flags, message, causal, long_
     monkeypatch.chdir(tmp_path)
     assert main(["predict", "--ckpt", str(causal), str(long_video), *flags]) == 2
     assert message in one_line(capsys)
-
-
-def test_a_checkpoint_streams_in_python(causal, tmp_path):
-    clip = torch.randn(2, 3, 6, 16, 16)
-    logits = lit_video.stream(causal)(clip)
-    torch.testing.assert_close(lit_video.stream(load_trained_model(causal).model)(clip), logits)
-    assert logits.shape == (2, 6, 8)
-    with pytest.raises(lit_video.UserError, match=r"none\.ckpt: no such file"):
-        lit_video.stream(str(tmp_path / "none.ckpt"))
 
 
 # docs/streaming.md

@@ -24,7 +24,7 @@ from lit_video.utils.figures import plt
 from lit_video.utils.progress import with_progress
 from lit_video.video import clips as reading
 from lit_video.video.clips import VideoRecord
-from lit_video.video.decoding import DecodeError, decode, frame_table
+from lit_video.video.decoding import DecodeError, frame_table
 from lit_video.video.released_sampling import ReleasedDense, ReleasedSegments
 from lit_video.video.sampling import Dense, DenseStride, Segments, Uniform, WholeVideo
 from tests.commands.conftest import one_line
@@ -150,17 +150,6 @@ def test_a_video_is_read_once_and_no_more_of_it_is_held_than_a_window(colours, v
     assert max(held) <= 8 < len(drawn)
 
 
-def test_a_folder_of_pictures_has_the_timeline_of_its_video(colours, video, tmp_path):
-    folder = tmp_path / "frames"
-    folder.mkdir()
-    for i in range(frame_table(video).count):
-        Image.fromarray(decode(video, [i])[0]).save(folder / f"{i}.png")
-    for name, flags in (("a", [video]), ("b", [folder, "--fps", 10])):
-        assert predict(*flags, "--ckpt", colours, "--every", 1, "-o", tmp_path / f"{name}.csv") == 0
-    one, other = ([row | {"path": ""} for row in rows(tmp_path / f"{name}.csv")] for name in "ab")
-    assert one == other
-
-
 def test_two_tasks_merge_by_their_combination():
     def window(start, verb, probability):
         both = {"verb": [Ranked(verb, 0.9)], "action": [Ranked(f"{verb}, cup", probability)]}
@@ -267,12 +256,6 @@ def test_a_video_that_breaks_on_the_way_keeps_what_was_read(colours, video, tmp_
     assert rows(out)[-1]["broken"] == "its frame 70 is damaged"
     assert [one["name"] for one in rows(tmp_path / "t_segments.csv")] == ["red", "green"]
     assert float(rows(tmp_path / "t_segments.csv")[-1]["end"]) == 7
-
-
-def test_pictures_of_several_videos_go_into_a_folder(colours, folder, tmp_path, capsys):
-    assert predict(folder, "--ckpt", colours, "--every", 1, "--plot", tmp_path / "plots") == 1
-    assert sorted(path.name for path in (tmp_path / "plots").iterdir()) == ["a.mp4.png", "c.mp4.png", "d.mp4.png"]
-    assert f"wrote {tmp_path / 'plots/a.mp4.png'} and 2 more" in capsys.readouterr().err
 
 
 def test_lines_say_how_far_it_is_where_there_is_no_terminal(capsys):

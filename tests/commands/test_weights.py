@@ -37,29 +37,21 @@ def test_released_weights_are_tested_like_the_checkpoint_that_they_come_from(rel
     assert float(re.search(r"test/video_top1\D*([\d.]+)", printed)[1]) == pytest.approx(expected, abs=5e-3)
 
 
-def test_training_starts_from_them_with_a_new_classifier_for_other_classes(released, flags, tmp_path, capfd):
+def test_training_starts_from_them_with_a_new_classifier_and_the_test_does_not_load_them_again(
+    released, flags, tmp_path, monkeypatch, capfd
+):
     _, weights = released
-    tensors = load_file(weights)
+    tensors, tested = load_file(weights), []
     for leaf in ("weight", "bias"):
         tensors[f"classifier.{leaf}"] = torch.zeros_like(torch.cat([tensors[f"classifier.{leaf}"]] * 2))
     save_file(tensors, tmp_path / "sixteen.safetensors")
+    monkeypatch.setattr(TimeSformer, "on_test_start", lambda self: tested.append(self.network.norm.weight.clone()))
     start = [*flags, f"--model.weights={tmp_path / 'sixteen.safetensors'}"]
     assert main(["fit", *TABLE, "--runs", str(tmp_path / "again"), *start]) == 0
     assert "".join(capfd.readouterr()).count("no classifier of these classes, it starts from scratch") == 1
     again = tmp_path / "again" / "timesformer_schemes" / "embedded" / "divided" / "seed0"
-    trained = torch.load(again / "last.ckpt", weights_only=False)["state_dict"]
-    assert not torch.equal(trained["network.norm.weight"], tensors["timesformer.layernorm.weight"])
-
-
-def test_testing_after_training_does_not_load_them_again(released, flags, tmp_path, monkeypatch):
-    _, weights = released
-    tested = []
-    monkeypatch.setattr(TimeSformer, "on_test_start", lambda self: tested.append(self.network.norm.weight.clone()))
-    start = [*flags, "--trainer.max_epochs=3", f"--model.weights={weights}"]
-    assert main(["fit", *TABLE, "--runs", str(tmp_path / "again"), *start]) == 0
-    again = tmp_path / "again" / "timesformer_schemes" / "embedded" / "divided" / "seed0"
     trained = torch.load(again / "last.ckpt", weights_only=False)["state_dict"]["network.norm.weight"]
-    assert not torch.equal(trained, load_file(weights)["timesformer.layernorm.weight"])
+    assert not torch.equal(trained, tensors["timesformer.layernorm.weight"])
     assert torch.equal(tested[0].cpu(), trained)
 
 

@@ -176,4 +176,3 @@ def test_other_pixels_at_the_command_line(flags, capfd):
     assert "test/video_top1" not in refused.out
     assert main([*command, "--model.weights_settings=apply"]) == 0
     assert "as it was trained, --data.mean 0.5\n" in capfd.readouterr().out
-    assert main([*command, "--model.weights_settings=ignore"]) == 0
