@@ -103,3 +103,9 @@ def test_a_windows_ends_bring_frames_together_that_are_an_even_number_apart(apar
 
         together = effect(2, 2 + apart) - effect(2) - effect(2 + apart)
     assert bool(together.abs().max() > 1e-9) == (apart % 2 == 0)
+
+
+def test_reach_is_that_of_a_square():
+    small = dict(num_classes=3, frames=4, size=ViTSize(16, 2, 2), patch=8, ta_layers=0, window=1)
+    wide, square = (XViT(image_size=size, **small).network for size in ((8, 16), 8))
+    assert reach(wide, 4, (8, 16)) == reach(square, 4, 8)

@@ -2,13 +2,12 @@
 
 import pytest
 import torch
-from einops import rearrange
 from timm.models.vision_transformer import VisionTransformer
 
 from lit_video.attention import MixingPlan
 from lit_video.modules import TimeSformer, ViViT, XViT
 from lit_video.network.patches import ClipSize
-from lit_video.network.positions import Positions, resize_space
+from lit_video.network.positions import Positions
 from lit_video.network.vit import ViTSize
 from lit_video.network.xvit import xvit
 from lit_video.weights.image_vit import load_image_vit
@@ -30,34 +29,6 @@ def video_vit(width=32, depth=2, image_size=(32, 32), frames=1, **changes):
     size = ViTSize(width, depth, 4)
     options = dict(plan=MixingPlan(window=0)) | changes
     return xvit(size, 5, ClipSize(image_size, 8, frames), **options).eval()
-
-
-@pytest.mark.parametrize("frames", [1, 3])
-def test_features_of_a_frame_are_those_of_the_image(frames):
-    image, network = image_vit().double(), video_vit(frames=frames).double()
-    load_image_vit(network, image.state_dict())
-    clip = torch.randn(2, 3, frames, 32, 32, dtype=torch.float64)
-    with torch.no_grad():
-        expected = image.forward_features(rearrange(clip, "b c t h w -> (b t) c h w"))[:, 0]
-        actual = network.features(clip).flatten(0, 1)
-    torch.testing.assert_close(actual, expected, atol=1e-11, rtol=1e-11)
-
-
-def test_one_frame_through_mixing_differs_by_the_zeros_around_the_clip():
-    image, network = image_vit(), video_vit(plan=MixingPlan(window=1))
-    load_image_vit(network, image.state_dict())
-    clip = torch.randn(2, 3, 1, 32, 32)
-    with torch.no_grad():
-        assert (network.features(clip)[:, 0] - image.forward_features(clip[:, :, 0])[:, 0]).abs().max() > 1e-2
-
-
-def test_classifier_and_temporal_positions_stay_as_they_are():
-    network = video_vit(frames=4)
-    before = {key: value.clone() for key, value in network.state_dict().items()}
-    load_image_vit(network, image_vit().state_dict())
-    changed = {key for key, value in network.state_dict().items() if not torch.equal(value, before[key])}
-    assert changed == {key for key in before if not key.startswith("aggregate.") and key != "embed.temp_embed"}
-    assert torch.equal(network.embed.temp_embed, torch.zeros(1, 4, 32))
 
 
 @pytest.mark.parametrize("key", ["blocks.2.norm1.weight", "blocks.0.ls1.gamma", "blocks.0.attn.q_norm.weight", "extra"])
@@ -85,27 +56,12 @@ def resized_by_hand(table, source, target):
     return torch.cat((table[:, :1].double(), cells.flatten(0, 1)[None]), dim=1)
 
 
-@pytest.mark.parametrize("target", [(3, 4), (6, 6), (2, 5), (4, 3)])
-@pytest.mark.parametrize("source", [(4, 4), (2, 6), (4, 3)])
-def test_positions_are_resized_by_cubic(source, target):
-    torch.manual_seed(0)
-    table = torch.randn(1, 1 + source[0] * source[1], 5, dtype=torch.float64)
-    actual = resize_space(table[:, 1:], source, target)
-    torch.testing.assert_close(actual, resized_by_hand(table, source, target)[:, 1:])
-
-
 @pytest.mark.parametrize("image_size", [(48, 48), (48, 32), (16, 64)])
 def test_another_image_size_resizes_the_positions(image_size):
     network, weights = video_vit(image_size=image_size).double(), image_vit().double().state_dict()
     load_image_vit(network, weights)
     expected = resized_by_hand(weights["pos_embed"], (4, 4), (image_size[0] // 8, image_size[1] // 8))
     torch.testing.assert_close(network.embed.pos_embed.detach(), expected, atol=1e-12, rtol=1e-12)
-
-
-def test_the_same_image_size_takes_the_positions_as_they_are():
-    network, weights = video_vit(), image_vit().state_dict()
-    load_image_vit(network, weights)
-    assert torch.equal(network.embed.pos_embed, weights["pos_embed"])
 
 
 def test_a_network_without_positions_drops_them():

@@ -18,6 +18,7 @@ from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
 from lit_video.weights import sources
 from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivit
+from lit_video.weights.loading import load_pretrained
 from lit_video.weights.release_settings import refuse_other_settings
 from tests.float32 import assert_close_in_float32
 
@@ -341,3 +342,27 @@ def test_a_class_token_in_time_is_not_exported_nor_loaded():
     refuse_other_settings(timesformer(**options), weights)
     with pytest.raises(ValueError, match="cls_in_time is of divided attention, attention is joint"):
         timesformer(**options, attention="joint", cls_in_time=True)
+
+
+@pytest.mark.parametrize("bare", [False, True])
+@pytest.mark.parametrize("kind", ["divided", "joint", "vivit"])
+def test_a_backbone_without_classifier_starts_training(kind, bare):
+    """A bare one has the names that ``TimesformerModel`` and ``VivitModel`` save."""
+    if kind == "vivit":
+        source, model, clip, heads = "hf-vivit", hf_vivit(), clip_of(4, 16, 24), 4
+        networks = [vivit(ViTSize(32, 2, 4, 1.5), 3, ClipSize((16, 24), 8, 4, 2)).double().eval() for _ in range(2)]
+    else:
+        source, model, clip, heads = "hf-timesformer", hf_timesformer(kind, SHAPES[0]), clip_of(4, 48, 48), 4
+        size = ViTSize(64, 3, 4, 3.0)
+        networks = [timesformer(size, 3, ClipSize((48, 48), 16, 4), kind).double().eval() for _ in range(2)]
+    weights = model.state_dict()
+    cut = {key.partition(".")[2] if bare else key: v for key, v in weights.items() if not key.startswith("classifier")}
+    head = networks[0].aggregate.head.weight.clone()
+    left_out = load_pretrained(networks[0], cut, fresh_head=True)
+    assert left_out == "aggregate.head.bias, aggregate.head.weight"
+    assert torch.equal(networks[0].aggregate.head.weight, head)
+    whole = sources.load(source, weights, heads=heads, image_size=tuple(clip.shape[-2:]))
+    with torch.no_grad():
+        torch.testing.assert_close(networks[0].features(clip), whole.features(clip), atol=1e-10, rtol=1e-10)
+    with pytest.raises(ValueError, match=r"classifier|aggregate\.head|the names are none of"):
+        load_pretrained(networks[1], cut)

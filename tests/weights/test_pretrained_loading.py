@@ -8,6 +8,7 @@ from torch import nn
 
 from lit_video.modules import TimeSformer, ViViT, XViT
 from lit_video.network.patches import ClipSize
+from lit_video.network.positions import resize_space
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
 from lit_video.weights import sources
@@ -169,11 +170,28 @@ def test_positions_of_the_temporal_encoder_are_resized():
     check_equal(network(clip), sources.load("scenic-vivit", weights, heads=4, image_size=(32, 48))(clip))
 
 
-@pytest.mark.parametrize("kind", ["timesformer_divided", "timm"])
-def test_names_without_a_prefix_are_translated(kind):
-    source, network = randomised(network_of(kind)), network_of(kind)
-    load_pretrained(network, authors_names(source, ""))
-    check_equal(network(clip_of()), source(clip_of()))
+def test_weights_of_squares_start_clips_of_another_shape():
+    square = TimeSformer(3, 4, 16, SIZE, 8).network
+    wide = TimeSformer(3, 4, (16, 24), SIZE, 8).network
+    torch.nn.init.normal_(square.embed.pos_embed)
+    load_pretrained(wide, export_hf_timesformer(square))
+    cls, cells = square.embed.pos_embed[:, :1], square.embed.pos_embed[:, 1:]
+    rule = sources.load("hf-timesformer", export_hf_timesformer(square), heads=4, image_size=16).embed.resizing.space
+    expected = torch.cat((cls, resize_space(cells, (2, 2), (2, 3), rule)), dim=1)
+    assert wide.embed.pos_embed.shape == (1, 7, 16)
+    assert torch.equal(wide.embed.pos_embed, expected)
+
+
+def test_weights_of_squares_start_clips_of_as_many_patches_in_another_shape():
+    """The number of positions, and so every shape, is the same; their order is not."""
+    square = TimeSformer(3, 4, 32, SIZE, 8).network
+    wide = TimeSformer(3, 4, (16, 64), SIZE, 8).network
+    torch.nn.init.normal_(square.embed.pos_embed)
+    weights = export_hf_timesformer(square)
+    load_pretrained(wide, weights)
+    rule = sources.load("hf-timesformer", weights, heads=4, image_size=32).embed.resizing.space
+    cells = resize_space(square.embed.pos_embed[:, 1:], (4, 4), (2, 8), rule)
+    assert torch.equal(wide.embed.pos_embed[:, 1:], cells)
 
 
 @pytest.mark.parametrize("prefix", ["", "network."])
