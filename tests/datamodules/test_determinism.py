@@ -10,10 +10,8 @@ from lit_video.errors import UserError
 from lit_video.video.augmentation import Augmentation, EvaluationViews
 from lit_video.video.batch import evaluation_batch, training_batch
 from lit_video.video.batch_draws import draw
-from lit_video.video.clips import ClipDataset, VideoRecord
-from lit_video.video.decoding import DecodeError
+from lit_video.video.clips import ClipDataset
 from lit_video.video.released_sampling import ReleasedDense, ReleasedSegments
-from lit_video.video.samplers import EvaluationSampler
 from lit_video.video.sampling import Dense, DenseStride, Uniform, WholeVideo
 
 PAIRS = (4, 2, 2)
@@ -246,18 +244,6 @@ def test_an_item_is_one_clip_of_one_video(root):
     assert not torch.equal(dataset[(7, 16)]["clip"], sample["clip"])
 
 
-def test_a_broken_video_is_an_error_with_its_path_in_any_worker(root, tmp_path):
-    broken = tmp_path / "broken.mp4"
-    broken.write_text("no video")
-    dataset = ClipDataset([VideoRecord(broken, 0)], Dense(), 4, EvaluationViews(1, 16), 0, clips=1)
-    for workers in (0, 1):
-        sampler = EvaluationSampler(1)
-        items = iter(torch.utils.data.DataLoader(dataset, sampler=sampler, num_workers=workers))
-        with pytest.raises(DecodeError, match=r"broken\.mp4"):
-            next(items)
-        assert list(items) == []
-
-
 @pytest.mark.parametrize("name", ["frames", "image_size", "batch_size"])
 def test_sizes_below_one_are_refused_by_name(root, name):
     with pytest.raises(ValueError, match=f"{name} is 0"):
@@ -320,10 +306,3 @@ def test_video_folder_says_what_is_wrong_and_where(tmp_path, what):
         folder(tmp_path, *files).check()
     assert str(tmp_path) in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_video_folder_names_a_missing_folder(tmp_path):
-    data = VideoFolder(root=str(tmp_path / "absent"))
-    for use in (data.check, lambda: data.num_classes, data.train_dataloader):
-        with pytest.raises(UserError, match="absent does not exist"):
-            use()

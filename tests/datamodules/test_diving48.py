@@ -46,10 +46,6 @@ def test_the_released_layout_is_read_and_its_sizes_are_reported(root, small, loa
     assert test["label"].tolist() == [7, 47]
 
 
-def test_the_48_classes_are_known_without_the_data(tmp_path, small):
-    assert diving(tmp_path, small).num_classes == 48
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

@@ -1,13 +1,11 @@
 """Kinetics in the layouts that disks hold."""
 
 import os
-from itertools import pairwise
 
 import pytest
 
 from lit_video.datamodules import Kinetics400, Kinetics600
 from lit_video.errors import UserError
-from lit_video.video.clips import VideoRecord
 
 HEADER = "label,youtube_id,time_start,time_end,split,is_cc"
 LABELS = [f"{i:03d} massaging person's head" if i % 2 else f"{i:03d} air drumming" for i in range(600)]
@@ -58,11 +56,6 @@ def test_folders_by_label_and_other_containers_are_found(tmp_path, video, small,
     paths = [record.path for record in data.records("train")]
     assert [path.suffix for path in paths] == [".mkv", ".webm"]
     assert all(path.parent.name == spelling(LABELS[i]) and path.exists() for i, path in enumerate(paths))
-
-
-def test_classes_are_known_without_the_data(tmp_path):
-    assert Kinetics400(root=str(tmp_path)).num_classes == 400
-    assert Kinetics600(root=str(tmp_path)).num_classes == 600
 
 
 def test_the_list_of_kinetics_600_may_be_called_validate(tmp_path, video, small):
@@ -141,15 +134,3 @@ def test_every_folder_is_listed_once_however_many_videos_it_holds(tmp_path, vide
     monkeypatch.setattr("os.stat", lambda path, **_: pytest.fail(f"a call for {path} alone"))
     assert len(data.records("train")) == 2
     assert listed == [str(tmp_path / "train")]
-
-
-def test_classes_are_in_the_order_of_the_alphabet(tmp_path, video, small):
-    root = released(tmp_path, video)
-    write(root, "train", lines("train", 400)[::-1])
-    names = Kinetics400(root=str(root), missing="skip", **small).class_names
-    assert all(one < other for one, other in pairwise(names))
-
-
-def test_records_name_video_and_class(tmp_path, video, small):
-    data = Kinetics400(root=str(released(tmp_path, video)), missing="skip", **small)
-    assert data.records("val")[1] == VideoRecord(tmp_path / "val" / "val00000001_000001_000011.mp4", 1)

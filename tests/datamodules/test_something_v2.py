@@ -56,15 +56,6 @@ def test_the_released_layout_is_read_and_its_sizes_are_reported(tmp_path, someth
     assert test["label"].tolist() == [1, 1]
 
 
-def test_results_are_of_the_validation_split_as_in_papers(something):
-    data = something()
-    assert data.records("test") == data.records("val")
-
-
-def test_the_174_classes_are_known_without_the_data(tmp_path):
-    assert SomethingV2(root=str(tmp_path / "absent")).num_classes == 174
-
-
 def test_a_part_of_the_release_fails_unless_a_part_will_do(something):
     with pytest.raises(
         UserError, match=r"train annotations in .* list 2 videos, the release has 168,913; .*missing: skip"

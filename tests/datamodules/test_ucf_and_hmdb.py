@@ -2,7 +2,16 @@
 
 import pytest
 
-from lit_video.datamodules import HMDB51, UCF101
+from lit_video.datamodules import (
+    HMDB51,
+    UCF101,
+    Diving48,
+    EpicKitchens100,
+    HowTo100MTasks,
+    Kinetics400,
+    Kinetics600,
+    SomethingV2,
+)
 from lit_video.errors import UserError
 from lit_video.video.clips import VideoRecord
 
@@ -76,9 +85,13 @@ def test_each_split_of_hmdb_51_is_read_and_its_sizes_are_reported(hmdb, small, l
     assert sorted(train["label"].tolist()) == test["label"].tolist() == [0, 1]
 
 
-def test_the_classes_are_counted_without_the_data(tmp_path):
-    assert UCF101(root=str(tmp_path)).num_classes == 101
-    assert HMDB51(root=str(tmp_path)).num_classes == 51
+RELEASED = {UCF101: 101, HMDB51: 51, Kinetics400: 400, Kinetics600: 600, SomethingV2: 174, Diving48: 48}
+RELEASED |= {HowTo100MTasks: 1059, EpicKitchens100: {"verb": 97, "noun": 300}}
+
+
+@pytest.mark.parametrize("data_set", RELEASED, ids=lambda data_set: data_set.__name__)
+def test_the_classes_of_every_release_are_counted_without_the_data(data_set, tmp_path):
+    assert data_set(root=str(tmp_path / "absent")).num_classes == RELEASED[data_set]
 
 
 @pytest.mark.parametrize(

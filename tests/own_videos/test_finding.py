@@ -82,8 +82,3 @@ def test_mistakes(files, message, tmp_path):
     with pytest.raises(UserError) as error:
         find_videos(tmp_path)
     assert message in str(error.value)
-
-
-def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(UserError, match="no such folder"):
-        find_videos(tmp_path / "nowhere")

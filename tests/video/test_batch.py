@@ -93,10 +93,6 @@ def test_smooth_is_its_formula():
     assert torch.allclose(actual, torch.tensor([[0.05, 0.05, 0.85, 0.05], [0.85, 0.05, 0.05, 0.05]]))
 
 
-def test_no_smoothing_is_one_hot():
-    assert smooth(torch.tensor([1]), 3, 0.0).tolist() == [[0, 1, 0]]
-
-
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.3, 1.0])
 def test_smooth_labels_are_probabilities(smoothing):
     assert torch.allclose(smooth(torch.arange(7), 7, smoothing).sum(1), torch.ones(7))
@@ -164,11 +160,6 @@ def test_a_box_is_the_same_in_all_frames_and_channels_and_nothing_else_changes()
     assert (kept == kept[:, :1, :1]).all()
     assert len(boxes(kept.float())) == 50
     assert len({(top, left) for _, top, _, left, _ in boxes(kept.float())}) > 25
-
-
-def test_erasing_never_and_always():
-    assert drawn(200, (32, 32), erasing=0.0).boxes is None
-    assert len(boxes(erased_of(torch.ones(200, 3, 1, 32, 32), 1.0))) == 200
 
 
 def test_a_pixel_sized_picture_has_no_room_for_a_box():
@@ -249,14 +240,6 @@ def test_another_seed_or_epoch_augments_otherwise(seed, epoch):
     first, other = augmented(raw_batch()), augmented(raw_batch(epoch=epoch), seed)
     assert not torch.equal(first["target"], other["target"])
     assert not torch.equal(first["clip"], other["clip"])
-
-
-def test_a_training_batch_keeps_count_of_its_videos():
-    batch = augmented(raw_batch())
-    assert batch["video"].tolist() == [100, 101, 102, 103]
-    assert batch["view"].tolist() == [0] * 4
-    assert batch["clip"].shape == (4, 3, 3, 8, 8)
-    assert torch.allclose(batch["target"].sum(1), torch.ones(4))
 
 
 def test_without_augmentation_a_training_batch_is_an_evaluation_batch_with_soft_labels():

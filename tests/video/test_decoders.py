@@ -6,7 +6,6 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -14,7 +13,7 @@ from lit_video.benchmark.sample_videos import KINDS, Kind, encode
 from lit_video.datamodules import VideoFolder
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import ClipDataset, VideoRecord
-from lit_video.video.decoding import DecodeError, decode, decode_images, decoder, frame_table, image_table
+from lit_video.video.decoding import DecodeError, decode_images, frame_table, image_table
 from lit_video.video.decoding.container import opened
 from lit_video.video.decoding.frame_table import table_cache
 from lit_video.video.sampling import Dense
@@ -35,27 +34,6 @@ def images(tmp_path):
     return tmp_path
 
 
-def test_torchcodec_gives_the_same_pixels(video):
-    try:
-        torchcodec = decoder("torchcodec")
-    except ValueError as error:
-        pytest.skip(str(error))
-    numbers = [39, 0, 7, 7, 20]
-    assert np.array_equal(torchcodec(video, numbers), decode(video, numbers))
-
-
-def test_torchcodec_leaves_to_pyav_what_it_gets_wrong(tmp_path):
-    try:
-        torchcodec = decoder("torchcodec")
-    except ValueError as error:
-        pytest.skip(str(error))
-    path = tmp_path / "video.ts"
-    encode(path, Kind("tiny", ".ts", 64, 48, 60, 25, "libx264", {"x264-params": "keyint=12:bframes=3"}), seed=0)
-    numbers = [0, 13, 59, 30]
-    assert not frame_table(path).plain
-    assert np.array_equal(torchcodec(path, numbers), decode(path, numbers))
-
-
 def test_missing_torchcodec_is_one_line_that_names_the_argument(monkeypatch):
     real = builtins.__import__
 
@@ -67,11 +45,6 @@ def test_missing_torchcodec_is_one_line_that_names_the_argument(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ValueError, match=r"^decoder is torchcodec, which is not installed.*pyav$"):
         VideoFolder(root=".", decoder="torchcodec")
-
-
-def test_unknown_decoder_is_refused():
-    with pytest.raises(ValueError, match=r"^decoder is 'gif', expected pyav or torchcodec"):
-        decoder("gif")
 
 
 def test_images_are_frames_in_the_order_of_their_numbers(images):

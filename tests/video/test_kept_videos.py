@@ -50,13 +50,6 @@ def test_what_finds_no_room_is_decoded_every_time(videos):
     assert counting.calls.count(videos[1]) == 3
 
 
-def test_a_number_beyond_the_video_is_refused_as_by_the_decoder(videos):
-    kept = KeptVideos(decode, 1.0)
-    for _ in range(2):
-        with pytest.raises(IndexError):
-            kept(videos[0], [10_000])
-
-
 def test_a_video_with_a_damaged_end_is_read_as_far_as_it_is_asked_for(videos):
     def damaged(path, numbers):
         if max(numbers) > 5:

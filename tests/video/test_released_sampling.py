@@ -1,7 +1,6 @@
 """Frame numbers and crops are those of X-ViT's release, index by index."""
 
 import json
-import random
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -134,13 +133,6 @@ def test_test_crops_lie_where_the_releases_do():
         assert place == (case["y"], case["x"]), case
 
 
-@pytest.mark.parametrize(
-    ("size", "resized"), [((256, 340), (224, 297)), ((340, 256), (297, 224)), ((9, 9), (224, 224))]
-)
-def test_the_short_side_is_resized_and_the_longer_one_rounded_down(size, resized):
-    assert short_side_size(*size, 224) == resized
-
-
 @pytest.mark.parametrize("size", [(60, 80), (80, 60), (61, 83), (60, 60)])
 def test_released_views_resize_first_and_then_crop_whole_pixels(size):
     frames = noise(2, *size)
@@ -160,10 +152,3 @@ def test_a_data_module_takes_the_views_by_name(tmp_path):
     assert VideoFolder(root=str(tmp_path), views="released").view_type is ReleasedViews
     with pytest.raises(ValueError, match=r"^test_crops is 2, the release's views are 1 or 3"):
         VideoFolder(root=str(tmp_path), views="released", test_crops=2)
-
-
-def test_released_views_draw_nothing():
-    random.seed(0)
-    before = random.getstate()
-    ReleasedViews(3, 24)(torch.zeros(2, 40, 50, 3, dtype=torch.uint8).numpy())
-    assert random.getstate() == before

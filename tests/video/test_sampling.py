@@ -91,18 +91,10 @@ def test_clips_of_a_short_video_start_with_it(clips):
         assert Dense(2.0).numbers(constant_rate(5, 10), 4, clip, clips) == [2, 4, 4, 4]
 
 
-def test_a_random_clip_of_a_short_video_starts_with_it():
-    assert Dense(2.0).numbers(constant_rate(5, 10), 4) == [2, 4, 4, 4]
-
-
 @pytest.mark.parametrize("table", [constant_rate(5, 10), constant_rate(5, 10, start=77), untimed(5, 10)])
 def test_a_short_video_repeats_its_last_frame(table):
     # frames of 0.1 s, moments 0.125, 0.375, 0.625 (past the end), 0.875
     assert frame_numbers(table, (Fraction(0), Fraction(1)), [0.5] * 4) == [1, 3, 4, 4]
-
-
-def test_a_one_frame_video_fills_any_clip():
-    assert frame_numbers(constant_rate(1, 25), (Fraction(0), Fraction(2)), [0.5] * 8) == [0] * 8
 
 
 # random clips
@@ -118,20 +110,6 @@ def test_random_clips_lie_inside_the_video_and_all_over_it():
     # each tenth of the range gets 200 of 2000, standard deviation 13.4
     for tenth in range(10):
         assert 130 < sum(0.8 * tenth <= start < 0.8 * (tenth + 1) for start in starts) < 270
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_random_clips_choose_existing_frames_in_order(seed):
-    rng = random.Random(seed)
-    with seeded(seed):
-        for _ in range(100):
-            table = variable_rate(rng, rng.randint(1, 60))
-            frames = rng.randint(1, 20)
-            numbers = Dense(0.8).numbers(table, frames)
-            assert len(numbers) == frames
-            assert numbers == sorted(numbers)
-            assert numbers[0] >= 0
-            assert numbers[-1] < table.count
 
 
 # frames of a span
@@ -269,12 +247,6 @@ def test_spans_of_a_sampler_in_use_start_over_and_do_not_disturb_it():
     sampler(0, Fraction(5), {})
     assert [start for start, _ in spans(sampler, Fraction(9))] == [0, 4, 8]
     assert sampler(1, Fraction(5), {}).clip_index == 1
-
-
-def test_spans_of_the_random_sampler_is_one_random_span():
-    random.seed(0)
-    cuts = [spans(RandomClipSampler(Fraction(1)), Fraction(5)) for _ in range(5)]
-    assert len({one[0][0] for one in cuts}) == 5
 
 
 # digest and seeded

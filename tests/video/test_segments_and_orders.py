@@ -79,11 +79,6 @@ def test_a_segment_shows_the_pixels_of_the_whole_videos_frames(path):
         assert shown(data[(0, clip)]) == numbers
 
 
-def test_a_segment_that_ends_after_the_video_ends_with_it(path):
-    data = dataset(path, Segments(), 5.0, 60.0, frames=10, clips=1)
-    assert data.numbers(data.records[0], 0) == list(range(50, 60))
-
-
 def test_a_segment_shorter_than_a_frame_is_a_frame(path):
     data = dataset(path, Segments(), 3.01, 3.02, clips=1)
     assert len(set(data.numbers(data.records[0], 0))) == 1
@@ -135,10 +130,3 @@ def test_shuffled_draws_every_permutation_alike():
     assert len(counts) == 24
     # 100 of 2400 each; 99.9 % of a chi-square with 23 degrees of freedom
     assert sum((n - 100) ** 2 / 100 for n in counts.values()) < 49.7
-
-
-@pytest.mark.parametrize("order", ["forward", "reversed", "shuffled", "static"])
-def test_an_order_leaves_the_given_numbers_alone(order):
-    numbers = [3, 5, 8]
-    assert len(reordered(numbers, order)) == 3
-    assert numbers == [3, 5, 8]
