@@ -49,19 +49,19 @@ longer than estimated here.
 ## Memory and processor
 
 Per parameter a GPU holds 16 bytes (weight, gradient, its bucket, momentum) and copies in bfloat16. Activations per clip
-were counted from shapes (bfloat16; "recomputed": `--model.activation_checkpointing block`). Clips that fit take at most
-90 % of the memory; a run prints its peak at its end. "ms" is the CPU time of a training clip on one core of {cpu}, of
-videos like Kinetics' (340 x 256, key frames 250 frames apart) and as `data prepare` writes them (12 apart). Times the
-clips of a GPU per second, it is the cores that keep the GPU busy.
+were counted from shapes (commit {counted}; bfloat16; "recomputed": `--model.activation_checkpointing block`). Clips
+that fit take at most 90 % of the memory; a run prints its peak at its end. "ms" is the CPU time of a training clip on
+one core of {cpu}, of videos like Kinetics' (340 x 256, key frames 250 frames apart) and as `data prepare` writes
+them (12 apart). Times the clips of a GPU per second, it is the cores that keep the GPU busy.
 
 {demands}
 
 ## Checked on two processes
 
 {model} on {frames} x {side}², one thread per process, gloo over loopback, {rounds} rounds of both kinds in turn,
-{device}: with DDP's all-reduce a step of two processes takes {measured:.2f} times as long as without, by the formula
-{predicted:.2f} times, at the {measured_bandwidth:.2f} GB/s of its largest all-reduce; with {passes} accumulated passes
-{accumulated:.2f} times, by the formula {accumulated_predicted:.2f}.
+{device}, commit {commit}: with DDP's all-reduce a step of two processes takes {measured:.2f} times as long as without,
+by the formula {predicted:.2f} times, at the {measured_bandwidth:.2f} GB/s of its largest all-reduce; with {passes}
+accumulated passes {accumulated:.2f} times, by the formula {accumulated_predicted:.2f}.
 """
 
 
@@ -124,8 +124,9 @@ def page(stored: dict[str, Any], given: argparse.Namespace) -> str:
     paper, two = stored["paper"], stored["processes"]
     said = two | checked(two) | vars(given) | {"hours": paper["v100_hours"], "epochs": paper["epochs"]}
     said["reached"] = 6 * paper["macs"] * VIDEOS * paper["epochs"] / (3600 * paper["v100_hours"]) / 125e12
-    tables = {"times": times(stored["models"], given), "demands": demands(stored["models"], given)}
-    paragraphs = PAGE.format(**said, **tables, cpu=stored["clips"]["device"].split(",")[0]).split("\n\n")
+    said |= {"counted": stored["counts"]["commit"], "cpu": stored["clips"]["device"].split(",")[0]}
+    said |= {"times": times(stored["models"], given), "demands": demands(stored["models"], given)}
+    paragraphs = PAGE.format(**said).split("\n\n")
     return "\n\n".join(p if p.startswith(("#", "|", " ")) else textwrap.fill(p, 120) for p in paragraphs) + "\n"
 
 
