@@ -40,6 +40,7 @@ usage: python -m lit_video COMMAND ...
       [--format text|json|markdown|latex] [--pairs] [--seeds 0,1,2] [--runs DIR] [--plot SKILLS.png|.svg]
   report RUNS... [-o report.html]      one page of tables, statistics, curves and confusions; opens without a server
       [--experiments DIR]                   where the tables' YAML files are (default: experiments)
+  pack RUNS... -o DIR                  finished runs in one file per table, without logits and checkpoints
   validate, test                       --ckpt RUN: a finished run on its data, with its settings
                                        (or --model.weights FILE: a released checkpoint)
       --weights hub:NAME --data.root DIR    published weights, with all settings of their evaluation
@@ -93,6 +94,7 @@ COMMANDS = {
     "sweep": "sweep.sweep",
     "table": "table.print_table",
     "report": "report.report",
+    "pack": "pack.pack",
     "validate": "evaluate.validate",
     "test": "evaluate.test",
     "predict": "predict.predict",

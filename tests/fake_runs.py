@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from lit_video.tables.learning_curve import write_curves
-from lit_video.tables.predictions import Predictions, TaskPredictions, save_predictions
+from lit_video.tables.predictions import FILE, packed_predictions, save_logits
 from lit_video.tables.reading import read_table
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
@@ -38,8 +38,7 @@ def write_run(folder, rng, target, classes, skill):
     logits = rng.normal(size=(len(target), classes)).astype(np.float32)
     logits[np.arange(len(target)), target] += skill
     names = [f"class {i} of things" for i in range(classes)]
-    task = TaskPredictions(logits, target, names)
-    save_predictions(folder, Predictions(np.arange(len(target)), {"": task}))
+    task = save_logits(folder, np.arange(len(target)), {"": (logits, target, names)}).tasks[""]
     top1 = 100 * float(task.hits().mean())
     points = [
         {
@@ -63,6 +62,11 @@ def write_run(folder, rng, target, classes, skill):
         metrics={"test/video_top1": top1, "test/video_top5": 100 * float(task.hits(5).mean())},
         test_videos=len(target),
     )
+
+
+def save(folder, predictions):
+    """``predictions.npz`` without logits, as packs have it."""
+    (folder / FILE).write_bytes(packed_predictions(predictions))
 
 
 def write_result(folder, **changes):

@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from lit_video.commands.checkpoint import settings_of
 from lit_video.commands.embed import test_split
 from lit_video.commands.parser import writing
@@ -49,10 +51,10 @@ def draw_test(arguments: Namespace) -> int:
 
 
 def worst_first(task: TaskPredictions, number: int) -> list[int]:
-    """The videos of a class: those that were wrong, then those that were right, the least sure of the class first."""
-    hits, share = task.hits(), task.probabilities[:, number]
-    of_class = [i for i in range(len(hits)) if task.target[i] == number]
-    return sorted(of_class, key=lambda i: (bool(hits[i]), float(share[i])))
+    """The videos of a class: those that were wrong, the surest first, then those that were right, the surest last."""
+    share = np.where(task.hits(), task.confidence, -task.confidence)
+    of_class = np.flatnonzero(task.target == number)
+    return sorted(of_class.tolist(), key=lambda i: (bool(task.hits()[i]), float(share[i])))
 
 
 def file_name(number: int, classes: Sequence[str]) -> str:
@@ -87,7 +89,6 @@ def _maps(
     from lit_video.inference.attention_maps import Follow, label_name, maps_of
 
     maps = maps_of(trained, record, Follow(), label_name(record, trained.class_names), device)  # type: ignore[arg-type]
-    best = int(task.logits[row].argmax())
-    verdict = "right" if best == task.target[row] else "wrong"
-    test = f"{verdict} in the test, over all views: {task.classes[best]}, {100 * task.probabilities[row, best]:.0f} %"
+    verdict, best = "right" if task.hits()[row] else "wrong", task.classes[task.predicted[row]]
+    test = f"{verdict} in the test, over all views: {best}, {100 * task.confidence[row]:.0f} %"
     return replace(maps, lines=[maps.lines[0], f"{maps.lines[1]}; {test}", *maps.lines[2:]])

@@ -16,6 +16,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "--config experiments/skills.yaml --runs benchmarks/results --plot skills.png",
     ),
     "report": ("runs", "runs own/videos/runs -o report.html"),
+    "pack": ("runs -o results", "runs/ablation_tw -o benchmarks/results"),
     "validate": ("--ckpt RUN", "--ckpt ablation_tw/tw1 --order reversed"),
     "test": ("--ckpt RUN --order shuffled", "--weights hub:timesformer-k400 --data.root DIR"),
     "predict": ("--ckpt RUN videos -o names.csv --top 1", "--ckpt RUN long.mp4 --every 0.5 --plot timeline.png"),

@@ -91,7 +91,7 @@ def _of_task(name: str, task: TaskPredictions) -> list[str]:
 
 
 def _classes(task: TaskPredictions) -> str:
-    right = task.logits.argmax(1) == task.target
+    right = task.hits()
     body = []
     for number, name in enumerate(task.classes[:SHOWN]):
         members = task.target == number

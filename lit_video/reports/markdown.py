@@ -14,6 +14,7 @@ from lit_video.tables.claims import read_claims
 from lit_video.tables.damage import Damage
 from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.rendering import NOT_RUN, pairs_table, render, seeds_text
+from lit_video.tables.run_files import run_folders
 from lit_video.tables.summary import TableRuns, read_runs, summarise
 from lit_video.tables.table import Table
 from lit_video.tables.throughput import PAPERS, read_throughput
@@ -24,9 +25,9 @@ COLUMNS = ("table", "source", "scale", "rows run", "seeds", "Kendall's tau", "or
 INTRODUCTION = """\
 # What is reproduced
 
-Written by `{command}` from the `result.json` and `predictions.npz` files under `{results}`, and not
-edited: every number called "ours" was measured by the command beside it. Numbers called "paper" are the papers', on
-their own data sets; ours are of the scale that is named, so compare the order of rows, not values. "Orderings" counts
+Written by `{command}` from the runs in `{results}`, and not edited: every number
+called "ours" was measured by the command beside it. Numbers called "paper" are the papers', on their own data sets;
+ours are of the scale that is named, so compare the order of rows, not values. "Orderings" counts
 the pairs of rows that were run and differ in the paper: those that ours support, contradict, and cannot decide
 (95 % bootstrap intervals over test videos and seeds). Seconds of training are no benchmark: other processes ran beside.
 """
@@ -67,8 +68,8 @@ def page(experiments: Path, runs: Path, damage: Damage) -> str:
 
 def _at_scales(table: Table, runs: Path, damage: Damage) -> Iterator[TableRuns]:
     """The table's runs at every scale that has results."""
-    for folder in sorted((runs / table.name).glob("*")):
-        read = read_runs(table_at(table.path, folder.name), runs, None, damage)
+    for scale in sorted({folder.parents[1].name for folder in run_folders(runs / table.name)}):
+        read = read_runs(table_at(table.path, scale), runs, None, damage)
         if any(read.results.values()):
             yield read
 

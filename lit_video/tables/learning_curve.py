@@ -1,4 +1,4 @@
-"""The learning curve of a run: ``curves.csv`` in its folder, a row per epoch. Imports no torch."""
+"""The learning curve of a run: ``curves.csv`` in its folder, a row per epoch."""
 
 import csv
 import io
@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lit_video.errors import UserError
-from lit_video.utils.files import read_text, write_table
+from lit_video.tables.run_files import run_file
+from lit_video.utils.files import read_whole, write_table
 
 FILE = "curves.csv"
 COLUMNS = ("epoch", "step", "train/loss", "val/loss", "val/clip_top1", "val/clip_top5", "train/clip_top1")
@@ -27,14 +27,13 @@ def read_curves(run_dir: Path) -> list[Point]:
     Raises:
         UserError: the file is damaged.
     """
-    path = run_dir / FILE
-    try:
-        rows = csv.DictReader(io.StringIO(read_text(path), newline=""))
-        points: list[Point] = [{key: float(value) for key, value in row.items() if value} for row in rows]
-        if not all(math.isfinite(value) for point in points for value in point.values()):
-            raise ValueError
-        return points
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError, TypeError, csv.Error):
-        raise UserError(f"{path}: damaged; delete it, the run's results are in other files") from None
+    then = "delete it, the run's results are in other files"
+    return read_whole(run_dir / FILE, lambda: _points(run_file(run_dir, FILE).decode()), then) or []
+
+
+def _points(text: str) -> list[Point]:
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+    points: list[Point] = [{key: float(value) for key, value in row.items() if value} for row in rows]
+    if not all(math.isfinite(value) for point in points for value in point.values()):
+        raise ValueError("not all numbers are finite")
+    return points

@@ -1,12 +1,10 @@
-"""Predictions of a test for every video: ``predictions.npz`` in a run's folder. Imports no torch.
+"""Predictions of a test for every video: ``predictions.npz`` of a run.
 
-Of one task it holds ``logits``, ``target`` and ``classes``; of several ``logits/verb``, ... ; and ``video``.
+A run's folder keeps ``logits``, ``target`` and ``classes``; several tasks ``logits/verb``, ... ; and ``video``. A pack
+has ``predicted``, ``rank`` and ``confidence`` in place of the logits, which tables need no more of.
 """
 
 import io
-import struct
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,49 +13,50 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lit_video.errors import UserError
-from lit_video.tables.array_headers import Declared, declared_arrays
-from lit_video.utils.files import write_bytes
+from lit_video.tables.run_files import RESULT, run_file
+from lit_video.utils.files import read_whole, write_bytes
 
 FILE = "predictions.npz"
-# what reading a damaged zip, or array, raises
-DAMAGE: tuple[type[Exception], ...] = (
-    OSError,
-    ValueError,
-    KeyError,
-    EOFError,
-    OverflowError,
-    RuntimeError,
-    MemoryError,
-)
-DAMAGE = (*DAMAGE, struct.error, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True)
 class TaskPredictions:
-    """One task's logits ``(videos, classes)``, the mean over views; targets ``(videos,)``; names of the classes."""
+    """Predictions of one task, each ``(videos,)``.
 
-    logits: NDArray[np.float32]
-    target: NDArray[np.int64]
+    Args:
+        predicted: class of the highest logit, the mean over views; the first of equal ones.
+        rank: how many classes come before the right one; 0 if the prediction is right.
+        confidence: probability of the prediction.
+        target: the right class.
+        classes: names of all.
+    """
+
+    predicted: NDArray[np.integer]
+    rank: NDArray[np.integer]
+    confidence: NDArray[np.floating]
+    target: NDArray[np.integer]
     classes: list[str]
 
-    @property
-    def probabilities(self) -> NDArray[np.float64]:
-        """Softmax of the logits."""
-        exponentials = np.exp(self.logits.astype(np.float64) - self.logits.max(1, keepdims=True))
-        return exponentials / exponentials.sum(1, keepdims=True)
+    @classmethod
+    def of_logits(
+        cls, logits: NDArray[np.floating], target: NDArray[np.integer], classes: list[str]
+    ) -> "TaskPredictions":
+        """Of the logits ``(videos, classes)``."""
+        order = np.argsort(-logits, axis=1, kind="stable")
+        exponentials = np.exp(logits.astype(np.float64) - logits.max(1, keepdims=True))
+        confidence = (exponentials / exponentials.sum(1, keepdims=True)).max(1)
+        return cls(order[:, 0], (order == target[:, None]).argmax(1), confidence, target, classes)
 
     @property
     def confusion(self) -> NDArray[np.int64]:
         """Videos by class (rows) and by what they were taken for (columns)."""
         counts = np.zeros((len(self.classes), len(self.classes)), np.int64)
-        np.add.at(counts, (self.target, self.logits.argmax(1)), 1)
+        np.add.at(counts, (self.target, self.predicted), 1)
         return counts
 
     def hits(self, top: int = 1) -> NDArray[np.bool_]:
-        """Whether each video's class is among its ``top`` predictions; of equal logits the first class comes first."""
-        order = np.argsort(-self.logits, axis=1, kind="stable")[:, :top]
-        return (order == self.target[:, None]).any(1)
+        """Whether each video's class is among its ``top`` predictions."""
+        return self.rank < top
 
     def top1_of(self, classes: Sequence[int]) -> float:
         """Top-1 in percent over the videos of some classes."""
@@ -68,7 +67,7 @@ class TaskPredictions:
 class Predictions:
     """Predictions of a run's test: the videos' numbers in the data set, and each task; a single one is named ``""``."""
 
-    video: NDArray[np.int64]
+    video: NDArray[np.integer]
     tasks: dict[str, TaskPredictions]
 
     def hits(self, metric: str = "") -> NDArray[np.bool_]:
@@ -87,69 +86,72 @@ def most_confused(counts: NDArray[np.int64], classes: Sequence[str], most: int) 
     return [(classes[a], classes[b], int(wrong[a, b])) for a, b in places if wrong[a, b]]
 
 
-def save_predictions(run_dir: Path, predictions: Predictions) -> None:
-    """Write ``predictions.npz``, whole or not at all."""
-    arrays: dict[str, NDArray[Any]] = {"video": predictions.video}
-    for name, task in predictions.tasks.items():
-        for key, value in (("logits", task.logits), ("target", task.target), ("classes", np.array(task.classes))):
-            arrays[f"{key}/{name}" if name else key] = value
+Logits = tuple[NDArray[np.floating], NDArray[np.integer], list[str]]  # of a task, with targets and names of classes
+
+
+def save_logits(run_dir: Path, video: NDArray[np.integer], tasks: Mapping[str, Logits]) -> Predictions:
+    """Write ``predictions.npz``, whole or not at all; returns what is predicted."""
+    arrays: dict[str, NDArray[Any]] = {"video": video}
+    for name, (logits, target, classes) in tasks.items():
+        arrays |= _named(name, logits=logits, target=target, classes=np.array(classes))
     packed = io.BytesIO()
     np.savez_compressed(packed, allow_pickle=False, **arrays)
     write_bytes(run_dir / FILE, packed.getvalue())
+    return Predictions(video, {name: TaskPredictions.of_logits(*task) for name, task in tasks.items()})
+
+
+def packed_predictions(predictions: Predictions) -> bytes:
+    """``predictions.npz`` as a pack has it: in the smallest types, uncompressed, since the whole pack is compressed."""
+    arrays: dict[str, NDArray[Any]] = {"video": predictions.video.astype(np.int32)}
+    for name, task in predictions.tasks.items():
+        numbers = {key: getattr(task, key).astype(np.int16) for key in ("predicted", "rank", "target")}
+        confidence = task.confidence.astype(np.float32)
+        arrays |= _named(name, **numbers, confidence=confidence, classes=np.array(task.classes))
+    content = io.BytesIO()
+    np.savez(content, allow_pickle=False, **arrays)
+    return content.getvalue()
 
 
 def read_predictions(run_dir: Path, videos: int | None = None) -> Predictions | None:
-    """The predictions of a run's test; ``None`` for a run that kept none.
-
-    The arrays' headers are checked first: nothing is unpacked of a file that declares what cannot be.
+    """The predictions of a run's test, by the videos' numbers; ``None`` for a run that kept none.
 
     Args:
         run_dir: the run's folder.
         videos: that its result was measured on.
 
     Raises:
-        UserError: the file is damaged, is no such file, or is of another number of videos.
+        UserError: the file is damaged, or of another number of videos.
     """
-    path = run_dir / FILE
-    try:
-        names = _tasks(declared_arrays(path), videos)
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = dict(stored)
-        return Predictions(arrays["video"], {name: _task(arrays, f"/{name}" if name else "") for name in names})
-    except FileNotFoundError:
-        return None
-    except DAMAGE as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0][:100]
-        raise UserError(f"{path}: damaged ({reason}); delete result.json beside it and run the row again") from None
+    then = f"delete {RESULT} beside it, the run measures again"
+    return read_whole(run_dir / FILE, lambda: _predictions(run_file(run_dir, FILE), videos), then)
 
 
-def _tasks(declared: Mapping[str, Declared], videos: int | None) -> list[str]:
-    """Names of the tasks; a ``ValueError`` if the arrays do not fit together."""
-    names = [key.partition("/")[2] for key in declared if key.split("/")[0] == "logits"]
-    if not names or "video" not in declared:
+def _named(task: str, **arrays: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    return {f"{key}/{task}" if task else key: array for key, array in arrays.items()}
+
+
+def _predictions(content: bytes, videos: int | None) -> Predictions:
+    with np.load(io.BytesIO(content), allow_pickle=False) as stored:
+        arrays = dict(stored)
+    video, names = arrays["video"], [key.partition("/")[2] for key in arrays if key.split("/")[0] == "classes"]
+    if videos not in (None, len(video)):
+        raise ValueError(f"of {len(video)} videos, {RESULT} of {videos}")
+    if not names:
         raise ValueError("no predictions in it")
-    count = declared["video"].shape if videos is None else (videos,)
-    _expect(declared, "video", count, "iu")
-    for suffix in [f"/{name}" if name else "" for name in names]:
-        classes = declared.get(f"classes{suffix}", declared["video"]).shape
-        _expect(declared, f"logits{suffix}", (*count, *classes), "f")
-        _expect(declared, f"target{suffix}", count, "iu")
-        _expect(declared, f"classes{suffix}", classes[:1], "U")
-    return names
+    order = np.argsort(video, kind="stable")  # the processes of a test end in any order
+    return Predictions(video[order], {name: _task(arrays, f"/{name}" if name else "", order) for name in names})
 
 
-def _expect(declared: Mapping[str, Declared], key: str, shape: tuple[int, ...], kinds: str) -> None:
-    found = declared.get(key)
-    if found is None:
-        raise ValueError(f"it has no {key}")
-    if found.shape != shape or found.dtype.kind not in kinds:
-        raise ValueError(f"{key}: {found.dtype} of shape {found.shape}, expected {shape}")
-
-
-def _task(arrays: Mapping[str, NDArray[Any]], name: str) -> TaskPredictions:
-    logits, target, classes = (arrays[f"{key}{name}"] for key in ("logits", "target", "classes"))
-    if not np.isfinite(logits).all():
-        raise ValueError(f"logits{name}: not all are finite")
+def _task(arrays: Mapping[str, NDArray[Any]], name: str, order: NDArray[np.intp]) -> TaskPredictions:
+    """A task in the order of the videos; an error if its arrays do not fit together."""
+    keys = ("logits",) if f"logits{name}" in arrays else ("predicted", "rank", "confidence")
+    classes, target = [str(label) for label in arrays[f"classes{name}"]], arrays[f"target{name}"]
+    of_videos = [arrays[f"{key}{name}"] for key in keys]
+    if any(len(array) != len(order) or not np.isfinite(array).all() for array in (*of_videos, target)):
+        raise ValueError(f"not a finite number for each of {len(order)} videos")
     if len(target) and not 0 <= target.min() <= target.max() < len(classes):
         raise ValueError(f"target{name}: of a class that there is not")
-    return TaskPredictions(logits, target, [str(label) for label in classes])
+    if len(keys) == 1:
+        return TaskPredictions.of_logits(of_videos[0][order], target[order], classes)
+    predicted, rank, confidence = (array[order] for array in of_videos)
+    return TaskPredictions(predicted, rank, confidence, target[order], classes)

@@ -1,18 +1,19 @@
-"""What runs measured, by table, row and seed: ``result.json``. Imports no torch."""
+"""What runs measured, by table, row and seed: ``result.json``."""
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lit_video.errors import UserError
 from lit_video.tables.damage import Damage
-from lit_video.tables.result_keys import missing_key, wrong_key
+from lit_video.tables.run_files import RESULT, run_file, run_folders
 from lit_video.tables.table import Row, Table
-from lit_video.utils.checkpoint_digest import checkpoint_digest
-from lit_video.utils.files import read_text
+from lit_video.utils.files import read_whole
 
-FILE = "result.json"
+FILE = RESULT
+NUMBERS = ("params", "gmacs", "views", "seconds", "test_videos")
+AGAIN = "delete it, the run measures again"
 # what results must have in common, and what it means where they do not
 OF_TABLE = {
     "data_digest": "measured on other videos or labels",
@@ -34,54 +35,23 @@ def read_result(run_dir: Path) -> dict[str, Any] | None:
         run_dir: the run's folder, with the names of table, scale, row and seed in its path.
 
     Raises:
-        UserError: the file is damaged, another version's, of another run, or of other weights than the checkpoint
-            beside it.
+        UserError: the file is damaged, or of another run.
     """
-    path = run_dir / FILE
-    try:
-        result = json.loads(read_text(path))
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}); allow it, or run the row again") from None
-    except RecursionError:
-        raise UserError(f"{path}: damaged (nested too deeply); delete it and run the row again") from None
-    except ValueError as error:  # of JSON, of UTF-8, of a number, of the file's size
-        reason = str(error).splitlines()[0][:80]
-        raise UserError(f"{path}: damaged ({reason}); delete it and run the row again") from None
-    if not isinstance(result, dict):
-        raise UserError(f"{path}: damaged (no keys and values in it); delete it and run the row again")
-    if missing := missing_key(result):
-        raise UserError(f"{path}: of another version of lit_video, or damaged (it has no {missing}); run the row again")
-    if wrong := wrong_key(result):
-        raise UserError(f"{path}: damaged ({wrong}); delete it and run the row again")
-    _of_this_run(path, result)
-    _of_these_weights(path, result)
-    return result
+    path = run_dir / RESULT
+    return read_whole(path, lambda: _checked(path, json.loads(run_file(run_dir, RESULT))), AGAIN)
 
 
-def _of_this_run(path: Path, result: dict[str, Any]) -> None:
-    """Refuse what was copied from another run's folder."""
+def _checked(path: Path, result: dict[str, Any]) -> dict[str, Any]:
+    """The result; an error if a number in it is none, or if it is another run's, whose numbers would count twice."""
     table, scale, row, seed = ("", "", "", *path.absolute().parts)[-5:-1]
-    for key, named in (("table", table), ("scale", scale), ("row", row), ("seed", seed)):
-        value = f"seed{result[key]}" if key == "seed" else result[key]
-        if value != named:
-            raise UserError(f"{path}: says {key} {result[key]!r}, but lies in the folder of {named!r}; move it back")
-
-
-def _of_these_weights(path: Path, result: dict[str, Any]) -> None:
-    """Refuse a result whose checkpoint is there, and is another or damaged."""
-    if "weights" not in result:
-        return
-    checkpoint = path.parent / result["weights"]["file"]
-    try:
-        same = checkpoint_digest(checkpoint) == result["weights"]["digest"]
-    except FileNotFoundError:
-        return  # deleted to save space
-    except (OSError, ValueError):
-        same = False
-    if not same:
-        raise UserError(f"{path}: of other weights than {checkpoint.name} beside it; delete it and run the row again")
+    for key, value in (("table", table), ("scale", scale), ("row", row), ("seed", seed)):
+        said = f"seed{result[key]}" if key == "seed" else result[key]
+        if said != value:
+            raise ValueError(f"of {key} {said!r}, in the folder of {value!r}")
+    for name, value in ({key: result[key] for key in NUMBERS} | result["metrics"]).items():
+        if not math.isfinite(value) or (name.endswith(("_top1", "_top5")) and not 0 <= value <= 100):
+            raise ValueError(f"{name} is {value}")
+    return result
 
 
 def measured_rows(
@@ -93,9 +63,10 @@ def measured_rows(
     left out and put in ``damage``, as damaged ones are.
     """
     damage = damage or Damage()
-    measured = {row.name: results(table, runs, row, seeds, damage) for row in table.rows}
-    folders = [(table.run_dir(runs, row, one["seed"]), one) for row in table.rows for one in measured[row.name]]
-    kept = alike(folders, damage)
+    folders = run_folders(runs / table.name / table.scale)
+    chosen = [folder for row in table.rows for folder in _of_row(folders, row, seeds)]
+    read = [(folder, damage.read(read_result, folder)) for folder in chosen]
+    kept = alike([(folder, result) for folder, result in read if result], damage)
     return {row.name: [one for _, one in kept if one["row"] == row.name] for row in table.rows}
 
 
@@ -114,14 +85,13 @@ def alike(measured: Measured, damage: Damage, of_table: Mapping[str, str] = OF_T
                 kept.append((folder, one))
             else:
                 why = f"{differs} ({key} {one[key]}) than {first} ({expected}): they do not belong together"
-                damage.add(folder, f"{folder / FILE}: {why}; run one of them again")
+                damage.add(folder, f"{folder / RESULT}: {why}; run one of them again")
         measured = kept
     return measured
 
 
-def results(table: Table, runs: Path, row: Row, seeds: Sequence[int] | None, damage: Damage) -> list[dict[str, Any]]:
-    """Results of a row, by seed: of all seeds, or of the given ones. Damaged ones are put in ``damage``."""
-    folders = (runs / table.name / table.scale / row.name).glob("seed*")
-    by_seed = {int(folder.name[4:]): folder for folder in folders if folder.name[4:].isdecimal()}
-    read = [damage.read(read_result, by_seed[seed]) for seed in sorted(by_seed) if seeds is None or seed in seeds]
-    return [result for result in read if result]
+def _of_row(folders: Iterable[Path], row: Row, seeds: Sequence[int] | None) -> list[Path]:
+    """Folders of a row, by seed: of all seeds, or of the given ones."""
+    of_row = [(folder.name.removeprefix("seed"), folder) for folder in folders if folder.parent.name == row.name]
+    by_seed = {int(seed): folder for seed, folder in of_row if seed.isdecimal()}
+    return [by_seed[seed] for seed in sorted(by_seed) if seeds is None or seed in seeds]

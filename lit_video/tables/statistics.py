@@ -154,15 +154,15 @@ class Bins:
         return 100 * float((distance * self.count).sum() / max(self.count.sum(), 1))
 
 
-def calibration(probabilities: NDArray[np.float64], hits: NDArray[np.bool_], bins: int = 15) -> Bins:
+def calibration(confidence: NDArray[np.floating], hits: NDArray[np.bool_], bins: int = 15) -> Bins:
     """Bins of equal width over the probability of the predicted class (Guo et al., arXiv:1706.04599).
 
     Args:
-        probabilities: ``(videos, classes)``.
+        confidence: probability of the predicted class, ``(videos,)``.
         hits: whether the predicted class is right, ``(videos,)``.
         bins: how many.
     """
-    confidence = probabilities.max(1)
+    confidence = confidence.astype(np.float64)
     index = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
     count = np.bincount(index, minlength=bins)
     with np.errstate(invalid="ignore"):

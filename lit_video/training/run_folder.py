@@ -112,6 +112,8 @@ def set_aside(run_dir: Path) -> None:
     try:
         read_result(run_dir)
     except UserError as error:
+        if not (run_dir / "result.json").exists():  # in a pack
+            raise
         (run_dir / "result.json").replace(run_dir / "result.damaged.json")
         print(f"{error}; renamed to result.damaged.json, measured again", flush=True)
     for path in run_dir.glob("hpc_ckpt_*.ckpt"):

@@ -4,8 +4,13 @@ import csv
 import io
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
+
+from lit_video.errors import UserError
+
+T = TypeVar("T")
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -47,6 +52,28 @@ def read_text(path: Path, limit: int = 64 << 20) -> str:
     if found.st_size > limit:
         raise ValueError(f"of {found.st_size / 2**20:.0f} MB, more than {limit >> 20}")
     return path.read_text(encoding="utf-8")
+
+
+def read_whole(path: Path, read: Callable[[], T], then: str) -> T | None:
+    """The result of a reader of one of our own files; ``None`` if there is no such file.
+
+    Args:
+        path: of the file, for the message.
+        read: opens and parses it; whatever it raises is damage.
+        then: what to do about a damaged file.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    try:
+        return read()
+    except FileNotFoundError:
+        return None
+    except UserError:
+        raise
+    except Exception as error:
+        reason = f"no {error}" if isinstance(error, KeyError) else str(error).partition("\n")[0][:100]
+        raise UserError(f"{path} is damaged ({reason or type(error).__name__}): {then}") from None
 
 
 def files_below(folder: Path) -> Iterator[Path]:

@@ -23,12 +23,13 @@ from lit_video.inference.predict import unlabelled, video_list
 from lit_video.inference.rollout import rollout
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
-from lit_video.tables.predictions import Predictions, TaskPredictions, read_predictions, save_predictions
+from lit_video.tables.predictions import Predictions, TaskPredictions, read_predictions
 from lit_video.utils.figures import plt
 from lit_video.video.crops import Box
 from lit_video.video.decoding import decode, frame_table
 from tests.checkpoints import trained
 from tests.commands.conftest import one_line
+from tests.fake_runs import save
 
 CLIPS = dict(pairs=(2, 1, 1), frames=4, image_size=32, batch_size=4, num_workers=0)
 SIZE = ViTSize(16, 2, 2)
@@ -267,7 +268,7 @@ def test_pictures_of_the_test_by_class_failures_first(run, tmp_path, monkeypatch
 
 def test_failures_come_first_then_those_it_was_least_sure_of():
     logits = np.array([[3, 0], [1, 0], [0, 1], [0, 4], [5, 0], [0, 9]], np.float32)
-    task = TaskPredictions(logits, np.array([0, 0, 0, 0, 0, 1]), ["a", "b"])
+    task = TaskPredictions.of_logits(logits, np.array([0, 0, 0, 0, 0, 1]), ["a", "b"])
     assert worst_first(task, 0) == [3, 2, 1, 0, 4]
     assert worst_first(task, 1) == [5]
     assert file_name(3, [*"abcdefghi", "j", "Putting [a/b] on: c"]) == "03_d.png"
@@ -292,8 +293,7 @@ def test_another_test_split_and_no_test_are_refused(run, checkpoints, tmp_path, 
     shutil.copytree(run, copy)
     predictions = read_predictions(run)
     task = predictions.tasks[""]
-    other = TaskPredictions(task.logits, task.target[::-1].copy(), task.classes)
-    save_predictions(copy, Predictions(predictions.video, {"": other}))
+    save(copy, Predictions(predictions.video, {"": replace(task, target=task.target[::-1])}))
     ckpt = checkpoints("xvit")
     capsys.readouterr()
     for args, message in (

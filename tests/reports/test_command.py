@@ -1,11 +1,9 @@
 """The command on the page is the whole one: overlays, settings and seeds."""
 
-import json
 import shlex
 
 import pytest
 
-from lit_video.__main__ import main
 from lit_video.reports.command import table_command
 from lit_video.tables.reading import read_table
 from tests.fake_runs import EXPERIMENTS
@@ -37,14 +35,6 @@ def test_settings_of_some_rows_are_shown_too():
     """Whoever changed one row by a flag sees it on the page."""
     results = [{"seed": 0, "command": OURS}, {"seed": 0, "command": f"{OURS} --trainer.max_epochs=1"}, {"seed": 0}]
     assert table_command(TABLE, results) == f"{OURS} --trainer.max_epochs=1 --seeds 0"
-
-
-def test_a_recorded_command_that_no_shell_reads_is_damage(experiments, tmp_path, capsys):  # noqa: F811
-    command, _ = write(experiments, tmp_path / "runs")
-    path = tmp_path / "runs/two/default/first/seed0/result.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"command": "python 'm"}))
-    assert main(command) == 1
-    assert "damaged (command: expected a line that a shell can read" in capsys.readouterr().err
 
 
 def test_the_repositorys_page_names_overlays_and_seeds():

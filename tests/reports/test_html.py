@@ -1,6 +1,6 @@
 import json
 import re
-import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -11,9 +11,10 @@ from lit_video.reports.html.compare import compare
 from lit_video.reports.html.embedding import vega
 from lit_video.reports.html.table_view import view
 from lit_video.tables.learning_curve import read_curves
-from lit_video.tables.predictions import FILE, Predictions, TaskPredictions, read_predictions, save_predictions
+from lit_video.tables.predictions import FILE, Predictions, TaskPredictions, read_predictions
+from lit_video.tables.run_files import run_folders
 from lit_video.tables.statistics import paired_difference
-from tests.fake_runs import EXPERIMENTS, ROWS, change_result, seed_dir, write_table_runs
+from tests.fake_runs import EXPERIMENTS, ROWS, change_result, save, seed_dir, write_table_runs
 
 
 def cells(section):
@@ -90,8 +91,8 @@ def test_pairs_are_paired_over_videos_in_any_order_that_they_were_kept_in(fake_r
     predictions = read_predictions(seed_dir(fake_runs))
     order = np.random.default_rng(1).permutation(len(predictions.video))
     task = predictions.tasks[""]
-    shuffled = TaskPredictions(task.logits[order], task.target[order], task.classes)
-    save_predictions(seed_dir(fake_runs), Predictions(predictions.video[order], {"": shuffled}))
+    arrays = (getattr(task, key)[order] for key in ("predicted", "rank", "confidence", "target"))
+    save(seed_dir(fake_runs), Predictions(predictions.video[order], {"": TaskPredictions(*arrays, task.classes)}))
     (section,) = collect([fake_runs], EXPERIMENTS)
     compared = compare(section)
     hits = {row: [read_predictions(seed_dir(fake_runs, row, s)).tasks[""].hits() for s in (0, 1)] for row in ROWS}
@@ -118,13 +119,11 @@ def test_the_page_says_what_is_missing(fake_runs, write_report):
 
 
 @pytest.mark.parametrize("names", [{"ablation_tw", "causal"}, pytest.param(None, marks=pytest.mark.slow)])
-def test_committed_results_make_a_page(names, write_report, tmp_path):
+def test_committed_results_make_a_page(names, write_report):
     results = EXPERIMENTS.parent / "benchmarks" / "results"
-    names = names or {path.parents[3].name for path in results.glob("*/*/*/seed0/result.json")}
+    names = names or {run.parts[-4] for run in run_folders(results)}
     assert names >= {"ablation_tw", "causal"}
-    for name in names:
-        shutil.copytree(results / name, tmp_path / "results" / name)
-    page = write_report(tmp_path / "results")
+    page = write_report(*(results / name for name in names))
     assert all(f"{name}, scale" in page for name in names)
     pairs = {fold: re.findall(rf"<details{fold}><summary>(\d+) pairs", page) for fold in ("", " open")}
     assert pairs[" open"] and all(int(count) <= 15 for count in pairs[" open"])
@@ -185,10 +184,8 @@ def test_names_in_runs_cannot_change_the_page(fake_runs, write_report):
             predictions = read_predictions(seed_dir(fake_runs, row, seed))
             task = predictions.tasks[""]
             names = ["</script><script>alert(1)</script>", "<b>&", *task.classes[2:]]
-            save_predictions(
-                seed_dir(fake_runs, row, seed),
-                Predictions(predictions.video, {"": TaskPredictions(task.logits, task.target, names)}),
-            )
+            changed = Predictions(predictions.video, {"": replace(task, classes=names)})
+            save(seed_dir(fake_runs, row, seed), changed)
             change_result(seed_dir(fake_runs, row, seed), device="<img src=x onerror=alert(1)>", commit="<i>")
     page = write_report(fake_runs).replace(vega(), "")
     assert "alert(1)</script>" not in page and "<img" not in page and "<i>" not in page
@@ -201,7 +198,7 @@ def test_numbers_of_classes_are_those_of_the_predictions(fake_runs, write_report
     data = classes_data(write_report(fake_runs))
     tasks = [read_predictions(seed_dir(fake_runs, "joint", seed)).tasks[""] for seed in (0, 1)]
     for i, value in enumerate(data["rows"][1]["top1"]):
-        each = [np.mean(task.logits[task.target == i].argmax(1) == i) for task in tasks]
+        each = [np.mean(task.predicted[task.target == i] == i) for task in tasks]
         assert value == pytest.approx(100 * np.mean(each), abs=0.01)
     assert data["videos"] == [int((tasks[0].target == i).sum()) for i in range(8)]
 
@@ -211,7 +208,7 @@ def test_several_tasks_have_a_matrix_and_classes_each(fake_runs, write_report):
         for seed in (0, 1):
             predictions = read_predictions(seed_dir(fake_runs, row, seed))
             both = {"verb": predictions.tasks[""], "noun": predictions.tasks[""]}
-            save_predictions(seed_dir(fake_runs, row, seed), Predictions(predictions.video, both))
+            save(seed_dir(fake_runs, row, seed), Predictions(predictions.video, both))
     page = write_report(fake_runs)
     assert page.count("two rows beside each other, verb") == page.count("two rows beside each other, noun") == 1
     assert sum(what.startswith("confusion matrix of") for what in charts(page)) == 2 * len(ROWS)

@@ -22,7 +22,7 @@ from lit_video.reports.html.learning import average
 from lit_video.tables.statistics import Interval, calibration
 
 COUNTS = np.array([[5, 1, 0], [0, 0, 0], [2, 0, 2]])
-BINS = calibration(np.array([[0.9, 0.1], [0.4, 0.6], [0.95, 0.05]]), np.array([True, False, False]), bins=5)
+BINS = calibration(np.array([0.9, 0.6, 0.95]), np.array([True, False, False]), bins=5)
 PANELS = [
     Panel(
         "epoch", "loss", {"a": Line([(1, 2.5), (2, 1.5)], [[(1, 2), (2, 1)], [(1, 3), (2, 2)]]), "b": Line([(1, 4.0)])}

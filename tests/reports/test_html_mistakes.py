@@ -1,22 +1,23 @@
 import re
+from dataclasses import replace
 
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.tables.predictions import FILE, Predictions, TaskPredictions, read_predictions, save_predictions
-from tests.fake_runs import EXPERIMENTS, ROWS, change_result, seed_dir, write_result, write_table_runs
+from lit_video.tables.predictions import FILE, Predictions, read_predictions
+from tests.fake_runs import EXPERIMENTS, ROWS, change_result, save, seed_dir, write_result, write_table_runs
 
 
 def other_classes(runs):
     predictions = read_predictions(seed_dir(runs, "joint"))
     task = predictions.tasks[""]
-    changed = TaskPredictions(task.logits, task.target, [*task.classes[:-1], "another"])
-    save_predictions(seed_dir(runs, "joint"), Predictions(predictions.video, {"": changed}))
+    changed = replace(task, classes=[*task.classes[:-1], "another"])
+    save(seed_dir(runs, "joint"), Predictions(predictions.video, {"": changed}))
 
 
 def other_videos(runs):
     predictions = read_predictions(seed_dir(runs, "joint"))
-    save_predictions(seed_dir(runs, "joint"), Predictions(predictions.video + 1, predictions.tasks))
+    save(seed_dir(runs, "joint"), Predictions(predictions.video + 1, predictions.tasks))
 
 
 def other_row(runs):
@@ -95,8 +96,8 @@ def test_damaged_files_are_left_out_of_the_page_and_named(fake_runs, tmp_path, c
     files = ["space/seed0/result.json", f"joint/seed0/{FILE}", "divided/seed0/curves.csv", "seed1/result.json"]
     assert len(lines) == len(files) + 1
     for file in [*files, "fake/throughput.json"]:
-        (line,) = [line for line in lines if f"{file}: " in line]
-        assert line.startswith("left out: ") and ("; delete " in line or "; move it back" in line)
+        (line,) = [line for line in lines if f"{file} is damaged (" in line]
+        assert line.startswith("left out: ") and "): delete " in line
     assert page.read_text().count("Left out: ") == len(lines)
 
 

@@ -122,8 +122,8 @@ def test_damaged_files_are_left_out_of_the_page(experiments, tmp_path, capsys):
     assert main(command) == 1
     errors = capsys.readouterr().err.splitlines()
     assert [line.split("/seed0/")[1].split(" (")[0] for line in errors] == 2 * [
-        "result.json: damaged",
-        "predictions.npz: damaged",
+        "result.json is damaged",
+        "predictions.npz is damaged",
     ]
     assert "default | 1 of 2 | seed 0 |" in page.read_text()
     assert main([*command, "--check"]) == 1, "up to date, and not whole"

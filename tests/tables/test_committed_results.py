@@ -1,25 +1,27 @@
 """Results in the repository are of the experiments as they are now."""
 
-import json
 import re
 
 import pytest
 
 from lit_video.commands.arguments import parse_request
 from lit_video.datamodules.reversed_pairs import ReversedPairs
+from lit_video.tables.results import read_result
+from lit_video.tables.run_files import run_file, run_folders
 from lit_video.training.run import build_row
 from lit_video.training.same_settings import same_settings
 from tests.tables.experiments import EXPERIMENTS
 
 RESULTS = EXPERIMENTS.parent / "benchmarks" / "results"
-ROWS = sorted({path.parents[1] for path in RESULTS.glob("*/*/*/seed*/result.json")})
+RUNS = run_folders(RESULTS)
+ROWS = sorted({run.parent for run in RUNS})
 # the beginning of a path outside the repository
 OF_A_MACHINE = re.compile(r"""(^|[\s"'=])(\.\./|~/|/[a-z]+/)""", re.MULTILINE)
 VIDEOS = {"avletters": "avletters", "avletters_length": "avletters", "room_actions": "room_actions"}  # by table
 
 
 @pytest.mark.parametrize("folder", ROWS, ids=lambda folder: "-".join(folder.relative_to(RESULTS).parts))
-def test_results_were_made_with_the_settings_of_their_experiment(folder):
+def test_results_were_made_with_the_settings_of_their_experiment(folder, tmp_path):
     table, scale, row = folder.relative_to(RESULTS).parts
     overlays = [path for path in EXPERIMENTS.glob(f"*/{scale}.yaml") if path.parent.name in ("scale", "parts")]
     flags = [f"--config={path}" for path in (EXPERIMENTS / f"{table}.yaml", *overlays)]
@@ -32,12 +34,13 @@ def test_results_were_made_with_the_settings_of_their_experiment(folder):
     built = build_row(request, request.table.row(row), 0)
     settings = built.resolved()
     ceilings = possible_ceilings(built.datamodule, settings)
-    for seed in folder.glob("seed*"):
-        ceiling = json.loads((seed / "result.json").read_text()).get("blind_ceiling")
+    (tmp_path / "result.json").touch()
+    for run in run_folders(folder):
+        ceiling = read_result(run).get("blind_ceiling")
         assert ceiling is None or ceiling in ceilings
-        assert (seed / "config.yaml").is_file(), "what a result was made with is part of it"
-        now = settings | {"seed_everything": int(seed.name.removeprefix("seed"))}
-        assert not same_settings(seed, now, str(seed))
+        (tmp_path / "config.yaml").write_bytes(run_file(run, "config.yaml"))
+        now = settings | {"seed_everything": int(run.name.removeprefix("seed"))}
+        assert not same_settings(tmp_path, now, str(run))
 
 
 def possible_ceilings(data, settings):
@@ -49,10 +52,11 @@ def possible_ceilings(data, settings):
 
 
 def test_there_are_results():
-    assert ROWS
+    assert len(RUNS) >= 632
 
 
 def test_no_result_names_a_folder_of_a_machine():
     """They are DIR, as in recorded commands, also in a run's settings."""
-    files = [path for ending in ("json", "yaml") for path in RESULTS.rglob(f"*.{ending}")]
-    assert not [path for path in files if OF_A_MACHINE.search(path.read_text(encoding="utf-8"))]
+    texts = {path: path.read_text(encoding="utf-8") for path in RESULTS.rglob("*.json")}
+    texts |= {run / name: run_file(run, name).decode() for run in RUNS for name in ("result.json", "config.yaml")}
+    assert not [path for path, text in texts.items() if OF_A_MACHINE.search(text)]

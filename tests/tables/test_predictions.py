@@ -10,27 +10,37 @@ from torchmetrics.classification import MulticlassCalibrationError
 
 from lit_video.__main__ import main
 from lit_video.tables.learning_curve import read_curves
-from lit_video.tables.predictions import Predictions, TaskPredictions, read_predictions, save_predictions
+from lit_video.tables.predictions import Predictions, TaskPredictions, read_predictions, save_logits
 from lit_video.tables.statistics import calibration
 from lit_video.training.callbacks.predictions import SavePredictions, class_rows
+from tests.fake_runs import save
+
+LOGITS = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
+SOME = (LOGITS, np.array([0, 0, 1, 1, 1, 2]), ["a", "b", "c", "d"])  # no video of class d
+VERBS = (LOGITS[:, :2], SOME[1] % 2, ["open", "close, slowly"])
 
 
 @pytest.fixture
 def some():
-    rng = np.random.default_rng(0)
-    target = np.array([0, 0, 1, 1, 1, 2])  # no video of class 3
-    logits = rng.normal(size=(6, 4)).astype(np.float32)
-    return TaskPredictions(logits, target, ["a", "b", "c", "d"])
+    return TaskPredictions.of_logits(*SOME)
 
 
-def test_predictions_come_back_as_they_were(some, tmp_path):
-    verbs = TaskPredictions(some.logits[:, :2].copy(), some.target % 2, ["open", "close, slowly"])
-    save_predictions(tmp_path, Predictions(np.arange(6), {"verb": verbs, "noun": some}))
-    back = read_predictions(tmp_path)
-    assert list(back.tasks) == ["verb", "noun"]
-    np.testing.assert_array_equal(back.tasks["noun"].logits, some.logits)
-    assert back.tasks["verb"].classes == ["open", "close, slowly"]
-    np.testing.assert_array_equal(back.hits(), verbs.hits() & some.hits())
+def test_predictions_are_those_of_the_logits_in_a_runs_folder_and_packed(some, tmp_path):
+    video = np.array([3, 0, 1, 2, 5, 4])  # processes end in any order
+    save_logits(tmp_path, video, {"verb": VERBS, "noun": SOME})
+    back = read_predictions(tmp_path, 6)
+    save(tmp_path, back)
+    packed = read_predictions(tmp_path, 6)
+    order, probabilities = np.argsort(video), torch.tensor(LOGITS, dtype=torch.float64).softmax(1).numpy()
+    for one, within in ((back, 1e-12), (packed, 1e-6)):
+        noun = one.tasks["noun"]
+        assert list(one.tasks) == ["verb", "noun"] and one.tasks["verb"].classes == VERBS[2]
+        assert one.video.tolist() == list(range(6))
+        np.testing.assert_array_equal(noun.target, SOME[1][order])
+        np.testing.assert_array_equal(noun.predicted, LOGITS.argmax(1)[order])
+        np.testing.assert_array_equal(noun.rank, [np.sum(LOGITS[i] > LOGITS[i, SOME[1][i]]) for i in order])
+        np.testing.assert_allclose(noun.confidence, probabilities.max(1)[order], rtol=within)
+        np.testing.assert_array_equal(one.hits(), one.tasks["verb"].hits() & some.hits()[order])
 
 
 def test_nothing_kept_is_none(tmp_path):
@@ -40,7 +50,7 @@ def test_nothing_kept_is_none(tmp_path):
 
 def test_confusion_and_classes_count_every_video(some):
     confusion = np.zeros((4, 4), int)
-    for logits, target in zip(some.logits, some.target, strict=True):
+    for logits, target in zip(*SOME[:2], strict=True):
         confusion[target, int(np.argmax(logits))] += 1
     np.testing.assert_array_equal(some.confusion, confusion)
     rows = class_rows("", some)
@@ -50,7 +60,7 @@ def test_confusion_and_classes_count_every_video(some):
 
 
 def test_of_equal_logits_the_first_class_comes_first():
-    task = TaskPredictions(np.zeros((3, 3), np.float32), np.array([0, 1, 2]), ["a", "b", "c"])
+    task = TaskPredictions.of_logits(np.zeros((3, 3), np.float32), np.array([0, 1, 2]), ["a", "b", "c"])
     assert task.hits().tolist() == [True, False, False]
     assert task.hits(2).tolist() == [True, True, False]
 
@@ -59,10 +69,10 @@ def test_of_equal_logits_the_first_class_comes_first():
 def test_calibration_is_that_of_torchmetrics(bins):
     rng = np.random.default_rng(1)
     logits, target = 3 * rng.normal(size=(400, 6)).astype(np.float32), rng.integers(0, 6, 400)
-    task = TaskPredictions(logits, target, list("abcdef"))
+    task = TaskPredictions.of_logits(logits, target, list("abcdef"))
     metric = MulticlassCalibrationError(6, n_bins=bins)
     expected = 100 * float(metric(torch.tensor(logits).softmax(1), torch.tensor(target)))
-    measured = calibration(task.probabilities, task.hits(), bins)
+    measured = calibration(task.confidence, task.hits(), bins)
     assert measured.error == pytest.approx(expected, abs=1e-3)
     assert measured.count.sum() == 400
 
@@ -76,7 +86,7 @@ def test_a_run_keeps_the_predictions_of_its_test(table, tiny, tmp_path):
     assert predictions.video.tolist() == list(range(8))
     assert 100 * predictions.hits().mean() == result["metrics"]["test/video_top1"]
     assert 100 * predictions.tasks[""].hits(5).mean() == result["metrics"]["test/video_top5"]
-    bins = calibration(predictions.tasks[""].probabilities, predictions.hits())
+    bins = calibration(predictions.tasks[""].confidence, predictions.hits())
     assert bins.error == pytest.approx(result["metrics"]["test/calibration_error"])
     assert predictions.tasks[""].classes[0] == "disk moving left"
     points = read_curves(run)
@@ -89,12 +99,10 @@ def test_a_run_keeps_the_predictions_of_its_test(table, tiny, tmp_path):
 
 
 @pytest.mark.pictures
-def test_a_machine_without_drawing_libraries_keeps_the_predictions(some, tmp_path, monkeypatch, capsys):
+def test_a_machine_without_drawing_libraries_is_told(some, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "vl_convert", None)  # as if it were not installed
     record = SavePredictions(tmp_path, "title")
     predictions = Predictions(np.arange(6), {"": some})
-    record._write(predictions)
     record._draw(predictions)
-    assert read_predictions(tmp_path) is not None
     assert "confusion and calibration are not drawn: " in capsys.readouterr().out
     assert not list(tmp_path.glob("*.png"))

@@ -6,7 +6,7 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.commands.arguments import parse_request
 from lit_video.errors import UserError
-from lit_video.tables.predictions import Predictions, TaskPredictions, save_predictions
+from lit_video.tables.predictions import save_logits
 from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import render
 from lit_video.tables.summary import summary
@@ -269,8 +269,7 @@ def test_rows_that_only_the_paper_has_are_shown_and_never_run(table, tmp_path, c
 def keep(folder, hits):
     """Predictions of two classes, right where ``hits`` says so."""
     logits = np.stack([np.array(hits, np.float32), np.full(len(hits), 0.5, np.float32)], 1)
-    task = TaskPredictions(logits, np.zeros(len(hits), np.int64), ["a", "b"])
-    save_predictions(folder, Predictions(np.arange(len(hits)), {"": task}))
+    save_logits(folder, np.arange(len(hits)), {"": (logits, np.zeros(len(hits), np.int64), ["a", "b"])})
     change_result(folder, test_videos=len(hits))
 
 
@@ -313,8 +312,7 @@ def test_rows_with_other_labels_are_not_compared(table, tmp_path):
         folder = tmp_path / f"two/default/{row}/seed0"
         write_result(folder, 0, 50.0)
         logits = np.eye(2, dtype=np.float32)[np.arange(10) % 2]
-        task = TaskPredictions(logits, np.full(10, target), ["a", "b"])
-        save_predictions(folder, Predictions(np.arange(10), {"": task}))
+        save_logits(folder, np.arange(10), {"": (logits, np.full(10, target), ["a", "b"])})
         change_result(folder, test_videos=10)
     data = summary(read_table([path]), tmp_path)
     assert data["pairs"] == []

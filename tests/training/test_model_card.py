@@ -7,7 +7,7 @@ from scipy.stats import binomtest
 from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.reports.card import model_card, wilson
-from lit_video.tables.predictions import Predictions, TaskPredictions, save_predictions
+from lit_video.tables.predictions import save_logits
 from tests.fake_runs import change_result
 
 
@@ -19,8 +19,7 @@ def test_intervals_are_wilsons(hits, of):
 
 def test_a_card_counts_what_was_right_and_what_was_confused(finished):
     logits = np.eye(3, dtype=np.float32)[[0, 0, 1, 1, 1, 2]]
-    task = TaskPredictions(logits, np.array([0, 0, 0, 1, 1, 1]), ["walk", "sit", "fall"])
-    save_predictions(finished, Predictions(np.arange(6), {"": task}))
+    save_logits(finished, np.arange(6), {"": (logits, np.array([0, 0, 0, 1, 1, 1]), ["walk", "sit", "fall"])})
     change_result(finished, test_videos=6)
     card = model_card(finished)
     assert "66.7 % of 6 test videos are right (95 % interval 30 to 90 %)" in card
@@ -32,9 +31,9 @@ def test_a_card_counts_what_was_right_and_what_was_confused(finished):
 def test_of_several_tasks_a_video_is_right_in_all_of_them(finished):
     """Right in the first task alone is not right."""
     eye = np.eye(3, dtype=np.float32)
-    verb = TaskPredictions(eye[[0, 0, 1, 1]], np.array([0, 0, 1, 1]), ["take", "put", "cut"])
-    noun = TaskPredictions(eye[[0, 0, 0, 1]], np.array([0, 1, 2, 2]), ["cup", "pan", "egg"])
-    save_predictions(finished, Predictions(np.arange(4), {"verb": verb, "noun": noun}))
+    verb = (eye[[0, 0, 1, 1]], np.array([0, 0, 1, 1]), ["take", "put", "cut"])
+    noun = (eye[[0, 0, 0, 1]], np.array([0, 1, 2, 2]), ["cup", "pan", "egg"])
+    save_logits(finished, np.arange(4), {"verb": verb, "noun": noun})
     change_result(finished, test_videos=4)
     card = model_card(finished)
     assert "25.0 % of 4 test videos are right in verb and noun (95 %" in card

@@ -137,7 +137,7 @@ def test_a_run_from_weights_that_have_changed_since_is_another_run(name, source,
         {"commit": "fedcba987654"},
         {"changes": [{"key": "trainer.max_epochs"}]},
         {"skipped_steps": 1},
-        {"steps": "many"},
+        {"params": "many"},
     ],
 )
 def test_results_of_other_code_or_settings_and_damaged_ones_are_not_taken(source, result):

@@ -27,9 +27,9 @@ def calibration_views(section: Section) -> list[CalibrationView]:
         kept = section.predictions(row)
         for task in kept[0].tasks if kept else ():
             each = [predictions.tasks[task] for predictions in kept]
-            probabilities = np.concatenate([x.probabilities for x in each])
+            confidence = np.concatenate([x.confidence for x in each])
             hits = np.concatenate([x.hits() for x in each])
-            bins.setdefault(task, {})[row.label] = calibration(probabilities, hits)
+            bins.setdefault(task, {})[row.label] = calibration(confidence, hits)
     description = f"accuracy against confidence, {section.table.title}"
     return [
         CalibrationView(

@@ -2,12 +2,10 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from lit_video.errors import UserError
 from lit_video.reports.html.compatibility import refuse_mixtures
@@ -16,7 +14,8 @@ from lit_video.tables.learning_curve import Point, read_curves
 from lit_video.tables.origin import read_origin
 from lit_video.tables.predictions import Predictions, read_predictions
 from lit_video.tables.reading import table_at
-from lit_video.tables.results import read_result
+from lit_video.tables.results import FILE, read_result
+from lit_video.tables.run_files import run_folders
 from lit_video.tables.summary import averages, row_summary
 from lit_video.tables.table import Row, Table
 from lit_video.tables.throughput import read_throughput
@@ -92,11 +91,10 @@ def collect(places: Sequence[Path], experiments: Path, damage: Damage | None = N
 
 
 def _run_folders(place: Path) -> list[Path]:
-    """Folders with a ``result.json``, linked ones too, as absolute paths, so that they have all their names."""
-    if not place.is_dir():
+    """Folders of finished runs, linked and packed ones too, as absolute paths, so that they have all their names."""
+    folders = run_folders(Path(os.path.abspath(place)))
+    if not folders and not place.exists():
         raise UserError(f"{place}: no such folder; give a runs folder, or one of a table, scale, row or seed in it")
-    patterns = ["*/" * depth + "result.json" for depth in range(5)]
-    folders = sorted(path.parent for pattern in patterns for path in Path(os.path.abspath(place)).glob(pattern))
     if not folders:
         raise UserError(
             f"{place}: no finished run below (no result.json); train one: python -m lit_video fit --config ..."
@@ -104,7 +102,7 @@ def _run_folders(place: Path) -> list[Path]:
     for folder in folders:
         seed = folder.name.removeprefix("seed")
         if len(folder.parts) < 5 or seed == folder.name or not seed.isdigit():
-            raise UserError(f"{folder / 'result.json'}: not in a folder TABLE/SCALE/ROW/seedK, as fit makes them")
+            raise UserError(f"{folder / FILE}: not in a folder TABLE/SCALE/ROW/seedK, as fit makes them")
     return folders
 
 
@@ -144,14 +142,4 @@ def _read_run(folder: Path, damage: Damage) -> Run | None:
         return None
     predictions = damage.read(partial(read_predictions, videos=result["test_videos"]), folder)
     curve = damage.read(read_curves, folder) or ()
-    return Run(folder, result, predictions and _ordered(predictions), curve)
-
-
-def _ordered(predictions: Predictions) -> Predictions:
-    """By the videos' numbers: the processes of a test end in any order."""
-    order = np.argsort(predictions.video, kind="stable")
-    tasks = {
-        name: replace(task, logits=task.logits[order], target=task.target[order])
-        for name, task in predictions.tasks.items()
-    }
-    return Predictions(predictions.video[order], tasks)
+    return Run(folder, result, predictions, curve)

@@ -19,5 +19,5 @@ def draw_confusion(task: TaskPredictions, title: str, path: Path) -> None:
 
 def draw_calibration(task: TaskPredictions, title: str, path: Path) -> None:
     """Write accuracy against confidence, and how many videos each bin holds."""
-    bins = calibration(task.probabilities, task.hits())
+    bins = calibration(task.confidence, task.hits())
     save(calibration_chart({f"error {bins.error:.1f} %": bins}, title), title, path)

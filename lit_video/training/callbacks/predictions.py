@@ -8,7 +8,7 @@ from lightning.pytorch.callbacks import Callback
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.modules import VideoClassifier
-from lit_video.tables.predictions import Predictions, TaskPredictions, save_predictions
+from lit_video.tables.predictions import Predictions, TaskPredictions, save_logits
 from lit_video.tables.statistics import calibration
 from lit_video.utils.files import write_table
 
@@ -47,11 +47,12 @@ class SavePredictions(Callback):
             return  # the run fails, and draws nothing
         names = data.class_names if isinstance(data.class_names, dict) else {"": data.class_names}
         tasks = {
-            task: TaskPredictions(logits.cpu().numpy(), target.cpu().numpy(), names[task])
+            task: (logits.cpu().numpy(), target.cpu().numpy(), names[task])
             for task, (logits, target) in outputs.items()
         }
-        self.predictions = Predictions(video.cpu().numpy(), tasks)
-        self._write(self.predictions)
+        self.predictions = save_logits(self.run_dir, video.cpu().numpy(), tasks)
+        rows = [row for name, task in self.predictions.tasks.items() for row in class_rows(name, task)]
+        write_table(self.run_dir / "classes.csv", [("task", "class", "videos", "top1", "top5"), *rows])
         self._draw(self.predictions)
 
     @property
@@ -60,7 +61,7 @@ class SavePredictions(Callback):
         tasks = self.predictions.tasks.items() if self.predictions else ()
         return {
             f"test/{name}_calibration_error" if name else "test/calibration_error": calibration(
-                task.probabilities, task.hits()
+                task.confidence, task.hits()
             ).error
             for name, task in tasks
         }
@@ -71,11 +72,6 @@ class SavePredictions(Callback):
             return {}
         task = self.predictions.tasks[""]
         return {f"test/{name}": task.top1_of(classes) for name, classes in groups.items()}
-
-    def _write(self, predictions: Predictions) -> None:
-        save_predictions(self.run_dir, predictions)
-        rows = [row for name, task in predictions.tasks.items() for row in class_rows(name, task)]
-        write_table(self.run_dir / "classes.csv", [("task", "class", "videos", "top1", "top5"), *rows])
 
     def _draw(self, predictions: Predictions) -> None:
         """The figures; without the libraries that draw them, only a line that says so: the result counts."""

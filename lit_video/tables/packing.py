@@ -1,0 +1,65 @@
+"""Writes packs of runs: per table one archive of the files that tables, statistics and reports need."""
+
+import io
+import tarfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from lit_video.errors import UserError
+from lit_video.tables.predictions import FILE, packed_predictions, read_predictions
+from lit_video.tables.results import read_result
+from lit_video.tables.run_files import RESULT, Files, pack_of, packed_runs, run_file, run_folders
+from lit_video.utils.files import write_bytes
+
+
+def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
+    """Add finished runs to the packs of their tables, in place of packed runs of the same names.
+
+    The same runs make the same pack, to the bit. Logits, pictures and checkpoints stay where they are.
+
+    Args:
+        places: folders of runs.
+        output: folder of the packs, which is made if it is not there.
+
+    Returns:
+        The packs that were written, with the number of runs in each.
+
+    Raises:
+        UserError: there is no finished run, or a file of one is damaged.
+    """
+    folders = [folder.absolute() for place in places for folder in run_folders(place)]
+    if not folders:
+        raise UserError(f"{', '.join(map(str, places))}: no finished run below")
+    output.mkdir(parents=True, exist_ok=True)
+    packs: dict[Path, dict[Path, Files]] = {}
+    for folder in folders:
+        path = pack_of(output.absolute() / folder.parents[2].name)
+        packs.setdefault(path, dict(packed_runs(path)) if path.is_file() else {})
+        packs[path][path.parent.joinpath(*folder.parts[-4:])] = _files(folder)
+    for path, runs in packs.items():
+        names = {run.relative_to(path.parent).as_posix(): files for run, files in runs.items()}
+        write_bytes(path, _archive((f"{run}/{name}", files[name]) for run, files in names.items() for name in files))
+    return {path: len(runs) for path, runs in packs.items()}
+
+
+def _files(run_dir: Path) -> Files:
+    result = read_result(run_dir)
+    files = {RESULT: run_file(run_dir, RESULT)}
+    for name in ("config.yaml", "curves.csv"):
+        try:
+            files[name] = run_file(run_dir, name)
+        except FileNotFoundError:
+            continue
+    predictions = read_predictions(run_dir, result["test_videos"] if result else None)
+    return files | ({FILE: packed_predictions(predictions)} if predictions else {})
+
+
+def _archive(files: Iterable[tuple[str, bytes]]) -> bytes:
+    """A tar without dates and owners; files of one name lie together, which packs them better."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:xz", preset=9) as archive:
+        for path, content in sorted(files, key=lambda each: (each[0].rpartition("/")[2], each[0])):
+            member = tarfile.TarInfo(path)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return packed.getvalue()

@@ -1,0 +1,64 @@
+"""Packed runs are read as the folders that they were packed from."""
+
+import shutil
+
+from lit_video.__main__ import main
+from lit_video.reports.html.collect import collect
+from lit_video.reports.html.compare import compare
+from lit_video.tables.learning_curve import read_curves
+from lit_video.tables.predictions import read_predictions
+from lit_video.tables.results import read_result
+from lit_video.tables.run_files import run_file, run_folders
+from tests.fake_runs import EXPERIMENTS, ROWS, change_result, write_table_runs
+
+
+def test_a_table_and_a_report_of_packs_are_those_of_the_folders(fake_runs, tmp_path, capsys):
+    packs = tmp_path / "packs"
+    (fake_runs / "timesformer_schemes/fake/space/seed0/config.yaml").write_text("data: {}\n")
+    assert main(["pack", str(fake_runs), "-o", str(packs)]) == 0
+    assert f"{packs}/timesformer_schemes.tar.xz: 6 runs" in capsys.readouterr().out
+    assert [path.name for path in packs.iterdir()] == ["timesformer_schemes.tar.xz"]
+    for place in (packs, packs / "timesformer_schemes.tar.xz", packs / "timesformer_schemes/fake"):
+        assert [run.parts[-4:] for run in run_folders(place)] == [run.parts[-4:] for run in run_folders(fake_runs)]
+    assert len(run_folders(packs / "timesformer_schemes/fake/joint")) == 2
+    for run in run_folders(fake_runs):
+        packed = packs.joinpath(*run.parts[-4:])
+        assert read_result(packed) == read_result(run) and read_curves(packed) == read_curves(run)
+        (ours,), (theirs,) = (read_predictions(one, 60).tasks.values() for one in (packed, run))
+        assert (ours.predicted == theirs.predicted).all() and (ours.rank == theirs.rank).all()
+        assert abs(ours.confidence - theirs.confidence).max() < 1e-6
+    assert run_file(packs / "timesformer_schemes/fake/space/seed0", "config.yaml") == b"data: {}\n"
+    (section,), (other,) = (collect([place], EXPERIMENTS) for place in (packs, fake_runs))
+    assert section.rows == other.rows and compare(section) == compare(other)
+
+
+def test_runs_are_added_to_a_pack_and_replace_those_of_their_names(tmp_path, capsys):
+    for scale in ("fake", "other"):
+        write_table_runs(tmp_path / scale, "timesformer_schemes", scale, 2, rows=ROWS[:1], videos=30, throughput=False)
+    first, second = (tmp_path / f"{scale}/timesformer_schemes/{scale}/space" for scale in ("fake", "other"))
+    change_result(first / "seed1", seconds=7.0)
+    packs = tmp_path / "packs"
+    for place in (first, second, first):
+        assert main(["pack", str(place), "-o", str(packs)]) == 0
+    assert len(run_folders(packs)) == 4
+    content = (packs / "timesformer_schemes.tar.xz").read_bytes()
+    change_result(first / "seed1", seconds=8.0)
+    assert main(["pack", str(tmp_path / "fake"), "-o", str(packs)]) == 0
+    assert read_result(packs / "timesformer_schemes/fake/space/seed1")["seconds"] == 8.0
+    change_result(first / "seed1", seconds=7.0)
+    assert main(["pack", str(tmp_path / "fake"), "-o", str(packs)]) == 0
+    assert (packs / "timesformer_schemes.tar.xz").read_bytes() == content, "the same runs, the same pack"
+    shutil.copytree(first, packs / "timesformer_schemes/fake/space")
+    change_result(packs / "timesformer_schemes/fake/space/seed1", seconds=9.0)
+    assert read_result(packs / "timesformer_schemes/fake/space/seed1")["seconds"] == 9.0, "a folder goes first"
+    assert len(run_folders(packs)) == 4
+    capsys.readouterr()
+
+
+def test_a_damaged_pack_and_no_runs_are_said_in_a_line(tmp_path, capsys):
+    assert main(["pack", str(tmp_path), "-o", str(tmp_path / "packs")]) == 2
+    (tmp_path / "timesformer_schemes.tar.xz").write_bytes(b"garbage")
+    assert main(["table", "--config", "experiments/timesformer_schemes.yaml", "--runs", str(tmp_path)]) == 2
+    none, damaged = capsys.readouterr().err.splitlines()
+    assert "no finished run below" in none
+    assert "timesformer_schemes.tar.xz is damaged (" in damaged and "pack its runs again" in damaged
