@@ -161,7 +161,7 @@ mkdir -p $CARRIED/parity && cp ../shared/parity/scenic_vivit_m*.pt $CARRIED/pari
 # there, with $CARRIED carried; OUT is the folder that comes back
 LIT_VIDEO_COMMIT=$(git describe --always --abbrev=12 --dirty=+changes 2>/dev/null || echo COMMIT) benchmarks/gpu.sh ${ALL[0]} ${ALL[1]}
 # what came back: shown, or carried to the next machine, where tables goes on with it
-cp OUT/*.json $KEPT/ && python benchmarks/performance.py && tar -xzf OUT/tables.tar.gz -C benchmarks/results
+cp OUT/*.json $KEPT/ && python benchmarks/performance.py && mkdir -p runs/gpu && tar -xzf OUT/tables.tar.gz -C runs/gpu && python -m lit_video pack runs/gpu -o benchmarks/results
 cp OUT/tables.tar.gz $CARRIED/
 END
 }
