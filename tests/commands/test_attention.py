@@ -1,6 +1,5 @@
 """The command attention: pictures of what the model attends to, mistakes in a line each."""
 
-import io
 import shutil
 from dataclasses import replace
 
@@ -122,14 +121,6 @@ def test_flags_choose_layers_and_where_to_start(checkpoints, videos, tmp_path, m
     assert patch.lines[1] == f"{videos[0].name}: attention rollout from patch 1,2,3"
 
 
-def test_frames_that_are_not_sampled_are_not_shown(checkpoints, videos, tmp_path, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(attention_picture, "picture", lambda seen: drawn.append(seen) or b"")
-    assert attention(videos[0], "--ckpt", checkpoints("sampled"), "-o", tmp_path / "a.png") == 0
-    assert drawn[0].numbers == [1, 3]
-    assert drawn[0].frames.shape[0] == drawn[0].maps.shape[0] == 2
-
-
 @pytest.mark.parametrize("ending", ["gif", "mp4"])
 def test_moving_pictures_hold_the_frames(ending, checkpoints, videos, tmp_path):
     path = tmp_path / f"a.{ending}"
@@ -205,12 +196,6 @@ def test_pairs_are_the_frame_and_its_map():
         assert (cropped[1][50, left : left + 200] == outline).all()
         assert (cropped[1][50:250, left + 199] == outline).all()
     assert np.array_equal(cropped[1][:50, :300], seen.frames[1][:50])
-
-
-def test_many_frames_fill_several_rows():
-    sizes = [Image.open(io.BytesIO(picture(maps_of(n)))).size for n in (4, 5)]
-    assert sizes[0][0] == sizes[1][0]
-    assert sizes[1][1] > 1.6 * sizes[0][1]
 
 
 def test_the_share_of_patches_is_over_patches_and_the_rest_is_said(checkpoints, videos):

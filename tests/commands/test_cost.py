@@ -51,12 +51,6 @@ def test_every_printed_figure_is_met_or_explained(model):
         assert printed is None or agrees(ours, printed)
 
 
-def test_all_settled_figures_are_in_the_list():
-    printed = {model.label: (model.params, model.cost) for model in MODELS}
-    for label, figures in EXACT.items():
-        assert all(figure in (None, theirs) for figure, theirs in zip(figures, printed[label], strict=True))
-
-
 @pytest.mark.parametrize("label", ["model 1", "model 2", "model 3", "model 4", "ViViT-L/16x2", "ViViT-H/14x2"])
 def test_vivits_figures_exceed_ours_by_the_element_wise_work_only(label):
     place = next(i for i, model in enumerate(MODELS) if model.label == label)

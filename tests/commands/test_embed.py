@@ -2,7 +2,6 @@
 
 import csv
 import shutil
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +14,8 @@ from lit_video.commands.embed import class_of
 from lit_video.errors import UserError
 from lit_video.inference import projection
 from lit_video.inference.checkpoints import load_trained_model
-from lit_video.inference.projection import perplexity, project
-from lit_video.inference.projection_picture import scatter, style_of
+from lit_video.inference.projection import project
+from lit_video.inference.projection_picture import scatter
 from lit_video.video.clips import VideoRecord
 from tests.commands.conftest import one_line
 from tests.float32 import assert_close_in_float32
@@ -64,11 +63,6 @@ def test_broken_videos_are_listed_and_left_out(run, videos, tmp_path, capsys):
     assert "4 videos could be read, which is too few" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("count", "expected"), [(5, 4 / 3), (31, 10.0), (91, 30.0), (5000, 30.0)])
-def test_perplexity_fits_small_sets(count, expected):
-    assert perplexity(count) == pytest.approx(expected)
-
-
 @pytest.mark.parametrize("count", [5, 40])
 def test_neighbours_stay_neighbours(count):
     rng = np.random.default_rng(0)
@@ -90,12 +84,6 @@ def test_at_most_twenty_classes_are_named():
     shown = [line for line in text.splitlines() if "<!--" in line]
     assert [line.split()[1] for line in shown if "name" in line] == [f"name{i:02d}" for i in range(5, 25)]
     assert any("5 other classes" in line for line in shown)
-
-
-def test_classes_of_a_legend_look_different():
-    styles = [style_of(i) for i in range(20)]
-    assert len(set(styles)) == 20
-    assert all(a[0] != b[0] and a[1] != b[1] for a, b in pairwise(styles))
 
 
 def test_classes_of_several_tasks():
@@ -131,24 +119,6 @@ def test_wrong_flags_of_embed_are_reported(run, videos, tmp_path, tmp_path_facto
     assert embed(*out, "--method", "umap") == 2
     assert "umap-learn is not installed; pip install 'lit_video[umap]'" in one_line(capsys)
     assert not any(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("command", ["attention", "embed"])
-def test_wrong_checkpoints_are_reported(command, run, videos, tmp_path, capsys):
-    whole = run / "last.ckpt"
-    content = torch.load(whole, weights_only=False)
-    content.pop("lit_video")
-    torch.save(content, tmp_path / "older.ckpt")
-    (tmp_path / "damaged.ckpt").write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
-    for name, message in (
-        ("none", "none.ckpt: no such file"),
-        ("older", "older.ckpt has no class names: it was made by an older lit_video"),
-        ("damaged", "damaged.ckpt is damaged, or no checkpoint of lit_video"),
-    ):
-        args = [videos[0], "--ckpt", tmp_path / f"{name}.ckpt", "-o", tmp_path / "a.png"]
-        assert main([command, *map(str, args)]) == 2
-        assert message in one_line(capsys)
-    assert not (tmp_path / "a.png").exists()
 
 
 @pytest.mark.slow  # numba compiles

@@ -12,6 +12,7 @@ from lit_video.utils.data_folder import data_folder
 from lit_video.weights.reading import CHECKPOINT_KEY
 
 
+@pytest.mark.slow
 @pytest.mark.pictures
 def test_a_run_on_wide_clips_is_tested_drawn_exported_and_predicts(table, tiny, tmp_path, capsys):
     flags = [*tiny, "--data.image_size=[16,32]", "--trainer.max_epochs=1", "--trainer.logger=false"]

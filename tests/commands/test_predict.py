@@ -283,16 +283,6 @@ def test_broken_videos_are_listed_and_the_others_predicted(checkpoint, videos, t
     assert len(np.load(tmp_path / "f.npz")["features"]) == 2
 
 
-def test_only_broken_videos_are_no_traceback(checkpoint, tmp_path, capsys):
-    text = tmp_path / "text.mp4"
-    text.write_text("no video")
-    assert predict("--ckpt", checkpoint, text, "--draw", tmp_path / "out.mp4", "-o", tmp_path / "out.csv") == 1
-    assert "1 of 1 videos could not be read" in capsys.readouterr().err
-    assert not (tmp_path / "out.mp4").exists()
-    rows = list(csv.DictReader((tmp_path / "out.csv").open()))
-    assert [(row["path"], bool(row["broken"])) for row in rows] == [(str(text), True)]
-
-
 def test_csv_has_a_row_per_rank(checkpoint, videos, tmp_path):
     assert predict("--ckpt", checkpoint, *videos[:2], "--top", 3, "-o", tmp_path / "out.csv") == 0
     rows = list(csv.DictReader((tmp_path / "out.csv").open()))
@@ -413,17 +403,6 @@ def test_wrong_flags_are_reported(checkpoint, videos, tmp_path, capsys):
 def test_a_gpu_that_is_not_there_is_reported(checkpoint, videos, capsys):
     assert predict("--ckpt", checkpoint, videos[0], "--device", "cuda") == 2
     assert "--device cuda: PyTorch finds no GPU here" in one_line(capsys)
-
-
-def test_an_output_that_cannot_be_written_is_reported_before_the_work(checkpoint, videos, tmp_path, capsys):
-    (tmp_path / "out.csv").mkdir()
-    (tmp_path / "file").write_text("")
-    for flags, message in (
-        (["-o", tmp_path / "out.csv"], "is a folder, expected a file"),
-        (["--draw", tmp_path / "file" / "out"], "--draw"),
-    ):
-        assert predict("--ckpt", checkpoint, videos[0], *flags) == 2
-        assert message in one_line(capsys)
 
 
 def changed(checkpoint, path, change):

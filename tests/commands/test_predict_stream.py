@@ -10,7 +10,7 @@ import torch
 
 import lit_video
 from lit_video.__main__ import main
-from lit_video.datamodules import DenseStride, MovingShapes, Segments
+from lit_video.datamodules import MovingShapes, Segments
 from lit_video.inference.checkpoints import load_trained_model
 from lit_video.inference.streaming import StreamPredictor
 from lit_video.modules import XViT
@@ -18,7 +18,7 @@ from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
 from lit_video.video.batch import normalise
 from lit_video.video.clips import VideoRecord
-from lit_video.video.decoding import decode, frame_table
+from lit_video.video.decoding import decode
 from tests.checkpoints import trained
 from tests.commands.conftest import one_line
 from tests.commands.test_predict import CLIPS, VerbsAndNouns, write
@@ -121,15 +121,6 @@ def test_lines_come_while_the_video_is_decoded(causal, long_video, tmp_path, cap
     predictor = StreamPredictor(load_trained_model(causal), ON_CPU)
     moments = predictor.predict(VideoRecord(long_video, 0))
     assert next(moments).seconds == 0.1  # before the rest is decoded
-
-
-def test_frames_counted_by_stride(root, long_video, tmp_path, capsys, monkeypatch):
-    ckpt = causal_run(tmp_path, root)
-    loaded = load_trained_model(ckpt)
-    loaded.settings["sampling"] = DenseStride(4)
-    moments = StreamPredictor(loaded, ON_CPU).predict(VideoRecord(long_video, 0))
-    assert [round(10 * one.seconds) for one in moments] == [2, 6, 10, 14, 18, 22, 26, 30, 34]
-    assert frame_table(long_video).count == 35
 
 
 def test_clips_without_a_rate_need_one(root, long_video, tmp_path, capsys):

@@ -85,13 +85,6 @@ def test_an_image_model_is_a_function_of_its_size_and_pictures():
     assert not torch.equal(one.norm.bias, other.norm.bias)
 
 
-def test_a_file_stays_a_file(tmp_path):
-    network = model(XViT)
-    network.image_weights = "weights.pth"
-    start_from_stills(network, TemporalSkills(root=str(tmp_path)))
-    assert network.image_weights == "weights.pth"
-
-
 @pytest.mark.parametrize("given", ["stills:", "stills:0", "stills:many", "stills:99", "stills:1e4"])
 def test_no_number_of_pictures_is_refused(tmp_path, given):
     network = model(XViT)

@@ -46,10 +46,6 @@ def check_logits(vector):
     torch.testing.assert_close(from_double, vector["logits_float64"], atol=1e-10, rtol=0)
 
 
-def test_all_ten_small_vectors_are_here():
-    assert len(MINI) == 10
-
-
 @pytest.mark.parametrize("path", MINI, ids=lambda path: path.stem)
 def test_logits_of_the_release(path):
     check_logits(torch.load(path, weights_only=True))
