@@ -34,3 +34,33 @@ def resolved(row, *files, flags=(), recipe=None):
     request = request_of(*files, flags=flags, recipe=recipe)
     built = build_row(request, request.table.row(row), 0)
     return Resolved(built.resolved(), built.model, built.datamodule, built.config.trainer)
+
+
+def differing(settings, config):
+    """Keys of a row's settings that a resolved configuration does not have as they are."""
+    found = []
+    for key, value in settings.items():
+        expected = dict(value) if isinstance(value, dict) else value
+        if isinstance(expected, dict):  # data.sampling, and then data.sampling.stride
+            later = {k.rpartition(".")[2]: v for k, v in settings.items() if k.startswith(f"{key}.")}
+            expected |= {"init_args": expected["init_args"] | later} if later else {}
+        found += [] if equal(expected, at(config, key)) else [key]
+    return found
+
+
+def equal(setting, resolved):
+    """Whether a setting holds in a resolved configuration: nested ones by their values, classes by their names."""
+    if isinstance(setting, dict) and isinstance(resolved, dict):
+        return all(key in resolved and equal(value, resolved[key]) for key, value in setting.items())
+    if isinstance(resolved, dict):
+        return resolved["class_path"].rpartition(".")[2] == setting
+    if isinstance(setting, str) and isinstance(resolved, str):
+        return setting == resolved or resolved.endswith(f".{setting}")
+    return setting == resolved
+
+
+def at(config, key):
+    """What a flat key such as ``data.sampling.stride`` names in a resolved configuration."""
+    for part in key.split("."):
+        config = config["init_args"][part] if "init_args" in config else config[part]
+    return config

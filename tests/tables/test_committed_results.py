@@ -3,14 +3,13 @@
 import re
 
 import pytest
+import yaml
 
-from lit_video.commands.arguments import parse_request
 from lit_video.datamodules.reversed_pairs import ReversedPairs
 from lit_video.tables.results import read_result
 from lit_video.tables.run_files import run_file, run_folders
-from lit_video.training.run import build_row
 from lit_video.training.same_settings import same_settings
-from tests.tables.experiments import EXPERIMENTS
+from tests.tables.experiments import EXPERIMENTS, differing, request_of, resolved
 
 RESULTS = EXPERIMENTS.parent / "benchmarks" / "results"
 RUNS = run_folders(RESULTS)
@@ -20,19 +19,38 @@ OF_A_MACHINE = re.compile(r"""(^|[\s"'=])(\.\./|~/|/[a-z]+/)""", re.MULTILINE)
 VIDEOS = {"avletters": "avletters", "avletters_length": "avletters", "room_actions": "room_actions"}  # by table
 
 
-@pytest.mark.parametrize("folder", ROWS, ids=lambda folder: "-".join(folder.relative_to(RESULTS).parts))
+FIRST = {folder.parent: folder for folder in reversed(ROWS)}  # a row of each table and scale
+
+
+def files_of(folder):
+    """The table's file and those of its scale."""
+    table, scale, _ = folder.relative_to(RESULTS).parts
+    overlays = [path for path in EXPERIMENTS.glob(f"*/{scale}.yaml") if path.parent.name in ("scale", "parts")]
+    return EXPERIMENTS / f"{table}.yaml", *overlays
+
+
+def test_every_run_has_its_rows_own_settings():
+    for folder in ROWS:
+        settings = request_of(*files_of(folder)).table.row(folder.name).settings
+        config = yaml.load(run_file(run_folders(folder)[0], "config.yaml"), yaml.CSafeLoader)
+        assert not differing(settings, config), folder
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [pytest.param(folder, marks=[pytest.mark.slow] * (folder not in FIRST.values())) for folder in ROWS],
+    ids=lambda folder: "-".join(folder.relative_to(RESULTS).parts),
+)
 def test_results_were_made_with_the_settings_of_their_experiment(folder, tmp_path):
     table, scale, row = folder.relative_to(RESULTS).parts
-    overlays = [path for path in EXPERIMENTS.glob(f"*/{scale}.yaml") if path.parent.name in ("scale", "parts")]
-    flags = [f"--config={path}" for path in (EXPERIMENTS / f"{table}.yaml", *overlays)]
+    flags = ()
     if name := VIDEOS.get(table, "avletters" if scale.startswith("avletters") else None):
         root = EXPERIMENTS.parents[1] / "shared" / "data" / name
         if not root.is_dir():
             pytest.skip(f"{root}: the videos are not in the repository")
-        flags.append(f"--data.root={root}")
-    request = parse_request(flags)
-    built = build_row(request, request.table.row(row), 0)
-    settings = built.resolved()
+        flags = (f"--data.root={root}",)
+    built = resolved(row, *files_of(folder), flags=flags)
+    settings = built.settings
     ceilings = possible_ceilings(built.datamodule, settings)
     (tmp_path / "result.json").touch()
     for run in run_folders(folder):

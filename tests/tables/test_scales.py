@@ -7,7 +7,7 @@ from lit_video.tables.reading import read_table
 from lit_video.training.cli import refuse_ignored
 from lit_video.training.same_settings import flatten
 from lit_video.utils.yaml_files import read_yaml
-from tests.tables.experiments import EXPERIMENTS, PAPERS, request_of, resolved
+from tests.tables.experiments import EXPERIMENTS, PAPERS, differing, request_of, resolved
 
 AVLETTERS = EXPERIMENTS / "scale" / "avletters.yaml"  # ours, on real video that is not in the repository
 OWN = ("avletters*.yaml", "embedded_*.yaml")  # these are tested on their own
@@ -28,36 +28,11 @@ DATA = {
 }
 
 
-def equal(setting, resolved):
-    """Whether a setting holds in a resolved configuration: nested ones by their values, classes by their names."""
-    if isinstance(setting, dict) and isinstance(resolved, dict):
-        return all(key in resolved and equal(value, resolved[key]) for key, value in setting.items())
-    if isinstance(resolved, dict):
-        return resolved["class_path"].rpartition(".")[2] == setting
-    if isinstance(setting, str) and isinstance(resolved, str):
-        return setting == resolved or resolved.endswith(f".{setting}")
-    return setting == resolved
-
-
-def at(config, key):
-    """What a flat key such as ``data.sampling.stride`` names in a resolved configuration."""
-    for part in key.split("."):
-        config = config["init_args"][part] if "init_args" in config else config[part]
-    return config
-
-
 def check(table, scale, row=None, **more):
     """Build rows of a table at a scale; all their settings must be in what they resolve to."""
     for chosen in [one for one in request_of(table, scale, **more).rows if row in (None, one.name)]:
         built = resolved(chosen.name, table, scale, **more)
-        for key, value in chosen.settings.items():
-            expected = dict(value) if isinstance(value, dict) else value
-            later = {k: v for k, v in chosen.settings.items() if k.startswith(f"{key}.")}
-            for inner, other in (
-                later.items() if isinstance(expected, dict) else ()
-            ):  # data.sampling, and then data.sampling.stride
-                expected["init_args"] = expected["init_args"] | {inner.rpartition(".")[2]: other}
-            assert equal(expected, at(built.settings, key)), (chosen.name, key)
+        assert not differing(chosen.settings, built.settings), chosen.name
         name, classes = DATA[scale.stem]
         assert type(built.datamodule).__name__ == name
         assert built.datamodule.num_classes == classes
