@@ -13,8 +13,8 @@ from lit_video.launching.terminal import not_elsewhere, run_here, show, tell
 from lit_video.launching.work import Run, Sources, build_requests, work_list
 from lit_video.utils.exit_status import DONE
 
-DESCRIPTION = """Runs every row of the tables with every seed. What is done is skipped, what runs or waits elsewhere is
-left alone: the same command again is always right. Mistakes in any row are found before anything starts."""
+DESCRIPTION = """Runs every row of the tables with every seed. Rows that are finished, running or queued are
+skipped: the same command again is always right. Mistakes in any row are found before anything starts."""
 
 SLURM = ("cpus", "mem", "time", "partition", "account", "qos")
 

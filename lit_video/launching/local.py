@@ -26,7 +26,7 @@ from lit_video.utils.stop_signals import handled_by
 
 @dataclass(frozen=True)
 class Place:
-    """Where one run at a time goes on.
+    """A place for one run at a time.
 
     Args:
         name: for messages; empty on a CPU.
@@ -41,7 +41,7 @@ HERE = Place("", {})
 
 
 def places(jobs: int | None, gpus_per_run: int | None) -> list[Place]:
-    """One for each ``gpus_per_run`` GPUs (1), no more than ``jobs`` of them; without a GPU, ``jobs`` (1).
+    """Share out the GPUs: a place for each ``gpus_per_run`` of them (1), at most ``jobs``; without a GPU, ``jobs`` (1).
 
     Raises:
         UserError: there are not enough GPUs for a run.
@@ -72,7 +72,7 @@ def _cores(jobs: int) -> dict[str, str]:
     return {"OMP_NUM_THREADS": str(max(1, usable_cores() // jobs))}
 
 
-# what would make a run take itself for a part of the job, or of the group of processes, that the sweep runs in
+# variables that a run must not inherit from the job or the process group that the sweep runs in
 FOREIGN = re.compile(r"(SLURM_|MASTER_|TORCHELASTIC_).*|(LOCAL_|NODE_|GROUP_)?RANK|(LOCAL_)?WORLD_SIZE")
 ENDED = ("failed", "stopped", "preempted")
 
@@ -102,7 +102,7 @@ class Attempt:
         return status is not None and status.step > self.step
 
     def reason(self) -> str:
-        """Why it ended without a result; kept as the run's status, where the run could not say it itself."""
+        """Why the run ended without a result; kept as its status where it could not write that itself."""
         code, status = self.process.returncode, read_status(self.run.folder)
         if status and status.state in ENDED and status.time >= self.began:
             return status.message

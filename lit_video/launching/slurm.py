@@ -25,7 +25,7 @@ SIGNAL = "USR1@90"
 
 @dataclass(frozen=True)
 class Resources:
-    """Of one run. ``None`` leaves the choice to Slurm.
+    """Resources of one run; ``None`` leaves the choice to Slurm.
 
     Args:
         nodes: machines.

@@ -95,7 +95,7 @@ def own_ticket() -> Ticket:
 
 
 def begun_ticket(pid: int) -> Ticket:
-    """Of a run whose process has just been started."""
+    """The ticket of a run whose process has just been started."""
     return Ticket("", socket.gethostname(), pid, _started(pid), begun=True)
 
 
