@@ -1,5 +1,7 @@
-"""The share of a training that waits for data, by a clock that the test sets."""
+"""The share of a training that waits for data, by a clock that the test sets; the loader that counts it."""
 
+import gc
+import multiprocessing
 from types import SimpleNamespace
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from lit_video.datamodules import MovingShapes
 from lit_video.datamodules.timed_loader import TimedLoader
 from lit_video.training.callbacks.data_wait import DataWait
+from lit_video.utils.processes import ignore_stops
 
 
 class Clock:
@@ -102,3 +105,14 @@ def test_who_waits_much_is_told_once_what_to_do(clock, tmp_path, capsys, monkeyp
 def test_who_trains_for_a_short_time_or_waits_little_is_told_nothing(clock, tmp_path, capsys, seconds, steps):
     run(clock, tmp_path, seconds=[seconds] * steps, computes=[7.0] * steps)
     assert not capsys.readouterr().out
+
+
+def test_workers_end_by_themselves_when_the_garbage_collector_finds_their_loader():
+    others = multiprocessing.active_children()
+    loader = TimedLoader(range(8), num_workers=1, persistent_workers=True, worker_init_fn=lambda number: ignore_stops())
+    loader.itself = loader  # as a trainer's and its model's references go round
+    assert next(iter(loader)) == 0
+    (worker,) = set(multiprocessing.active_children()) - set(others)
+    del loader
+    gc.collect()
+    assert worker.exitcode == 0

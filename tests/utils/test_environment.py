@@ -1,11 +1,18 @@
-"""What a result says about the code and the packages that it was made with."""
+"""Files, and what is recorded of the code, the packages, the command and a checkpoint."""
 
 import platform
+import shutil
 import subprocess
 from importlib.metadata import PackageNotFoundError
 
+import pytest
+import torch
+
 from lit_video import __version__
 from lit_video.utils import environment
+from lit_video.utils.checkpoint_digest import checkpoint_digest
+from lit_video.utils.command_line import recorded_command
+from lit_video.utils.files import files_below
 
 
 def test_packages_that_are_not_installed_have_no_version(monkeypatch):
@@ -48,3 +55,59 @@ def test_variables_that_make_it_slower_or_faster_stand_before_the_command(monkey
     facts = environment.provenance("python -m lit_video benchmark model", "cpu", "other")
     assert facts["command"] == "OMP_NUM_THREADS=1 ONEDNN_MAX_CPU_ISA=AVX2 python -m lit_video benchmark model"
     assert facts["commit"] == environment.commit() and facts["versions"]["lit_video"] == __version__
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("fit --config experiments/a.yaml --seeds 0,1", "fit --config experiments/a.yaml --seeds 0,1"),
+        ("fit --runs /home/me/runs --data.root=/data/ssv2", "fit --runs DIR --data.root=DIR"),
+        ("fit --runs ~/runs --config /tmp/x/a.yaml", "fit --runs DIR --config a.yaml"),
+        ("fit --data.root ../shared/data/letters --config ../a.yaml", "fit --data.root DIR --config a.yaml"),
+        ("test --model.weights=/w/x.pyth --runs runs", "test --model.weights=x.pyth --runs runs"),
+    ],
+)
+def test_folders_of_the_machine_are_left_out(given, kept):
+    assert recorded_command(given.split()) == f"python -m lit_video {kept}"
+
+
+def test_the_command_can_be_typed_again():
+    assert recorded_command(["fit", "--data.pairs=[2, 1, 1]"]) == "python -m lit_video fit '--data.pairs=[2, 1, 1]'"
+
+
+def test_the_digest_is_of_the_content_and_not_of_the_name(tmp_path):
+    content = {"state_dict": {"weight": torch.arange(6.0)}, "step": 3}
+    for name in ("last.ckpt", "other.ckpt"):
+        torch.save(content, tmp_path / name)
+    shutil.copy(tmp_path / "last.ckpt", tmp_path / "copy.ckpt")
+    assert len({checkpoint_digest(tmp_path / name) for name in ("last.ckpt", "other.ckpt", "copy.ckpt")}) == 1
+
+
+@pytest.mark.parametrize("change", [lambda c: c["state_dict"]["weight"].add_(1e-3), lambda c: c.update(step=4)])
+def test_another_weight_or_step_is_another_digest(tmp_path, change):
+    content = {"state_dict": {"weight": torch.arange(6.0)}, "step": 3}
+    torch.save(content, tmp_path / "first.ckpt")
+    change(content)
+    torch.save(content, tmp_path / "second.ckpt")
+    assert checkpoint_digest(tmp_path / "first.ckpt") != checkpoint_digest(tmp_path / "second.ckpt")
+
+
+def test_a_file_that_is_no_checkpoint_is_refused(tmp_path):
+    path = tmp_path / "last.ckpt"
+    torch.save({"weight": torch.arange(1000.0)}, path)
+    whole = path.read_bytes()
+    for damaged in (b"", b"garbage", whole[:-100], whole[: len(whole) // 2]):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"last\.ckpt: no checkpoint"):
+            checkpoint_digest(path)
+
+
+def test_linked_folders_are_followed_each_once(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/b.mp4").touch()
+    (tmp_path / "videos").mkdir()
+    (tmp_path / "videos/a.mp4").touch()
+    (tmp_path / "videos/linked").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere/back").symlink_to(tmp_path / "videos")
+    found = [path.relative_to(tmp_path).as_posix() for path in files_below(tmp_path / "videos")]
+    assert found == ["videos/a.mp4", "videos/linked/b.mp4"]

@@ -1,8 +1,40 @@
+"""Processes beside each other, their signals, and what a virtual machine says about its cores."""
+
 import multiprocessing
+import os
 import signal
+import subprocess
+import sys
 import time
 
+import pytest
+
+from lit_video.errors import UserError
+from lit_video.utils.amx import LIMIT, avoid_amx
+from lit_video.utils.parallel import in_parallel
 from lit_video.utils.processes import end_workers, ignore_stops
+
+
+def worker(item):
+    time.sleep(0.05)
+    return os.getpid()
+
+
+def test_there_are_no_more_processes_than_cores_for_this_one(monkeypatch):
+    """A job or a container may have two cores of a machine of a hundred."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0})
+    assert len({*in_parallel(worker, range(6), "work")}) == 1
+
+
+def crash(item):
+    os._exit(1)
+
+
+def test_a_process_that_dies_is_reported_with_the_name_of_its_item(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0})
+    with pytest.raises(UserError, match=r"^work: a process died, .* at a\.mp4 or soon after it; what is done is kept$"):
+        list(in_parallel(crash, [("a.mp4", None)], "work"))
 
 
 def test_workers_that_ignore_every_stop_end_with_the_interpreter():
@@ -26,3 +58,57 @@ def _ignore_and_wait(ready):
     ignore_stops()
     ready.set()
     time.sleep(60)
+
+
+ENDING = """
+import atexit, os, signal, sys
+from lit_video import __main__ as program
+
+def interrupted():
+    for number in {signals}:
+        os.kill(os.getpid(), number)
+    print("the end")
+
+atexit.register(interrupted)
+program.main = lambda argv: {status}
+program.run()
+"""
+
+
+@pytest.mark.parametrize("status", [0, 1])
+@pytest.mark.parametrize(
+    ("signals", "said"),
+    [("[signal.SIGTERM]", "the end\n"), ("[signal.SIGUSR1]", "the end\n"), ("[signal.SIGTERM, signal.SIGINT]", "")],
+)
+def test_a_signal_that_comes_when_the_work_is_done_changes_no_status(status, signals, said):
+    done = subprocess.run(
+        [sys.executable, "-c", ENDING.format(signals=signals, status=status)], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (status, said, "")
+
+
+@pytest.mark.parametrize(
+    ("flags", "given", "expected"),
+    [
+        ("fpu avx512f amx_tile hypervisor", None, "AVX512_CORE_FP16"),
+        ("fpu avx512f amx_tile hypervisor", "AVX512_CORE_AMX", "AVX512_CORE_AMX"),
+        ("fpu avx512f amx_tile", None, None),
+        ("fpu avx2 hypervisor", None, None),
+        (None, None, None),
+    ],
+)
+def test_amx_is_avoided_on_virtual_machines(flags, given, expected, tmp_path, monkeypatch):
+    monkeypatch.setenv(LIMIT, given or "")
+    if given is None:
+        monkeypatch.delenv(LIMIT)
+    if flags:
+        (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\n\nprocessor\t: 1\n")
+    avoid_amx(tmp_path / "cpuinfo")
+    assert os.environ.get(LIMIT) == expected
+
+
+def test_this_machine_multiplies_in_bfloat16():
+    code = "import lit_video, torch; a = torch.ones(48, 48, dtype=torch.bfloat16); print((a @ a).sum().item())"
+    environment = {key: value for key, value in os.environ.items() if key != LIMIT}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, f"{48.0**3}\n"), done.stderr
