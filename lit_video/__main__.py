@@ -80,7 +80,7 @@ usage: python -m lit_video COMMAND ...
       [--table NAME ...] [--scale NAME] [--entity E] [--project lit_video]
   data check ROOT --dataset NAME       look at every video: what is missing, what is broken; also
   data stats, prepare, shards          tables of a data set; videos encoded for training, or as pictures (data --help)
-  doctor [--data DIR ...] [--runs DIR] [--json]   what works on this machine, what does not, what to do
+  doctor [--runs DIR]                  what works on this machine, what does not, what to do
   COMMAND --help                       all options of a command
 
 A finished row is skipped, an interrupted one goes on where it stopped: the same command again is always right.

@@ -43,7 +43,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "data stats": ("ROOT --dataset folder", "ROOT --dataset ssv2 --plot stats.png"),
     "data prepare": ("SRC DST --preset fast", "SRC DST --short-side 128 --crf 18"),
     "data shards": ("ROOT DST --dataset ssv2", "ROOT DST --dataset folder --form webp --quality 75"),
-    "doctor": ("", "--data DIR --json"),
+    "doctor": ("", "--runs DIR"),
 }
 
 
