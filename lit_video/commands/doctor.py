@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
@@ -121,11 +122,11 @@ def check_software() -> Iterator[Finding]:
     shown = {name: installed(name) for name in SHOWN}
     yield Finding("ok", "libraries", ", ".join(f"{name} {number}" for name, number in shown.items() if number))
     for line in requires("lit_video") or () if installed("lit_video") else ():
-        name, least = re.match(r"([\w-]+)[^>]*(?:>=([\d.]+))?", line).groups(default="0")  # pyproject.toml has only >=
-        number = installed(name)
-        if "extra ==" not in line and (number is None or _numbers(number) < _numbers(least)):
+        name, _, least = line.replace(" ", "").partition(">=")  # pyproject.toml has no other bound
+        number = installed(name.partition("[")[0])
+        if ";" not in line and (number is None or _numbers(number) < _numbers(least)):  # with ";" it is an extra's
             text = f"{number}, needed >={least}" if number else "not installed"
-            yield Finding("problem", name, text, f"pip install '{name}>={least}'")
+            yield Finding("problem", name, text, f"pip install '{line}'")
 
 
 def _numbers(version: str) -> list[int]:
@@ -168,17 +169,22 @@ def check_gpus() -> Iterator[Finding]:
 
 def check_decoders() -> Iterator[Finding]:
     """PyAV, and torchcodec where it is installed, decode a clip of four black and four white frames."""
+    import av
     import numpy as np
 
-    from lit_video.datamodules.drawing import encode
-    from lit_video.video.decoding import Decoder, decoder
+    from lit_video.video.decoding import DecoderName, decoder
+    from lit_video.video.encoding import h264_stream, video_frame
 
-    frames = np.zeros((8, 32, 32, 3), np.uint8)
+    frames, base = np.zeros((8, 32, 32, 3), np.uint8), Fraction(1, 8)
     frames[4:] = 255
     with tempfile.TemporaryDirectory() as folder:
         clip = Path(folder) / "clip.mp4"
-        encode(clip, frames, fps=8)
-        ways: dict[Decoder, tuple[Level, str]] = {"pyav": ("problem", REINSTALL)}
+        with av.open(str(clip), "w") as container:
+            stream = h264_stream(container, frames[0], base, 1 / base)
+            for number, frame in enumerate(frames):
+                container.mux(stream.encode(video_frame(frame, stream, number, base)))
+            container.mux(stream.encode())
+        ways: dict[DecoderName, tuple[Level, str]] = {"pyav": ("problem", REINSTALL)}
         if installed("torchcodec"):
             ways["torchcodec"] = "warning", "leave --data.decoder at pyav"
         for name, (level, advice) in ways.items():

@@ -1,4 +1,4 @@
-"""The ``report`` command: one static page of everything below some folders. Imports no torch."""
+"""The ``report`` command: one static page of everything below some folders."""
 
 import shlex
 import sys
@@ -19,15 +19,19 @@ def report(argv: list[str]) -> int:
     parser.add_argument("--experiments", type=Path, metavar="DIR", help="where the tables' YAML files are")
     arguments = parser.parse_args(argv)
     experiments = _experiments(arguments.experiments)
-    from lit_video.reports.html.collect import collect
-    from lit_video.reports.html.page import render_page
+    try:
+        from lit_video.reports.html.collect import collect
+        from lit_video.reports.html.page import render_page, vega
 
+        vega()
+    except ImportError as error:
+        raise UserError(f"report: {error.name} is not installed; pip install 'lit_video[report]'") from None
     damage = Damage()
     sections = collect(arguments.runs, experiments, damage)
     page = render_page(sections, shlex.join(["python", "-m", "lit_video", "report", *argv])).encode()
     with writing("--output", arguments.output):
         write_bytes(arguments.output, page)
-    runs = sum(len(each) for section in sections for each in section.runs.values())
+    runs = sum(len(each) for section in sections for each in section.read.results.values())
     tables = "1 table" if len(sections) == 1 else f"{len(sections)} tables"
     print(f"wrote {arguments.output}: {tables}, {runs} runs, {len(page) / 1e6:.1f} MB", file=sys.stderr)
     return damage.report()

@@ -1,4 +1,4 @@
-"""The ``table`` command: a table from the results that there are. Imports no torch."""
+"""The ``table`` command: a table from the results that there are."""
 
 import sys
 from pathlib import Path
@@ -12,6 +12,7 @@ from lit_video.tables.groups import measured_groups
 from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import render
 from lit_video.tables.summary import summary
+from lit_video.utils.files import write_bytes
 
 
 def print_table(argv: list[str]) -> int:
@@ -42,9 +43,10 @@ def _plot(data: dict[str, Any], path: Path) -> None:
     groups = measured_groups(data["rows"])
     if groups is None:
         raise UserError(f"--plot {path}: no run of {data['table']} was tested on groups of classes, such as skills")
-    from lit_video.reports.charts.groups import heat_map
-    from lit_video.reports.charts.style import save
+    from lit_video.inference.result_pictures import heat_map
+    from lit_video.utils.figures import content_of
 
+    figure = heat_map(groups, f"{data['title']}, scale {data['scale']}")
     with writing("--plot", path):
-        save(heat_map(groups), f"{data['title']}, scale {data['scale']}", path)
+        write_bytes(path, content_of(figure, path.suffix[1:].lower(), bbox_inches="tight"))
     print(f"wrote {path}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The order of a table's rows in our runs: agreement with the paper, paired differences. Imports no torch."""
+"""The order of a table's rows in our runs: agreement with the paper, paired differences."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -37,20 +37,20 @@ def row_predictions(
     return by_row
 
 
+def same_test(by_row: Mapping[str, Sequence[Predictions]]) -> dict[str, Sequence[Predictions]]:
+    """The rows whose seeds were all tested on the videos of the first."""
+    first = next(iter(by_row.values()))[0] if by_row else None
+    return {name: seeds for name, seeds in by_row.items() if first and all(_same_test(one, first) for one in seeds)}
+
+
 def comparable(by_row: Mapping[str, Sequence[Predictions]], metric: str) -> dict[str, Hits]:
     """Of each row and seed, whether each video was right in what the metric counts.
 
-    Rows tested on other videos than the first are left out; all are for a metric that is no top-1 accuracy over the
-    whole test, since it counts something else.
+    All are left out for a metric that is no top-1 accuracy over the whole test, since it counts something else.
     """
-    if not by_row or not (metric.startswith("test/") and metric.endswith("_top1")):
+    if not (metric.startswith("test/") and metric.endswith("_top1")):
         return {}
-    first = next(iter(by_row.values()))[0]
-    return {
-        name: [one.hits(metric) for one in seeds]
-        for name, seeds in by_row.items()
-        if all(_same_test(one, first) for one in seeds)
-    }
+    return {name: [one.hits(metric) for one in seeds] for name, seeds in by_row.items()}
 
 
 def _same_test(one: Predictions, other: Predictions) -> bool:

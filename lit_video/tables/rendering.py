@@ -1,4 +1,4 @@
-"""A table printed: row, params, GMACs, seconds, paper, ours, difference, seeds. Imports no torch."""
+"""A table printed: row, params, GMACs, seconds, paper, ours, difference, seeds."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ def render(data: dict[str, Any], form: Format, pairs: bool = False) -> str:
     if form == "json":
         return json.dumps(data, indent=2)
     write = {"text": text_table, "markdown": _markdown, "latex": _latex}[form]
-    parts = [write(*_main_table(data))]
+    parts = [write(*main_table(data))]
     if groups := measured_groups(data["rows"]):
         parts.append(write(*groups_table(groups)))
     if form != "latex":
@@ -31,7 +31,7 @@ def render(data: dict[str, Any], form: Format, pairs: bool = False) -> str:
     return "\n\n".join(parts)
 
 
-def _main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
+def main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
     """Title, header and body."""
     shown = shown_metrics(data)
     printed = printed_metrics(data)

@@ -6,8 +6,9 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from lit_video.tables.agreement import agreement_summary, comparable, pairs_summary, row_predictions
+from lit_video.tables.agreement import agreement_summary, comparable, pairs_summary, row_predictions, same_test
 from lit_video.tables.damage import Damage
+from lit_video.tables.predictions import Predictions
 from lit_video.tables.results import measured_rows
 from lit_video.tables.statistics import Hits
 from lit_video.tables.table import Row, Table
@@ -20,6 +21,7 @@ class TableRuns:
     Args:
         table: at their scale.
         results: of each row, by seed, see :func:`~lit_video.tables.results.measured_rows`.
+        predictions: of each row, by seed; of rows that kept all of them, for the same videos.
         hits: of each row, see :func:`~lit_video.tables.agreement.comparable`.
         damaged: results of each row that were left out.
         left_out: what is wrong with all files that were.
@@ -27,6 +29,7 @@ class TableRuns:
 
     table: Table
     results: Mapping[str, Sequence[dict[str, Any]]]
+    predictions: Mapping[str, Sequence[Predictions]]
     hits: dict[str, Hits]
     damaged: Mapping[str, int]
     left_out: list[str]
@@ -37,8 +40,9 @@ def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None, damage: Dam
     folder = runs / table.name / table.scale
     results = measured_rows(table, runs, seeds, damage)
     damaged = {row.name: len(damage.of(folder / row.name)) for row in table.rows}
-    hits = comparable(row_predictions(table, runs, results, damage), table.metric)
-    return TableRuns(table, results, hits, damaged, damage.of(folder))
+    predictions = same_test(row_predictions(table, runs, results, damage))
+    hits = comparable(predictions, table.metric)
+    return TableRuns(table, results, predictions, hits, damaged, damage.of(folder))
 
 
 def summary(

@@ -3,6 +3,7 @@
 import io
 import sys
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
@@ -44,10 +45,13 @@ def save(figure: Figure, path: Path) -> None:
     print(f"wrote {path}", file=sys.stderr)
 
 
-def content_of(figure: Figure, form: str = "png") -> bytes:
-    """A figure as the content of a file, png, svg or pdf; it is closed."""
+def content_of(figure: Figure, form: str = "png", **options: Any) -> bytes:
+    """A figure as the content of a file, png, svg or pdf; it is closed. The same figure gives the same SVG."""
     content = io.BytesIO()
-    figure.savefig(content, format=form, dpi=150)
+    metadata = dict.fromkeys(("Creator", "Date", "Format", "Type")) if form == "svg" else None
+    svg: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "lit_video", "font.sans-serif": ["DejaVu Sans"]}
+    with matplotlib.rc_context(svg):
+        figure.savefig(content, format=form, dpi=150, metadata=metadata, **options)
     plt.close(figure)
     return content.getvalue()
 

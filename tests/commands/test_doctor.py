@@ -73,7 +73,9 @@ def test_the_doctor_looks_at_this_machine(tmp_path, monkeypatch, capsys):
 
 
 def test_libraries_that_are_missing_or_too_old_are_problems(monkeypatch):
-    monkeypatch.setattr(doctor, "requires", lambda name: ["torch>=99", "no-such-lib>=1", "numpy", "x; extra == 'dev'"])
+    monkeypatch.setattr(
+        doctor, "requires", lambda name: ["torch>=99", "no-such-lib[x]>=1", "numpy", "x>=1; extra == 'dev'"]
+    )
     monkeypatch.setattr(doctor, "installed", {"lit_video": "0", "torch": "2", "numpy": "2"}.get)
     old, none = [each for each in doctor.check_software() if each.level != "ok"]
     assert (old.text, old.advice, none.text) == ("2, needed >=99", "pip install 'torch>=99'", "not installed")

@@ -1,34 +1,21 @@
-"""Runs below some folders, by table and scale, with the contents of their files. Imports no torch."""
+"""Find the tables and scales that have runs below some folders, and read what the page shows of each."""
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
-from lit_video.reports.html.compatibility import refuse_mixtures
 from lit_video.tables.damage import Damage
 from lit_video.tables.learning_curve import Point, read_curves
 from lit_video.tables.origin import read_origin
-from lit_video.tables.predictions import Predictions, read_predictions
 from lit_video.tables.reading import table_at
-from lit_video.tables.results import FILE, read_result
+from lit_video.tables.results import FILE
 from lit_video.tables.run_files import run_folders
-from lit_video.tables.summary import averages, row_summary
-from lit_video.tables.table import Row, Table
+from lit_video.tables.summary import TableRuns, averages, read_runs, summarise
+from lit_video.tables.table import Table
 from lit_video.tables.throughput import read_throughput
-
-
-@dataclass(frozen=True)
-class Run:
-    """A finished run: its folder, ``result.json``, its test's predictions (``None`` where not kept), its curve."""
-
-    folder: Path
-    result: dict[str, Any]
-    predictions: Predictions | None
-    curve: Sequence[Point]
 
 
 @dataclass(frozen=True)
@@ -36,57 +23,51 @@ class Section:
     """A table at a scale.
 
     Args:
-        table: the paper's.
-        folder: of the scale.
-        runs: by row name, seeds ascending.
-        rows: all of the table's, as :func:`~lit_video.tables.summary.row_summary` gives them.
+        read: its runs.
+        data: their :func:`~lit_video.tables.summary.summary`, as ``table`` prints it.
+        curves: of each row, those that its seeds kept.
         throughput: measured, where it was.
-        left_out: a line for every damaged file.
     """
 
-    table: Table
-    folder: Path
-    runs: Mapping[str, Sequence[Run]]
-    rows: list[dict[str, Any]]
+    read: TableRuns
+    data: dict[str, Any]
+    curves: Mapping[str, Sequence[Sequence[Point]]]
     throughput: dict[str, Any] | None
-    left_out: Sequence[str]
+
+    @property
+    def table(self) -> Table:
+        """At the scale of the runs."""
+        return self.read.table
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Of the rows that were run, by name."""
+        return {row.name: row.label for row in self.table.rows if self.read.results[row.name]}
 
     @property
     def averages(self) -> dict[str, float]:
         """Our mean over seeds of the table's metric, of the rows that have it."""
-        return averages(self.rows, self.table.metric)
-
-    def of(self, row: Row) -> Sequence[Run]:
-        """Runs of a row, none where it was not run."""
-        return self.runs.get(row.name, ())
-
-    def predictions(self, row: Row) -> list[Predictions]:
-        """Those of a row's runs that kept them."""
-        return [run.predictions for run in self.of(row) if run.predictions]
+        return averages(self.data["rows"], self.table.metric)
 
 
 def collect(places: Sequence[Path], experiments: Path, damage: Damage | None = None) -> list[Section]:
     """Every table and scale with a finished run in the places, ordered by name.
 
     Args:
-        places: a runs folder, or a folder of a table, scale, row or seed in it.
+        places: a runs folder, or a folder in it: the whole table and scale is read.
         experiments: folder of the tables' YAML files.
         damage: where damaged files are put, which are left out.
 
     Raises:
-        UserError: there are no runs, or runs of one table do not belong together.
+        UserError: there are no runs, or one table lies in two places.
     """
-    groups: dict[Path, list[Path]] = {}
-    for folder in dict.fromkeys(folder for place in places for folder in _run_folders(place)):
-        groups.setdefault(folder.parents[1], []).append(folder)
+    scales = sorted({folder.parents[1] for place in places for folder in _run_folders(place)})
     sections: dict[tuple[str, str], Section] = {}
-    for scale_dir, folders in sorted(groups.items()):
-        section = _section(scale_dir, folders, experiments, damage or Damage())
-        key = section.table.name, section.table.scale
+    for scale_dir in scales:
+        key = scale_dir.parent.name, scale_dir.name
         if key in sections:
-            one, other = sections[key].folder, section.folder
-            raise UserError(f"{other}: table {key[0]} at scale {key[1]} lies in {one} too; give one of the two")
-        sections[key] = section
+            raise UserError(f"{scale_dir}: table {key[0]} at scale {key[1]} lies in two places; give one of them")
+        sections[key] = _section(scale_dir, experiments, damage or Damage())
     return list(sections.values())
 
 
@@ -106,23 +87,16 @@ def _run_folders(place: Path) -> list[Path]:
     return folders
 
 
-def _section(scale_dir: Path, folders: Sequence[Path], experiments: Path, damage: Damage) -> Section:
-    table = _table(scale_dir, experiments)
-    runs: dict[str, list[Run]] = {row.name: [] for row in table.rows}
-    for folder in sorted(folders, key=lambda folder: int(folder.name[4:])):
-        row = folder.parent.name
-        if row not in runs:
-            raise UserError(f"{folder.parent}: {table.path} has no row {row!r}; rows: {', '.join(runs)}")
-        run = _read_run(folder, damage)
-        runs[row] += [run] if run else []
-    by_row = {row: each for row, each in runs.items() if each}
-    refuse_mixtures([(run.folder, run.result, run.predictions) for each in by_row.values() for run in each])
+def _section(scale_dir: Path, experiments: Path, damage: Damage) -> Section:
+    runs, table = scale_dir.parents[1], _table(scale_dir, experiments)
+    found = read_runs(table, runs, None, damage)
+    curves = {}
+    for row in table.rows:
+        folders = [table.run_dir(runs, row, result["seed"]) for result in found.results[row.name]]
+        curves[row.name] = [curve for folder in folders if (curve := damage.read(read_curves, folder))]
     throughput = damage.read(read_throughput, scale_dir)
-    rows = [
-        row_summary(row, [run.result for run in runs[row.name]], len(damage.of(scale_dir / row.name)))
-        for row in table.rows
-    ]
-    return Section(table, scale_dir, by_row, rows, throughput, damage.of(scale_dir))
+    found = replace(found, left_out=damage.of(scale_dir))  # with the curves and the throughput
+    return Section(found, summarise(found), curves, throughput)
 
 
 def _table(scale_dir: Path, experiments: Path) -> Table:
@@ -133,13 +107,3 @@ def _table(scale_dir: Path, experiments: Path) -> Table:
     if not path.is_file():
         raise UserError(f"{scale_dir.parent}: no {path}; give the folder of {name}.yaml: --experiments DIR")
     return table_at(path, scale_dir.name)
-
-
-def _read_run(folder: Path, damage: Damage) -> Run | None:
-    """A run with what of it is not damaged; ``None`` without a result."""
-    result = damage.read(read_result, folder)
-    if result is None:
-        return None
-    predictions = damage.read(partial(read_predictions, videos=result["test_videos"]), folder)
-    curve = damage.read(read_curves, folder) or ()
-    return Run(folder, result, predictions, curve)

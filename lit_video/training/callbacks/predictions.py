@@ -10,7 +10,7 @@ from lit_video.datamodules import VideoDataModule
 from lit_video.modules import VideoClassifier
 from lit_video.tables.predictions import Predictions, TaskPredictions, save_logits
 from lit_video.tables.statistics import calibration
-from lit_video.utils.files import write_table
+from lit_video.utils.files import write_bytes, write_table
 
 
 class SavePredictions(Callback):
@@ -74,15 +74,22 @@ class SavePredictions(Callback):
         return {f"test/{name}": task.top1_of(classes) for name, classes in groups.items()}
 
     def _draw(self, predictions: Predictions) -> None:
-        """The figures; without the libraries that draw them, only a line that says so: the result counts."""
+        """The figures; where they cannot be drawn, only a line that says so: the result counts."""
         try:
-            from lit_video.training.callbacks.prediction_figures import draw_calibration, draw_confusion
+            from lit_video.inference.result_pictures import calibration_figure, confusion_figure
+            from lit_video.utils.figures import content_of
 
             for name, task in predictions.tasks.items():
-                ending = f"_{name}.png" if name else ".png"
                 title = f"{self.title}, {name}" if name else self.title
-                draw_confusion(task, title, self.run_dir / f"confusion{ending}")
-                draw_calibration(task, title, self.run_dir / f"calibration{ending}")
+                bins = calibration(task.confidence, task.hits())
+                side = min(max(0.3 * len(task.classes), 3.0), 9.0)
+                figures = {
+                    "confusion": confusion_figure(task.confusion, task.classes, title, side),
+                    "calibration": calibration_figure({f"error {bins.error:.1f} %": bins}, title),
+                }
+                for kind, figure in figures.items():
+                    path = self.run_dir / (f"{kind}_{name}.png" if name else f"{kind}.png")
+                    write_bytes(path, content_of(figure, bbox_inches="tight"))
         except (ImportError, ValueError) as error:
             print(f"{self.run_dir}: confusion and calibration are not drawn: {error}", flush=True)
 

@@ -1,0 +1,123 @@
+"""Draw a test's confusion matrix and calibration, and a table's accuracy by group of classes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from lit_video.tables.groups import Groups, reach_text
+from lit_video.tables.statistics import Bins
+from lit_video.utils.colours import LIGHT, SERIES
+from lit_video.utils.figures import short
+
+GROUND, INK, QUIET, RULE = (LIGHT[name] for name in ("ground", "ink", "quiet", "rule"))
+FIRST = LIGHT["s0"]
+STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "text.color": INK,
+    "text.parse_math": False,  # a class's name may hold a dollar sign
+    "axes.edgecolor": QUIET,
+    "axes.labelcolor": QUIET,
+    "axes.titlecolor": INK,
+    "xtick.color": QUIET,
+    "ytick.color": QUIET,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+}
+DARK_CELL = 0.7  # share above which a cell's number has the background's colour
+NAMED, NUMBERED = 7.0, 20.0  # points of a cell from which there is room for names, and for counts
+MANY = 32  # classes above which cells are too small to see faint ones: their opacity is the share's root
+MARKS = "osD^v<>X"
+
+
+@matplotlib.rc_context(STYLE)
+def confusion_figure(counts: NDArray[np.int64], classes: Sequence[str], title: str = "", side: float = 3.0) -> Figure:
+    """Draw videos by class (rows) and by what they were taken for (columns), the stronger the larger the class's share.
+
+    Args:
+        counts: ``(classes, classes)``; a class without a video stays blank.
+        classes: their names.
+        title: none if empty.
+        side: of the matrix in inches; names stand outside of it.
+    """
+    figure, axes = _axes(side, side, title)
+    videos = counts.sum(1, keepdims=True)
+    shares = counts / np.maximum(videos, 1)
+    _cells(axes, np.sqrt(shares) if len(classes) > MANY else shares)
+    cell = 72 * side / len(classes)
+    if cell >= NUMBERED:
+        _numbers(axes, shares, np.where(counts, counts.astype(str), ""))
+    _names(axes, [short(name, 24) for name in classes] if cell >= NAMED else [], min(9.0, 0.8 * cell), rotation=90)
+    axes.set(xlabel="taken for", ylabel="class")
+    return figure
+
+
+@matplotlib.rc_context(STYLE)
+def calibration_figure(bins: Mapping[str, Bins], title: str = "") -> Figure:
+    """Draw accuracy against confidence of each row, by its name, and below it how many videos each bin holds."""
+    figure, upper = _axes(4.0, 2.9, title)
+    lower = figure.add_axes((0, -0.55, 1, 0.3))
+    upper.plot([0, 100], [0, 100], color=QUIET, linestyle="--", linewidth=1)
+    for i, (name, each) in enumerate(bins.items()):
+        style: dict[str, Any] = {"color": LIGHT[SERIES[i % len(SERIES)]], "linewidth": 1.3}
+        full = each.count > 0
+        mark: dict[str, Any] = {
+            "marker": MARKS[i // len(SERIES) % len(MARKS)],
+            "markersize": 4,
+            "label": short(name, 48),
+        }
+        upper.plot(100 * each.confidence[full], 100 * each.accuracy[full], **style, **mark)
+        lower.stairs(each.count, np.linspace(0, 100, len(each.count) + 1), **style)
+    upper.set(xlim=(0, 100), ylim=(0, 100), xlabel="mean probability of the predicted class (%)", ylabel="accuracy (%)")
+    lower.set(xlim=(0, 100), ylim=(0, None), xlabel="probability (%)", ylabel="videos")
+    upper.legend(loc="upper left", bbox_to_anchor=(1.02, 1), frameon=False)
+    for axes in (upper, lower):
+        axes.grid(color=RULE, linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+@matplotlib.rc_context(STYLE)
+def heat_map(groups: Groups, title: str = "") -> Figure:
+    """Draw rows by groups, the stronger a cell's colour the higher its accuracy; behind a row's name its reach."""
+    names = [" | ".join(filter(None, (row["label"], reach_text(row)))) for row, _ in groups.rows]
+    shares = np.array([[(value or 0) / 100 for value in values] for _, values in groups.rows])
+    texts = np.array([["" if value is None else f"{value:.0f}" for value in values] for _, values in groups.rows])
+    figure, axes = _axes(0.38 * len(groups.names), 0.26 * len(names), title)
+    _cells(axes, shares)
+    _numbers(axes, shares, texts)
+    _names(axes, names, 9.0, groups.names, rotation=45, ha="left", rotation_mode="anchor")
+    axes.xaxis.tick_top()
+    return figure
+
+
+def _axes(width: float, height: float, title: str) -> tuple[Figure, Axes]:
+    """A figure that its only axes fill, in inches; what stands outside of them is kept by ``bbox_inches="tight"``."""
+    figure = Figure(figsize=(width, height))
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_title(title, loc="left", fontsize=10, pad=10)
+    return figure, axes
+
+
+def _cells(axes: Axes, opacity: NDArray[np.floating]) -> None:
+    image = np.concatenate([np.broadcast_to(to_rgb(FIRST), (*opacity.shape, 3)), opacity[..., None]], axis=-1)
+    axes.imshow(image, interpolation="none", aspect="auto")
+
+
+def _numbers(axes: Axes, shares: NDArray[np.floating], texts: NDArray[np.str_]) -> None:
+    for i, j in np.argwhere(texts != ""):
+        colour = GROUND if shares[i, j] > DARK_CELL else INK
+        axes.text(j, i, str(texts[i, j]), ha="center", va="center", color=colour, fontsize=8)
+
+
+def _names(axes: Axes, rows: Sequence[str], size: float, columns: Sequence[str] = (), **style: Any) -> None:
+    """Names beside the cells; columns have those of the rows unless others are given."""
+    columns = columns or rows
+    axes.set_yticks(range(len(rows)), rows, fontsize=size, parse_math=False)
+    axes.set_xticks(range(len(columns)), columns, fontsize=size, parse_math=False, **style)
+    axes.tick_params(length=0)

@@ -1,0 +1,266 @@
+"""Draw the charts of the report page that show numbers under the mouse, as Vega-Lite.
+
+Colours are CSS variables of the page, so that one chart suits light, dark and paper.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import count
+from math import ceil, floor
+from typing import Any, TypeAlias
+
+import altair as alt
+
+from lit_video.tables.statistics import Interval
+from lit_video.utils.colours import SERIES
+
+Chart: TypeAlias = alt.LayerChart | alt.ConcatChart
+Values: TypeAlias = list[dict[str, Any]]
+
+GROUND, INK, QUIET, RULE, FIRST, SECOND = (f"var(--{name})" for name in ("ground", "ink", "quiet", "rule", "s0", "s1"))
+SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
+FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif'
+TEXT = {"labelColor": INK, "titleColor": QUIET, "titleFontWeight": "normal", "labelFontSize": 12, "titleFontSize": 12}
+CONFIG: dict[str, Any] = {
+    "background": None,
+    "font": FONT,
+    "axis": {**TEXT, "gridColor": RULE, "domainColor": QUIET, "tickColor": QUIET},
+    "legend": {**TEXT, "orient": "top", "title": None, "symbolSize": 80, "symbolStrokeWidth": 0, "rowPadding": 5},
+    "view": {"stroke": None},
+    "range": {"category": [f"var(--{name})" for name in SERIES], "symbol": SHAPES},
+}
+FADED = 0.08  # opacity of a series that is not chosen
+WIDTH, HEIGHT = 430, 260  # pixels of a panel of curves
+TICKS = 12  # of their x axis
+MARKED = 15  # points of a line up to which each has a mark; of more, only some
+STEP = 22  # height of a pair's line in pixels
+CROSS = "M-.7 -.7L.7 .7M.7 -.7L-.7 .7"  # SVG path
+SCATTER = 420  # height in pixels
+
+Points = Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A series' points, and those of thin lines beside it."""
+
+    points: Points
+    thin: Sequence[Points] = field(default=())
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Titles of both axes, and lines by their series' name."""
+
+    x: str
+    y: str
+    lines: Mapping[str, Line]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Labels of two rows, ours first - second with its interval, and the paper's where it has one."""
+
+    first: str
+    second: str
+    ours: Interval
+    paper: float | None = None
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A row: its label, what it costs, its accuracy in percent, and ends of the cost's interval where measured."""
+
+    label: str
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+
+
+def spec(chart: Chart) -> dict[str, Any]:
+    """The chart for a page that has :data:`CONFIG` and Vega-Lite of its own; names no URL."""
+    content = chart.to_dict(validate=False)
+    return {key: value for key, value in content.items() if key not in ("$schema", "config")}
+
+
+def curves_chart(panels: Sequence[Panel], names: Sequence[str], description: str) -> alt.ConcatChart:
+    """Draw lines over epochs, side by side under one legend: a thick one per series, thin ones where it is a mean.
+
+    Args:
+        panels: at least one, with at least one line.
+        names: of all series, in the order of their colours.
+        description: for screen readers.
+    """
+    charts, tables = [], dict[str, Values]()
+    for i, panel in enumerate(panels):
+        tables[f"mean{i}"], tables[f"thin{i}"] = _mean(panel), _thin(panel)
+        charts.append(_panel(panel, names, f"mean{i}", f"thin{i}" if tables[f"thin{i}"] else ""))
+    charts[0] = charts[0].add_params(_chosen())
+    figure = alt.concat(*charts, columns=2, description=description)
+    figure.datasets = tables
+    return figure
+
+
+def _panel(panel: Panel, names: Sequence[str], means: str, thin: str) -> alt.LayerChart:
+    """A panel of two tables by name; ``thin`` is empty where there are no thin lines."""
+    # listed, because Vega's tickMinStep lets halves through where there are few epochs
+    ticks = dict(values=whole_ticks([x for line in panel.lines.values() for x, _ in line.points]), format="d")
+    x = alt.X("x:Q", title=panel.x, scale=dict(zero=False, nice=False, padding=8), axis=ticks)
+    y = alt.Y("y:Q", title=panel.y, scale=dict(zero=False, padding=8))
+    seeds, mean = (_table(name).encode(x=x, y=y, color=_colour(names), opacity=_opacity()) for name in (thin, means))
+    tips = [alt.Tooltip("row:N"), alt.Tooltip("x:Q", title=panel.x), alt.Tooltip("y:Q", title=panel.y, format=".4~g")]
+    layers = [
+        mean.mark_line(strokeWidth=2),
+        mean.transform_filter("datum.marked").mark_point(filled=True, size=45).encode(shape=_shape(names)),
+        # points without a mark have a tooltip too
+        mean.mark_point(filled=True, size=90, fillOpacity=0).encode(tooltip=tips),
+    ]
+    if thin:
+        layers.insert(0, seeds.mark_line(strokeWidth=1, strokeOpacity=0.45).encode(detail="seed:N"))
+    return alt.LayerChart(layer=layers, width=WIDTH, height=HEIGHT)
+
+
+def whole_ticks(places: Sequence[float]) -> list[int]:
+    """Whole numbers from the least place to the greatest, at most ``TICKS``, in steps of 1, 2, 5, 10, 20, ..."""
+    low, high = ceil(min(places, default=1)), floor(max(places, default=1))
+    step = next(s for k in count() for s in (10**k, 2 * 10**k, 5 * 10**k) if (high - low) / s < TICKS)
+    first = low if step == 1 else -(-low // step) * step
+    return [*range(first, high + 1, step)]
+
+
+def _mean(panel: Panel) -> Values:
+    points = []
+    for name, line in panel.lines.items():
+        every = 1 if len(line.points) <= MARKED else len(line.points) // 8
+        points += [{"row": name, "x": x, "y": y, "marked": i % every == 0} for i, (x, y) in enumerate(line.points)]
+    return points
+
+
+def _thin(panel: Panel) -> Values:
+    return [
+        {"row": name, "seed": i, "x": x, "y": y}
+        for name, line in panel.lines.items()
+        for i, points in enumerate(line.thin)
+        for x, y in points
+    ]
+
+
+def intervals_chart(differences: Sequence[Difference], description: str) -> alt.LayerChart:
+    """Draw differences as dots with their intervals, a line each: hollow where the interval holds zero.
+
+    The paper's is a cross where it lies on the scale.
+
+    Args:
+        differences: at least one, in percentage points.
+        description: for screen readers.
+    """
+    low = min(0.0, *(each.ours.low for each in differences))
+    high = max(0.0, *(each.ours.high for each in differences))
+    margin = 0.06 * (high - low) or 1.0
+    scale = dict(domain=[low - margin, high + margin], nice=False)
+    x = alt.X("low:Q", scale=scale, title="percentage points", axis=dict(orient="top", tickCount=9))
+    # names take at most two fifths of a narrow screen
+    limit = alt.ExprRef("min(420, 0.4 * containerSize()[0])")
+    names = dict(title=None, grid=False, ticks=False, domain=False, labelLimit=limit)
+    tips = [alt.Tooltip(f"{key}:Q", format="+.1f") for key in ("ours", "low", "high", "paper")]
+    base = _table("pairs").encode(y=alt.Y("pair:N", sort=None, axis=names), tooltip=[alt.Tooltip("pair:N"), *tips])
+    base = base.encode(stroke=alt.Stroke("colour:N", scale=None), fill=alt.Fill("inside:N", scale=None))
+    ours = base.mark_point(size=70, opacity=1, strokeWidth=2).encode(x=alt.X("ours:Q", scale=scale))
+    cross = base.mark_point(size=90, shape=CROSS, opacity=1, strokeWidth=2, clip=True)
+    figure = alt.LayerChart(
+        layer=[
+            _table("zero").mark_rule(color=QUIET, strokeDash=[2, 2]).encode(x=x),
+            base.mark_rule(strokeWidth=2).encode(x=x, x2="high:Q"),
+            ours,
+            cross.encode(x=alt.X("paper:Q", scale=scale), stroke=alt.value(INK)),
+        ],
+        width="container",
+        height=STEP * len(differences),
+        description=description,
+    )
+    figure.datasets = {"pairs": [_pair(each) for each in differences], "zero": [{"low": 0}]}
+    return figure
+
+
+def _pair(each: Difference) -> dict[str, Any]:
+    colour = SECOND if each.ours.sign < 0 else FIRST
+    return {
+        "pair": f"{each.first} − {each.second}",
+        "ours": each.ours.value,
+        "low": each.ours.low,
+        "high": each.ours.high,
+        "paper": each.paper,
+        "colour": colour,
+        "inside": colour if each.ours.sign else GROUND,
+    }
+
+
+def scatter_chart(dots: Mapping[str, Sequence[Dot]], x_title: str, description: str) -> alt.LayerChart:
+    """Draw accuracy against cost, on a logarithmic axis: a series per table and scale, a dot per row."""
+    values = [{"row": name, **asdict(dot)} for name, each in dots.items() for dot in each]
+    x = alt.X("x:Q", title=x_title, scale=dict(type="log", nice=False, padding=30), axis=dict(format="~g"))
+    y = alt.Y("y:Q", title="accuracy (%)", scale=dict(zero=False, nice=False, padding=12))
+    base = _table("dots").encode(x=x, y=y, color=_colour([*dots]), opacity=_opacity())
+    tips = [
+        alt.Tooltip("row:N", title="table"),
+        alt.Tooltip("label:N", title="row"),
+        alt.Tooltip("x:Q", title=x_title, format=".4~g"),
+        alt.Tooltip("y:Q", title="accuracy (%)", format=".1f"),
+    ]
+    spans = any(value["low"] is not None for value in values)
+    if spans:
+        tips += [alt.Tooltip(f"{key}:Q", title=f"middle half, {key}", format=".4~g") for key in ("low", "high")]
+    layers = [base.mark_point(filled=True, size=80).encode(shape=_shape([*dots]), tooltip=tips).properties(name="dots")]
+    if spans:
+        ends = {"x": alt.X("low:Q", title=x_title), "x2": "high:Q"}
+        layers.insert(0, base.mark_rule().encode(**ends).properties(name="spans"))
+    patch = {"op": "add", "path": "/marks/-", "value": _labels(["spans_marks"] if spans else [])}
+    figure = alt.LayerChart(layer=layers, width="container", height=SCATTER, description=description)
+    figure = figure.add_params(_chosen())
+    figure.usermeta = {"embedOptions": {"patch": [patch]}}
+    figure.datasets = {"dots": values}
+    return figure
+
+
+def _labels(avoided: list[str]) -> dict[str, Any]:
+    """Vega's own labels, which Vega-Lite lacks: beside their points where they cover nothing, else left out."""
+    style: dict[str, Any] = {"text": {"field": "datum.label"}, "fillOpacity": {"field": "opacity"}}
+    style |= {key: {"value": value} for key, value in (("fill", INK), ("font", FONT), ("fontSize", 12))}
+    beside = ["right", "left", "top", "bottom", "top-right", "bottom-right", "top-left", "bottom-left"]
+    place = {"type": "label", "size": {"signal": "[max(1, width), max(1, height)]"}, "anchor": beside, "offset": [6]}
+    return {
+        "type": "text",
+        "interactive": False,
+        "from": {"data": "dots_marks"},
+        "encode": {"update": style},
+        "transform": [place | {"avoidMarks": avoided}],
+    }
+
+
+def _table(name: str) -> alt.Chart:
+    """A chart of a table by name; the figure gets its rows at the end, because Altair copies it at every step."""
+    return alt.Chart(alt.NamedData(name))
+
+
+def _chosen() -> alt.Parameter:
+    """The series chosen by clicks in the legend, by a double click all. Of charts side by side the first has it."""
+    return alt.selection_point(name="chosen", fields=["row"], bind="legend")
+
+
+def _colour(names: Sequence[str]) -> alt.Color:
+    """Colour by the field ``row``, in the order of the names; the legend has as many columns as fit at first."""
+    widest = 7 * max(map(len, names)) + 40
+    columns = alt.ExprRef(f"max(1, floor(containerSize()[0] / {widest})) || 1")  # a file has no container
+    limit = alt.ExprRef("min(420, (containerSize()[0] || 480) - 60)")
+    return alt.Color("row:N", scale=dict(domain=[*names]), legend=dict(columns=columns, labelLimit=limit))
+
+
+def _shape(names: Sequence[str]) -> alt.Shape:
+    """Mark by the field ``row``; its legend is that of the colours."""
+    return alt.Shape("row:N", scale=dict(domain=[*names]))
+
+
+def _opacity() -> Any:
+    """Full for the series that are chosen."""
+    return alt.when(_chosen()).then(alt.value(1)).otherwise(alt.value(FADED))

@@ -1,0 +1,224 @@
+"""Contents of a table's section beside its numbers: pairs of rows, curves, skills, confusions, calibration, classes."""
+
+import re
+from collections.abc import Sequence
+from statistics import mean
+from typing import Any
+
+import numpy as np
+from jinja2.utils import htmlsafe_json_dumps
+from markupsafe import Markup
+
+from lit_video.reports.charts import (
+    SCATTER,
+    STEP,
+    Chart,
+    Difference,
+    Dot,
+    Line,
+    Panel,
+    Points,
+    curves_chart,
+    intervals_chart,
+    scatter_chart,
+    spec,
+)
+from lit_video.reports.html.collect import Section
+from lit_video.tables.groups import measured_groups
+from lit_video.tables.predictions import TaskPredictions, most_confused
+from lit_video.tables.statistics import Interval, calibration
+from lit_video.utils.colours import LIGHT
+
+QUANTITIES = (
+    ("val/clip_top1", "validation top-1 (%)"),
+    ("val/loss", "validation loss"),
+    ("train/clip_top1", "training top-1 (%)"),
+    ("train/loss", "training loss"),
+)
+MISTAKES = 3  # that are named below a confusion matrix
+LARGEST = 12  # classes shown with gains, and with losses
+
+
+def embedded(chart: Chart, height: int) -> Markup:
+    """A chart in a box of about its height in pixels, which the page's script draws when it comes near the screen."""
+    box = '<div class="chart" style="min-height: {}px"><script type="application/json">{}</script></div>'
+    return Markup(box).format(height, htmlsafe_json_dumps(spec(chart)))
+
+
+def drawn(figure: Any, description: str) -> Markup:
+    """A matplotlib figure as SVG in the page's own colours, without names that other figures have too."""
+    from lit_video.utils.figures import content_of  # takes a second
+
+    svg = content_of(figure, "svg", bbox_inches="tight").decode()
+    svg = re.sub(r' xmlns(:\w+)?="[^"]*"|(?<=<g) id="[^"]*"', "", svg[svg.index("<svg") :])
+    for name, colour in LIGHT.items():
+        svg = svg.replace(colour, f"var(--{name})")
+    return Markup('<div class="picture" role="img" aria-label="{}">{}</div>').format(description, Markup(svg))
+
+
+def pairs(section: Section) -> list[dict[str, Any]]:
+    """The summary's pairs of rows by their labels, with the paper's difference and our verdict on the paper's order."""
+    papers = {
+        row.name: row.paper[section.table.metric] for row in section.table.rows if section.table.metric in row.paper
+    }
+    verdicts = {(o["better"], o["worse"]): o["verdict"] for o in section.data["agreement"]["orderings"]}
+    shown = []
+    for pair in section.data["pairs"]:
+        first, second = pair["first"], pair["second"]
+        both = first in papers and second in papers
+        of_paper = {"paper": papers[first] - papers[second] if both else None, "verdict": verdicts.get((first, second))}
+        shown.append(pair | of_paper | {"first": section.labels[first], "second": section.labels[second]})
+    return shown
+
+
+def intervals(shown: Sequence[dict[str, Any]]) -> Markup:
+    """The pairs' differences drawn; empty where there are none."""
+    differences = [
+        Difference(
+            pair["first"], pair["second"], Interval(pair["difference"], pair["low"], pair["high"]), pair["paper"]
+        )
+        for pair in shown
+    ]
+    description = "differences between rows with 95 % intervals, as in the table above"
+    return embedded(intervals_chart(differences, description), STEP * len(shown) + 50) if shown else Markup("")
+
+
+def groups(section: Section) -> dict[str, Any] | None:
+    """Accuracy by group of classes, means over seeds; ``None`` of a data set without groups."""
+    found = measured_groups(section.data["rows"])
+    if found is None:
+        return None
+    from lit_video.inference.result_pictures import heat_map
+
+    return {"title": found.title, "picture": drawn(heat_map(found), found.title)}
+
+
+def learning_curves(section: Section) -> Markup:
+    """A panel per quantity that a run recorded, the mean over seeds, of validation each seed too; empty for none."""
+    panels = []
+    for key, label in QUANTITIES:
+        lines = {
+            name: Line(average(curves), curves if len(curves) > 1 and key.startswith("val/") else ())
+            for row, name in section.labels.items()
+            if (curves := [each for curve in section.curves[row] if (each := _points(curve, key))])
+        }
+        if lines:
+            panels.append(Panel("epoch", label, lines))
+    if not panels:
+        return Markup("")
+    names = [*section.labels.values()]
+    description = f"{', '.join(panel.y for panel in panels)} over epochs, {section.table.title}: {', '.join(names)}"
+    return embedded(curves_chart(panels, names, description), 320 * ((len(panels) + 1) // 2))
+
+
+def _points(curve: Sequence[Any], key: str) -> Points:
+    return [(point["epoch"], point[key]) for point in curve if key in point and "epoch" in point]
+
+
+def average(curves: Sequence[Points]) -> Points:
+    """Mean over the curves, at the places where each of them has a point."""
+    tables = [dict(curve) for curve in curves]
+    shared = set[float].intersection(*(set(table) for table in tables))
+    return [(x, mean(table[x] for table in tables)) for x in sorted(shared)]
+
+
+def tasks(section: Section) -> dict[str, dict[str, list[TaskPredictions]]]:
+    """Predictions by task and by the row's label, of every seed; of the rows that kept them for the same videos."""
+    kept = {section.labels[row]: seeds for row, seeds in section.read.predictions.items()}
+    names = next(iter(kept.values()))[0].tasks if kept else ()
+    return {name: {label: [one.tasks[name] for one in seeds] for label, seeds in kept.items()} for name in names}
+
+
+def confusions(section: Section) -> list[dict[str, Any]]:
+    """A matrix per row and task, of its seeds together, and what it confuses most: (class, taken for, videos)."""
+    from lit_video.inference.result_pictures import confusion_figure
+
+    matrices = []
+    for task, rows in tasks(section).items():
+        for label, seeds in rows.items():
+            counts, classes = np.sum([one.confusion for one in seeds], axis=0), seeds[0].classes
+            picture = drawn(confusion_figure(counts, classes), f"confusion matrix of {label}, {section.table.title}")
+            worst = most_confused(counts, classes, MISTAKES)
+            matrices.append({"label": label, "task": task, "picture": picture, "worst": worst})
+    return matrices
+
+
+def calibrations(section: Section) -> list[dict[str, Any]]:
+    """Each task's accuracy against confidence, of the seeds together."""
+    from lit_video.inference.result_pictures import calibration_figure
+
+    views = []
+    for task, rows in tasks(section).items():
+        bins = {}
+        for label, seeds in rows.items():
+            confidence, hits = [one.confidence for one in seeds], [one.hits() for one in seeds]
+            found = calibration(np.concatenate(confidence), np.concatenate(hits))
+            bins[f"{label}, error {found.error:.1f} %"] = found
+        description = f"accuracy against confidence, {section.table.title}: {', '.join(bins)}"
+        views.append({"task": task, "picture": drawn(calibration_figure(bins), description)})
+    return views
+
+
+def classes(section: Section) -> list[dict[str, Any]]:
+    """Each task's accuracy by class and row, for the page's script, and the two rows that it shows at first."""
+    views = []
+    for task, rows in tasks(section).items():
+        if len(rows) < 2:
+            continue
+        one = next(iter(rows.values()))[0]
+        means = [float(np.mean([seed.hits().mean() for seed in seeds])) for seeds in rows.values()]
+        best, worst = int(np.argmax(means)), int(np.argmin(means))
+        if best == worst:
+            best, worst = 0, 1
+        data = {
+            "classes": one.classes,
+            "videos": np.bincount(one.target, minlength=len(one.classes)).tolist(),
+            "most": LARGEST,
+            "rows": [{"label": label, "top1": class_accuracy(seeds)} for label, seeds in rows.items()],
+        }
+        views.append({"task": task, "data": data, "first": best, "second": worst})
+    return views
+
+
+def class_accuracy(seeds: list[TaskPredictions]) -> list[float | None]:
+    """Accuracy of each class in percent, the mean over seeds; ``None`` of classes without a test video."""
+    right = np.mean([np.bincount(one.target[one.hits()], minlength=len(one.classes)) for one in seeds], axis=0)
+    videos = np.bincount(seeds[0].target, minlength=len(seeds[0].classes))
+    return [round(100 * float(r / n), 2) if n else None for r, n in zip(right, videos, strict=True)]
+
+
+def by_cost(sections: Sequence[Section]) -> Markup:
+    """Accuracy against multiply-adds, a series per table and scale."""
+    dots = {
+        _name(section): [
+            Dot(row["label"], row["gmacs"] * row["views"], section.averages[row["name"]])
+            for row in section.data["rows"]
+            if row["name"] in section.averages
+        ]
+        for section in sections
+    }
+    return _scatter(dots, "GMACs of all views of a video")
+
+
+def by_speed(sections: Sequence[Section]) -> Markup:
+    """Accuracy against measured throughput; empty where nothing was measured."""
+    dots = {}
+    for section in sections:
+        ours, measured = section.averages, section.throughput or {}
+        rates = measured.get("rows", {})
+        dots[f"{_name(section)}, on {measured.get('device', 'unknown device')}"] = [
+            Dot(label, rate["clips_per_second"], ours[row], rate["low"], rate["high"])
+            for row, label in section.labels.items()
+            if row in ours and (rate := rates.get(row))
+        ]
+    return _scatter(dots, "clips per second")
+
+
+def _scatter(dots: dict[str, list[Dot]], x_title: str) -> Markup:
+    series = {name: each for name, each in dots.items() if each}
+    description = f"accuracy against {x_title}: {', '.join(series)}"
+    return embedded(scatter_chart(series, x_title, description), SCATTER + 100) if series else Markup("")
+
+
+def _name(section: Section) -> str:
+    return f"{section.table.name} / {section.table.scale}"

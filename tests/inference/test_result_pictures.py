@@ -1,0 +1,59 @@
+"""Pictures of a test and of a table show the numbers that they are given."""
+
+import re
+
+import numpy as np
+import pytest
+
+from lit_video.inference.result_pictures import calibration_figure, confusion_figure, heat_map
+from lit_video.tables.groups import Groups
+from lit_video.tables.statistics import calibration
+from lit_video.utils.figures import content_of
+
+COUNTS = np.array([[5, 1, 0], [0, 0, 0], [2, 0, 2]])
+BINS = calibration(np.array([[0.9, 0.1], [0.4, 0.6], [0.95, 0.05]]), np.array([True, False, False]), bins=5)
+
+
+def svg(figure):
+    return content_of(figure, "svg", bbox_inches="tight").decode()
+
+
+def opacity(figure):
+    """Of every cell."""
+    (image,) = figure.axes[0].images
+    return image.get_array()[..., 3]
+
+
+def test_a_confusion_matrix_holds_the_counts_and_the_shares_of_each_class():
+    figure = confusion_figure(COUNTS, ["x", "y$_1$ <&>", "z"], "title")
+    np.testing.assert_allclose(opacity(figure), [[5 / 6, 1 / 6, 0], [0, 0, 0], [0.5, 0, 0.5]])
+    places = {tuple(text.get_position()): text.get_text() for text in figure.axes[0].texts}
+    assert places == {(0, 0): "5", (1, 0): "1", (0, 2): "2", (2, 2): "2"}
+    drawn = svg(figure)
+    assert drawn.count(">y$_1$ &lt;&amp;&gt;</text>") == 2, "as it is, not as a formula"
+    assert drawn == svg(confusion_figure(COUNTS, ["x", "y$_1$ <&>", "z"], "title"))
+
+
+@pytest.mark.parametrize(("classes", "named", "numbered"), [(8, True, True), (28, True, False), (40, False, False)])
+def test_a_confusion_matrix_has_names_and_numbers_where_there_is_room(classes, named, numbered):
+    figure = confusion_figure(np.eye(classes, dtype=int) * 3 + 1, [f"c{i}" for i in range(classes)])
+    drawn = svg(figure)
+    assert (drawn.count(">c3</text>") == 2) == named
+    assert (len(re.findall(">4</text>", drawn)) == classes) == numbered
+    share = 4 / (classes + 3)
+    assert opacity(figure)[0, 0] == pytest.approx(share if classes <= 32 else share**0.5)
+
+
+def test_calibration_holds_the_bins():
+    upper, lower = calibration_figure({"a": BINS, "b": BINS}).axes
+    _, *lines = upper.lines
+    assert [line.get_label() for line in lines] == ["a", "b"]
+    np.testing.assert_allclose(lines[0].get_xydata(), [[60, 0], [92.5, 50]])
+    np.testing.assert_array_equal(lower.patches[0].get_data().values, BINS.count)
+
+
+def test_a_heat_map_holds_rows_with_their_reach_and_blanks_where_nothing_was_measured():
+    row = {"label": "2nd", "reach": 7, "sees_order": False}
+    drawn = svg(figure := heat_map(Groups("skill", ["drift", "zoom"], [(row, [85.4, None])]), "title"))
+    assert all(f">{text}</text>" in drawn for text in ("drift", "zoom", "85", "2nd | 7 (blind)", "title"))
+    np.testing.assert_allclose(opacity(figure), [[0.854, 0]])

@@ -1,0 +1,105 @@
+"""The page's charts hold the numbers that they are given, and are valid."""
+
+import json
+import re
+
+import pytest
+import vl_convert
+
+from lit_video.reports.charts import (
+    CONFIG,
+    Difference,
+    Dot,
+    Line,
+    Panel,
+    curves_chart,
+    intervals_chart,
+    scatter_chart,
+    spec,
+)
+from lit_video.reports.html.views import average
+from lit_video.tables.statistics import Interval
+from lit_video.utils.colours import DARK, LIGHT
+
+PANELS = [
+    Panel(
+        "epoch", "loss", {"a": Line([(1, 2.5), (2, 1.5)], [[(1, 2), (2, 1)], [(1, 3), (2, 2)]]), "b": Line([(1, 4.0)])}
+    ),
+    Panel("frames", "cost", {"b": Line([(x, 10.0**x) for x in range(30)])}),
+]
+DOTS = {"one table": [Dot("x", 1.0, 50.0, 0.9, 1.2), Dot("y", 10.0, 60.0)], "another": [Dot("z", 3.0, 55.0)]}
+DIFFERENCES = [
+    Difference("a", "b", Interval(2.0, 1.0, 3.0), 2.5),
+    Difference("a", "c", Interval(0.5, -1.0, 2.0)),
+    Difference("b", "c", Interval(-2.0, -3.0, -1.0), 99.0),
+]
+CHARTS = {
+    "curves": lambda: curves_chart(PANELS, ["a", "b"], "what"),
+    "intervals": lambda: intervals_chart(DIFFERENCES, "what"),
+    "scatter": lambda: scatter_chart(DOTS, "GMACs", "what"),
+}
+
+
+def tips(node):
+    """Titles and fields of all tooltips."""
+    if isinstance(node, dict):
+        entries = node.get("tooltip", [])
+        return {tip.get("title", tip["field"]) for tip in entries} | {x for each in node.values() for x in tips(each)}
+    return {x for each in node for x in tips(each)} if isinstance(node, list) else set()
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_charts_are_valid_described_and_in_the_colours_of_light_and_dark(name):
+    chart = CHARTS[name]()
+    chart.to_dict()  # raises what Vega-Lite's schema does not know
+    content = spec(chart)
+    vega = vl_convert.vegalite_to_vega(json.dumps(content | {"config": CONFIG}))
+    assert vega["description"] == content["description"] == "what"
+    text = json.dumps(content | {"config": CONFIG})
+    assert "://" not in text and tips(content)
+    assert LIGHT.keys() == DARK.keys() >= set(re.findall(r"var\(--(\w+)\)", text))
+    assert not re.findall(r"#[0-9a-f]{3,6}\b", text)
+
+
+def test_curves_hold_means_and_seeds():
+    content = spec(CHARTS["curves"]())
+    data = content["datasets"]
+    assert [(p["row"], p["x"], p["y"]) for p in data["mean0"]] == [("a", 1, 2.5), ("a", 2, 1.5), ("b", 1, 4.0)]
+    thin = [("a", 0, 1, 2), ("a", 0, 2, 1), ("a", 1, 1, 3), ("a", 1, 2, 2)]
+    assert [(p["row"], p["seed"], p["x"], p["y"]) for p in data["thin0"]] == thin
+    assert data["thin1"] == [] and sum(p["marked"] for p in data["mean1"]) == 10, "of 30 points every third"
+    assert {"row", "epoch", "loss", "frames", "cost"} <= tips(content)
+
+
+def test_a_mean_over_seeds_has_only_points_that_every_seed_has():
+    assert average([[(0, 1.0), (1, 2.0)], [(1, 4.0), (2, 9.0)]]) == [(1, 3.0)]
+
+
+@pytest.mark.parametrize(("epochs", "ticks"), [(1, [1]), (3, [1, 2, 3]), (30, [5, 10, 15, 20, 25, 30])])
+def test_epochs_of_a_learning_curve_are_whole(epochs, ticks):
+    line = Line([(epoch, 1.0 / epoch) for epoch in range(1, epochs + 1)])
+    chart = curves_chart([Panel("epoch", "loss", {"a": line})], ["a"], "what")
+    texts = re.findall(r"<text[^>]*>([^<]+)</text>", vl_convert.vegalite_to_svg(json.dumps(spec(chart))))
+    assert texts[: texts.index("epoch")] == [str(tick) for tick in ticks]
+
+
+def test_intervals_are_hollow_around_zero_and_hold_the_paper_on_their_scale():
+    content = spec(CHARTS["intervals"]())
+    pairs = content["datasets"]["pairs"]
+    assert [(p["pair"], p["ours"], p["low"], p["high"], p["paper"]) for p in pairs] == [
+        ("a − b", 2.0, 1.0, 3.0, 2.5), ("a − c", 0.5, -1.0, 2.0, None), ("b − c", -2.0, -3.0, -1.0, 99.0),
+    ]  # fmt: skip
+    assert [p["inside"] for p in pairs] == ["var(--s0)", "var(--ground)", "var(--s1)"]
+    low, high = content["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    assert -4 < low < -3 and 3 < high < 4
+
+
+def test_a_scatter_holds_dots_and_their_spans():
+    content = spec(CHARTS["scatter"]())
+    assert [(p["row"], p["label"], p["x"], p["y"], p["low"]) for p in content["datasets"]["dots"]] == [
+        ("one table", "x", 1.0, 50.0, 0.9), ("one table", "y", 10.0, 60.0, None), ("another", "z", 3.0, 55.0, None),
+    ]  # fmt: skip
+    assert [layer["name"] for layer in content["layer"]] == ["spans", "dots"]
+    without = spec(scatter_chart({"t": [Dot("x", 1.0, 50.0)]}, "GMACs", "what"))
+    assert [layer["name"] for layer in without["layer"]] == ["dots"]
+    assert "middle half, low" in tips(content) and "middle half, low" not in tips(without)
