@@ -92,7 +92,7 @@ def heat_map(groups: Groups, title: str = "") -> Figure:
     _cells(axes, shares)
     _numbers(axes, shares, texts)
     _names(axes, names, 9.0, groups.names, rotation=45, ha="left", rotation_mode="anchor")
-    axes.xaxis.tick_top()
+    axes.tick_params(labeltop=True, labelbottom=False)
     return figure
 
 
@@ -120,4 +120,4 @@ def _names(axes: Axes, rows: Sequence[str], size: float, columns: Sequence[str] 
     columns = columns or rows
     axes.set_yticks(range(len(rows)), rows, fontsize=size, parse_math=False)
     axes.set_xticks(range(len(columns)), columns, fontsize=size, parse_math=False, **style)
-    axes.tick_params(length=0)
+    axes.tick_params(left=False, bottom=False, top=False)

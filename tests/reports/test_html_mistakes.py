@@ -1,18 +1,11 @@
 import re
-from dataclasses import replace
+import sys
 
 import pytest
 
 from lit_video.__main__ import main
 from lit_video.tables.predictions import FILE, Predictions, read_predictions
-from tests.fake_runs import EXPERIMENTS, ROWS, change_result, save, seed_dir, write_result, write_table_runs
-
-
-def other_classes(runs):
-    predictions = read_predictions(seed_dir(runs, "joint"))
-    task = predictions.tasks[""]
-    changed = replace(task, classes=[*task.classes[:-1], "another"])
-    save(seed_dir(runs, "joint"), Predictions(predictions.video, {"": changed}))
+from tests.fake_runs import EXPERIMENTS, ROWS, change_result, save, seed_dir, write_table_runs
 
 
 def other_videos(runs):
@@ -20,46 +13,44 @@ def other_videos(runs):
     save(seed_dir(runs, "joint"), Predictions(predictions.video + 1, predictions.tasks))
 
 
-def other_row(runs):
-    (runs / "timesformer_schemes/fake/strange/seed0").mkdir(parents=True)
-    write_result(
-        runs / "timesformer_schemes/fake/strange/seed0",
-        table="timesformer_schemes", row="strange", scale="fake", seed=0, gmacs=1.0, metrics={}, test_videos=60,
-    )  # fmt: skip
-
-
-def fewer_videos(runs):
-    for seed in (0, 1):
-        (seed_dir(runs, "joint", seed) / FILE).unlink()
-        change_result(seed_dir(runs, "joint", seed), test_videos=9)
-
-
 @pytest.mark.parametrize(
-    ("damage_runs", "message"),
+    ("change", "message"),
     [
+        ({"data_digest": "2"}, r"labels \(data_digest 2\) than .*space/seed0 \(00"),
         (
-            lambda runs: change_result(seed_dir(runs, "joint"), data_digest="2"),
-            r"labels \(data_digest 2\) than .*space/seed0 \(00",
+            {"steps": 1},
+            r"joint/seed1/result.json: trained for more or fewer steps \(steps 1\) than .*joint/seed0 \(384\)",
         ),
-        (
-            lambda runs: change_result(seed_dir(runs, "joint", 1), steps=1),
-            r"joint/seed1/result.json: trained for more or fewer steps \(steps 1\) than .*joint/seed0 \(384\): they",
-        ),
-        (fewer_videos, r"joint/seed0/result.json: tested on more or fewer videos \(test_videos 9\) than"),
-        (other_classes, r"space/seed0 and .*joint/seed0 have other classes \(class 7 is 'class 7.*' and 'another'\)"),
-        (other_videos, r"space/seed0 and .*joint/seed0 were tested on other videos \(video 0 is in only one\)"),
-        (other_row, r"fake/strange: .*timesformer_schemes.yaml has no row 'strange'; rows: space, joint, divided"),
-        (lambda runs: (runs / "result.json").write_text("{}"), r"result.json: not in a folder TABLE/SCALE/ROW/seedK"),
     ],
 )
-def test_what_does_not_fit_is_reported_in_one_line_and_the_old_page_stays(
-    fake_runs, write_report, tmp_path, damage_runs, message
-):
+def test_a_result_of_other_data_or_training_is_left_out_and_named(fake_runs, tmp_path, capsys, change, message):
+    change_result(seed_dir(fake_runs, "joint", 1), **change)
+    command = ["report", str(fake_runs), "-o", str(tmp_path / "report.html"), "--experiments", str(EXPERIMENTS)]
+    assert main(command) == 1
+    assert re.search(message, capsys.readouterr().err)
+    assert re.search(message, (tmp_path / "report.html").read_text())
+
+
+def test_a_row_of_other_videos_is_compared_with_none(fake_runs, write_report):
+    other_videos(fake_runs)
+    page = write_report(fake_runs)
+    assert "No predictions of ST for the same test videos" in page and "1 pairs of rows" in page
+
+
+def test_a_result_outside_of_a_table_is_one_line_and_the_old_page_stays(fake_runs, write_report, tmp_path):
     (tmp_path / "report.html").write_text("an older page")
-    damage_runs(fake_runs)
-    assert re.search(message, write_report(fake_runs))
+    (fake_runs / "result.json").write_text("{}")
+    assert "result.json: not in a folder TABLE/SCALE/ROW/seedK" in write_report(fake_runs)
     assert (tmp_path / "report.html").read_text() == "an older page"
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["report.html"]
+
+
+def test_what_the_page_needs_beyond_the_package_is_named(fake_runs, write_report, monkeypatch):
+    monkeypatch.setitem(sys.modules, "altair", None)  # as if it were not installed
+    monkeypatch.delitem(sys.modules, "lit_video.reports.charts", raising=False)
+    monkeypatch.delitem(sys.modules, "lit_video.reports.html.views", raising=False)
+    monkeypatch.delitem(sys.modules, "lit_video.reports.html.page", raising=False)
+    assert write_report(fake_runs) == "error: report: altair is not installed; pip install 'lit_video[report]'"
 
 
 def test_wrong_places_are_reported(fake_runs, write_report, tmp_path, capsys):
@@ -79,7 +70,7 @@ def test_wrong_places_are_reported(fake_runs, write_report, tmp_path, capsys):
 
 def test_one_table_in_two_places_is_refused(fake_runs, write_report, tmp_path):
     write_table_runs(tmp_path / "again", "timesformer_schemes", seeds=1, rows=ROWS, videos=30)
-    assert "lies in" in write_report(fake_runs, tmp_path / "again")
+    assert "lies in two places" in write_report(fake_runs, tmp_path / "again")
 
 
 def test_damaged_files_are_left_out_of_the_page_and_named(fake_runs, tmp_path, capsys):

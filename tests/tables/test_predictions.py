@@ -99,8 +99,8 @@ def test_a_run_keeps_the_predictions_of_its_test(table, tiny, tmp_path):
 
 
 @pytest.mark.pictures
-def test_a_machine_without_drawing_libraries_is_told(some, tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "vl_convert", None)  # as if it were not installed
+def test_a_test_that_cannot_be_drawn_is_told(some, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "lit_video.inference.result_pictures", None)  # as if it were not installed
     record = SavePredictions(tmp_path, "title")
     predictions = Predictions(np.arange(6), {"": some})
     record._draw(predictions)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import count
 from statistics import mean
 from typing import Any
 
@@ -37,6 +38,7 @@ QUANTITIES = (
 )
 MISTAKES = 3  # that are named below a confusion matrix
 LARGEST = 12  # classes shown with gains, and with losses
+NUMBERS = count()  # of pictures
 
 
 def embedded(chart: Chart, height: int) -> Markup:
@@ -46,11 +48,13 @@ def embedded(chart: Chart, height: int) -> Markup:
 
 
 def drawn(figure: Any, description: str) -> Markup:
-    """A matplotlib figure as SVG in the page's own colours, without names that other figures have too."""
+    """A matplotlib figure as SVG in the page's colours and font, with names of its own for what it refers to."""
     from lit_video.utils.figures import content_of  # takes a second
 
     svg = content_of(figure, "svg", bbox_inches="tight").decode()
-    svg = re.sub(r' xmlns(:\w+)?="[^"]*"|(?<=<g) id="[^"]*"', "", svg[svg.index("<svg") :])
+    left_out = r""" xmlns(:\w+)?="[^"]*"|(?<=<g) id="[^"]*"|<style.*</style>|font-family: [^;"]*;|(?<=\n) +"""
+    svg = re.sub(left_out, "", svg[svg.index("<svg") :])
+    svg = re.sub(r'(id="|url\(#|href="#)', rf"\1picture{next(NUMBERS)}-", svg)
     for name, colour in LIGHT.items():
         svg = svg.replace(colour, f"var(--{name})")
     return Markup('<div class="picture" role="img" aria-label="{}">{}</div>').format(description, Markup(svg))
@@ -137,7 +141,9 @@ def confusions(section: Section) -> list[dict[str, Any]]:
     for task, rows in tasks(section).items():
         for label, seeds in rows.items():
             counts, classes = np.sum([one.confusion for one in seeds], axis=0), seeds[0].classes
-            picture = drawn(confusion_figure(counts, classes), f"confusion matrix of {label}, {section.table.title}")
+            picture = drawn(
+                confusion_figure(counts, classes), f"confusion matrix of {label}, {task or section.table.title}"
+            )
             worst = most_confused(counts, classes, MISTAKES)
             matrices.append({"label": label, "task": task, "picture": picture, "worst": worst})
     return matrices
