@@ -163,8 +163,10 @@ def command(name: str) -> Callable[[list[str]], int]:
 def run() -> None:
     """Entry point of the installed command."""
     if "_ARGCOMPLETE" in os.environ:
-        from lit_video.commands.completion import complete
-
+        try:
+            from lit_video.commands.completion import complete
+        except ImportError:
+            sys.exit("completion: argcomplete is not installed; pip install 'lit_video[completion]'")
         complete(main)
         return
     quiet()

@@ -3,13 +3,13 @@
 import os
 import time
 import zipfile
+from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import torch
 from lightning.pytorch.plugins.io import TorchCheckpointIO
-from lightning_utilities.core.apply_func import apply_to_collection
 from torch import Tensor
 
 LAST, PREVIOUS = "last.ckpt", "previous.ckpt"
@@ -36,8 +36,7 @@ class CheckpointFile(TorchCheckpointIO):
         """
         start = time.monotonic()
         self.flush()
-        copy = apply_to_collection(checkpoint, Tensor, _copy)
-        self._writing = self._thread.submit(write_checkpoint, copy, Path(path))
+        self._writing = self._thread.submit(write_checkpoint, copied(checkpoint), Path(path))
         self.waited += time.monotonic() - start
 
     def load_checkpoint(self, path: Any, map_location: Any = "cpu", weights_only: bool | None = True) -> dict[str, Any]:
@@ -100,5 +99,13 @@ def damage(path: Path) -> str:
     return ""
 
 
-def _copy(tensor: Tensor) -> Tensor:
-    return tensor.detach().to("cpu", copy=True)
+def copied(content: Any) -> Any:
+    """Nested dictionaries, lists and tuples with a copy of every tensor in memory."""
+    if isinstance(content, Tensor):
+        return content.detach().to("cpu", copy=True)
+    if isinstance(content, dict):
+        pairs = ((key, copied(value)) for key, value in content.items())
+        return OrderedDict(pairs) if isinstance(content, OrderedDict) else dict(pairs)
+    if isinstance(content, list | tuple):
+        return type(content)([copied(value) for value in content])
+    return content

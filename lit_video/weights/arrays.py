@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import msgpack
 import numpy as np
 import torch
 from torch import Tensor
@@ -24,8 +23,12 @@ def load_flax(path: Path) -> Any:
     """The nested content of a file that ``flax.serialization`` has written.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is none, or msgpack is not installed.
     """
+    try:
+        import msgpack
+    except ImportError:
+        raise ValueError("it is Flax's; pip install 'lit_video[flax]'") from None
     try:
         content = msgpack.unpackb(path.read_bytes(), ext_hook=_extended, raw=False, strict_map_key=False)
     except msgpack.exceptions.ExtraData as error:
@@ -48,6 +51,8 @@ def is_flax(path: Path) -> bool:
 
 
 def _extended(code: int, data: bytes) -> Any:
+    import msgpack
+
     if code == _COMPLEX:
         return None  # no weights are complex
     if code not in (_ARRAY, _SCALAR):

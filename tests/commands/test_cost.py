@@ -116,7 +116,9 @@ def test_costs_of_one_table_are_those_of_its_scale(tiny, capsys):
     assert rows["S"]["macs_per_view"] < rows["ST"]["macs_per_view"]
 
 
-def test_the_plot_is_a_picture(tmp_path, capsys):
+def test_the_plot_is_a_picture(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("lit_video.commands.cost.SIZES", (224,))
+    monkeypatch.setattr("lit_video.commands.cost.FRAMES", (8,))
     path = tmp_path / "cost.png"
     assert main(["cost", "--json", "--plot", str(path)]) == 0
     assert path.read_bytes().startswith(b"\x89PNG")
