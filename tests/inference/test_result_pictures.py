@@ -11,7 +11,7 @@ from lit_video.tables.statistics import calibration
 from lit_video.utils.figures import content_of
 
 COUNTS = np.array([[5, 1, 0], [0, 0, 0], [2, 0, 2]])
-BINS = calibration(np.array([[0.9, 0.1], [0.4, 0.6], [0.95, 0.05]]), np.array([True, False, False]), bins=5)
+BINS = calibration(np.array([0.9, 0.6, 0.95]), np.array([True, False, False]), bins=5)
 
 
 def svg(figure):
