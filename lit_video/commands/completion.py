@@ -17,7 +17,7 @@ from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.own_videos.schemes import SCHEMES
 from lit_video.tables.reading import read_table, recipe_names
-from lit_video.weights.release import PREFIX, releases
+from lit_video.weights.hub import PREFIX, releases
 
 EXPERIMENTS = Path("experiments")
 SCALES = EXPERIMENTS / "scale"

@@ -10,7 +10,7 @@ from lit_video.commands.checkpoint import WAYS, add_checkpoint, settings_of
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.training.request import setting_flags
-from lit_video.weights.release import find
+from lit_video.weights.hub import find
 
 
 def validate(argv: list[str]) -> int:

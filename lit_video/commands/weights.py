@@ -5,8 +5,7 @@ from typing import Any
 
 from lit_video.commands.parser import Parser
 from lit_video.utils.text_tables import markdown_lines, text_table
-from lit_video.weights.fetching import fetch
-from lit_video.weights.release import Release, find, releases
+from lit_video.weights.hub import Release, fetch, find, releases
 
 COLUMNS = ["name", "model", "data", "clip", "views", "top-1", "top-5", "file", "fetched"]
 MORE = ["container", "settings beside these"]  # of Markdown: wide

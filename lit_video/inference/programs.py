@@ -16,8 +16,8 @@ from lit_video.errors import OptionError, UserError
 from lit_video.inference.checkpoints import build_model, read_checkpoint
 from lit_video.modules import VideoClassifier
 from lit_video.utils.image_size import height_and_width
-from lit_video.weights.own_settings import own_settings
 from lit_video.weights.reading import CHECKPOINT_KEY, EXPORTED, of_our_own
+from lit_video.weights.settings import own_settings
 
 FILES = {"pt2": "model.pt2", "onnx": "model.onnx", "safetensors": "model.safetensors"}
 Shapes = dict[int, Any]  # axes of a clip whose size is left open

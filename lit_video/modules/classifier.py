@@ -24,16 +24,17 @@ from lit_video.utils.class_paths import class_path
 from lit_video.video.batch import Batch, Classes, per_task
 from lit_video.video.seeding import digest
 from lit_video.video.settings import SeenVideos, stored_settings
-from lit_video.weights.hugging_face_config import check_config, check_labels
+from lit_video.weights.hub import weights_path
+from lit_video.weights.hugging_face import check_config, check_labels
 from lit_video.weights.image_vit import TubeletInit, load_image_vit
 from lit_video.weights.loading import load_pretrained
-from lit_video.weights.own_settings import refuse_another_grid, refuse_another_scheme
 from lit_video.weights.reading import CHECKPOINT_KEY, StoredWeights, of_our_own, read_weights
-from lit_video.weights.release import weights_path
-from lit_video.weights.release_settings import (
+from lit_video.weights.settings import (
     IGNORE,
     OTHERWISE,
     WeightsSettings,
+    refuse_another_grid,
+    refuse_another_scheme,
     refuse_other_pixels,
     refuse_other_settings,
     tasks_in_order,

@@ -6,8 +6,8 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.inference.checkpoints import read_checkpoint
+from lit_video.weights.hub import PREFIX, find, releases, weights_path
 from lit_video.weights.reading import CHECKPOINT_KEY
-from lit_video.weights.release import PREFIX, find, releases, weights_path
 
 # of a data set; what else there is suits the user's videos
 CLIPS = ("frames", "image_size", "mean", "std", "channels")

@@ -22,10 +22,9 @@ from lit_video.training.compilation import Compile
 from lit_video.utils.log_filters import filter_lightning
 from lit_video.utils.parser_errors import explain
 from lit_video.utils.yaml_files import read_yaml
-from lit_video.weights.own_settings import own_settings
+from lit_video.weights.hub import weights_path
 from lit_video.weights.reading import read_weights
-from lit_video.weights.release import weights_path
-from lit_video.weights.release_settings import flags, pixel_settings, release_settings
+from lit_video.weights.settings import flags, own_settings, pixel_settings, release_settings
 
 filter_lightning()
 

@@ -1,22 +1,27 @@
-"""TimeSformer and ViViT of Hugging Face's transformers, both ways."""
+"""TimeSformer of its authors, and TimeSformer and ViViT of Hugging Face's transformers, both ways."""
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from einops import rearrange
-from torch import Tensor
+from torch import Tensor, nn
 
-from lit_video.attention import Joint
-from lit_video.network.block import Block
+from lit_video.attention import Heads, Joint
+from lit_video.network.block import MLP, Block
 from lit_video.network.patches import ClipSize
+from lit_video.network.positions import Positions, Resizing
 from lit_video.network.readout import clip_token, mean_frame_token
-from lit_video.network.timesformer import has_cls_in_time
+from lit_video.network.timesformer import has_cls_in_time, timesformer
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vivit import vivit
 from lit_video.weights.mapping import (
+    TIMM,
     classes_of,
     fill,
+    frame_clip,
     fuse,
     new_name,
     rename,
@@ -24,8 +29,45 @@ from lit_video.weights.mapping import (
     size_of,
     stored_joint_grid,
     take,
+    without_prefix,
 )
-from lit_video.weights.timesformer import build
+
+TIMESFORMER = TIMM | {
+    "time_embed": "embed.temp_embed",
+    "blocks.{}.temporal_norm1": "blocks.{}.scheme.time_attn.norm",
+    "blocks.{}.temporal_attn.qkv": "blocks.{}.scheme.time_attn.qkv",
+    "blocks.{}.temporal_attn.proj": "blocks.{}.scheme.time_attn.proj",
+    "blocks.{}.temporal_fc": "blocks.{}.scheme.time_fc",
+}
+
+
+def load_timesformer(
+    state_dict: Mapping[str, Tensor], *, heads: int, image_size: tuple[int, int], attention: str | None = None
+) -> VideoTransformer:
+    """TimeSformer, released ``.pyth`` names; a clip of another size or length gets the nearest positions, as there.
+
+    ``state_dict`` is the ``model_state`` of a checkpoint, with or without the prefix ``model.``; ``attention`` is
+    ``divided``, ``joint`` or ``space``, ``None`` for what the names show.
+    """
+    return build(rename(without_prefix(state_dict, "module.", "model."), TIMESFORMER), heads, image_size, attention)
+
+
+def build(
+    renamed: dict[str, Tensor], heads: int, image_size: tuple[int, int], attention: str | None
+) -> VideoTransformer:
+    """The network of a state dict that has our names already."""
+    attention = attention or _attention(renamed)
+    frames = 1 if attention == "space" else take(renamed, "embed.temp_embed", 3).shape[1]
+    positions = Positions("space" if attention == "space" else "space-time", resizing=Resizing("nearest", "nearest"))
+    clip = frame_clip(renamed, image_size, frames)
+    return fill(timesformer(size_of(renamed, heads), classes_of(renamed), clip, attention, positions), renamed)
+
+
+def _attention(renamed: Mapping[str, Tensor]) -> str:
+    if any(".time_attn." in key for key in renamed):
+        return "divided"
+    return "joint" if "embed.temp_embed" in renamed else "space"
+
 
 _LAYER = "timesformer.encoder.layer.{}"
 HF_TIMESFORMER = {
@@ -163,3 +205,50 @@ def _with_bias(renamed: dict[str, Tensor]) -> dict[str, Tensor]:
         for key in [key for key in renamed if key.endswith(".qkv.weight")]:
             renamed[key.replace(".weight", ".bias")] = torch.zeros_like(renamed[key][:, 0])
     return renamed
+
+
+_EXACT, _TANH = ("gelu", "gelu_python"), ("gelu_fast", "gelu_new", "gelu_pytorch_tanh")
+
+
+def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
+    """Refuse a network that computes something else than the model that the configuration describes.
+
+    Args:
+        config: of ``TimesformerConfig`` or ``VivitConfig``; keys that it lacks are not looked at.
+        network: takes the weights.
+
+    Raises:
+        ValueError: activation, epsilon or number of heads differ.
+    """
+    theirs = config.get("hidden_act")
+    gelus = {module.act.approximate for module in network.modules() if isinstance(module, MLP)}
+    kind = "none" if theirs in _EXACT else "tanh" if theirs in _TANH else None
+    if theirs is not None and gelus and gelus != {kind}:
+        ours = "gelu" if gelus == {"none"} else "gelu_fast"
+        raise ValueError(f"config.json: hidden_act is {theirs}, this network computes {ours}")
+    epsilon = config.get("layer_norm_eps")
+    norms = {module.eps for module in network.modules() if isinstance(module, nn.LayerNorm)}
+    if epsilon is not None and not all(math.isclose(epsilon, eps, rel_tol=1e-3) for eps in norms):
+        raise ValueError(f"config.json: layer_norm_eps is {epsilon:g}, this network has {max(norms):g}")
+    heads, number = {m.heads for m in network.modules() if isinstance(m, Heads)}, config.get("num_attention_heads")
+    if number is not None and heads and heads != {number}:
+        raise ValueError(f"config.json: num_attention_heads is {number}, here {max(heads)}; set --model.size")
+
+
+def check_labels(labels: Mapping[str, int], class_names: Sequence[str]) -> None:
+    """Refuse weights whose classifier has the data's classes in another order.
+
+    Names are compared without case and what stands between words; of names that only one of both has, nothing is known.
+
+    Raises:
+        ValueError: names the first class that is elsewhere.
+    """
+    labels = {_plain(name): number for name, number in labels.items()}
+    for number, name in enumerate(class_names):
+        if (theirs := labels.get(_plain(name), number)) != number:
+            raise ValueError(f"{name!r} is class {theirs} of the weights and class {number} of the data")
+
+
+def _plain(name: str) -> str:
+    """Without what writers of names differ in: case, and what stands between words."""
+    return "".join(letter for letter in name.lower() if letter.isalnum())

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from lit_video.weights.flax import LEAVES, torch_layout
 from lit_video.weights.hugging_face import current_name
-from lit_video.weights.mapping import fuse, new_name, rename_by
+from lit_video.weights.mapping import LEAVES, fuse, new_name, rename_by, torch_layout
 
 _HEAD = ("head", "pre_logits")
 REFUSAL = "the image weights have no place for"

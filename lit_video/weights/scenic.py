@@ -11,8 +11,8 @@ from lit_video.attention.factorised import Order
 from lit_video.network.patches import ClipSize
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vivit import Pool, Temporal, vivit
-from lit_video.weights.flax import LEAVES, torch_layout
 from lit_video.weights.mapping import (
+    LEAVES,
     classes_of,
     fill,
     fuse,
@@ -22,6 +22,7 @@ from lit_video.weights.mapping import (
     stored_grid,
     stored_joint_grid,
     take,
+    torch_layout,
 )
 
 # flax's names of a layer's parts -> ours

@@ -9,7 +9,7 @@ from lit_video.inference.checkpoints import load_trained_model
 from lit_video.modules import TimeSformer, ViViT
 from lit_video.network.vit import ViTSize
 from lit_video.weights.reading import read_weights
-from lit_video.weights.release_settings import pixel_settings
+from lit_video.weights.settings import pixel_settings
 from tests.checkpoints import trained
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")

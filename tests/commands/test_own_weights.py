@@ -5,8 +5,8 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.modules import ConvNet, ViViT, XViT
 from lit_video.network.vit import ViTSize
-from lit_video.weights.own_settings import own_settings, refuse_another_grid, refuse_another_scheme
 from lit_video.weights.reading import StoredWeights
+from lit_video.weights.settings import own_settings, refuse_another_grid, refuse_another_scheme
 from tests.conftest import FOUR_SKILLS
 
 TEST = ["test", "--config", "experiments/ablation_tw.yaml", "--model.image_weights=null"]

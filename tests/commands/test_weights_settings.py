@@ -9,10 +9,10 @@ from safetensors.torch import save_file
 from lit_video.__main__ import main
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
+from lit_video.weights.hub import releases
 from lit_video.weights.mapping import new_name
 from lit_video.weights.reading import StoredWeights, read_weights
-from lit_video.weights.release import releases
-from lit_video.weights.release_settings import (
+from lit_video.weights.settings import (
     pixel_settings,
     refuse_other_pixels,
     refuse_other_settings,

@@ -9,8 +9,7 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.commands import weights as weights  # before a test replaces the table
 from lit_video.errors import UserError
-from lit_video.weights.fetching import fetch
-from lit_video.weights.release import Release, find, releases, weights_path
+from lit_video.weights.hub import Release, fetch, find, releases, weights_path
 
 CONTENT = bytes(range(256)) * 20_000
 
@@ -130,7 +129,7 @@ def test_offline_nothing_is_asked_for(name, server, monkeypatch):
 
 
 def test_the_command_says_how_far_it_is(server, monkeypatch, capsys):
-    monkeypatch.setattr("lit_video.weights.release.releases", lambda: {"name": release(server)})
+    monkeypatch.setattr("lit_video.weights.hub.releases", lambda: {"name": release(server)})
     assert main(["weights", "fetch", "name"]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[-2:] == ["name: 5 of 5 MB", f"name: {release(server).place}"]

@@ -7,7 +7,7 @@ from lit_video.network.patches import ClipSize
 from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
-from lit_video.weights.hugging_face_config import check_config, check_labels
+from lit_video.weights.hugging_face import check_config, check_labels
 from lit_video.weights.reading import StoredWeights
 
 SIZE, CLIP = ViTSize(16, 1, 4), ClipSize((16, 16), 8, 4, 2)

@@ -19,7 +19,7 @@ from lit_video.network.vivit import vivit
 from lit_video.weights import sources
 from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivit
 from lit_video.weights.loading import load_pretrained
-from lit_video.weights.release_settings import refuse_other_settings
+from lit_video.weights.settings import refuse_other_settings
 from tests.float32 import assert_close_in_float32
 
 TYPES = {"divided": "divided_space_time", "joint": "joint_space_time", "space": "space_only"}

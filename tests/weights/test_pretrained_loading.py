@@ -12,10 +12,9 @@ from lit_video.network.positions import resize_space
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
 from lit_video.weights import sources
-from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivit
+from lit_video.weights.hugging_face import TIMESFORMER, export_hf_timesformer, export_hf_vivit
 from lit_video.weights.loading import load_pretrained
 from lit_video.weights.mapping import new_name
-from lit_video.weights.timesformer import TIMESFORMER
 from tests.shared import shared
 from tests.weights.conftest import double
 

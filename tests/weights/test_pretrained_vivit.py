@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from einops import rearrange
 
 from lit_video.weights import sources
-from lit_video.weights.release_settings import tasks_in_order
+from lit_video.weights.settings import tasks_in_order
 from tests.float32 import assert_close_in_float32
 from tests.shared import shared
 from tests.weights.conftest import double

@@ -8,8 +8,8 @@ import torch
 from lit_video.__main__ import main
 from lit_video.training.cli import CheckCLI
 from lit_video.training.request import setting_flags
-from lit_video.weights.release import Release, releases
-from lit_video.weights.release_settings import XVIT, contradictions
+from lit_video.weights.hub import Release, releases
+from lit_video.weights.settings import XVIT, contradictions
 from tests.commands.test_weights_settings import release as xvit_release
 
 CLASSES = {"Kinetics400": 400, "Kinetics600": 600, "SomethingV2": 174, "HowTo100MTasks": 1059}
@@ -75,7 +75,7 @@ def known(tiny, tmp_path, monkeypatch):
     settings = {key: value for key, value in settings.items() if not key.startswith(("trainer", "model.size."))}
     monkeypatch.setenv("LIT_VIDEO_DATA", str(tmp_path))
     release = Release("tiny", settings, "https://nowhere.invalid/tiny.pyth", None, {"top1": 50.0})
-    monkeypatch.setattr("lit_video.weights.release.releases", lambda: {"tiny": release})
+    monkeypatch.setattr("lit_video.weights.hub.releases", lambda: {"tiny": release})
     release.place.parent.mkdir(parents=True)
     torch.save({"model_state": xvit_release(8)}, release.place)
     return tiny
