@@ -68,8 +68,8 @@ types: setup  ## strict type check
 	$(BIN)/mypy
 
 bench: setup  ## time and memory of every scheme beside other packages' models, then of the mixing layer alone
-	$(BIN)/python -m lit_video benchmark model
-	$(BIN)/python benchmarks/mixing.py
+	$(BIN)/python -m benchmarks.model
+	$(BIN)/python -m benchmarks.mixing
 
 clean:  ## remove the environment and caches; runs/ stays
 	rm -rf $(VENV) .import_linter_cache .mypy_cache .ruff_cache .pytest_cache *.egg-info build site

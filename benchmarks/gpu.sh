@@ -17,22 +17,20 @@ KEPT=benchmarks/results/gpu CARRIED=.gpu RUNS=${RUNS:-runs/gpu} SITE=${SITE:-$PW
 SMALL=${SMALL:-} PYTHON=${PYTHON:-python3} LIMIT=${LIMIT:-480}
 OUT=${OUT:-$([ "$SMALL" ] && echo runs/gpu_rehearsal || echo $KEPT)}
 DEVICE=${DEVICE:-$([ "$SMALL" ] && echo cpu || echo cuda)}
-ALL=(parity steps model mixing compile kernels long predict scaling throughput decoding tables)
+ALL=(parity steps model mixing compile long predict throughput tables)
 if [ "$SMALL" ]; then
     SIZE=(--size Ti --image-size 32 --frames 2 --batch 1 --repeats 1) MODELS=(--models "X-ViT,T+S,SlowFast R50")
-    COMPILED=(--models X-ViT) HOW=(block) STEPS=(--row xvit) RATES=(--config experiments/scale/embedded.yaml --batch 1 --repeats 2)
-    MIXED=(--rounds 1 --side 4) KERNELS=(--steps ST,X-ViT --size Ti --image-size 32 --repeats 1)
-    LONG=(--size Ti --image-size 32 --repeats 2 --frames 2,8) DECODING=(--decoder pyav --device cpu --small)
+    COMPILED=(--models X-ViT) STEPS=(--row xvit) RATES=(--config experiments/scale/embedded.yaml --batch 1 --repeats 2)
+    MIXED=(--repeats 1 --side 4) LONG=(--size Ti --image-size 32 --repeats 2 --frames 2,8)
     WAYS=(--size Ti --image-size 32 --repeats 2 --batch 2 --ways bf16)
     TABLES=(ablation_tw) SEEDS=(0)
     ROWS=(--row tw1 --trainer.accelerator=cpu --trainer.precision=32-true --trainer.max_epochs=1 "--data.pairs=[2,1,1]"
         --data.num_workers=0 --data.image_size=32 --data.frames=4 --data.batch_size=8 --model.image_weights=null)
 else
     SIZE=(--size B --image-size 224 --frames 8 --batch 8 --repeats 20) MODELS=()
-    COMPILED=(--models "X-ViT,T+S,ViViT-1") HOW=(block full) STEPS=() ROWS=()
+    COMPILED=(--models "X-ViT,T+S,ViViT-1") STEPS=() ROWS=()
     # so many clips that the GPU, not the host that starts its kernels, takes the time
-    MIXED=(--dtype bf16 --batch 32) KERNELS=(--dtype bf16 --batch 32)
-    LONG=(--dtype bf16 --batch 4) WAYS=() DECODING=()
+    MIXED=(--dtype bf16 --batch 32) LONG=(--dtype bf16 --batch 4) WAYS=()
     RATES=(--config experiments/scale/ssv2.yaml --batch 16 --repeats 21)
     TABLES=(ablation_tw timesformer_schemes ablation_ratio) SEEDS=(0 1 2)
 fi
@@ -47,21 +45,14 @@ steps() {  # no step of any family waits for the device
 }
 
 model() {
-    time_models model_bf16 --dtype bf16 ${MODELS[@]+"${MODELS[@]}"}
-    time_models model_fp32 --dtype fp32 --models "X-ViT,T+S"
+    measure model_bf16 model "${SIZE[@]}" --dtype bf16 ${MODELS[@]+"${MODELS[@]}"}
+    measure model_fp32 model "${SIZE[@]}" --dtype fp32 --models "X-ViT,T+S"
 }
 
-compile() {
-    for how in "${HOW[@]}"; do time_models compile_$how --dtype bf16 --compile $how "${COMPILED[@]}"; done
-}
-
-scaling() { time_models scaling_bf16 --dtype bf16 --scaling; }  # time against frames
-
-mixing() { into=$OUT/mixing.json try $PYTHON -m benchmarks.mixing --device "$DEVICE" "${MIXED[@]}"; }
-kernels() { try $PYTHON -m lit_video benchmark kernels --device "$DEVICE" -o "$OUT/kernels.json" "${KERNELS[@]}"; }
-long() { try $PYTHON -m lit_video benchmark long --device "$DEVICE" -o "$OUT/long.json" "${LONG[@]}"; }
-predict() { try $PYTHON -m lit_video benchmark predict --device "$DEVICE" -o "$OUT/predict.json" ${WAYS[@]+"${WAYS[@]}"}; }
-decoding() { try $PYTHON -m benchmarks.decode_device -o "$OUT/decode_device.json" ${DECODING[@]+"${DECODING[@]}"}; }
+compile() { measure compile model "${SIZE[@]}" --dtype bf16 --compile "${COMPILED[@]}"; }
+mixing() { measure mixing mixing "${MIXED[@]}"; }
+long() { measure long long "${LONG[@]}"; }
+predict() { measure predict predict ${WAYS[@]+"${WAYS[@]}"}; }
 
 throughput() {
     earlier
@@ -106,13 +97,13 @@ pack() {  # of finished runs what is kept: no weights
     [ -z "$files" ] || { tar -czf "$OUT/.tables.part" -C "$RUNS" $files && mv "$OUT/.tables.part" "$OUT/tables.tar.gz"; }
 }
 
-time_models() {  # NAME FLAGS...: kept after every round
-    local name=$1
-    shift
-    try $PYTHON -m lit_video benchmark model --device "$DEVICE" "${SIZE[@]}" -o "$OUT/$name.json" "$@"
+measure() {  # NAME SCRIPT FLAGS...: kept after every round
+    local name=$1 script=$2
+    shift 2
+    try $PYTHON -m benchmarks.$script --device "$DEVICE" -o "$OUT/$name.json" "$@"
 }
 
-try() {  # a command within the stage's time, what it prints into a file or not; the stage goes on after it
+try() {  # a command within the stage's time; the stage goes on after it
     local left=$((began + LIMIT - SECONDS)) status
     echo "+ $*"
     if [ $left -lt 5 ]; then
@@ -120,11 +111,7 @@ try() {  # a command within the stage's time, what it prints into a file or not;
         failed=1
         return
     fi
-    if [ "${into:-}" ]; then
-        timeout --foreground --kill-after=40 $left "$@" >"$into.part" && mv "$into.part" "$into"
-    else
-        timeout --foreground --kill-after=40 $left "$@"
-    fi
+    timeout --foreground --kill-after=40 $left "$@"
     status=$?
     [ $status -eq 0 ] || failed=1
     [ $status -ne 124 ] || echo "stopped after the stage's $LIMIT s; what was measured is kept"
@@ -161,7 +148,8 @@ mkdir -p $CARRIED/parity && cp ../shared/parity/scenic_vivit_m*.pt $CARRIED/pari
 # there, with $CARRIED carried; OUT is the folder that comes back
 LIT_VIDEO_COMMIT=$(git describe --always --abbrev=12 --dirty=+changes 2>/dev/null || echo COMMIT) benchmarks/gpu.sh ${ALL[0]} ${ALL[1]}
 # what came back: shown, or carried to the next machine, where tables goes on with it
-cp OUT/*.json $KEPT/ && python benchmarks/performance.py && mkdir -p runs/gpu && tar -xzf OUT/tables.tar.gz -C runs/gpu && python -m lit_video pack runs/gpu -o benchmarks/results
+cp OUT/*.json $KEPT/ && python -m benchmarks.performance
+mkdir -p runs/gpu && tar -xzf OUT/tables.tar.gz -C runs/gpu && python -m lit_video pack runs/gpu -o benchmarks/results
 cp OUT/tables.tar.gz $CARRIED/
 END
 }

@@ -60,21 +60,8 @@ usage: python -m lit_video COMMAND ...
   export --to pt2|onnx|safetensors     --ckpt RUN -o DIR: a program for batches of any size, or weights
   weights [--format text|markdown]     published weights, for --model.weights hub:NAME
   weights fetch NAME ...               download them; what was begun goes on
-  benchmark model                      time and memory of every scheme on this machine, beside others' models
-      [--models A,B] [--frames 8] [--batch 1] [--dtype fp32|bf16|fp16] [--compile block|full] [--scaling]
-      [-o FILE.json] [--json] [--plot FILE]
-  benchmark kernels                    steps of attention under every kernel that this machine has
-      [--steps A,B] [--batch 1] [--dtype fp32|bf16] [--json] [-o FILE.json]
   benchmark table --config TABLE.yaml  clips per second of every row, one after the other in rounds
       [--config SCALE.yaml] [--batch 8] [--repeats 9] [--runs DIR]
-  benchmark data ROOT                  CPU time per clip, formats, clips/s of the loader, beside other libraries
-      [--make] [--videos 4] [--clips 4] [--workers 0,1,2] [--clips-per-second 1000] [-o FILE] [--json] [--plot FILE]
-  benchmark stream                     time and memory of a frame of a causal X-ViT as the video grows
-      [--size B] [--frames 8] [--length 64] [--window 1] [--ta-layers 1] [--json]
-  benchmark long                       time and memory against frames, with fitted exponents
-      [--frames 8,16,32,64,96,128] [--dtype fp32|bf16] [--checkpointing none|attention|block] [-o FILE] [--json]
-  benchmark predict                    latency and throughput: eager, compiled, ONNX Runtime, pt2, bf16
-      [--model X-ViT | --ckpt RUN] [--batch 8] [--repeats 20] [--ways "A;B"] [-o FILE] [--json]
   reproduce [--check]                  REPRODUCE.md: what was reproduced at which scale, from benchmarks/results
   dashboard [--dry-run] [-o DIR]       the W&B workspace and report that compare schemes, of every table
       [--table NAME ...] [--scale NAME] [--entity E] [--project lit_video]
@@ -104,13 +91,7 @@ COMMANDS = {
     "export": "export.export",
     "weights": "weights.weights",
     "weights fetch": "weights.fetch_weights",
-    "benchmark model": "benchmark_model.benchmark_model",
-    "benchmark kernels": "benchmark_kernels.benchmark_kernels",
     "benchmark table": "benchmark_table.benchmark_table",
-    "benchmark data": "benchmark_data.benchmark_data",
-    "benchmark stream": "benchmark_stream.benchmark_stream",
-    "benchmark long": "benchmark_long.benchmark_long",
-    "benchmark predict": "benchmark_predict.benchmark_predict",
     "reproduce": "reproduce.reproduce",
     "dashboard": "dashboard.dashboard",
     "data": "data.data",

@@ -1,7 +1,6 @@
 """docs/performance.md: what is stored, nothing typed in, and "not run" for all that no GPU has measured."""
 
 import json
-import re
 import shutil
 
 import pytest
@@ -11,28 +10,26 @@ from lit_video.errors import UserError
 from tests.conftest import ROOT
 
 RESULTS = ROOT / "benchmarks" / "results"
-FACTS = {"command": "python -m lit_video benchmark model", "commit": "abc", "device": "NVIDIA H100"}
+FACTS = {"command": "python -m benchmarks.model", "commit": "abc", "device": "NVIDIA H100"}
 
 
 @pytest.fixture
 def stored(tmp_path):
     """A copy of the stored measurements, without those of a GPU."""
-    for name in ("model", "data"):
-        shutil.copytree(RESULTS / name, tmp_path / name)
-    shutil.copy(RESULTS / "mixing.json", tmp_path)
+    shutil.copytree(RESULTS / "cpu", tmp_path / "cpu")
     (tmp_path / "gpu").mkdir()
     return tmp_path
 
 
 def store(folder, name, rows, **facts):
-    content = FACTS | {"repeats": 2, "rounds": 2, "size": "B", "image_size": 224, "batch": 8, "dtype": "bfloat16"}
+    content = FACTS | {"repeats": 2, "rounds": 2, "size": "B", "image_size": 224, "batch": 8, "dtype": "bf16"}
     (folder / "gpu" / f"{name}.json").write_text(json.dumps(content | {"rows": rows} | facts))
 
 
 def measured(model, seconds, memory=100, **more):
-    row = {"model": model, "frames": 8, "params": 1, "macs": 10**9, "train_memory": memory, "forward_seconds": 1.0}
+    row = {"name": model, "frames": 8, "params": 1, "macs": 10**9, "train_memory": memory, "forward_seconds": 1.0}
     row |= {"forward_clips_per_second": 8.0, "train_seconds": seconds, "train_clips_per_second": 8 / seconds}
-    return row | {"macs_per_second": 8e9, "share_of_matmul": 0.5, "train_share_of_matmul": 0.625} | more
+    return row | {"forward_of_peak": 0.5, "train_of_peak": 0.625} | more
 
 
 def test_the_page_is_up_to_date(capsys):
@@ -40,11 +37,11 @@ def test_the_page_is_up_to_date(capsys):
 
 
 def test_another_measurement_puts_it_out_of_date(stored, capsys):
-    mixing = json.loads((stored / "mixing.json").read_text())
-    mixing["rows"][0]["ratio"] = 123.4
-    (stored / "mixing.json").write_text(json.dumps(mixing))
+    mixing = json.loads((stored / "cpu" / "mixing.json").read_text())
+    mixing["rows"][0]["forward_seconds"] = 0.1234
+    (stored / "cpu" / "mixing.json").write_text(json.dumps(mixing))
     assert main(["--check", "--results", str(stored)]) == 1
-    assert "out of date; run python benchmarks/performance.py" in capsys.readouterr().out
+    assert "out of date; run python -m benchmarks.performance" in capsys.readouterr().out
     assert "123.4" in page(stored)
 
 
@@ -61,13 +58,13 @@ def test_without_a_gpu_nothing_of_it_is_said_to_be_run(stored):
 def test_what_a_gpu_measured_is_shown_beside_the_goals(stored):
     rows = [
         measured("spatial-only", 1.0),
-        measured("X-ViT", 1.01, memory=101, against="spatial-only", train_throughput_ratio=0.987, note="one"),
-        {"model": "HF T+S", "left_out": "transformers is not installed"},
+        measured("X-ViT", 1.01, memory=101, against="spatial-only", forward_ratio=1.0, train_ratio=0.987, note="one"),
+        {"name": "HF T+S", "left_out": "transformers is not installed"},
     ]
     store(stored, "model_bf16", rows)
     store(stored, "model_fp32", [measured("X-ViT", 3.03)])
-    layers = [{"layer": "window 1", "mode": "forward", "ms": 1.25, "ratio": 1.125}]
-    store(stored, "mixing", layers, rounds=15, dtype="bf16")
+    layers = [{"name": "window 1", "forward_seconds": 0.00125, "forward_ratio": 1 / 1.125}]
+    store(stored, "mixing", layers, rounds=15, side=14)
     store(stored, "steps_32-true", ["xvit", "x3d"], fails={"x3d": "RuntimeError: waits"})
     text = page(stored)
     for line in (
@@ -79,24 +76,23 @@ def test_what_a_gpu_measured_is_shown_beside_the_goals(stored):
         "- HF T+S: left out: transformers is not installed",
         "- X-ViT: one",
         "**ViT-B/16, 8 x 224, batch 8, bf16, NVIDIA H100, medians of 15;",
-        "| window 1 | 1.25 | 1.125 |",
+        "| window 1 | 1.250 | 1.125 |",
         "1 of 2 families; x3d: RuntimeError: waits |",
     ):
         assert line in text
 
 
-@pytest.mark.parametrize(("rounds", "said"), [(0, ", 0 rounds"), (3, ", 3 rounds")])
-def test_a_stage_that_was_stopped_shows_what_it_measured(rounds, said, stored):
+@pytest.mark.parametrize("rounds", [0, 3])
+def test_a_stage_that_was_stopped_shows_what_it_measured(rounds, stored):
     """Its limit may come while ways are made ready, and before all rounds are done."""
-    eager = {"way": "eager", "start_seconds": 1.0, "logits_difference": 0.0}
+    eager = {"name": "eager", "start_seconds": 1.0, "logits_difference": 0.0}
     if rounds:
-        eager |= dict.fromkeys(("latency", "latency_10", "latency_90", "clips_per_second"), 1.0)
-        eager |= {"latency_ratio": 1.0, "throughput_ratio": 1.0}
-    store(stored, "predict", [eager], shape=[8, 3, 8, 224, 224], repeats=20, rounds=rounds, model="X-ViT")
-    row = {"model": "X-ViT", "frames": 8, "image_size": 224}
-    store(stored, "long", [row], repeats=20, rounds=rounds, activation_checkpointing="none")
+        eager |= dict.fromkeys(("one_seconds", "one_seconds_10", "one_seconds_90", "batch_seconds"), 1.0)
+    store(stored, "predict", [eager], repeats=20, rounds=rounds, model="X-ViT", frames=8)
+    row = {"name": "X-ViT, 8 frames", "model": "X-ViT", "frames": 8, "image_size": 224}
+    store(stored, "long", [row], repeats=20, rounds=rounds, checkpointing="none")
     text = page(stored)
-    assert f"{said}\n" in text and re.search(rf"NVIDIA\s+H100,\s+medians\s+of\s+{rounds}\n", text)
+    assert f", {rounds} rounds**\n" in text and f"NVIDIA H100, medians of {rounds}**\n" in text
 
 
 def test_rates_of_two_devices_are_not_divided(stored):

@@ -1,12 +1,10 @@
 """Arguments that several commands have, and what they become below the commands, which do not use argparse."""
 
-import json
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from lit_video.commands.parser import Parser, natural, new_file, positive, positive_number, whole_numbers
+from lit_video.commands.parser import Parser, natural, positive, positive_number, whole_numbers
 from lit_video.inference.options import Evaluation
 from lit_video.training.request import Request, build_request
 
@@ -32,19 +30,6 @@ def evaluation(arguments: Namespace) -> Evaluation:
         progress=True,
         fps=arguments.fps,
     )
-
-
-def add_result(parser: Parser, after: str) -> None:
-    """The arguments for where a benchmark runs and what becomes of its result, kept after each ``after``."""
-    parser.add_argument("--device", choices=["cpu", "cuda"], help="default: cuda where there is one")
-    keep = f"keep the result, after every {after} (JSON)"
-    parser.add_argument("-o", "--output", type=new_file("--output"), metavar="FILE", help=keep)
-    parser.add_argument("--json", action="store_true", help="print as JSON")
-
-
-def print_result(arguments: Namespace, result: dict[str, Any], render: Callable[[dict[str, Any]], str]) -> None:
-    """Print what a benchmark found, as its arguments say."""
-    print(json.dumps(result, indent=2) if arguments.json else render(result))
 
 
 def table_parser(command: str, description: str = "", add_help: bool = False) -> Parser:

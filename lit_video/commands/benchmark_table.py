@@ -21,18 +21,17 @@ def benchmark_table(argv: list[str]) -> int:
     arguments, flags = parser.parse_known_args(argv)
     if arguments.batch < 1 or arguments.repeats < 2:
         parser.error("--batch is at least 1, --repeats at least 2")
-    from lit_video.benchmark.row_timing import measure, render, summarise
+    from lit_video.training.throughput import measure, render
     from lit_video.utils.command_line import recorded_command
     from lit_video.utils.environment import choose_device, provenance
 
     device, seeds = choose_device(arguments.device), arguments.seeds or [0]
     request = build_request(arguments.config, arguments.row, seeds, arguments.runs, arguments.recipe, flags)
-    rates = measure(request, device, arguments.batch, arguments.repeats)
     result: dict[str, Any] = {
         **provenance(recorded_command(["benchmark", "table", *argv]), device),
         "batch": arguments.batch,
         "repeats": arguments.repeats,
-        "rows": {row.name: summarise(rates, row, request.rows[0]) for row in request.rows},
+        "rows": measure(request, device, arguments.batch, arguments.repeats),
     }
     folder = request.runs / request.table.name / request.table.scale
     with writing("--runs", folder / FILE):

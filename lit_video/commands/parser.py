@@ -1,7 +1,6 @@
 """argparse with mistakes as one line, and types of arguments."""
 
 import argparse
-import json
 import os
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterator, Sequence
@@ -12,9 +11,6 @@ from typing import Any, ClassVar, NoReturn
 
 from lit_video.commands.examples import examples
 from lit_video.errors import UserError
-from lit_video.utils.files import write_atomically
-
-DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}  # of --dtype, as torch names them
 
 
 class Parser(argparse.ArgumentParser):
@@ -82,17 +78,6 @@ def writing(flag: str, path: Path) -> Iterator[None]:
         raise UserError(f"{flag} {path}: {error.strerror}") from error
 
 
-def keep_json(path: Path | None, result: object) -> None:
-    """Write the file of ``--output``, if it is given.
-
-    Raises:
-        UserError: it cannot be written.
-    """
-    if path:
-        with writing("--output", path):
-            write_atomically(path, json.dumps(result, indent=2) + "\n")
-
-
 def new_file(flag: str, *endings: str) -> Callable[[str], Path]:
     """Type of an argument that names a file to write, of one of these endings or any: see :func:`check_file`."""
 
@@ -120,13 +105,6 @@ def whole_numbers(text: str) -> list[int]:
     if not all(part.strip().isdecimal() for part in text.split(",")):
         raise ArgumentTypeError(f"is {text}, expected whole numbers with commas, such as 0,1,2")
     return list(dict.fromkeys(int(part) for part in text.split(",")))
-
-
-def patches(text: str) -> int:
-    """Type of an argument that is the side of a clip in pixels, of patches of 16: 16, 32, 48, ..."""
-    if _at_least(text, 1) % 16:
-        raise ArgumentTypeError(f"is {text}, expected a multiple of 16")
-    return int(text)
 
 
 def positive_number(text: str) -> float:

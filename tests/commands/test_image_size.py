@@ -31,9 +31,6 @@ def test_a_run_on_wide_clips_is_tested_drawn_exported_and_predicts(table, tiny, 
     capsys.readouterr()
     assert main(["predict", str(video), "--ckpt", str(run)]) == 0
     assert video.name in capsys.readouterr().out
-    timing = ["--batch", "2", "--repeats", "1", "--ways", "bf16", "--device", "cpu"]
-    assert main(["benchmark", "predict", "--ckpt", str(run), *timing]) == 0
-    assert ", 4 x 16 x 32, " in capsys.readouterr().out
 
 
 def test_transformers_preprocessors_take_squares_only():

@@ -6,9 +6,9 @@ import av
 import numpy as np
 import pytest
 
+from benchmarks.sample_videos import KINDS
+from benchmarks.sample_videos import encode as make
 from lit_video.__main__ import main
-from lit_video.benchmark.sample_videos import KINDS
-from lit_video.benchmark.sample_videos import encode as make
 from lit_video.video.decoding import decode, frame_table
 
 

@@ -52,8 +52,8 @@ def test_variables_that_make_it_slower_or_faster_stand_before_the_command(monkey
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    facts = environment.provenance("python -m lit_video benchmark model", "cpu", "other")
-    assert facts["command"] == "OMP_NUM_THREADS=1 ONEDNN_MAX_CPU_ISA=AVX2 python -m lit_video benchmark model"
+    facts = environment.provenance("python -m benchmarks.model", "cpu", "other")
+    assert facts["command"] == "OMP_NUM_THREADS=1 ONEDNN_MAX_CPU_ISA=AVX2 python -m benchmarks.model"
     assert facts["commit"] == environment.commit() and facts["versions"]["lit_video"] == __version__
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from lit_video.benchmark.sample_videos import KINDS, Kind, encode
+from benchmarks.sample_videos import KINDS, Kind, encode
 from lit_video.datamodules import VideoFolder
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import ClipDataset, VideoRecord

@@ -1,0 +1,157 @@
+"""What decodes a clip: our decoder, stock PyTorchVideo, torchcodec and decord; and the reference for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.util import find_spec
+from pathlib import Path
+
+import av
+import numpy as np
+import torch
+from torch import Tensor
+from torchvision.transforms.v2 import functional as F
+
+from lit_video.video.augmentation import Augmentation, EvaluationViews
+from lit_video.video.decoding import Frames, decode, decoder, forget_tables, frame_table
+
+FRAMES, SIDE = 8, 224
+STOCK = "PyTorchVideo"
+PLAIN = Augmentation(policy="none", erasing=0, smoothing=0)
+
+
+@dataclass(frozen=True)
+class Clip:
+    """Frames of a video.
+
+    Args:
+        path: the video.
+        numbers: of the frames.
+        start: where the span begins that stock PyTorchVideo cuts and subsamples, in seconds.
+        end: where it ends.
+    """
+
+    path: Path
+    numbers: tuple[int, ...]
+    start: Fraction
+    end: Fraction
+
+
+def cut(path: Path, sampling: str, share: float) -> Clip:
+    """A clip of a video that begins at a ``share``, 0 to 1, of the free part.
+
+    ``sampling`` is ``stride 8`` and the like, as dense as the video's length allows, or ``whole``.
+    """
+    table = frame_table(path)
+    times = [(pts - table.pts[0]) * table.time_base for pts in table.pts] or [
+        i * table.seconds / table.count for i in range(table.count)
+    ]
+    times.append(table.seconds)
+    if sampling == "whole":
+        numbers, end = [table.count * (2 * i + 1) // (2 * FRAMES) for i in range(FRAMES)], table.count
+    else:
+        stride = max(min(int(sampling.split()[1]), table.count // FRAMES), 1)
+        first = int(share * max(table.count - stride * FRAMES, 0))
+        numbers = [min(first + i * stride, table.count - 1) for i in range(FRAMES)]
+        end = min(first + FRAMES * stride, table.count)
+    return Clip(path, tuple(numbers), times[numbers[0]], times[end])
+
+
+@dataclass(frozen=True)
+class ClipDecoder:
+    """A library under test.
+
+    Args:
+        name: in the report.
+        decode: a clip to what the library gives.
+        transform: that to a clip of 224 pixels.
+        pixels: that to uint8 ``(t, height, width, 3)``, for the comparison.
+    """
+
+    name: str
+    decode: Callable[[Clip], Frames | Tensor]
+    transform: Callable[[Frames | Tensor], Tensor]
+    pixels: Callable[[Frames | Tensor], Frames] = np.asarray
+
+
+def clip_decoders() -> Iterator[ClipDecoder]:
+    """Ours, stock, and what else can be imported here."""
+    view = EvaluationViews(1, SIDE)  # a library that gives uint8 frames gets our transform, the faster one
+    yield ClipDecoder("lit_video", ours, view)
+    yield ClipDecoder(STOCK, _stock, _stock_transform, _stock_pixels)
+    try:
+        decoder("torchcodec")
+        yield ClipDecoder("torchcodec", _torchcodec, view)
+    except (ImportError, ValueError, OSError) as error:
+        print(f"left out: {error}")
+    if find_spec("decord"):
+        yield ClipDecoder("decord", _decord, view)
+
+
+def ours(clip: Clip) -> Frames:
+    """Our decoder, as if the video were new: the scan counts, as it does in the others."""
+    forget_tables()
+    return decode(clip.path, clip.numbers)
+
+
+def _stock(clip: Clip) -> Tensor:
+    """``EncodedVideo.get_clip`` and ``UniformTemporalSubsample`` of the very same frames: float ``(3, t, h, w)``."""
+    from pytorchvideo.data.encoded_video import EncodedVideo
+
+    video = EncodedVideo.from_path(str(clip.path), decode_audio=False, decoder="pyav")
+    try:
+        frames = video.get_clip(clip.start, clip.end)["video"]
+    finally:
+        video.close()
+    return torch.index_select(frames, 1, torch.tensor(clip.numbers) - clip.numbers[0])
+
+
+def _stock_transform(frames: Frames | Tensor) -> Tensor:
+    """Its tutorial's: to float, short side 256, crop; by torchvision, as PyTorchVideo's own no longer imports."""
+    clip = torch.as_tensor(frames).permute(1, 0, 2, 3) / 255
+    return F.center_crop(F.resize(clip, [256], antialias=True), [SIDE, SIDE])
+
+
+def _stock_pixels(frames: Frames | Tensor) -> Frames:
+    return torch.as_tensor(frames).permute(1, 2, 3, 0).to(torch.uint8).numpy()
+
+
+def _torchcodec(clip: Clip) -> Frames:
+    from torchcodec.decoders import VideoDecoder
+
+    video = VideoDecoder(str(clip.path), seek_mode="exact", num_ffmpeg_threads=1, dimension_order="NHWC")
+    return video.get_frames_at(list(clip.numbers)).data.numpy()
+
+
+def _decord(clip: Clip) -> Frames:
+    import decord
+
+    return decord.VideoReader(str(clip.path), num_threads=1).get_batch(list(clip.numbers)).asnumpy()
+
+
+def truth(clip: Clip) -> Frames:
+    """The frames of a clip out of the whole video decoded in order, one thread, nothing skipped."""
+    wanted, images = set(clip.numbers), {}
+    with av.open(str(clip.path)) as container:
+        for i, frame in enumerate(container.decode(video=0)):
+            if i in wanted:
+                images[i] = np.rot90(frame.to_ndarray(format="rgb24"), frame.rotation // 90)
+            if i >= max(wanted):
+                break
+    return np.stack([images[i] for i in clip.numbers])
+
+
+def wrong(library: ClipDecoder, clips: Sequence[Clip]) -> str:
+    """Why a library's pixels are not those of the whole video; empty if they are."""
+    for clip in clips:
+        try:
+            actual, expected = library.pixels(library.decode(clip)), truth(clip)
+        except Exception as error:  # of any library: it is reported, not hidden
+            return f"{clip.path.name}: {type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}"
+        if actual.shape != expected.shape:
+            return f"{clip.path.name}: frames of shape {actual.shape}, expected {expected.shape}"
+        if frames := [n for n, a, b in zip(clip.numbers, actual, expected, strict=True) if not np.array_equal(a, b)]:
+            return f"{clip.path.name}: other pixels in frames {frames}"
+    return ""

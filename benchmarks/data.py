@@ -1,0 +1,251 @@
+"""CPU time per clip and clips per second of loaders: ours, PyTorchVideo, torchcodec, decord; pixels compared first.
+
+    python -m benchmarks.data ROOT                       # a folder of videos, made if it does not exist
+    OMP_NUM_THREADS=1 python -m benchmarks.data ROOT --videos 2 --clips 6 --workers 0,2 -o data.json
+
+Clips have 8 frames. A library whose pixels are not those of the whole video decoded in order is not timed. What the
+presets of ``data prepare`` make of the videos is measured beside them: time, bytes, and loss.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset, RandomSampler, default_collate
+
+from benchmarks.clip_decoders import FRAMES, PLAIN, SIDE, STOCK, Clip, ClipDecoder, clip_decoders, cut, ours, wrong
+from benchmarks.harness import Measurement, Result, Row, Table, number, numbers, parser, ran
+from benchmarks.sample_videos import KINDS, make_videos
+from lit_video.datamodules.folder import EXTENSIONS
+from lit_video.datamodules.preparation.encoding import PRESETS, encode, resized
+from lit_video.errors import UserError
+from lit_video.training.throughput import Times, rounds
+from lit_video.video.augmentation import TrainingView
+from lit_video.video.clips import ClipDataset, VideoRecord
+from lit_video.video.decoding import decode_in_order, frame_table
+from lit_video.video.samplers import TrainingSampler
+from lit_video.video.sampling import Dense
+
+SAMPLINGS = ("stride 8", "stride 32", "whole")
+BATCH = 4
+EVERY = 10  # frames of which one is compared
+T = TypeVar("T")
+
+
+def video_groups(root: Path, each: int) -> dict[str, list[Path]]:
+    """Videos under a folder, at most ``each``: by kind if we made them, else all together."""
+    files = sorted(path for path in root.rglob("[!.]*") if path.suffix.lower() in EXTENSIONS)
+    kinds = {kind.name: [path for path in files if path.parent == root / kind.name] for kind in KINDS}
+    groups = kinds if any(kinds.values()) else {root.resolve().name: random.Random(0).sample(files, len(files))}
+    if not files:
+        raise UserError(f"{root}: no video in this folder; one that does not exist is made")
+    return {name: paths[:each] for name, paths in groups.items() if paths}
+
+
+def in_turn(inputs: Sequence[T], actions: dict[str, Callable[[T], object]]) -> Times:
+    """CPU seconds, of all threads, of every action on every input, which is a round."""
+    left = list(inputs)
+    bound = {name: (lambda action=action: action(left[0])) for name, action in actions.items()}
+    times: Times = {}
+    for times in rounds(bound, len(inputs), torch.device("cpu"), first=1, clock=time.process_time):  # noqa: B007
+        left.pop(0)
+    return times
+
+
+def readers(paths: list[Path], clips: int) -> Iterator[Row]:
+    """A row per sampling and library: median of a clip's seconds, and how many times as long stock takes."""
+
+    def read(library: ClipDecoder, clip: Clip) -> None:
+        library.transform(library.decode(clip))
+
+    for sampling in SAMPLINGS:
+        draw = random.Random(0)
+        chosen = [cut(path, sampling, draw.random()) for path in paths for _ in range(clips)]
+        libraries = {library.name: library for library in clip_decoders()}
+        errors = {name: wrong(library, chosen) for name, library in libraries.items()}
+        right = {name: partial(read, library) for name, library in libraries.items() if not errors[name]}
+        times = in_turn(chosen, right) if right else {}
+        for name, error in errors.items():
+            row: Row = {"sampling": sampling, "library": name} | ({"left_out": f"failed: {error}"} if error else {})
+            if name in times:
+                row["seconds"] = median(times[name])
+            if name in times and STOCK in times:
+                row["ratio"] = median(b / a for a, b in zip(times[name], times[STOCK], strict=True))
+            yield row
+
+
+def presets(paths: list[Path], clips: int) -> Iterator[Row]:
+    """A row per preset: seconds of a training clip on one core, view and collating included; bytes; PSNR."""
+    view, draw = TrainingView(PLAIN, SIDE), random.Random(0)
+    shares = [(i, draw.random()) for i in range(len(paths)) for _ in range(clips)]
+
+    def read(kept: list[Path], share: tuple[int, float]) -> None:
+        default_collate([view(ours(cut(kept[share[0]], "stride 8", share[1])))])
+
+    with TemporaryDirectory() as folder:
+        kept = {"source": paths}
+        for name, encoding in PRESETS.items():
+            kept[name] = [Path(folder) / name / f"{i}.mp4" for i in range(len(paths))]
+            for source, target in zip(paths, kept[name], strict=True):
+                encode(source, target, encoding)
+        times = in_turn(shares, {name: partial(read, files) for name, files in kept.items()})
+        for name, files in kept.items():
+            size = sum(file.stat().st_size for file in files) / sum(path.stat().st_size for path in paths)
+            loss = None if name == "source" else psnr(paths, files, PRESETS[name].short_side)
+            yield {"format": name, "clip_seconds": median(times[name]), "size_ratio": size, "psnr": loss}
+
+
+def psnr(sources: list[Path], targets: list[Path], short_side: int) -> float:
+    """Peak signal-to-noise ratio in dB of all colours against the sources, resized likewise."""
+    errors = []
+    for source, target in zip(sources, targets, strict=True):
+        expected = (frame.to_ndarray(format="rgb24") for frame in resized(source, short_side))
+        actual = decode_in_order(target, range(frame_table(target).count))
+        pairs = [pair for i, pair in enumerate(zip(actual, expected, strict=True)) if i % EVERY == 0]
+        errors += [np.mean((a.astype(np.float64) - b) ** 2) for a, b in pairs]
+    return 10 * float(np.log10(255**2 / np.mean(errors)))
+
+
+def our_loader(paths: list[Path], seconds: float, workers: int) -> DataLoader[Any]:
+    """Random clips and crops, uint8."""
+    records, sampling = [VideoRecord(path, 0) for path in paths], Dense(seconds=seconds)
+    dataset = ClipDataset(records, sampling, FRAMES, TrainingView(PLAIN, SIDE), seed=0)
+    return DataLoader(dataset, BATCH, sampler=TrainingSampler(len(dataset), 0, batch_size=1), num_workers=workers)
+
+
+def stock_loader(paths: list[Path], seconds: float, workers: int) -> DataLoader[Any]:
+    """The same with ``LabeledVideoDataset`` and transforms as in its tutorial, float."""
+    from pytorchvideo.data import LabeledVideoDataset, RandomClipSampler
+    from torchvision.transforms.v2 import functional as F
+
+    def transform(sample: dict[str, Any]) -> Any:
+        index = torch.linspace(0, sample["video"].shape[1] - 1, FRAMES).long()  # as UniformTemporalSubsample
+        clip = sample["video"].index_select(1, index).permute(1, 0, 2, 3) / 255
+        clip = F.resize(clip, [256], antialias=True)
+        top, left = (int(torch.randint(size - SIDE + 1, ())) for size in clip.shape[-2:])
+        return F.crop(clip, top, left, SIDE, SIDE)
+
+    videos = [(str(path), {"label": 0}) for path in paths]
+    sampler = RandomClipSampler(seconds)
+    dataset = LabeledVideoDataset(videos, sampler, RandomSampler, transform, decode_audio=False)
+    return DataLoader(dataset, BATCH, num_workers=workers)
+
+
+class Plain(Dataset[Any]):
+    """Random clips by a library on its own."""
+
+    def __init__(self, paths: list[Path], library: ClipDecoder) -> None:
+        self.paths = paths
+        self.library = library
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.library.transform(self.library.decode(cut(self.paths[index], "stride 8", random.random())))
+
+
+def loaders(paths: list[Path], workers: list[int], clips: int) -> Iterator[Row]:
+    """A row per loader and number of workers: a pass over dense clips of 64 frames; stock reads a quarter as many."""
+    table = frame_table(paths[0])
+    seconds = float(min(64 * table.seconds / table.count, table.seconds / 2))
+    others = {library.name: library for library in clip_decoders() if library.name not in ("lit_video", STOCK)}
+    made: dict[str, Callable[[list[Path], int], DataLoader[Any]]] = {
+        "lit_video": lambda files, count: our_loader(files, seconds, count),
+        STOCK: lambda files, count: stock_loader(files, seconds, count),
+    }
+    for name, library in others.items():
+        made[name] = lambda files, count, library=library: DataLoader(Plain(files, library), BATCH, num_workers=count)
+    for count in workers:
+        for name in random.Random(count).sample(list(made), len(made)):
+            wanted = max(clips // 4 if name == STOCK else clips, BATCH)
+            yield {"library": name, "workers": count} | one_pass(made[name]((paths * wanted)[:wanted], count))
+
+
+def one_pass(loader: DataLoader[Any]) -> Row:
+    """Clips per second, start of the workers included, and CPU time per clip of all processes; or why it fails."""
+    cpu, start, clips = os.times(), time.perf_counter(), 0
+    try:
+        for batch in loader:
+            clips += len(batch["clip"] if isinstance(batch, dict) else batch)
+    except RuntimeError as error:  # of a foreign library's worker
+        return {"left_out": f"failed: {str(error).splitlines()[-1][:200]}"}
+    elapsed, used = time.perf_counter() - start, sum(os.times()[:4]) - sum(cpu[:4])
+    return {"clips_per_second": clips / elapsed, "cpu_seconds_per_clip": used / clips}
+
+
+def tables(result: Result) -> Iterator[Table]:
+    """Libraries side by side, then the presets of ``data prepare``, then loaders."""
+    libraries, rows = list(dict.fromkeys(row["library"] for row in result["rows"])), dict[str, dict[str, Row]]()
+    for row in result["rows"]:
+        rows.setdefault(f"{row['videos']}, {row['sampling']}", {})[row["library"]] = row
+    body = [[name, *(_ms_and_ratio(row.get(library, {})) for library in libraries)] for name, row in rows.items()]
+    title = f"CPU ms per clip, decoding and transforms (x: how much faster than PyTorchVideo), {result['device']}"
+    notes = [f"{row['library']}: {row['left_out']}" for row in result["rows"] if "left_out" in row]
+    yield Table(title, ["videos, clips", *libraries], body, notes)
+    if formats := result.get("formats"):
+        header = ["videos", "kept as", "CPU ms = cores for 1,000 clips/s", "bytes", "PSNR, dB"]
+        body = [
+            [row["videos"], row["format"], number(row, "clip_seconds", ".1f", 1e-3), f"{row['size_ratio']:.2f} x", loss]
+            for row, loss in ((row, number(row, "psnr", ".1f")) for row in formats)
+        ]
+        title = "Videos as data prepare keeps them: clips 8 frames apart, view and collating; PSNR against the source"
+        yield Table(title, header, body, [])
+    if passes := result.get("loaders"):
+        rates: dict[tuple[str, int], dict[str, str]] = {}
+        for row in passes:
+            rate = number(row, "clips_per_second", ".1f")
+            rates.setdefault((row["videos"], row["workers"]), {})[row["library"]] = rate
+        body = [[*map(str, place), *(each.get(library, "") for library in libraries)] for place, each in rates.items()]
+        title, header = "Whole loaders: clips/s, start of the workers included", ["videos", "workers", *libraries]
+        yield Table(title, header, body, [])
+
+
+def _ms_and_ratio(row: Row) -> str:
+    ratio = number(row, "ratio", ".2f")
+    return f"{number(row, 'seconds', '.1f', 1e-3)} ({ratio} x)" if ratio else number(row, "seconds", ".1f", 1e-3)
+
+
+def measure(given: Namespace, groups: dict[str, list[Path]]) -> Iterator[tuple[str, Row]]:
+    """Each row as it is measured, with the part of the result that it belongs to."""
+    for name, paths in groups.items() if given.clips else ():
+        yield from (("formats", {"videos": name} | row) for row in presets(paths, given.clips))
+        yield from (("rows", {"videos": name} | row) for row in readers(paths, given.clips))
+    for name, paths in groups.items() if given.loader_clips else ():
+        yield from (("loaders", {"videos": name} | row) for row in loaders(paths, given.workers, given.loader_clips))
+
+
+def main() -> int:
+    """Measure all parts; 1 if a library failed or gave wrong pixels."""
+    made = parser("data", __doc__)
+    made.add_argument("root", type=Path, metavar="ROOT", help="folder of videos; made if it does not exist")
+    made.add_argument("--videos", type=int, default=4, help="of each kind (default 4)")
+    made.add_argument("--clips", type=int, default=4, help="of each video (default 4; 0: loaders only)")
+    made.add_argument("--loader-clips", type=int, default=48, help="per loader (default 48; 0: no loaders)")
+    made.add_argument("--workers", type=numbers, default="0,2")
+    given = made.parse_args()
+    if not given.root.exists():
+        make_videos(given.root, given.videos)
+    torch.set_num_threads(1)
+    given.device = "cpu"
+    measurement = Measurement("data", given)
+    measurement.result |= {"root": given.root.name, "formats": [], "loaders": []}
+    for part, row in measure(given, video_groups(given.root, given.videos)):
+        measurement.result[part].append(row)
+        measurement.keep()
+    return measurement.show(tables)
+
+
+if __name__ == "__main__":
+    ran(main)

@@ -1,0 +1,244 @@
+"""One measurement: rows that take turns in rounds, kept after every round, shown as a table."""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import gc
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lit_video.errors import UserError
+from lit_video.training.throughput import Times, rounds, seconds
+from lit_video.utils.command_line import recorded_command
+from lit_video.utils.environment import choose_device, provenance
+from lit_video.utils.files import write_atomically
+from lit_video.utils.text_tables import markdown_lines, text_table
+
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+FORWARD, TRAIN = "forward", "train"
+CLASSES = 400
+GIB = 2**30
+Row = dict[str, Any]
+Result = dict[str, Any]
+Actions = Mapping[str, Callable[[], object]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A result to be shown."""
+
+    title: str
+    header: list[str]
+    body: list[list[str]]
+    notes: list[str]
+
+    def text(self) -> str:
+        """For a terminal."""
+        return "\n".join([text_table(self.title, self.header, self.body), *self.notes])
+
+    def markdown(self) -> str:
+        """For a page."""
+        notes = ["\n".join(f"- {note}" for note in self.notes)] if self.notes else []
+        return "\n\n".join([f"**{self.title}**", markdown_lines(self.header, self.body), *notes])
+
+
+class Measurement:
+    """A result with its rows and with what each row runs.
+
+    Args:
+        script: name of the module in ``benchmarks``.
+        arguments: from a parser of :func:`parser`; they stand in the result.
+        others: further packages whose versions matter.
+    """
+
+    def __init__(self, script: str, arguments: argparse.Namespace, *others: str) -> None:
+        torch.manual_seed(0)
+        self.device = choose_device(arguments.device)
+        self.arguments = arguments
+        settings = {key: value for key, value in vars(arguments).items() if key not in ("device", "output", "json")}
+        facts = provenance(recorded_command(sys.argv[1:], f"benchmarks.{script}"), self.device, *others)
+        self.result: Result = facts | json.loads(json.dumps(settings, default=str)) | {"rounds": 0, "rows": []}
+        self.actions: dict[str, Actions] = {}
+
+    @property
+    def rows(self) -> list[Row]:
+        """All rows so far."""
+        return self.result["rows"]
+
+    def add(self, name: str, start: Callable[[Row], Actions], **facts: Any) -> None:
+        """Append a row; ``start`` completes it and returns its actions by mode, or raises why there are none."""
+        row: Row = {"name": name} | facts
+        self.rows.append(row)
+        try:
+            self.actions[name] = start(row)
+        except ModuleNotFoundError as error:
+            row["left_out"] = f"{(error.name or '').partition('.')[0]} is not installed"
+        except ValueError as error:
+            row["left_out"] = str(error)
+        except Exception as error:  # of any package, or out of memory
+            row["left_out"] = f"failed: {(str(error).strip() or type(error).__name__).splitlines()[0]}"
+        print(f"{name}: {row.get('left_out', 'ready')}", file=sys.stderr, flush=True)
+        self.keep()
+
+    def run(self, first: int = 1, more: Callable[[Row, Times], Row] = lambda row, times: {}) -> None:
+        """Measure in rounds: of each mode the median of the seconds, and of the rounds' ratios to ``against``'s.
+
+        Args:
+            first: 0 to warm up in a round that does not count.
+            more: what else a row gets, from all times.
+        """
+        actions = {f"{name}, {mode}": action for name, each in self.actions.items() for mode, action in each.items()}
+        for times in rounds(actions, self.arguments.repeats, self.device, first):
+            self.result["rounds"] += 1
+            for row in self.rows:
+                if row["name"] in self.actions:
+                    for mode in self.actions[row["name"]]:
+                        own, against = (times.get(f"{row.get(key)}, {mode}", []) for key in ("name", "against"))
+                        row |= _summary(mode, own, against)
+                    row |= more(row, times)
+            self.keep()
+
+    def keep(self) -> None:
+        """Write the file of ``--output``."""
+        if self.arguments.output:
+            write_atomically(self.arguments.output, json.dumps(self.result, indent=1) + "\n")
+
+    def show(self, tables: Callable[[Result], Iterable[Table]]) -> int:
+        """Print the result; returns the exit status, 1 if a row failed."""
+        self.keep()
+        if self.arguments.json:
+            print(json.dumps(self.result, indent=1))
+        else:
+            print("\n\n".join(table.text() for table in tables(self.result)))
+        return int(any(str(row.get("left_out", "")).startswith("failed") for row in self.rows))
+
+
+def _summary(mode: str, own: list[float], against: list[float]) -> Row:
+    row: Row = {f"{mode}_seconds": median(own)}
+    if against:
+        row[f"{mode}_ratio"] = median(b / a for a, b in zip(own, against, strict=True))
+    return row
+
+
+def parser(script: str, description: str, repeats: int | None = None) -> argparse.ArgumentParser:
+    """A script's arguments: where it runs, in how many rounds, and what becomes of the result."""
+    made = argparse.ArgumentParser(
+        prog=f"python -m benchmarks.{script}",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--device", choices=["cpu", "cuda"], help="default: cuda where there is one")
+    if repeats:
+        made.add_argument("--repeats", type=int, default=repeats, help=f"rounds (default {repeats})")
+    made.add_argument("-o", "--output", type=Path, metavar="FILE", help="keep the result, after every round (JSON)")
+    made.add_argument("--json", action="store_true", help="print as JSON")
+    return made
+
+
+def add_size(made: argparse.ArgumentParser, batch: int | None = 1, frames: object = 8) -> None:
+    """Arguments for the size of a ViT and its clips; ``frames`` is a number, or a text of several with commas."""
+    made.add_argument("--size", choices=["Ti", "S", "B", "L", "H"], default="B")
+    made.add_argument("--image-size", type=int, default=224)
+    made.add_argument("--frames", type=int if isinstance(frames, int) else numbers, default=frames)
+    if batch:
+        made.add_argument("--batch", type=int, default=batch, help=f"clips (default {batch})")
+
+
+def numbers(text: str) -> list[int]:
+    """Type of an argument that is whole numbers with commas, ascending."""
+    return sorted(map(int, text.split(",")))
+
+
+def ran(main: Callable[[], int]) -> None:
+    """Run a script, mistakes as one line."""
+    try:
+        sys.exit(main())
+    except UserError as error:
+        sys.exit(f"error: {error}")
+
+
+def steps(network: nn.Module, shape: tuple[int, ...], dtype: str, device: torch.device) -> Actions:
+    """Inference, and a training step (forward, backward, SGD), on clips of a shape."""
+    optimizer = torch.optim.SGD(network.parameters(), lr=1e-6)
+    clip = torch.randn(shape, device=device)
+
+    def logits() -> Tensor:
+        with torch.autocast(device.type, DTYPES[dtype], enabled=dtype != "fp32"):
+            return network(clip)
+
+    def forward() -> None:
+        network.eval()
+        with torch.no_grad():
+            logits()
+
+    def train() -> None:
+        network.train()
+        output = logits()
+        target = torch.arange(len(output), device=device) % CLASSES
+        torch.autograd.backward(F.cross_entropy(output, target))
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    return {FORWARD: forward, TRAIN: train}
+
+
+def first_steps(row: Row, actions: Actions, device: torch.device) -> Actions:
+    """Run each action once, which takes as long as it takes to compile, and measure the memory of a training step."""
+    row["start_seconds"] = sum(seconds(action, device) for action in actions.values())
+    row["train_memory"] = peak_memory(actions[TRAIN], device)
+    return actions
+
+
+def weights(network: nn.Module) -> int:
+    """Bytes of the weights."""
+    return sum(parameter.nbytes for parameter in network.parameters())
+
+
+def peak_memory(action: Callable[[], object], device: torch.device) -> int | None:
+    """Bytes that an action needs at its peak, beyond what was in use before; ``None`` where it cannot be known."""
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+        torch.cuda.reset_peak_memory_stats(device)
+        before = torch.cuda.memory_allocated(device)
+        action()
+        return torch.cuda.max_memory_allocated(device) - before
+    started = _restart_peak()
+    before = _status("VmRSS") if started else 0
+    action()
+    return max(_status("VmHWM") - before, 0) if started else None
+
+
+def _restart_peak() -> bool:
+    """Let the kernel forget the process's peak of resident memory (Linux)."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)  # what was freed must not hide what is allocated
+        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
+    except (OSError, AttributeError):
+        return False
+    return True
+
+
+def _status(key: str) -> int:
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(f"{key}:"))
+
+
+def number(row: Row, key: str, form: str, scale: float = 1.0) -> str:
+    """A number of a row; empty where it has none."""
+    return "" if row.get(key) is None else format(row[key] / scale, form)
+
+
+def left_out(result: Result) -> list[str]:
+    """A line for each row that could not be measured."""
+    return [f"{row['name']}: left out: {row['left_out']}" for row in result["rows"] if "left_out" in row]

@@ -1,0 +1,168 @@
+"""The scripts that measure: each runs, keeps its rows and shows them; what is compared is equal. Never how fast."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from importlib import import_module
+
+import pytest
+import torch
+
+from benchmarks import clip_decoders, data, harness, models, predict
+from benchmarks.long import exponents
+from benchmarks.model import PUBLISHED
+from benchmarks.sample_videos import KINDS, encode
+from lit_video.costs.count import count
+from lit_video.network.vit import SIZES, ViTSize
+from lit_video.training.throughput import rounds
+
+CPU = torch.device("cpu")
+SMALL = ["--size", "Ti", "--image-size", "32", "--device", "cpu"]
+# parameters in millions and GMACs of a view, as the papers and packages print them; SlowFast's 65.7 are of 256 pixels
+COST = {"MViT-B 16x4": (36.6, 71), "SlowFast R50": (34.6, 50), "MViT-v2-S": (34.5, 64), "Swin3D-B": (88.0, 281)}
+
+
+@pytest.fixture
+def measured(monkeypatch, tmp_path):
+    """Run a script with small models and read what it keeps."""
+    monkeypatch.setitem(SIZES, "Ti", ViTSize(24, 2, 3))
+
+    def run(script, *flags, status=0):
+        kept = tmp_path / "kept.json"
+        monkeypatch.setattr("sys.argv", [script, *flags, "-o", str(kept)])
+        assert import_module(f"benchmarks.{script}").main() == status
+        result = json.loads(kept.read_text())
+        assert {"command", "commit", "device", "versions"} <= result.keys()
+        return result
+
+    return run
+
+
+def test_models_and_their_peers_take_turns(measured, capsys):
+    pytest.importorskip("transformers", reason="transformers is not installed, so there are no peers")
+    flags = [*SMALL, "--frames", "2", "--repeats", "2", "--models", "spatial-only,X-ViT,T+S,ViViT-1,ViViT-4,MViT-v2-S"]
+    result = measured("model", *flags)
+    rows = {row["name"]: row for row in result["rows"]}
+    assert ",".join(rows) == "spatial-only,X-ViT,T+S,HF T+S,ViViT-1,HF ViViT-1,ViViT-4,MViT-v2-S"
+    for name in ("T+S", "ViViT-1"):
+        assert rows[name]["logits_difference"] < 1e-5
+        assert all(rows[name][key] == rows[f"HF {name}"][key] for key in ("params", "macs", "frames"))
+    assert rows["X-ViT"]["against"] == "spatial-only" and rows["X-ViT"]["train_ratio"] > 0
+    assert rows["ViViT-4"]["left_out"].startswith("heads is 3")
+    assert rows["MViT-v2-S"]["left_out"] == "torchvision builds it for 224 pixels only"
+    assert result["rounds"] == 2
+    rate = rows["X-ViT"]["train_of_peak"] * result["matmul_flops"]
+    assert rate == pytest.approx(6 * rows["X-ViT"]["macs"] / rows["X-ViT"]["train_seconds"])
+    printed = capsys.readouterr().out
+    assert "│ X-ViT " in printed and "ViViT-4: left out: heads is 3" in printed
+
+
+def test_what_fails_is_said_and_the_others_go_on(measured, monkeypatch):
+    def fails(side):
+        raise RuntimeError("CUDA out of memory\nand more")
+
+    monkeypatch.setitem(models.PUBLISHED, "SlowFast R50", (4, fails))
+    flags = [*SMALL, "--frames", "2", "--repeats", "1", "--models", "SlowFast R50,X-ViT"]
+    failed, ours = measured("model", *flags, status=1)["rows"]
+    assert failed["left_out"] == "failed: CUDA out of memory"
+    assert ours["train_seconds"] > 0 and "train_ratio" not in ours
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_other_packages_models_are_the_published_ones(name):
+    """On the meta device, which computes nothing."""
+    frames, build = PUBLISHED[name]
+    params, macs = count(build(224), frames, 224)
+    assert (round(params / 1e6, 1), round(macs / 1e9)) == COST[name]
+
+
+def test_long_clips(measured):
+    rows = measured("long", *SMALL, "--frames", "8,2", "--repeats", "1")["rows"]
+    lengths = [f"{row['name']} of {row['image_size']} px" for row in rows]
+    plain = [f"{model}, {t} frames of 32 px" for model in ("X-ViT", "T+S") for t in (2, 8)]
+    assert lengths == [*plain, "T+S, twice the side, 2 frames of 64 px"]
+    assert all(row["train_seconds"] > 0 for row in rows)
+
+
+def test_exponents_of_powers_of_the_frames():
+    rows = [{"model": "m", "frames": t, "forward_seconds": 3 * t**2, "train_seconds": 5 * t} for t in (8, 16, 64)]
+    rows.append({"model": "m", "frames": 128, "left_out": "out of memory"})
+    assert exponents(rows) == {"m": pytest.approx({"forward_seconds": 2, "train_seconds": 1})}
+
+
+def test_mixing_beside_spatial_attention(measured):
+    rows = measured("mixing", "--device", "cpu", "--side", "1", "--repeats", "1", "--dtype", "bf16")["rows"]
+    assert [row["name"] for row in rows] == ["space", "window 1", "window 2", "causal"]
+    assert rows[0]["forward_ratio"] == 1 and rows[1]["train_ratio"] > 0
+
+
+def test_ways_to_predict_and_one_that_is_wrong(measured, monkeypatch, capsys):
+    def wrong(given):
+        return lambda clip: given.network(clip) * (float("nan") if len(clip) == 1 else 1)
+
+    monkeypatch.setitem(predict.WAYS, "wrong", wrong)
+    flags = [*SMALL, "--frames", "2", "--batch", "2", "--repeats", "2", "--ways", "bf16;wrong"]
+    eager, low, left_out = measured("predict", *flags)["rows"]
+    assert (eager["name"], eager["one_ratio"], eager["logits_difference"]) == ("eager", 1, 0)
+    assert 0 < low["logits_difference"] < 0.1
+    assert low["one_seconds_10"] <= low["one_seconds"] <= low["one_seconds_90"]
+    assert left_out["left_out"] == "its logits differ by nan of the largest"
+    assert "wrong: left out: its logits differ" in capsys.readouterr().out
+
+
+def test_a_stream_keeps_as_much_however_long_the_video(measured):
+    rows = measured("stream", *SMALL, "--frames", "2", "--length", "16")["rows"]
+    assert [row["seen"] for row in rows] == [4, 8, 12, 16]
+    places, width, depth = 5, 24, 2
+    kept = 4 * (depth * 2 * places * width // 2 + width)  # half of the channels of keys and values, a frame token
+    assert {row["kept_bytes"] for row in rows} == {kept}
+
+
+@pytest.fixture(scope="module")
+def videos(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("videos")
+    encode(folder / "0.mp4", replace(KINDS[0], width=96, height=72, frames=40), 0)
+    return folder
+
+
+def test_libraries_presets_and_loaders(videos, measured):
+    result = measured("data", str(videos), "--clips", "1", "--loader-clips", "4", "--workers", "0")
+    rows = {(row["library"], row["sampling"]): row for row in result["rows"]}
+    for sampling in data.SAMPLINGS:
+        assert rows["lit_video", sampling]["ratio"] > 0 and rows["PyTorchVideo", sampling]["ratio"] == 1
+    formats = {row["format"]: row for row in result["formats"]}
+    assert [*formats] == ["source", "small", "fast", "fastest"]
+    assert formats["small"]["size_ratio"] < formats["fast"]["size_ratio"] < formats["fastest"]["size_ratio"]
+    assert all(30 < formats[name]["psnr"] < 50 for name in ("small", "fast", "fastest"))
+    assert {"lit_video", "PyTorchVideo"} <= {row["library"] for row in result["loaders"] if row["clips_per_second"]}
+
+
+def test_wrong_pixels_are_an_error_and_not_timed(videos, monkeypatch):
+    ours = next(clip_decoders.clip_decoders())
+    late = replace(ours, decode=lambda clip: ours.decode(replace(clip, numbers=tuple(n + 1 for n in clip.numbers))))
+    monkeypatch.setattr(data, "clip_decoders", lambda: [late])
+    rows = [*data.readers([videos / "0.mp4"], 1)]
+    assert all("other pixels in frames" in row["left_out"] and "seconds" not in row for row in rows)
+
+
+def test_a_clip_has_its_stride_and_the_span_that_stock_subsamples(videos):
+    clip = clip_decoders.cut(videos / "0.mp4", "stride 3", 0.5)
+    assert clip.numbers == (8, 11, 14, 17, 20, 23, 26, 29)
+    assert (clip.start, clip.end) == (Fraction(8, 25), Fraction(32, 25))
+
+
+def test_rounds_are_interleaved_and_the_first_does_not_count():
+    calls = []
+    actions = {name: lambda name=name: calls.append(name) for name in "ab"}
+    *_, times = rounds(actions, 3, CPU)
+    each = [calls[i : i + 2] for i in range(0, 8, 2)]
+    assert all(sorted(names) == ["a", "b"] for names in each)
+    assert ["b", "a"] in each and ["a", "b"] in each
+    assert [len(times[name]) for name in "ab"] == [3, 3]
+
+
+def test_peak_memory_sees_what_was_freed_again():
+    peak = harness.peak_memory(lambda: torch.ones(64, 2**20).sum(), CPU)
+    if peak is None:
+        pytest.skip("the kernel does not let a process restart its peak")
+    assert peak > 200 * 2**20
