@@ -35,7 +35,7 @@ else
     TABLES=(ablation_tw timesformer_schemes ablation_ratio) SEEDS=(0 1 2)
 fi
 
-parity() { try $PYTHON -m benchmarks.parity --device "$DEVICE" --json "$OUT/parity.json"; }
+parity() { measure parity parity; }
 
 steps() {  # no step of any family waits for the device
     for precision in bf16-mixed 32-true; do

@@ -1,6 +1,6 @@
 """Parity on a device: networks loaded from released names against the logits of the released code.
 
-    python benchmarks/parity.py [--device cpu|cuda] [--json FILE]
+    python -m benchmarks.parity [--device cpu|cuda] [-o FILE]
 
 Vectors of tests/vectors, those of ../shared/parity where it is, and transformers' models with random weights (on the
 same device, in float32). Prints the largest difference of logits in float32 (TF32 off), and under bfloat16 autocast as
@@ -9,9 +9,6 @@ a share of the logits' largest value.
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,9 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lit_video.utils.command_line import recorded_command
-from lit_video.utils.environment import provenance
-from lit_video.utils.files import write_atomically
+from benchmarks.harness import Measurement, parser, ran
 from lit_video.weights import sources
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -114,29 +109,21 @@ def compare(network: nn.Module, clip: Tensor, expected: Tensor, device: torch.de
 
 def main() -> int:
     """Compare, print, and write after every case; exit status 1 if one is too far away, or is not here."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--json", type=Path)
-    known = parser.parse_args()
-    device = torch.device(known.device)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    torch.manual_seed(0)
-    facts = provenance(recorded_command(sys.argv[1:], "benchmarks.parity"), device, "transformers")
-    rows: list[dict[str, Any]] = []
+    measurement = Measurement("parity", parser("parity", __doc__).parse_args(), "transformers")
     missing = [f"scenic_vivit_{name}" for name in SCENIC if not vector_file(name)]
-    result = facts | {"tolerance": TOLERANCE, "missing": missing, "rows": rows}
-    for name, network, clip, expected in cases(device):
-        row = {"case": name} | compare(network, clip, expected, device)
+    measurement.result |= {"tolerance": TOLERANCE, "missing": missing}
+    for name, network, clip, expected in cases(measurement.device):
+        row = {"name": name} | compare(network, clip, expected, measurement.device)
         row["within"] = all(row[key] <= most for key, most in TOLERANCE.items())
-        rows.append(row)
-        if known.json:
-            write_atomically(known.json, json.dumps(result, indent=2) + "\n")
+        measurement.rows.append(row)
+        measurement.keep()
         said = "" if row["within"] else "   TOO FAR"
         print(f"{name:40} fp32 {row['fp32_difference']:.1e}   bf16 {row['bf16_relative']:.1%}{said}", flush=True)
     for name in missing:
         print(f"{name:40} not compared: the file is in none of {', '.join(map(str, FOLDERS))}", flush=True)
-    return int(bool(missing) or not all(row["within"] for row in rows))
+    return int(bool(missing) or not all(row["within"] for row in measurement.rows))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ran(main)

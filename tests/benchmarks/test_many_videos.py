@@ -1,10 +1,11 @@
-"""The simulated large data set, small: it is made, checked, started and trained, and its records take little."""
+"""The simulated large data set, small: it is made, checked and started, and its records take little."""
 
+import os
 import pickle
 
 import pytest
 
-from benchmarks.many_videos import FILES, STEPS, make, replace_videos, start, train
+from benchmarks.many_videos import FILES, make, start
 from lit_video.__main__ import main
 from lit_video.datamodules import VideoCSV, VideoFolder
 from lit_video.datamodules.digest import data_digest
@@ -31,7 +32,9 @@ def test_a_check_has_a_row_of_every_video_and_goes_on_with_what_changed(many, ma
     assert len(rows) == VIDEOS
     assert {row.frames for row in rows.values()} == {24 + i for i in range(FILES)}
     for frames in (25, 26):  # another video each time
-        replace_videos(many, 1)
+        path = many / "train/class_000/video_00000000.mp4"
+        path.unlink()
+        os.link(many / "sources" / f"{frames - 24}.mp4", path)
         capsys.readouterr()
         assert main(["data", "check", str(many), "--dataset", "folder"]) == 0
         assert f"data check: 1 of {VIDEOS:,} videos are new or changed" in capsys.readouterr().err
@@ -39,11 +42,8 @@ def test_a_check_has_a_row_of_every_video_and_goes_on_with_what_changed(many, ma
 
 
 @pytest.mark.parametrize("kind", ["folder", "csv"])
-def test_a_start_and_some_steps_are_measured(many, manifest, kind):
-    result = start(kind, many, str(manifest))
-    assert {"check", "digest", "train_dataloader", "first batch"} <= result["seconds"].keys()
-    assert result["after_mb"]["rss"] > 0
-    assert train(kind, many, str(manifest))["steps"] == STEPS
+def test_a_start_is_measured(many, manifest, kind):
+    assert start(kind, str(many), str(manifest)).keys() == {"classes", "seconds", "mb"}
 
 
 @pytest.mark.parametrize("kind", [VideoFolder, VideoCSV])
