@@ -106,27 +106,14 @@ def test_a_plan_is_for_the_folder_that_it_was_made_of(command, videos, capsys, m
     assert main([*command, str(other), "--minutes", "0.01", "-o", "own/other"]) == 1
 
 
-def test_a_run_is_a_start_for_other_videos(videos, capsys):
-    assert main(["finetune", "rooms", "--minutes", "0.01", *SMALL]) == 0
-    run = "own/rooms/runs/rooms/own/xvit/seed0"
-    videos.rename(videos.with_name("other"))
-    for path in (videos.parent / "other/fall").iterdir():
-        path.unlink()
-    command = [
-        "finetune",
-        "other",
-        "--weights",
-        run,
-        "--minutes",
-        "0.01",
-        "--trainer.max_epochs=1",
-        "--trainer.logger=false",
-    ]
+def test_a_run_is_a_start_for_other_videos(run, videos, capsys):
+    command = ["finetune", "rooms", "--weights", str(run), "--minutes", "0.01"]
+    command += ["--trainer.max_epochs=1", "--trainer.logger=false"]
     assert main(command) == 0
     said = capsys.readouterr().out
     assert "no classifier of these classes, it starts from scratch" in said
     assert "model.optimization optimizer adamw lr 0.0001" in said
-    content = read_yaml(videos.parent / "own/other/other.yaml")
+    content = read_yaml(videos.parent / "own/rooms/rooms.yaml")
     assert content["model"]["init_args"]["size"]["width"] == 16
     assert (content["data"]["init_args"]["frames"], content["data"]["init_args"]["image_size"]) == (4, 16)
     assert main([*command[:4], "-o", "x", "--scheme", "divided"]) == 2

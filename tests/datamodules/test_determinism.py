@@ -13,6 +13,7 @@ from lit_video.video.batch_draws import draw
 from lit_video.video.clips import ClipDataset
 from lit_video.video.released_sampling import ReleasedDense, ReleasedSegments
 from lit_video.video.sampling import Dense, DenseStride, Uniform, WholeVideo
+from tests.conftest import quick_or_slow
 
 PAIRS = (4, 2, 2)
 TRAIN_VIDEOS = 4 * 2 * PAIRS[0]
@@ -71,7 +72,7 @@ def test_an_epoch_holds_every_video_once(two_epochs):
         assert {batch["clip"].shape for batch in batches} == {(4, 3, 4, 16, 16)}
 
 
-@pytest.mark.parametrize("workers", [0, 1, 2, 3])
+@pytest.mark.parametrize("workers", quick_or_slow([0, 1, 2, 3], {2}))
 def test_training_batches_do_not_depend_on_the_number_of_workers(root, two_epochs, workers):
     batches = epochs(shapes(root, num_workers=workers))
     assert same(batches[0], two_epochs[0])
@@ -96,20 +97,19 @@ def folder_of_shapes(root, name, **changes):
     return VideoFolder(root=str(shapes(root).root), **(settings | changes))
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", quick_or_slow(OTHERS, {"released", "everything"}))
 def test_no_recipe_and_no_sampling_depends_on_workers_or_restarts(root, name):
     expected = epochs(folder_of_shapes(root, name))
     assert not same(expected[0], expected[1])
-    for workers in (1, 2):
-        batches = epochs(folder_of_shapes(root, name, num_workers=workers))
-        assert same(batches[0], expected[0])
-        assert same(batches[1], expected[1])
+    batches = epochs(folder_of_shapes(root, name, num_workers=2))
+    assert same(batches[0], expected[0])
+    assert same(batches[1], expected[1])
     data = folder_of_shapes(root, name, num_workers=2)
     data.load_state_dict({"epoch": 0, "batches": 5})
     assert same(epochs(data, (0,))[0], expected[0][5:])
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", quick_or_slow(OTHERS, {"everything"}))
 def test_two_processes_share_the_samples_of_one(root, name):
     def samples(ranks, rank):
         data = folder_of_shapes(root, name)

@@ -80,10 +80,10 @@ def test_a_row_that_is_tested_otherwise_takes_the_weights(source, table, tiny, c
 
 def test_side_by_side_what_trains_comes_first(tiny):
     path = ROOT / "experiments/timesformer_clips.yaml"
-    runs = work_list([build_request([path], seeds=[0, 1])])
+    runs = work_list([build_request([path])])
     trained, tested = _rounds(runs)
-    assert [(run.row.name, run.seed) for run in trained] == [("base1", 0), ("l1", 0), ("base1", 1), ("l1", 1)]
-    assert len(tested) == 16
+    assert [(run.row.name, run.seed) for run in trained] == [("base1", 0), ("l1", 0)]
+    assert len(tested) == 8
     assert _rounds(trained) == [trained]
 
 
