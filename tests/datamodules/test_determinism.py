@@ -105,7 +105,7 @@ def test_no_recipe_and_no_sampling_depends_on_workers_or_restarts(root, name):
     assert same(batches[0], expected[0])
     assert same(batches[1], expected[1])
     data = folder_of_shapes(root, name, num_workers=2)
-    data.load_state_dict({"epoch": 0, "batches": 5})
+    data.load_state_dict({"epoch": 0, "seen": 5 * 4, "broken": {}})
     assert same(epochs(data, (0,))[0], expected[0][5:])
 
 
@@ -166,7 +166,7 @@ def test_workers_cut_another_clip_for_another_epoch_seed_or_video(root):
 
 def test_a_checkpoint_in_the_middle_of_an_epoch_leaves_out_what_was_seen_of_it(root, two_epochs):
     data = shapes(root)
-    data.load_state_dict({"epoch": 0, "batches": 3})
+    data.load_state_dict({"epoch": 0, "seen": 3 * 4, "broken": {}})
     batches = epochs(data)
     assert same(batches[0], two_epochs[0][3:])
     assert same(batches[1], two_epochs[1])
