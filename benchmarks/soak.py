@@ -20,54 +20,70 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-from benchmarks.faults.cells import Cell, Record, References, cells, random_cells, run_cell
-from benchmarks.faults.faults import FAULTS, may_mount
+from benchmarks.faults.cells import INPUTS, Cell, Injection, Record, References, run_cell
+from benchmarks.faults.faults import DAMAGES, FAULTS, TESTED, may_mount
 from benchmarks.faults.page import found, page, read_lines, summary
-from benchmarks.faults.runs import ROOT, Cancelled, cancelled
+from benchmarks.faults.runs import PHASES, ROOT, Cancelled, Setting, cancelled
 from lit_video.utils.command_line import recorded_command
 from lit_video.utils.environment import provenance
 
 RESULTS = ROOT / "benchmarks/results/soak"
+SIGNALS = ("SIGKILL", "SIGTERM", "SIGINT", "SIGUSR1")
+WITH_WANDB: dict[str, tuple[str, ...]] = {
+    "wandb-core killed": TESTED,
+    "W&B folder garbage": DAMAGES["W&B folder garbage"],
+    **dict.fromkeys(SIGNALS, ("training", "writing")),
+}
+TWO_RANKS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(SIGNALS, ("starting", "training", "checkpoint write", "validation", "test", "writing")),
+    "rank 1 killed": ("training", "checkpoint write", "validation", "test", "writing"),
+    **dict.fromkeys(("worker killed", "run disk full"), ("training", "test")),
+    **dict.fromkeys(("run disk read-only", "file size limited", "memory limited", "TMPDIR full"), ("training",)),
+    **dict.fromkeys(("clock a day ahead", "second process"), ("training",)),
+    **dict.fromkeys(("last.ckpt truncated", "both checkpoints empty"), ("stopped",)),
+}
 
 
-def arguments() -> argparse.Namespace:
-    """The command line."""
-    form = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser("python -m benchmarks.soak", description=__doc__, formatter_class=form)
-    parser.add_argument("--hours", type=float, default=1.0)
-    parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
-    parser.add_argument("--seed", type=int, default=0, help="of the random faults")
-    parser.add_argument(
-        "--only", default="", help="cells of the matrix whose name, such as 'SIGTERM in test x1', has it"
-    )
-    parser.add_argument("--no-matrix", action="store_true", help="random faults only")
-    parser.add_argument("-o", "--output", type=Path, help="lines of JSON (default: a new file of the results)")
-    parser.add_argument("--write", action="store_true", help="docs/faults.md")
-    return parser.parse_args()
+def cells() -> list[Cell]:
+    """Every cell of the matrix once."""
+    one_rank = {name: fault.phases for name, fault in FAULTS.items()} | {name: row[-1] for name, row in INPUTS.items()}
+    one_rank |= {name: stages for name, stages in DAMAGES.items() if name not in WITH_WANDB}
+    parts = ((one_rank, Setting()), (WITH_WANDB, Setting(wandb=True)), (TWO_RANKS, Setting(ranks=2)))
+    every = [(setting, fault, phase) for faults, setting in parts for fault in faults for phase in faults[fault]]
+    return [Cell(setting, (Injection(fault, phase),)) for setting, fault, phase in every]
 
 
-def plan(given: argparse.Namespace) -> Iterator[Cell]:
-    """The cells of the matrix that are asked for, then random ones; none with mounts where these are not allowed."""
+def random_cells(rng: random.Random) -> Iterator[Cell]:
+    """Three rows, two seeds each; up to three faults hit a run, each after up to a second and a half of a phase."""
+    while True:
+        ranks = rng.choice((1, 1, 1, 2))
+        setting = Setting(rng.choice(("tw0", "tw1", "tw2")), rng.choice((0, 1)), ranks, wandb=rng.random() < 0.2)
+        left_out = {"rank 1 killed": ranks == 1, "wandb-core killed": not setting.wandb}
+        kinds = rng.choices([name for name in FAULTS if not left_out.get(name)], k=rng.choice((1, 1, 2, 3)))
+        injections = [Injection(kind, rng.choice(list(PHASES)), round(rng.uniform(0, 1.5), 2)) for kind in kinds]
+        yield Cell(setting, tuple(injections))
+
+
+def plan(only: str, seed: int) -> Iterator[Cell]:
+    """The cells of the matrix, then random ones, or those whose name has ``only``; with mounts where these may be."""
     mounts = may_mount()
     if not mounts:
         print("mounts are not allowed here: faults of disks are left out", flush=True)
-    planned = [] if given.no_matrix else [cell for cell in cells() if given.only in name_of(cell)]
-    for each in (planned, () if given.only else random_cells(random.Random(given.seed))):
+    for each in (cells(), () if only else random_cells(random.Random(seed))):
         for cell in each:
-            if mounts or not any(FAULTS[i.fault].mounts for i in cell.injections if i.fault in FAULTS):
+            needed = any(FAULTS[injection.fault].mounts for injection in cell.injections if injection.fault in FAULTS)
+            if only in name_of(cell) and (mounts or not needed):
                 yield cell
 
 
 def name_of(cell: Cell) -> str:
-    """Faults, phases and ranks."""
+    """Faults, phases and ranks, such as ``SIGTERM in test x1``."""
     return f"{', '.join(f'{each.fault} in {each.phase}' for each in cell.injections)} x{cell.setting.ranks}"
 
 
-def soak(given: argparse.Namespace, output: Path, folder: Path) -> None:
+def soak(planned: Iterator[Cell], end: float, jobs: int, output: Path, folder: Path) -> None:
     """Run cells, some at a time, until there are no more, or the time is over."""
-    planned, end = plan(given), time.monotonic() + 3600 * given.hours
     references, lock = References(folder), threading.Lock()
 
     def work() -> None:
@@ -77,29 +93,33 @@ def soak(given: argparse.Namespace, output: Path, folder: Path) -> None:
             if cell is None:
                 return
             try:
-                record = asdict(run_cell(cell, references))
+                record = run_cell(cell, references)
             except Cancelled:
                 return
             except Exception as error:  # of this harness: the others go on
-                record = asdict(Record(asdict(cell.setting), problems=[f"harness: {type(error).__name__}: {error}"]))
+                record = Record(asdict(cell.setting), problems=[f"harness: {type(error).__name__}: {error}"])
+            line = asdict(record)
+            ends = ", ".join(f"{each['status']}{'' if each['hit'] else ' (missed)'}" for each in line["injections"])
             with lock, output.open("a") as file:
-                file.write(json.dumps(record) + "\n")
-                print(f"{name_of(cell)}: {in_a_line(record)}", flush=True)
+                file.write(json.dumps(line) + "\n")
+                print(f"{name_of(cell)}: {ends}: {'; '.join(found(line)) or 'ok'} ({record.seconds:.0f} s)", flush=True)
 
-    with ThreadPoolExecutor(given.jobs) as pool:
-        for done in [pool.submit(work) for _ in range(given.jobs)]:
+    with ThreadPoolExecutor(jobs) as pool:
+        for done in [pool.submit(work) for _ in range(jobs)]:
             done.result()
-
-
-def in_a_line(record: dict[str, Any]) -> str:
-    """What happened in a cell, in a line."""
-    ends = ", ".join(f"{each['status']}{'' if each['hit'] else ' (missed)'}" for each in record["injections"])
-    return f"{ends}: {'; '.join(found(record)) or 'ok'} ({record['seconds']:.0f} s)"
 
 
 def main() -> int:
     """Soak; returns the exit status."""
-    given = arguments()
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("python -m benchmarks.soak", description=__doc__, formatter_class=form)
+    parser.add_argument("--hours", type=float, default=1.0)
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
+    parser.add_argument("--seed", type=int, default=0, help="of the random faults")
+    parser.add_argument("--only", default="", help="cells whose name has it, such as 'SIGTERM in test x1'")
+    parser.add_argument("-o", "--output", type=Path, help="lines of JSON (default: a new file of the results)")
+    parser.add_argument("--write", action="store_true", help="docs/faults.md")
+    given = parser.parse_args()
     begun = datetime.now().astimezone().isoformat(timespec="seconds")
     output = given.output or RESULTS / f"{begun[:16].replace(':', '')}.jsonl"
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +128,8 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: cancelled.set())
     with tempfile.TemporaryDirectory(prefix="lit_video_references-", ignore_cleanup_errors=True) as folder:
-        soak(given, output, Path(folder))
+        end = time.monotonic() + 3600 * given.hours
+        soak(plan(given.only, given.seed), end, given.jobs, output, Path(folder))
     numbers = summary(read_lines(output))
     print("\n".join(["", *(f"{number:5d}  {name}" for name, number in numbers.items()), str(output)]))
     if given.write:

@@ -1,30 +1,26 @@
-"""Cells of the matrix: a run, faults in it, the same command again until it is done; all of them, and random ones."""
+"""Cells of the matrix: a run, faults in it, the same command again until it is done, and what is looked at then."""
 
 import json
-import random
 import re
 import shutil
 import signal
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.faults.checks import (
-    Outcome,
-    differences,
-    has_checkpoint,
-    last_lines,
-    problems_of,
-    read_outcome,
-)
-from benchmarks.faults.faults import DAMAGES, FAULTS, TESTED, NotInjected, damage
-from benchmarks.faults.runs import PHASES, Attempt, Place, Setting, new_place
+import torch
+
+from benchmarks.faults.faults import DAMAGES, FAULTS, TESTED, NotInjected, damage, lock_held
+from benchmarks.faults.runs import END, PHASES, ROOT, Attempt, Place, Setting, mount, new_place
 from lit_video.utils.exit_status import DONE, FAILED, MISTAKE, TERMINATED
 
 TRIES = 3
+WENT_ON = "going on from|finished, skipped|training starts over|damaged[;:] delete it"
+GRACE = 6.0  # seconds in which processes of a killed run must have noticed
 SPLITS = {"training": "train", "validation": "val", "test": "test"}
 BROKEN = {policy: (f"--data.broken={policy}", "--data.broken_percent=50") for policy in ("skip", "report")}
 POISON = ("--trainer.callbacks+=benchmarks.faults.marks.Poison", "--nan=skip:4")
@@ -33,23 +29,10 @@ INPUTS: dict[str, tuple[tuple[str, ...], int, str, tuple[str, ...]]] = {
     "broken video, fail": ((), MISTAKE, "", TESTED),
     "broken video, skip": (BROKEN["skip"], DONE, "test_broken", TESTED),
     "broken video, report": (BROKEN["report"], DONE, "test_broken", TESTED),
-    "NaN: learning rate 1e6": (("--model.optimization.lr=1e6",), FAILED, "", ("training",)),
-    "NaN in two steps, --nan skip:4": (POISON, DONE, "skipped_steps", ("training",)),
+    "NaN: learning rate 1e6": (("--model.optimization.lr=1e6",), FAILED, "", TESTED[:1]),
+    "NaN in two steps, --nan skip:4": (POISON, DONE, "skipped_steps", TESTED[:1]),
 }
-SIGNALS = ("SIGKILL", "SIGTERM", "SIGINT", "SIGUSR1")
-WITH_WANDB: dict[str, tuple[str, ...]] = {
-    "wandb-core killed": TESTED,
-    "W&B folder garbage": DAMAGES["W&B folder garbage"],
-    **dict.fromkeys(SIGNALS, ("training", "writing")),
-}
-TWO_RANKS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(SIGNALS, ("starting", "training", "checkpoint write", "validation", "test", "writing")),
-    "rank 1 killed": ("training", "checkpoint write", "validation", "test", "writing"),
-    **dict.fromkeys(("worker killed", "run disk full"), ("training", "test")),
-    **dict.fromkeys(("run disk read-only", "file size limited", "memory limited", "TMPDIR full"), ("training",)),
-    **dict.fromkeys(("clock a day ahead", "second process"), ("training",)),
-    **dict.fromkeys(("last.ckpt truncated", "both checkpoints empty"), ("stopped",)),
-}
+Outcome = dict[str, Any]  # metrics, steps and tested videos of result.json, and the weights that it names
 
 
 @dataclass(frozen=True)
@@ -89,16 +72,83 @@ class Record:
     def judge(self, attempt: Attempt, status: int | None, right: Outcome) -> bool:
         """Whether a run that ended left a result, and the right one; else what is lost or wrong is kept."""
         try:
-            ours = read_outcome(attempt.run_dir)
+            if (ours := read_outcome(attempt.run_dir)) is None:
+                self.lost += ["exit status 0 without result.json"] if status == 0 else []
+                return False
         except Exception as error:  # whatever a damaged file raises
             self.lost.append(f"result or weights cannot be read: {type(error).__name__}: {error}"[:300])
-            return False
-        if ours is None:
-            self.lost += ["exit status 0 without result.json"] if status == 0 else []
             return False
         found = differences(ours, right)
         self.wrong += found
         return not found
+
+
+def read_outcome(run_dir: Path) -> Outcome | None:
+    """The outcome of a run; ``None`` without ``result.json``; whatever a damaged file raises."""
+    path = run_dir / "result.json"
+    if not path.exists():
+        return None
+    result = json.loads(path.read_text())
+    weights = torch.load(run_dir / result["weights"]["file"], map_location="cpu", weights_only=True)["state_dict"]
+    return {"metrics": result["metrics"], "steps": result["steps"], "videos": result["test_videos"], "weights": weights}
+
+
+def differences(ours: Outcome, right: Outcome) -> list[str]:
+    """How an outcome differs from the right one, bit by bit."""
+    names = [name for name in ("metrics", "steps", "videos") if ours[name] != right[name]]
+    found, weights = [f"{name} {ours[name]}, not {right[name]}" for name in names], right["weights"]
+    if ours["weights"].keys() != weights.keys():
+        return [*found, "other names of weights"]
+    other = [name for name, tensor in ours["weights"].items() if not torch.equal(tensor, weights[name])]
+    return [*found, f"{len(other)} weights differ, {other[0]} first"] if other else found
+
+
+def problems_of(attempt: Attempt, status: int | None, before: bool = False) -> list[str]:
+    """What is wrong with the end of a run, and what it left; ``before`` it there was a checkpoint to go on from."""
+    if status is None:
+        return [f"did not end within {END:.0f} s"]
+    start = time.monotonic()
+    while (alive := attempt.alive()) and time.monotonic() - start < GRACE:
+        time.sleep(0.1)
+    found = [f"process {_name(pid)} lives on" for pid in alive]
+    shared = [path.name for path in Path("/dev/shm").iterdir()]
+    found += [f"/dev/shm/{name} left" for name in shared if set(re.findall(r"\d+", name)) & set(map(str, attempt.pids))]
+    found += ["lock held"] if not alive and lock_held(attempt.run_dir) else []
+    found += [f"{path} left" for path in attempt.place.strays()] + wrong_words(status, *attempt.words)
+    went_on = re.search(WENT_ON, "".join(attempt.words))
+    return found + (["started over, though there was a checkpoint"] if before and status == 0 and not went_on else [])
+
+
+def _name(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()[:60]
+    return str(pid)
+
+
+def wrong_words(status: int, out: str, err: str) -> list[str]:
+    """What is wrong with what a run said at its end."""
+    if status == -signal.SIGKILL:
+        return []  # of a process that could say nothing; a loader's worker may notice in the middle of sending to it
+    # what libraries cannot do at the exit of a process without memory is ignored, and printed
+    traceback = (out + err).count("Traceback (most recent call last)") > err.count("Exception ignored in")
+    found = ["traceback"] if traceback else []
+    errors = re.findall(r"^error: .*", err, re.M)
+    causes = [line for line in errors if "another process of th" not in line]  # a rank says that of the one that failed
+    errors = causes or errors[:1]
+    if status in (FAILED, MISTAKE) and len(errors) != 1:
+        found.append(f"exit status {status} with {len(errors)} lines of error")
+    if status in (75, 130, 143) and "interrupted" not in err and "stopped by" not in out + err:
+        found.append(f"exit status {status} without a line")
+    return found
+
+
+def last_lines(attempt: Attempt, number: int = 90) -> str:
+    """The last lines of stderr, or else of what it printed, cut, and without the folders of this machine."""
+    out, err = attempt.words
+    text = err.strip() or out.strip()
+    for folder in (attempt.place.folder, ROOT, sys.base_prefix):
+        text = text.replace(f"{folder}/", "")
+    return "\n".join(line[:300] for line in text.splitlines()[-number:])
 
 
 class References:
@@ -113,15 +163,13 @@ class References:
         """What the setting gives; run once, when it is first asked for."""
         with self._lock:
             if setting not in self._outcomes:
-                with new_place(self.data if self.data.exists() else None) as place:
-                    attempt = run(setting, place, DONE)
-                    self._outcomes[setting] = read_outcome(attempt.run_dir)
-                    if not self.data.exists():
-                        shutil.copytree(place.data, self.data)
+                with new_place(self.data) as place:
+                    self._outcomes[setting] = read_outcome(_run(setting, place, DONE).run_dir)
+                    shutil.copytree(place.data, self.data, dirs_exist_ok=True)
             return self._outcomes[setting]
 
 
-def run(setting: Setting, place: Place, right: int) -> Attempt:
+def _run(setting: Setting, place: Place, right: int) -> Attempt:
     """A run that ended as it should, stopped once it has two checkpoints if it should end with ``TERMINATED``."""
     with Attempt(setting, place, slow=right == TERMINATED) as attempt:
         if right == TERMINATED:
@@ -137,27 +185,32 @@ def run_cell(cell: Cell, references: References) -> Record:
     start, record, setting = time.monotonic(), Record(asdict(cell.setting)), cell.setting
     right = references.outcome(setting)
     fresh = any(injection.phase == "preparing data" for injection in cell.injections)
-    with new_place(None if fresh else references.data) as place:
-        for name in FAULTS.keys() & {injection.fault for injection in cell.injections}:
-            FAULTS[name].prepare(place)
+    with new_place(Path("/none") if fresh else references.data) as place:
+        disks = {FAULTS[each.fault].disk for each in cell.injections if each.fault in FAULTS} - {None}
+        for name, megabytes in disks:
+            mount("mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", place.folder / name)
+            place.mounts.append(place.folder / name)
         for injection in cell.injections:
             if injection.fault in DAMAGES:
-                run(setting, place, TERMINATED if injection.phase == "stopped" else DONE)
+                _run(setting, place, TERMINATED if injection.phase == "stopped" else DONE)
                 record.add(injection, damage(injection.fault, setting.folder(place.runs)))
             elif injection.fault in INPUTS:
                 _input(setting, place, injection, record)
             else:
                 _inject(setting, place, injection, record, right)
         _recover(setting, place, record, right)
-        if (place.folder / "sprung").exists():
-            record.wrong.append("code of a checkpoint was run")
+        record.wrong += ["code of a checkpoint was run"] if (place.folder / "sprung").exists() else []
     record.seconds = round(time.monotonic() - start, 1)
     return record
 
 
+def _has_checkpoint(run_dir: Path) -> bool:
+    return any((run_dir / name).exists() for name in ("last.ckpt", "previous.ckpt"))
+
+
 def _inject(setting: Setting, place: Place, injection: Injection, record: Record, right: Outcome) -> None:
     fault, problems = FAULTS[injection.fault], []
-    before = has_checkpoint(setting.folder(place.runs))
+    before = _has_checkpoint(setting.folder(place.runs))
     with Attempt(setting, place, slow=True) as attempt:
         hit = attempt.wait_for(PHASES[injection.phase])
         time.sleep(injection.delay if hit else 0)
@@ -181,12 +234,12 @@ def _recover(setting: Setting, place: Place, record: Record, right: Outcome) -> 
     """Run the command until there is a result; a file that it asks to delete is deleted."""
     place.clock.unlink(missing_ok=True)
     while not record.recovered and record.tries < TRIES:
-        before = has_checkpoint(setting.folder(place.runs))
+        before = _has_checkpoint(setting.folder(place.runs))
         record.tries += 1
         with Attempt(setting, place) as attempt:
             status = attempt.wait()
             problems = problems_of(attempt, status, before)
-            if match := re.search(r"^error: (?:.*: )?(\S+?):?(?: is)? damaged[:;] delete it", attempt.err, re.M):
+            if match := re.search(r"^error: (?:.*: )?(\S+?):?(?: is)? damaged[:;] delete it", attempt.words[1], re.M):
                 Path(match[1]).unlink()
             elif status != 0:
                 problems.append(f"exit status {status}: {last_lines(attempt, 1)}")
@@ -218,23 +271,3 @@ def _input(setting: Setting, place: Place, injection: Injection, record: Record)
     if key == "test_broken" and f"{split}," not in (folder / "broken.csv").read_text():
         record.wrong.append(f"broken.csv names no video of {split}")
     record.recovered = not problems and not record.wrong
-
-
-def cells() -> list[Cell]:
-    """Every cell of the matrix once."""
-    one_rank = {name: fault.phases for name, fault in FAULTS.items()} | {name: row[-1] for name, row in INPUTS.items()}
-    one_rank |= {name: stages for name, stages in DAMAGES.items() if name not in WITH_WANDB}
-    parts = ((one_rank, Setting()), (WITH_WANDB, Setting(wandb=True)), (TWO_RANKS, Setting(ranks=2)))
-    every = [(setting, fault, phase) for faults, setting in parts for fault in faults for phase in faults[fault]]
-    return [Cell(setting, (Injection(fault, phase),)) for setting, fault, phase in every]
-
-
-def random_cells(rng: random.Random) -> Iterator[Cell]:
-    """Three rows, two seeds each; up to three faults hit a run, each after up to a second and a half of a phase."""
-    while True:
-        ranks = rng.choice((1, 1, 1, 2))
-        setting = Setting(rng.choice(("tw0", "tw1", "tw2")), rng.choice((0, 1)), ranks, wandb=rng.random() < 0.2)
-        left_out = {"rank 1 killed": ranks == 1, "wandb-core killed": not setting.wandb}
-        kinds = rng.choices([name for name in FAULTS if not left_out.get(name)], k=rng.choice((1, 1, 2, 3)))
-        injections = [Injection(kind, rng.choice(list(PHASES)), round(rng.uniform(0, 1.5), 2)) for kind in kinds]
-        yield Cell(setting, tuple(injections))

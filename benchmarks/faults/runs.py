@@ -51,23 +51,26 @@ def mount(*command: object) -> None:
 
 
 class Place:
-    """A folder for one run, with all that it may write: runs, data, TMPDIR and HOME; ``mounts`` are the faults'."""
+    """A folder for one run, with all that it may write; the file ``clock`` shifts its time."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.mounts: list[Path] = []
+        self.folder, self.clock, self.validation = folder, folder / "clock", folder / "validation"
         self.runs, self.data, self.tmp, self.home = (folder / name for name in ("runs", "data", "tmp", "home"))
-        self.clock, self.validation = folder / "clock", folder / "validation"  # shifts the time; marks a validation
+        self.mounts: list[Path] = []
 
     def environment(self, mark: str, slow: bool) -> dict[str, str]:
         """Variables of a run: ``mark`` finds its processes; a ``slow`` disk and validation let faults hit them."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "WANDB_"))}
-        ours = {"PYTHONPATH": f"{ROOT / 'benchmarks/faults/preload'}:{ROOT}", "OMP_NUM_THREADS": "1"}
-        ours |= {"WANDB_SILENT": "true", "FAULTS_MARK": mark, "PYTHONFAULTHANDLER": "1"}  # stacks of a run that hangs
-        ours |= {"MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR") or str(Path("~/.cache/matplotlib").expanduser())}
-        folders = {"LIT_VIDEO_DATA": self.data, "TMPDIR": self.tmp, "HOME": self.home, "FAULTS_CLOCK": self.clock}
-        delays = {"FAULTS_SLOW": "0.3", "FAULTS_VALIDATION": str(self.validation)} if slow else {}
-        return kept | ours | {name: str(path) for name, path in folders.items()} | delays
+        fonts = os.environ.get("MPLCONFIGDIR") or Path("~/.cache/matplotlib").expanduser()
+        ours = {"LIT_VIDEO_DATA": self.data, "TMPDIR": self.tmp, "HOME": self.home, "FAULTS_CLOCK": self.clock}
+        ours |= {
+            "PYTHONPATH": f"{ROOT / 'benchmarks/faults/preload'}:{ROOT}",
+            "OMP_NUM_THREADS": 1,
+            "FAULTS_MARK": mark,
+        }
+        ours |= {"WANDB_SILENT": "true", "MPLCONFIGDIR": fonts, "PYTHONFAULTHANDLER": 1}  # stacks of a run that hangs
+        ours |= {"FAULTS_SLOW": 0.3, "FAULTS_VALIDATION": self.validation} if slow else {}
+        return kept | {name: str(value) for name, value in ours.items()}
 
     def strays(self) -> list[str]:
         """Files that the run left outside its folder and its data."""
@@ -85,13 +88,13 @@ class Place:
 
 
 @contextmanager
-def new_place(data: Path | None) -> Iterator[Place]:
-    """A place that is removed at the end, mounts and all; with a copy of data, or none."""
+def new_place(data: Path) -> Iterator[Place]:
+    """A place that is removed at the end, mounts and all; with a copy of data, if there are any."""
     place = Place(Path(mkdtemp(prefix="lit_video_soak-")))
     for folder in (place.runs, place.tmp, place.home):
         folder.mkdir()
     try:
-        if data:
+        if data.exists():
             shutil.copytree(data, place.data)
         yield place
     finally:
@@ -128,17 +131,13 @@ class Attempt:
 
     def __init__(self, setting: Setting, place: Place, slow: bool = False) -> None:
         self.setting, self.place, self.run_dir = setting, place, setting.folder(place.runs)
-        self.pids: set[int] = set()
-        self.mark = uuid.uuid4().hex
+        self.mark, self.pids = uuid.uuid4().hex, set[int]()
+        self._files = [place.folder / f"{name}{self.mark}" for name in ("out", "err")]
         place.validation.unlink(missing_ok=True)
-        files = [(place.folder / f"{name}{self.mark}").open("w+b") for name in ("out", "err")]
-        self._out, self._err = (Path(file.name) for file in files)
-        streams = dict(stdin=subprocess.DEVNULL, stdout=files[0], stderr=files[1])
-        environment = place.environment(self.mark, slow)
-        command = setting.command(place.runs)
-        self.process = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True, **streams)
-        for file in files:
-            file.close()
+        with self._files[0].open("wb") as out, self._files[1].open("wb") as err:
+            streams = dict(stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+            options = dict(cwd=ROOT, env=place.environment(self.mark, slow), start_new_session=True)
+            self.process = subprocess.Popen(setting.command(place.runs), **streams, **options)
 
     def __enter__(self) -> "Attempt":
         return self
@@ -153,14 +152,10 @@ class Attempt:
                 os.kill(pid, number)
 
     @property
-    def out(self) -> str:
-        """What it printed so far."""
-        return self._out.read_text(errors="replace")
-
-    @property
-    def err(self) -> str:
-        """What it said on stderr so far."""
-        return self._err.read_text(errors="replace")
+    def words(self) -> tuple[str, str]:
+        """What it wrote to stdout and to stderr so far."""
+        out, err = (path.read_text(errors="replace") for path in self._files)
+        return out, err
 
     def alive(self) -> list[int]:
         """Its processes, wherever they hang in the tree; zombies are none."""

@@ -9,12 +9,12 @@ from random import Random
 import pytest
 import torch
 
-from benchmarks.faults import checks
-from benchmarks.faults.cells import INPUTS, Cell, Injection, cells, random_cells, run_cell
-from benchmarks.faults.checks import differences, read_outcome, wrong_words
+from benchmarks.faults import cells as module
+from benchmarks.faults.cells import INPUTS, Cell, Injection, differences, read_outcome, run_cell, wrong_words
 from benchmarks.faults.faults import DAMAGES, FAULTS, flip, trap
 from benchmarks.faults.page import STAGES, found, page, read_lines, summary
 from benchmarks.faults.runs import PHASES, Setting
+from benchmarks.soak import cells, random_cells
 from lit_video.training.checkpoint_file import damage
 from tests.conftest import ROOT
 
@@ -41,7 +41,7 @@ class FakeSetting(Setting):
 
 class FakeReferences:
     def __init__(self, right):
-        self.data = None
+        self.data = right / "none"
         self.right = right
 
     def outcome(self, setting):
@@ -63,7 +63,7 @@ class FakeReferences:
     ],
 )
 def test_what_a_run_does_wrong_after_a_signal_is_found(habit, expected, right, monkeypatch):
-    monkeypatch.setattr(checks, "GRACE", 0.2)
+    monkeypatch.setattr(module, "GRACE", 0.2)
     cell = Cell(FakeSetting(right=str(right), habit=habit), (Injection("SIGTERM", "training"),))
     record = asdict(run_cell(cell, FakeReferences(right)))
     seen = found(record)

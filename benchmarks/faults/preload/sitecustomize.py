@@ -9,31 +9,24 @@ import resource
 import time
 
 _fsync, _time = os.fsync, time.time
-_slow, _clock = float(os.environ.get("FAULTS_SLOW") or 0), os.environ.get("FAULTS_CLOCK", "")
 
 
 def _slow_fsync(descriptor: int) -> None:
     if os.readlink(f"/proc/self/fd/{descriptor}").endswith((".last.ckpt.part", ".result.json.part")):
-        time.sleep(_slow)
+        time.sleep(float(os.environ.get("FAULTS_SLOW") or 0))
     _fsync(descriptor)
 
 
 def _shifted_time() -> float:
     try:
-        with open(_clock) as file:
+        with open(os.environ.get("FAULTS_CLOCK", "")) as file:
             return _time() + float(file.read())
     except OSError:
         return _time()
 
 
-def _free() -> None:
-    # a limit on the first process's memory is not for its workers: without memory their threads never start, and
-    # Python's Thread.start waits for them for ever
-    resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-
-
-os.register_at_fork(after_in_child=_free)
-if _slow:
-    os.fsync = _slow_fsync
-if _clock:
-    time.time = _shifted_time
+# a limit on the first process's memory is not for its workers: without memory their threads never start, and Python's
+# Thread.start waits for them for ever
+_free = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+os.register_at_fork(after_in_child=lambda: resource.setrlimit(resource.RLIMIT_DATA, _free))
+os.fsync, time.time = _slow_fsync, _shifted_time
