@@ -28,13 +28,13 @@ from benchmarks.clip_decoders import FRAMES, PLAIN, SIDE, STOCK, Clip, ClipDecod
 from benchmarks.harness import Measurement, Result, Row, Table, number, numbers, parser, ran
 from benchmarks.sample_videos import KINDS, make_videos
 from lit_video.datamodules.folder import EXTENSIONS
-from lit_video.datamodules.preparation.encoding import PRESETS, encode, resized
+from lit_video.datamodules.preparation import PRESETS, encode, resized
 from lit_video.errors import UserError
 from lit_video.training.throughput import Times, rounds
 from lit_video.video.augmentation import TrainingView
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import decode_in_order, frame_table
-from lit_video.video.samplers import TrainingSampler
+from lit_video.video.loading import TrainingSampler
 from lit_video.video.sampling import Dense
 
 SAMPLINGS = ("stride 8", "stride 32", "whole")

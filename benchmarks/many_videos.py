@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.harness import Measurement, Result, Row, Table, parser, ran
 from lit_video.datamodules import Dense, VideoCSV, VideoFolder
-from lit_video.datamodules.digest import data_digest
+from lit_video.datamodules.records import data_digest
 
 FILES = 16  # that the links name: a file system allows some ten thousand links to one
 SHARES = {"train": 0.9, "val": 0.05, "test": 0.05}

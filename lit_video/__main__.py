@@ -66,7 +66,7 @@ usage: python -m lit_video COMMAND ...
   dashboard [--dry-run] [-o DIR]       the W&B workspace and report that compare schemes, of every table
       [--table NAME ...] [--scale NAME] [--entity E] [--project lit_video]
   data check ROOT --dataset NAME       look at every video: what is missing, what is broken; also
-  data stats, prepare, shards          tables of a data set; videos encoded for training, or as pictures (data --help)
+  data stats, prepare                  tables of a data set; videos encoded for training (data --help)
   doctor [--runs DIR]                  what works on this machine, what does not, what to do
   COMMAND --help                       all options of a command
 

@@ -12,7 +12,7 @@ from lit_video.utils.log_filters import quiet
 from tests.fake_runs import EXPERIMENTS, ROWS, write_table_runs
 
 ROOT = Path(__file__).parent.parent
-SHAPES = ROOT / "tests/moving_shapes"  # a table whose rows train in seconds
+SMALL_TABLE = ROOT / "tests/small"  # a table whose rows train in seconds
 quiet()
 torch.set_num_threads(1)  # a core each: pytest-xdist's workers, and the processes that tests start
 os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -86,9 +86,9 @@ def tiny(data_root, monkeypatch):
 def write_table(path):
     """An experiment of two rows."""
     text = f"""\
-trainer: {SHAPES}/trainer.yaml
-data: {SHAPES}/data.yaml
-model: {SHAPES}/model.yaml
+trainer: {SMALL_TABLE}/trainer.yaml
+data: {SMALL_TABLE}/data.yaml
+model: {SMALL_TABLE}/model.yaml
 table:
   title: Two rows
   source: a test
@@ -117,7 +117,7 @@ def table(tmp_path):
 @pytest.fixture(scope="session")
 def root(tmp_path_factory):
     """Folder of the videos of ``run``."""
-    return tmp_path_factory.mktemp("shapes")
+    return tmp_path_factory.mktemp("videos")
 
 
 @pytest.fixture(scope="session")
@@ -128,7 +128,7 @@ def run(root, tmp_path_factory):
         f"--data.root={root}",
         "--data.pairs=[2,1,1]",
         "--data.frames=4",
-        "--data.image_size=16",
+        "--data.image_size=[16,8]",  # of square videos a part, so that crops differ
         "--data.batch_size=4",
         "--data.num_workers=0",
         "--data.test_clips=2",
@@ -143,7 +143,7 @@ def run(root, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         draw_nothing(patch)
-        assert main(["fit", "--config", "tests/moving_shapes/ablation_tw.yaml", "--row", "tw1", *flags]) == 0
+        assert main(["fit", "--config", "tests/small/ablation_tw.yaml", "--row", "tw1", *flags]) == 0
     return next(runs.rglob("last.ckpt")).parent
 
 

@@ -15,14 +15,15 @@ import lit_video
 from lit_video.__main__ import main
 from lit_video.network.vit import ViTSize
 from tests.checkpoints import trained
+from tests.embedded import four_skills
 
-CLIPS = dict(pairs=(2, 1, 1), frames=4, image_size=16, batch_size=4, num_workers=0)
+CLIPS = dict(image_size=(16, 8))  # of square videos a part
 HERE = lit_video.Evaluation(workers=0, device="cpu")
 
 
 @pytest.fixture(scope="module")
 def videos(data_root):
-    data = lit_video.datamodules.MovingShapes(root=str(data_root / "api"), **CLIPS)
+    data = four_skills(data_root / "api", **CLIPS)
     data.prepare_data()
     return [record.path for record in data.records("test")][:6]
 
@@ -30,8 +31,8 @@ def videos(data_root):
 @pytest.fixture(scope="module")
 def ckpt(videos, data_root, tmp_path_factory):
     torch.manual_seed(0)
-    model = lit_video.modules.TimeSformer(8, 4, 16, ViTSize(16, 2, 2), 8)
-    data = lit_video.datamodules.MovingShapes(root=str(data_root / "api"), **CLIPS)
+    model = lit_video.modules.TimeSformer(8, 4, (16, 8), ViTSize(16, 2, 2), 8)
+    data = four_skills(data_root / "api", **CLIPS)
     return trained(model, data, tmp_path_factory.mktemp("api") / "last.ckpt")
 
 
@@ -50,7 +51,7 @@ def test_every_name_is_there_and_typed_as_it_is_loaded():
 
 def test_a_runs_configuration_names_classes_as_before():
     assert get_import_path(lit_video.modules.XViT) == "lit_video.modules.XViT"
-    assert get_import_path(lit_video.datamodules.MovingShapes) == "lit_video.datamodules.MovingShapes"
+    assert get_import_path(lit_video.datamodules.TemporalSkills) == "lit_video.datamodules.TemporalSkills"
 
 
 def test_predict_gives_what_the_command_writes(ckpt, videos, tmp_path, capsys):
@@ -79,11 +80,11 @@ def test_embed_gives_what_the_command_writes(ckpt, videos, tmp_path):
 
 
 def test_attention_maps_are_plain_arrays(ckpt, videos):
-    maps = lit_video.attention_maps(ckpt, videos[0], token=[1, 0, 1], device="cpu")
-    assert maps.frames.shape == (4, 36, 48, 3)  # the video's; the model sees 16 x 16
-    assert maps.box == (0, 6, 36, 36)
-    assert maps.maps.shape == (4, 2, 2)
-    assert maps.maps.argmax() == np.ravel_multi_index((1, 0, 1), maps.maps.shape)
+    maps = lit_video.attention_maps(ckpt, videos[0], token=[1, 1, 0], device="cpu")
+    assert maps.frames.shape == (4, 32, 32, 3)  # the video's; the model sees 16 x 8
+    assert maps.box == (0, 8, 32, 16)
+    assert maps.maps.shape == (4, 2, 1)
+    assert maps.maps.argmax() == np.ravel_multi_index((1, 1, 0), maps.maps.shape)
 
 
 def test_mistakes_name_the_argument_and_commands_its_flag(ckpt, videos, tmp_path, capsys):

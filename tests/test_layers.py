@@ -58,7 +58,6 @@ def test_light_commands_load_nothing_heavy(fake_runs, tiny, tmp_path):
 0 data
 0 data check --help
 0 data prepare --help
-0 data shards --help
 0 table --config experiments/ablation_tw.yaml
 0 dashboard --dry-run -o {tmp_path / "dashboard"}
 0 report {fake_runs} -o {tmp_path / "x.html"} --experiments {EXPERIMENTS}"""

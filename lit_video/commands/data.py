@@ -1,4 +1,4 @@
-"""``data check``, ``prepare``, ``shards`` and ``stats``. Imports no torch before there is work to do."""
+"""``data check``, ``prepare`` and ``stats``. Imports no torch before there is work to do."""
 
 from __future__ import annotations
 
@@ -15,19 +15,17 @@ from lit_video.errors import UserError
 from lit_video.utils.exit_status import INTERRUPTED
 
 if TYPE_CHECKING:
-    from lit_video.datamodules.inspection.summary import DatasetSummary
+    from lit_video.datamodules.inspection import DatasetSummary
 
 HELP = """\
 usage: python -m lit_video data COMMAND ...
 
-  check ROOT --dataset NAME    look at every video of every split; write ROOT/manifest.safetensors
+  check ROOT --dataset NAME    look at every video of every split; write ROOT/manifest.sqlite
       [--decode] [-o FILE] [--data.X=Y] [--json]
   stats ROOT --dataset NAME    videos per class, durations, sizes, rates
-      [-o FILE] [--data.X=Y] [--json] [--plot FILE]
+      [-o FILE] [--data.X=Y] [--json]
   prepare SRC DST              re-encode every video for training; write DST/videos.csv
       [--preset small|fast|fastest] [--short-side 256] [--gop 12] [--crf 22]
-  shards ROOT DST --dataset NAME    every frame as a picture in tar files, to train from a disk or an object store
-      [--form jpeg|webp] [--quality 85] [--short-side 256] [--videos 100] [--data.X=Y]
   COMMAND --help               all options of a command
 
 All go on where they were stopped. Exit status 1: something is missing or broken; 2: a mistake in the command.
@@ -39,7 +37,7 @@ def data(argv: list[str]) -> int:
     if not argv or argv[0] in {"-h", "--help"}:
         print(HELP, end="")
         return 0
-    commands = {"check": check, "prepare": prepare, "shards": shards, "stats": stats}
+    commands = {"check": check, "prepare": prepare, "stats": stats}
     if argv[0] not in commands:
         raise UserError(f"no command {argv[0]!r} of data; commands: {', '.join(commands)} (see data --help)")
     try:
@@ -56,25 +54,20 @@ def check(argv: list[str]) -> int:
     parser = _parser("check", "Look at every video of every split, and write one row per video to a manifest.")
     parser.add_argument("--decode", action="store_true", help="decode every frame, not only the first")
     arguments, summary = _summarise(parser, argv)
-    from lit_video.datamodules.inspection.text import check_report
+    from lit_video.datamodules.inspection import check_report
 
     print(json.dumps(summary.as_dict(), indent=2) if arguments.json else check_report(summary, arguments.output))
     return 0 if summary.is_complete else 1
 
 
 def stats(argv: list[str]) -> int:
-    """Print tables of classes, durations, sizes and rates; draw them with ``--plot``."""
+    """Print tables of classes, durations, sizes and rates."""
     parser = _parser("stats", "Tables of a data set's classes, durations, sizes and frame rates.")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw them (.png, .pdf, .svg)")
     parser.set_defaults(decode=False)
     arguments, summary = _summarise(parser, argv)
-    from lit_video.datamodules.inspection.text import stats_report, stats_summary
+    from lit_video.datamodules.inspection import stats_report, stats_summary
 
     print(json.dumps(stats_summary(summary), indent=2) if arguments.json else stats_report(summary))
-    if arguments.plot:
-        from lit_video.datamodules.inspection.figure import draw
-
-        draw(summary, arguments.plot)
     return 0 if summary.is_complete else 1
 
 
@@ -93,36 +86,12 @@ def prepare(argv: list[str]) -> int:
     parser.add_argument("--gop", type=int, help="frames from one key frame to the next (default: the preset's)")
     parser.add_argument("--crf", type=int, help="quality of x264: 0 loses nothing, 51 is worst (default 22)")
     arguments = parser.parse_args(argv)
-    from lit_video.datamodules.preparation.encoding import PRESETS
-    from lit_video.datamodules.preparation.folder import prepare_folder
+    from lit_video.datamodules.preparation import PRESETS, prepare_folder
 
     given = {name: getattr(arguments, name) for name in ("short_side", "gop", "crf")}
     with _flags_of_values():
         encoding = replace(PRESETS[arguments.preset], **{k: v for k, v in given.items() if v is not None})
     return prepare_folder(arguments.src, arguments.dst, encoding)
-
-
-def shards(argv: list[str]) -> int:
-    """Write every frame of a data set as a picture in tar files."""
-    parser = _dataset_parser("shards", "Every frame of a data set as a picture in tar files (WebDataset's layout).")
-    parser.add_argument("dst", type=Path, metavar="DST", help="a folder; --data=VideoShards --data.root=DST reads it")
-    parser.add_argument("--form", choices=("jpeg", "webp"), default="jpeg", help="webp is smaller and slower to read")
-    parser.add_argument("--quality", type=int, default=85, help="1 to 100 (default 85); webp's 100 loses nothing")
-    parser.add_argument("--short-side", type=int, default=256, help="pixels; smaller videos keep their size")
-    parser.add_argument("--videos", type=int, default=100, help="in a shard (default 100)")
-    arguments, settings = _known(parser, argv)
-    from lit_video.datamodules.inspection.by_name import open_dataset
-    from lit_video.datamodules.preparation.shards import Pictures, write_shards
-    from lit_video.datamodules.preparation.target import told
-
-    with _flags_of_values():
-        pictures = Pictures(arguments.form, arguments.quality, arguments.short_side, arguments.videos)
-    if arguments.dst.exists() and not arguments.dst.is_dir():
-        raise UserError(f"DST: {arguments.dst} is a file; give a folder")
-    dst = arguments.dst
-    written = write_shards(open_dataset(arguments.dataset, arguments.root, settings), dst, pictures)
-    print(f"{written.videos} videos in {written.shards} shards, read by --data=VideoShards --data.root={dst}")
-    return told(written.broken, dst / "broken.csv")
 
 
 @contextmanager
@@ -153,7 +122,7 @@ def _known(parser: Parser, argv: list[str]) -> tuple[Namespace, list[str]]:
 def _parser(command: str, description: str) -> Parser:
     parser = _dataset_parser(command, description)
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="the manifest (default: ROOT/manifest.safetensors)"
+        "-o", "--output", type=Path, metavar="FILE", help="the manifest (default: ROOT/manifest.sqlite)"
     )
     parser.add_argument("--json", action="store_true", help="print as JSON")
     return parser
@@ -161,13 +130,9 @@ def _parser(command: str, description: str) -> Parser:
 
 def _summarise(parser: Parser, argv: list[str]) -> tuple[Namespace, DatasetSummary]:
     arguments, settings = _known(parser, argv)
-    if getattr(arguments, "plot", None):
-        from lit_video.utils.figures import check_picture
-
-        check_picture(arguments.plot)
-    from lit_video.datamodules.inspection.by_name import open_dataset
-    from lit_video.datamodules.inspection.summary import summarise
+    from lit_video.datamodules.inspection import open_dataset, summarise
+    from lit_video.datamodules.manifest import MANIFEST
 
     dataset = open_dataset(arguments.dataset, arguments.root, settings)
-    arguments.output = arguments.output or arguments.root / "manifest.safetensors"
+    arguments.output = arguments.output or arguments.root / MANIFEST
     return arguments, summarise(dataset, arguments.output, arguments.decode)

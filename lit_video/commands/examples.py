@@ -33,10 +33,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "reproduce": ("", "--check"),
     "dashboard": ("--dry-run", "--entity TEAM --table ablation_tw own/videos/videos_compare.yaml"),
     "data": ("check ROOT --dataset ssv2", "prepare SRC DST"),
-    "data check": ("ROOT --dataset ssv2", "ROOT --dataset folder --decode -o manifest.jsonl"),
-    "data stats": ("ROOT --dataset folder", "ROOT --dataset ssv2 --plot stats.png"),
+    "data check": ("ROOT --dataset ssv2", "ROOT --dataset folder --decode -o manifest.sqlite"),
+    "data stats": ("ROOT --dataset folder", "ROOT --dataset ssv2 --json"),
     "data prepare": ("SRC DST --preset fast", "SRC DST --short-side 128 --crf 18"),
-    "data shards": ("ROOT DST --dataset ssv2", "ROOT DST --dataset folder --form webp --quality 75"),
     "doctor": ("", "--runs DIR"),
 }
 

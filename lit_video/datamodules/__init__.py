@@ -8,8 +8,6 @@ from lit_video.datamodules.folder import VideoFolder
 from lit_video.datamodules.hmdb51 import HMDB51
 from lit_video.datamodules.howto100m import HowTo100MTasks
 from lit_video.datamodules.kinetics import Kinetics400, Kinetics600
-from lit_video.datamodules.moving_shapes import MovingShapes
-from lit_video.datamodules.shards import VideoShards
 from lit_video.datamodules.something_v2 import SomethingV2
 from lit_video.datamodules.temporal_skills import TemporalSkills
 from lit_video.datamodules.ucf101 import UCF101
@@ -31,7 +29,6 @@ __all__ = [
     "HowTo100MTasks",
     "Kinetics400",
     "Kinetics600",
-    "MovingShapes",
     "ReleasedDense",
     "ReleasedSegments",
     "Sampling",
@@ -42,7 +39,6 @@ __all__ = [
     "VideoCSV",
     "VideoDataModule",
     "VideoFolder",
-    "VideoShards",
     "WholeVideo",
     "recipe",
 ]

@@ -14,8 +14,8 @@ from torch.utils.data import DataLoader, default_collate
 
 from lit_video.datamodules.broken import BrokenVideos, OnBroken
 from lit_video.datamodules.copying import copy_beside
-from lit_video.datamodules.notes import print_once
-from lit_video.datamodules.timed_loader import TimedLoader
+from lit_video.datamodules.manifest import load_tables
+from lit_video.datamodules.records import Records
 from lit_video.errors import UserError
 from lit_video.utils.image_size import ImageSize, as_setting, height_and_width
 from lit_video.utils.processes import end_workers, ignore_stops
@@ -33,11 +33,8 @@ from lit_video.video.batch_policies import planned
 from lit_video.video.clips import ClipDataset, Order, Sample, Short, VideoRecord, share_of
 from lit_video.video.decoding import DecodeDevice, DecoderName, KeptVideos
 from lit_video.video.decoding import decoder as decoder_of
-from lit_video.video.manifest import Tables, load_tables
-from lit_video.video.manifest_file import LINES
+from lit_video.video.loading import EvaluationSampler, TimedLoader, TrainingSampler
 from lit_video.video.recipes import Recipe, recipe
-from lit_video.video.records import Records
-from lit_video.video.samplers import EvaluationSampler, TrainingSampler
 from lit_video.video.sampling import Dense, Sampling
 from lit_video.video.settings import check_storable
 
@@ -303,16 +300,9 @@ class VideoDataModule(LightningDataModule):
         records = Records.of(listed)
         self.found_broken.expect(split, records)
         if self.manifest is not None:
-            self.found_broken.apply_manifest(split, self._tables(self.manifest))
+            tables = load_tables(Path(self.manifest).expanduser(), self.data_root())
+            self.found_broken.apply_manifest(split, tables)
         return records
-
-    def _tables(self, manifest: str) -> Tables:
-        file = Path(manifest).expanduser()
-        if file.suffix == LINES:
-            better = file.with_suffix(".safetensors")
-            read = "is of lines, which every process reads as a whole"
-            print_once(f"data.manifest: {file} {read}; data check -o {better} makes one that all share")
-        return load_tables(file, self.data_root())
 
     def _loader(self, dataset: ClipDataset, sampler: TrainingSampler | EvaluationSampler) -> DataLoader[Sample]:
         tables = None

@@ -5,10 +5,9 @@ from typing import Literal
 
 import torch.distributed as dist
 
-from lit_video.datamodules.notes import print_once
+from lit_video.datamodules.manifest import Tables
+from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
-from lit_video.video.manifest import Tables
-from lit_video.video.records import Records
 
 OnBroken = Literal["fail", "skip", "report"]
 
@@ -79,7 +78,7 @@ class BrokenVideos:
         rows = []
         for split, reasons in self.reasons.items():
             for video, reason in sorted(reasons.items()):
-                path = self._records[split].paths[video]
+                path = str(self._records[split][video].path)
                 rows.append((split, path, reason.removeprefix(f"{path}: ")))
         return list(dict.fromkeys(rows))
 

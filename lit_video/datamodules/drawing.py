@@ -1,5 +1,8 @@
-"""What the embedded data sets draw with: shapes, and H.264 files in which order leaves no trace."""
+"""Pictures of the temporal skills, and H.264 files in which order leaves no trace."""
 
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import av
@@ -7,8 +10,164 @@ import numpy as np
 from numpy.typing import NDArray
 
 SHAPES = ("disk", "ring", "bars", "cross")
-Colour = tuple[float, float, float]
 Floats = NDArray[np.float64]
+Rng = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A shape in one frame: place and radius as shares of the picture's side, angle in radians.
+
+    ``bright`` figures are brighter than the background, others darker by as much.
+    """
+
+    x: float
+    y: float
+    radius: float
+    angle: float = 0.0
+    bright: bool = True
+
+
+Film = list[list[Figure]]  # the figures of each frame
+LARGE = (0.24, 0.3)  # radii of what is seen in few frames, or in detail
+
+
+def drift(rng: Rng, frames: int) -> Film:
+    """A shape moves right over a torus, by 6 to 11 % of the picture per frame."""
+    start, step = replace(_figure(rng), x=rng.uniform(0, 1)), rng.uniform(0.06, 0.11)
+    return [[replace(start, x=(start.x + step * t) % 1)] for t in range(frames)]
+
+
+def zoom(rng: Rng, frames: int) -> Film:
+    """A shape grows in its place, by a third to a half of its radius on either side of the middle."""
+    figure, growth = _figure(rng), rng.uniform(0.33, 0.5)
+    return [[replace(figure, radius=figure.radius * (1 + g))] for g in growth * np.linspace(-1, 1, frames)]
+
+
+def rotation(rng: Rng, frames: int) -> Film:
+    """Two bars turn about their middle, by 10 to 25 degrees per frame, clockwise."""
+    figure, step = _figure(rng, LARGE), np.deg2rad(rng.uniform(10, 25))
+    start = replace(figure, angle=rng.uniform(0, np.pi))
+    return [[replace(start, angle=start.angle + step * t)] for t in range(frames)]
+
+
+def order(rng: Rng, frames: int, apart: int) -> Film:
+    """One place shows a bright shape in one frame, and a dark one a number of frames later."""
+    bright, first = replace(_figure(rng, LARGE), bright=True), int(rng.integers(frames - apart))
+    shown = {first: [bright], first + apart: [replace(bright, bright=False)]}
+    return [shown.get(t, []) for t in range(frames)]
+
+
+def meeting(rng: Rng, frames: int) -> Film:
+    """Two shapes move towards each other, until they nearly touch."""
+    one, angle = _figure(rng, radius=(0.09, 0.12), margin=0.42), rng.uniform(0, np.pi)
+    away = np.linspace(rng.uniform(0.24, 0.3), 1.15 * one.radius, frames)
+    dx, dy = away * np.cos(angle), away * np.sin(angle)
+    places = zip(dx, dy, strict=True)
+    return [[replace(one, x=one.x + x, y=one.y + y), replace(one, x=one.x - x, y=one.y - y)] for x, y in places]
+
+
+def duration(rng: Rng, frames: int) -> Film:
+    """One place shows a shape for three frames, nothing for one or two, and the shape again for one frame."""
+    figure, gap = _figure(rng), int(rng.integers(1, 3))
+    first = int(rng.integers(frames - 3 - gap))
+    shown = {first, first + 1, first + 2, first + 3 + gap}
+    return [[figure] if t in shown else [] for t in range(frames)]
+
+
+@dataclass(frozen=True)
+class Skill:
+    """Something that takes time to see.
+
+    ``backward`` and ``forward`` name its two classes: of the video played backwards, and of the video as drawn.
+    """
+
+    name: str
+    film: Callable[[Rng, int], Film]
+    backward: str
+    forward: str
+    shortest: int  # frames that show it
+
+
+_SKILLS = (
+    Skill("drift", drift, "left", "right", 2),
+    Skill("zoom", zoom, "shrinking", "growing", 2),
+    Skill("rotation", rotation, "counterclockwise", "clockwise", 2),
+    Skill("meeting", meeting, "parting", "meeting", 2),
+    Skill("duration", duration, "long last", "long first", 6),
+)
+
+
+def skill(name: str) -> Skill:
+    """A skill by name: drift, zoom, rotation, meeting, duration, or orderN, two events N frames apart.
+
+    Raises:
+        ValueError: there is none of this name.
+    """
+    if found := re.fullmatch(r"order([1-9]\d?)", name):
+        apart = int(found[1])
+        return Skill(name, lambda rng, frames: order(rng, frames, apart), "dark first", "bright first", apart + 1)
+    for one in _SKILLS:
+        if one.name == name:
+            return one
+    raise ValueError(f"skills has {name!r}, expected {', '.join(s.name for s in _SKILLS)}, or order1, order2, ...")
+
+
+def render(
+    what: Skill, seed: int, frames: int, side: int, difficulty: float, frames_per_step: int = 1
+) -> NDArray[np.uint8]:
+    """Frames of a video, forwards: ``(frames, side, side, 3)``.
+
+    Args:
+        what: it shows.
+        seed: of everything drawn.
+        frames: of the video.
+        side: of the pictures, in pixels.
+        difficulty: 0 to 1, that of the hardest videos: each draws its own from 0 to it, which raises noise and texture
+            and lowers the contrast, at 1 to a tenth.
+        frames_per_step: of what is shown; divides ``frames``.
+    """
+    rng = np.random.default_rng(seed)
+    film = [figures for figures in what.film(rng, frames // frames_per_step) for _ in range(frames_per_step)]
+    shape = "bars" if what.name == "rotation" else str(rng.choice(SHAPES))
+    return paint(rng, film, shape, side, difficulty)
+
+
+def paint(rng: Rng, film: Film, shape: str, side: int, difficulty: float) -> NDArray[np.uint8]:
+    """Figures of one shape before a background, in colours of their own: ``(frames, side, side, 3)``."""
+    hard = rng.uniform(0, difficulty)
+    contrast = 0.4 * 10**-hard
+    background = rng.uniform(contrast + 0.05, 0.95 - contrast, 3)
+    offset = contrast * rng.uniform(0.85, 1.15, 3)
+    rows, columns = np.mgrid[0:side, 0:side].astype(float)
+    slopes = rng.uniform(-0.1, 0.1, 2)
+    still = background + (slopes[0] * (rows / side - 0.5) + slopes[1] * (columns / side - 0.5))[..., None]
+    still += rng.uniform(0.02, 0.08) * hard * rng.standard_normal((side, side, 1))
+    noise = rng.uniform(0.01, 0.02) + rng.uniform(0.02, 0.08) * hard
+    pictures = []
+    for figures in film:
+        picture = still
+        for figure in figures:
+            cover = _cover(figure, shape, side)[..., None]
+            picture = picture * (1 - cover) + (background + offset * (1 if figure.bright else -1)) * cover
+        pictures.append(picture + noise * rng.standard_normal(picture.shape))
+    return np.asarray((np.stack(pictures).clip(0, 1) * 255).round(), dtype=np.uint8)
+
+
+def _figure(rng: Rng, radius: tuple[float, float] = (0.14, 0.19), margin: float = 0.3) -> Figure:
+    """A shape of random size in a random place, which keeps a margin from its centre to the edges."""
+    x, y = rng.uniform(margin, 1 - margin, 2)
+    return Figure(float(x), float(y), float(rng.uniform(*radius)), bright=bool(rng.integers(2)))
+
+
+def _cover(figure: Figure, shape: str, side: int) -> NDArray[np.float64]:
+    """How much of each pixel a figure covers, 0 to 1; the picture is a torus."""
+    rows, columns = np.mgrid[0:side, 0:side].astype(float)
+    x, y = around(columns - figure.x * side, side), around(rows - figure.y * side, side)
+    cos, sin = np.cos(figure.angle), np.sin(figure.angle)
+    # rows count downwards, so a growing angle turns clockwise
+    dx, dy = cos * x + sin * y, cos * y - sin * x
+    return np.clip(0.5 - distance(shape, dx, dy, np.array(figure.radius * side)), 0, 1)
 
 
 def around(offset: Floats, size: int) -> Floats:

@@ -1,23 +1,19 @@
 """Your own videos: one folder per split, in it one folder per class."""
 
 import os
-from array import array
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Sequence
 from functools import cached_property
 from math import inf
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from lit_video.datamodules.base import SPLITS, Split, VideoDataModule
-from lit_video.datamodules.notes import print_once
+from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.data_folder import data_root
 from lit_video.utils.did_you_mean import did_you_mean
-from lit_video.video.records import Records
-from lit_video.video.texts import Texts
+from lit_video.video.clips import VideoRecord
 
 COMMON = (".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v")
 # endings of what FFmpeg reads as a video of its own; raw pictures (.yuv) lack their size and are none
@@ -125,21 +121,16 @@ def folder_records(
     unknown = sorted({entry.name for entry in _shown(folder) if entry.is_dir()} - set(class_names))
     if unknown and not chosen:
         raise UserError(f"data.root: {folder} holds classes that {root / 'train'} has not: {', '.join(unknown)}")
-    labels = array("i")
-
-    def paths() -> Iterator[str]:
-        for label, name in enumerate(class_names):
-            for entry in _entries(folder / name):
-                if _is_record(entry, fps):
-                    labels.append(label)
-                    yield entry.path
-
-    found = Records(Texts.of(paths()), np.frombuffer(labels, np.int32))
-    if not found:
+    paths: list[str] = []
+    labels: list[int] = []
+    for label, name in enumerate(class_names):
+        found = [entry.path for entry in _entries(folder / name) if _is_record(entry, fps)]
+        paths += found
+        labels += [label] * len(found)
+    if not paths:
         raise UserError(f"data.root: {folder} holds no video; expected {folder}/CLASS/VIDEO.mp4")
-    if fps is not None:  # some are folders of frames
-        return Records.of_columns(found.paths, labels, [(None, None, frame_rate(path, fps)) for path in found.paths])
-    return found
+    times = [] if fps is None else [(None, None, frame_rate(path, fps)) for path in paths]
+    return Records(paths, labels, times)
 
 
 class VideoFolder(VideoDataModule):
@@ -193,3 +184,18 @@ class VideoFolder(VideoDataModule):
         """All three splits hold videos."""
         for split in SPLITS:
             self.records(split)
+
+
+class VideoList(VideoDataModule):
+    """Videos of whatever origin, in the order in which batches number them.
+
+    One without a label is a record with label 0, which means nothing.
+    """
+
+    def __init__(self, listed: Sequence[VideoRecord], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.listed = list(listed)
+
+    def records(self, split: Split) -> list[VideoRecord]:
+        """Every video, in any split."""
+        return self.listed

@@ -8,8 +8,7 @@ from lightning import LightningDataModule
 from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler
 
-from lit_video.datamodules.drawing import SHAPES
-from lit_video.datamodules.temporal_skills_rendering import Figure, paint
+from lit_video.datamodules.drawing import SHAPES, Figure, paint
 from lit_video.video.batch import Batch, normalise, soft_labels
 
 VERSION = 2  # of the pictures and their labels

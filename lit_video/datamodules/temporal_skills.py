@@ -1,22 +1,31 @@
 """The embedded data set that grades: what takes time to see, one skill beside the other."""
 
+import os
+from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
-from lit_video.datamodules.base import Split
-from lit_video.datamodules.blind_orders import share_told
-from lit_video.datamodules.reversed_pairs import Drawn, ReversedPairs
-from lit_video.datamodules.temporal_skills_rendering import render, skill
+from filelock import FileLock
+from rich.progress import track
+
+from lit_video.datamodules.base import Split, VideoDataModule
+from lit_video.datamodules.drawing import encode, render, skill
+from lit_video.datamodules.folder import folder_records
+from lit_video.datamodules.records import Records
+from lit_video.errors import UserError
+from lit_video.utils.data_folder import data_folder
 from lit_video.video.decoding import FrameTable
 from lit_video.video.sampling import Dense, Sampling, Segments
+from lit_video.video.seeding import digest
 
 VERSION = 2  # of the pictures: a change of what is drawn for a seed raises it
 FPS = 8
 SKILLS = ("drift", "zoom", "rotation", "order1", "order3", "order5", "meeting", "duration")
 
 
-class TemporalSkills(ReversedPairs):
+class TemporalSkills(VideoDataModule):
     """Small square videos of one skill each: class = skill x direction, by default 8 x 2 = 16 classes.
 
     ========  ==================================================  ======================================
@@ -32,17 +41,31 @@ class TemporalSkills(ReversedPairs):
               there for one frame; or the other way round
     ========  ==================================================  ======================================
 
-    Models that are blind to order cannot pass 50 % (see :class:`ReversedPairs`), and in the N orders of one data set
-    not 50 / N %, where clips show every step: the set of frames is the same at any distance. Clips that leave steps out
-    tell distances in part (:mod:`~lit_video.datamodules.blind_orders`). Chance is one of all classes.
-    ``test/skill/NAME`` is the accuracy over a skill's videos, of which each skill has as many, so that
-    ``test/video_top1`` is their mean.
+    **Why no single frame and no sum over frames can show the direction.** Videos come in pairs: the second is the first
+    played backwards, with the other direction as its label. Every frame is coded on its own (intra only, constant
+    quantiser), so the codec carries nothing over from frame to frame, and both files of a pair decode to the same
+    pictures in opposite order. Clips are cut symmetrically in time: the evenly spaced clips of one member, of an even
+    number of frames, show the frames of the other's in reverse, and random clips do so in distribution. Hence any
+    sum over frames of anything computed from single frames, or any other function of the set of frames, has the
+    same value for both members of a pair; on the test split it gets at most one of two right. The ceiling of such
+    models, spatial attention with temporal averaging among them, is 50 %, and in the N orders of one data set 50 / N %,
+    where clips show every step: the set of frames is the same at any distance. Clips that leave steps out tell
+    distances in part (:func:`share_told`).
+    It holds for models that do not see a frame's place in time: experiments on blind models have no temporal positions.
+    ``tests/datamodules/test_reversed_pairs.py`` checks every link of this argument.
+
+    Chance is one of all classes. ``test/skill/NAME`` is the accuracy over a skill's videos, of which each skill has as
+    many, so that ``test/video_top1`` is their mean.
 
     Nuisance, drawn per pair: shape, place, size, speed, brighter or darker than the background, colours, gradient,
     texture and noise.
 
+    The files are written on first use, each complete or absent; a run that was interrupted is completed by the next.
+    They are read back by the path of all other data sets.
+
     Args:
-        root: see :class:`ReversedPairs`.
+        root: folder of the data sets; ``None`` for ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``. In it a folder is
+            named after everything that the pictures depend on.
         skills: drift, zoom, rotation, meeting, duration, and orderN for any N below the number of steps; frames in
             the table above are steps.
         length: frames of a video; ``None`` for those of a clip, which then shows all of it.
@@ -57,7 +80,7 @@ class TemporalSkills(ReversedPairs):
         sampling: how clips are cut: ``Segments``, over all of the video, also of ``None``, or ``Dense``.
         frames: of a clip.
         test_crops: one shows all of a square video.
-        **kwargs: see :class:`VideoDataModule`.
+        **kwargs: see :class:`VideoDataModule`. Flips must stay off: they swap directions.
 
     Raises:
         ValueError: a value out of its range, a flip, another sampling, videos too short for a skill or a clip, or
@@ -79,41 +102,57 @@ class TemporalSkills(ReversedPairs):
         test_crops: int = 1,
         **kwargs: Any,
     ) -> None:
+        super().__init__(sampling=sampling or Segments(), frames=frames, test_crops=test_crops, **kwargs)
         self.skills = {name: skill(name) for name in skills}
         self.length = length or frames
         self.frames_per_step = frames_per_step
         self.side = side
-        size = f"{self.length}x{side}" + (f"-s{frames_per_step}" if frames_per_step > 1 else "")
-        folder = f"temporal_skills-v{VERSION}-{'+'.join(skills)}-{size}-d{difficulty:g}-{test_difficulty:g}"
-        sampling = sampling or Segments()
-        super().__init__(
-            root, folder, VERSION, difficulty, pairs, sampling=sampling, frames=frames, test_crops=test_crops, **kwargs
-        )
-        if not 0 <= test_difficulty <= 1:
-            raise ValueError(f"test_difficulty is {test_difficulty}, expected a number from 0 to 1")
+        self.difficulty = difficulty
         self.test_difficulty = test_difficulty
-        if side < 16 or side % 2:
-            raise ValueError(f"side is {side}, expected an even number from 16: H.264 halves the colours' size")
+        self.pairs: dict[Split, int] = dict(zip(("train", "val", "test"), pairs, strict=True))
+        size = f"{self.length}x{side}" + (f"-s{frames_per_step}" if frames_per_step > 1 else "")
+        of_pairs = "-".join(map(str, pairs))
+        folder = f"temporal_skills-v{VERSION}-{'+'.join(skills)}-{size}-d{difficulty:g}-{test_difficulty:g}-{of_pairs}"
+        self.root = data_folder(root) / folder
+        self._check_pictures(skills, pairs)
+        self._check_clips()
+
+    def _check_pictures(self, skills: Sequence[str], pairs: Sequence[int]) -> None:
+        for name, difficulty in (("difficulty", self.difficulty), ("test_difficulty", self.test_difficulty)):
+            if not 0 <= difficulty <= 1:
+                raise ValueError(f"{name} is {difficulty}, expected a number from 0 to 1")
+        if min(pairs) < 1:
+            raise ValueError(f"pairs is {list(pairs)}, expected at least 1 for each split")
+        if self.side < 16 or self.side % 2:
+            raise ValueError(f"side is {self.side}, expected an even number from 16: H.264 halves the colours' size")
         if len(self.skills) < len(skills) or not skills:
             raise ValueError(f"skills is {list(skills)}, expected one or more, each once")
-        if frames_per_step < 1 or self.length % frames_per_step:
-            raise ValueError(f"frames_per_step is {frames_per_step}, expected a divisor of the length {self.length}")
+        if self.frames_per_step < 1 or self.length % self.frames_per_step:
+            each = f"frames_per_step is {self.frames_per_step}"
+            raise ValueError(f"{each}, expected a divisor of the length {self.length}")
         for name, one in self.skills.items():
-            shortest = one.shortest * frames_per_step
+            shortest = one.shortest * self.frames_per_step
             if self.length < shortest:
                 raise ValueError(f"length is {self.length}, too short for {name}, which takes {shortest} frames")
+
+    def _check_clips(self) -> None:
+        if self.augmentation.flip:
+            raise ValueError("augmentation has a flip, which must be 0: it turns one class into another")
+        if not isinstance(self.sampling, Dense | Segments):
+            raise ValueError(f"sampling is {self.sampling}, expected Dense or Segments: others cut no symmetric clips")
         if isinstance(self.sampling, Dense) and self.sampling.seconds > self.length / FPS:
             raise ValueError(f"sampling.seconds is {self.sampling.seconds}, videos last {self.length / FPS}")
+        frames = self.frames
         if self.length % frames or (self.length > frames and frames % 2):
             raise ValueError(f"length is {self.length}, expected {frames} (frames), or a multiple of it if it is even")
 
     @property
-    def kinds(self) -> Sequence[str]:
-        """The skills."""
-        return list(self.skills)
+    def class_names(self) -> list[str]:
+        """The two directions of every skill, such as ``drift left`` and ``drift right``."""
+        return [name for kind in self.skills for name in self.directions(kind)]
 
     def directions(self, kind: str) -> tuple[str, str]:
-        """The skill with either direction, such as ``drift left`` and ``drift right``."""
+        """Names of a skill's two classes: that of the video played backwards, and that of the video as drawn."""
         return f"{kind} {self.skills[kind].backward}", f"{kind} {self.skills[kind].forward}"
 
     @property
@@ -121,14 +160,20 @@ class TemporalSkills(ReversedPairs):
         """The two classes of every skill."""
         return {f"skill/{name}": [2 * i, 2 * i + 1] for i, name in enumerate(self.skills)}
 
+    reversal_ceiling = 50.0
+    """Accuracy in percent that models which score a clip and its reverse alike cannot be expected to pass."""
+
     @property
     def blind_ceiling(self) -> float:
-        """Half of each skill's videos, and of the orders half of those whose distance the test's clips tell."""
+        """Accuracy in percent that models for which a clip's frames are a set cannot be expected to pass.
+
+        Half of each skill's videos, and of the orders half of those whose distance the test's clips tell.
+        """
         distances = [one.shortest - 1 for name, one in self.skills.items() if name.startswith("order")]
         others = len(self.skills) - len(distances)
         steps = self.length // self.frames_per_step
         told = share_told(distances, steps, self._steps_shown()) * len(distances) if distances else 0.0
-        return 50.0 * (others + told) / len(self.skills)
+        return self.reversal_ceiling * (others + told) / len(self.skills)
 
     def _steps_shown(self) -> list[list[int]]:
         """Of each test clip, the step that each frame shows."""
@@ -136,11 +181,69 @@ class TemporalSkills(ReversedPairs):
         clips = [self.sampling.numbers(video, self.frames, clip, self.test_clips) for clip in range(self.test_clips)]
         return [[number // self.frames_per_step for number in numbers] for numbers in clips]
 
-    def difficulty_of(self, split: Split) -> float:
-        """Other videos than those of training are harder."""
-        return self.difficulty if split == "train" else self.test_difficulty
+    def records(self, split: Split) -> Records:
+        """Videos of a split, read from the folder like all others."""
+        return folder_records(self.root, split, self.class_names)
 
-    def draw(self, kind: str, seed: int, difficulty: float) -> Drawn:
-        """A video, forwards."""
+    def check(self) -> None:
+        """The folder can be written."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"data.root: cannot write {self.root} ({error.strerror}); set data.root") from None
+
+    def prepare_data(self) -> None:
+        """Write the videos that are not there yet."""
+        self.check()
+        if (self.root / "complete").exists():
+            return
+        with FileLock(self.root / "lock"):
+            todo = [job for job in self._jobs() if not all(path.exists() for path in job[1])]
+            try:
+                for what, paths in track(todo, f"Writing {2 * len(todo)} videos to {self.root}"):
+                    self._write(what, *paths)
+            except OSError as error:
+                raise UserError(f"data.root: cannot write {self.root} ({error.strerror}); set data.root") from error
+            (self.root / "complete").touch()
+
+    def _jobs(self) -> list[tuple[tuple[str, int, float], tuple[Path, Path]]]:
+        """Skill, seed and difficulty of every pair, with its two files."""
+        jobs = []
+        for split, count in self.pairs.items():
+            difficulty = self.difficulty if split == "train" else self.test_difficulty
+            for kind in self.skills:
+                for i in range(count):
+                    backward, forward = (self.root / split / name / f"{i:05}.mp4" for name in self.directions(kind))
+                    jobs.append(((kind, digest(VERSION, split, kind, i), difficulty), (backward, forward)))
+        return jobs
+
+    def _write(self, what: tuple[str, int, float], backward: Path, forward: Path) -> None:
+        """Draw once, encode forwards and backwards."""
+        kind, seed, difficulty = what
         frames = render(self.skills[kind], seed, self.length, self.side, difficulty, self.frames_per_step)
-        return Drawn(frames, FPS, f"{kind}, seed {seed}, difficulty {difficulty:g}")
+        for path, images in ((forward, frames), (backward, frames[::-1])):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part = path.with_suffix(f".part{os.getpid()}")
+            encode(part, images, FPS, f"{kind}, seed {seed}, difficulty {difficulty:g}")
+            part.replace(path)
+
+
+def share_told(distances: Sequence[int], steps: int, clips: Sequence[Sequence[int]]) -> float:
+    """Share of videos of two events whose distance the sets of frames of their clips tell, 0 to 1.
+
+    Where clips show every step equally often, all distances look alike, and one of N can be guessed: 1 / N. Clips that
+    leave steps out, or show some more often, show one event, both, or an event twice, which depends on the distance.
+    This is the share of the best guess, which knows how often each clip shows either event (Bayes).
+
+    Args:
+        distances: of the events, in steps, each as often as any other; the first event is in any step that leaves room.
+        steps: of a video.
+        clips: of each test clip, the step that each of its frames shows.
+    """
+    shares: dict[object, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
+    for distance in distances:
+        room = range(steps - distance)
+        for first in room:
+            shown = sorted((clip.count(first), clip.count(first + distance)) for clip in map(list, clips))
+            shares[tuple(shown)][distance] += Fraction(1, len(room))
+    return float(sum(max(of_distances.values()) for of_distances in shares.values()) / len(distances))

@@ -11,10 +11,9 @@ from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.annotations import Row, read_table, refuse_repeats
 from lit_video.datamodules.base import Split
 from lit_video.datamodules.folder import check_fps, check_names, frame_rate
-from lit_video.datamodules.notes import print_once
+from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.did_you_mean import did_you_mean
-from lit_video.video.records import Records
 
 Values = list[str | int]
 
@@ -130,7 +129,7 @@ class VideoCSV(AnnotatedVideos):
         self._read.clear()  # rows take much more memory than records
         paths = [file for file, *_ in segments.values()]
         times = [(start, end, frame_rate(file, self.fps)) for file, start, end in segments.values()]
-        return Records.of_columns(paths, labels, times)
+        return Records(paths, labels, times)
 
     def check(self) -> None:
         """Besides what the base checks: no video is both trained and tested on, and every class is tested."""

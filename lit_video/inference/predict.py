@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lit_video.datamodules.folder import COMMON, EXTENSIONS
-from lit_video.datamodules.video_list import VideoList
+from lit_video.datamodules.folder import COMMON, EXTENSIONS, VideoList
 from lit_video.errors import OptionError, UserError
 from lit_video.inference.checkpoints import TrainedModel, load_trained_model
 from lit_video.inference.options import Evaluation

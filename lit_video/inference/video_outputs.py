@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from lit_video.datamodules.video_list import VideoList
+from lit_video.datamodules.folder import VideoList
 from lit_video.modules import VideoClassifier
 from lit_video.network.head import head_inputs
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
+from lit_video.datamodules.probe import VideoInfo
 from lit_video.own_videos.start import Start
 from lit_video.utils.processes import usable_cores
-from lit_video.video.probe import VideoInfo
 
 WHOLE = 12.0  # seconds: of longer videos a clip shows a part
 FEW = 200  # training videos; with 40 of people in a room, stills and 48 channels told 14 of 19 apart, 96 from scratch 8

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from lit_video.datamodules.manifest import MANIFEST, scan
+from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
 from lit_video.network.cost import count
 from lit_video.own_videos.budget import built, clips_per_second, length, of_equal_compute
@@ -19,8 +21,6 @@ from lit_video.own_videos.splitting import divide, without_rare
 from lit_video.own_videos.start import Start, start_from
 from lit_video.own_videos.strength import limits
 from lit_video.video.decoding import decode
-from lit_video.video.manifest import scan
-from lit_video.video.probe import VideoInfo
 
 SHOWN = 5  # videos that are named
 SEEN = 50  # videos whose pixels are looked at
@@ -68,7 +68,7 @@ def plan(options: PlanOptions, say: Say) -> None:
     if found.unused:
         notes.append("not used: " + ", ".join(f"{count} {kind}" for kind, count in sorted(found.unused.items())))
     say(notes[0])
-    videos, facts = _readable(found.videos, options.root, options.file.with_name("manifest.jsonl"), say)
+    videos, facts = _readable(found.videos, options.root, options.file.with_name(MANIFEST), say)
     videos, rare = without_rare(videos)
     notes += rare
     groups = find_groups(videos, options.group)
@@ -104,7 +104,7 @@ def _readable(
     videos: Sequence[OwnVideo], root: Path, manifest: Path, say: Say
 ) -> tuple[list[OwnVideo], dict[str, VideoInfo]]:
     """The videos that can be read, and what is known of them; names the others."""
-    rows = scan({video.path: (root / video.path, None) for video in videos}, manifest)
+    rows = scan({video.path: (root / video.path, None) for video in videos}, manifest).facts()
     broken = [row for row in rows.values() if not row.sound]
     for row in broken[:SHOWN]:
         say(f"left out: {row.path}: {row.reason}")

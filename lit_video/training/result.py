@@ -12,9 +12,8 @@ from lightning import Trainer
 from lightning.pytorch.callbacks import WeightAveraging
 from lightning.pytorch.strategies import ModelParallelStrategy
 
-from lit_video.datamodules import VideoDataModule
-from lit_video.datamodules.digest import data_digest
-from lit_video.datamodules.reversed_pairs import ReversedPairs
+from lit_video.datamodules import TemporalSkills, VideoDataModule
+from lit_video.datamodules.records import data_digest
 from lit_video.errors import RunFailed
 from lit_video.inference.checkpoints import load_model
 from lit_video.inference.reach import reach
@@ -87,7 +86,7 @@ def _of_drawn_videos(model: VideoClassifier, data: VideoDataModule) -> dict[str,
 
     Of a data set that is made to tell; its videos of all sizes and lengths have the same names.
     """
-    if not isinstance(data, ReversedPairs):
+    if not isinstance(data, TemporalSkills):
         return {}
     one = reach(model.network, data.frames, data.image_size)
     # a model that knows which frames are near can tell more than one for which they are a set

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from lit_video.datamodules import VideoDataModule
-from lit_video.datamodules.digest import data_digest
-from lit_video.datamodules.reversed_pairs import ReversedPairs
+from lit_video.datamodules import TemporalSkills, VideoDataModule
+from lit_video.datamodules.records import data_digest
 from lit_video.errors import UserError
 from lit_video.tables.results import FILE, read_result
 from lit_video.training.checkpoint_file import peek
@@ -14,7 +13,7 @@ LISTED_KEY = "lit_video_listed"  # of a checkpoint
 
 def listed(data: VideoDataModule) -> str | None:
     """Digest of the videos and labels; ``None`` of videos that are drawn, which the settings decide."""
-    return None if isinstance(data, ReversedPairs) else data_digest(data)
+    return None if isinstance(data, TemporalSkills) else data_digest(data)
 
 
 def refuse_other_data(run_dir: Path, data: VideoDataModule, where: str) -> None:

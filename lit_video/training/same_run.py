@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from lit_video.datamodules.probe import stamp
 from lit_video.errors import UserError
 from lit_video.tables.results import FILE, read_result
 from lit_video.tables.status import FILE as STATUS
@@ -21,7 +22,6 @@ from lit_video.training.same_settings import FREE, Changes, flatten
 from lit_video.utils.files import write_atomically
 from lit_video.utils.processes import started_together
 from lit_video.utils.yaml_files import read_yaml
-from lit_video.video.probe import stamp
 from lit_video.weights.reading import CHECKPOINT_KEY
 
 # what may differ when a run goes on, but says which videos it saw

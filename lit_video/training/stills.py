@@ -11,8 +11,7 @@ from safetensors.torch import save
 from timm.models.vision_transformer import VisionTransformer
 from torch import nn
 
-from lit_video.datamodules import VideoDataModule
-from lit_video.datamodules.reversed_pairs import ReversedPairs
+from lit_video.datamodules import TemporalSkills, VideoDataModule
 from lit_video.datamodules.stills import TASKS, VERSION, Stills
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
@@ -47,7 +46,7 @@ def start_from_stills(model: VideoClassifier, data: VideoDataModule) -> None:
     assert model.size is not None
     size, patch, count = model.size, model.network.embed.patches.patch, int(given.removeprefix("stills:"))
     name = f"v{VERSION}-{count}x{SIDE}-w{size.width}-l{size.depth}-h{size.heads}-m{size.mlp_ratio:g}-p{patch}"
-    folder = data.root.parent if isinstance(data, ReversedPairs) else data_folder()
+    folder = data.root.parent if isinstance(data, TemporalSkills) else data_folder()
     path = folder / f"stills-{name}.safetensors"
     try:
         folder.mkdir(parents=True, exist_ok=True)

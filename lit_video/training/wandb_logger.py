@@ -11,7 +11,7 @@ from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import Logger
 from lightning.pytorch.utilities import rank_zero_only
 
-from lit_video.datamodules.digest import data_digest
+from lit_video.datamodules.records import data_digest
 from lit_video.tables.flat_settings import flat_settings
 from lit_video.tables.table import Row
 from lit_video.training.callbacks.checkpoints import Stopped

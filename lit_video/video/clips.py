@@ -30,7 +30,6 @@ from lit_video.video.decoding import (
 )
 from lit_video.video.sampling import Sampling
 from lit_video.video.seeding import digest, seeded
-from lit_video.video.shards import ShardPlace, decode_shard, shard_table
 
 Key = tuple[int, int]  # (epoch, index): the epoch travels with the index, so persistent workers cannot go stale
 Order = Literal["forward", "reversed", "shuffled", "static"]
@@ -48,7 +47,6 @@ class VideoRecord:
         start: of the segment, in seconds from the video's first frame; ``None`` for the beginning.
         end: of the segment likewise; ``None`` for the end.
         fps: rate of a folder of images, which ``path`` then is; ``None`` for a video file.
-        place: in a shard, where ``path`` is the video's name; ``None`` where it is a file or a folder.
     """
 
     path: Path
@@ -56,7 +54,6 @@ class VideoRecord:
     start: float | None = None
     end: float | None = None
     fps: float | None = None
-    place: ShardPlace | None = None
 
     def table(self) -> FrameTable:
         """Frames of the whole video.
@@ -64,8 +61,6 @@ class VideoRecord:
         Raises:
             DecodeError: it cannot be opened.
         """
-        if self.place is not None:
-            return shard_table(self.path, self.place)
         return frame_table(self.path) if self.fps is None else image_table(self.path, self.fps)
 
     def decode(self, numbers: Sequence[int], decode: Decode = decode) -> Frames:
@@ -75,13 +70,11 @@ class VideoRecord:
             DecodeError: one cannot be read.
             IndexError: a number beyond the video's frames.
         """
-        if self.place is not None:
-            return decode_shard(self.path, self.place, numbers)
         return (decode if self.fps is None else decode_images)(self.path, numbers)
 
     def decode_in_order(self, numbers: Sequence[int]) -> Iterator[Frames]:
         """As :meth:`decode`, of ascending numbers, one by one: of a video of any length only one is in memory."""
-        if self.place is None and self.fps is None:
+        if self.fps is None:
             return decode_in_order(self.path, numbers)
         return (self.decode([number])[0] for number in numbers)
 

@@ -8,8 +8,8 @@ import pytest
 from benchmarks.many_videos import FILES, make, start
 from lit_video.__main__ import main
 from lit_video.datamodules import VideoCSV, VideoFolder
-from lit_video.datamodules.digest import data_digest
-from lit_video.video.manifest_file import read_manifest
+from lit_video.datamodules.manifest import Manifest
+from lit_video.datamodules.records import data_digest
 
 VIDEOS = 2000
 
@@ -24,11 +24,11 @@ def many(tmp_path_factory):
 @pytest.fixture(scope="module")
 def manifest(many):
     assert main(["data", "check", str(many), "--dataset", "folder"]) == 0
-    return many / "manifest.safetensors"
+    return many / "manifest.sqlite"
 
 
 def test_a_check_has_a_row_of_every_video_and_goes_on_with_what_changed(many, manifest, capsys):
-    rows = read_manifest(manifest)
+    rows = Manifest(manifest)
     assert len(rows) == VIDEOS
     assert {row.frames for row in rows.values()} == {24 + i for i in range(FILES)}
     for frames in (25, 26):  # another video each time
@@ -38,7 +38,7 @@ def test_a_check_has_a_row_of_every_video_and_goes_on_with_what_changed(many, ma
         capsys.readouterr()
         assert main(["data", "check", str(many), "--dataset", "folder"]) == 0
         assert f"data check: 1 of {VIDEOS:,} videos are new or changed" in capsys.readouterr().err
-        assert read_manifest(manifest)["train/class_000/video_00000000.mp4"].frames == frames
+        assert Manifest(manifest)["train/class_000/video_00000000.mp4"].frames == frames
 
 
 @pytest.mark.parametrize("kind", ["folder", "csv"])
@@ -53,6 +53,6 @@ def test_records_take_a_fraction_of_a_list(many, kind):
     assert len(records) == 0.9 * VIDEOS
     assert records == list(records) and records[-1] == records[len(records) - 1]
     assert records != list(records)[:-1]
-    content = records.paths.content.nbytes + records.paths.ends.nbytes + records.labels.nbytes
+    content = records._paths.nbytes + records.labels.nbytes
     assert content < 150 * len(records) < len(pickle.dumps([(str(r.path), r.label, r.fps) for r in records])) * 2
     assert data_digest(data) == data_digest(kind(root=str(many)))

@@ -11,7 +11,6 @@ from PIL import Image
 
 from lit_video.__main__ import main
 from lit_video.commands.attention_of_test import file_name, worst_first
-from lit_video.datamodules import MovingShapes
 from lit_video.inference import attention_picture
 from lit_video.inference.attention_maps import attention_maps, see
 from lit_video.inference.attention_picture import AttentionMaps, moving, overlaid, picture, pictures_of
@@ -28,18 +27,20 @@ from lit_video.video.crops import Box
 from lit_video.video.decoding import decode, frame_table
 from tests.checkpoints import trained
 from tests.commands.conftest import one_line
+from tests.embedded import four_skills
 from tests.fake_runs import save
 
-CLIPS = dict(pairs=(2, 1, 1), frames=4, image_size=32, batch_size=4, num_workers=0)
+CLIP = (32, 16)  # of square videos a part
+CLIPS = dict(image_size=CLIP)
 SIZE = ViTSize(16, 2, 2)
 MODELS = {
-    "xvit": lambda: XViT(8, 4, 32, SIZE, 8),
-    "tubelets": lambda: ViViT(8, 4, 32, SIZE, 8, tubelet=2),
-    "sampled": lambda: ViViT(8, 4, 32, SIZE, 8, tubelet=1, sampled_frames=2, variant=3),
-    "divided": lambda: TimeSformer(8, 4, 32, SIZE, 8),
-    "exact": lambda: XViT(8, 4, 32, SIZE, 8, exact=True),
-    "perceiver": lambda: Perceiver(8, 4, 32, SIZE, 8, latents=4),
-    "convnet": lambda: ConvNet(8, 4, 32, "c2d", width=8),
+    "xvit": lambda: XViT(8, 4, CLIP, SIZE, 8),
+    "tubelets": lambda: ViViT(8, 4, CLIP, SIZE, 8, tubelet=2),
+    "sampled": lambda: ViViT(8, 4, CLIP, SIZE, 8, tubelet=1, sampled_frames=2, variant=3),
+    "divided": lambda: TimeSformer(8, 4, CLIP, SIZE, 8),
+    "exact": lambda: XViT(8, 4, CLIP, SIZE, 8, exact=True),
+    "perceiver": lambda: Perceiver(8, 4, CLIP, SIZE, 8, latents=4),
+    "convnet": lambda: ConvNet(8, 4, CLIP, "c2d", width=8),
 }
 
 
@@ -52,7 +53,7 @@ def checkpoints(root, tmp_path_factory):
         path = folder / f"{name}.ckpt"
         if not path.exists():
             torch.manual_seed(0)
-            trained(MODELS[name](), MovingShapes(root=str(root), **CLIPS), path)
+            trained(MODELS[name](), four_skills(root, **CLIPS), path)
         return path
 
     return make
@@ -86,7 +87,7 @@ def test_what_is_drawn_is_the_rollout_of_the_centre_view(checkpoints, videos, tm
     assert attention(videos[0], "--ckpt", checkpoints("tubelets"), "-o", tmp_path / "a.png") == 0
     (seen,) = drawn
     loaded = load_trained_model(checkpoints("tubelets"))
-    data = MovingShapes(root=str(videos[0].parents[3]), **CLIPS | {"batch_size": 1}, test_clips=1, test_crops=1)
+    data = four_skills(videos[0].parents[3], **CLIPS, batch_size=1, test_crops=1)
     records = [record.path for record in data.records("test")]
     raw = list(data.test_dataloader())[records.index(videos[0])]
     batch = data.on_after_batch_transfer(raw, 0)
@@ -95,7 +96,7 @@ def test_what_is_drawn_is_the_rollout_of_the_centre_view(checkpoints, videos, tm
     assert np.array_equal(seen.frames, decode(videos[0], numbers))
     table = frame_table(videos[0])
     assert seen.seconds == [float(i * table.seconds / table.count) for i in numbers]
-    assert seen.box == Box(0, 6, 36, 36) and seen.is_cropped
+    assert seen.box == Box(0, 8, 32, 16) and seen.is_cropped
     expected = result.patches.numpy() / result.patches.mean().item()  # over the patches: 1 is reached
     np.testing.assert_allclose(seen.maps, expected[[0, 0, 1, 1]], rtol=1e-5)
     assert (seen.numbers, seen.tubelets) == ([0, 1, 2, 3], [0, 0, 1, 1])
@@ -111,14 +112,14 @@ def test_what_is_drawn_is_the_rollout_of_the_centre_view(checkpoints, videos, tm
 def test_flags_choose_layers_and_where_to_start(checkpoints, videos, tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(attention_picture, "picture", lambda seen: drawn.append(seen) or b"")
-    for flags in ([], ["--layers", "last"], ["--token", "1,2,3"]):
+    for flags in ([], ["--layers", "last"], ["--token", "1,2,1"]):
         assert attention(videos[0], "--ckpt", checkpoints("divided"), *flags, "-o", tmp_path / "a.png") == 0
     every, last, patch = drawn
     assert np.abs(every.maps - last.maps).max() > 1e-3
     assert last.lines[1] == f"{videos[0].name}: attention rollout from the output, last layer only"
-    assert np.unravel_index(patch.maps.argmax(), patch.maps.shape) == (1, 2, 3)
+    assert np.unravel_index(patch.maps.argmax(), patch.maps.shape) == (1, 2, 1)
     assert patch.top == np.sort(patch.maps.ravel())[-2]
-    assert patch.lines[1] == f"{videos[0].name}: attention rollout from patch 1,2,3"
+    assert patch.lines[1] == f"{videos[0].name}: attention rollout from patch 1,2,1"
 
 
 @pytest.mark.parametrize("ending", ["gif", "mp4"])
@@ -131,9 +132,9 @@ def test_moving_pictures_hold_the_frames(ending, checkpoints, videos, tmp_path):
         with Image.open(path) as file:
             images = [np.asarray((file.seek(i), file.convert("RGB"))[1]) for i in range(file.n_frames)]
     assert len(images) == 4
-    assert images[0].shape[1] == 2 * 7 * 48  # 48 x 36 pixels seven times, twice
+    assert images[0].shape[1] == 2 * 7 * 32  # 32 x 32 pixels seven times, twice
     source = next(pictures(videos[0]))[0]
-    assert abs(images[0][:252, :336].mean() - source.mean()) < 25
+    assert abs(images[0][:224, :224].mean() - source.mean()) < 25
 
 
 def maps_of(frames=3, side=8, box=None):

@@ -48,7 +48,7 @@ def completed(tmp_path_factory):
 EXPECTED = {
     "fi": {"finetune", "fit"},
     "benchmark ": {"table"},
-    "data ": {"check", "prepare", "shards", "stats"},
+    "data ": {"check", "prepare", "stats"},
     "weights fetch xvit": {"xvit-b-k600", "xvit-b-ssv2"},
     "fit --re": {"--recipe", "--reuse"},
     "fit --config experiments/ablation_t": {"experiments/ablation_ta.yaml", "experiments/ablation_tw.yaml"},

@@ -206,6 +206,6 @@ def test_a_mistake_is_one_line_where_slurm_is_installed(table, tiny, tmp_path, m
 @pytest.mark.parametrize("form", ["--config {}", "--config={}", "-c {}", "-c={}"])
 def test_what_a_file_would_set_to_no_effect_is_refused_in_any_form_of_the_flag(form, tmp_path, capsys):
     file = tmp_path / "own.yaml"
-    file.write_text("data: {class_path: MovingShapes}\nmodel: {class_path: XViT, init_args: {num_classes: 3}}\n")
+    file.write_text("data: {class_path: TemporalSkills}\nmodel: {class_path: XViT, init_args: {num_classes: 3}}\n")
     assert main(["test", *form.format(file).split(), "--model.weights=none.pth"]) == 2
     assert f"{file}: model.num_classes: is taken from the data set" in one_line(capsys)

@@ -14,8 +14,7 @@ import torch
 from lightning import Trainer
 
 from lit_video.__main__ import main
-from lit_video.datamodules import MovingShapes, VideoDataModule
-from lit_video.datamodules.drawing import SHAPES
+from lit_video.datamodules import TemporalSkills, VideoDataModule
 from lit_video.datamodules.folder import folder_records
 from lit_video.inference.checkpoints import load_trained_model
 from lit_video.inference.overlay import overlay, pictures
@@ -28,9 +27,9 @@ from lit_video.video.decoding import decode, frame_table
 from lit_video.video.settings import SETTINGS
 from tests.checkpoints import trained
 from tests.commands.conftest import one_line
+from tests.embedded import SKILLS, four_skills
 from tests.float32 import assert_close_in_float32
 
-CLIPS = dict(pairs=(2, 1, 1), frames=4, image_size=16, batch_size=4, num_workers=0)
 # arguments of a data set that do not change the clips of a video in the test
 UNSEEN = {
     "test_orders",
@@ -50,22 +49,22 @@ UNSEEN = {
 }
 
 
-class VerbsAndNouns(MovingShapes):
+class VerbsAndNouns(TemporalSkills):
     """The embedded videos with two labels each."""
 
     @property
     def class_names(self):
-        return {"verb": ["left", "right"], "noun": list(SHAPES)}
+        return {"verb": ["backward", "forward"], "noun": list(SKILLS)}
 
     def records(self, split):
-        names = MovingShapes.class_names.fget(self)
+        names = TemporalSkills.class_names.fget(self)
         records = folder_records(self.root, split, names)
         return [dataset_module.VideoRecord(r.path, (r.label % 2, r.label // 2)) for r in records]
 
 
 @pytest.fixture(scope="module")
 def two_tasks(root, tmp_path_factory):
-    data = VerbsAndNouns(root=str(root), **CLIPS)
+    data = four_skills(root, VerbsAndNouns)
     model = ViViT(
         data.num_classes, 4, 16, ViTSize(16, 2, 2), patch=8, tubelet=2, optimization=Optimization(optimizer="adamw")
     )
@@ -116,7 +115,7 @@ def probabilities(video, names, task="class"):
 
 def test_probabilities_are_those_of_the_test(checkpoint, videos, root, tmp_path):
     loaded = load_trained_model(checkpoint)
-    data = MovingShapes(root=str(root), pairs=(2, 1, 1), **loaded.settings, batch_size=4, num_workers=0)
+    data = four_skills(root, **loaded.settings)
     assert (data.test_clips, data.test_crops) == (2, 3)
     expected = by_test(data, loaded.model)
     assert (expected[0] - expected[-1]).abs().max() > 1e-4  # the model distinguishes videos
@@ -131,7 +130,7 @@ def test_probabilities_are_those_of_the_test(checkpoint, videos, root, tmp_path)
 def test_views_can_be_chosen(checkpoint, videos, root, tmp_path):
     loaded = load_trained_model(checkpoint)
     settings = loaded.settings | {"test_clips": 1, "test_crops": 1}
-    data = MovingShapes(root=str(root), pairs=(2, 1, 1), **settings, batch_size=4, num_workers=0)
+    data = four_skills(root, **settings)
     expected = by_test(data, loaded.model)
     paths = [record.path for record in data.records("test")]
     one = written(tmp_path / "one.json", "--ckpt", checkpoint, *paths, "--clips", 1, "--crops", 1, "--top", 8)
@@ -181,7 +180,7 @@ def test_two_tasks_are_ranked_alone_and_together(two_tasks, videos, tmp_path, ca
     assert best == video["action"][:1]
 
 
-VERBS_NOUNS = {"verb": ["left", "right"], "noun": list(SHAPES)}
+VERBS_NOUNS = {"verb": ["backward", "forward"], "noun": list(SKILLS)}
 
 
 def test_every_setting_of_a_data_set_is_stored_or_left_out_on_purpose():

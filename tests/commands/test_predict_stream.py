@@ -10,7 +10,7 @@ import torch
 
 import lit_video
 from lit_video.__main__ import main
-from lit_video.datamodules import MovingShapes, Segments
+from lit_video.datamodules import Segments, TemporalSkills
 from lit_video.inference.checkpoints import load_trained_model
 from lit_video.inference.streaming import StreamPredictor
 from lit_video.modules import XViT
@@ -21,15 +21,16 @@ from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import decode
 from tests.checkpoints import trained
 from tests.commands.conftest import one_line
-from tests.commands.test_predict import CLIPS, VerbsAndNouns, write
+from tests.commands.test_predict import VerbsAndNouns, write
 from tests.conftest import ROOT
+from tests.embedded import CLIPS, four_skills
 
 CAUSAL = dict(causal=True, positions="space", window=2)
 ON_CPU = lit_video.Evaluation(device="cpu")
 
 
-def causal_run(folder, root, data=MovingShapes, sampling=None, crops=3, **options):
-    data = data(root=str(root), sampling=sampling, **CLIPS, test_crops=crops)
+def causal_run(folder, root, of=TemporalSkills, sampling=CLIPS["sampling"], crops=3, **options):
+    data = four_skills(root, of, sampling=sampling, test_crops=crops)
     torch.manual_seed(0)
     model = XViT(
         data.num_classes,
@@ -65,7 +66,7 @@ def test_every_line_is_what_the_network_says_of_the_video_up_to_it(causal, long_
     loaded = load_trained_model(causal)
     step = 1.0 / 4  # clips of a second and 4 frames
     numbers = [int(10 * (i + 0.5) * step) for i in range(14)]
-    data = MovingShapes(**loaded.settings)
+    data = four_skills(**loaded.settings)
     views = data.view_type(data.test_crops, data.image_size)(decode(long_video, numbers))
     clips = normalise(views[None], data.mean, data.std)
     with torch.no_grad():
@@ -78,7 +79,7 @@ def test_every_line_is_what_the_network_says_of_the_video_up_to_it(causal, long_
     for i, shares in enumerate(expected):
         of_frame = {row["name"]: float(row["probability"]) for row in rows[8 * i : 8 * i + 8]}
         assert [of_frame[name] for name in loaded.class_names] == pytest.approx(shares.tolist(), abs=2e-4)
-    assert (expected[1:] - expected[:-1]).abs().amax(1).min() > 1e-3
+    assert (expected[1:] - expected[:-1]).abs().amax(1).min() > 5e-4
 
 
 def test_one_line_per_frame_and_as_many_videos_as_named(causal, long_video, videos, tmp_path, capsys):

@@ -187,6 +187,6 @@ def test_a_queue_that_does_not_answer_is_said(two_tables, tmp_path, capsys, monk
 
 def test_settings_with_a_space_are_no_tables(two_tables, tiny, tmp_path, capsys):
     args = ["--data.frames", "4", two_tables[0], "--config", two_tables[1], "--runs", tmp_path / "runs"]
-    assert sweep(*args, "--row", "first", "--launcher=print", *tiny, "--data", "MovingShapes") == 0
+    assert sweep(*args, "--row", "first", "--launcher=print", *tiny, "--data", "TemporalSkills") == 0
     words = shlex.split(capsys.readouterr().out.partition("--runs ")[2])
-    assert words[1:] == ["--data.frames=4", *tiny, "--data=MovingShapes"]
+    assert words[1:] == ["--data.frames=4", *tiny, "--data=TemporalSkills"]

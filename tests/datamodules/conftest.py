@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from lit_video.datamodules.notes import print_once
+from lit_video.datamodules.records import print_once
 from lit_video.video.decoding import decode, frame_table
 from lit_video.video.sampling import Dense
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from lit_video.datamodules import MovingShapes, VideoFolder
+from lit_video.datamodules import VideoFolder
 from lit_video.errors import UserError
 from lit_video.video.augmentation import Augmentation, EvaluationViews
 from lit_video.video.batch import evaluation_batch, training_batch
@@ -14,6 +14,7 @@ from lit_video.video.clips import ClipDataset
 from lit_video.video.released_sampling import ReleasedDense, ReleasedSegments
 from lit_video.video.sampling import Dense, DenseStride, Uniform, WholeVideo
 from tests.conftest import quick_or_slow
+from tests.embedded import four_skills
 
 PAIRS = (4, 2, 2)
 TRAIN_VIDEOS = 4 * 2 * PAIRS[0]
@@ -36,7 +37,7 @@ def shapes(root, **changes):
         sampling=Dense(seconds=0.5),
         augmentation=Augmentation(policy="rand", erasing=0.5, mixup=0.4, smoothing=0.1),
     )
-    return MovingShapes(root=str(root), **(settings | changes))
+    return four_skills(root, **(settings | changes))
 
 
 def epochs(data, numbers=(0, 1)):

@@ -1,4 +1,4 @@
-"""Every link of the argument that the embedded data sets' classes differ in time only (see ReversedPairs)."""
+"""Every link of the argument that the embedded videos' classes differ in time only (see TemporalSkills)."""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -9,7 +9,7 @@ import pytest
 import torch
 import yaml
 
-from lit_video.datamodules import MovingShapes, TemporalSkills, reversed_pairs
+from lit_video.datamodules import TemporalSkills, temporal_skills
 from lit_video.errors import UserError
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
@@ -25,18 +25,12 @@ SECOND = Dense(seconds=1.0)
 SETTINGS = dict(pairs=(4, 2, 2), frames=8, image_size=16, batch_size=4, num_workers=0)
 
 
-def shapes(root, **changes):
-    return MovingShapes(root=str(root), **(SETTINGS | {"sampling": SECOND} | changes))
-
-
 def skills(root, **changes):
     return TemporalSkills(root=str(root), **(SETTINGS | changes))
 
 
 def every_data_set(root, **changes):
     return {
-        "drift": shapes(root, **changes),
-        "zoom": shapes(root, motion="zoom", **changes),
         "skills": skills(root, **changes),
         "long skills": skills(root, length=16, skills=("zoom", "order9"), **changes),
         "slow skills": skills(root, length=16, frames_per_step=2, skills=("zoom", "order5"), **changes),
@@ -51,7 +45,7 @@ def data_sets(tmp_path_factory):
     return made
 
 
-@pytest.fixture(params=["drift", "zoom", "skills", "long skills", "slow skills"])
+@pytest.fixture(params=["skills", "long skills", "slow skills"])
 def data(request, data_sets):
     return data_sets[request.param]
 
@@ -68,7 +62,7 @@ def paired(records):
 def test_both_files_of_a_pair_decode_to_the_same_pictures_in_opposite_order(data):
     for split, pairs in data.pairs.items():
         records = data.records(split)
-        assert len(paired(records)) == len(data.kinds) * pairs
+        assert len(paired(records)) == len(data.skills) * pairs
         for left, right in paired(records):
             assert np.array_equal(whole(records[left].path), whole(records[right].path)[::-1])
 
@@ -100,20 +94,13 @@ def evaluation(data, sampling, frames, clips, split="test"):
 @pytest.mark.parametrize(
     ("name", "sampling", "frames", "clips"),
     [
-        ("drift", SECOND, 8, 1),
-        ("drift", SECOND, 8, 3),
-        ("drift", SECOND, 16, 2),
-        ("drift", SECOND, 4, 1),
-        ("drift", SECOND, 6, 2),
-        ("drift", SECOND, 10, 1),
-        ("drift", Dense(seconds=0.5), 4, 3),
-        ("drift", Segments(), 8, 1),
-        ("drift", Segments(), 8, 2),
         ("skills", Segments(), 8, 1),  # the embedded experiments
         ("skills", Segments(), 4, 1),
         ("skills", Segments(), 4, 2),
         ("long skills", Segments(), 16, 1),
         ("long skills", Segments(), 8, 1),
+        ("long skills", Segments(), 8, 2),
+        *[("long skills", SECOND, frames, 3) for frames in (4, 6, 10, 16)],
         *[("long skills", SECOND, 8, clips) for clips in (1, 2, 3, 5, 10)],
         ("long skills", Dense(seconds=0.25), 2, 8),
         ("long skills", Dense(seconds=0.5), 4, 4),
@@ -134,7 +121,7 @@ def test_evaluation_clips_of_a_pair_show_the_same_frames_in_opposite_order(
 
 @pytest.mark.parametrize(
     ("name", "sampling"),
-    [("drift", SECOND), ("drift", Dense(seconds=0.5)), ("drift", Segments()), ("long skills", Segments())],
+    [("long skills", SECOND), ("long skills", Dense(seconds=0.5)), ("long skills", Segments())],
     ids=str,
 )
 def test_random_clips_choose_mirrored_frames_equally_often(data_sets, name, sampling):
@@ -229,6 +216,10 @@ def test_temporal_positions_can_so_the_embedded_experiments_leave_them_out(data,
 # (d) generation
 
 
+def few(root):
+    return skills(root, pairs=(1, 1, 1), skills=("drift", "zoom", "rotation", "meeting"))
+
+
 def files(data):
     return [data.root / path.relative_to(data.root) for _, paths in data._jobs() for path in paths]
 
@@ -238,7 +229,7 @@ def states(paths):
 
 
 def test_an_interrupted_generation_is_completed_and_what_exists_stays(tmp_path):
-    data = shapes(tmp_path, pairs=(1, 1, 1))
+    data = few(tmp_path)
     data.prepare_data()
     before = states(files(data))
     assert len(before) == 24
@@ -246,7 +237,7 @@ def test_an_interrupted_generation_is_completed_and_what_exists_stays(tmp_path):
     for path in removed:
         path.unlink()
     (data.root / "complete").unlink()
-    shapes(tmp_path, pairs=(1, 1, 1)).prepare_data()
+    few(tmp_path).prepare_data()
     after = states(files(data))
     assert {path: content for path, (_, content) in after.items()} == {p: content for p, (_, content) in before.items()}
     # a pair is written together: only removed files and their partners may be new
@@ -272,16 +263,16 @@ def test_stray_half_files_do_not_become_records(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return encode(path, *args, **kwargs)
 
-    data, encode = shapes(tmp_path, pairs=(1, 1, 1)), reversed_pairs.encode
+    data, encode = few(tmp_path), temporal_skills.encode
     with monkeypatch.context() as patch:
-        patch.setattr(reversed_pairs, "encode", interrupted)
+        patch.setattr(temporal_skills, "encode", interrupted)
         with pytest.raises(KeyboardInterrupt):
             data.prepare_data()
     assert not (data.root / "complete").exists()
     assert sum(path.exists() for path in files(data)) == 5
     with monkeypatch.context() as patch:
-        patch.setattr(reversed_pairs.os, "getpid", lambda: 1)  # the next run is another process
-        shapes(tmp_path, pairs=(1, 1, 1)).prepare_data()
+        patch.setattr(temporal_skills.os, "getpid", lambda: 1)  # the next run is another process
+        few(tmp_path).prepare_data()
     records = [record.path for split in ("train", "val", "test") for record in data.records(split)]
     assert sorted(records) == sorted(files(data))
     assert all(frame_table(path).count >= 8 for path in records)
@@ -289,12 +280,12 @@ def test_stray_half_files_do_not_become_records(tmp_path, monkeypatch):
 
 def test_two_processes_may_generate_at_once(tmp_path):
     with ThreadPoolExecutor(2) as pool:
-        both = [pool.submit(shapes(tmp_path, pairs=(1, 1, 1)).prepare_data) for _ in range(2)]
+        both = [pool.submit(few(tmp_path).prepare_data) for _ in range(2)]
         for one in both:
             one.result()
-    data = shapes(tmp_path, pairs=(1, 1, 1))
+    data = few(tmp_path)
     assert all(frame_table(path).count >= 8 for path in files(data))
-    assert not list(data.root.glob("**/*part*"))
+    assert not list(data.root.glob("**/*.part*"))
 
 
 # (e) the interface
@@ -302,26 +293,26 @@ def test_two_processes_may_generate_at_once(tmp_path):
 
 def test_flips_are_refused_because_they_swap_classes(tmp_path):
     with pytest.raises(ValueError, match="flip"):
-        shapes(tmp_path, augmentation=Augmentation(flip=0.5))
+        skills(tmp_path, augmentation=Augmentation(flip=0.5))
 
 
 def test_a_split_without_pairs_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"pairs is \[1, 0, 1\]"):
-        shapes(tmp_path, pairs=(1, 0, 1))
+        skills(tmp_path, pairs=(1, 0, 1))
 
 
 def test_the_folder_is_the_given_one_then_the_environments_then_the_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("LIT_VIDEO_DATA", str(tmp_path / "environment"))
-    assert shapes(tmp_path / "given").root.parent == tmp_path / "given"
-    assert MovingShapes().root.parent == tmp_path / "environment"
+    assert skills(tmp_path / "given").root.parent == tmp_path / "given"
+    assert TemporalSkills().root.parent == tmp_path / "environment"
     monkeypatch.delenv("LIT_VIDEO_DATA")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert MovingShapes().root.parent == tmp_path / ".cache" / "lit_video"
+    assert TemporalSkills().root.parent == tmp_path / ".cache" / "lit_video"
 
 
 def test_a_folder_that_cannot_be_written_is_reported_in_one_line(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(UserError, match="cannot write") as error:
-        shapes(tmp_path / "file").prepare_data()
+        skills(tmp_path / "file").prepare_data()
     assert "data.root" in str(error.value)
     assert "\n" not in str(error.value)

@@ -11,7 +11,7 @@ from lit_video.network.convnets import TwoPathways, convnet, slow_frames
 from lit_video.network.cost import count
 from lit_video.weights.loading import load_pretrained
 from lit_video.weights.reading import read_weights
-from tests.conftest import SHAPES
+from tests.conftest import SMALL_TABLE
 from tests.float32 import assert_close_in_float32
 
 SMALL = {"c2d": 8, "i3d": 8, "slow": 8, "slowfast": 16, "r2plus1d": 8, "csn": 8, "x3d": 8}
@@ -238,7 +238,7 @@ def test_a_clip_that_the_pathways_cannot_share_is_refused():
 def test_a_row_runs_from_the_command_line(tiny, tmp_path):
     path = tmp_path / "cnn.yaml"
     path.write_text(
-        f"trainer: {SHAPES}/trainer.yaml\ndata: {SHAPES}/data.yaml\n"
+        f"trainer: {SMALL_TABLE}/trainer.yaml\ndata: {SMALL_TABLE}/data.yaml\n"
         "model: {class_path: ConvNet, init_args: {architecture: slowfast, width: 16}}\n"
     )
     flags = [flag for flag in tiny if "size." not in flag and "image_size" not in flag]

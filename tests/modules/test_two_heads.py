@@ -11,15 +11,14 @@ import torch.nn.functional as F
 from torch import nn
 
 from lit_video.__main__ import main
-from lit_video.datamodules import MovingShapes, VideoDataModule
-from lit_video.datamodules.drawing import SHAPES
-from lit_video.datamodules.moving_shapes_rendering import MOTIONS
+from lit_video.datamodules import VideoDataModule
 from lit_video.modules import Perceiver, TimeSformer, ViViT, XViT
 from lit_video.modules.metrics import VideoAccuracy
 from lit_video.network.vit import ViTSize
 from lit_video.video.batch import evaluation_batch, mix, per_task, soft_labels
 from lit_video.video.batch_draws import Mixture
 from lit_video.video.clips import VideoRecord
+from tests.embedded import CLIPS, SKILLS, four_skills
 
 EPIC = {"verb": 7, "noun": 12}
 TINY = dict(frames=4, image_size=16, size=ViTSize(16, 2, 2), patch=8)
@@ -177,21 +176,21 @@ def test_every_task_is_smoothed_over_its_own_classes_and_mixed_by_one_weight():
 
 
 class TwoLabels(VideoDataModule):
-    """The embedded videos with two labels each: motion as the verb, shape as the noun."""
+    """The embedded videos with two labels each: direction as the verb, skill as the noun."""
 
     def __init__(self, pairs: tuple[int, int, int] = (2, 1, 1), **kwargs):
         super().__init__(**kwargs)
-        self.shapes = MovingShapes(pairs=pairs)
+        self.skills = four_skills(pairs=pairs)
 
     @property
     def class_names(self):
-        return {"verb": list(MOTIONS), "noun": list(SHAPES)}
+        return {"verb": ["backward", "forward"], "noun": list(SKILLS)}
 
     def prepare_data(self):
-        self.shapes.prepare_data()
+        self.skills.prepare_data()
 
     def records(self, split):
-        return [VideoRecord(r.path, divmod(r.label, len(MOTIONS))[::-1]) for r in self.shapes.records(split)]
+        return [VideoRecord(r.path, divmod(r.label, 2)[::-1]) for r in self.skills.records(split)]
 
 
 def test_a_row_trains_and_tests_two_heads_from_the_command_line(table, tiny, tmp_path, capsys):
@@ -211,7 +210,7 @@ def test_a_row_trains_and_tests_two_heads_from_the_command_line(table, tiny, tmp
 
     model = XViT.load_from_checkpoint(run / "last.ckpt", map_location="cpu").eval()
     assert model.num_classes == model.hparams["num_classes"] == {"verb": 2, "noun": 4}
-    data = TwoLabels(frames=4, image_size=16, num_workers=0, sampling=MovingShapes().sampling)
+    data = TwoLabels(frames=4, image_size=16, num_workers=0, sampling=CLIPS["sampling"])
     right = {"verb": [], "noun": []}
     for sample in data.test_dataloader():
         batch = evaluation_batch(sample, data.mean, data.std)

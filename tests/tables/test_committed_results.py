@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from lit_video.datamodules.reversed_pairs import ReversedPairs
+from lit_video.datamodules import TemporalSkills
 from lit_video.tables.results import read_result
 from lit_video.tables.run_files import run_file, run_folders
 from lit_video.training.same_settings import same_settings
@@ -63,7 +63,7 @@ def test_results_were_made_with_the_settings_of_their_experiment(folder, tmp_pat
 
 def possible_ceilings(data, settings):
     """What models without order can reach on these videos, and what one that knows which frames are near can."""
-    if not isinstance(data, ReversedPairs):
+    if not isinstance(data, TemporalSkills):
         return []
     exact = settings["model"]["init_args"].get("exact")
     return [data.blind_ceiling, *([data.reversal_ceiling] if exact else [])]

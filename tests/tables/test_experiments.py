@@ -211,7 +211,7 @@ def logits_of_pairs(table, row, tiny):
             logits_of[int(video), int(view)] = (int(target), row_logits)
     per_class = len(logits_of) // data.num_classes
     ordered = [logits_of[key] for key in sorted(logits_of)]
-    pairs = [ordered[2 * i * per_class : 2 * (i + 1) * per_class] for i in range(len(data.kinds))]
+    pairs = [ordered[2 * i * per_class : 2 * (i + 1) * per_class] for i in range(len(data.skills))]
     return [(a, b) for kind in pairs for a, b in zip(kind[:per_class], kind[per_class:], strict=True)]
 
 

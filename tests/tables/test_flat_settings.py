@@ -6,7 +6,7 @@ CONFIG = {
     "seed_everything": 3,
     "trainer": {"max_epochs": 8, "callbacks": None, "precision": "bf16", "logger": {"class_path": "a.B"}},
     "data": {
-        "class_path": "lit_video.datamodules.MovingShapes",
+        "class_path": "lit_video.datamodules.TemporalSkills",
         "init_args": {
             "frames": 4,
             "order": "forward",
@@ -26,7 +26,7 @@ def test_plain_settings_are_flat_and_the_model_wins():
         "max_epochs": 8,
         "precision": "bf16",
         "logger": "B",
-        "data": "MovingShapes",
+        "data": "TemporalSkills",
         "frames": 4,
         "order": "space_time",
         "pairs": "2,1,1",

@@ -2,14 +2,14 @@
 
 import csv
 
-from lit_video.datamodules import MovingShapes
+from tests.embedded import four_skills
 
 BROKEN = {("train", 3), ("test", 0), ("test", 5)}
 
 
 def broken_copy(data_root, folder):
     """16, 8 and 8 videos; one of train and two of test are broken."""
-    data = MovingShapes(str(data_root), pairs=(2, 1, 1))
+    data = four_skills(data_root)
     data.prepare_data()
     for split in ("train", "val", "test"):
         for i, record in enumerate(data.records(split)):

@@ -17,7 +17,7 @@ from tests.training.trained import RECIPES, train
 SMALL = ["--trainer.logger=false", "--trainer.accelerator=cpu", "--data.batch_size=3", "--global_batch=6"]
 SMALL += [flag for flag in TINY if "batch_size" not in flag and "model" not in flag]
 SIZE = [flag for flag in TINY if "model" in flag]
-TRANSFORMER = ["--config", "tests/moving_shapes/ablation_tw.yaml", "--row=tw1", *SMALL, *SIZE, *RECIPES["drawn"]]
+TRANSFORMER = ["--config", "tests/small/ablation_tw.yaml", "--row=tw1", *SMALL, *SIZE, *RECIPES["drawn"]]
 CNN = ["--config", "experiments/timesformer_cnns.yaml", "--row=slowfast", *SMALL, "--data.frames=8"]
 SHARDED = ["--trainer.strategy=fsdp2", "--trainer.devices=2"]
 BF16 = ["--trainer.precision=bf16-mixed", "--model.activation_checkpointing=block"]

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from lit_video.datamodules import MovingShapes
-from lit_video.datamodules.timed_loader import TimedLoader
+from lit_video.datamodules import TemporalSkills
 from lit_video.training.callbacks.data_wait import DataWait
 from lit_video.utils.processes import ignore_stops
+from lit_video.video.loading import TimedLoader
 
 
 class Clock:
@@ -62,7 +62,7 @@ def test_batches_are_those_of_any_loader(workers):
 def run(clock, tmp_path, seconds, computes, workers=1, after=60.0, validation=None):
     """A training whose steps take these seconds to read and to compute; what was logged."""
     callback, logged = DataWait("row seed 0", after), []
-    data = MovingShapes(root=str(tmp_path), num_workers=workers)
+    data = TemporalSkills(root=str(tmp_path), num_workers=workers)
     trainer = SimpleNamespace(
         train_dataloader=TimedLoader(Items(clock, seconds), batch_size=None), datamodule=data, is_global_zero=True
     )

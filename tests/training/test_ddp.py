@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from lit_video.datamodules import MovingShapes
 from lit_video.modules.metrics import VideoAccuracy
 from tests.conftest import ROOT, TINY
+from tests.embedded import four_skills
 from tests.modules.test_video_accuracy import VIDEOS, VIEWS, views
 from tests.training.broken_copy import broken_copy, listed
 from tests.training.ddp_script import metrics_of
 from tests.training.trained import RECIPES, Trained, train
 
-ROW = ["fit", "--config", "tests/moving_shapes/ablation_tw.yaml", "--row=tw1", "--trainer.logger=false"]
+ROW = ["fit", "--config", "tests/small/ablation_tw.yaml", "--row=tw1", "--trainer.logger=false"]
 ROW += [flag for flag in TINY if "pairs" not in flag and "batch_size" not in flag]
 ROW += ["--trainer.devices=2", "--trainer.strategy=ddp", "--trainer.accelerator=cpu", "--data.batch_size=2"]
 AUGMENTED = [f"--data.augmentation.{one}" for one in ("policy=timm-v0", "crop=multiscale", "mixup=0.4", "cutmix=1.0")]
@@ -54,7 +54,7 @@ def test_a_row_trains_in_two_processes_that_add_up_their_broken_videos(row, tmp_
 @pytest.fixture(scope="module")
 def seven_videos(data_root, tmp_path_factory):
     """A folder with a test split that no number of processes above one divides."""
-    data = MovingShapes(str(data_root), pairs=(2, 1, 1))
+    data = four_skills(data_root)
     data.prepare_data()
     folder = tmp_path_factory.mktemp("seven")
     for split in ("train", "val", "test"):

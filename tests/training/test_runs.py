@@ -9,6 +9,7 @@ import yaml
 
 from lit_video.__main__ import main
 from lit_video.tables.learning_curve import read_curves
+from tests.embedded import SKILLS
 from tests.training.trained import train
 
 FACTS = {"table", "row", "scale", "seed", "commit", "params", "gmacs", "views", "metrics", "test_videos", "steps"}
@@ -41,10 +42,11 @@ def fit(path, runs, flags, row="second"):
 def test_a_run_ends_with_a_whole_result(finished):
     result = json.loads((finished / "result.json").read_text())
     assert result.keys() == FACTS
-    assert result["test_videos"] == 8  # 1 pair of 4 shapes
-    assert result["pictures"].startswith("moving_shapes-")
+    assert result["test_videos"] == 8  # 1 pair of 4 skills
+    assert result["pictures"].startswith("temporal_skills-")
     assert result["steps"] == 2 * 16 // 4
-    assert set(result["metrics"]) == {"test/video_top1", "test/video_top5", "test/calibration_error"}
+    skills = {f"test/skill/{name}" for name in SKILLS}
+    assert set(result["metrics"]) == skills | {"test/video_top1", "test/video_top5", "test/calibration_error"}
     assert 0 <= result["metrics"]["test/video_top1"] <= result["metrics"]["test/video_top5"] <= 100
     assert (result["table"], result["row"], result["seed"], result["views"]) == ("two", "second", 0, 3)
     config = yaml.safe_load((finished / "config.yaml").read_text())

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.datamodules import MovingShapes
 from tests.conftest import ROOT, at_home
+from tests.embedded import four_skills
 from tests.training.sharded_script import BF16, CNN, TRANSFORMER
 from tests.training.trained import Trained, train
 
@@ -110,7 +110,7 @@ def test_a_sharded_run_ends_with_a_result_and_a_checkpoint_for_test_and_predict(
     command = ["test", "--config", str(run_dir / "config.yaml"), "--ckpt", str(run_dir / "last.ckpt")]
     assert main([*command, "--trainer.strategy=auto", "--trainer.devices=1"]) == 0
     assert f"{result['metrics']['test/video_top5']}" in capsys.readouterr().out
-    data = MovingShapes(root=str(data_root), pairs=(2, 1, 1))
+    data = four_skills(data_root)
     videos = [str(record.path) for record in data.records("test")]
     output = tmp_path / "out.json"
     assert main(["predict", "--ckpt", str(run_dir / "last.ckpt"), *videos, "-o", str(output)]) == 0

@@ -9,7 +9,7 @@ import torch
 from filelock import FileLock
 from safetensors.torch import load_file
 
-from lit_video.datamodules import MovingShapes, TemporalSkills
+from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.stills import TASKS, VERSION, Stills, draw_still
 from lit_video.errors import UserError
 from lit_video.modules import TimeSformer, ViViT, XViT
@@ -47,7 +47,7 @@ def test_training_starts_from_the_image_model(short, tmp_path, family):
 
 
 def test_it_is_made_once_for_all_rows(short, tmp_path, monkeypatch):
-    data = MovingShapes(root=str(tmp_path))
+    data = TemporalSkills(root=str(tmp_path))
     first, second = model(XViT), model(TimeSformer)
     start_from_stills(first, data)
     monkeypatch.setattr(stills, "train_on_stills", None)

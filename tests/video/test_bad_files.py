@@ -7,6 +7,7 @@ import torch
 from lightning import Trainer
 
 from lit_video.datamodules import VideoDataModule
+from lit_video.datamodules.probe import probe, unpack
 from lit_video.errors import UserError
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
@@ -14,7 +15,6 @@ from lit_video.video.batch import evaluation_batch, training_batch
 from lit_video.video.batch_draws import BatchDraws
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import DecodeError, decode, frame_table
-from lit_video.video.probe import probe, unpack
 from tests.video.bad_files import BAD_FILES, build, flip_bits, write
 
 INTACT = {name for name, file in BAD_FILES.items() if file.frames}

@@ -8,7 +8,7 @@ from lit_video.video import clips as module
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import DecodeError, decode
-from lit_video.video.samplers import EvaluationSampler
+from lit_video.video.loading import EvaluationSampler
 from lit_video.video.sampling import DenseStride
 from tests.video.bad_files import write
 

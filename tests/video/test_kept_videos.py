@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from lit_video.datamodules import MovingShapes, TemporalSkills
+from lit_video.datamodules import TemporalSkills
 from lit_video.video.decoding import DecodeError, KeptVideos, decode, frame_table
-from lit_video.video.sampling import Dense
+from tests.embedded import four_skills
 
 
 @pytest.fixture(scope="module")
 def videos(tmp_path_factory):
-    data = MovingShapes(root=str(tmp_path_factory.mktemp("kept")), pairs=(1, 1, 1), sampling=Dense(seconds=1.0))
+    data = four_skills(tmp_path_factory.mktemp("kept"), pairs=(1, 1, 1))
     data.prepare_data()
     return [record.path for record in data.records("train")]
 

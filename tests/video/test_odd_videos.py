@@ -6,8 +6,8 @@ import av
 import numpy as np
 import pytest
 
+from lit_video.datamodules.probe import probe
 from lit_video.video.decoding import DecodeError, decode, decode_in_order, forget_tables, frame_table, segment
-from lit_video.video.probe import probe
 from tests.video.test_decoding import X264_CLOSED, X265, sequentially, write
 from tests.video.test_verdict import FRAMES, STREAMS, remux, returned
 

@@ -9,7 +9,7 @@ import torch
 from PIL import Image, ImageOps
 from timm.data.auto_augment import auto_augment_transform
 
-from lit_video.datamodules import Augmentation, MovingShapes, VideoFolder, recipe
+from lit_video.datamodules import Augmentation, TemporalSkills, VideoFolder, recipe
 from lit_video.training.cli import VideoCLI
 from lit_video.video.augmentation import TrainingView
 from lit_video.video.auto_augment import VIVIT_CUTOUT, cutout, cutout_box, for_clip, posterize, timm_v0, vivit_rand
@@ -88,7 +88,7 @@ def test_a_data_module_takes_a_name_or_all_settings(tmp_path):
 @pytest.mark.parametrize("name", ["xvit-paper-k400", "xvit-released-k400", "vivit-k400"])
 def test_recipes_that_flip_are_refused_where_direction_is_the_class(tmp_path, name):
     with pytest.raises(ValueError, match=r"^augmentation has a flip"):
-        MovingShapes(root=str(tmp_path), augmentation=name)
+        TemporalSkills(root=str(tmp_path), augmentation=name)
 
 
 def test_yaml_names_a_recipe_and_a_sampling(tmp_path):

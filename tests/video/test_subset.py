@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lit_video.datamodules import MovingShapes
 from lit_video.video.clips import VideoRecord, share_of
+from tests.embedded import four_skills
 
 
 def records(*counts):
@@ -35,7 +35,7 @@ def test_tasks_together_make_a_class():
 
 
 def test_the_embedded_data_set_keeps_its_pairs(tmp_path):
-    data = MovingShapes(root=str(tmp_path), pairs=(8, 1, 1), frames=2, image_size=16, batch_size=4, train_share=0.5)
+    data = four_skills(tmp_path, pairs=(8, 1, 1), train_share=0.5)
     for path in (path for _, pair in data._jobs() for path in pair):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
@@ -53,4 +53,4 @@ def test_the_embedded_data_set_keeps_its_pairs(tmp_path):
 @pytest.mark.parametrize("share", [0, -1, 1.5])
 def test_no_share_is_refused(share, tmp_path):
     with pytest.raises(ValueError, match="train_share is"):
-        MovingShapes(root=str(tmp_path), train_share=share)
+        four_skills(tmp_path, train_share=share)

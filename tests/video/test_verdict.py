@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from lit_video.__main__ import main
+from lit_video.datamodules.probe import probe
 from lit_video.errors import UserError
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import DecodeError, decode, forget_tables, frame_table
 from lit_video.video.decoding.h264 import FrameNumbers
 from lit_video.video.decoding.packets import Packets
-from lit_video.video.probe import probe
 from lit_video.video.sampling import Dense
 from tests.video.test_bad_files import Videos
 from tests.video.test_decoding import GAPS, X264_CLOSED, X264_PYRAMID, X265, sequentially, write
@@ -260,7 +260,7 @@ def test_the_check_tells_the_verdicts_and_a_manifest_excludes_what_it_calls_brok
     train = json.loads(capsys.readouterr().out)["splits"]["train"]
     assert [train[key] for key in ("broken", "damaged", "suspicious")] == [1, 1, 1]
     paths = sorted(damaged_set.glob("train/*/*.mkv"))
-    manifest = dict(manifest=str(damaged_set / "manifest.safetensors"))
+    manifest = dict(manifest=str(damaged_set / "manifest.sqlite"))
 
     class Listed(Videos):
         root = damaged_set

@@ -9,9 +9,9 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 
 from lit_video.datamodules import VideoDataModule
-from lit_video.datamodules.timed_loader import TimedLoader
 from lit_video.training.callbacks.progress import DATA_WAIT
 from lit_video.utils.processes import usable_cores
+from lit_video.video.loading import TimedLoader
 
 MUCH = 10.0  # percent
 

@@ -4,10 +4,9 @@ A :class:`FrameTable`, read from a file's packets by PyAV, says which frames a v
 is a function ``(path, frame numbers) -> frames``, and all give the pixels of decoding the whole video and picking.
 """
 
-from lit_video.video.decoding.decoders import Decode, DecoderName, decoder
+from lit_video.video.decoding.decoders import Decode, DecoderName, KeptVideos, decoder
 from lit_video.video.decoding.frame_table import DecodeError, Frames, FrameTable, exact, forget_tables, frame_table
 from lit_video.video.decoding.images import decode_images, image_table
-from lit_video.video.decoding.kept import KeptVideos
 from lit_video.video.decoding.pyav import decode, decode_in_order
 from lit_video.video.decoding.segments import looped, segment
 from lit_video.video.decoding.torchcodec import DecodeDevice

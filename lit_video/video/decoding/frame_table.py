@@ -137,7 +137,7 @@ def add_source(source: Callable[[Path], FrameTable | None]) -> None:
 
 
 def forget_tables() -> None:
-    """Look at all videos again, at folders of images and shards too: files may have changed."""
+    """Look at all videos again, at folders of images too: files may have changed."""
     for cache in _caches:
         cache.clear()
 

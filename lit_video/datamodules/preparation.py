@@ -1,9 +1,11 @@
-"""One video encoded for training: small pictures, key frames close together, no sound."""
+"""A folder of videos encoded again for training: small pictures, key frames close together, no sound."""
 
 import errno
+import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -11,11 +13,17 @@ import av
 from av.filter import Graph
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
+from filelock import FileLock, Timeout
 
-from lit_video.video.decoding import DecodeError, FrameTable, frame_table
+from lit_video.datamodules.folder import COMMON, is_video
+from lit_video.errors import UserError
+from lit_video.utils.files import files_below, write_atomically, write_table
+from lit_video.utils.parallel import in_parallel
+from lit_video.video.decoding import DecodeError, FrameTable, forget_tables, frame_table
 from lit_video.video.decoding.container import scanned_stream
 from lit_video.video.decoding.frame_table import check_sound
 
+_SHOWN = 10  # broken videos that are named on the terminal
 # PyAV counts counter-clockwise
 _TURNS = {0: [], 90: ["transpose=cclock"], 180: ["hflip", "vflip"], 270: ["transpose=clock"]}
 
@@ -53,6 +61,95 @@ PRESETS: dict[Preset, Encoding] = {
     "fastest": Encoding(gop=1, fast_decode=True),
 }
 _FAST = {"tune": "fastdecode", "x264-params": "b-pyramid=none"}
+
+
+def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
+    """Encode every video under ``src`` to the same place under ``dst``; list them in ``videos.csv``.
+
+    What cannot be read is listed in ``broken.csv`` and on the terminal, and the rest goes on. Videos that are done, and
+    not older than their source, are left as they are.
+
+    Returns:
+        The exit status: 1 where a video is broken.
+
+    Raises:
+        UserError: a folder is wrong, or holds videos of another encoding.
+    """
+    _check_folders(src, dst)
+    jobs = _jobs(src, dst)
+    try:
+        dst.mkdir(parents=True, exist_ok=True)
+        with FileLock(dst / ".prepare.lock", timeout=0):
+            _same_encoding(dst / "encoding.json", encoding)
+            results = zip(jobs, in_parallel(partial(_prepare, encoding), jobs, "data prepare"), strict=False)
+            broken = {str(source.relative_to(src)): reason for (source, _), reason in results if reason}
+            _write_lists(src, dst, jobs, broken)
+    except Timeout:
+        raise UserError(f"DST: another process is writing to {dst}; wait or stop it") from None
+    except OSError as error:
+        raise UserError(f"DST: cannot write {dst} ({error.strerror}); give another folder") from error
+    print(f"{len(jobs) - len(broken)} videos in {dst}, listed in {dst / 'videos.csv'}")
+    if broken:
+        lines = [f"  {name}: {reason}" for name, reason in list(broken.items())[:_SHOWN]]
+        more = [f"  and {len(broken) - _SHOWN} more"] if len(broken) > _SHOWN else []
+        print("\n".join([f"broken ({len(broken)}, listed in {dst / 'broken.csv'}):", *lines, *more]))
+    return int(bool(broken))
+
+
+def _prepare(encoding: Encoding, job: tuple[Path, Path]) -> str:
+    """Encode one video unless that is done; the reason why it cannot be, or an empty string."""
+    source, target = job
+    try:
+        if target.exists() and target.stat().st_mtime_ns >= source.stat().st_mtime_ns:
+            return ""
+        encode(source, target, encoding)
+    except DecodeError as error:
+        return str(error).removeprefix(f"{source}: ")
+    finally:
+        forget_tables()
+    return ""
+
+
+def _check_folders(src: Path, dst: Path) -> None:
+    """Source and target are two folders apart from each other."""
+    if not src.is_dir():
+        raise UserError(f"SRC: the folder {src} does not exist")
+    inner, outer = dst.resolve(), src.resolve()
+    if inner == outer or outer in inner.parents:
+        raise UserError(f"DST: {dst} is SRC or lies inside it; give a folder outside {src}")
+    if dst.exists() and not dst.is_dir():
+        raise UserError(f"DST: {dst} is a file; give a folder")
+
+
+def _jobs(src: Path, dst: Path) -> list[tuple[Path, Path]]:
+    """Every video of the source, links to folders followed, with its target."""
+    jobs: dict[Path, Path] = {}
+    for source in files_below(src):
+        if is_video(source.name) and not source.name.startswith("."):
+            target = (dst / source.relative_to(src)).with_suffix(".mp4")
+            if other := jobs.get(target):
+                raise UserError(f"SRC: {other} and {source} would both become {target}; rename one")
+            jobs[target] = source
+    if not jobs:
+        raise UserError(f"SRC: {src} holds no video ({', '.join(sorted(COMMON))})")
+    return [(source, target) for target, source in jobs.items()]
+
+
+def _same_encoding(file: Path, encoding: Encoding) -> None:
+    """Refuse to fill a folder with videos of two kinds."""
+    made = json.loads(file.read_text(encoding="utf-8")) if file.exists() else asdict(encoding)
+    if made != asdict(encoding):
+        raise UserError(f"DST: {file.parent} was made with {json.dumps(made)}; give another folder, or delete it")
+    write_atomically(file, json.dumps(asdict(encoding)) + "\n")
+
+
+def _write_lists(src: Path, dst: Path, jobs: list[tuple[Path, Path]], broken: dict[str, str]) -> None:
+    """``videos.csv``, with the folder of each as its label if all lie in one, and ``broken.csv``."""
+    done = [(source, target.relative_to(dst)) for source, target in jobs if str(source.relative_to(src)) not in broken]
+    labels = all(path.parent.name for _, path in done)
+    rows = [[path.as_posix(), path.parent.name] if labels else [path.as_posix()] for _, path in done]
+    write_table(dst / "videos.csv", [["path", "label"] if labels else ["path"], *rows])
+    write_table(dst / "broken.csv", [["path", "reason"], *broken.items()])
 
 
 def encode(source: Path, target: Path, encoding: Encoding) -> None:

@@ -1,11 +1,14 @@
 """The order of training and evaluation: shared by ranks, resumed, and the same per step on any devices."""
 
+import gc
+import multiprocessing
 from itertools import chain
 
 import pytest
 import torch
 
-from lit_video.video.samplers import EvaluationSampler, TrainingSampler
+from lit_video.utils.processes import ignore_stops
+from lit_video.video.loading import EvaluationSampler, TimedLoader, TrainingSampler
 
 
 def order(items=24, seed=0, batch=1, ranks=(1, 0), accumulate=1, epoch=0, resume=(0, 0)):
@@ -78,3 +81,14 @@ def test_lightning_sees_a_distributed_sampler():
     # of any other sampler Lightning would make one of its own, without epochs in its keys
     for sampler in (TrainingSampler(3, 0, 1), EvaluationSampler(3)):
         assert isinstance(sampler, torch.utils.data.DistributedSampler)
+
+
+def test_workers_end_by_themselves_when_the_garbage_collector_finds_their_loader():
+    others = multiprocessing.active_children()
+    loader = TimedLoader(range(8), num_workers=1, persistent_workers=True, worker_init_fn=lambda number: ignore_stops())
+    loader.itself = loader  # as a trainer's and its model's references go round
+    assert next(iter(loader)) == 0
+    (worker,) = set(multiprocessing.active_children()) - set(others)
+    del loader
+    gc.collect()
+    assert worker.exitcode == 0

@@ -1,1 +1,0 @@
-"""What ``data check``, ``stats`` and ``prepare`` do."""

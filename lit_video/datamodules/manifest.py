@@ -1,0 +1,231 @@
+"""The manifest of a data set: what ``data check`` has found out about every video, in one SQLite file."""
+
+import json
+import os
+import sqlite3
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import fields
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from lit_video.datamodules.probe import VideoInfo, probe, stamp, unpack
+from lit_video.datamodules.records import relative, to_bytes, to_text
+from lit_video.errors import UserError
+from lit_video.utils.parallel import in_parallel
+from lit_video.video.decoding import DecodeError, FrameTable
+from lit_video.video.decoding.frame_table import add_source
+
+VERSION = 3  # raised with the columns, and where a video may get another verdict, or another frame table, than before
+MANIFEST = "manifest.sqlite"
+LOOKS = 16  # at a time for size and time of change: on a network's disk each waits for its answer
+AT_ONCE = 500  # videos that one of them looks at
+KEPT = 16  # rows that are written together: the most that a killed check loses, but for those being read
+Video = tuple[str | Path, float | None]  # path, and the rate of a folder of images
+
+_COLUMNS = [field.name for field in fields(VideoInfo)]
+_ALL = ", ".join(f'"{name}"' for name in _COLUMNS)
+_FACTS = _ALL.replace('"table"', "NULL")
+_INSERT = f"INSERT OR REPLACE INTO videos VALUES (CAST(? AS TEXT){', ?' * (len(_COLUMNS) - 1)})"
+_CREATE = f"""
+PRAGMA synchronous = OFF;
+CREATE TABLE IF NOT EXISTS videos ({_ALL.replace('"path"', '"path" TEXT PRIMARY KEY')});
+CREATE INDEX IF NOT EXISTS faults ON videos (status) WHERE status IN ('broken', 'damaged');
+PRAGMA user_version = {VERSION};
+"""
+
+
+class Manifest(Mapping[str, VideoInfo]):
+    """Rows of a manifest by the video's name, each read when it is taken out.
+
+    Args:
+        file: of the manifest; a later check does not change it but puts another in its place.
+
+    Raises:
+        UserError: it is no manifest, or of another version.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._opened: tuple[int, sqlite3.Connection] | None = None
+        if (version := self._rows("PRAGMA user_version")[0][0]) != VERSION:
+            raise _refused(file, f"version {version}, expected {VERSION}")
+
+    def __len__(self) -> int:
+        count: int = self._rows("SELECT count(*) FROM videos")[0][0]
+        return count
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for (name,) in self._rows("SELECT path FROM videos ORDER BY path"))
+
+    def __getitem__(self, name: str) -> VideoInfo:
+        for row in self._rows(f"SELECT {_ALL} FROM videos WHERE path = CAST(? AS TEXT)", to_bytes(name)):
+            return _info(row)
+        raise KeyError(name)
+
+    def facts(self) -> dict[str, VideoInfo]:
+        """All rows without their frame tables."""
+        rows = self._rows(f"SELECT {_FACTS} FROM videos ORDER BY path")
+        return {row[0]: _info(row) for row in rows}
+
+    def faults(self) -> list[VideoInfo]:
+        """Rows of the videos that are broken or damaged."""
+        rows = self._rows(f"SELECT {_ALL} FROM videos WHERE status IN ('broken', 'damaged')")
+        return [_info(row) for row in rows]
+
+    def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        try:
+            if self._opened is None or self._opened[0] != os.getpid():  # a connection does not survive a fork
+                self._opened = os.getpid(), _connect(self.file, "?mode=ro&immutable=1")
+            return self._opened[1].execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise _refused(self.file, error) from error
+
+
+def _connect(file: Path, mode: str = "") -> sqlite3.Connection:
+    connection = sqlite3.connect(file.absolute().as_uri() + mode, uri=True, check_same_thread=False)
+    connection.text_factory = to_text
+    return connection
+
+
+def _info(row: tuple[Any, ...]) -> VideoInfo:
+    info = VideoInfo(*row)
+    info.decoded, info.table = bool(info.decoded), info.table and json.loads(str(info.table))
+    return info
+
+
+def _values(info: VideoInfo) -> list[object]:
+    values = [getattr(info, name) for name in _COLUMNS]
+    values[0], values[-1] = to_bytes(info.path), info.table and json.dumps(info.table, separators=(",", ":"))
+    return values
+
+
+def _refused(file: Path, why: object) -> UserError:
+    return UserError(f"{file}: no manifest, or a damaged one ({why}); delete it, and run data check again")
+
+
+def write_rows(file: Path, rows: Iterable[VideoInfo]) -> None:
+    """Add rows to a manifest as they come, in the place of those of the same name; make it if need be."""
+    with closing(_connect(file)) as manifest:
+        manifest.executescript(_CREATE)
+        try:
+            for number, row in enumerate(rows, 1):
+                manifest.execute(_INSERT, _values(row))
+                if number % KEPT == 0:
+                    manifest.commit()
+        finally:
+            manifest.commit()
+
+
+def scan(videos: Mapping[str, Video], file: Path, every_frame: bool = False) -> Manifest:
+    """Probe videos, given by name, that an earlier manifest ``file`` does not have as they are now, and write it.
+
+    Rows go to a part file beside it at once, so that a killed scan goes on where it was. A video that was intact is not
+    read again while its size and time of change are the same; another is: its disk may work again. Only the first frame
+    is decoded, or ``every_frame``.
+
+    Raises:
+        UserError: the manifest cannot be written, or is being written by another process.
+    """
+    part = file.with_name(f".{file.name}.part{VERSION}")
+    try:
+        part.touch()  # its error says more than that of a lock
+        with FileLock(file.with_name(f".{file.name}.lock"), timeout=0):
+            _scan(videos, file, part, every_frame)
+            part.replace(file)
+    except Timeout:
+        raise UserError(f"{file}: another process is writing it; wait or stop it") from None
+    except (OSError, sqlite3.OperationalError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise UserError(f"-o: cannot write {file} ({why}); give another file") from error
+    except sqlite3.Error as error:
+        raise _refused(part, error) from error
+    return Manifest(file)
+
+
+def _scan(videos: Mapping[str, Video], file: Path, part: Path, every_frame: bool) -> None:
+    write_rows(part, ())
+    if file.exists():
+        Manifest(file)  # refuse another file
+        with closing(_connect(part)) as manifest:
+            manifest.execute("ATTACH ? AS earlier", [str(file)])
+            manifest.execute("INSERT OR IGNORE INTO videos SELECT * FROM earlier.videos")
+            manifest.commit()
+    found = Manifest(part).facts()
+    items = [*videos.items()]
+    with ThreadPoolExecutor(LOOKS) as threads:
+        groups = (items[i : i + AT_ONCE] for i in range(0, len(items), AT_ONCE))
+        kept = {name for names in threads.map(partial(_known, every_frame, found), groups) for name in names}
+    jobs = [item for item in items if item[0] not in kept]
+    if kept and jobs:
+        print(f"data check: {len(jobs):,} of {len(videos):,} videos are new or changed", file=sys.stderr, flush=True)
+    write_rows(part, in_parallel(partial(_row, every_frame), jobs, "data check", chunk=8))
+    with closing(_connect(part)) as manifest:
+        gone = [(to_bytes(name),) for name in found if name not in videos]
+        manifest.executemany("DELETE FROM videos WHERE path = CAST(? AS TEXT)", gone)
+        manifest.commit()
+
+
+def _known(every_frame: bool, found: Mapping[str, VideoInfo], videos: Iterable[tuple[str, Video]]) -> list[str]:
+    """Names of the videos whose earlier rows still hold."""
+    names = []
+    for name, (path, fps) in videos:
+        row = found.get(name)
+        known = row and row.sound and row.decoded >= every_frame and row.same_rate(fps)
+        if row and known and row.same_file(stamp(Path(path), name)):
+            names.append(name)
+    return names
+
+
+def _row(every_frame: bool, named: tuple[str, Video]) -> VideoInfo:
+    name, (path, fps) = named
+    return probe(Path(path), name, every_frame, fps)
+
+
+class Tables:
+    """Verdicts and frame tables of a manifest, by path, as long as the files are as they were."""
+
+    def __init__(self, file: Path, root: Path) -> None:
+        self.manifest = Manifest(file)
+        self._root = root
+
+    def __call__(self, path: Path) -> FrameTable | None:
+        """The table of a video, if its file has not changed.
+
+        Raises:
+            DecodeError: the video is broken.
+        """
+        row = self.manifest.get(relative(path, self._root))
+        if row is None or row.status == "missing" or not self._holds(row):
+            return None
+        if row.status == "broken":
+            raise DecodeError(f"{path}: {row.reason}")
+        return unpack(row.table) if row.table else None
+
+    def faults(self, paths: Iterable[str]) -> dict[str, VideoInfo]:
+        """Rows of those videos that are broken or damaged, and have not changed since."""
+        faulty = {str(self._root / row.path): row for row in self.manifest.faults()}
+        return {path: faulty[path] for path in dict.fromkeys(paths) if path in faulty and self._holds(faulty[path])}
+
+    def _holds(self, row: VideoInfo) -> bool:
+        return row.same_file(stamp(self._root / row.path, row.path))
+
+
+tables = cache(Tables)  # opened once; each process that is forked reads it by a connection of its own
+
+
+def load_tables(file: Path, root: Path) -> Tables:
+    """Take verdicts and frame tables from a manifest of the videos under ``root``; what it lists is not scanned.
+
+    Raises:
+        UserError: there is no such file, or it is no manifest.
+    """
+    if not file.is_file():
+        raise UserError(f"data.manifest: {file} does not exist; data check writes it")
+    add_source(source := tables(file, root))
+    return source

@@ -1,0 +1,141 @@
+"""What a data set lists: the videos of a split in a few arrays, a digest of all, and a line for the user."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+from lightning.pytorch.utilities import rank_zero_only
+from numpy.typing import NDArray
+
+from lit_video.video.clips import VideoRecord
+
+if TYPE_CHECKING:
+    from lit_video.datamodules.base import VideoDataModule
+
+
+class Records(Sequence[VideoRecord]):
+    """Records of videos, made anew each time one is taken out; equal to any sequence of the same.
+
+    240,000 take 30 MB instead of 200, and forked workers share them, as no count of references is written to them.
+
+    Args:
+        paths: of the videos.
+        labels: class numbers, ``(n,)``, or of several tasks ``(n, tasks)``.
+        times: ``(n, 3)``, start, end and rate of each record, not a number where it has none; ``None`` if none has any.
+    """
+
+    def __init__(
+        self,
+        paths: Iterable[str],
+        labels: Sequence[int | tuple[int, ...]],
+        times: Sequence[tuple[float | None, float | None, float | None]] = (),
+    ) -> None:
+        timed = any(value is not None for each in times for value in each)
+        self._paths: NDArray[np.bytes_] = np.array([to_bytes(path) for path in paths], np.bytes_)
+        self.labels = np.array(labels, np.int32)
+        self._times = np.array(times, np.float64) if timed else None  # None becomes not a number
+
+    @classmethod
+    def of(cls, records: Iterable[VideoRecord]) -> Records:
+        """Those of a list."""
+        if isinstance(records, cls):
+            return records
+        listed = [*records]
+        times = [(record.start, record.end, record.fps) for record in listed]
+        return cls((str(record.path) for record in listed), [record.label for record in listed], times)
+
+    @property
+    def paths(self) -> list[str]:
+        """Of all videos."""
+        return [to_text(path) for path in self._paths.tolist()]
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    @overload
+    def __getitem__(self, index: int) -> VideoRecord: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[VideoRecord]: ...
+
+    def __getitem__(self, index: int | slice) -> VideoRecord | list[VideoRecord]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        label = self.labels[index].tolist()
+        path = Path(to_text(self._paths[index]))
+        return VideoRecord(path, tuple(label) if isinstance(label, list) else label, *self._times_of(index))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the records are those of another sequence, in its order."""
+        return isinstance(other, Sequence) and [*self] == [*other]
+
+    __hash__ = None  # type: ignore[assignment]  # as of a list
+
+    def _times_of(self, index: int) -> list[float | None]:
+        if self._times is None:
+            return [None] * 3
+        return [None if value != value else value for value in self._times[index].tolist()]
+
+    def identities(self) -> Iterator[tuple[str, float | None, float | None]]:
+        """Path, start and end of each, which no two of a data set share."""
+        for index, path in enumerate(self.paths):
+            start, end, _ = self._times_of(index)
+            yield path, start, end
+
+    def rates(self) -> list[float | None]:
+        """Rate of each that is a folder of images."""
+        return [self._times_of(index)[2] for index in range(len(self))]
+
+
+def to_bytes(text: str) -> bytes:
+    """UTF-8, and what is none of it as it was: names of files may be no UTF-8."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def to_text(content: bytes) -> str:
+    """The text of which :func:`to_bytes` gives these."""
+    return content.decode("utf-8", "surrogateescape")
+
+
+def relative(path: str | Path, root: str | Path) -> str:
+    """A path as seen from the root, with slashes on every system."""
+    text, start = str(path), os.path.join(str(root), "")
+    rest = text.removeprefix(start)
+    if os.sep == "/" and len(rest) < len(text) and "/../" not in f"/{rest}/":
+        return rest  # the next line takes 20 times as long
+    return Path(os.path.relpath(text, root)).as_posix()
+
+
+def data_digest(data: VideoDataModule) -> str:
+    """Digest of class names and of every split's paths, labels and segments, the same on every machine.
+
+    No file is opened. Paths count relative to the data set's root, and their order does not count.
+    """
+    root = data.data_root()
+    lines = []
+    for split in data.present:
+        records = Records.of(data.records(split))
+        labels = records.labels.tolist()
+        for (path, start, end), label in zip(records.identities(), labels, strict=True):
+            label = tuple(label) if isinstance(label, list) else label
+            lines.append(f"{split}\t{relative(path, root)}\t{label}\t{start}\t{end}")
+    return text_digest([f"classes\t{data.class_names}", *sorted(lines)])
+
+
+def text_digest(lines: list[str]) -> str:
+    """16 hexadecimal digits of some lines."""
+    return blake2b(to_bytes("\n".join(lines)), digest_size=8).hexdigest()
+
+
+@rank_zero_only
+@cache
+def print_once(line: str) -> None:
+    """Print a line about a data set on the error stream, once per process: settings may be checked several times."""
+    print(line, file=sys.stderr, flush=True)

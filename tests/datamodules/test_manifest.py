@@ -1,0 +1,91 @@
+"""Rows of a manifest and records of a split come back as they were; another file is refused in a line."""
+
+import os
+import sqlite3
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from lit_video.datamodules import manifest
+from lit_video.datamodules.manifest import Manifest, write_rows
+from lit_video.datamodules.probe import VideoInfo
+from lit_video.datamodules.records import Records, relative
+from lit_video.errors import UserError
+from lit_video.video.clips import VideoRecord
+
+ODD = os.fsdecode(b"not utf-8 \xff.mp4")
+ROWS = {
+    row.path: row
+    for row in (
+        VideoInfo("b.mp4", 10, 1_600_000_000_123_456_789, "ok", "", 4, 0.16, 64, 48, 25.0, 0, 0, True, {"pts": [1, 2]}),
+        VideoInfo("ä.mp4", 7, -5, "damaged", "frame 3 damaged", 9, 0.3, 1, 2, 29.97, 270, 3),
+        VideoInfo("a/lost.mp4", status="missing", reason="no such file"),
+        VideoInfo(ODD, 3, 4, "broken", "a text, no video"),
+    )
+}
+
+
+def test_rows_come_back_as_they_were(tmp_path):
+    write_rows(tmp_path / "x", [VideoInfo("b.mp4", reason="replaced"), *ROWS.values()])
+    found = Manifest(tmp_path / "x")
+    assert dict(found) == ROWS
+    assert list(found) == sorted(ROWS, key=os.fsencode)
+    assert found.facts() == {path: VideoInfo(**asdict(row) | {"table": None}) for path, row in ROWS.items()}
+    assert {row.path for row in found.faults()} == {ODD, "ä.mp4"}
+    assert "c.mp4" not in found
+
+
+def test_any_reader_of_sqlite_can_ask_it(tmp_path):
+    write_rows(tmp_path / "x", ROWS.values())
+    query = "SELECT path, reason FROM videos WHERE status = 'damaged'"
+    assert sqlite3.connect(tmp_path / "x").execute(query).fetchall() == [("ä.mp4", "frame 3 damaged")]
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"SQLite format 3\0" + bytes(4080)])
+def test_another_file_is_refused_by_name(tmp_path, content):
+    (tmp_path / "x").write_bytes(content)
+    with pytest.raises(UserError, match=r"x: no manifest, or a damaged one \(.*\); delete it, and run data check"):
+        Manifest(tmp_path / "x")
+
+
+def test_a_manifest_that_is_cut_off_is_refused_when_it_is_read(tmp_path):
+    write_rows(tmp_path / "x", (VideoInfo(f"{i}.mp4", reason="x" * 100) for i in range(500)))
+    os.truncate(tmp_path / "x", 12_000)
+    with pytest.raises(UserError, match=r"x: no manifest, or a damaged one \(.*malformed.*\); delete it"):
+        len(Manifest(tmp_path / "x").facts())
+
+
+def test_verdicts_of_another_version_are_refused(tmp_path, monkeypatch):
+    write_rows(tmp_path / "x", ROWS.values())
+    monkeypatch.setattr(manifest, "VERSION", manifest.VERSION + 1)
+    with pytest.raises(UserError, match=r"damaged one \(version 3, expected 4\); delete it"):
+        Manifest(tmp_path / "x")
+
+
+def test_a_forked_process_reads_by_a_connection_of_its_own(tmp_path):
+    write_rows(tmp_path / "x", ROWS.values())
+    found = Manifest(tmp_path / "x")
+    before = found._opened
+    if (child := os.fork()) == 0:
+        os._exit(0 if found["b.mp4"] == ROWS["b.mp4"] and found._opened != before else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert found["b.mp4"] == ROWS["b.mp4"] and found._opened == before
+
+
+def test_records_keep_labels_of_several_tasks_and_times():
+    listed = [VideoRecord(Path("/a/b.mp4"), (1, 2), 0.1, None), VideoRecord(Path(f"/a/{ODD}"), (3, 4), None, 2.5, 12.5)]
+    records = Records.of(listed)
+    assert records == listed and list(records) == listed and records[:1] == listed[:1]
+    assert Records.of(records) is records
+    assert list(records.identities()) == [("/a/b.mp4", 0.1, None), (f"/a/{ODD}", None, 2.5)]
+    assert records.rates() == [None, 12.5]
+    with pytest.raises(IndexError):
+        records[2]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), [("/r/a/b.mp4", "a/b.mp4"), ("/r/../x.mp4", "../x.mp4"), ("/rr/a", "../rr/a"), ("/r", ".")]
+)
+def test_names_are_relative_to_the_root(path, name):
+    assert relative(path, "/r") == relative(Path(path), Path("/r")) == name
