@@ -1,25 +1,36 @@
-"""``REPRODUCE.md``: what is reproduced at which scale, from results. Imports no torch."""
+"""``REPRODUCE.md``: what is reproduced at which scale, from results."""
 
+import json
 import re
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
-from lit_video.reports.ceiling import ceilings
-from lit_video.reports.command import table_command
-from lit_video.reports.counted_costs import counted_costs
+from lit_video.network.cost import CONVENTION, HEADER, cells
 from lit_video.reports.verdicts import link_to, verdicts
+from lit_video.tables.agreement import sentences
 from lit_video.tables.claims import read_claims
 from lit_video.tables.damage import Damage
+from lit_video.tables.groups import measured_groups
 from lit_video.tables.reading import read_table, table_at
-from lit_video.tables.rendering import NOT_RUN, pairs_table, render, seeds_text
+from lit_video.tables.rendering import NOT_RUN, groups_table, main_table, seeds_text
 from lit_video.tables.run_files import run_folders
 from lit_video.tables.summary import TableRuns, read_runs, summarise
 from lit_video.tables.table import Table
 from lit_video.tables.throughput import PAPERS, read_throughput
+from lit_video.utils.files import read_text
 from lit_video.utils.text_tables import markdown_lines
 
+NEAR = 1.0  # points from a ceiling
+CEILINGS = """\
+## Rows at the ceiling of blind models
+
+The embedded videos are made so that a model which is blind to order cannot be expected to pass a ceiling. A row whose
+scheme sees order (computed from its layers) and of which a seed ends less than a point above it has not learned; a row
+whose scheme is blind and that ends above it would be a mistake of ours."""
 COLUMNS = ("table", "source", "scale", "rows run", "seeds", "Kendall's tau", "orderings: yes / no / open", "status")
 
 INTRODUCTION = """\
@@ -29,8 +40,17 @@ Written by `{command}` from the runs in `{results}`, and not edited: every numbe
 called "ours" was measured by the command beside it. Numbers called "paper" are the papers', on their own data sets;
 ours are of the scale that is named, so compare the order of rows, not values. "Orderings" counts
 the pairs of rows that were run and differ in the paper: those that ours support, contradict, and cannot decide
-(95 % bootstrap intervals over test videos and seeds). Seconds of training are no benchmark: other processes ran beside.
+(95 % bootstrap intervals over test videos and seeds; of rows of one seed they are of these models, not of the methods).
+Below a table are the orderings that ours do not support, with our differences; `python -m lit_video table --pairs` has
+those of all rows. "Reach": how many frames apart two may be that a scheme can compare; blind: whatever their order.
+Seconds of training are no benchmark: other processes ran beside.
 """
+
+# what one run of many has, or a person chooses for it
+OWN = ("--row", "--seeds", "--runs", "--jobs", "--reuse", "--trainer.logger", "--trainer.enable_progress_bar")
+FILES = ("--config", "-c")
+
+COSTS = "cost.json"  # what the command below prints, in the folder of a table and scale
 
 
 def page(experiments: Path, runs: Path, damage: Damage) -> str:
@@ -43,8 +63,11 @@ def page(experiments: Path, runs: Path, damage: Damage) -> str:
     if not paths:
         raise UserError(f"--experiments {experiments}: no YAML files there; give the folder of the tables")
     tables = [read_table([path]) for path in paths]
-    summaries = {table.name: [(read, summarise(read)) for read in _at_scales(table, runs, damage)] for table in tables}
-    costs = {table.name: list(counted_costs(table, runs, damage)) for table in tables}
+    summaries = {
+        table.name: [(read, summarise(read, pairs=False)) for read in _at_scales(table, runs, damage)]
+        for table in tables
+    }
+    costs = {table.name: list(_counted_costs(table, runs, damage)) for table in tables}
     lines = ["| " + " | ".join(COLUMNS) + " |", "| --- | --- | --- | ---: | --- | ---: | ---: | --- |"]
     for table in tables:
         lines += [_line(*each) for each in summaries[table.name]] or [_not_run(table, bool(costs[table.name]))]
@@ -63,7 +86,8 @@ def page(experiments: Path, runs: Path, damage: Damage) -> str:
     parts += [part for table in tables for part in _throughput(table, runs, damage)]
     parts += [part for of in costs.values() for part in of]
     parts += [_section(*each) for of in summaries.values() for each in of]
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+    text = "\n\n".join(part.strip() for part in parts) + "\n"
+    return re.sub(r"^\| | \| | \|$", "|", text, flags=re.MULTILINE)  # cells without spaces: a seventh of the page
 
 
 def _at_scales(table: Table, runs: Path, damage: Damage) -> Iterator[TableRuns]:
@@ -95,25 +119,21 @@ def _not_run(table: Table, costs: bool) -> str:
 
 
 def _section(read: TableRuns, data: dict[str, Any]) -> str:
-    """Heading, command, table and agreement."""
+    """Heading, command, table, and the orderings that our runs do not support."""
     table, of_seeds = read.table, [result for row in read.results.values() for result in row]
+    title, *of_table = main_table(data)
+    tables = [f"**{title}**", markdown_lines(*of_table)]
+    if groups := measured_groups(data["rows"]):
+        tables += [f"**Top-1 by {groups.kind}, means over seeds**", markdown_lines(*groups_table(groups)[1:])]
     return "\n\n".join(
         [
             f"## {table.name} ({table.scale})",
             f"`{table_command(table, of_seeds)}`; commits {_listed(of_seeds, 'commit')}; "
             f"on {_listed(of_seeds, 'device')}. {_tested(of_seeds)}",
-            *_expected(table),
-            render(data, "markdown"),
-            *_pairs(data),
+            *tables,
+            *sentences(data)[1:],  # the first is in the table of tables
         ]
     )
-
-
-def _pairs(data: dict[str, Any]) -> Iterator[str]:
-    """Differences of all rows in a closed block."""
-    if data["pairs"]:
-        title, header, body = pairs_table(data)
-        yield f"<details><summary>{title}</summary>\n\n{markdown_lines(header, body)}\n\n</details>"
 
 
 def _throughput(table: Table, runs: Path, damage: Damage) -> Iterator[str]:
@@ -154,15 +174,83 @@ def _tested(of_seeds: Sequence[dict[str, Any]]) -> str:
     return f"Tested on {' or '.join(map(str, numbers))} videos."
 
 
-def _expected(table: Table) -> list[str]:
-    """What the file's header says to expect at the table's own scale, below the first command that trains."""
-    if table.scale != read_table([table.path]).scale:
-        return []
-    lines = table.path.read_text(encoding="utf-8").split("\ntrainer:")[0].splitlines()
-    first = next((i for i, line in enumerate(lines) if "python -m lit_video fit" in line), len(lines))
-    expected = []
-    for line in lines[first + 1 :]:
-        if not line.startswith("#       "):
-            break
-        expected.append(line.removeprefix("#").strip())
-    return [f"*Expected:* {' '.join(expected)}"] if expected else []
+def _counted_costs(table: Table, runs: Path, damage: Damage) -> Iterator[str]:
+    """A section for each scale at which the table's costs are kept."""
+    for folder in sorted((runs / table.name).glob("*")):
+        if body := damage.read(_read_costs, folder):
+            scale = table.path.parent / "scale" / f"{folder.name}.yaml"
+            command = f"python -m lit_video cost --config {table.path.as_posix()} --config {scale.as_posix()} --json"
+            parts = (f"**{table.title} - {table.source}; ours: scale {folder.name}**", f"`{command}`, nothing trained.")
+            yield "\n\n".join([*parts, markdown_lines(HEADER[:-1], body), CONVENTION])
+
+
+def _read_costs(folder: Path) -> list[list[str]] | None:
+    path = folder / COSTS
+    try:
+        rows: list[dict[str, Any]] = json.loads(read_text(path))
+        return [cells(row) for row in rows]
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise UserError(f"{path}: damaged; delete it and write it again: python -m lit_video cost --json") from None
+
+
+def ceilings(summaries: Iterable[dict[str, Any]]) -> str:
+    """The rows of all tables that ended there though they see order, and those above though they are blind.
+
+    Args:
+        summaries: of tables, from :func:`~lit_video.tables.summary.summary`.
+    """
+    stuck, impossible, unknown, judged = [], [], 0, 0
+    for data in summaries:
+        for row in data["rows"]:
+            ours, ceiling = row["metrics"].get(data["metric"], {}), row["blind_ceiling"]
+            if ours.get("ours") is None:
+                continue
+            if ceiling is None:
+                unknown += 1
+                continue
+            judged += 1
+            numbers = f"{ours['ours']:.1f}, lowest seed {ours['lowest']:.1f}, ceiling {ceiling:.1f}"
+            text = f"{data['table']} ({data['scale']}) {row['label']}: {numbers}"
+            if row["sees_order"] and ours["lowest"] < ceiling + NEAR:
+                stuck.append(text)
+            if not row["sees_order"] and ours["ours"] > ceiling + NEAR:
+                impossible.append(text)
+    lines = []
+    if judged:
+        lines.append(f"Of {judged} rows, see order and have not learned: {'; '.join(stuck) or 'none'}.")
+        lines.append(f"Blind and above: {'; '.join(impossible) or 'none'}.")
+    if unknown:
+        lines.append(f"{unknown} rows are of other data, or of versions that did not record it.")
+    return CEILINGS + "\n\n" + " ".join(lines)
+
+
+def table_command(table: Table, results: Sequence[Mapping[str, Any]]) -> str:
+    """All rows and seeds of a table at the scale of its results, with every further setting that some of them had.
+
+    A result that was taken from another table's run has that table's command, but for its first file.
+
+    Args:
+        table: at the scale.
+        results: ``result.json`` of all rows and seeds.
+    """
+    seeds = ",".join(map(str, sorted({result["seed"] for result in results})))
+    flags = dict.fromkeys(flag for result in results for flag in _further(str(result.get("command", ""))))
+    words = ["python", "-m", "lit_video", "fit", "--config", table.path.as_posix()]
+    return " ".join([*words, *flags, f"--seeds {seeds}"])
+
+
+def _further(command: str) -> Iterator[str]:
+    """Flags of a recorded command, each with its value, without the table's file and those of one run."""
+    words, tables = shlex.split(command), 0
+    for word, value in pairwise([*words, "--"]):
+        name = word.partition("=")[0]
+        tables += name in FILES
+        if not _is_flag(name) or name in OWN or (name in FILES and tables == 1):
+            continue
+        yield shlex.join([word] if "=" in word or _is_flag(value) else [word, value])
+
+
+def _is_flag(word: str) -> bool:
+    return word.startswith("--") or word in FILES

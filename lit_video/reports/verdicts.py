@@ -1,4 +1,4 @@
-"""The papers' claims and what our runs say of them, as Markdown. Imports no torch."""
+"""The papers' claims and what our runs say of them, as Markdown."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -25,7 +25,7 @@ def verdicts(claims: Sequence[Claim], measured: Measured) -> str:
     judgements: list[Judgement] = []
     parts = ["## The papers' claims", EXPLANATION]
     for source, of_paper in groupby(claims, key=lambda claim: claim.source):
-        body = []
+        body, last = [], None
         for claim in of_paper:
             of_table = measured.get(claim.table.name, {})
             of_scales = {scale: judge(claim, hits, scale) for scale, hits in of_table.items() if claim.about(scale)}
@@ -34,7 +34,8 @@ def verdicts(claims: Sequence[Claim], measured: Measured) -> str:
             for scale, (judgement, differences) in (run or of_scales or {"": judge(claim, {})}).items():
                 judgements.append(judgement)
                 verdict = _verdict(claim, scale, judgement, _seeds(claim, of_table.get(scale, {})))
-                body.append([*_cells(claim, scale, differences), verdict])
+                body.append(["" if claim is last else claim.text, *_cells(claim, scale, differences), verdict])
+                last = claim
         parts.append(f"**{source}**\n\n{markdown_lines(HEADER, body, numbers=False)}")
     counts = ", ".join(f"{name} {number}" for name, number in count(judgements).items())
     return "\n\n".join([*parts[:2], f"Of {len(judgements)} verdicts: {counts}.", *parts[2:]])
@@ -54,7 +55,6 @@ def _verdict(claim: Claim, scale: str, judgement: Judgement, seeds: int) -> str:
 def _cells(claim: Claim, scale: str, differences: Sequence[Interval | None]) -> Iterator[str]:
     pairs = "; ".join(f"{first} - {second}" for first, second in claim.pairs)
     link = link_to(claim.table.name, scale) if scale else claim.table.name
-    yield claim.text
     yield f"{link}: {pairs}" + (f"; within {claim.margin:g} points" if claim.margin is not None else "")
     yield "; ".join(f"{a:.1f} - {b:.1f}" for a, b in claim.paper())
     measured = "; ".join(f"{d.value:+.1f} [{d.low:+.1f}, {d.high:+.1f}]" for d in differences if d)

@@ -1,6 +1,6 @@
 """Rows that ended where blind models do are named, on either side."""
 
-from lit_video.reports.ceiling import ceilings
+from lit_video.reports.markdown import ceilings
 
 
 def row(label, ours, order, ceiling=37.5, lowest=None):

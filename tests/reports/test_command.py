@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from lit_video.reports.command import table_command
+from lit_video.reports.markdown import table_command
 from lit_video.tables.reading import read_table
 from tests.fake_runs import EXPERIMENTS
 from tests.reports.test_markdown import experiments, write  # noqa: F401  # a fixture
