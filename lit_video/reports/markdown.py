@@ -121,10 +121,11 @@ def _not_run(table: Table, costs: bool) -> str:
 def _section(read: TableRuns, data: dict[str, Any]) -> str:
     """Heading, command, table, and the orderings that our runs do not support."""
     table, of_seeds = read.table, [result for row in read.results.values() for result in row]
-    title, *of_table = main_table(data)
-    tables = [f"**{title}**", markdown_lines(*of_table)]
+    title, header, body = main_table(data)
+    tables = [f"**{title}**", markdown_lines(header, body)]
     if groups := measured_groups(data["rows"]):
-        tables += [f"**Top-1 by {groups.kind}, means over seeds**", markdown_lines(*groups_table(groups)[1:])]
+        _, header, body = groups_table(groups)
+        tables += [f"**Top-1 by {groups.kind}, means over seeds**", markdown_lines(header, body)]
     return "\n\n".join(
         [
             f"## {table.name} ({table.scale})",
