@@ -16,7 +16,7 @@ from benchmarks import data, long, many_videos, mixing, model, predict, stream
 from benchmarks.harness import Result, Table, ran
 from lit_video.errors import UserError
 from lit_video.utils.files import read_text, write_atomically
-from lit_video.utils.text_tables import markdown_lines
+from lit_video.utils.text import markdown_lines
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"

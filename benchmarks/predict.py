@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from benchmarks.harness import Actions, Measurement, Result, Row, Table, add_size, left_out, number, parser, ran
 from benchmarks.models import schemes
-from lit_video.inference.programs import TOLERANCE, largest, onnx_program, pt2_program
+from lit_video.inference.export import TOLERANCE, largest, onnx_program, pt2_program
 from lit_video.network.vit import SIZES
 from lit_video.training.throughput import Times, seconds
 

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 from lit_video.utils.files import write_atomically
-from lit_video.utils.text_tables import markdown_lines
+from lit_video.utils.text import markdown_lines
 
 ROOT = Path(__file__).resolve().parent.parent
 STORED = ROOT / "benchmarks" / "results" / "scaling.json"

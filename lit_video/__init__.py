@@ -6,7 +6,7 @@ The names below are loaded when they are first used: ``import lit_video`` alone 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from lit_video.utils.amx import avoid_amx
+from lit_video.utils.startup import avoid_amx
 
 if TYPE_CHECKING:
     from lit_video import datamodules as datamodules

@@ -9,10 +9,9 @@ from io import TextIOWrapper
 
 from lit_video import __version__
 from lit_video.errors import RunFailed, UserError
-from lit_video.utils.did_you_mean import did_you_mean
-from lit_video.utils.exit_status import DONE, FAILED, INTERRUPTED, MISTAKE
-from lit_video.utils.log_filters import quiet
-from lit_video.utils.stop_signals import finish
+from lit_video.utils.startup import quiet
+from lit_video.utils.stop_signals import DONE, FAILED, INTERRUPTED, MISTAKE, finish
+from lit_video.utils.text import did_you_mean
 
 HELP = """\
 lit_video: train, compare and reproduce video transformers.

@@ -8,7 +8,7 @@ import torch
 
 from lit_video.__main__ import main
 from lit_video.datamodules.stills import Stills
-from lit_video.utils.log_filters import quiet
+from lit_video.utils.startup import quiet
 from tests.fake_runs import EXPERIMENTS, ROWS, write_table_runs
 
 ROOT = Path(__file__).parent.parent

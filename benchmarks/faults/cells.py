@@ -16,7 +16,7 @@ import torch
 
 from benchmarks.faults.faults import DAMAGES, FAULTS, TESTED, NotInjected, damage, lock_held
 from benchmarks.faults.runs import END, PHASES, ROOT, Attempt, Place, Setting, mount, new_place
-from lit_video.utils.exit_status import DONE, FAILED, MISTAKE, TERMINATED
+from lit_video.utils.stop_signals import DONE, FAILED, MISTAKE, TERMINATED
 
 TRIES = 3
 WENT_ON = "going on from|finished, skipped|training starts over|damaged[;:] delete it"

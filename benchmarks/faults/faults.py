@@ -18,7 +18,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from benchmarks.faults.runs import PHASES, Attempt, mount
-from lit_video.utils.exit_status import DONE, FAILED, INTERRUPTED, MISTAKE, PREEMPTED, TERMINATED
+from lit_video.utils.stop_signals import DONE, FAILED, INTERRUPTED, MISTAKE, PREEMPTED, TERMINATED
 
 REFUSED = (FAILED, MISTAKE)
 TESTED = ("training", "validation", "test")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.faults.runs import PHASES
-from lit_video.utils.text_tables import markdown_lines
+from lit_video.utils.text import markdown_lines
 
 Line = dict[str, Any]
 STAGES = {"stopped": "a stopped run's files", "finished": "a finished run's files"}

@@ -11,9 +11,9 @@ from lit_video.commands.attention_of_test import draw_test
 from lit_video.commands.checkpoint import add_checkpoint
 from lit_video.commands.parser import Parser, check_file, positive, positive_number, writing
 from lit_video.errors import UserError
-from lit_video.inference.formats import MOVING, STILL
-from lit_video.utils.did_you_mean import did_you_mean
+from lit_video.inference.options import MOVING, STILL
 from lit_video.utils.files import write_bytes
+from lit_video.utils.text import did_you_mean
 
 if TYPE_CHECKING:
     from lit_video.inference.checkpoints import TrainedModel
@@ -40,8 +40,7 @@ def attention(argv: list[str]) -> int:
 def _maps(arguments: Namespace) -> bytes:
     # here, because importing torch takes seconds
     from lit_video.inference.attention_maps import Follow, attention_of_heads, load_with_attention, maps_of, one_video
-    from lit_video.inference.attention_picture import heads_picture, moving, picture
-    from lit_video.inference.moving_picture import encoded
+    from lit_video.inference.attention_picture import encoded, heads_picture, moving, picture
 
     (record,) = one_video(arguments.video, arguments.fps)
     trained = load_with_attention(arguments.ckpt)

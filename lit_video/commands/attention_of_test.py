@@ -17,7 +17,7 @@ from lit_video.commands.embed import test_split
 from lit_video.commands.parser import writing
 from lit_video.errors import UserError
 from lit_video.tables.predictions import TaskPredictions, read_predictions
-from lit_video.utils.progress import with_progress
+from lit_video.utils.parallel import with_progress
 
 if TYPE_CHECKING:
     from lit_video.inference.attention_picture import AttentionMaps

@@ -111,7 +111,7 @@ def schemes() -> dict[str, VideoClassifier]:
 def _draw(path: Path) -> None:
     """Draw the multiply-adds of every scheme against image side and frames (TimeSformer, Fig. 3): half a minute."""
     from lit_video.utils.figures import plt, save
-    from lit_video.utils.progress import with_progress
+    from lit_video.utils.parallel import with_progress
 
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.5), sharey=True, layout="constrained")
     every = schemes()

@@ -13,8 +13,8 @@ from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import Table
-from lit_video.utils.did_you_mean import did_you_mean
 from lit_video.utils.files import write_atomically
+from lit_video.utils.text import did_you_mean
 from lit_video.utils.wandb_login import has_key
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
-from lit_video.utils.exit_status import INTERRUPTED
+from lit_video.utils.stop_signals import INTERRUPTED
 
 if TYPE_CHECKING:
     from lit_video.datamodules.inspection import DatasetSummary

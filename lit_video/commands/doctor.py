@@ -20,7 +20,7 @@ from typing import Literal
 from filelock import FileLock, Timeout
 
 from lit_video.commands.parser import Parser
-from lit_video.utils.data_folder import data_folder
+from lit_video.utils.files import data_folder
 from lit_video.utils.wandb_login import has_key, offline, server, why_unreachable
 
 SECONDS = 100.0  # for all checks, which run side by side

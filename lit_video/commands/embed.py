@@ -96,7 +96,7 @@ def _write(arguments: Namespace, places: NDArray[np.float64], read: Sequence[tup
     Raises:
         UserError: a file cannot be written.
     """
-    from lit_video.inference.projection_picture import scatter
+    from lit_video.inference.projection import scatter
     from lit_video.utils.figures import run_name
     from lit_video.utils.files import write_bytes, write_table
 

@@ -35,7 +35,7 @@ def _export(arguments: Namespace) -> int:
         if arguments.any_frames:
             raise UserError("--any_frames: is for pt2 and onnx; transformers' models have one length")
         return _for_transformers(arguments.ckpt, arguments.to, arguments.output)
-    from lit_video.inference.programs import write_program  # here, because importing torch takes seconds
+    from lit_video.inference.export import write_program  # here, because importing torch takes seconds
 
     with writing("--output", arguments.output):
         arguments.output.mkdir(parents=True, exist_ok=True)

@@ -16,9 +16,8 @@ from lit_video.tables.damage import Damage
 from lit_video.tables.rendering import render
 from lit_video.tables.summary import summary
 from lit_video.training.request import Request
-from lit_video.utils.exit_status import DONE, FAILED
 from lit_video.utils.processes import end_with_starter
-from lit_video.utils.stop_signals import AGAIN, STATUS, stop_signals
+from lit_video.utils.stop_signals import AGAIN, DONE, FAILED, STATUS, stop_signals
 
 DESCRIPTION = """Train and test every row of a table, then print it. A finished row is skipped, an interrupted one
 goes on where it stopped: the same command again is always right."""

@@ -16,9 +16,9 @@ from lit_video.tables.folder_names import check_folder_name
 from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import pairs_table
 from lit_video.tables.summary import summary
-from lit_video.utils.exit_status import DONE
 from lit_video.utils.files import write_atomically
-from lit_video.utils.text_tables import text_table
+from lit_video.utils.stop_signals import DONE
+from lit_video.utils.text import text_table
 from lit_video.utils.yaml_files import read_yaml
 
 if TYPE_CHECKING:

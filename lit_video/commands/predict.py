@@ -14,7 +14,7 @@ from lit_video.commands.parser import Parser, new_file, positive, positive_numbe
 from lit_video.commands.predict_stream import predict_stream
 from lit_video.commands.timeline import add_timeline, check_timeline, predict_timelines
 from lit_video.errors import UserError
-from lit_video.utils.progress import with_progress
+from lit_video.utils.parallel import with_progress
 
 if TYPE_CHECKING:
     from lit_video.inference.ranking import RankedVideo

@@ -11,7 +11,7 @@ from lit_video.launching.local import places
 from lit_video.launching.slurm import Resources, array_script, check_slurm, submit
 from lit_video.launching.terminal import not_elsewhere, run_here, show, tell
 from lit_video.launching.work import Run, Sources, build_requests, work_list
-from lit_video.utils.exit_status import DONE
+from lit_video.utils.stop_signals import DONE
 
 DESCRIPTION = """Runs every row of the tables with every seed. Rows that are finished, running or queued are
 skipped: the same command again is always right. Mistakes in any row are found before anything starts."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lit_video.commands.arguments import evaluation
 from lit_video.commands.parser import Parser, positive_number, writing
 from lit_video.errors import UserError
-from lit_video.utils.clock import clock
+from lit_video.utils.text import clock
 
 if TYPE_CHECKING:
     from lit_video.inference.timeline import Timeline
@@ -55,11 +55,11 @@ def check_timeline(arguments: Namespace) -> None:
 def predict_timelines(arguments: Namespace) -> int:
     """Print the segments of every video, write and draw timelines; 1 if a video could not be read to its end."""
     from lit_video.inference.checkpoints import load_trained_model  # here, because importing torch takes seconds
-    from lit_video.inference.formats import FIGURES
+    from lit_video.inference.options import FIGURES
     from lit_video.inference.overlay import drawn_paths
     from lit_video.inference.predict import find_videos, unlabelled
     from lit_video.inference.timeline import Steps, timeline
-    from lit_video.inference.timeline_files import print_segments, write_timelines
+    from lit_video.inference.timeline_output import print_segments, write_timelines
 
     paths = find_videos(arguments.videos, arguments.fps)
     targets = drawn_paths(arguments.plot, paths, "--plot", FIGURES) if arguments.plot else {}
@@ -84,7 +84,7 @@ def predict_timelines(arguments: Namespace) -> int:
 
 
 def _draw(line: Timeline, path: Path) -> None:
-    from lit_video.inference.timeline_picture import timeline_figure
+    from lit_video.inference.timeline_output import timeline_figure
     from lit_video.utils.figures import content_of
     from lit_video.utils.files import write_bytes
 

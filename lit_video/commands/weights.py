@@ -4,7 +4,7 @@ import sys
 from typing import Any
 
 from lit_video.commands.parser import Parser
-from lit_video.utils.text_tables import markdown_lines, text_table
+from lit_video.utils.text import markdown_lines, text_table
 from lit_video.weights.hub import Release, fetch, find, releases
 
 COLUMNS = ["name", "model", "data", "clip", "views", "top-1", "top-5", "file", "fetched"]

@@ -10,7 +10,7 @@ from lit_video.datamodules.base import Split, VideoDataModule
 from lit_video.datamodules.folder import COMMON, EXTENSIONS
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
-from lit_video.utils.data_folder import data_root
+from lit_video.utils.files import data_root
 from lit_video.video.batch import Classes
 from lit_video.video.clips import VideoRecord
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
-from lit_video.utils.did_you_mean import did_you_mean
+from lit_video.utils.text import did_you_mean
 
 _QUOTED = re.compile('"[^"]*"')
 _CLOCK = re.compile(r"(\d+:)?\d+:\d+(\.\d+)?")

@@ -17,7 +17,7 @@ from lit_video.datamodules.copying import copy_beside
 from lit_video.datamodules.manifest import load_tables
 from lit_video.datamodules.records import Records
 from lit_video.errors import UserError
-from lit_video.utils.image_size import ImageSize, as_setting, height_and_width
+from lit_video.utils.clip_shape import ImageSize, as_setting, height_and_width
 from lit_video.utils.processes import end_workers, ignore_stops
 from lit_video.video.augmentation import (
     Augmentation,

@@ -11,8 +11,8 @@ from typing import Any
 from lit_video.datamodules.base import SPLITS, Split, VideoDataModule
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
-from lit_video.utils.data_folder import data_root
-from lit_video.utils.did_you_mean import did_you_mean
+from lit_video.utils.files import data_root
+from lit_video.utils.text import did_you_mean
 from lit_video.video.clips import VideoRecord
 
 COMMON = (".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v")

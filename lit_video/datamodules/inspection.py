@@ -27,8 +27,8 @@ from lit_video.datamodules.manifest import Video, scan
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.datamodules.records import Records, data_digest, relative, text_digest
 from lit_video.errors import UserError
-from lit_video.utils.parser_errors import explain
-from lit_video.utils.text_tables import text_table
+from lit_video.utils.command_line import explain
+from lit_video.utils.text import text_table
 from lit_video.video.clips import VideoRecord
 
 DATASETS: dict[str, type[VideoDataModule]] = {

@@ -15,7 +15,7 @@ from lit_video.datamodules.drawing import encode, render, skill
 from lit_video.datamodules.folder import folder_records
 from lit_video.datamodules.records import Records
 from lit_video.errors import UserError
-from lit_video.utils.data_folder import data_folder
+from lit_video.utils.files import data_folder
 from lit_video.video.decoding import FrameTable
 from lit_video.video.sampling import Dense, Sampling, Segments
 from lit_video.video.seeding import digest

@@ -13,7 +13,7 @@ from lit_video.datamodules.base import Split
 from lit_video.datamodules.folder import check_fps, check_names, frame_rate
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
-from lit_video.utils.did_you_mean import did_you_mean
+from lit_video.utils.text import did_you_mean
 
 Values = list[str | int]
 

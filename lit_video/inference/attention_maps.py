@@ -13,11 +13,10 @@ from lit_video.datamodules import VideoDataModule
 from lit_video.errors import OptionError, UserError
 from lit_video.inference.attention_picture import AttentionMaps
 from lit_video.inference.checkpoints import TrainedModel, load_trained_model
-from lit_video.inference.one_head import steps_of
 from lit_video.inference.options import Evaluation
 from lit_video.inference.predict import find_videos, unlabelled, video_list
 from lit_video.inference.ranking import RankedVideo, ranked_videos
-from lit_video.inference.rollout import Rollout, rollout, tubelet_frames
+from lit_video.inference.rollout import Rollout, rollout, steps_of, tubelet_frames
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.environment import choose_device
 from lit_video.video.clips import VideoRecord

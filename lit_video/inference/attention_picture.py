@@ -1,10 +1,13 @@
 """Attention maps drawn over frames: a figure with all of them, or pictures that follow each other."""
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from textwrap import fill
 from typing import Any
 
+import av
 import matplotlib as mpl
 import numpy as np
 import torch
@@ -16,12 +19,13 @@ from matplotlib.figure import FigureBase
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
+from PIL import Image
 
 from lit_video.inference.overlay import blend, overlay
-from lit_video.utils.clock import clock
 from lit_video.utils.figures import content_of, plt
+from lit_video.utils.text import clock
 from lit_video.video.crops import Box
-from lit_video.video.encoding import Pixels
+from lit_video.video.encoding import Pixels, h264_stream, video_frame
 
 COLOURS = "inferno"  # perceptually uniform, also in grey and to the colour-blind
 OPACITY = 0.65
@@ -219,3 +223,29 @@ def _outline(frames: Pixels, box: Box) -> None:
         frames[:, edge, box.left : right] = colour
     for edge in (slice(box.left, box.left + 2), slice(right - 2, right)):
         frames[:, box.top : bottom, edge] = colour
+
+
+RATE = 4  # pictures a second
+
+
+def encoded(images: Sequence[Pixels], ending: str) -> bytes:
+    """RGB pictures of one size as the content of a ``.gif`` or ``.mp4``, which shows ``RATE`` of them a second."""
+    return _gif(images) if ending == ".gif" else _mp4(images)
+
+
+def _gif(images: Sequence[Pixels]) -> bytes:
+    content = io.BytesIO()
+    first, *others = [Image.fromarray(image) for image in images]
+    first.save(content, format="GIF", save_all=True, append_images=others, duration=1000 // RATE, loop=0)
+    return content.getvalue()
+
+
+def _mp4(images: Sequence[Pixels]) -> bytes:
+    content = io.BytesIO()
+    base = Fraction(1, RATE)
+    with av.open(content, "w", format="mp4") as container:
+        stream = h264_stream(container, images[0], base, Fraction(RATE))
+        for i, image in enumerate(images):
+            container.mux(stream.encode(video_frame(image, stream, i, base)))
+        container.mux(stream.encode())
+    return content.getvalue()

@@ -1,19 +1,26 @@
-"""A trained model as Hugging Face's transformers stores it."""
+"""Write a trained model for other programs: transformers, torch.export, ONNX, or its weights alone."""
 
-from collections.abc import Callable, Mapping
+import json
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
 
-from lit_video.errors import OptionError
+from lit_video.errors import OptionError, UserError
 from lit_video.inference.checkpoints import build_model, read_checkpoint
 from lit_video.modules import TimeSformer, VideoClassifier, ViViT
 from lit_video.network.vit import SIZES, ViTSize
-from lit_video.utils.image_size import height_and_width
+from lit_video.utils.clip_shape import height_and_width
 from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivit
-from lit_video.weights.reading import of_our_own
+from lit_video.weights.reading import CHECKPOINT_KEY, EXPORTED, of_our_own
+from lit_video.weights.settings import own_settings
 
 
 @dataclass(frozen=True)
@@ -114,3 +121,121 @@ def _shared(hparams: Mapping[str, Any], names: list[str] | None) -> dict[str, An
         "id2label": dict(enumerate(labels)),
         "label2id": {label: i for i, label in enumerate(labels)},
     }
+
+
+FILES = {"pt2": "model.pt2", "onnx": "model.onnx", "safetensors": "model.safetensors"}
+Shapes = dict[int, Any]  # axes of a clip whose size is left open
+# of the logits' largest value, in float32
+TOLERANCE = 1e-4
+
+
+def write_program(ckpt: Path, to: str, folder: Path, any_frames: bool) -> tuple[Path, float | None]:
+    """Write a model of a run for batches of any size, try it, and write beside it how its clips are made.
+
+    ``settings.json`` has the names of the classes, frames, size, sampling, mean and deviation. The input is called
+    ``clip``, normalised, ``(b, 3, frames, height, width)``; the output ``logits``.
+
+    Args:
+        ckpt: a run's ``last.ckpt``.
+        to: ``pt2``, ``onnx`` or ``safetensors`` (weights alone, which ``model.weights`` takes).
+        folder: exists.
+        any_frames: let the program take longer and shorter clips, too, which get the model's positions resized.
+
+    Returns:
+        The file, and the largest difference of its logits from the model's as a share of the largest logit, for batches
+        of one and of three, and for clips of twice the length; ``None`` where it was not tried because ONNX Runtime is
+        not installed.
+
+    Raises:
+        UserError: the checkpoint is wrong, a library is missing, the network takes clips of one length alone, or the
+            program computes something else.
+    """
+    checkpoint = read_checkpoint(ckpt)
+    stored = checkpoint.get(CHECKPOINT_KEY)
+    if stored is None:
+        raise OptionError("ckpt", f"{ckpt} has no settings of its clips: it is another program's, or of no data module")
+    network = build_model(checkpoint, VideoClassifier, ckpt).network
+    frames, size = stored["data"]["frames"], height_and_width(stored["data"]["image_size"])
+    lengths = (frames, frames, 2 * frames if any_frames else frames)
+    clips = [torch.randn(b, 3, t, *size) for b, t in zip((2, 1, 3), lengths, strict=True)]
+    shapes: Shapes = {0: torch.export.Dim("batch")} | ({2: torch.export.Dim.DYNAMIC} if any_frames else {})
+    path = folder / FILES[to]
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")  # of the exporters, about themselves
+        with _length_matters(any_frames, frames):
+            program = _WRITERS[to](network, clips[0], path, shapes)
+        differences = [] if program is None else [_difference(network, program, clip) for clip in clips[1:]]
+    difference = largest(differences) if differences else None
+    if difference is not None and not difference <= TOLERANCE:
+        path.unlink()
+        raise UserError(f"--to {to}: the program's logits differ by {difference:.1e} of the largest one: not kept")
+    settings = stored | {"settings": own_settings(of_our_own(checkpoint))}
+    (folder / EXPORTED).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+    return path, difference
+
+
+@contextmanager
+def _length_matters(any_frames: bool, frames: int) -> Iterator[None]:
+    """Say in a line that a network cannot be exported for clips of any length."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:  # whatever the tracing of a network's own code raises
+        if not any_frames:
+            raise
+        reason = str(error).strip().split("\n")[0]
+        raise OptionError("any_frames", f"the network takes clips of {frames} frames alone ({reason})") from error
+
+
+def largest(differences: Sequence[float]) -> float:
+    """The greatest of some differences, and no number (NaN) where one is none, which ``max`` would pass over."""
+    return float(torch.tensor(differences).max())
+
+
+def _difference(network: nn.Module, program: Callable[[Tensor], Tensor], clip: Tensor) -> float:
+    expected = network(clip)
+    return float((program(clip) - expected).abs().max() / expected.abs().max())
+
+
+def pt2_program(network: nn.Module, clip: Tensor, path: Path, shapes: Shapes) -> Callable[[Tensor], Tensor]:
+    """The network as ``torch.export`` writes it, read again; ``shapes`` are the axes of any size."""
+    exported = torch.export.export(network, (clip,), dynamic_shapes=(shapes,))
+    torch.export.save(exported, path)
+    return torch.export.load(path).module()
+
+
+def onnx_program(network: nn.Module, clip: Tensor, path: Path, shapes: Shapes) -> Callable[[Tensor], Tensor] | None:
+    """The network as ONNX, run by ONNX Runtime on the CPU; ``None`` where that is not installed.
+
+    Raises:
+        UserError: the exporter is not installed.
+    """
+    if find_spec("onnxscript") is None:
+        raise OptionError("to onnx", 'onnxscript is not installed: pip install "lit_video[onnx]"')
+    torch.onnx.export(
+        network,
+        (clip,),
+        path,
+        dynamo=True,
+        external_data=False,
+        verbose=False,
+        dynamic_shapes=(shapes,),
+        input_names=["clip"],
+        output_names=["logits"],
+    )
+    if find_spec("onnxruntime") is None:
+        return None
+    from onnxruntime import InferenceSession
+
+    session = InferenceSession(path, providers=["CPUExecutionProvider"])
+    return lambda batch: torch.from_numpy(session.run(None, {"clip": batch.numpy()})[0])
+
+
+def _safetensors(network: nn.Module, clip: Tensor, path: Path, shapes: Shapes) -> Callable[[Tensor], Tensor]:
+    save_file({name: value.contiguous() for name, value in network.state_dict().items()}, path)
+    stored = load_file(path)
+    return lambda batch: torch.func.functional_call(network, stored, (batch,))
+
+
+_WRITERS = {"pt2": pt2_program, "onnx": onnx_program, "safetensors": _safetensors}

@@ -1,4 +1,4 @@
-"""How videos are put through a model. Imports no torch."""
+"""Options of putting videos through a model, and the endings of pictures that can be written."""
 
 from dataclasses import dataclass
 from math import inf
@@ -42,3 +42,8 @@ class Evaluation:
             raise OptionError("fps", f"is {self.fps:g}, expected more than 0")
         if self.device not in (None, "cpu", "cuda"):
             raise OptionError("device", f"is {self.device}, expected cpu or cuda")
+
+
+MOVING = (".gif", ".mp4")
+STILL = (".png",)
+FIGURES = (".png", ".svg", ".pdf")

@@ -1,6 +1,6 @@
 """Videos through the evaluation path of the data set that a model was trained on: logits, features, names."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
@@ -14,13 +14,53 @@ from lit_video.errors import OptionError, UserError
 from lit_video.inference.checkpoints import TrainedModel, load_trained_model
 from lit_video.inference.options import Evaluation
 from lit_video.inference.ranking import RankedVideo, ranked_videos, refuse_not_finite
-from lit_video.inference.video_outputs import outputs_of
+from lit_video.modules import VideoClassifier
+from lit_video.network.head import head_inputs
 from lit_video.utils.environment import choose_device
 from lit_video.utils.files import files_below
-from lit_video.utils.progress import with_progress
+from lit_video.utils.parallel import with_progress
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import forget_tables
 from lit_video.video.decoding.images import EXTENSIONS as PICTURES
+
+
+@dataclass(frozen=True)
+class VideoOutput:
+    """Of one video, the mean over its views; one that cannot be read has numbers that mean nothing.
+
+    Args:
+        logits: ``(classes,)``.
+        features: ``(d,)``, what enters the linear head.
+        broken: why the video cannot be read, or an empty string.
+    """
+
+    logits: Tensor
+    features: Tensor
+    broken: str = ""
+
+
+def outputs_of(model: VideoClassifier, data: VideoList, on: torch.device) -> Iterator[VideoOutput]:
+    """The output of every video of ``data``, in its order, of a model on the device ``on``."""
+    views: list[tuple[Tensor, Tensor, str]] = []  # of the video at hand: logits and features of each clip's crops
+    videos = iter(data.listed)
+    for raw in data.test_dataloader():
+        batch = data.on_after_batch_transfer({k: v.to(on) if isinstance(v, Tensor) else v for k, v in raw.items()}, 0)
+        with torch.inference_mode(), head_inputs(model.network) as inputs:
+            logits = model(batch["clip"]).float().cpu()
+        clips = len(raw["video"])
+        for view in zip(logits.chunk(clips), inputs[0].float().cpu().chunk(clips), raw["broken"], strict=True):
+            views.append(view)
+            if len(views) == data.test_clips:
+                yield _averaged(views, next(videos).path)
+                views = []
+
+
+def _averaged(views: Sequence[tuple[Tensor, Tensor, str]], path: Path) -> VideoOutput:
+    logits, features, reasons = zip(*views, strict=True)
+    # a reason begins with the path, which is known
+    broken = next(filter(None, reasons), "").removeprefix(f"{path}: ")
+    return VideoOutput(torch.cat(logits).mean(0), torch.cat(features).mean(0), broken)
+
 
 Paths = str | Path | Sequence[str | Path]
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from lit_video.errors import UserError
 from lit_video.utils.files import write_atomically, write_table
-from lit_video.utils.text_tables import print_whole
+from lit_video.utils.text import print_whole
 
 ClassNames = list[str] | dict[str, list[str]]
 ONLY_TASK = "class"

@@ -1,8 +1,9 @@
-"""Which patches a token reads, measured on a network's own modules: where its gradient is not zero."""
+"""What a network can read: the patches that a token depends on, and the frames that it can compare."""
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from lit_video.attention.heads import Heads, Scheme, ZeroLinear
 from lit_video.inference.rollout import patch_places
 from lit_video.network.transformer import VideoTransformer
+from lit_video.utils.clip_shape import ImageSize, height_and_width
 
 
 def layers_needed(network: VideoTransformer, clip: Tensor, query: Sequence[int]) -> Tensor:
@@ -100,3 +102,75 @@ def _silenced(modules: Sequence[nn.Module]) -> Iterator[None]:
     finally:
         for handle in handles:
             handle.remove()
+
+
+NOTHING = 1e-11  # of the scores' size; rounding in double precision is below
+# of random weights: small ones let little through many layers, large ones make attention choose a single token
+SPREADS = (0.1, 0.3, 1.0)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What order a network could learn.
+
+    Args:
+        frames: largest distance of two frames that have part in the scores together; 0 if each frame counts for
+            itself.
+        order: whether a clip that is played backwards has other scores.
+        near: whether, played backwards, it has the same scores, but not with its frames in any order: they show which
+            frames are near each other, and not which come first.
+    """
+
+    frames: int
+    order: bool
+    near: bool = False
+
+
+def reach(network: nn.Module, frames: int, image_size: ImageSize) -> Reach:
+    """How far apart the first frame that is seen and another can be so that the scores are no sum of what each does.
+
+    With f the scores of a clip and a, b changes of two frames, f(a, b) - f(a) - f(b) + f() is zero where nothing
+    brings the two frames together, as in averaging over frames that attend themselves. Weights do not matter: a copy
+    of the network has random ones. Uniform frame sampling (ViViT) leaves frames out, often the first.
+
+    Args:
+        network: takes clips ``(b, 3, t, height, width)``.
+        frames: of a clip.
+        image_size: its side, or height and width.
+    """
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(0)
+        found = [_reach(_random(network, spread), frames, image_size) for spread in SPREADS]
+    order = any(one.order for one in found)
+    return Reach(max(one.frames for one in found), order, not order and any(one.near for one in found))
+
+
+def _reach(network: nn.Module, frames: int, image_size: ImageSize) -> Reach:
+    clip, change = torch.randn(2, 1, 3, frames, *height_and_width(image_size), dtype=torch.float64)
+    nothing = network(clip)
+    least = NOTHING * float(nothing.abs().max())
+    alone = {i: network(_changed(clip, change, i)) - nothing for i in range(frames)}
+    seen = [i for i, effect in alone.items() if effect.abs().max() > least]
+    furthest = 0
+    for i in seen[1:]:
+        together = network(_changed(clip, change, seen[0], i)) - nothing - alone[seen[0]] - alone[i]
+        if together.abs().max() > least:
+            furthest = i - seen[0]
+    rolled = clip.clone()
+    rolled[:, :, seen] = clip[:, :, seen].roll(1, 2)
+    order, near = (bool((network(other) - nothing).abs().max() > least) for other in (clip.flip(2), rolled))
+    return Reach(furthest, order, near)
+
+
+def _random(network: nn.Module, spread: float) -> nn.Module:
+    """A copy in double precision that is tested, none of whose parameters is zero or one."""
+    network = copy.deepcopy(network).cpu().double().eval()
+    for parameter in network.parameters():
+        nn.init.normal_(parameter, std=spread)
+    return network
+
+
+def _changed(clip: Tensor, change: Tensor, *frames: int) -> Tensor:
+    clip = clip.clone()
+    clip[:, :, list(frames)] += change[:, :, list(frames)]
+    return clip

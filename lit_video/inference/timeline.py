@@ -18,8 +18,8 @@ from lit_video.inference.options import Evaluation
 from lit_video.inference.predict import video_list
 from lit_video.inference.ranking import Ranked, best, ranked_videos
 from lit_video.utils.environment import choose_device
+from lit_video.utils.parallel import with_progress
 from lit_video.utils.processes import ignore_stops
-from lit_video.utils.progress import with_progress
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.batch import normalise
 from lit_video.video.clips import VideoRecord, clip_numbers

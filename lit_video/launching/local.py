@@ -19,9 +19,8 @@ from lit_video.errors import UserError
 from lit_video.launching.states import begun_ticket, drop_ticket, observe, own_ticket, write_ticket
 from lit_video.launching.work import Run
 from lit_video.tables.status import Status, read_status, write_status
-from lit_video.utils.exit_status import DONE, PREEMPTED
 from lit_video.utils.processes import PARENT, usable_cores
-from lit_video.utils.stop_signals import handled_by
+from lit_video.utils.stop_signals import DONE, PREEMPTED, handled_by
 
 
 @dataclass(frozen=True)

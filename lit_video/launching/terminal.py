@@ -17,9 +17,8 @@ from lit_video.errors import UserError
 from lit_video.launching.local import Place, Queue, left_alone
 from lit_video.launching.states import Job, Observed, State, jobs_of, observe
 from lit_video.launching.work import Run
-from lit_video.utils.exit_status import DONE, FAILED, PREEMPTED
-from lit_video.utils.slurm import requeue
-from lit_video.utils.stop_signals import AGAIN, STATUS
+from lit_video.utils.processes import requeue
+from lit_video.utils.stop_signals import AGAIN, DONE, FAILED, PREEMPTED, STATUS
 
 STYLES: dict[State, str] = {
     "running": "cyan",

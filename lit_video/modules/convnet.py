@@ -4,7 +4,7 @@ from typing import Any
 
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.convnets import Architecture, convnet, slow_frames
-from lit_video.utils.image_size import ImageSize
+from lit_video.utils.clip_shape import ImageSize
 from lit_video.video.batch import Classes, outputs
 
 NAMES: dict[Architecture, str] = {

@@ -8,7 +8,7 @@ from lit_video.network.positions import PositionKind, Positions
 from lit_video.network.timesformer import timesformer
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, SizeName, ViTSize
-from lit_video.utils.image_size import ImageSize, height_and_width
+from lit_video.utils.clip_shape import ImageSize, height_and_width
 from lit_video.video.batch import Classes, outputs
 
 

@@ -9,8 +9,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lit_video.utils.image_size import ImageSize, height_and_width, in_words
-from lit_video.utils.text_tables import text_table
+from lit_video.utils.clip_shape import ImageSize, height_and_width, in_words
+from lit_video.utils.text import text_table
 from lit_video.utils.yaml_files import read_yaml
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import torch
 from einops import rearrange
 from torch import Tensor, nn
 
-from lit_video.utils.spacing import uniform_frames
+from lit_video.utils.clip_shape import uniform_frames
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from torch import nn
 from lit_video import modules
 from lit_video.network.vit import ViTSize
 from lit_video.own_videos.choices import Choice
-from lit_video.utils.image_size import as_setting, height_and_width
+from lit_video.utils.clip_shape import as_setting, height_and_width
 
 SHARE = 0.7  # of the time is training steps; the rest decodes, validates, tests
 FEWEST, MOST = 10, 200  # epochs

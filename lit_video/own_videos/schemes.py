@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lit_video.errors import UserError
-from lit_video.utils.did_you_mean import did_you_mean
+from lit_video.utils.text import did_you_mean
 
 
 @dataclass(frozen=True)

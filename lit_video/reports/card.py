@@ -9,8 +9,8 @@ import numpy as np
 from lit_video.errors import UserError
 from lit_video.tables.predictions import Predictions, TaskPredictions, most_confused, read_predictions
 from lit_video.tables.results import read_result
-from lit_video.utils.image_size import in_words
-from lit_video.utils.text_tables import markdown_lines
+from lit_video.utils.clip_shape import in_words
+from lit_video.utils.text import markdown_lines
 from lit_video.utils.yaml_files import read_yaml
 
 Z = 1.96  # of a 95 % interval

@@ -22,7 +22,7 @@ from lit_video.tables.summary import TableRuns, read_runs, summarise
 from lit_video.tables.table import Table
 from lit_video.tables.throughput import PAPERS, read_throughput
 from lit_video.utils.files import read_text
-from lit_video.utils.text_tables import markdown_lines
+from lit_video.utils.text import markdown_lines
 
 NEAR = 1.0  # points from a ceiling
 CEILINGS = """\

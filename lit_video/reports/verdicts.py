@@ -5,7 +5,7 @@ from itertools import groupby
 
 from lit_video.tables.claims import Claim, Judgement, count, judge
 from lit_video.tables.statistics import Hits, Interval
-from lit_video.utils.text_tables import markdown_lines
+from lit_video.utils.text import markdown_lines
 
 HEADER = ["claim", "rows", "paper", "ours", "verdict"]
 

@@ -8,7 +8,7 @@ from lit_video.tables.agreement import certainty, interval_text, sentences
 from lit_video.tables.damage import DAMAGED
 from lit_video.tables.groups import Groups, measured_groups, reach_text
 from lit_video.tables.summary import compare_with_paper, papers_own
-from lit_video.utils.text_tables import markdown_lines, text_table
+from lit_video.utils.text import markdown_lines, text_table
 
 Format = Literal["text", "json", "markdown", "latex"]
 NOT_RUN = "not run"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from lit_video.utils.files import read_text, write_atomically
-from lit_video.utils.slurm import job_name
+from lit_video.utils.processes import job_name
 
 FILE = "status.json"
 

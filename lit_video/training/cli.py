@@ -19,8 +19,8 @@ from lit_video.modules import VideoClassifier
 from lit_video.training import fsdp2 as fsdp2  # registers the strategy
 from lit_video.training.callbacks.broken_videos import ReportBroken
 from lit_video.training.compilation import Compile
-from lit_video.utils.log_filters import filter_lightning
-from lit_video.utils.parser_errors import explain
+from lit_video.utils.command_line import explain
+from lit_video.utils.startup import filter_lightning
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import weights_path
 from lit_video.weights.reading import read_weights

@@ -17,10 +17,8 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lit_video.errors import RunFailed, UserError
 from lit_video.tables.status import RUNNING, State, Status, read_status, write_status
 from lit_video.training.callbacks.checkpoints import Stopped
-from lit_video.utils.exit_status import FAILED, PREEMPTED
-from lit_video.utils.processes import end_children, started_by_lightning
-from lit_video.utils.slurm import requeue
-from lit_video.utils.stop_signals import AGAIN, STATUS
+from lit_video.utils.processes import end_children, requeue, started_by_lightning
+from lit_video.utils.stop_signals import AGAIN, FAILED, PREEMPTED, STATUS
 from lit_video.video.decoding import DecodeError
 
 # in messages of PyTorch, oneDNN, Python's threads and C++

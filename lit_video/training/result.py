@@ -16,17 +16,16 @@ from lit_video.datamodules import TemporalSkills, VideoDataModule
 from lit_video.datamodules.records import data_digest
 from lit_video.errors import RunFailed
 from lit_video.inference.checkpoints import load_model
-from lit_video.inference.reach import reach
+from lit_video.inference.receptive_field import reach
 from lit_video.modules import VideoClassifier
 from lit_video.tables.status import Status, write_status
 from lit_video.training.callbacks.attention_picture import record_attention
 from lit_video.training.callbacks.finite import refuse_not_finite
 from lit_video.training.checkpoint_file import peek
 from lit_video.training.run_cli import RunCLI
-from lit_video.utils.checkpoint_digest import checkpoint_digest
 from lit_video.utils.command_line import recorded_command
 from lit_video.utils.environment import device_name, versions
-from lit_video.utils.files import write_atomically
+from lit_video.utils.files import checkpoint_digest, write_atomically
 
 
 def check_last_step(cli: RunCLI, checkpoint: Path) -> None:

@@ -37,10 +37,9 @@ from lit_video.training.same_run import TESTS, finished_same, take_result, take_
 from lit_video.training.same_settings import Changes, is_longer, same_settings
 from lit_video.training.stills import start_from_stills
 from lit_video.utils.environment import commit
-from lit_video.utils.exit_status import DONE, FAILED
 from lit_video.utils.files import write_atomically
 from lit_video.utils.processes import first_process
-from lit_video.utils.stop_signals import StopSignals
+from lit_video.utils.stop_signals import DONE, FAILED, StopSignals
 
 
 def check_rows(request: Request) -> list[tuple[Row, int]]:

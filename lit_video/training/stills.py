@@ -20,8 +20,7 @@ from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import ViTSize, init_backbone
 from lit_video.training.callbacks.progress import ProgressLines
 from lit_video.training.endings import keep_handlers
-from lit_video.utils.data_folder import data_folder
-from lit_video.utils.files import write_bytes
+from lit_video.utils.files import data_folder, write_bytes
 
 SIDE = 32
 OPTIMIZATION = Optimization("muon", lr=4e-3, weight_decay=0.05, warmup=0.1, warmup_start=0.01)

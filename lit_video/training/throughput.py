@@ -14,8 +14,8 @@ from lit_video.tables.throughput import PAPERS
 from lit_video.training.cli import BuildCLI
 from lit_video.training.request import Request
 from lit_video.training.run import build_row
-from lit_video.utils.image_size import height_and_width
-from lit_video.utils.text_tables import text_table
+from lit_video.utils.clip_shape import height_and_width
+from lit_video.utils.text import text_table
 
 Times = dict[str, list[float]]
 

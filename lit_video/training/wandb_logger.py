@@ -19,7 +19,7 @@ from lit_video.training.endings import exit_status
 from lit_video.training.same_settings import identity
 from lit_video.training.wandb_media import wandb_media
 from lit_video.training.wandb_record import WandbRecord
-from lit_video.utils.exit_status import DONE, FAILED
+from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.video.seeding import digest
 
 

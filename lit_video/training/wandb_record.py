@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lit_video.training.wandb_start import start_run, why_offline
 from lit_video.training.wandb_thread import WandbThread, first_line, reason_of
-from lit_video.utils.exit_status import FAILED, INTERRUPTED, PREEMPTED, TERMINATED
+from lit_video.utils.stop_signals import FAILED, INTERRUPTED, PREEMPTED, TERMINATED
 from lit_video.utils.wandb_login import server
 
 if TYPE_CHECKING:

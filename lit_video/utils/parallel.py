@@ -1,18 +1,45 @@
-"""Work on many files in one process per usable core, with a bar on a terminal and a line now and then elsewhere."""
+"""Work on many files: one process per usable core, and how far the work is."""
 
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
 
 from lit_video.errors import UserError
 from lit_video.utils.processes import end_with, ignore_stops, usable_cores
-from lit_video.utils.progress import with_progress
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+def with_progress(results: Iterable[Result], total: int, name: str, every: float = 10.0) -> Iterator[Result]:
+    """Results as they come, and on stderr how many of them there are.
+
+    Args:
+        results: of the work.
+        total: how many there will be.
+        name: of the work.
+        every: seconds between lines; work that takes less has none.
+    """
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import track
+
+        yield from track(results, name, total, console=Console(stderr=True), transient=True)
+        return
+    start = last = time.monotonic()
+    for done, result in enumerate(results, 1):
+        yield result
+        now = time.monotonic()
+        if now - last >= every or (done == total and last > start):
+            last = now
+            rate = done / max(now - start, 1e-9)
+            left = f"{rate:.1f} per second, {(total - done) / rate:.0f} s left"
+            print(f"{name}: {done}/{total}, {left}", file=sys.stderr, flush=True)
 
 
 def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], name: str, chunk: int = 1) -> Iterator[Result]:

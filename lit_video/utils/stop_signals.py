@@ -1,4 +1,4 @@
-"""Signals that stop a run: at once with a line, or at its next checkpoint. Imports no torch."""
+"""Signals that stop a run, at once with a line or at its next checkpoint, and the exit statuses of commands."""
 
 import os
 import signal
@@ -8,8 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from lit_video.utils.exit_status import INTERRUPTED, PREEMPTED, TERMINATED
 from lit_video.utils.processes import STOP_SIGNALS, end_children, first_process
+
+DONE = 0  # every result that was asked for is there
+FAILED = 1  # a run, or a row of a table, ended without a result: a number that is not finite, a process that died
+MISTAKE = 2  # something to change in the command, a file or the disk; one line says what
+PREEMPTED = 75  # stopped at a checkpoint by USR1, USR2 or a time limit; the same command goes on (EX_TEMPFAIL)
+INTERRUPTED = 130  # Ctrl-C; the same command goes on
+TERMINATED = 143  # SIGTERM; the same command goes on
+
 
 STATUS = {
     signal.SIGINT: INTERRUPTED,

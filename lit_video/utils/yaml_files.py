@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from lit_video.errors import UserError
-from lit_video.utils.did_you_mean import did_you_mean
+from lit_video.utils.text import did_you_mean
 
 try:  # libyaml's, eight times as fast
     from yaml import CSafeLoader as SafeLoader

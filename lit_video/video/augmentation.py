@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torchvision.transforms.v2 import functional as F
 
-from lit_video.utils.image_size import ImageSize, height_and_width
+from lit_video.utils.clip_shape import ImageSize, height_and_width
 from lit_video.video.auto_augment import Policy, clip_policy, for_clip, timm_v0
 from lit_video.video.batch_policies import PolicyDraws
 from lit_video.video.crops import (

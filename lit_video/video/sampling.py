@@ -8,7 +8,7 @@ from math import ceil, floor
 
 from pytorchvideo.data.clip_sampling import ClipSampler, RandomClipSampler, UniformClipSampler
 
-from lit_video.utils.spacing import uniform_frames
+from lit_video.utils.clip_shape import uniform_frames
 from lit_video.video.decoding import FrameTable, exact, looped
 from lit_video.video.time_spans import EvenClips, Span, frame_numbers, numbers_on_show, spans
 
@@ -155,7 +155,7 @@ class Uniform(Sampling):
     """ViViT's uniform frame sampling: ``frames`` spread evenly inside a dense clip of ``pool`` ones, without its ends.
 
     These are the frames that a model with ``sampled_frames: frames`` keeps of a clip of ``pool`` frames
-    (:func:`~lit_video.utils.spacing.uniform_frames`: number ``round(k * pool / (frames + 1))`` for k = 1, 2, ...);
+    (:func:`~lit_video.utils.clip_shape.uniform_frames`: number ``round(k * pool / (frames + 1))`` for k = 1, 2, ...);
     here the others are not even decoded, and the model takes all of the clip.
     Source: arXiv:2103.15691, section 3.2; pool and stride are those of the release on Kinetics-400 (32 frames x 2).
 

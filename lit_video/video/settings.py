@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from lit_video.utils.class_paths import class_path, known_class
-from lit_video.utils.image_size import ImageSize
+from lit_video.utils.clip_shape import ImageSize
 from lit_video.video import released_sampling  # noqa: F401  # a checkpoint may name its samplings
 from lit_video.video.sampling import Sampling
 

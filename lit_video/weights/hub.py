@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from lit_video.errors import UserError
-from lit_video.utils.data_folder import data_folder
+from lit_video.utils.files import data_folder
 from lit_video.utils.yaml_files import read_yaml
 
 TABLE = Path(__file__).with_name("released.yaml")

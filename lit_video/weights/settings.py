@@ -12,7 +12,7 @@ from lit_video.network.embedding import JointEmbedding
 from lit_video.network.timesformer import has_cls_in_time
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES
-from lit_video.utils.image_size import height_and_width
+from lit_video.utils.clip_shape import height_and_width
 from lit_video.weights.reading import StoredWeights
 from lit_video.weights.sources import source_of
 

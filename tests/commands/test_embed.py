@@ -14,8 +14,7 @@ from lit_video.commands.embed import class_of
 from lit_video.errors import UserError
 from lit_video.inference import projection
 from lit_video.inference.checkpoints import load_trained_model
-from lit_video.inference.projection import project
-from lit_video.inference.projection_picture import scatter
+from lit_video.inference.projection import project, scatter
 from lit_video.video.clips import VideoRecord
 from tests.commands.conftest import one_line
 from tests.float32 import assert_close_in_float32

@@ -9,7 +9,7 @@ import torch
 
 from lit_video.__main__ import main
 from lit_video.attention import Divided
-from lit_video.inference import programs
+from lit_video.inference import export as programs
 from lit_video.inference.checkpoints import load_trained_model
 from lit_video.weights.loading import load_pretrained
 from lit_video.weights.reading import read_weights

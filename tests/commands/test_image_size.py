@@ -8,7 +8,7 @@ from PIL import Image
 
 from lit_video.__main__ import main
 from lit_video.inference.export import _preprocessor
-from lit_video.utils.data_folder import data_folder
+from lit_video.utils.files import data_folder
 from lit_video.weights.reading import CHECKPOINT_KEY
 
 

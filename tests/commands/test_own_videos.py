@@ -15,7 +15,7 @@ from lit_video.network.cost import count
 from lit_video.own_videos.budget import built
 from lit_video.tables.results import read_result
 from lit_video.training.cli import CheckCLI
-from lit_video.utils.exit_status import FAILED
+from lit_video.utils.stop_signals import FAILED
 from lit_video.utils.yaml_files import read_yaml
 from tests.conftest import ROOT
 

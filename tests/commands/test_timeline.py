@@ -18,10 +18,10 @@ from lit_video.inference.options import Evaluation
 from lit_video.inference.predict import compute
 from lit_video.inference.ranking import Ranked
 from lit_video.inference.timeline import Steps, Timeline, Window, timeline, window_spans
-from lit_video.inference.timeline_picture import timeline_figure
-from lit_video.utils.clock import clock
+from lit_video.inference.timeline_output import timeline_figure
 from lit_video.utils.figures import plt
-from lit_video.utils.progress import with_progress
+from lit_video.utils.parallel import with_progress
+from lit_video.utils.text import clock
 from lit_video.video import clips as reading
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import DecodeError, frame_table

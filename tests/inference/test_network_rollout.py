@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from lit_video.attention import Grid
-from lit_video.inference.rollout import patch_places, rollout, tubelet_frames
-from lit_video.inference.routing import Recording
+from lit_video.inference.rollout import Recording, patch_places, rollout, tubelet_frames
 from lit_video.modules import Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.patches import Patches
 from lit_video.network.timesformer import SCHEMES

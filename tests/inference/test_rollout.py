@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from lit_video.attention import Grid, Mixing, MixingPlan
-from lit_video.inference.routing import Recording, route
+from lit_video.inference.rollout import Recording, route
 from tests.attention.scheme_cases import CASES, close, randomised, with_steps
 from tests.attention.test_scheme_gradients import seen
 from tests.attention.test_scheme_oracles import linear, norm, projected, step_by_loops

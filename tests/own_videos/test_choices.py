@@ -4,8 +4,7 @@ import pytest
 
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.own_videos.budget import length
-from lit_video.own_videos.choices import Machine, as_lines, choose, nested
-from lit_video.own_videos.start import Start
+from lit_video.own_videos.choices import Machine, Start, as_lines, choose, nested
 
 LAPTOP, SERVER = Machine(0.0, 16.0, 4), Machine(80.0, 128.0, 16)
 

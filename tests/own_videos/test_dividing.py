@@ -5,10 +5,8 @@ from collections import Counter, defaultdict
 import pytest
 
 from lit_video.errors import UserError
+from lit_video.own_videos.dividing import divide, find_groups, limits, without_rare
 from lit_video.own_videos.finding import OwnVideo
-from lit_video.own_videos.groups import find_groups
-from lit_video.own_videos.splitting import divide, without_rare
-from lit_video.own_videos.strength import limits
 
 
 def named(names):

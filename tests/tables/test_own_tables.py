@@ -4,7 +4,7 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.commands.arguments import parse_request
-from lit_video.inference.reach import Reach, reach
+from lit_video.inference.receptive_field import Reach, reach
 from lit_video.network.streaming import Stream
 from lit_video.tables.reading import read_table
 from lit_video.training.cli import BuildCLI, CheckCLI

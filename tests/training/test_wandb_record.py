@@ -16,7 +16,7 @@ from wandb.util import get_core_path
 
 from lit_video.training import wandb_record
 from lit_video.training.wandb_record import WandbRecord
-from lit_video.utils.exit_status import DONE, PREEMPTED
+from lit_video.utils.stop_signals import DONE, PREEMPTED
 from lit_video.utils.wandb_login import why_unreachable
 from tests.training.wandb_server import wandb_server
 

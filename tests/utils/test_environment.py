@@ -10,9 +10,8 @@ import torch
 
 from lit_video import __version__
 from lit_video.utils import environment
-from lit_video.utils.checkpoint_digest import checkpoint_digest
 from lit_video.utils.command_line import recorded_command
-from lit_video.utils.files import files_below
+from lit_video.utils.files import checkpoint_digest, files_below
 
 
 def test_packages_that_are_not_installed_have_no_version(monkeypatch):

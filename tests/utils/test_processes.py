@@ -10,9 +10,9 @@ import time
 import pytest
 
 from lit_video.errors import UserError
-from lit_video.utils.amx import LIMIT, avoid_amx
 from lit_video.utils.parallel import in_parallel
 from lit_video.utils.processes import end_workers, ignore_stops
+from lit_video.utils.startup import LIMIT, avoid_amx
 
 
 def worker(item):

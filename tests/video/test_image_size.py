@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lit_video.datamodules import VideoFolder
-from lit_video.utils.image_size import height_and_width, in_words
+from lit_video.utils.clip_shape import height_and_width, in_words
 from lit_video.video.augmentation import Augmentation, EvaluationViews, ReleasedViews, TrainingView, WholeViews
 from lit_video.video.crops import even_boxes, largest, multiscale_boxes, random_box
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from lit_video.datamodules import Dense, DenseStride, ReleasedDense, ReleasedSegments, Segments, Uniform, WholeVideo
-from lit_video.utils.spacing import uniform_frames
+from lit_video.utils.clip_shape import uniform_frames
 from lit_video.video.decoding import FrameTable
 from lit_video.video.seeding import seeded
 

@@ -11,8 +11,8 @@ from lit_video.inference.ranking import ranked_videos
 from lit_video.inference.rollout import rollout
 from lit_video.modules import VideoClassifier
 from lit_video.network.transformer import VideoTransformer
+from lit_video.utils.clip_shape import height_and_width
 from lit_video.utils.files import write_bytes
-from lit_video.utils.image_size import height_and_width
 from lit_video.video.decoding import DecodeError
 
 # the rollout holds a square matrix of the tokens for every layer; for longer clips there is the command `attention`

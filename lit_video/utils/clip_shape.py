@@ -1,6 +1,7 @@
-"""The size of clips as settings give it: a side in pixels, or height and width. Imports no torch."""
+"""The shape of clips as settings give it: height and width, and frames spread evenly."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 ImageSize = int | tuple[int, int]
 
@@ -26,3 +27,15 @@ def in_words(size: int | Sequence[int]) -> str:
     """``224 x 224``, height first."""
     height, width = height_and_width(size)
     return f"{height} x {width}"
+
+
+def uniform_frames(frames: int, sampled: int) -> list[int]:
+    """Indices of ``sampled`` frames spread evenly inside a clip, its ends left out: round(k * frames / (sampled + 1)).
+
+    Halves go to the even index. All frames, where there are no more than ``sampled``.
+    Source: ViViT, arXiv:2103.15691, section 3.2, as in the released code, but in fractions: the release's floats give
+    one index too many for many pairs of numbers (8 frames, 5 sampled).
+    """
+    if sampled >= frames:
+        return list(range(frames))
+    return [round(Fraction(k * frames, sampled + 1)) for k in range(1, sampled + 1)]

@@ -1,13 +1,35 @@
-"""Tables as text: for a terminal, in Markdown."""
+"""Text for people: times, near names, tables."""
 
 import sys
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table as RichTable
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+
+def clock(seconds: float, decimals: int = 0) -> str:
+    """Such as ``1:02:03``, ``2:03`` or ``0:03.5``."""
+    scale = 10**decimals
+    whole, part = divmod(round(seconds * scale), scale)
+    hours, minutes = divmod(whole // 60, 60)
+    text = f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
+    return f"{text}.{part:0{decimals}}" if decimals else text
+
+
+def did_you_mean(word: str, names: Iterable[str]) -> str:
+    """`` (did you mean X?)``, to go on a message with; empty where no name is near."""
+    by_lower = {name.lower(): name for name in names}
+    near = get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
+    return f" (did you mean {by_lower[near[0]]}?)" if near else ""
 
 
 def text_table(title: str, header: list[str], body: list[list[str]]) -> str:
     """A table for a terminal, numbers to the right."""
+    from rich.console import Console  # here: it takes a tenth of a second, and few commands print tables
+    from rich.table import Table as RichTable
+
     table = RichTable(title=title, title_justify="left")
     for i, name in enumerate(header):
         table.add_column(name, justify="right" if i else "left", no_wrap=True)
@@ -26,8 +48,10 @@ def markdown_lines(header: list[str], body: list[list[str]], numbers: bool = Tru
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *body])
 
 
-def print_whole(table: RichTable) -> None:
+def print_whole(table: "RichTable") -> None:
     """Print a table without cutting anything off: columns that may fold do so on a terminal, nowhere else."""
+    from rich.console import Console
+
     console = Console()
     if not sys.stdout.isatty():
         console.width = console.measure(table, options=console.options.update(width=10_000)).maximum
