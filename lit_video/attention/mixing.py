@@ -3,12 +3,12 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any, Literal
 
 import torch
 from einops import rearrange, reduce, repeat
 from torch import Tensor
+from torch.autograd.forward_ad import unpack_dual
 
 from lit_video.attention.heads import Grid, Heads, Scheme
 
@@ -17,8 +17,6 @@ Scope = Literal["per_head", "full"]
 Summary = bool | Literal["own"]
 Shift = Callable[[tuple[Target, ...], Tensor], Sequence[Tensor]]
 PARTS: tuple[Target, ...] = ("query", "key", "value")
-LONGEST = 1024  # frames, all of which a program of the kernel holds
-TRITON = find_spec("triton") is not None
 
 
 @dataclass(frozen=True)
@@ -103,53 +101,59 @@ class MixingPlan:
         return fold
 
 
-class _Shift(torch.autograd.Function):
-    """Channel ranges of the last axis read from neighbouring frames (axis 1), zeros beyond the ends.
+def shift_channels(x: Tensor, offsets: Iterable[int], fold: int) -> Tensor:
+    """Read ``fold`` channels of ``x (b, t, ..., c)`` per offset ``k`` from frame ``t + k``, zeros beyond the ends.
 
-    The map is linear and its transpose is the same map with negated offsets, so the backward pass is one call;
-    recorded as slice assignments, autograd would copy the whole gradient once per slice (``benchmarks/mixing.py``).
+    In place.
+    """
+    t = x.shape[1]
+    for i, k in enumerate(offsets):
+        moved = x[..., i * fold : (i + 1) * fold]
+        start, stop = min(max(-k, 0), t), max(t - max(k, 0), 0)
+        if start < stop:
+            moved[:, start:stop] = moved[:, start + k : stop + k].clone()
+        moved[:, :start] = 0
+        moved[:, stop:] = 0
+    return x
+
+
+class _Shifted(torch.autograd.Function):
+    """Parts of a tensor ``(..., parts * d)`` after ``shift(tensor, 1)``, in place: autograd keeps no second copy.
+
+    The shift is linear and ``shift(gradient, -1)`` its transpose. The parts' gradients are joined, which autograd does
+    for parts that nothing shifts as well, and shifted where they are. Autograd wants the overwritten tensor among the
+    outputs; nothing reads it there.
     """
 
-    generate_vmap_rule = True
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, parts: int, shift: Callable[[Tensor, int], Tensor]) -> tuple[Tensor, ...]:
+        ctx.mark_dirty(x)
+        ctx.set_materialize_grads(False)
+        ctx.shift = shift
+        return shift(x, 1), *x.chunk(parts, dim=-1)
 
     @staticmethod
-    def forward(x: Tensor, offsets: tuple[int, ...], fold: int) -> Tensor:
-        out = torch.empty_like(x)
-        t = x.shape[1]
-        for i, k in enumerate(offsets):
-            moved = slice(i * fold, (i + 1) * fold)
-            start, stop = min(max(-k, 0), t), max(t - max(k, 0), 0)
-            out[:, :start, ..., moved] = 0
-            out[:, stop:, ..., moved] = 0
-            if start < stop:
-                out[:, start:stop, ..., moved] = x[:, start + k : stop + k, ..., moved]
-        own = slice(len(offsets) * fold, None)
-        out[..., own] = x[..., own]
-        return out
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, tuple[int, ...], int], output: Tensor) -> None:
-        _, ctx.offsets, ctx.fold = inputs
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        return _Shift.apply(grads[0], tuple(-k for k in ctx.offsets), ctx.fold), None, None
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None, None]:
+        known = next((grad for grad in grads if grad is not None), None)
+        if known is None:
+            return None, None, None
+        joined = torch.cat([torch.zeros_like(known) if grad is None else grad for grad in grads[1:]], dim=-1)
+        return ctx.shift(joined, -1), None, None
 
 
-class _DualShift(_Shift):
-    """With the forward mode, which torch.compile refuses."""
+def _owned(x: Tensor) -> Tensor | None:
+    """Tensor that may be overwritten in place of ``x``, a layer's output; ``None`` where autograd could not follow.
 
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Tensor:
-        return _DualShift.apply(tangents[0], ctx.offsets, ctx.fold)
-
-
-def shift_channels(x: Tensor, offsets: Iterable[int], fold: int) -> Tensor:
-    """Read ``fold`` channels of ``x (b, t, ..., c)`` per offset ``k`` from frame ``t + k``; no copy without offsets."""
-    offsets = tuple(offsets)
-    if not offsets:
-        return x
-    return (_Shift if torch.compiler.is_compiling() else _DualShift).apply(x, offsets, fold)
+    It is ``x``, or what ``x`` is another shape of: linear layers of PyTorch 2.11 return a view ``(b, n, d)`` of a
+    product ``(b * n, d)``, and a function that overwrites a view may have no more than one output.
+    """
+    if torch.compiler.is_compiling() or torch._C._get_tracing_state() or torch._C._are_functorch_transforms_active():
+        return None
+    whole = x._base if x._is_view() else x
+    assert whole is not None
+    same = (whole.numel(), whole.shape[-1], whole.dtype) == (x.numel(), x.shape[-1], x.dtype)
+    dual = unpack_dual(x).tangent is not None  # type: ignore[no-untyped-call]
+    return whole if same and not dual and whole.is_contiguous() and x.is_contiguous() else None
 
 
 class Mixing(Scheme):
@@ -185,47 +189,26 @@ class Mixing(Scheme):
     def shift(self, names: tuple[Target, ...], x: Tensor, t: int) -> Sequence[Tensor]:
         """Parts of ``x (b, t * m, parts * d)``, by name: channels of those that are mixed move within each segment.
 
-        On a GPU query, key and value are views of ``x``, overwritten.
+        Parts are views of ``x``, which is overwritten where autograd can follow (:func:`_owned`).
         """
-        mixed = [name in self.plan.mixed for name in names]
-        if not (self.offsets and any(mixed)):
+        mixed = [i for i, name in enumerate(names) if name in self.plan.mixed]
+        if not (self.offsets and mixed):
             return x.chunk(len(names), dim=-1)
         segment = self.plan.segment or t
         if t % segment:
             raise ValueError(f"{t} frames are not divisible into segments of {segment}")
-        if names == PARTS and self.in_place(x, segment):
-            return self._one_kernel(x, segment, x.shape[1] // t)
-        parts = zip(x.chunk(len(names), dim=-1), mixed, strict=True)
-        return [self._moved(y, t // segment, segment) if move else y for y, move in parts]
+        m, d = x.shape[1] // t, x.shape[2] // len(names)
+        shape = (len(x) * (t // segment), segment, m, len(names), self.groups, d // self.groups)
 
-    @staticmethod
-    def in_place(qkv: Tensor, frames: int) -> bool:
-        """Whether a kernel moves channels where they are (:mod:`lit_video.attention.mixing_kernel`).
+        def move(y: Tensor, sign: int) -> Tensor:
+            for i in mixed:
+                shift_channels(y.view(shape)[:, :, :, i], [sign * k for k in self.offsets], self.fold)
+            return y
 
-        Under torch.compile Inductor makes a kernel of what is written here.
-        """
-        if not (qkv.is_cuda and TRITON) or torch.compiler.is_compiling() or torch._C._get_tracing_state():
-            return False
-        if qkv.dtype == torch.float64 or frames > LONGEST or torch._C._are_functorch_transforms_active():
-            return False
-        from lit_video.attention.mixing_kernel import owned, works
-
-        return owned(qkv) and works(qkv.device)
-
-    def _moved(self, x: Tensor, segments: int, t: int) -> Tensor:
-        x = rearrange(x, "b (g t m) (a c) -> (b g) t m a c", g=segments, t=t, a=self.groups)
-        return rearrange(self.move(x), "(b g) t m a c -> b (g t m) (a c)", g=segments)
-
-    def move(self, x: Tensor) -> Tensor:
-        """Read the borrowed channels of ``x (b, t, m, a, c)`` from their frames; ``a`` is one if whole heads move."""
-        return shift_channels(x, self.offsets, self.fold)
-
-    def _one_kernel(self, qkv: Tensor, t: int, m: int) -> Sequence[Tensor]:
-        from lit_video.attention.mixing_kernel import Move, mixed
-
-        plan, targets = self.plan, sum(1 << i for i, name in enumerate(PARTS) if name in self.plan.mixed)
-        offsets = abs(self.offsets[0]), len(self.offsets), int(plan.causal)
-        return mixed(qkv, Move(t, m, self.groups, *offsets, self.fold, targets))
+        whole = _owned(x)
+        if whole is None:
+            return move(x.clone(memory_format=torch.contiguous_format), 1).chunk(len(names), dim=-1)
+        return [part.view(*x.shape[:2], d) for part in _Shifted.apply(whole, len(names), move)[1:]]
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend within frames, over keys and values that hold channels of the neighbouring frames."""

@@ -1,4 +1,7 @@
-"""Mixing must be the paper's equations 9 and 10, written out here as loops over frames, tokens, heads and channels."""
+"""Mixing must be the paper's equations 9 and 10, written out here as loops over frames, tokens, heads and channels.
+
+In training and in inference alike: channels move in place, which autograd must be able to follow.
+"""
 
 import math
 from fractions import Fraction
@@ -7,9 +10,10 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
+from torch.utils.checkpoint import checkpoint
 
 from lit_video.attention import Grid, Mixing, MixingPlan, Space
-from lit_video.attention.mixing import shift_channels
+from lit_video.attention.mixing import PARTS, shift_channels
 
 WIDTH = 20
 GRIDS = [Grid(1, 1, 1), Grid(1, 2, 3), Grid(3, 2, 3), Grid(4, 3, 2), Grid(5, 1, 1), Grid(5, 2, 3)]
@@ -148,8 +152,11 @@ def close(a, b):
     torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-12)
 
 
-@pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: "x".join(map(str, grid)))
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize(
+    ("name", "grid"),
+    [*((name, GRIDS[-1]) for name in PLANS), *product(("everything", "causal_window_3_boundary"), GRIDS[:-1])],
+    ids=lambda value: value if isinstance(value, str) else "x".join(map(str, value)),
+)
 def test_equals_the_equations_written_as_loops(name, grid):
     layer, x = mixing(PLANS[name]), tokens(grid)
     with torch.no_grad():
@@ -222,18 +229,27 @@ def seen(layers, grid):
     return sources
 
 
-@pytest.mark.parametrize("mixed", [("key", "value"), ("key",), ("value",), ("query",), ("x",)], ids="_".join)
-@pytest.mark.parametrize(("window", "layers"), [(0, 2), (1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (3, 2)])
-def test_each_layer_widens_the_view_by_exactly_the_window(window, layers, mixed):
+TARGETS = [("key", "value"), ("key",), ("value",), ("query",), ("x",)]
+
+
+@pytest.mark.parametrize(
+    ("mixed", "window", "layers"),
+    [*((mixed, 2, 2) for mixed in TARGETS), *((TARGETS[0], *reach) for reach in [(0, 2), (1, 1), (1, 3), (3, 2)])],
+)
+def test_each_layer_widens_the_view_by_exactly_the_window(mixed, window, layers):
     plan, grid = MixingPlan(window=window, ratio=0.8, mixed=mixed), Grid(9, 1, 2)
     expected = [{i for i in range(grid.t) if abs(i - t) <= layers * window} for t in range(grid.t)]
     assert seen([mixing(plan) for _ in range(layers)], grid) == expected
 
 
-@pytest.mark.parametrize("scope", ["per_head", "full"])
-@pytest.mark.parametrize("mixed", [("key", "value"), ("key",), ("value",), ("query",), ("x",)], ids="_".join)
-@pytest.mark.parametrize(("window", "layers"), [(0, 2), (1, 1), (1, 3), (2, 2), (3, 2)])
-def test_causal_layers_widen_the_view_into_the_past_alone(window, layers, mixed, scope):
+@pytest.mark.parametrize(
+    ("mixed", "window", "layers", "scope"),
+    [
+        *((mixed, 2, 2, "per_head") for mixed in TARGETS),
+        *((TARGETS[0], *reach, "full") for reach in [(0, 2), (1, 3), (3, 2)]),
+    ],
+)
+def test_causal_layers_widen_the_view_into_the_past_alone(mixed, window, layers, scope):
     plan, grid = MixingPlan(window=window, ratio=0.8, mixed=mixed, scope=scope, causal=True), Grid(9, 1, 2)
     expected = [{i for i in range(grid.t) if 0 <= t - i <= layers * window} for t in range(grid.t)]
     assert seen([mixing(plan) for _ in range(layers)], grid) == expected
@@ -248,7 +264,7 @@ def test_causal_mixing_of_a_video_played_backwards_reads_the_future():
     """Mirrored in time and with the offsets' signs changed, the shift is itself: nothing else depends on direction."""
     x = torch.randn(2, 6, 3, 10, dtype=torch.float64)
     past = MixingPlan(window=2, causal=True)
-    shifted = shift_channels(x, past.offsets, past.fold(10))
+    shifted = shift_channels(x.clone(), past.offsets, past.fold(10))
     future = shift_channels(x.flip(1), [-k for k in past.offsets], past.fold(10)).flip(1)
     assert torch.equal(shifted, future)
     assert not torch.equal(shifted, x)
@@ -292,40 +308,142 @@ def test_the_order_of_frames_matters_to_mixing_and_not_to_space(order):
     assert (layer(permuted(x), grid) - permuted(layer(x, grid))).abs().max() > 1e-2
 
 
-@pytest.mark.parametrize("frames", [1, 3])
-@pytest.mark.parametrize("fold", [1, 2])
-@pytest.mark.parametrize("offsets", [(1, -1), (-2,), (1, -1, 2, -2), (5, -5), (3, -3, 1, -1)], ids=str)
-def test_gradients_of_borrow_to_second_order(offsets, fold, frames):
+def gathered(layer, y, t, name):
+    """A part ``(b, t * m, d)`` with every channel gathered from its frame, the plain way, which autograd follows."""
+    plan, groups = layer.plan, layer.groups
+    if name not in plan.mixed:
+        return y
+    segment = plan.segment or t
+    y = y.unflatten(1, (t // segment, segment, -1)).unflatten(-1, (groups, -1))
+    channels = y.shape[-1]
+    steps = torch.tensor([offset_of(channel, channels, plan) for channel in range(channels)])
+    source = torch.arange(segment)[:, None] + steps
+    inside = ((source >= 0) & (source < segment))[:, None, None]
+    index = source.clamp(0, segment - 1)[:, None, None].expand_as(y)
+    return torch.where(inside, y.gather(2, index), 0).flatten(-2).flatten(1, 3)
+
+
+def moved_and_gradient(layer, projected, t, gradients, move):
+    leaf = projected.clone().requires_grad_()
+    parts = move(leaf * 1, t)
+    return [part.detach() for part in parts], torch.autograd.grad(parts, leaf, gradients)[0]
+
+
+def assert_moves_as_gathered(layer, t, gradients, dtype=torch.float32):
+    projected = torch.randn(2, 2 * t, 3 * WIDTH, dtype=dtype)
+    ours = moved_and_gradient(layer, projected, t, gradients, lambda y, t: layer.shift(PARTS, y, t))
+    parts, gradient = moved_and_gradient(
+        layer,
+        projected,
+        t,
+        gradients,
+        lambda y, t: [gathered(layer, part, t, name) for part, name in zip(y.chunk(3, dim=-1), PARTS, strict=True)],
+    )
+    assert all(torch.equal(a, b) for a, b in zip(ours[0], parts, strict=True))
+    assert torch.equal(ours[1], gradient)
+
+
+@pytest.mark.parametrize(
+    ("t", "dtype"), [(1, torch.float32), (5, torch.float32), (5, torch.bfloat16), (5, torch.float64)], ids=str
+)
+@pytest.mark.parametrize("name", PLANS)
+def test_moves_values_and_gradients_in_place_without_rounding(name, t, dtype):
     torch.manual_seed(0)
-    x = torch.randn(2, frames, 2, 9, dtype=torch.float64, requires_grad=True)
+    layer = Mixing(WIDTH, 2, PLANS[name])
+    assert_moves_as_gathered(layer, t, torch.randn(3, 2, 2 * t, WIDTH, dtype=dtype).unbind(), dtype)
+
+
+@pytest.mark.parametrize(("t", "segment", "window"), [(6, 3, 1), (6, 2, 2), (4, 4, 1)])
+def test_segments_move_in_place(t, segment, window):
+    layer = Mixing(WIDTH, 2, MixingPlan(window=window, segment=segment))
+    assert_moves_as_gathered(layer, t, torch.randn(3, 2, 2 * t, WIDTH).unbind())
+
+
+def test_gradients_of_any_layout_and_of_one_part_alone():
+    layer = Mixing(WIDTH, 2, MixingPlan())
+    turned = [torch.randn(WIDTH, 6, 2).permute(2, 1, 0) for _ in range(3)]
+    broadcast = [torch.randn(1, 1, WIDTH).expand(2, 6, WIDTH) for _ in range(3)]
+    for gradients in (turned, broadcast, torch.randn(2, 6, 3 * WIDTH).chunk(3, dim=-1)):
+        assert_moves_as_gathered(layer, 3, gradients)
+    for i in range(3):
+        leaf = torch.randn(2, 6, 3 * WIDTH, requires_grad=True)
+        (ours,) = torch.autograd.grad(layer.shift(PARTS, leaf * 1, 3)[i].square().sum(), leaf)
+        (theirs,) = torch.autograd.grad(gathered(layer, leaf.chunk(3, dim=-1)[i], 3, PARTS[i]).square().sum(), leaf)
+        assert torch.equal(ours, theirs) and ours.any()
+
+
+@pytest.mark.parametrize("plan", [MixingPlan(window=2, ratio=1.0), MixingPlan(causal=True, mixed=("query", "value"))])
+@pytest.mark.parametrize("t", [1, 3])
+def test_gradients_to_second_order(plan, t):
+    layer = Mixing(4, 1, plan)
+    x = torch.randn(2, 2 * t, 12, dtype=torch.float64, requires_grad=True)
 
     def squared(y):
         # the map alone is linear, its second derivative zero for any backward pass
-        return shift_channels(y, offsets, fold) ** 2
+        return [part**2 for part in layer.shift(PARTS, y * 1, t)]
 
-    assert torch.autograd.gradcheck(lambda y: shift_channels(y, offsets, fold), x)
+    assert torch.autograd.gradcheck(lambda y: layer.shift(PARTS, y * 1, t), x)
     assert torch.autograd.gradcheck(squared, x)
     assert torch.autograd.gradgradcheck(squared, x)
 
 
-def test_borrow_of_a_view_equals_borrow_of_its_copy():
-    x = torch.arange(2 * 3 * 4 * 6.0).reshape(2, 4, 3, 6).transpose(1, 2)
-    assert torch.equal(shift_channels(x, (1, -1), 2), shift_channels(x.contiguous(), (1, -1), 2))
-    expanded = torch.arange(6.0).expand(2, 3, 4, 6)
-    assert torch.equal(shift_channels(expanded, (1, -1), 2), shift_channels(expanded.contiguous(), (1, -1), 2))
+def view_of_product(x, weight, bias):
+    """The linear layer of PyTorch 2.11, whose output is a view."""
+    return torch.addmm(bias, x.flatten(0, -2), weight.t()).view(*x.shape[:-1], len(weight))
 
 
-@pytest.mark.parametrize("name", PLANS)
-def test_no_parameter_is_dead(name):
-    grid = Grid(4, 2, 2)
-    layer, x = mixing(PLANS[name]), tokens(grid)
-    y = layer(x, grid)
-    (y * torch.randn_like(y)).sum().backward()
-    assert all(parameter.grad.abs().min() > 1e-9 for key, parameter in layer.named_parameters() if "qkv" not in key)
-    assert (layer.attn.qkv.weight.grad.abs().amax(1) > 1e-9).all()
-    # a constant added to all keys cancels in the softmax, so the bias of the keys has none
-    query, _, value = layer.attn.qkv.bias.grad.chunk(3)
-    assert min(query.abs().min(), value.abs().min()) > 1e-9
+@pytest.fixture(params=["own", "view"])
+def linear(request, monkeypatch):
+    """What linear layers return."""
+    if request.param == "view":
+        monkeypatch.setattr(torch.nn.functional, "linear", view_of_product)
+
+
+def kept(layer, x, grid):
+    """Bytes that autograd keeps of a pass beside ``x`` and the parameters."""
+    storages = {}
+
+    def note(tensor):
+        storages[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        layer(x, grid).sum().backward()
+    known = {tensor.untyped_storage().data_ptr() for tensor in (x, *layer.parameters())}
+    return sum(size for place, size in storages.items() if place not in known)
+
+
+@pytest.mark.parametrize("name", ["paper", "window_2", "released", "everything", "causal"])
+@pytest.mark.usefixtures("linear")
+def test_keeps_no_more_memory_than_spatial_attention(name):
+    grid = Grid(4, 3, 3)
+    x = tokens(grid).requires_grad_()
+    space = Space(WIDTH, 2).double()
+    assert kept(mixing(PLANS[name]), x, grid) == kept(space, x, grid)
+
+
+@pytest.mark.parametrize("name", ["paper", "causal_window_2", "everything"])
+@pytest.mark.usefixtures("linear")
+def test_the_layer_is_the_same_however_it_is_run(name, monkeypatch):
+    """Trained, checkpointed, without gradients, and where nothing may be overwritten: under a transform, as a dual."""
+    grid, layer = Grid(4, 2, 2), mixing(PLANS[name])
+    x = tokens(grid).requires_grad_()
+
+    def results(run):
+        y = run(x, grid)
+        return [y, *torch.autograd.grad(y.square().sum(), [x, *layer.parameters()])]
+
+    expected = results(layer)
+    again = results(lambda x, grid: checkpoint(layer, x, grid, use_reentrant=False))
+    assert all(torch.equal(a, b) for a, b in zip(again, expected, strict=True))
+    with torch.inference_mode():
+        assert torch.equal(layer(x, grid), expected[0])
+    mapped = torch.func.vmap(lambda clip: layer(clip[None], grid)[0])
+    for a, b in zip(results(lambda x, grid: mapped(x)), expected, strict=True):
+        close(a, b)
+    monkeypatch.setattr("lit_video.attention.mixing._owned", lambda x: None)
+    for a, b in zip(results(layer), expected, strict=True):
+        close(a, b)
 
 
 @pytest.mark.parametrize(
@@ -374,12 +492,3 @@ def test_the_ratio_is_the_share_of_other_frames_channels_with_and_without_causal
         assert past.fold(64) == 2 * both.fold(64)
         assert len(past.offsets) * past.fold(64) == len(both.offsets) * both.fold(64) == 32
     assert MixingPlan(window=3, causal=True).offsets == (-1, -2, -3)
-
-
-@pytest.mark.parametrize("name", ["paper", "released", "window_2", "summary", "x"])
-def test_exported_program_computes_the_same(name):
-    grid = Grid(3, 2, 2)
-    layer, x = mixing(PLANS[name]).eval(), tokens(grid)
-    exported = torch.export.export(layer, (x, grid)).module()
-    with torch.no_grad():
-        close(exported(x, grid), layer(x, grid))

@@ -1,4 +1,4 @@
-"""What gradients show of the schemes: who attends whom, that no weight is dead, that layers starting at zero learn."""
+"""What gradients show of the schemes: who attends whom, and that layers starting at zero learn with every weight."""
 
 import pytest
 import torch
@@ -114,16 +114,6 @@ def without_key_bias(name, tensor):
         query, _, value = tensor.chunk(3)
         return torch.cat((query, value))
     return tensor.chunk(2)[1] if name.endswith("kv.bias") else tensor
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_no_parameter_is_dead(name):
-    case = CASES[name]
-    layer, x = case.layer(), case.tokens(case.grid)
-    y = layer(x, case.grid)
-    (y * torch.randn_like(y)).sum().backward()
-    gradients = {key: without_key_bias(key, parameter.grad) for key, parameter in layer.named_parameters()}
-    assert [key for key, gradient in gradients.items() if gradient.abs().min() < 1e-9] == []
 
 
 @pytest.mark.parametrize("name", CASES)
