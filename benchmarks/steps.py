@@ -19,7 +19,6 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 
 from lit_video.__main__ import main as lit_video
-from lit_video.datamodules.copying import copy_beside
 from lit_video.tables.reading import read_table
 from lit_video.utils.command_line import recorded_command
 from lit_video.utils.environment import provenance
@@ -82,24 +81,6 @@ class NoWaiting(Callback):
             torch.cuda.set_sync_debug_mode("default")
 
 
-def check_copies(device: torch.device) -> None:
-    """Batches that are copied beside a busy GPU arrive whole.
-
-    Raises:
-        RuntimeError: one did not.
-    """
-    busy, sums = torch.randn(4096, 4096, device=device), []
-    for _ in range(100):
-        clip = torch.randint(0, 256, (8, 8, 3, 224, 224), dtype=torch.uint8).pin_memory()
-        expected = int(clip.sum())
-        for _ in range(10):
-            busy = (busy @ busy).clamp_(-1, 1)
-        sums.append((copy_beside({"clip": clip}, device)["clip"].sum(), expected))
-        del clip
-    if wrong := sum(int(actual) != expected for actual, expected in sums):
-        raise RuntimeError(f"{wrong} of {len(sums)} batches were damaged on their way to {device}")
-
-
 def main(argv: list[str]) -> int:
     """Run the rows, each whatever becomes of the others; exit status 0 if none waits."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -107,8 +88,6 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--row", help="one of them (default: all)")
     parser.add_argument("--json", type=Path, help="keep what was found, after every row")
     arguments, flags = parser.parse_known_args(argv)
-    if arguments.device == "cuda":
-        check_copies(torch.device("cuda", 0))
     rows = [arguments.row] if arguments.row else [row.name for row in read_table([TABLE]).rows]
     facts = provenance(recorded_command(argv, "benchmarks.steps"), arguments.device)
     fails: dict[str, str] = {}

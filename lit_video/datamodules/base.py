@@ -13,7 +13,6 @@ from lightning import LightningDataModule
 from torch.utils.data import DataLoader, default_collate
 
 from lit_video.datamodules.broken import BrokenVideos, OnBroken
-from lit_video.datamodules.copying import copy_beside
 from lit_video.datamodules.manifest import load_tables
 from lit_video.datamodules.records import Records
 from lit_video.errors import UserError
@@ -22,16 +21,14 @@ from lit_video.utils.processes import end_workers, ignore_stops
 from lit_video.video.augmentation import (
     Augmentation,
     EvaluationViews,
-    PolicyPlace,
     ReleasedViews,
     TrainingView,
     WholeViews,
 )
 from lit_video.video.batch import Batch, Channels, Classes, RawBatch, evaluation_batch, training_batch
 from lit_video.video.batch_draws import draw
-from lit_video.video.batch_policies import planned
 from lit_video.video.clips import ClipDataset, Order, Sample, Short, VideoRecord, share_of
-from lit_video.video.decoding import DecodeDevice, DecoderName, KeptVideos
+from lit_video.video.decoding import DecoderName, KeptVideos
 from lit_video.video.decoding import decoder as decoder_of
 from lit_video.video.loading import EvaluationSampler, TimedLoader, TrainingSampler
 from lit_video.video.recipes import Recipe, recipe
@@ -76,15 +73,10 @@ class VideoDataModule(LightningDataModule):
         broken_percent: see there.
         decoder: ``pyav`` needs nothing else; ``torchcodec`` (an extra) is used where it gives the same pixels
             (:func:`lit_video.video.decoding.torchcodec.decode` says where not), and PyAV elsewhere.
-        decode_device: ``cuda`` lets torchcodec decode on the GPU (NVDEC), in the process that trains; colours may
-            differ from the CPU's by rounding.
         keep_gb: gigabytes of decoded videos that each process keeps in memory: for small data sets of short videos,
             which then are decoded once.
         manifest: of ``data check``; its frame tables save the scan of every video, and those that it calls broken or
             damaged are refused, or left out and said, before the first is read. ``None`` for none.
-        policy_place: where the augmentation's policy is applied: ``worker``, on each clip in the loader's worker, as
-            the releases do; ``batch``, after the crop on all clips of a batch, on the device of the training, which
-            spares workers 5 to 12 ms per clip (:mod:`~lit_video.video.batch_policies` says what differs).
         short: what a video shorter than a clip does: ``repeat`` its last frame, or ``loop``, which starts it again
             as MMAction2 and Scenic do.
         train_share: share of every class's training videos that is used, above 0 and at most 1.
@@ -110,12 +102,10 @@ class VideoDataModule(LightningDataModule):
         broken: OnBroken = "fail",
         broken_percent: float = 1.0,
         decoder: DecoderName = "pyav",
-        decode_device: DecodeDevice = "cpu",
         keep_gb: float = 0.0,
         manifest: str | None = None,
         train_share: float = 1.0,
         short: Short = "repeat",
-        policy_place: PolicyPlace = "worker",
     ) -> None:
         super().__init__()
         if not 0 < train_share <= 1:
@@ -149,17 +139,13 @@ class VideoDataModule(LightningDataModule):
         self.test_orders = test_orders
         self.broken = broken
         self.decoder = decoder
-        if decode_device == "cuda" and num_workers:
-            workers = f"num_workers is {num_workers}, but forked workers cannot use the GPU"
-            raise ValueError(f"decode_device is cuda and {workers}: set num_workers 0")
-        decode = decoder_of(decoder, decode_device)  # refuse one that does not work here, now
+        decode = decoder_of(decoder)  # refuse one that does not work here, now
         if keep_gb < 0:
             raise ValueError(f"keep_gb is {keep_gb}, expected 0 or more")
         self._decode = KeptVideos(decode, keep_gb) if keep_gb else decode
         self.manifest = manifest
         self.train_share = train_share
         self.short: Short = short
-        self.policy_place: PolicyPlace = policy_place
         self.found_broken = BrokenVideos(broken, broken_percent)
         # by split, how many videos annotations list and how many of them are used; where a data set counts them
         self.video_counts: dict[str, dict[str, int]] = {}
@@ -203,7 +189,7 @@ class VideoDataModule(LightningDataModule):
 
     def train_dataloader(self) -> DataLoader[Sample]:
         """One random clip of every video, shuffled; without those that do not fill a last step."""
-        view = TrainingView(self.augmentation, self.image_size, self.policy_place)
+        view = TrainingView(self.augmentation, self.image_size)
         dataset = self._dataset(self._expected("train"), view)
         accumulate = self.trainer.accumulate_grad_batches if self.trainer else 1
         sampler = TrainingSampler(len(dataset), self.seed, self.batch_size, self._ranks(), accumulate)
@@ -239,15 +225,8 @@ class VideoDataModule(LightningDataModule):
             self.found_broken.add(split, raw["video"].tolist(), raw["broken"])
         if self.trainer.training:
             height, width = raw["clip"].shape[-2:]
-            drawn = draw(raw["key"], (height, width), self.augmentation, self.seed)
-            raw["draws"] = drawn._replace(policy=planned(raw.pop("policy"))) if "policy" in raw else drawn
+            raw["draws"] = draw(raw["key"], (height, width), self.augmentation, self.seed)
         return raw
-
-    def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
-        """Without waiting for the device."""
-        if device.type == "cuda":
-            return copy_beside(batch, device)
-        return super().transfer_batch_to_device(batch, device, dataloader_idx)
 
     def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Batch | Any:
         """Normalise, and augment what there are draws for, on the device."""

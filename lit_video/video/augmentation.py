@@ -11,7 +11,6 @@ from torchvision.transforms.v2 import functional as F
 
 from lit_video.utils.clip_shape import ImageSize, height_and_width
 from lit_video.video.auto_augment import Policy, clip_policy, for_clip, timm_v0
-from lit_video.video.batch_policies import PolicyDraws
 from lit_video.video.crops import (
     CROP_SHARE,
     Box,
@@ -23,9 +22,6 @@ from lit_video.video.crops import (
     uniform_crop,
 )
 from lit_video.video.decoding import Frames
-
-# on each clip in the loader's worker, or on all of a batch on its device
-PolicyPlace = Literal["worker", "batch"]
 
 
 @dataclass(frozen=True)
@@ -75,20 +71,14 @@ class TrainingView:
 
     crops = 1
 
-    def __init__(self, augmentation: Augmentation, size: ImageSize, place: PolicyPlace = "worker") -> None:
+    def __init__(self, augmentation: Augmentation, size: ImageSize) -> None:
         self.augmentation = augmentation
         self.size = height_and_width(size)
-        policy: Policy = augmentation.policy if place == "worker" else "none"
-        self.before = timm_v0() if policy == "timm-v0" else None
-        self.policy = clip_policy(policy)
-        batchs = place == "batch" and augmentation.policy != "none"
-        self.draw_policy = PolicyDraws(augmentation.policy, self.size) if batchs else None
+        self.before = timm_v0() if augmentation.policy == "timm-v0" else None
+        self.policy = clip_policy(augmentation.policy)
 
     def __call__(self, frames: Frames) -> Tensor:
-        """Draw from ``random`` and ``torch``'s global streams.
-
-        A policy of the batch is drawn by ``draw_policy``, afterwards and from the same streams.
-        """
+        """Draw from ``random`` and ``torch``'s global streams."""
         if self.before is not None:
             frames = for_clip(self.before, frames)
         clip = resized_crop(frames, self.box(*frames.shape[1:3]), self.size)

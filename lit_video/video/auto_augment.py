@@ -1,7 +1,7 @@
 """AutoAugment and RandAugment of whole clips: one draw, the same operation for all frames."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -38,23 +38,15 @@ def posterize(image: Image.Image, bits: int, **_: object) -> Image.Image:
     return image.point([value >> (8 - bits) << (8 - bits) for value in range(256)] * 3)
 
 
-def vivit_ops() -> list[AugmentOp]:
-    """The operations of ViViT's RandAugment that timm has, always done."""
-    hparams = {"magnitude_max": VIVIT_MAGNITUDE, "img_mean": (GREY,) * 3}
-    return [AugmentOp(name, 1.0, VIVIT_MAGNITUDE, hparams) for name in VIVIT_OPS]  # type: ignore[no-untyped-call]
-
-
-def vivit_rand(ops: Sequence[ImageOp] | None = None, cut: ImageOp | None = None) -> ImageOp:
+def vivit_rand() -> ImageOp:
     """ViViT's RandAugment for Something-Something v2: two of ten operations, cutout and nothing, all equally likely.
 
     The operations are timm's, which come from the same TPU code. One is weaker: timm adds at most 128 in SolarizeAdd,
     where the release adds 220.
-
-    Args:
-        ops: instead of :func:`vivit_ops`.
-        cut: instead of :func:`cutout`.
     """
-    choices = [*(ops or vivit_ops()), cut or cutout, lambda image: image]
+    hparams = {"magnitude_max": VIVIT_MAGNITUDE, "img_mean": (GREY,) * 3}
+    ops = [AugmentOp(name, 1.0, VIVIT_MAGNITUDE, hparams) for name in VIVIT_OPS]  # type: ignore[no-untyped-call]
+    choices: list[ImageOp] = [*ops, cutout, lambda image: image]
 
     def layers(image: Image.Image) -> Image.Image:
         for op in random.choices(choices, k=VIVIT_LAYERS):

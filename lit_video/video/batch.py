@@ -9,7 +9,6 @@ from einops import rearrange, repeat
 from torch import Tensor
 
 from lit_video.video.batch_draws import BatchDraws, Mixture
-from lit_video.video.batch_policies import apply
 
 # of the one task of a data set, or of each of its tasks by name; the columns of logits keep their order
 Classes = int | dict[str, int]
@@ -45,7 +44,6 @@ class RawBatch(TypedDict):
     key: Tensor
     broken: list[str]
     draws: NotRequired[BatchDraws]
-    policy: NotRequired[Tensor]
 
 
 Channels = Literal["rgb", "bgr"]
@@ -80,9 +78,7 @@ def training_batch(
     draws: BatchDraws,
     channels: Channels = "rgb",
 ) -> Batch:
-    """Change clips as a policy has it, erase a box per clip, smooth the labels, mix clips and labels."""
-    if draws.policy:
-        raw = RawBatch(**{**raw, "clip": apply(raw["clip"], draws.policy)})
+    """Erase a box per clip, smooth the labels, mix clips and labels."""
     batch = evaluation_batch(raw, mean, std, channels)
     clip, target = batch["clip"], soft_labels(batch["target"], classes, smoothing)
     if draws.boxes is not None:

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from lit_video.video.augmentation import Augmentation
-from lit_video.video.batch_policies import Plan
 from lit_video.video.seeding import digest
 
 Box = tuple[int, int, int, int]  # top, bottom, left, right in pixels, the ends left out
@@ -27,13 +26,11 @@ class BatchDraws(NamedTuple):
     """What happens to a batch in training.
 
     ``boxes``: ``(b, 4)``, the :data:`Box` that is erased of each clip, an empty one of zeros where none is; ``None``
-    where no clip is erased. ``mixture``: ``None`` where clips are not mixed. ``policy``: operations of the clips before
-    all that, none where workers have them.
+    where no clip is erased. ``mixture``: ``None`` where clips are not mixed.
     """
 
     boxes: Tensor | None
     mixture: Mixture | None
-    policy: Plan = []  # noqa: RUF012  # never changed
 
 
 def draw(keys: Tensor, size: tuple[int, int], augmentation: Augmentation, seed: int) -> BatchDraws:

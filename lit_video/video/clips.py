@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, TypedDict
 
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
 from lit_video.video.augmentation import EvaluationViews, TrainingView
-from lit_video.video.batch_policies import encoded
 from lit_video.video.decoding import (
     Decode,
     DecodeError,
@@ -100,8 +99,7 @@ class Sample(TypedDict):
 
     ``clip``: uint8 ``(views, t, 3, height, width)``, a view being a spatial crop; ``label``: ``()``, or ``(tasks,)``;
     ``broken``: why the video could not be read, with its path, and empty where it could; its clip then is black, and
-    its place in the batch does not count; ``policy``: operations that are drawn for it and left to the batch, see
-    :mod:`~lit_video.video.batch_policies`, where there is such a policy.
+    its place in the batch does not count.
     """
 
     clip: Tensor
@@ -110,7 +108,6 @@ class Sample(TypedDict):
     first_view: int
     key: Tensor
     broken: str
-    policy: NotRequired[Tensor]
 
 
 class ClipDataset(Dataset[Sample]):
@@ -191,18 +188,15 @@ class ClipDataset(Dataset[Sample]):
         epoch, index = key
         video, clip = divmod(index, self.clips or 1)
         record, broken = self.records[video], ""
-        draw_policy = self.view.draw_policy if isinstance(self.view, TrainingView) else None
-        policy = encoded()
         try:
             with seeded(self.seed, epoch, index):
                 views = self.view(decode(self.numbers(record, clip)))
-                policy = draw_policy() if draw_policy else policy
         except DecodeError as error:
             if self.fail:
                 raise
             broken = str(error)
             views = torch.zeros(self.view.crops, self.frames, 3, *self.view.size, dtype=torch.uint8)
-        sample = Sample(
+        return Sample(
             clip=views,
             label=torch.tensor(record.label),
             video=video,
@@ -210,7 +204,6 @@ class ClipDataset(Dataset[Sample]):
             key=torch.tensor(key),
             broken=broken,
         )
-        return Sample(**sample, policy=policy) if draw_policy else sample
 
     def numbers(self, record: VideoRecord, clip: int) -> list[int]:
         """Frame numbers of one clip of a video, in the order in which the model sees them."""

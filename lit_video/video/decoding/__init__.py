@@ -9,11 +9,9 @@ from lit_video.video.decoding.frame_table import DecodeError, Frames, FrameTable
 from lit_video.video.decoding.images import decode_images, image_table
 from lit_video.video.decoding.pyav import decode, decode_in_order
 from lit_video.video.decoding.segments import looped, segment
-from lit_video.video.decoding.torchcodec import DecodeDevice
 
 __all__ = [
     "Decode",
-    "DecodeDevice",
     "DecodeError",
     "DecoderName",
     "FrameTable",

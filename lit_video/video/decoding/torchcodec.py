@@ -1,18 +1,12 @@
 """Decoding with torchcodec, an extra that needs FFmpeg's shared libraries on the system."""
 
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Literal
 
-import av
 import numpy as np
 
 from lit_video.video.decoding import pyav
 from lit_video.video.decoding.frame_table import DecodeError, Frames, check_numbers, check_sound, frame_table
-
-DecodeDevice = Literal["cpu", "cuda"]
 
 
 def check() -> None:
@@ -34,35 +28,7 @@ def check() -> None:
         ) from error
 
 
-@cache
-def check_cuda() -> None:
-    """Check that torchcodec decodes a short video on the GPU, once per process.
-
-    Raises:
-        ValueError: there is no GPU, or this torchcodec, its FFmpeg or the GPU cannot decode.
-    """
-    import torch
-
-    if not torch.cuda.is_available():
-        raise ValueError("decode_device is cuda, but torch finds no CUDA device here: set decode_device cpu")
-    from torchcodec.decoders import VideoDecoder
-
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "test.mp4")
-        with av.open(str(path), "w") as output:
-            stream = output.add_stream("libx264", rate=25)
-            stream.width, stream.height, stream.pix_fmt = 256, 256, "yuv420p"
-            output.mux(stream.encode(av.VideoFrame.from_ndarray(np.zeros((256, 256, 3), np.uint8), "rgb24")))
-            output.mux(stream.encode())
-        try:
-            VideoDecoder(str(path), device="cuda").get_frames_at([0])
-        except (RuntimeError, ValueError) as error:
-            why = next(iter(str(error).strip().splitlines()), type(error).__name__)
-            reason = f"this torchcodec cannot decode on the GPU ({why})"
-            raise ValueError(f"decode_device is cuda, but {reason}: install its CUDA build, or set cpu") from error
-
-
-def decode(path: Path, numbers: Sequence[int], device: DecodeDevice = "cpu") -> Frames:
+def decode(path: Path, numbers: Sequence[int]) -> Frames:
     """As :func:`lit_video.video.decoding.pyav.decode`, which also decodes what torchcodec 0.17 gets wrong.
 
     That is, compared with decoding the whole video: MPEG streams (other frames, or errors), interlaced video (other
@@ -76,10 +42,6 @@ def decode(path: Path, numbers: Sequence[int], device: DecodeDevice = "cpu") -> 
 
     ``seek_mode="exact"`` scans the file as the frame table does: the other mode guesses from the header and gives
     other frames of some files.
-
-    On ``device`` cuda NVDEC decodes, and other kernels than FFmpeg's turn planes into colours: equal frames, but other
-    roundings. ``python -m benchmarks.decode_device`` says by how much, by codec and size; what the GPU's decoder lacks
-    torchcodec decodes on the CPU, as does PyAV what is not plain.
     """
     from torchcodec.decoders import VideoDecoder
 
@@ -89,10 +51,10 @@ def decode(path: Path, numbers: Sequence[int], device: DecodeDevice = "cpu") -> 
     if not table.plain:
         return pyav.decode(path, numbers)
     try:
-        video = VideoDecoder(str(path), seek_mode="exact", num_ffmpeg_threads=1, dimension_order="NHWC", device=device)
+        video = VideoDecoder(str(path), seek_mode="exact", num_ffmpeg_threads=1, dimension_order="NHWC")
         if len(video) != table.count:
             return pyav.decode(path, numbers)
-        return np.ascontiguousarray(video.get_frames_at(list(numbers)).data.cpu().numpy())
+        return np.ascontiguousarray(video.get_frames_at(list(numbers)).data.numpy())
     except (RuntimeError, ValueError, IndexError) as error:
         lines = str(error).strip().splitlines()
         raise DecodeError(f"{path}: torchcodec: {lines[0] if lines else type(error).__name__}") from error
