@@ -7,15 +7,12 @@ from typing import Any, Literal
 import torch
 import torch.nn.functional as F
 from lightning import LightningModule
-from lightning.pytorch.strategies import ModelParallelStrategy
 from lightning.pytorch.utilities import rank_zero_only
 from torch import Tensor, nn
 
 from lit_video.errors import UserError
-from lit_video.modules.metrics import VideoAccuracy
+from lit_video.modules.metrics import VideoAccuracy, mean_over_ranks
 from lit_video.modules.optimization import Optimization, make_optimizer, rate
-from lit_video.modules.ranks import mean_over_ranks
-from lit_video.modules.sharding import shard
 from lit_video.network.block import Checkpointing, checkpoint_layers
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.transformer import freeze as freeze_layers
@@ -184,13 +181,6 @@ class VideoClassifier(LightningModule):
 
     def _say(self, line: str) -> None:
         rank_zero_only(print)(line, flush=True)
-
-    def configure_model(self) -> None:
-        """Under ``--trainer.strategy fsdp2``, share the network out among the processes."""
-        strategy = self._trainer.strategy if self._trainer else None  # none when Lightning loads a checkpoint
-        if isinstance(strategy, ModelParallelStrategy):
-            mixed = self.trainer.precision == "bf16-mixed"
-            shard(self.network, strategy.root_device.type, self.trainer.world_size, mixed)
 
     def on_fit_start(self) -> None:
         """Remember the run's seed before training draws from its stream."""

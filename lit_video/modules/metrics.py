@@ -1,9 +1,10 @@
-"""Accuracy over videos, every view of every video counted exactly once."""
+"""Accuracy over videos, every view of every video counted exactly once; numbers over all processes."""
 
 from collections.abc import Sequence
 from functools import reduce
 
 import torch
+import torch.distributed as dist
 import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor
@@ -122,3 +123,15 @@ def ranked_hits(tasks: Sequence[tuple[Tensor, Tensor]], depth: int) -> Tensor:
     classes = [torch.arange(logits.shape[1], device=logits.device) for logits, _ in tasks]
     each = [best(logits, c == target[:, None]) for (logits, target), c in zip(tasks, classes, strict=True)]
     return reduce(combined, each)[1]
+
+
+def mean_over_ranks(value: Tensor) -> Tensor:
+    """The mean of every process's value; all of them must call it.
+
+    The host does not wait for the device, as it does in Lightning's own reduction, which sets a barrier.
+    """
+    if not dist.is_available() or not dist.is_initialized():
+        return value
+    total = value.clone()
+    dist.all_reduce(total)
+    return total / dist.get_world_size()

@@ -16,9 +16,7 @@ from lightning.pytorch.utilities import rank_zero_only
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
-from lit_video.training import fsdp2 as fsdp2  # registers the strategy
 from lit_video.training.callbacks.broken_videos import ReportBroken
-from lit_video.training.compilation import Compile
 from lit_video.utils.command_line import explain
 from lit_video.utils.startup import filter_lightning
 from lit_video.utils.yaml_files import read_yaml
@@ -80,7 +78,10 @@ class VideoCLI(LightningCLI):
             "--nan", type=NanPolicy, default="fail", help="a loss that is not finite: fail, or skip:N such steps"
         )
         parser.add_argument(
-            "--compile", type=Compile, default="off", help="fit's network: block, each kind of block once; full, as one"
+            "--compile",
+            type=Literal["off", "full"],
+            default="off",
+            help="fit's network by torch.compile: the same draws, other rounding",
         )
         parser.add_argument(
             "--float32_products",

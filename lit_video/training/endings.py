@@ -118,6 +118,8 @@ def failures() -> Iterator[None]:
     except RuntimeError as error:
         if said := known_failure(str(error)):
             raise RunFailed(said) from error
+        if type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
+            raise RunFailed(f"compile: {str(error).strip().splitlines()[0]}; run it without --compile") from error
         raise
 
 

@@ -1,8 +1,15 @@
-"""How many clips an optimizer step takes, and how they are shared out among devices."""
+"""How many clips an optimizer step takes, how devices share them, and a run that goes on with other devices."""
+
+import re
+from typing import Any
 
 from jsonargparse import Namespace
+from lightning import LightningModule, Trainer
+from lightning.pytorch.callbacks import Callback
 
 from lit_video.errors import UserError
+
+SHARDED = re.compile("fsdp|ModelParallel|deepspeed", re.IGNORECASE)  # Lightning's strategies that shard a model
 
 
 def accumulation(global_batch: int | None, devices: int, batch_size: int, accumulate: int = 1) -> int:
@@ -39,10 +46,9 @@ def check_scaling(trainer: Namespace, global_batch: int | None, batch_size: int)
     Raises:
         UserError: it names the setting.
     """
-    if trainer.strategy in ("fsdp", "fsdp_cpu_offload"):
-        raise UserError(f"trainer.strategy: {trainer.strategy} repeats clips when it resumes; use fsdp2")
-    if trainer.strategy == "fsdp2" and trainer.precision in ("16-mixed", 16, "16"):
-        raise UserError(f"trainer.precision: {trainer.precision} does not go with fsdp2; use bf16-mixed")
+    strategy = getattr(trainer.strategy, "class_path", trainer.strategy)
+    if SHARDED.search(str(strategy)):
+        raise UserError(f"trainer.strategy: {strategy} shards the model, and does not resume exactly; use ddp")
     if str(trainer.devices).isdigit():  # else Lightning counts them, when it builds the trainer
         devices = int(trainer.devices) * trainer.num_nodes
         accumulation(global_batch, devices, batch_size, trainer.accumulate_grad_batches)
@@ -50,3 +56,53 @@ def check_scaling(trainer: Namespace, global_batch: int | None, batch_size: int)
 
 def _divisors(number: int) -> str:
     return ", ".join(str(i) for i in range(1, number + 1) if number % i == 0)
+
+
+class GlobalBatch(Callback):
+    """Translates a checkpoint's counts of batches, which are each process's, to the devices in use.
+
+    Optimizer steps are counted as they are. What the data set has shown of its epoch it keeps itself, as clips.
+    A step that a checkpoint lies inside of, whose gradients it does not have, starts over.
+    """
+
+    def __init__(self) -> None:
+        self.clips = self.batches = 0
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Take clips per optimizer step, and batches of each process per step."""
+        self.batches = trainer.accumulate_grad_batches
+        self.clips = self.batches * trainer.world_size * trainer.datamodule.batch_size  # type: ignore[attr-defined]
+
+    def state_dict(self) -> dict[str, int]:
+        """What the counts of a checkpoint refer to."""
+        return {"clips": self.clips, "batches": self.batches}
+
+    def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
+        """Translate the counts before Lightning's loops take them.
+
+        Raises:
+            UserError: steps took another number of clips: training would be another.
+        """
+        if trainer.state.fn != "fit":
+            return
+        progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
+        stored = checkpoint["callbacks"][self.state_key]
+        if stored["clips"] != self.clips:
+            raise UserError(
+                f"global_batch: the checkpoint's steps took {stored['clips']} clips, now they take {self.clips} "
+                f"({trainer.world_size} devices x {self.clips // self.batches // trainer.world_size} x {self.batches} "
+                f"batches); set --global_batch {stored['clips']}, or give another --runs"
+            )
+        translate(progress, stored["batches"], self.batches)
+
+
+def translate(progress: dict[str, Any], old: int, new: int) -> None:
+    """Change Lightning's counts of batches from ``old`` to ``new`` batches per optimizer step, in place.
+
+    A batch at whose end a callback saves is ``processed``, and not yet ``completed``.
+    """
+    for counts in (progress["total"], progress["current"]):
+        behind = counts["processed"] - counts["completed"]
+        for name in ("ready", "started", "processed"):
+            counts[name] = counts[name] // old * new
+        counts["completed"] = counts["processed"] - behind

@@ -10,12 +10,10 @@ from typing import Any
 import torch
 from lightning import Trainer
 from lightning.pytorch.callbacks import WeightAveraging
-from lightning.pytorch.strategies import ModelParallelStrategy
 
 from lit_video.datamodules import TemporalSkills, VideoDataModule
 from lit_video.datamodules.records import data_digest
 from lit_video.errors import RunFailed
-from lit_video.inference.checkpoints import load_model
 from lit_video.inference.receptive_field import reach
 from lit_video.modules import VideoClassifier
 from lit_video.tables.status import Status, write_status
@@ -113,13 +111,11 @@ def write_result(
     """
     steps = cli.trainer.global_step
     write_status(cli.run_dir, Status("writing", steps, steps))
-    sharded = isinstance(cli.trainer.strategy, ModelParallelStrategy)  # one process has not all weights
-    model = load_model(type(cli.model), checkpoint) if sharded else cli.model
-    record_attention(model, cli.datamodule, cli.run_dir)
+    record_attention(cli.model, cli.datamodule, cli.run_dir)
     videos, broken = int(metrics.pop("test/videos")), len(cli.datamodule.found_broken.reasons["test"])
     if cli.logger:
         cli.logger.finish(metrics)
-    facts = cli.facts | _of_drawn_videos(model, cli.datamodule)
+    facts = cli.facts | _of_drawn_videos(cli.model, cli.datamodule)
     result = facts | {
         "metrics": metrics,
         "test_videos": videos,

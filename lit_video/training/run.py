@@ -1,10 +1,13 @@
 """One run of one row: training, test, ``result.json``."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import yaml
+from torch import nn
 
 from lit_video.errors import RunFailed, UserError
 from lit_video.tables.origin import write_origin
@@ -15,10 +18,8 @@ from lit_video.tables.table import Row
 from lit_video.training.best_checkpoint import FOLDER as BEST
 from lit_video.training.best_checkpoint import best_checkpoint
 from lit_video.training.callbacks.checkpoints import Stopped
-from lit_video.training.changes import record_changes, recorded_changes
 from lit_video.training.checkpoint_file import LAST, PREVIOUS
 from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
-from lit_video.training.compilation import check_compile, compiled
 from lit_video.training.endings import (
     failures,
     last_words,
@@ -34,7 +35,7 @@ from lit_video.training.run_cli import RunCLI
 from lit_video.training.run_folder import disk_errors, locked, set_aside, usable_checkpoint, writable
 from lit_video.training.same_data import changed_data, listed, refuse_other_data
 from lit_video.training.same_run import TESTS, finished_same, take_result, take_weights
-from lit_video.training.same_settings import Changes, is_longer, same_settings
+from lit_video.training.same_settings import Changes, is_longer, record_changes, recorded_changes, same_settings
 from lit_video.training.stills import start_from_stills
 from lit_video.utils.environment import commit
 from lit_video.utils.files import write_atomically
@@ -129,7 +130,6 @@ def _check(request: Request, row: Row, seed: int) -> Changes:
     cli, where = build_row(request, row, seed), partial(request.place, row)
     with user_errors(where):
         cli.datamodule.check()
-        check_compile(cli.config.compile, cli.config.trainer.strategy)
         check_scaling(cli.config.trainer, cli.config.global_batch, cli.datamodule.batch_size)
     run_dir = request.table.run_dir(request.runs, row, seed)
     changes = same_settings(run_dir, cli.resolved(), where(""))
@@ -157,6 +157,17 @@ def _guarded(request: Request, row: Row, seed: int, run_dir: Path, stops: StopSi
         return FAILED
 
 
+@contextmanager
+def _compiled(network: nn.Module, wanted: bool) -> Iterator[None]:
+    """Compile a network in place, which keeps its parameters' names, with the draws of the network as it is."""
+    if wanted:
+        network.compile(options={"fallback_random": True})
+    try:
+        yield
+    finally:
+        network._compiled_call_impl = None  # its code knows nothing of hooks that come later
+
+
 def _train_and_test(request: Request, row: Row, seed: int, run_dir: Path, stops: StopSignals) -> int:
     facts = {"table": request.table.name, "row": row.name, "scale": request.table.scale, "seed": seed}
     with user_errors(partial(request.place, row)):
@@ -169,7 +180,7 @@ def _train_and_test(request: Request, row: Row, seed: int, run_dir: Path, stops:
         record_changes(run_dir, changed_data(checkpoint, cli.datamodule))
         write_atomically(run_dir / "config.yaml", yaml.safe_dump(cli.resolved(), sort_keys=False))
         write_status(run_dir, Status("preparing data"))
-    with compiled(cli.model.network, cli.config.compile):
+    with _compiled(cli.model.network, cli.config.compile == "full"):
         trainer.fit(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True)
         if cli.config.trainer.fast_dev_run:
             trainer.test(cli.model, cli.datamodule, verbose=False)

@@ -18,14 +18,13 @@ from lit_video.training.callbacks.broken_videos import ReportBroken
 from lit_video.training.callbacks.checkpoints import Checkpoints
 from lit_video.training.callbacks.data_wait import DataWait
 from lit_video.training.callbacks.finite import RequireFinite
-from lit_video.training.callbacks.global_batch import GlobalBatch
 from lit_video.training.callbacks.learning_curve import Curve
 from lit_video.training.callbacks.predictions import SavePredictions
 from lit_video.training.callbacks.progress import ReportStatus, progress_callback
 from lit_video.training.checkpoint_file import CheckpointFile
 from lit_video.training.cli import VideoCLI
 from lit_video.training.endings import keep_handlers
-from lit_video.training.global_batch import accumulation
+from lit_video.training.global_batch import GlobalBatch, accumulation
 from lit_video.training.wandb_logger import RowLogger, TrackRow
 from lit_video.utils.stop_signals import StopSignals
 

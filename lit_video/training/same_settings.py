@@ -1,5 +1,6 @@
 """Whether a run's folder was made with the settings that are given now, and what may change when it goes on."""
 
+import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 from lit_video.errors import UserError
 from lit_video.training.callbacks.checkpoints import SETTINGS_KEY
 from lit_video.training.checkpoint_file import LAST, PREVIOUS, damage, peek
+from lit_video.utils.files import write_atomically
 from lit_video.utils.yaml_files import read_yaml
 
 # settings that change neither the model nor the numbers, by the start of their key
@@ -46,11 +48,10 @@ CALLBACKS = "counting callbacks"  # these, among the flat settings
 # settings whose product is the batch of a step
 BATCH = ("trainer.devices", "trainer.num_nodes", "data.init_args.batch_size", "trainer.accumulate_grad_batches")
 SPREAD = (*BATCH, "trainer.strategy", "global_batch")
-# settings that committed runs no longer name, with what they are there
-LATER: dict[str, Any] = {"data.init_args.decode_device": "cpu", "data.init_args.policy_place": "worker"}
 LONGER = ("trainer.max_epochs", "trainer.max_steps")
 
 Changes = dict[str, tuple[Any, Any]]
+CHANGES = "changes.json"  # in a run's folder
 
 
 def same_settings(run_dir: Path, config: Mapping[str, Any], where: str) -> Changes:
@@ -112,7 +113,7 @@ def global_batch(flat: Mapping[str, Any]) -> int | None:
 
 def flatten(config: Mapping[str, Any]) -> dict[str, Any]:
     """Join nested keys by dots; callbacks that numbers depend on are a setting of their own."""
-    flat = {key: value for key, value in _flat(config).items() if key not in LATER or value != LATER[key]}
+    flat = _flat(config)
     given = flat.get("trainer.callbacks") or []
     named = [callback for callback in (given if isinstance(given, list) else [given]) if isinstance(callback, dict)]
     counting = _of_kinds(named, COUNTING_CALLBACKS)
@@ -165,3 +166,29 @@ def _stored(run_dir: Path) -> dict[str, Any] | None:
     if not whole and not (run_dir / "result.json").exists():
         return None
     raise UserError(f"{reason}; what {run_dir} was made with is not known: give another --runs, or delete that folder")
+
+
+def record_changes(run_dir: Path, changes: Changes) -> None:
+    """Add changed settings to those of earlier attempts.
+
+    Raises:
+        UserError: those cannot be read.
+    """
+    before = recorded_changes(run_dir)
+    new = [{"key": key, "from": was, "to": now} for key, (was, now) in changes.items()]
+    if not new or new == before[-len(new) :]:  # recorded by an attempt that ended before it kept the new settings
+        return
+    write_atomically(run_dir / CHANGES, json.dumps([*before, *new], indent=2) + "\n")
+    for change in new:
+        print(f"{run_dir}: {change['key']} was {change['from']}, from here on {change['to']}", flush=True)
+
+
+def recorded_changes(run_dir: Path) -> list[dict[str, Any]]:
+    """Settings that changed while a run was stopped, in order."""
+    try:
+        changes: list[dict[str, Any]] = json.loads((run_dir / CHANGES).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
+    except ValueError:
+        raise UserError(f"{run_dir / CHANGES}: damaged; delete it, the settings are in config.yaml") from None
+    return changes

@@ -1,6 +1,7 @@
-"""Two processes give what one gives. Starting them takes long, so that each of two launches serves several tests."""
+"""Two processes give what one gives. Starting them takes long, so that a launch serves several tests."""
 
 import json
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ import pytest
 import torch
 
 from lit_video.modules.metrics import VideoAccuracy
-from tests.conftest import ROOT, TINY
+from tests.conftest import ROOT, TINY, at_home
 from tests.embedded import four_skills
 from tests.modules.test_video_accuracy import VIDEOS, VIEWS, views
 from tests.training.broken_copy import broken_copy, listed
@@ -164,3 +165,27 @@ def test_a_broken_video_ends_two_processes_under_fail(launched):
     assert launched.done.returncode != 0
     assert "Invalid data found when processing input; fix the video" in printed
     assert not (launched.folder / "fail" / RUN / "result.json").exists()
+
+
+@pytest.mark.slow
+def test_two_nodes_of_torchrun_train_what_one_process_does(data_root, tmp_path, monkeypatch):
+    at_home(data_root, monkeypatch)
+    row = [flag for flag in ROW[1:] if not flag.startswith(("--trainer.devices", "--trainer.strategy"))]
+    row += [*RECIPES["drawn"], "--trainer.devices=1", "--data.batch_size=3", "--global_batch=6"]
+    alone = train([*row, "--runs", str(tmp_path / "alone")])
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    nodes, nodes_flags = [], ["--trainer.num_nodes=2", "--trainer.strategy=ddp"]
+    for node in range(2):
+        torchrun = ["torch.distributed.run", "--nnodes=2", "--nproc-per-node=1", f"--node-rank={node}"]
+        torchrun += ["--master-addr=127.0.0.1", f"--master-port={port}", "-m", "lit_video", "fit"]
+        command = [sys.executable, "-m", *torchrun, *row, *nodes_flags, "--runs", str(tmp_path)]
+        nodes.append(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    printed = [node.communicate(timeout=600) for node in nodes]
+    assert [node.returncode for node in nodes] == [0, 0], printed[0][1][-2000:] + printed[1][1][-2000:]
+    weights = torch.load(tmp_path / RUN / "last.ckpt", weights_only=True)["state_dict"]
+    for name, value in alone.weights.items():
+        torch.testing.assert_close(weights[f"network.{name}"], value, rtol=1e-4, atol=1e-5)
+    assert json.loads((tmp_path / RUN / "result.json").read_text())["global_batch"] == 6
+    assert sum("test/video_top1" in out for out, _ in printed) == 1, "one process reports"

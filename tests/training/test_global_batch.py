@@ -7,8 +7,7 @@ import torch
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.training.callbacks.global_batch import translate
-from lit_video.training.global_batch import accumulation
+from lit_video.training.global_batch import accumulation, translate
 from tests.training.trained import train
 
 
@@ -53,11 +52,11 @@ def test_what_makes_no_global_batch_is_refused_with_what_would(settings, message
             ["--global_batch=32"],
             "data.batch_size: a step takes 32 clips (4 x 1 processes x 8 batches), there are 16 videos",
         ),
+        (["--trainer.strategy=fsdp"], "trainer.strategy: fsdp shards the model, and does not resume exactly; use ddp"),
         (
-            ["--trainer.strategy=fsdp2", "--trainer.precision=16-mixed"],
-            "trainer.precision: 16-mixed does not go with fsdp2; use bf16-mixed",
+            ["--trainer.strategy=lightning.pytorch.strategies.ModelParallelStrategy"],
+            "trainer.strategy: lightning.pytorch.strategies.ModelParallelStrategy shards the model",
         ),
-        (["--trainer.strategy=fsdp"], "trainer.strategy: fsdp repeats clips when it resumes; use fsdp2"),
     ],
 )
 def test_mistakes_end_in_a_line(flags, message, table, tiny, tmp_path, capsys):

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 from lightning import Callback
-from torch.distributed.fsdp import FSDPModule
 
 from lit_video.commands.arguments import parse_request
 from lit_video.training.run_cli import RunCLI
@@ -57,7 +56,6 @@ def train(flags, save_to=None, resume=None):
     cli.trainer.fit(cli.model, cli.datamodule, ckpt_path=resume, weights_only=True)
     metrics = {name: float(value) for name, value in cli.trainer.callback_metrics.items()}
     metrics.pop("train/data_wait", None)  # a time, which differs
-    metrics["sharded"] = sum(isinstance(module, FSDPModule) for module in cli.model.network.modules())
     weights = cli.trainer.strategy.lightning_module_state_dict()
     weights = {name.removeprefix("network."): value for name, value in weights.items()}
     return Trained(weights, cli.trainer.global_step, every.losses, metrics)
