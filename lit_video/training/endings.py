@@ -119,7 +119,8 @@ def failures() -> Iterator[None]:
         if said := known_failure(str(error)):
             raise RunFailed(said) from error
         if type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
-            raise RunFailed(f"compile: {str(error).strip().splitlines()[0]}; run it without --compile") from error
+            reason = str(getattr(error, "inner_exception", error)).strip().splitlines()[0]
+            raise RunFailed(f"compile: {reason}; run it without --compile") from error
         raise
 
 

@@ -31,6 +31,7 @@ def row(table, tiny):
     return ["--config", str(table[0]), "--row=second", *tiny, "--trainer.logger=false"]
 
 
+@pytest.mark.slow
 def test_a_compiled_training_is_the_same_training(row, tmp_path, graphs, capsys):
     """Weights, names and all that goes on from them; and not what a run is known by."""
     expected = train([*row, "--runs", str(tmp_path / "a")]).weights
