@@ -198,7 +198,7 @@ class Mixing(Scheme):
         if t % segment:
             raise ValueError(f"{t} frames are not divisible into segments of {segment}")
         m, d = x.shape[1] // t, x.shape[2] // len(names)
-        shape = (len(x) * (t // segment), segment, m, len(names), self.groups, d // self.groups)
+        shape = (x.shape[0] * (t // segment), segment, m, len(names), self.groups, d // self.groups)
 
         def move(y: Tensor, sign: int) -> Tensor:
             for i in mixed:
