@@ -15,8 +15,8 @@ from lit_video.tables.statistics import Bins
 from lit_video.utils.colours import LIGHT, SERIES
 from lit_video.utils.figures import short
 
-GROUND, INK, QUIET, RULE = (LIGHT[name] for name in ("ground", "ink", "quiet", "rule"))
-FIRST = LIGHT["s0"]
+INK, QUIET, RULE, FIRST = (LIGHT[name] for name in ("ink", "quiet", "rule", "s0"))
+ON_FIRST = "#fefefe"  # no colour of the page's, which would turn dark with it
 STYLE: dict[Any, Any] = {
     "font.size": 9,
     "text.color": INK,
@@ -29,7 +29,7 @@ STYLE: dict[Any, Any] = {
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
 }
-DARK_CELL = 0.7  # share above which a cell's number has the background's colour
+DARK_CELL = 0.7  # share above which a cell's number is white
 NAMED, NUMBERED = 7.0, 20.0  # points of a cell from which there is room for names, and for counts
 MANY = 32  # classes above which cells are too small to see faint ones: their opacity is the share's root
 MARKS = "osD^v<>X"
@@ -111,7 +111,7 @@ def _cells(axes: Axes, opacity: NDArray[np.floating]) -> None:
 
 def _numbers(axes: Axes, shares: NDArray[np.floating], texts: NDArray[np.str_]) -> None:
     for i, j in np.argwhere(texts != ""):
-        colour = GROUND if shares[i, j] > DARK_CELL else INK
+        colour = ON_FIRST if shares[i, j] > DARK_CELL else INK
         axes.text(j, i, str(texts[i, j]), ha="center", va="center", color=colour, fontsize=8)
 
 
