@@ -24,14 +24,7 @@ PLAIN = Augmentation(policy="none", erasing=0, smoothing=0)
 
 @dataclass(frozen=True)
 class Clip:
-    """Frames of a video.
-
-    Args:
-        path: the video.
-        numbers: of the frames.
-        start: where the span begins that stock PyTorchVideo cuts and subsamples, in seconds.
-        end: where it ends.
-    """
+    """Frames of a video by number, and the span in seconds that stock PyTorchVideo cuts and subsamples."""
 
     path: Path
     numbers: tuple[int, ...]
@@ -61,14 +54,7 @@ def cut(path: Path, sampling: str, share: float) -> Clip:
 
 @dataclass(frozen=True)
 class ClipDecoder:
-    """A library under test.
-
-    Args:
-        name: in the report.
-        decode: a clip to what the library gives.
-        transform: that to a clip of 224 pixels.
-        pixels: that to uint8 ``(t, height, width, 3)``, for the comparison.
-    """
+    """A library: a clip to what it gives, that to a clip of 224 pixels, and to uint8 ``(t, height, width, 3)``."""
 
     name: str
     decode: Callable[[Clip], Frames | Tensor]

@@ -9,10 +9,8 @@ presets of ``data prepare`` make of the videos is measured beside them: time, by
 
 from __future__ import annotations
 
-import os
 import random
 import time
-from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,7 +20,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from torch.utils.data import DataLoader, Dataset, RandomSampler, default_collate
+from torch.utils.data import DataLoader, Dataset, default_collate
 
 from benchmarks.clip_decoders import FRAMES, PLAIN, SIDE, STOCK, Clip, ClipDecoder, clip_decoders, cut, ours, wrong
 from benchmarks.harness import Measurement, Result, Row, Table, number, numbers, parser, ran
@@ -35,7 +33,7 @@ from lit_video.video.augmentation import TrainingView
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import decode_in_order, frame_table
 from lit_video.video.loading import TrainingSampler
-from lit_video.video.sampling import Dense
+from lit_video.video.sampling import DenseStride
 
 SAMPLINGS = ("stride 8", "stride 32", "whole")
 BATCH = 4
@@ -117,37 +115,11 @@ def psnr(sources: list[Path], targets: list[Path], short_side: int) -> float:
     return 10 * float(np.log10(255**2 / np.mean(errors)))
 
 
-def our_loader(paths: list[Path], seconds: float, workers: int) -> DataLoader[Any]:
-    """Random clips and crops, uint8."""
-    records, sampling = [VideoRecord(path, 0) for path in paths], Dense(seconds=seconds)
-    dataset = ClipDataset(records, sampling, FRAMES, TrainingView(PLAIN, SIDE), seed=0)
-    return DataLoader(dataset, BATCH, sampler=TrainingSampler(len(dataset), 0, batch_size=1), num_workers=workers)
-
-
-def stock_loader(paths: list[Path], seconds: float, workers: int) -> DataLoader[Any]:
-    """The same with ``LabeledVideoDataset`` and transforms as in its tutorial, float."""
-    from pytorchvideo.data import LabeledVideoDataset, RandomClipSampler
-    from torchvision.transforms.v2 import functional as F
-
-    def transform(sample: dict[str, Any]) -> Any:
-        index = torch.linspace(0, sample["video"].shape[1] - 1, FRAMES).long()  # as UniformTemporalSubsample
-        clip = sample["video"].index_select(1, index).permute(1, 0, 2, 3) / 255
-        clip = F.resize(clip, [256], antialias=True)
-        top, left = (int(torch.randint(size - SIDE + 1, ())) for size in clip.shape[-2:])
-        return F.crop(clip, top, left, SIDE, SIDE)
-
-    videos = [(str(path), {"label": 0}) for path in paths]
-    sampler = RandomClipSampler(seconds)
-    dataset = LabeledVideoDataset(videos, sampler, RandomSampler, transform, decode_audio=False)
-    return DataLoader(dataset, BATCH, num_workers=workers)
-
-
 class Plain(Dataset[Any]):
     """Random clips by a library on its own."""
 
     def __init__(self, paths: list[Path], library: ClipDecoder) -> None:
-        self.paths = paths
-        self.library = library
+        self.paths, self.library = paths, library
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -156,33 +128,28 @@ class Plain(Dataset[Any]):
         return self.library.transform(self.library.decode(cut(self.paths[index], "stride 8", random.random())))
 
 
+def loader(paths: list[Path], library: ClipDecoder, workers: int) -> DataLoader[Any]:
+    """Random clips in batches: ours as in training, another library's in a plain data set."""
+    if library.name != "lit_video":
+        return DataLoader(Plain(paths, library), BATCH, num_workers=workers)
+    records = [VideoRecord(path, 0) for path in paths]
+    data = ClipDataset(records, DenseStride(8), FRAMES, TrainingView(PLAIN, SIDE), seed=0)
+    return DataLoader(data, BATCH, sampler=TrainingSampler(len(data), 0, batch_size=1), num_workers=workers)
+
+
 def loaders(paths: list[Path], workers: list[int], clips: int) -> Iterator[Row]:
-    """A row per loader and number of workers: a pass over dense clips of 64 frames; stock reads a quarter as many."""
-    table = frame_table(paths[0])
-    seconds = float(min(64 * table.seconds / table.count, table.seconds / 2))
-    others = {library.name: library for library in clip_decoders() if library.name not in ("lit_video", STOCK)}
-    made: dict[str, Callable[[list[Path], int], DataLoader[Any]]] = {
-        "lit_video": lambda files, count: our_loader(files, seconds, count),
-        STOCK: lambda files, count: stock_loader(files, seconds, count),
-    }
-    for name, library in others.items():
-        made[name] = lambda files, count, library=library: DataLoader(Plain(files, library), BATCH, num_workers=count)
+    """A row per loader and number of workers: clips per second, the workers' start included; stock reads a quarter."""
     for count in workers:
-        for name in random.Random(count).sample(list(made), len(made)):
-            wanted = max(clips // 4 if name == STOCK else clips, BATCH)
-            yield {"library": name, "workers": count} | one_pass(made[name]((paths * wanted)[:wanted], count))
-
-
-def one_pass(loader: DataLoader[Any]) -> Row:
-    """Clips per second, start of the workers included, and CPU time per clip of all processes; or why it fails."""
-    cpu, start, clips = os.times(), time.perf_counter(), 0
-    try:
-        for batch in loader:
-            clips += len(batch["clip"] if isinstance(batch, dict) else batch)
-    except RuntimeError as error:  # of a foreign library's worker
-        return {"left_out": f"failed: {str(error).splitlines()[-1][:200]}"}
-    elapsed, used = time.perf_counter() - start, sum(os.times()[:4]) - sum(cpu[:4])
-    return {"clips_per_second": clips / elapsed, "cpu_seconds_per_clip": used / clips}
+        for library in clip_decoders():
+            wanted = max(clips // 4 if library.name == STOCK else clips, BATCH)
+            row: Row = {"library": library.name, "workers": count}
+            start = time.perf_counter()
+            try:
+                for _ in loader((paths * wanted)[:wanted], library, count):
+                    pass
+                yield row | {"clips_per_second": wanted / (time.perf_counter() - start)}
+            except RuntimeError as error:  # of a foreign library's worker
+                yield row | {"left_out": f"failed: {str(error).splitlines()[-1][:200]}"}
 
 
 def tables(result: Result) -> Iterator[Table]:
@@ -217,15 +184,6 @@ def _ms_and_ratio(row: Row) -> str:
     return f"{number(row, 'seconds', '.1f', 1e-3)} ({ratio} x)" if ratio else number(row, "seconds", ".1f", 1e-3)
 
 
-def measure(given: Namespace, groups: dict[str, list[Path]]) -> Iterator[tuple[str, Row]]:
-    """Each row as it is measured, with the part of the result that it belongs to."""
-    for name, paths in groups.items() if given.clips else ():
-        yield from (("formats", {"videos": name} | row) for row in presets(paths, given.clips))
-        yield from (("rows", {"videos": name} | row) for row in readers(paths, given.clips))
-    for name, paths in groups.items() if given.loader_clips else ():
-        yield from (("loaders", {"videos": name} | row) for row in loaders(paths, given.workers, given.loader_clips))
-
-
 def main() -> int:
     """Measure all parts; 1 if a library failed or gave wrong pixels."""
     made = parser("data", __doc__)
@@ -241,9 +199,13 @@ def main() -> int:
     given.device = "cpu"
     measurement = Measurement("data", given)
     measurement.result |= {"root": given.root.name, "formats": [], "loaders": []}
-    for part, row in measure(given, video_groups(given.root, given.videos)):
-        measurement.result[part].append(row)
-        measurement.keep()
+    for name, paths in video_groups(given.root, given.videos).items():
+        parts = {"formats": presets(paths, given.clips), "rows": readers(paths, given.clips)} if given.clips else {}
+        if given.loader_clips:
+            parts["loaders"] = loaders(paths, given.workers, given.loader_clips)
+        for part, row in ((part, row) for part, rows in parts.items() for row in rows):
+            measurement.result[part].append({"videos": name} | row)
+            measurement.keep()
     return measurement.show(tables)
 
 

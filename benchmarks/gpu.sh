@@ -63,18 +63,13 @@ throughput() {
 
 tables() {  # row by row: what is finished is skipped, what was interrupted here goes on
     earlier
-    local stage=$BASHPID packer
-    while sleep 15 && kill -0 "$stage"; do pack; done >/dev/null 2>&1 &
-    packer=$!
     for seed in "${SEEDS[@]}"; do
         for table in "${TABLES[@]}"; do
             try $PYTHON -m lit_video fit --config experiments/$table.yaml --config experiments/scale/gpu.yaml \
                 --seeds "$seed" --runs "$RUNS" --trainer.logger=false ${ROWS[@]+"${ROWS[@]}"}
+            pack
         done
     done
-    kill $packer
-    wait $packer 2>/dev/null
-    pack
 }
 
 earlier() {  # the runs of earlier calls, where this machine has none
@@ -137,14 +132,13 @@ tree_size() { git ls-files -z | xargs -0 du -cb | awk 'END { printf "%.0f", $1 /
 needs() {
     cat <<END
 # Beside torch, torchvision, lightning, timm, einops, transformers, torchmetrics, scikit-learn, matplotlib, rich, msgpack,
-# filelock and safetensors: these wheels, for Python 3.12 (about 37 MB, most of it av), and scenic's vectors (5 MB), in
-# $CARRIED, which git ignores, and from which gpu.sh installs. Beside it goes this folder, without .git: $(tree_size) MB.
+# filelock and safetensors: these wheels, for Python 3.12 (about 37 MB, most of it av), in $CARRIED,
+# which git ignores, and from which gpu.sh installs. Beside it goes this folder, without .git: $(tree_size) MB.
 mkdir -p $CARRIED/wheels
 python3 -m pip download --no-deps --only-binary=:all: --python-version 3.12 --implementation cp \\
     --platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \\
     -d $CARRIED/wheels $(pinned av jsonargparse docstring_parser typeshed_client cachetools parameterized termcolor)
 python3 -m pip wheel --no-deps -w $CARRIED/wheels $(pinned pytorchvideo fvcore iopath yacs)
-mkdir -p $CARRIED/parity && cp ../shared/parity/scenic_vivit_m*.pt $CARRIED/parity
 # there, with $CARRIED carried; OUT is the folder that comes back
 LIT_VIDEO_COMMIT=$(git describe --always --abbrev=12 --dirty=+changes 2>/dev/null || echo COMMIT) benchmarks/gpu.sh ${ALL[0]} ${ALL[1]}
 # what came back: shown, or carried to the next machine, where tables goes on with it

@@ -2,9 +2,8 @@
 
     python -m benchmarks.parity [--device cpu|cuda] [-o FILE]
 
-Vectors of tests/vectors, those of ../shared/parity where it is, and transformers' models with random weights (on the
-same device, in float32). Prints the largest difference of logits in float32 (TF32 off), and under bfloat16 autocast as
-a share of the logits' largest value.
+Vectors of X-ViT in tests/vectors, and transformers' models with random weights (on the same device, in float32). Prints
+the largest difference of logits in float32 (TF32 off), and under bfloat16 autocast as a share of the largest logit.
 """
 
 from __future__ import annotations
@@ -20,16 +19,9 @@ from benchmarks.harness import Measurement, parser, ran
 from lit_video.weights import sources
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = (ROOT.parent / "shared" / "parity", ROOT / ".gpu" / "parity")  # the second: carried to a lent machine
 # relative to the largest logit; on a CPU they are below 1e-5 and 2 %
 TOLERANCE = {"fp32_relative": 1e-4, "bf16_relative": 0.05}
 TARGETS = {"": [], "x": ["x"], "k": ["key"], "v": ["value"], "k,v": ["key", "value"]}
-SCENIC = {
-    "m1_token": {"model": 1},
-    "m2_token": {"model": 2},
-    "m3_space_time": {"model": 3, "order": "space_time"},
-    "m4": {"model": 4},
-}
 
 
 def cases(device: torch.device) -> Iterator[tuple[str, nn.Module, Tensor, Tensor]]:
@@ -37,19 +29,7 @@ def cases(device: torch.device) -> Iterator[tuple[str, nn.Module, Tensor, Tensor
     for path in sorted((ROOT / "tests" / "vectors").glob("xvit_*.pt")):
         vector = torch.load(path, weights_only=True)
         yield path.stem, xvit(vector), vector["input"], vector["logits"]
-    for name, options in SCENIC.items():
-        if path := vector_file(name):
-            vector = torch.load(path, weights_only=True)
-            height, width = vector["input"].shape[2:4]
-            network = sources.load("scenic-vivit", vector["state_dict"], heads=4, image_size=(height, width), **options)
-            yield path.stem, network, vector["input"].permute(0, 4, 1, 2, 3), vector["logits"]
     yield from hugging_face(device)
-
-
-def vector_file(name: str) -> Path | None:
-    """The file of one of scenic's vectors, where it is here."""
-    paths = [folder / f"scenic_vivit_{name}.pt" for folder in FOLDERS]
-    return next((path for path in paths if path.is_file()), None)
 
 
 def xvit(vector: dict[str, Any]) -> nn.Module:
@@ -108,11 +88,10 @@ def compare(network: nn.Module, clip: Tensor, expected: Tensor, device: torch.de
 
 
 def main() -> int:
-    """Compare, print, and write after every case; exit status 1 if one is too far away, or is not here."""
+    """Compare, print, and write after every case; exit status 1 if one is too far away."""
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     measurement = Measurement("parity", parser("parity", __doc__).parse_args(), "transformers")
-    missing = [f"scenic_vivit_{name}" for name in SCENIC if not vector_file(name)]
-    measurement.result |= {"tolerance": TOLERANCE, "missing": missing}
+    measurement.result["tolerance"] = TOLERANCE
     for name, network, clip, expected in cases(measurement.device):
         row = {"name": name} | compare(network, clip, expected, measurement.device)
         row["within"] = all(row[key] <= most for key, most in TOLERANCE.items())
@@ -120,9 +99,7 @@ def main() -> int:
         measurement.keep()
         said = "" if row["within"] else "   TOO FAR"
         print(f"{name:40} fp32 {row['fp32_difference']:.1e}   bf16 {row['bf16_relative']:.1%}{said}", flush=True)
-    for name in missing:
-        print(f"{name:40} not compared: the file is in none of {', '.join(map(str, FOLDERS))}", flush=True)
-    return int(bool(missing) or not all(row["within"] for row in measurement.rows))
+    return int(not all(row["within"] for row in measurement.rows))
 
 
 if __name__ == "__main__":

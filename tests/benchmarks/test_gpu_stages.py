@@ -88,7 +88,7 @@ def test_rows_of_tables_are_kept_without_weights_and_brought_to_a_new_machine(tm
 
 @pytest.mark.slow
 def test_the_rehearsal_on_a_cpu(tmp_path):
-    """Needs ../shared/parity for the stage ``parity``, PyTorchVideo's CNNs for ``model``."""
+    """Needs PyTorchVideo's CNNs for ``model``."""
     done = stages("all", OUT=tmp_path / "out", RUNS=tmp_path / "runs", LIMIT=1500, timeout=2400)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     results = {path.stem: json.loads(path.read_text()) for path in (tmp_path / "out").glob("*.json")}
