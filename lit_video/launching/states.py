@@ -108,7 +108,7 @@ def read_ticket(folder: Path) -> Ticket | None:
     """A run's place; ``None`` if it has none, or none that can be read."""
     try:
         return Ticket(**json.loads((folder / FILE).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, RecursionError):
+    except Exception:  # a damaged file can raise anything
         return None
 
 

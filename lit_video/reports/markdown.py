@@ -21,7 +21,7 @@ from lit_video.tables.run_files import run_folders
 from lit_video.tables.summary import TableRuns, read_runs, summarise
 from lit_video.tables.table import Table
 from lit_video.tables.throughput import PAPERS, read_throughput
-from lit_video.utils.files import read_text
+from lit_video.utils.files import read_text, read_whole
 from lit_video.utils.text import markdown_lines
 
 NEAR = 1.0  # points from a ceiling
@@ -186,14 +186,8 @@ def _counted_costs(table: Table, runs: Path, damage: Damage) -> Iterator[str]:
 
 
 def _read_costs(folder: Path) -> list[list[str]] | None:
-    path = folder / COSTS
-    try:
-        rows: list[dict[str, Any]] = json.loads(read_text(path))
-        return [cells(row) for row in rows]
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise UserError(f"{path}: damaged; delete it and write it again: python -m lit_video cost --json") from None
+    path, again = folder / COSTS, "delete it and write it again: python -m lit_video cost --json"
+    return read_whole(path, lambda: [cells(row) for row in json.loads(read_text(path))], again)
 
 
 def ceilings(summaries: Iterable[dict[str, Any]]) -> str:

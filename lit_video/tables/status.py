@@ -65,7 +65,7 @@ def read_status(run_dir: Path) -> Status | None:
     try:
         stored = json.loads(read_text(run_dir / FILE, limit=1 << 20))
         status = Status(**stored)
-    except (OSError, ValueError, TypeError, RecursionError, MemoryError):
+    except Exception:  # a damaged file can raise anything
         return None
     texts = (status.message, status.host, status.job)
     speeds = (status.clips_per_second, status.seconds_left, status.data_wait)

@@ -130,7 +130,7 @@ def test_costs_stand_beside_the_papers_where_nothing_is_trained(experiments, tmp
     assert page.read_text().count("GMACs|views|total|paper|diff.|") == 1
     file.write_text("[1]")
     assert main(command) == 1
-    assert "cost.json: damaged; delete it" in capsys.readouterr().err
+    assert "cost.json is damaged" in capsys.readouterr().err
     assert "costs counted" not in page.read_text()
 
 
