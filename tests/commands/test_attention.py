@@ -27,6 +27,7 @@ from lit_video.video.crops import Box
 from lit_video.video.decoding import decode, frame_table
 from tests.checkpoints import trained
 from tests.commands.conftest import one_line
+from tests.conftest import quick_or_slow
 from tests.embedded import four_skills
 from tests.fake_runs import save
 
@@ -72,7 +73,9 @@ def attention(*args):
 # attention
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if name != "convnet"])
+@pytest.mark.parametrize(
+    "name", quick_or_slow([name for name in MODELS if name != "convnet"], {"tubelets", "perceiver"})
+)
 def test_a_picture_of_every_family(name, checkpoints, videos, tmp_path):
     assert attention(videos[0], "--ckpt", checkpoints(name), "-o", tmp_path / "a.png") == 0
     with Image.open(tmp_path / "a.png") as image:
@@ -297,7 +300,7 @@ def test_another_test_split_and_no_test_are_refused(run, checkpoints, tmp_path, 
 # heads
 
 
-@pytest.mark.parametrize("name", ["xvit", "divided", "exact"])
+@pytest.mark.parametrize("name", quick_or_slow(["xvit", "divided", "exact"], {"xvit"}))
 def test_heads_of_a_video_are_drawn_one_by_one(name, checkpoints, videos, tmp_path, monkeypatch):
     drawn, real = [], attention_picture.heads_picture
     monkeypatch.setattr(attention_picture, "heads_picture", lambda heads: drawn.append(heads) or real(heads))

@@ -43,8 +43,6 @@ NETWORKS = {
     "perceiver_twice": (perceiver, dict(latents=3, reads=2, tubelet=2)),
 }
 
-ONE_OF_A_FAMILY = {"xvit", "timesformer_divided", "vivit_2", "perceiver"}
-
 
 def build(name, frames=4, image_size=(8, 8), **changes):
     """Randomised, because what starts at zero hides what lies before it."""
@@ -147,7 +145,7 @@ def kept_bytes(network, clip):
     return sum(size for address, (size, _) in kept.items() if address not in weights)
 
 
-@pytest.mark.parametrize("name", quick_or_slow(NETWORKS, ONE_OF_A_FAMILY))
+@pytest.mark.parametrize("name", quick_or_slow(NETWORKS, {"xvit", "perceiver"}))
 def test_activation_checkpointing_keeps_less(name):
     """Of the backbone: what the embedding and the head keep is theirs."""
     latents = dict(latents=256) if name.startswith("perceiver") else {}

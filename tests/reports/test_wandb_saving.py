@@ -4,9 +4,6 @@ The stand-in answers the few queries of the library; these tests do not show tha
 """
 
 import json
-import os
-import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -75,16 +72,21 @@ def server():
     server.server_close()
 
 
-def save(server, tmp_path, *flags):
-    url = f"http://127.0.0.1:{server.server_address[1]}"
-    settings = {
-        "WANDB_BASE_URL": url,
-        "WANDB_API_KEY": "k" * 40,
-        "HOME": str(tmp_path),
-        "WANDB_ERROR_REPORTING": "false",
-    }
-    command = [sys.executable, "-m", "lit_video", "dashboard", "--table", "ablation_tw", "--project", "mine", *flags]
-    return subprocess.run(command, cwd=ROOT, env=os.environ | settings, capture_output=True, text=True, timeout=120)
+@pytest.fixture
+def save(server, tmp_path, monkeypatch, capfd):
+    """Save a dashboard: the exit status, what is printed, and the lines of errors."""
+
+    def run(*flags):
+        monkeypatch.chdir(ROOT)
+        address = f"http://127.0.0.1:{server.server_address[1]}"
+        for name, value in (("BASE_URL", address), ("API_KEY", "k" * 40), ("ERROR_REPORTING", "false")):
+            monkeypatch.setenv(f"WANDB_{name}", value)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        status = main(["dashboard", "--table", "ablation_tw", "--project", "mine", *flags])
+        printed = capfd.readouterr()
+        return status, printed.out, printed.err
+
+    return run
 
 
 def without_ids(node):
@@ -94,10 +96,9 @@ def without_ids(node):
     return [without_ids(part) for part in node] if isinstance(node, list) else node
 
 
-def test_what_is_sent_is_what_the_dry_run_writes_with_the_project_in_every_set_of_runs(server, tmp_path, monkeypatch):
-    done = save(server, tmp_path)
-    assert done.returncode == 0, done.stderr
-    monkeypatch.chdir(ROOT)
+def test_what_is_sent_is_what_the_dry_run_writes_with_the_project_in_every_set_of_runs(server, save, tmp_path):
+    status, out, errors = save()
+    assert status == 0, errors
     flags = ["--table", "ablation_tw", "--project", "mine", "-o", str(tmp_path / "dry")]
     assert main(["dashboard", "--dry-run", *flags]) == 0
     assert len(server.views) == 2
@@ -109,13 +110,13 @@ def test_what_is_sent_is_what_the_dry_run_writes_with_the_project_in_every_set_o
             assert runs.pop("project") == {"name": "mine", "entityName": "us", "id": "cHJvamVjdDo3"}
         written = json.loads((tmp_path / "dry" / f"{name}.json").read_text())["spec"]
         assert without_ids(spec) == without_ids(written)
-        assert f"{name}: http://127.0.0.1:" in done.stdout
+        assert f"{name}: http://127.0.0.1:" in out
 
 
-def test_a_refusal_is_reported_in_one_line(server, tmp_path):
+def test_a_refusal_is_reported_in_one_line(server, save):
     server.refusal = "permission denied"
-    done = save(server, tmp_path, "--entity", "them")
-    assert done.returncode == 2
-    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    status, _, printed = save("--entity", "them")
+    assert status == 2
+    errors = [line for line in printed.splitlines() if line.startswith("error: ")]
     assert errors and "permission denied" in errors[0]
-    assert "Traceback" not in done.stderr
+    assert "Traceback" not in printed

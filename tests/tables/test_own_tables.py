@@ -86,6 +86,7 @@ def test_causal_rows_reach_back_as_far_as_their_windows_add_up(name, expected, t
         assert Stream(network).frames == 8
 
 
+@pytest.mark.slow
 def test_a_causal_row_runs(tiny, tmp_path):
     flags = ["--data.pairs=[4,1,1]", "--data.batch_size=8", "--data.num_workers=0", "--trainer.fast_dev_run=true"]
     assert main(["fit", "--config", str(CAUSAL), "--row", "causal2", "--runs", str(tmp_path), *flags]) == 0

@@ -184,9 +184,8 @@ def test_a_follow_up_changes_what_it_is_about_and_no_more(overlay, table, change
     now = (*was, EXPERIMENTS / "scale" / f"embedded_{overlay}.yaml")
     names = [row.name for row in request_of(*was).rows]
     assert names == [row.name for row in request_of(*now).rows]
-    for name in (names[0], names[-1]):
-        a, b = (flatten(resolved(name, *files).settings) for files in (was, now))
-        assert {key: (a.get(key), b.get(key)) for key in a.keys() | b.keys() if a.get(key) != b.get(key)} == changed
+    a, b = (flatten(resolved(names[-1], *files).settings) for files in (was, now))
+    assert {key: (a.get(key), b.get(key)) for key in a.keys() | b.keys() if a.get(key) != b.get(key)} == changed
 
 
 # Typed a second time. TimeSformer, arXiv:2102.05095, Tables 1-8: by data set, rows of the paper alone first

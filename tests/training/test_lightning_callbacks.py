@@ -58,6 +58,7 @@ def test_a_run_with_another_average_is_another_run(flags, tmp_path, capfd):
     assert main([*command, *AVERAGED, "--trainer.callbacks+=DeviceStatsMonitor"]) == 0
 
 
+@pytest.mark.slow
 def test_a_run_with_averaged_weights_cannot_become_longer(flags, tmp_path, capfd):
     command = ["fit", *flags, "--runs", str(tmp_path / "runs"), *AVERAGED]
     assert main([*command, "--trainer.max_epochs=1"]) == 0
@@ -146,6 +147,7 @@ def test_without_a_best_validation_there_is_no_result(change, message, flags, tm
     assert not (run_dir(tmp_path / "runs") / "result.json").exists()
 
 
+@pytest.mark.slow
 def test_a_best_checkpoint_that_is_gone_is_missed(flags, tmp_path, monkeypatch, capfd):
     def harmed(cli, final):
         check_last_step(cli, final)

@@ -70,6 +70,7 @@ def test_a_signal_in_a_validation_stops_there(fit, finished):
     check_equal(run_dir, finished)
 
 
+@pytest.mark.slow
 def test_max_time_stops_training_and_does_not_call_it_complete(fit, finished):
     status, run_dir = fit("--trainer.max_time=00:00:00:00")
     assert status == 75
@@ -125,6 +126,7 @@ def test_training_may_not_become_shorter(fit, begun, capfd):
     assert "was made with trainer.max_epochs = 2, now it is 1" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_rate_of_a_longer_training_is_its_own_schedules(fit, begun):
     status, run_dir = fit("--trainer.max_epochs=8", "--trainer.max_time=00:00:00:00")
     assert status == 75

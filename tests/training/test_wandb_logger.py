@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from PIL import Image
 
 from lit_video.__main__ import main
@@ -19,9 +20,11 @@ from lit_video.reports.wandb.report import table_panels
 from lit_video.reports.wandb.workspace import build_workspace
 from lit_video.tables.flat_settings import flat_row, flat_settings
 from lit_video.tables.reading import read_table
+from lit_video.tables.run_files import run_file
 from lit_video.training.wandb_logger import RowLogger, TrackRow
 from lit_video.training.wandb_media import wandb_media
 from tests.tables.experiments import OWN, PAPERS, request_of, resolved
+from tests.tables.test_committed_results import RESULTS, RUNS
 from tests.training.test_wandb_record import cores, parts, records
 
 VIDEOS = {"avletters", "avletters_length"}  # tables of videos that are not in the repository
@@ -125,10 +128,14 @@ def test_what_tables_vary_is_a_flat_key_of_their_runs(letters):
     assert len(left) > 20
     for path in TABLES:
         flags = (f"--data.root={letters}",) if path.stem in VIDEOS else ()
-        for row in request_of(path, flags=flags).rows:
+        table = request_of(path, flags=flags).table
+        for row in table.rows:
             if left & row.settings.keys():
                 left -= row.settings.keys()
-                flat = flat_settings(resolved(row.name, path, flags=flags).settings)
+                run = RESULTS / path.stem / table.scale / row.name / "seed0"
+                kept = run_file(run, "config.yaml") if run in RUNS else None
+                config = yaml.load(kept, yaml.CSafeLoader) if kept else resolved(row.name, path, flags=flags).settings
+                flat = flat_settings(config)
                 for name, value in row.settings.items():
                     for key, plain in flat_row({name: value}).items():
                         assert flat[key] == plain, (path, row.name, name)
@@ -156,7 +163,7 @@ def test_a_checkpoint_holds_the_number_of_rows(finished, table, tiny):
     assert track.state_dict() == saved == {"wandb_rows": len(logged)}
 
 
-@pytest.mark.parametrize("logger", ["true", "false"])
+@pytest.mark.parametrize("logger", ["true", pytest.param("false", marks=pytest.mark.slow)])
 def test_a_run_without_wandb_keeps_its_result(logger, table, tiny, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "wandb", None)  # any import of it fails
     flags = [*tiny, f"--trainer.logger={logger}", "--trainer.max_epochs=1"]
