@@ -88,14 +88,14 @@ def test_a_run_keeps_the_predictions_of_its_test(table, tiny, tmp_path):
     assert 100 * predictions.tasks[""].hits(5).mean() == result["metrics"]["test/video_top5"]
     bins = calibration(predictions.tasks[""].confidence, predictions.hits())
     assert bins.error == pytest.approx(result["metrics"]["test/calibration_error"])
-    assert predictions.tasks[""].classes[0] == "disk moving left"
+    assert predictions.tasks[""].classes[0] == "drift left"
     points = read_curves(run)
     assert [point["epoch"] for point in points] == [1, 2]
     assert points[-1]["step"] == result["steps"]
     assert all({"train/loss", "val/clip_top1", "val/loss"} <= point.keys() for point in points)
     assert (run / "confusion.png").stat().st_size > 5000
     assert (run / "calibration.png").stat().st_size > 5000
-    assert (run / "classes.csv").read_text().startswith("task,class,videos,top1,top5\n,disk moving left,1,")
+    assert (run / "classes.csv").read_text().startswith("task,class,videos,top1,top5\n,drift left,1,")
 
 
 @pytest.mark.pictures
