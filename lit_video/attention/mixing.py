@@ -197,12 +197,12 @@ class Mixing(Scheme):
         segment = self.plan.segment or t
         if t % segment:
             raise ValueError(f"{t} frames are not divisible into segments of {segment}")
+        together = slice(mixed[0], mixed[-1] + 1, 2 if mixed == [0, 2] else 1)  # of query, key and value
         m, d = x.shape[1] // t, x.shape[2] // len(names)
         shape = (x.shape[0] * (t // segment), segment, m, len(names), self.groups, d // self.groups)
 
         def move(y: Tensor, sign: int) -> Tensor:
-            for i in mixed:
-                shift_channels(y.view(shape)[:, :, :, i], [sign * k for k in self.offsets], self.fold)
+            shift_channels(y.view(shape)[:, :, :, together], [sign * k for k in self.offsets], self.fold)
             return y
 
         whole = _owned(x)
