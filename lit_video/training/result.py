@@ -17,8 +17,8 @@ from lit_video.errors import RunFailed
 from lit_video.inference.receptive_field import reach
 from lit_video.modules import VideoClassifier
 from lit_video.tables.status import Status, write_status
-from lit_video.training.callbacks.attention_picture import record_attention
 from lit_video.training.callbacks.finite import refuse_not_finite
+from lit_video.training.callbacks.predictions import record_attention
 from lit_video.training.checkpoint_file import peek
 from lit_video.training.run_cli import RunCLI
 from lit_video.utils.command_line import recorded_command

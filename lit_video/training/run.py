@@ -15,10 +15,9 @@ from lit_video.tables.results import read_result
 from lit_video.tables.status import FILE as STATUS
 from lit_video.tables.status import Status, write_status
 from lit_video.tables.table import Row
-from lit_video.training.best_checkpoint import FOLDER as BEST
-from lit_video.training.best_checkpoint import best_checkpoint
 from lit_video.training.callbacks.checkpoints import Stopped
-from lit_video.training.checkpoint_file import LAST, PREVIOUS
+from lit_video.training.checkpoint_file import FOLDER as BEST
+from lit_video.training.checkpoint_file import LAST, PREVIOUS, best_checkpoint
 from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
 from lit_video.training.endings import (
     failures,

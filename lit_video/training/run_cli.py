@@ -13,7 +13,6 @@ from lightning.pytorch.callbacks import Callback, LearningRateMonitor, Timer
 
 from lit_video.network.cost import count
 from lit_video.tables.table import Row
-from lit_video.training.best_checkpoint import keep_in_run
 from lit_video.training.callbacks.broken_videos import ReportBroken
 from lit_video.training.callbacks.checkpoints import Checkpoints
 from lit_video.training.callbacks.data_wait import DataWait
@@ -21,7 +20,7 @@ from lit_video.training.callbacks.finite import RequireFinite
 from lit_video.training.callbacks.learning_curve import Curve
 from lit_video.training.callbacks.predictions import SavePredictions
 from lit_video.training.callbacks.progress import ReportStatus, progress_callback
-from lit_video.training.checkpoint_file import CheckpointFile
+from lit_video.training.checkpoint_file import CheckpointFile, keep_in_run
 from lit_video.training.cli import VideoCLI
 from lit_video.training.endings import keep_handlers
 from lit_video.training.global_batch import GlobalBatch, accumulation

@@ -47,7 +47,7 @@ def finished_same(
         seed: of the run.
         commit: of the code.
         but: settings that may differ.
-        listed: digest of the videos and labels, see :func:`~lit_video.training.same_data.listed`.
+        listed: digest of the videos and labels, see :func:`~lit_video.training.same_settings.listed`.
 
     Raises:
         UserError: the code has no commit of its own, or this process is one of several that look by themselves.

@@ -1,5 +1,6 @@
 """Weights & Biases: a run per row and seed, offline where no key is configured."""
 
+import csv
 import os
 from collections.abc import Mapping
 from functools import partial
@@ -17,10 +18,42 @@ from lit_video.tables.table import Row
 from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.training.endings import exit_status
 from lit_video.training.same_settings import identity
-from lit_video.training.wandb_media import wandb_media
 from lit_video.training.wandb_record import WandbRecord
 from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.video.seeding import digest
+
+FIGURES = ("confusion", "calibration", "attention")  # files NAME.png, or NAME_TASK.png of several tasks
+
+
+def wandb_media(run_dir: Path) -> dict[str, Any]:
+    """Media of the files that exist, by W&B's key.
+
+    Returns:
+        ``figures/NAME`` the pictures as they are; ``test/classes`` the table ``classes.csv``.
+    """
+    import wandb  # here, as runs without a logger need no W&B
+
+    pictures = sorted(path for name in FIGURES for path in run_dir.glob(f"{name}*.png"))
+    media: dict[str, Any] = {f"figures/{path.stem}": wandb.Image(str(path)) for path in pictures}
+    if (run_dir / "classes.csv").exists():
+        columns, data = _table(run_dir / "classes.csv")
+        media["test/classes"] = wandb.Table(columns=[*columns], data=data)
+    return media
+
+
+def _table(path: Path) -> tuple[list[str], list[list[Any]]]:
+    """Columns and data of a csv: text in ``task`` and ``class``, numbers elsewhere."""
+    with path.open(encoding="utf-8", newline="") as file:
+        head, *rows = csv.reader(file)
+    text = {"task", "class"}
+    data: list[list[Any]] = [
+        [cell if name in text else _number(cell) for name, cell in zip(head, row, strict=True)] for row in rows
+    ]
+    return head, data
+
+
+def _number(cell: str) -> float | None:
+    return float(cell) if cell else None
 
 
 class RowLogger(Logger):
@@ -88,7 +121,7 @@ class RowLogger(Logger):
         """Record the test's results as figures, tables and summary, and close the run.
 
         The comparison with the paper is the table ``result``; the files of the run's folder are logged as they are
-        (see :func:`~lit_video.training.wandb_media.wandb_media`).
+        (see :func:`~lit_video.training.wandb_logger.wandb_media`).
         """
         self.record.do(partial(self._results, metrics), seconds=60)  # pictures are copied
         self.close(DONE)

@@ -2,18 +2,99 @@
 
 import atexit
 import os
+import queue
 import shlex
+import signal
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from lit_video.training.wandb_start import start_run, why_offline
-from lit_video.training.wandb_thread import WandbThread, first_line, reason_of
 from lit_video.utils.stop_signals import FAILED, INTERRUPTED, PREEMPTED, TERMINATED
-from lit_video.utils.wandb_login import server
+from lit_video.utils.wandb_login import offline, server, why_unreachable
+
+if TYPE_CHECKING:
+    from wandb import Run
+
+
+def why_offline() -> str | None:
+    """Why a run is not recorded at the server, as far as that is known before it is started; None if it is."""
+    if offline():
+        return "WANDB_MODE is offline" if "WANDB_MODE" in os.environ else "no API key"
+    if reason := why_unreachable():
+        return f"{server()} cannot be reached ({reason})"
+    return None
+
+
+def start_run(settings: dict[str, Any], folder: Path, mode: str) -> "Run":
+    """A run, ``online`` or ``offline``, whose axis is the training step.
+
+    Raises:
+        Exception: of many kinds, W&B's own and others: there is no W&B, the server refuses, the disk is full.
+    """
+    import wandb  # here, as runs without a logger need no W&B
+
+    os.environ.setdefault("WANDB_INIT_TIMEOUT", "20")  # a server that was just reached answers; W&B waits 90 s for it
+    folder.mkdir(parents=True, exist_ok=True)  # else W&B silently takes a temporary folder
+    run = wandb.init(**settings, mode=mode)  # type: ignore[arg-type]
+    run.define_metric("trainer/global_step")
+    run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
+    return run
+
+
+T = TypeVar("T")
+
+
+class WandbThread:
+    """Makes calls one after another in a daemon thread.
+
+    Slurm signals every process of a job step. W&B's process inherits the blocked signals of the thread that starts
+    it, so USR1 and USR2 do not end it; of TERM it writes what it has and ends, whatever is blocked, as it asks for
+    TERM itself.
+    """
+
+    def __init__(self) -> None:
+        self._calls: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = queue.SimpleQueue()
+        threading.Thread(target=self._work, name="wandb", daemon=True).start()
+
+    def call(self, function: Callable[[], T], seconds: float) -> T:
+        """What the function returns or raises.
+
+        Raises:
+            TimeoutError: it takes longer than ``seconds``; the thread is stuck then, and of no more use.
+        """
+        future: Future[T] = Future()
+        self._calls.put((future, function))
+        return future.result(seconds)
+
+    def _work(self) -> None:
+        blocked = {signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP}
+        signal.pthread_sigmask(signal.SIG_BLOCK, blocked)
+        while True:
+            future, function = self._calls.get()
+            try:
+                future.set_result(function())
+            except BaseException as error:  # W&B can raise SystemExit too
+                future.set_exception(error)
+
+
+def reason_of(error: BaseException) -> str:
+    """Why a call failed, for a message."""
+    if isinstance(error, TimeoutError):
+        return "it does not answer"
+    if isinstance(error, ConnectionError) or type(error).__name__ in ("HandleAbandonedError", "MailboxClosedError"):
+        return "its process died"
+    return first_line(error)
+
+
+def first_line(error: BaseException) -> str:
+    """An error's first line; its kind if it says nothing."""
+    return (str(error) or type(error).__name__).splitlines()[0]
+
 
 if TYPE_CHECKING:
     from wandb import Run

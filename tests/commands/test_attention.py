@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgb
 from PIL import Image
 
 from lit_video.__main__ import main
-from lit_video.commands.attention_of_test import file_name, worst_first
+from lit_video.commands.attention import file_name, worst_first
 from lit_video.inference import attention_picture
 from lit_video.inference.attention_maps import attention_maps, see
 from lit_video.inference.attention_picture import AttentionMaps, moving, overlaid, picture, pictures_of

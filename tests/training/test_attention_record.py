@@ -6,7 +6,7 @@ from PIL import Image
 from lit_video.datamodules import TemporalSkills
 from lit_video.modules import ConvNet, TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
-from lit_video.training.callbacks.attention_picture import record_attention
+from lit_video.training.callbacks.predictions import record_attention
 
 SIZE = ViTSize(16, 2, 2)
 FAMILIES = {
@@ -35,7 +35,7 @@ def test_a_picture_shows_what_a_model_attends_to(family, data, tmp_path):
 
 
 def test_a_clip_of_many_patches_has_no_picture(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("lit_video.training.callbacks.attention_picture.MOST_PATCHES", 15)  # the clip has 16
+    monkeypatch.setattr("lit_video.training.callbacks.predictions.MOST_PATCHES", 15)  # the clip has 16
     record_attention(FAMILIES["X-ViT"](), data, tmp_path)
     assert not list(tmp_path.iterdir())
 
@@ -44,7 +44,7 @@ def test_a_scheme_that_the_rollout_does_not_support_has_no_picture(data, tmp_pat
     def unknown(network, clip):
         raise ValueError("VideoTransformer holds layers that the rollout does not know")
 
-    monkeypatch.setattr("lit_video.training.callbacks.attention_picture.rollout", unknown)
+    monkeypatch.setattr("lit_video.training.callbacks.predictions.rollout", unknown)
     record_attention(FAMILIES["X-ViT"](), data, tmp_path)
     assert not list(tmp_path.iterdir())
     assert "attention.png: not drawn, VideoTransformer holds layers" in capsys.readouterr().out

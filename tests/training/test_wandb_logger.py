@@ -21,8 +21,7 @@ from lit_video.reports.wandb.workspace import build_workspace
 from lit_video.tables.flat_settings import flat_row, flat_settings
 from lit_video.tables.reading import read_table
 from lit_video.tables.run_files import run_file
-from lit_video.training.wandb_logger import RowLogger, TrackRow
-from lit_video.training.wandb_media import wandb_media
+from lit_video.training.wandb_logger import RowLogger, TrackRow, wandb_media
 from tests.tables.experiments import OWN, PAPERS, request_of, resolved
 from tests.tables.test_committed_results import RESULTS, RUNS
 from tests.training.test_wandb_record import cores, parts, records

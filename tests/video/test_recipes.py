@@ -11,8 +11,16 @@ from timm.data.auto_augment import auto_augment_transform
 
 from lit_video.datamodules import Augmentation, TemporalSkills, VideoFolder, recipe
 from lit_video.training.cli import VideoCLI
-from lit_video.video.augmentation import TrainingView
-from lit_video.video.auto_augment import VIVIT_CUTOUT, cutout, cutout_box, for_clip, posterize, timm_v0, vivit_rand
+from lit_video.video.augmentation import (
+    VIVIT_CUTOUT,
+    TrainingView,
+    cutout,
+    cutout_box,
+    for_clip,
+    posterize,
+    timm_v0,
+    vivit_rand,
+)
 from lit_video.video.batch import mix, smooth, soft_labels
 from lit_video.video.batch_draws import draw
 from lit_video.video.recipes import RECIPES, Recipe

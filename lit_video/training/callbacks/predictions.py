@@ -1,5 +1,6 @@
 """Keeps the predictions of a test in the run's folder, with accuracy per class, confusion and calibration."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -7,10 +8,18 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 
 from lit_video.datamodules import VideoDataModule
+from lit_video.errors import UserError
+from lit_video.inference.attention_maps import label_name, maps_over_frames, see, titles
+from lit_video.inference.attention_picture import picture
+from lit_video.inference.ranking import ranked_videos
+from lit_video.inference.rollout import rollout
 from lit_video.modules import VideoClassifier
+from lit_video.network.transformer import VideoTransformer
 from lit_video.tables.predictions import Predictions, TaskPredictions, save_logits
 from lit_video.tables.statistics import calibration
+from lit_video.utils.clip_shape import height_and_width
 from lit_video.utils.files import write_bytes, write_table
+from lit_video.video.decoding import DecodeError
 
 
 class SavePredictions(Callback):
@@ -104,3 +113,31 @@ def class_rows(name: str, task: TaskPredictions) -> list[tuple[str, str, int, st
             top1, top5 = (f"{100 * hit[members].mean():.2f}" for hit in hits)
             rows.append((name, label, int(members.sum()), top1, top5))
     return rows
+
+
+# the rollout holds a square matrix of the tokens for every layer; for longer clips there is the command `attention`
+MOST_PATCHES = 8 * 14 * 14
+
+
+def record_attention(model: VideoClassifier, data: VideoDataModule, run_dir: Path) -> None:
+    """Write ``attention.png``: the rollout in the first test video; nothing of a CNN or of a clip with many patches.
+
+    Of a scheme that the rollout does not support there is no picture; the run goes on.
+    """
+    network = model.network
+    if not isinstance(network, VideoTransformer):
+        return
+    if math.prod(network.embed.patches.grid(data.frames, *height_and_width(data.image_size))) > MOST_PATCHES:
+        return
+    record = data.records("test")[0]
+    try:
+        seen = see(data, record, next(network.parameters()).device)
+        attention = rollout(network.eval(), seen.clip)
+    except (DecodeError, UserError):
+        return  # the test has listed it
+    except ValueError as error:
+        print(f"{run_dir / 'attention.png'}: not drawn, {error}", flush=True)
+        return
+    ranked = ranked_videos([record.path], attention.logits.float().cpu(), data.class_names, top=1)[0]
+    lines = titles(ranked, label_name(record, data.class_names), "attention rollout in the first test video")
+    write_bytes(run_dir / "attention.png", picture(maps_over_frames(network, attention, seen, lines)))
