@@ -5,7 +5,7 @@ from typing import Any
 
 from lit_video.commands.arguments import add_row, table_parser
 from lit_video.commands.parser import writing
-from lit_video.tables.throughput import FILE
+from lit_video.tables.results import THROUGHPUT
 from lit_video.training.request import build_request
 from lit_video.utils.files import write_atomically
 
@@ -34,9 +34,9 @@ def benchmark_table(argv: list[str]) -> int:
         "rows": measure(request, device, arguments.batch, arguments.repeats),
     }
     folder = request.runs / request.table.name / request.table.scale
-    with writing("--runs", folder / FILE):
+    with writing("--runs", folder / THROUGHPUT):
         folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(folder / FILE, json.dumps(result, indent=2) + "\n")
+        write_atomically(folder / THROUGHPUT, json.dumps(result, indent=2) + "\n")
     print(render(request, result))
-    print(f"kept in {folder / FILE}")
+    print(f"kept in {folder / THROUGHPUT}")
     return 0

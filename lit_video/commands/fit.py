@@ -12,7 +12,6 @@ from lit_video.commands.parser import Parser, positive
 from lit_video.launching.local import HERE, Queue, places
 from lit_video.launching.terminal import work
 from lit_video.launching.work import Run, work_list
-from lit_video.tables.damage import Damage
 from lit_video.tables.rendering import render
 from lit_video.tables.summary import summary
 from lit_video.training.request import Request
@@ -109,13 +108,12 @@ def run_table(request: Request, jobs: int) -> int:
     if queue.stop:
         print(f"fit: stopped by {queue.stop.name}; {AGAIN}", file=sys.stderr)
         return STATUS[queue.stop]
-    damage = Damage()
-    print(render(summary(request.table, request.runs, request.seeds, pairs=False, damage=damage), "text"))
+    print(render(summary(request.table, request.runs, request.seeds, pairs=False), "text"))
     print(f"runs: {request.runs / request.table.name / request.table.scale}")
     for run in queue.failed:
         said = run.log if queue.keep_logs else "its messages above"
         print(f"{run.name}: FAILED, see {said}; the same command again resumes it", file=sys.stderr)
-    return FAILED if damage.report() or queue.failed or queue.elsewhere else DONE
+    return FAILED if queue.failed or queue.elsewhere else DONE
 
 
 def _rounds(runs: list[Run]) -> list[list[Run]]:

@@ -12,8 +12,7 @@ from lit_video.commands.parser import Parser, positive_number, writing
 from lit_video.commands.report import report
 from lit_video.errors import UserError
 from lit_video.reports.card import model_card
-from lit_video.tables.folder_names import check_folder_name
-from lit_video.tables.reading import read_table
+from lit_video.tables.reading import check_folder_name, read_table
 from lit_video.tables.rendering import pairs_table
 from lit_video.tables.summary import summary
 from lit_video.utils.files import write_atomically

@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from lit_video.tables.groups import Groups, reach_text
+from lit_video.tables.rendering import Groups, reach_text
 from lit_video.tables.statistics import Bins
 from lit_video.utils.colours import LIGHT, SERIES
 from lit_video.utils.figures import short

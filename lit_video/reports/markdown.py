@@ -13,14 +13,12 @@ from lit_video.network.cost import CONVENTION, HEADER, cells
 from lit_video.reports.verdicts import link_to, verdicts
 from lit_video.tables.agreement import sentences
 from lit_video.tables.claims import read_claims
-from lit_video.tables.damage import Damage
-from lit_video.tables.groups import measured_groups
 from lit_video.tables.reading import read_table, table_at
-from lit_video.tables.rendering import NOT_RUN, groups_table, main_table, seeds_text
+from lit_video.tables.rendering import NOT_RUN, groups_table, main_table, measured_groups, seeds_text
+from lit_video.tables.results import PAPERS, read_throughput
 from lit_video.tables.run_files import run_folders
 from lit_video.tables.summary import TableRuns, read_runs, summarise
 from lit_video.tables.table import Table
-from lit_video.tables.throughput import PAPERS, read_throughput
 from lit_video.utils.files import read_text, read_whole
 from lit_video.utils.text import markdown_lines
 
@@ -53,21 +51,20 @@ FILES = ("--config", "-c")
 COSTS = "cost.json"  # what the command below prints, in the folder of a table and scale
 
 
-def page(experiments: Path, runs: Path, damage: Damage) -> str:
-    """The page's text; damaged files of runs are left out of it, and put in ``damage``.
+def page(experiments: Path, runs: Path) -> str:
+    """The page's text.
 
     Raises:
-        UserError: there are no experiments, or one of their files is wrong.
+        UserError: there are no experiments, one of their files is wrong, or a run's is damaged.
     """
     paths = sorted(experiments.glob("*.yaml"))
     if not paths:
         raise UserError(f"--experiments {experiments}: no YAML files there; give the folder of the tables")
     tables = [read_table([path]) for path in paths]
     summaries = {
-        table.name: [(read, summarise(read, pairs=False)) for read in _at_scales(table, runs, damage)]
-        for table in tables
+        table.name: [(read, summarise(read, pairs=False)) for read in _at_scales(table, runs)] for table in tables
     }
-    costs = {table.name: list(_counted_costs(table, runs, damage)) for table in tables}
+    costs = {table.name: list(_counted_costs(table, runs)) for table in tables}
     lines = ["| " + " | ".join(COLUMNS) + " |", "| --- | --- | --- | ---: | --- | ---: | ---: | --- |"]
     for table in tables:
         lines += [_line(*each) for each in summaries[table.name]] or [_not_run(table, bool(costs[table.name]))]
@@ -83,17 +80,17 @@ def page(experiments: Path, runs: Path, damage: Damage) -> str:
     parts += ["## The papers' tables", "\n".join(lines)]
     if unused:
         parts.append(f"Not run at all: the scales {', '.join(unused)}.")
-    parts += [part for table in tables for part in _throughput(table, runs, damage)]
+    parts += [part for table in tables for part in _throughput(table, runs)]
     parts += [part for of in costs.values() for part in of]
     parts += [_section(*each) for of in summaries.values() for each in of]
     text = "\n\n".join(part.strip() for part in parts) + "\n"
     return re.sub(r"^\| | \| | \|$", "|", text, flags=re.MULTILINE)  # cells without spaces: a seventh of the page
 
 
-def _at_scales(table: Table, runs: Path, damage: Damage) -> Iterator[TableRuns]:
+def _at_scales(table: Table, runs: Path) -> Iterator[TableRuns]:
     """The table's runs at every scale that has results."""
     for scale in sorted({folder.parents[1].name for folder in run_folders(runs / table.name)}):
-        read = read_runs(table_at(table.path, scale), runs, None, damage)
+        read = read_runs(table_at(table.path, scale), runs)
         if any(read.results.values()):
             yield read
 
@@ -137,12 +134,12 @@ def _section(read: TableRuns, data: dict[str, Any]) -> str:
     )
 
 
-def _throughput(table: Table, runs: Path, damage: Damage) -> Iterator[str]:
+def _throughput(table: Table, runs: Path) -> Iterator[str]:
     """Of a table that prints rates: ours at every scale that was measured, beside the first row's where that was."""
     if not all(PAPERS in row.paper for row in table.rows):
         return
     for folder in sorted((runs / table.name).glob("*")):
-        measured = damage.read(read_throughput, folder)
+        measured = read_throughput(folder)
         if measured is None:
             continue
         at, first = table_at(table.path, folder.name), table.rows[0]
@@ -175,10 +172,10 @@ def _tested(of_seeds: Sequence[dict[str, Any]]) -> str:
     return f"Tested on {' or '.join(map(str, numbers))} videos."
 
 
-def _counted_costs(table: Table, runs: Path, damage: Damage) -> Iterator[str]:
+def _counted_costs(table: Table, runs: Path) -> Iterator[str]:
     """A section for each scale at which the table's costs are kept."""
     for folder in sorted((runs / table.name).glob("*")):
-        if body := damage.read(_read_costs, folder):
+        if body := _read_costs(folder):
             scale = table.path.parent / "scale" / f"{folder.name}.yaml"
             command = f"python -m lit_video cost --config {table.path.as_posix()} --config {scale.as_posix()} --json"
             parts = (f"**{table.title} - {table.source}; ours: scale {folder.name}**", f"`{command}`, nothing trained.")

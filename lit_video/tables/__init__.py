@@ -1,1 +1,1 @@
-"""Tables of the papers, and what runs measured. Imports no torch."""
+"""Tables of the papers, and what runs measured."""

@@ -1,21 +1,19 @@
 """The order of a table's rows in our runs: agreement with the paper, paired differences."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lit_video.tables.damage import Damage
 from lit_video.tables.predictions import Predictions, read_predictions
 from lit_video.tables.statistics import Hits, Interval, agreement, paired_difference
 from lit_video.tables.table import Table
 
 
 def row_predictions(
-    table: Table, runs: Path, measured: Mapping[str, Sequence[Mapping[str, Any]]], damage: Damage
+    table: Table, runs: Path, measured: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> dict[str, list[Predictions]]:
     """The predictions of each row's tests, by seed; rows that did not keep all of them are left out.
 
@@ -23,16 +21,16 @@ def row_predictions(
         table: the paper's.
         runs: folder of the runs.
         measured: the results of each row.
-        damage: where damaged files are put, whose rows are left out too.
+
+    Raises:
+        UserError: a file is damaged.
     """
     by_row = {}
     for row in table.rows:
-        of_seeds = [
-            damage.read(partial(read_predictions, videos=one["test_videos"]), table.run_dir(runs, row, one["seed"]))
-            for one in measured[row.name]
-        ]
-        kept = [predictions for predictions in of_seeds if predictions]
-        if kept and len(kept) == len(of_seeds):
+        results = measured[row.name]
+        seeds = [read_predictions(table.run_dir(runs, row, one["seed"]), one["test_videos"]) for one in results]
+        kept = [predictions for predictions in seeds if predictions]
+        if kept and len(kept) == len(results):
             by_row[row.name] = kept
     return by_row
 

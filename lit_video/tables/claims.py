@@ -1,4 +1,4 @@
-"""A paper's claims as pairs of rows of its tables, and the verdict of our runs. Imports no torch."""
+"""A paper's claims as pairs of rows of its tables, and the verdict of our runs."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A run's configuration as flat keys and plain values, which dashboards group and filter by. Imports no torch."""
+"""A run's configuration as flat keys and plain values, which dashboards group and filter by."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Reads a table from an experiment's YAML file and the overlays of a scale. Imports no torch."""
+"""Reads a table from an experiment's YAML file and the overlays of a scale."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,13 +6,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from lit_video.errors import UserError
-from lit_video.tables.folder_names import check_folder_name
 from lit_video.tables.table import METRIC, Row, Table
+from lit_video.utils.files import write_atomically
 from lit_video.utils.yaml_files import read_yaml
 
 TABLE_KEYS = {"title", "source", "scale", "metric", "family", "set", "at", "rows", "reported"}
 ROW_KEYS = {"label", "family", "set", "at", "paper", "published"}
+ORIGIN = "table.yaml"  # beside runs
 REPORTED_KEYS = {"label", "paper", "published"}
 
 
@@ -204,3 +207,44 @@ def _refuse_unknown(path: Path, where: str, content: Mapping[str, Any], allowed:
     for key in content:
         if key not in allowed:
             raise UserError(f"{path}: {where}.{key}: no such key; expected one of {', '.join(sorted(allowed))}")
+
+
+def check_folder_name(path: Path, where: str, name: str) -> None:
+    """Refuse a name that, as a folder, would leave the runs folder or trip a shell.
+
+    Args:
+        path: of the YAML file that gives it.
+        where: in the file, such as ``table.scale: `` or ``table.rows.``.
+        name: what a folder of runs would be called.
+
+    Raises:
+        UserError: it has other characters than ASCII letters, digits and ``_ - . +``, does not begin with a letter,
+            a digit or ``_``, or is longer than 100.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}", name):
+        raise UserError(
+            f"{path}: {where}{name!r} becomes a folder: expected letters, digits and _ - . + only (at most 100), "
+            "a letter, a digit or _ first"
+        )
+
+
+def write_origin(scale_dir: Path, configs: Sequence[Path], recipe: str | None) -> None:
+    """Keep the files of a table, and the recipe, in the folder of its scale."""
+    content = {"configs": [str(path.resolve()) for path in configs], "recipe": recipe}
+    write_atomically(scale_dir / ORIGIN, yaml.safe_dump(content, sort_keys=False))
+
+
+def read_origin(scale_dir: Path) -> Table | None:
+    """The table as it stands now in the files that it was run from; ``None`` where these are not there any more.
+
+    Raises:
+        UserError: one of them is wrong.
+    """
+    try:
+        content = read_yaml(scale_dir / ORIGIN)
+        configs = [Path(path) for path in content["configs"]]
+    except (UserError, KeyError, TypeError):  # not there, or damaged
+        return None
+    if not configs or not all(path.is_file() for path in configs):
+        return None
+    return replace(read_table(configs, content.get("recipe")), scale=scale_dir.name)

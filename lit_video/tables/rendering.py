@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from lit_video.tables.agreement import certainty, interval_text, sentences
-from lit_video.tables.damage import DAMAGED
-from lit_video.tables.groups import Groups, measured_groups, reach_text
 from lit_video.tables.summary import compare_with_paper, papers_own
 from lit_video.utils.text import markdown_lines, text_table
 
@@ -14,6 +13,32 @@ Format = Literal["text", "json", "markdown", "latex"]
 NOT_RUN = "not run"
 PAPER_ONLY = "paper only"
 OTHER_ORDERS = ("reversed/", "shuffled/", "static/")  # of the frames of a clip, see data.test_orders
+REACH = "; reach: how many frames apart two may be that the scheme can compare, blind: whatever their order"
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Accuracies of rows by group, in percent.
+
+    Args:
+        kind: of the groups, such as ``skill``.
+        names: of the groups.
+        rows: summary of each row with results, and its accuracies, ``None`` where there is none.
+    """
+
+    kind: str
+    names: list[str]
+    rows: list[tuple[dict[str, Any], list[float | None]]]
+
+    @property
+    def with_reach(self) -> bool:
+        """Whether some row's results say what its scheme can compare."""
+        return any(reach_text(row) for row, _ in self.rows)
+
+    @property
+    def title(self) -> str:
+        """What is shown."""
+        return f"Top-1 by {self.kind}, means over seeds{REACH if self.with_reach else ''}"
 
 
 def render(data: dict[str, Any], form: Format, pairs: bool = False) -> str:
@@ -46,7 +71,7 @@ def main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
             header += [f"{name} paper", f"{name} ours", "diff."] if key in printed else [f"{name} ours"]
     header.append("seeds")
     body = [_cells(row, shown, printed, PAPER_ONLY) for row in data["reported"]]
-    body += [_cells(row, shown, printed, missing(row)) for row in data["rows"]]
+    body += [_cells(row, shown, printed, NOT_RUN) for row in data["rows"]]
     return f"{data['title']} - {data['source']}; ours: scale {data['scale']}", header, body
 
 
@@ -55,6 +80,27 @@ def pairs_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
     labels = {row["name"]: row["label"] for row in data["rows"]}
     body = [[labels[pair["first"]], labels[pair["second"]], interval_text(pair)] for pair in data["pairs"]]
     return f"Paired differences, with {certainty(data)}", ["row", "less", "points"], body
+
+
+def measured_groups(rows: list[dict[str, Any]]) -> Groups | None:
+    """The groups of classes that some row's tests measured; ``None`` for none.
+
+    Args:
+        rows: from :func:`~lit_video.tables.summary.row_summary`.
+    """
+    keys = [key for key in dict.fromkeys(k for row in rows for k in row["metrics"]) if key.startswith("test/")]
+    keys = [key for key in keys if key.count("/") == 2]
+    if not keys:
+        return None
+    lines = [(row, [row["metrics"].get(key, {}).get("ours") for key in keys]) for row in rows if row["seeds"]]
+    return Groups(keys[0].split("/")[1], [key.rpartition("/")[2] for key in keys], lines)
+
+
+def reach_text(row: dict[str, Any]) -> str:
+    """What a row's scheme can compare, as far as its results say."""
+    if row["reach"] is None:
+        return ""
+    return str(row["reach"]) if row["sees_order"] else f"{row['reach']} (blind)"
 
 
 def groups_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:
@@ -86,11 +132,6 @@ def _other_orders(data: dict[str, Any]) -> list[str]:
     measured = {key for row in data["rows"] for key in row["metrics"]}
     keys = [order + data["metric"].partition("/")[2] for order in OTHER_ORDERS]
     return [key for key in keys if key in measured]
-
-
-def missing(row: dict[str, Any]) -> str:
-    """What stands for the results of a row that has none."""
-    return DAMAGED if row["damaged"] else NOT_RUN
 
 
 def metric_name(key: str) -> str:

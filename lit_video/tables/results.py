@@ -1,17 +1,23 @@
-"""What runs measured, by table, row and seed: ``result.json``."""
+"""What runs measured: results by table, row and seed, learning curves, throughput."""
 
+import csv
+import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lit_video.tables.damage import Damage
+from lit_video.errors import UserError
 from lit_video.tables.run_files import RESULT, run_file, run_folders
 from lit_video.tables.table import Row, Table
-from lit_video.utils.files import read_whole
+from lit_video.utils.files import read_whole, write_table
 
 FILE = RESULT
+CURVES = "curves.csv"
+THROUGHPUT = "throughput.json"
+PAPERS = "throughput"  # key of a row's paper numbers: clips per second on the paper's machine
+COLUMNS = ("epoch", "step", "train/loss", "val/loss", "val/clip_top1", "val/clip_top5", "train/clip_top1")
 NUMBERS = ("params", "gmacs", "views", "seconds", "test_videos")
 AGAIN = "delete it, the run measures again"
 # what results must have in common, and what it means where they do not
@@ -26,6 +32,8 @@ OF_ROW = {
     "global_batch": "trained with another batch",
     "steps": "trained for more or fewer steps",
 }
+
+Point = Mapping[str, float]
 
 
 def read_result(run_dir: Path) -> dict[str, Any] | None:
@@ -49,45 +57,39 @@ def _checked(path: Path, result: dict[str, Any]) -> dict[str, Any]:
         if said != value:
             raise ValueError(f"of {key} {said!r}, in the folder of {value!r}")
     for name, value in ({key: result[key] for key in NUMBERS} | result["metrics"]).items():
-        if not math.isfinite(value) or (name.endswith(("_top1", "_top5")) and not 0 <= value <= 100):
+        percent = name.endswith(("_top1", "_top5")) or name.count("/") == 2  # accuracy over groups of classes
+        if not math.isfinite(value) or (percent and not 0 <= value <= 100):
             raise ValueError(f"{name} is {value}")
     return result
 
 
-def measured_rows(
-    table: Table, runs: Path, seeds: Sequence[int] | None = None, damage: Damage | None = None
-) -> dict[str, list[dict[str, Any]]]:
-    """Results of every row, by seed, all measured on the same videos and labels, as far as they say.
+def measured_rows(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, list[dict[str, Any]]]:
+    """Results of every row, by seed: of all seeds, or of the given ones.
 
-    Those of other data than the table's first, and seeds that were trained otherwise than the first of their row, are
-    left out and put in ``damage``, as damaged ones are.
+    Raises:
+        UserError: a result is damaged, is of other data than the table's first, or was trained otherwise than the
+            first of its row.
     """
-    damage = damage or Damage()
     folders = run_folders(runs / table.name / table.scale)
-    chosen = [folder for row in table.rows for folder in _of_row(folders, row, seeds)]
-    read = [(folder, damage.read(read_result, folder)) for folder in chosen]
-    kept = alike([(folder, result) for folder, result in read if result], damage)
-    return {row.name: [one for _, one in kept if one["row"] == row.name] for row in table.rows}
+    read = [(folder, read_result(folder)) for row in table.rows for folder in _of_row(folders, row, seeds)]
+    measured = [(folder, result) for folder, result in read if result]
+    _refuse_mixtures(measured)
+    return {row.name: [one for _, one in measured if one["row"] == row.name] for row in table.rows}
 
 
-Measured = list[tuple[Path, dict[str, Any]]]  # folders of runs, and their results
-
-
-def alike(measured: Measured, damage: Damage, of_table: Mapping[str, str] = OF_TABLE) -> Measured:
-    """Those that agree with the first result of the table, and of their row, that says a value; none must say it."""
-    for key, differs in {**of_table, **OF_ROW}.items():
+def _refuse_mixtures(measured: Sequence[tuple[Path, Mapping[str, Any]]]) -> None:
+    """Refuse results that differ from the first of the table, or of their row, that says a value."""
+    for key, differs in {**OF_TABLE, **OF_ROW}.items():
         firsts: dict[str, tuple[Path, Any]] = {}
-        kept = []
         for folder, one in measured:
-            group = "" if key in of_table else one["row"]
-            first, expected = firsts.setdefault(group, (folder, one[key])) if key in one else (folder, None)
-            if one.get(key) == expected:
-                kept.append((folder, one))
-            else:
-                why = f"{differs} ({key} {one[key]}) than {first} ({expected}): they do not belong together"
-                damage.add(folder, f"{folder / RESULT}: {why}; run one of them again")
-        measured = kept
-    return measured
+            if key not in one:
+                continue
+            first, expected = firsts.setdefault("" if key in OF_TABLE else one["row"], (folder, one[key]))
+            if one[key] != expected:
+                raise UserError(
+                    f"{folder}: {differs} ({key} {one[key]}) than {first} ({expected}): they do not belong together; "
+                    "move one away, or run it again"
+                )
 
 
 def _of_row(folders: Iterable[Path], row: Row, seeds: Sequence[int] | None) -> list[Path]:
@@ -95,3 +97,44 @@ def _of_row(folders: Iterable[Path], row: Row, seeds: Sequence[int] | None) -> l
     of_row = [(folder.name.removeprefix("seed"), folder) for folder in folders if folder.parent.name == row.name]
     by_seed = {int(seed): folder for seed, folder in of_row if seed.isdecimal()}
     return [by_seed[seed] for seed in sorted(by_seed) if seeds is None or seed in seeds]
+
+
+def write_curves(run_dir: Path, points: Sequence[Point]) -> None:
+    """Write the curve; what an epoch did not measure stays empty."""
+    rows = [[f"{point[key]:.6g}" if key in point else "" for key in COLUMNS] for point in points]
+    write_table(run_dir / CURVES, [COLUMNS, *rows])
+
+
+def read_curves(run_dir: Path) -> list[Point]:
+    """The curve's points; none where the run kept none.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    then = "delete it, the run's results are in other files"
+    return read_whole(run_dir / CURVES, lambda: _parse_curves(run_file(run_dir, CURVES).decode()), then) or []
+
+
+def _parse_curves(text: str) -> list[Point]:
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+    points: list[Point] = [{key: float(value) for key, value in row.items() if value} for row in rows]
+    if not all(math.isfinite(value) for point in points for value in point.values()):
+        raise ValueError("not all numbers are finite")
+    return points
+
+
+def read_throughput(folder: Path) -> dict[str, Any] | None:
+    """What ``benchmark table`` kept in the folder of a table and scale; ``None`` where it was not run.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    path, again = folder / THROUGHPUT, "delete it and measure again: python -m lit_video benchmark table"
+    return read_whole(path, lambda: _checked_rates(json.loads(path.read_text(encoding="utf-8"))), again)
+
+
+def _checked_rates(measured: dict[str, Any]) -> dict[str, Any]:
+    rates = [float(row[key]) for row in measured["rows"].values() for key in ("clips_per_second", "low", "high")]
+    if not rates or not all(0 < rate < float("inf") for rate in rates):
+        raise ValueError("a rate is none")
+    return measured

@@ -7,7 +7,6 @@ from statistics import mean, stdev
 from typing import Any
 
 from lit_video.tables.agreement import agreement_summary, comparable, pairs_summary, row_predictions, same_test
-from lit_video.tables.damage import Damage
 from lit_video.tables.predictions import Predictions
 from lit_video.tables.results import measured_rows
 from lit_video.tables.statistics import Hits
@@ -23,26 +22,19 @@ class TableRuns:
         results: of each row, by seed, see :func:`~lit_video.tables.results.measured_rows`.
         predictions: of each row, by seed; of rows that kept all of them, for the same videos.
         hits: of each row, see :func:`~lit_video.tables.agreement.comparable`.
-        damaged: results of each row that were left out.
-        left_out: what is wrong with all files that were.
     """
 
     table: Table
     results: Mapping[str, Sequence[dict[str, Any]]]
     predictions: Mapping[str, Sequence[Predictions]]
     hits: dict[str, Hits]
-    damaged: Mapping[str, int]
-    left_out: list[str]
 
 
-def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None, damage: Damage) -> TableRuns:
+def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> TableRuns:
     """Read the results and predictions of a table; the arguments are those of :func:`summary`."""
-    folder = runs / table.name / table.scale
-    results = measured_rows(table, runs, seeds, damage)
-    damaged = {row.name: len(damage.of(folder / row.name)) for row in table.rows}
-    predictions = same_test(row_predictions(table, runs, results, damage))
-    hits = comparable(predictions, table.metric)
-    return TableRuns(table, results, predictions, hits, damaged, damage.of(folder))
+    results = measured_rows(table, runs, seeds)
+    predictions = same_test(row_predictions(table, runs, results))
+    return TableRuns(table, results, predictions, comparable(predictions, table.metric))
 
 
 def summary(
@@ -50,7 +42,6 @@ def summary(
     runs: Path,
     seeds: Sequence[int] | None = None,
     pairs: bool = True,
-    damage: Damage | None = None,
 ) -> dict[str, Any]:
     """A table as plain data: the paper's numbers, and ours from the ``result.json`` files alone.
 
@@ -59,15 +50,17 @@ def summary(
         runs: folder of the runs.
         seeds: of the runs; ``None`` for all.
         pairs: whether to compare all rows in pairs, each of which takes 20 ms.
-        damage: where damaged files are put, which are left out.
+
+    Raises:
+        UserError: a file is damaged, or two results do not belong together.
     """
-    return summarise(read_runs(table, runs, seeds, damage or Damage()), pairs)
+    return summarise(read_runs(table, runs, seeds), pairs)
 
 
 def summarise(read: TableRuns, pairs: bool = True) -> dict[str, Any]:
     """As :func:`summary`, of runs that have been read."""
     table = read.table
-    rows = [row_summary(row, read.results[row.name], read.damaged[row.name]) for row in table.rows]
+    rows = [row_summary(row, read.results[row.name]) for row in table.rows]
     papers = {row.name: row.paper[table.metric] for row in table.rows if table.metric in row.paper}
     ours = averages(rows, table.metric)
     return {
@@ -80,7 +73,6 @@ def summarise(read: TableRuns, pairs: bool = True) -> dict[str, Any]:
         "reported": [row_summary(row, []) for row in table.reported],
         "agreement": agreement_summary(papers, ours, read.hits),
         "pairs": pairs_summary(read.hits, papers, ours) if pairs else [],
-        "left_out": read.left_out,
     }
 
 
@@ -90,8 +82,8 @@ def averages(rows: Iterable[Mapping[str, Any]], metric: str) -> dict[str, float]
     return {name: value for name, value in ours.items() if value is not None}
 
 
-def row_summary(row: Row, of_seeds: Sequence[dict[str, Any]], damaged: int = 0) -> dict[str, Any]:
-    """A row as plain data, from the ``result.json`` of its seeds; ``damaged`` further ones were left out."""
+def row_summary(row: Row, of_seeds: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """A row as plain data, from the results of its seeds."""
     metrics = sorted({key for result in of_seeds for key in result["metrics"]} | row.paper.keys())
     return {
         "name": row.name,
@@ -103,7 +95,6 @@ def row_summary(row: Row, of_seeds: Sequence[dict[str, Any]], damaged: int = 0) 
         **{key: of_seeds[0].get(key) if of_seeds else None for key in ("reach", "sees_order", "blind_ceiling")},
         "seeds": [result["seed"] for result in of_seeds],
         "commits": sorted({result["commit"] for result in of_seeds}),
-        "damaged": damaged,
         "metrics": {key: compare_with_paper(row.paper.get(key), _values(of_seeds, key)) for key in metrics},
     }
 

@@ -1,4 +1,4 @@
-"""A table of a paper: its rows, and the folders of their runs. Imports no torch."""
+"""A table of a paper: its rows, and the folders of their runs."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

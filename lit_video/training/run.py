@@ -10,7 +10,7 @@ import yaml
 from torch import nn
 
 from lit_video.errors import RunFailed, UserError
-from lit_video.tables.origin import write_origin
+from lit_video.tables.reading import write_origin
 from lit_video.tables.results import read_result
 from lit_video.tables.status import FILE as STATUS
 from lit_video.tables.status import Status, write_status

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
+from lit_video.tables.results import PAPERS
 from lit_video.tables.table import Row
-from lit_video.tables.throughput import PAPERS
 from lit_video.training.cli import BuildCLI
 from lit_video.training.request import Request
 from lit_video.training.run import build_row

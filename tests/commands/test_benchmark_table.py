@@ -6,7 +6,7 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.tables.throughput import read_throughput
+from lit_video.tables.results import read_throughput
 
 
 def bench(table, runs, *flags):
@@ -39,5 +39,5 @@ def test_bad_input_is_reported(table, tmp_path, capsys):
     wrong = '{"rows": {"first": {"clips_per_second": "many", "low": 1, "high": 2}}}'
     for damaged in ("{", "{}", '{"rows": {}}', wrong, wrong.replace('"many"', "0"), '{"rows": 3}'):
         (tmp_path / "throughput.json").write_text(damaged)
-        with pytest.raises(UserError, match=r"throughput\.json: damaged"):
+        with pytest.raises(UserError, match=r"throughput\.json is damaged"):
             read_throughput(tmp_path)

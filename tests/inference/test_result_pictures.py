@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lit_video.inference.result_pictures import calibration_figure, confusion_figure, heat_map
-from lit_video.tables.groups import Groups
+from lit_video.tables.rendering import Groups
 from lit_video.tables.statistics import calibration
 from lit_video.utils.figures import content_of
 

@@ -1,12 +1,14 @@
-"""One damaged file of a run is left out of its table with a line; the other rows stay."""
+"""A damaged file of a run is named in one line, and no table is made of the rest: a wrong number cannot be missed."""
 
 import json
 import shutil
 
+import numpy as np
 import pytest
 
 from lit_video.errors import UserError
-from lit_video.tables.results import read_result
+from lit_video.tables.predictions import FILE
+from lit_video.tables.results import read_curves
 from lit_video.tables.status import Status, read_status, write_status
 from tests.fake_runs import change_result
 
@@ -29,7 +31,13 @@ def copied_from(place):
     return lambda path: shutil.copy(path.parents[2] / place / "result.json", path)
 
 
-DAMAGES = {
+def rewrite(path, **changes):
+    with np.load(path, allow_pickle=True) as stored:
+        arrays = dict(stored) | changes
+    np.savez(path, **{key: value for key, value in arrays.items() if value is not None})
+
+
+RESULTS = {
     "empty": (raw(b""), "Expecting value"),
     "truncated": (lambda path: path.write_bytes(path.read_bytes()[:90]), "damaged"),
     "garbage": (raw(b"\x00\x01\xffgarbage"), "damaged"),
@@ -53,41 +61,43 @@ DAMAGES = {
 }
 
 
-@pytest.mark.parametrize("name", DAMAGES)
-def test_a_damaged_result_is_left_out_with_a_line(runs, show, name):
-    damage, message = DAMAGES[name]
-    path = runs / "two/default/first/seed0/result.json"
+PREDICTIONS = {
+    "empty": (raw(b""), "damaged"),
+    "truncated": (lambda path: path.write_bytes(path.read_bytes()[:90]), "damaged"),
+    "objects": (lambda path: rewrite(path, classes=np.array([[], {}], object)), "Object arrays"),
+    "other videos": (lambda path: rewrite(path, video=np.arange(9)), "of 9 videos, result.json of 100"),
+    "other targets": (lambda path: rewrite(path, target=np.arange(9)), "not a finite number for each of 100 videos"),
+    "no classes": (lambda path: rewrite(path, classes=None), "no predictions"),
+    "no class of a target": (lambda path: rewrite(path, target=np.full(100, 2)), "target: of a class that there is n"),
+    "text as logits": (lambda path: rewrite(path, logits=np.full((100, 2), "a")), "damaged"),
+    "NaN": (lambda path: rewrite(path, logits=np.full((100, 2), np.nan)), "not a finite number for each"),
+}
+
+
+CASES = [*(("result.json", name) for name in RESULTS), *((FILE, name) for name in PREDICTIONS)]
+
+
+@pytest.mark.parametrize(("file", "name"), CASES)
+def test_a_damaged_file_is_said_in_a_line(runs, show, file, name):
+    damage, message = (PREDICTIONS if file == FILE else RESULTS)[name]
+    path = runs / f"two/default/first/seed0/{file}"
     damage(path)
-    status, out, errors = show("--format", "markdown")
-    assert status == 1
-    (line,) = errors
-    assert line.startswith(f"left out: {path} is damaged (") and message in line and "): delete it" in line
-    first, second = out.splitlines()[4:6]
-    assert first.startswith("| first |") and "| 40.0 |" in first and first.endswith(" 1 |")
-    assert second.startswith("| 2nd |") and "| 60.0 ± 0.0 |" in second and second.endswith(" 0, 1 |")
-    with pytest.raises(UserError, match=r"result\.json is damaged"):
-        read_result(path.parent)
+    status, out, (line,) = show()
+    assert status == 2 and not out
+    assert line.startswith(f"error: {path} is damaged (") and message in line and "): delete " in line
+    assert line.endswith(", the run measures again") and len(line) < 400
+    assert show("--seeds", "1")[0] == 0, "seeds that are not asked for are not read"
 
 
-def test_a_row_without_any_whole_result_is_shown_as_damaged_in_every_format(runs, show):
-    for seed in (0, 1):
-        (runs / f"two/default/first/seed{seed}/result.json").write_bytes(b"")
-    for form in ("text", "markdown", "latex"):
-        status, out, errors = show("--format", form)
-        assert (status, len(errors)) == (1, 2)
-        assert all("damaged" in line for line in out.splitlines() if "first" in line) and "damaged" in out
-        assert "60.0" in out and "not run" not in out
-    status, out, _ = show("--format", "json")
-    data = json.loads(out)
-    assert [len(data["left_out"]), data["rows"][0]["damaged"], data["rows"][1]["damaged"]] == [2, 2, 0]
-    assert show("--seeds", "5")[0] == 0, "seeds that are not asked for are not read"
+@pytest.mark.parametrize("content", ["epoch,step\n1,nan\n", "epoch,step\n1,many\n", "epoch,step\n1,2,3\n"])
+def test_damaged_curves_are_refused(tmp_path, content):
+    (tmp_path / "curves.csv").write_text(content)
+    with pytest.raises(UserError, match=r"curves\.csv is damaged .*: delete it"):
+        read_curves(tmp_path)
 
 
 @pytest.mark.parametrize(
-    "content",
-    ["", "{", '"a"', "[]", "null", '{"state": []}', '{"state": "done"}', '{"state": "training", "x": 1}', "[" * 100_000]
-    + [f'{{"state": "training", "step": {value}}}' for value in ('"a"', "NaN", "1e999", "[]", "-1")]
-    + ['{"state": "training", "message": 3}'],
+    "content", ["", "{", "[]", "null", '{"state": "done"}', '{"state": "training", "x": 1}', "[" * 100_000]
 )
 def test_a_damaged_status_is_none(tmp_path, content):
     write_status(tmp_path, Status("training", step=3))

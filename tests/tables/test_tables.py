@@ -319,56 +319,28 @@ def test_rows_with_other_labels_are_not_compared(table, tmp_path):
     assert data["agreement"]["undecided"] == 1
 
 
-def test_a_result_of_other_data_is_left_out_and_named(table, tmp_path, capsys):
-    """Neither the mean over seeds nor a comparison of rows goes over two lists of videos."""
-    path, _ = table
-    for row, seed, top1, digest in (
-        ("first", 0, 20.0, "one"),
-        ("second", 0, 60.0, "one"),
-        ("second", 1, 90.0, "two"),
-    ):
-        folder = tmp_path / f"two/default/{row}/seed{seed}"
-        write_result(folder, seed, top1)
-        keep(folder, np.arange(100) < top1)
-        change_result(folder, data_digest=digest)
-    assert main(["table", "--config", str(path), "--runs", str(tmp_path), "--format", "json"]) == 1
-    shown = capsys.readouterr()
-    second = json.loads(shown.out)["rows"][1]
-    assert second["metrics"]["test/video_top1"]["ours"] == 60.0
-    assert second["seeds"] == [0]
-    assert "second/seed1/result.json: measured on other videos or labels (data_digest two) than" in shown.err
-
-
-def test_rows_tested_on_other_pictures_of_the_same_names_are_not_compared(table, tmp_path, capsys):
-    """Drawn videos of 32 and of 48 pixels have the same names and labels."""
-    path, _ = table
-    for row, side in (("first", 32), ("second", 48)):
-        folder = tmp_path / f"two/default/{row}/seed0"
-        write_result(folder, 0, 50.0)
-        keep(folder, np.arange(100) < 50)
-        change_result(folder, data_digest="one", pictures=f"temporal_skills-8x{side}")
-    data = summary(read_table([path]), tmp_path)
-    assert (data["pairs"], data["rows"][1]["seeds"]) == ([], [])
-    assert main(["table", "--config", str(path), "--runs", str(tmp_path)]) == 1
-    assert "second/seed0/result.json: measured on other pictures (pictures temporal_skills-8x48) than" in (
-        capsys.readouterr().err
-    )
+@pytest.mark.parametrize(
+    ("key", "what"), [("data_digest", "measured on other videos or labels"), ("pictures", "measured on other pictures")]
+)
+def test_results_of_other_data_are_refused(key, what, table, tmp_path):
+    """Neither the mean over seeds nor a comparison of rows goes over two lists of videos, or sizes of drawn ones."""
+    for row, seed, value in (("first", 0, "one"), ("second", 0, "one"), ("second", 1, "two")):
+        write_result(tmp_path / f"two/default/{row}/seed{seed}", seed, 50.0)
+        change_result(tmp_path / f"two/default/{row}/seed{seed}", **{key: value})
+    with pytest.raises(UserError, match=rf"second/seed1: {what} \({key} two\) than .*first/seed0 \(one\): they do not"):
+        summary(read_table([table[0]]), tmp_path)
+    assert [row["seeds"] for row in summary(read_table([table[0]]), tmp_path, seeds=[0])["rows"]] == [[0], [0]]
 
 
 @pytest.mark.parametrize("key", ["params", "views", "test_videos", "global_batch", "steps"])
 def test_a_seed_that_was_trained_otherwise_is_no_seed_of_its_row(table, tmp_path, key):
-    """As by ``fit --seeds 1 --trainer.max_epochs 1`` after ``fit --seeds 0``. Rows may differ; old results lack it."""
-    path, _ = table
-    for row, seed, top1, value in (("first", 0, 20.0, 7), ("second", 0, 60.0, 8), ("second", 1, 90.0, 9)):
-        write_result(tmp_path / f"two/default/{row}/seed{seed}", seed, top1)
+    """As by ``fit --seeds 1 --trainer.max_epochs 1`` after ``fit --seeds 0``. Rows may differ."""
+    for row, seed, value in (("first", 0, 7), ("second", 0, 8), ("second", 1, 9)):
+        write_result(tmp_path / f"two/default/{row}/seed{seed}", seed, 50.0)
         change_result(tmp_path / f"two/default/{row}/seed{seed}", **{key: value})
-    write_result(tmp_path / "two/default/second/seed2", 2, 62.0)
-    if key in ("params", "views"):
-        change_result(tmp_path / "two/default/second/seed2", **{key: 8})
-    data = summary(read_table([path]), tmp_path)
-    assert [row["seeds"] for row in data["rows"]] == [[0], [0, 2]]
-    (line,) = data["left_out"]
-    assert f"({key} 9) than" in line
+    with pytest.raises(UserError, match=rf"second/seed1: .*\({key} 9\) than .*second/seed0 \(8\)"):
+        summary(read_table([table[0]]), tmp_path)
+    assert summary(read_table([table[0]]), tmp_path, seeds=[0])["rows"][1]["seeds"] == [0]
 
 
 def test_rows_tested_on_other_videos_are_not_compared(table, tmp_path):

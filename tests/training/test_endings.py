@@ -1,4 +1,5 @@
 import errno
+from pathlib import Path
 
 import pytest
 import torch
@@ -64,8 +65,8 @@ def test_memory_that_ends_while_an_end_is_written_down_adds_no_traceback(tmp_pat
     def full(*args, **kwargs):
         raise MemoryError
 
-    for name in ("read_text", "write_atomically"):
-        monkeypatch.setattr(status, name, full)
+    monkeypatch.setattr(status, "write_atomically", full)
+    monkeypatch.setattr(Path, "read_text", full)
     write_end(tmp_path, "failed", "no memory")
     monkeypatch.setattr("lit_video.__main__.command", lambda name: full)
     assert main(["cost"]) == 1

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from filelock import FileLock, Timeout
 
-from lit_video.tables.learning_curve import FILE as CURVES
+from lit_video.tables.results import CURVES
 from tests.conftest import ROOT
 from tests.training.growth_script import children
 

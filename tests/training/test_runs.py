@@ -8,7 +8,7 @@ import torch
 import yaml
 
 from lit_video.__main__ import main
-from lit_video.tables.learning_curve import read_curves
+from lit_video.tables.results import read_curves
 from tests.embedded import SKILLS
 from tests.training.trained import train
 

@@ -2,20 +2,16 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
-from lit_video.tables.damage import Damage
-from lit_video.tables.learning_curve import Point, read_curves
-from lit_video.tables.origin import read_origin
-from lit_video.tables.reading import table_at
-from lit_video.tables.results import FILE
+from lit_video.tables.reading import read_origin, table_at
+from lit_video.tables.results import FILE, Point, read_curves, read_throughput
 from lit_video.tables.run_files import run_folders
 from lit_video.tables.summary import TableRuns, averages, read_runs, summarise
 from lit_video.tables.table import Table
-from lit_video.tables.throughput import read_throughput
 
 
 @dataclass(frozen=True)
@@ -50,16 +46,15 @@ class Section:
         return averages(self.data["rows"], self.table.metric)
 
 
-def collect(places: Sequence[Path], experiments: Path, damage: Damage | None = None) -> list[Section]:
+def collect(places: Sequence[Path], experiments: Path) -> list[Section]:
     """Every table and scale with a finished run in the places, ordered by name.
 
     Args:
         places: a runs folder, or a folder in it: the whole table and scale is read.
         experiments: folder of the tables' YAML files.
-        damage: where damaged files are put, which are left out.
 
     Raises:
-        UserError: there are no runs, or one table lies in two places.
+        UserError: there are no runs, one table lies in two places, or a run's file is damaged.
     """
     scales = sorted({folder.parents[1] for place in places for folder in _run_folders(place)})
     sections: dict[tuple[str, str], Section] = {}
@@ -67,7 +62,7 @@ def collect(places: Sequence[Path], experiments: Path, damage: Damage | None = N
         key = scale_dir.parent.name, scale_dir.name
         if key in sections:
             raise UserError(f"{scale_dir}: table {key[0]} at scale {key[1]} lies in two places; give one of them")
-        sections[key] = _section(scale_dir, experiments, damage or Damage())
+        sections[key] = _section(scale_dir, experiments)
     return list(sections.values())
 
 
@@ -87,16 +82,14 @@ def _run_folders(place: Path) -> list[Path]:
     return folders
 
 
-def _section(scale_dir: Path, experiments: Path, damage: Damage) -> Section:
+def _section(scale_dir: Path, experiments: Path) -> Section:
     runs, table = scale_dir.parents[1], _table(scale_dir, experiments)
-    found = read_runs(table, runs, None, damage)
+    found = read_runs(table, runs)
     curves = {}
     for row in table.rows:
         folders = [table.run_dir(runs, row, result["seed"]) for result in found.results[row.name]]
-        curves[row.name] = [curve for folder in folders if (curve := damage.read(read_curves, folder))]
-    throughput = damage.read(read_throughput, scale_dir)
-    found = replace(found, left_out=damage.of(scale_dir))  # with the curves and the throughput
-    return Section(found, summarise(found), curves, throughput)
+        curves[row.name] = [curve for folder in folders if (curve := read_curves(folder))]
+    return Section(found, summarise(found), curves, read_throughput(scale_dir))
 
 
 def _table(scale_dir: Path, experiments: Path) -> Table:

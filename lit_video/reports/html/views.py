@@ -25,8 +25,8 @@ from lit_video.reports.charts import (
     spec,
 )
 from lit_video.reports.html.collect import Section
-from lit_video.tables.groups import measured_groups
 from lit_video.tables.predictions import TaskPredictions, most_confused
+from lit_video.tables.rendering import measured_groups
 from lit_video.tables.statistics import Interval, calibration
 from lit_video.utils.colours import LIGHT
 
