@@ -12,7 +12,7 @@ def broken_copy(data_root, folder):
     data = four_skills(data_root)
     data.prepare_data()
     for split in ("train", "val", "test"):
-        for i, record in enumerate(data.records(split)):
+        for i, record in enumerate(sorted(data.records(split), key=lambda record: record.path)):  # as VideoFolder
             target = folder / record.path.relative_to(data.root)
             target.parent.mkdir(parents=True, exist_ok=True)
             if (split, i) in BROKEN:
