@@ -2,7 +2,7 @@
 # What waits for a GPU, in stages of at most 8 minutes, ordered by worth; each writes its results at once.
 #
 #   benchmarks/gpu.sh needs          the few wheels that such a machine lacks, and the commands that fetch them
-#   benchmarks/gpu.sh STAGE ...      parity, steps, ...: those of ALL below
+#   benchmarks/gpu.sh STAGE ...      parity, model, ...: those of ALL below
 #   benchmarks/gpu.sh all            every stage, whatever becomes of the others
 #   SMALL=1 benchmarks/gpu.sh all    a rehearsal on a CPU, in minutes
 #
@@ -17,32 +17,24 @@ KEPT=benchmarks/results/gpu CARRIED=.gpu RUNS=${RUNS:-runs/gpu} SITE=${SITE:-$PW
 SMALL=${SMALL:-} PYTHON=${PYTHON:-python3} LIMIT=${LIMIT:-480}
 OUT=${OUT:-$([ "$SMALL" ] && echo runs/gpu_rehearsal || echo $KEPT)}
 DEVICE=${DEVICE:-$([ "$SMALL" ] && echo cpu || echo cuda)}
-ALL=(parity steps model mixing compile long predict throughput tables)
+ALL=(parity model mixing compile long throughput tables)
 if [ "$SMALL" ]; then
     SIZE=(--size Ti --image-size 32 --frames 2 --batch 1 --repeats 1) MODELS=(--models "X-ViT,T+S,SlowFast R50")
-    COMPILED=(--models X-ViT) STEPS=(--row xvit) RATES=(--config experiments/scale/embedded.yaml --batch 1 --repeats 2)
+    COMPILED=(--models X-ViT) RATES=(--config experiments/scale/embedded.yaml --batch 1 --repeats 2)
     MIXED=(--repeats 1 --side 4) LONG=(--size Ti --image-size 32 --repeats 2 --frames 2,8)
-    WAYS=(--size Ti --image-size 32 --repeats 2 --batch 2 --ways bf16)
     TABLES=(ablation_tw) SEEDS=(0)
     ROWS=(--row tw1 --trainer.accelerator=cpu --trainer.precision=32-true --trainer.max_epochs=1 "--data.pairs=[2,1,1]"
         --data.num_workers=0 --data.image_size=32 --data.frames=4 --data.batch_size=8 --model.image_weights=null)
 else
     SIZE=(--size B --image-size 224 --frames 8 --batch 8 --repeats 20) MODELS=()
-    COMPILED=(--models "X-ViT,T+S,ViViT-1") STEPS=() ROWS=()
+    COMPILED=(--models "X-ViT,T+S,ViViT-1") ROWS=()
     # so many clips that the GPU, not the host that starts its kernels, takes the time
-    MIXED=(--dtype bf16 --batch 32) LONG=(--dtype bf16 --batch 4) WAYS=()
+    MIXED=(--dtype bf16 --batch 32) LONG=(--dtype bf16 --batch 4)
     RATES=(--config experiments/scale/ssv2.yaml --batch 16 --repeats 21)
     TABLES=(ablation_tw timesformer_schemes ablation_ratio) SEEDS=(0 1 2)
 fi
 
 parity() { measure parity parity; }
-
-steps() {  # no step of any family waits for the device
-    for precision in bf16-mixed 32-true; do
-        try $PYTHON -m benchmarks.steps --device "$DEVICE" --trainer.precision=$precision \
-            --json "$OUT/steps_$precision.json" ${STEPS[@]+"${STEPS[@]}"}
-    done
-}
 
 model() {
     measure model_bf16 model "${SIZE[@]}" --dtype bf16 ${MODELS[@]+"${MODELS[@]}"}
@@ -52,7 +44,6 @@ model() {
 compile() { measure compile model "${SIZE[@]}" --dtype bf16 --compile "${COMPILED[@]}"; }
 mixing() { measure mixing mixing "${MIXED[@]}"; }
 long() { measure long long "${LONG[@]}"; }
-predict() { measure predict predict ${WAYS[@]+"${WAYS[@]}"}; }
 
 throughput() {
     earlier

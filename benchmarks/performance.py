@@ -12,11 +12,10 @@ import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from benchmarks import data, long, many_videos, mixing, model, predict, stream
+from benchmarks import data, long, mixing, model, stream
 from benchmarks.harness import Result, Table, ran
 from lit_video.errors import UserError
 from lit_video.utils.files import read_text, write_atomically
-from lit_video.utils.text import markdown_lines
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -39,33 +38,31 @@ GPU = """\
 network needs for it. Aimed at, for X-ViT-B/16 of 8 x 224 in bfloat16: training reaches half of the peak; mixing reaches
 99 % of the throughput of spatial-only in training and inference, with at most 2 % more memory; T+S trains twice as fast
 as transformers' T+S; a step is 2.5 times as fast as in float32."""
-# files of benchmarks/results/gpu that have no table below
-CHECKS = {
-    "parity": "logits of the released code, in float32 and bfloat16",
-    "steps_bf16-mixed": "steps in which the host waits for no GPU, bfloat16",
-    "steps_32-true": "the same in float32",
-}
 Tables = Callable[[Result], Iterable[Table]]
 # heading, patterns of files in gpu/ and cpu/, what shows them
 SECTIONS: tuple[tuple[str, tuple[str, ...], Tables], ...] = (
     ("Models", ("model*", "compile"), model.tables),
     ("The mixing layer", ("mixing",), mixing.tables),
     ("Long clips", ("long",), long.tables),
-    ("Inference", ("predict",), predict.tables),
     ("Streams", ("stream",), stream.tables),
     ("Reading videos", ("data*",), data.tables),
-    ("Many videos", ("many_videos",), many_videos.tables),
 )
 
 
 def page(results: Path) -> str:
     """The page's text."""
-    parts = [INTRODUCTION, GPU, checks(results / "gpu")]
+    measured = any((results / "gpu").glob("*.json"))
+    parts = [
+        INTRODUCTION,
+        GPU,
+        "" if measured else "No GPU has been measured yet.",
+        parity(results / "gpu/parity.json"),
+    ]
     for heading, patterns, tables in SECTIONS:
         files = [file for each in patterns for file in results.glob(f"[cg]pu/{each}.json")]
         stored = [read(file) for file in sorted(files, key=lambda file: (file.parent.name == "cpu", file.name))]
         parts += [f"## {heading}", *([shown(tables, result) for result in stored if result] or [NOT_RUN])]
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+    return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
 
 def shown(tables: Tables, result: Result) -> str:
@@ -92,25 +89,15 @@ def read(path: Path) -> Result | None:
     return result
 
 
-def checks(folder: Path) -> str:
-    """What was checked on a GPU, and whether anything was measured there."""
-    body = [[name, what, outcome(name, read(folder / f"{name}.json"))] for name, what in CHECKS.items()]
-    measured = "" if any(folder.glob("*.json")) else "No GPU has been measured yet.\n\n"
-    return measured + markdown_lines(["file", "what", "result"], body, numbers=False)
-
-
-def outcome(name: str, result: Result | None) -> str:
-    """One check in a few words."""
+def parity(path: Path) -> str:
+    """Logits beside those of the released code, in float32 and bfloat16, in a sentence."""
+    result = read(path)
     if result is None:
-        return NOT_RUN
-    where = f"{result['device']}, commit {result['commit']}"
-    if name == "parity":
-        within = sum(row["within"] for row in result["rows"])
-        worst = [max(row[key] for row in result["rows"]) for key in ("fp32_relative", "bf16_relative")]
-        said = f"{within} of {len(result['rows'])} within {result['tolerance']}; largest {worst[0]:.0e}, {worst[1]:.1%}"
-        return f"{said}; {where}"
-    fails = "; ".join(f"{row}: {reason}" for row, reason in result["fails"].items())
-    return f"{len(result['rows']) - len(result['fails'])} of {len(result['rows'])} families; {fails or where}"
+        return f"Parity with the released code: {NOT_RUN}."
+    within = sum(row["within"] for row in result["rows"])
+    worst = [max(row[key] for row in result["rows"]) for key in ("fp32_relative", "bf16_relative")]
+    said = f"{within} of {len(result['rows'])} within {result['tolerance']}; largest {worst[0]:.0e}, {worst[1]:.1%}"
+    return f"Parity with the released code: {said}; {result['device']}, commit {result['commit']}."
 
 
 def main(argv: list[str] | None = None) -> int:

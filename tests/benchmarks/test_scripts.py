@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 import torch
 
-from benchmarks import clip_decoders, data, harness, models, predict
+from benchmarks import clip_decoders, data, harness, models
 from benchmarks.long import exponents
 from benchmarks.sample_videos import KINDS, encode
 from lit_video.network.vit import SIZES, ViTSize
@@ -82,20 +82,6 @@ def test_mixing_beside_spatial_attention(measured):
     rows = measured("mixing", "--device", "cpu", "--side", "1", "--repeats", "1", "--dtype", "bf16")["rows"]
     assert [row["name"] for row in rows] == ["space", "window 1", "window 2", "causal"]
     assert rows[0]["forward_ratio"] == 1 and rows[1]["train_ratio"] > 0
-
-
-def test_ways_to_predict_and_one_that_is_wrong(measured, monkeypatch, capsys):
-    def wrong(given):
-        return lambda clip: given.network(clip) * (float("nan") if len(clip) == 1 else 1)
-
-    monkeypatch.setitem(predict.WAYS, "wrong", wrong)
-    flags = [*SMALL, "--frames", "2", "--batch", "2", "--repeats", "2", "--ways", "bf16;wrong"]
-    eager, low, left_out = measured("predict", *flags)["rows"]
-    assert (eager["name"], eager["one_ratio"], eager["logits_difference"]) == ("eager", 1, 0)
-    assert 0 < low["logits_difference"] < 0.1
-    assert low["one_seconds_10"] <= low["one_seconds"] <= low["one_seconds_90"]
-    assert left_out["left_out"] == "its logits differ by nan of the largest"
-    assert "wrong: left out: its logits differ" in capsys.readouterr().out
 
 
 def test_a_stream_keeps_as_much_however_long_the_video(measured):
