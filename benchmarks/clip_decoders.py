@@ -1,11 +1,10 @@
-"""What decodes a clip: our decoder, stock PyTorchVideo, torchcodec and decord; and the reference for all."""
+"""What decodes a clip: our decoder, stock PyTorchVideo and torchcodec; and the reference for all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from importlib.util import find_spec
 from pathlib import Path
 
 import av
@@ -72,8 +71,6 @@ def clip_decoders() -> Iterator[ClipDecoder]:
         yield ClipDecoder("torchcodec", _torchcodec, view)
     except (ImportError, ValueError, OSError) as error:
         print(f"left out: {error}")
-    if find_spec("decord"):
-        yield ClipDecoder("decord", _decord, view)
 
 
 def ours(clip: Clip) -> Frames:
@@ -109,12 +106,6 @@ def _torchcodec(clip: Clip) -> Frames:
 
     video = VideoDecoder(str(clip.path), seek_mode="exact", num_ffmpeg_threads=1, dimension_order="NHWC")
     return video.get_frames_at(list(clip.numbers)).data.numpy()
-
-
-def _decord(clip: Clip) -> Frames:
-    import decord
-
-    return decord.VideoReader(str(clip.path), num_threads=1).get_batch(list(clip.numbers)).asnumpy()
 
 
 def truth(clip: Clip) -> Frames:

@@ -1,7 +1,7 @@
-"""CPU time per clip and clips per second of loaders: ours, PyTorchVideo, torchcodec, decord; pixels compared first.
+"""CPU time per clip: ours, PyTorchVideo and torchcodec; pixels compared first.
 
     python -m benchmarks.data ROOT                       # a folder of videos, made if it does not exist
-    OMP_NUM_THREADS=1 python -m benchmarks.data ROOT --videos 2 --clips 6 --workers 0,2 -o data.json
+    OMP_NUM_THREADS=1 python -m benchmarks.data ROOT --videos 2 --clips 6 -o data.json
 
 Clips have 8 frames. A library whose pixels are not those of the whole video decoded in order is not timed. What the
 presets of ``data prepare`` make of the videos is measured beside them: time, bytes, and loss.
@@ -16,24 +16,21 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
-from torch.utils.data import DataLoader, Dataset, default_collate
+from torch.utils.data import default_collate
 
-from benchmarks.clip_decoders import FRAMES, PLAIN, SIDE, STOCK, Clip, ClipDecoder, clip_decoders, cut, ours, wrong
-from benchmarks.harness import Measurement, Result, Row, Table, number, numbers, parser, ran
+from benchmarks.clip_decoders import PLAIN, SIDE, STOCK, Clip, ClipDecoder, clip_decoders, cut, ours, wrong
+from benchmarks.harness import Measurement, Result, Row, Table, number, parser, ran
 from benchmarks.sample_videos import KINDS, make_videos
 from lit_video.datamodules.folder import EXTENSIONS
 from lit_video.datamodules.preparation import PRESETS, encode, resized
 from lit_video.errors import UserError
 from lit_video.training.throughput import Times, rounds
 from lit_video.video.augmentation import TrainingView
-from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import decode_in_order, frame_table
-from lit_video.video.loading import TrainingSampler
-from lit_video.video.sampling import DenseStride
 
 SAMPLINGS = ("stride 8", "stride 32", "whole")
 BATCH = 4
@@ -115,45 +112,8 @@ def psnr(sources: list[Path], targets: list[Path], short_side: int) -> float:
     return 10 * float(np.log10(255**2 / np.mean(errors)))
 
 
-class Plain(Dataset[Any]):
-    """Random clips by a library on its own."""
-
-    def __init__(self, paths: list[Path], library: ClipDecoder) -> None:
-        self.paths, self.library = paths, library
-
-    def __len__(self) -> int:
-        return len(self.paths)
-
-    def __getitem__(self, index: int) -> Any:
-        return self.library.transform(self.library.decode(cut(self.paths[index], "stride 8", random.random())))
-
-
-def loader(paths: list[Path], library: ClipDecoder, workers: int) -> DataLoader[Any]:
-    """Random clips in batches: ours as in training, another library's in a plain data set."""
-    if library.name != "lit_video":
-        return DataLoader(Plain(paths, library), BATCH, num_workers=workers)
-    records = [VideoRecord(path, 0) for path in paths]
-    data = ClipDataset(records, DenseStride(8), FRAMES, TrainingView(PLAIN, SIDE), seed=0)
-    return DataLoader(data, BATCH, sampler=TrainingSampler(len(data), 0, batch_size=1), num_workers=workers)
-
-
-def loaders(paths: list[Path], workers: list[int], clips: int) -> Iterator[Row]:
-    """A row per loader and number of workers: clips per second, the workers' start included; stock reads a quarter."""
-    for count in workers:
-        for library in clip_decoders():
-            wanted = max(clips // 4 if library.name == STOCK else clips, BATCH)
-            row: Row = {"library": library.name, "workers": count}
-            start = time.perf_counter()
-            try:
-                for _ in loader((paths * wanted)[:wanted], library, count):
-                    pass
-                yield row | {"clips_per_second": wanted / (time.perf_counter() - start)}
-            except RuntimeError as error:  # of a foreign library's worker
-                yield row | {"left_out": f"failed: {str(error).splitlines()[-1][:200]}"}
-
-
 def tables(result: Result) -> Iterator[Table]:
-    """Libraries side by side, then the presets of ``data prepare``, then loaders."""
+    """Libraries side by side, then the presets of ``data prepare``."""
     libraries, rows = list(dict.fromkeys(row["library"] for row in result["rows"])), dict[str, dict[str, Row]]()
     for row in result["rows"]:
         rows.setdefault(f"{row['videos']}, {row['sampling']}", {})[row["library"]] = row
@@ -169,14 +129,6 @@ def tables(result: Result) -> Iterator[Table]:
         ]
         title = "Videos as data prepare keeps them: clips 8 frames apart, view and collating; PSNR against the source"
         yield Table(title, header, body, [])
-    if passes := result.get("loaders"):
-        rates: dict[tuple[str, int], dict[str, str]] = {}
-        for row in passes:
-            rate = number(row, "clips_per_second", ".1f")
-            rates.setdefault((row["videos"], row["workers"]), {})[row["library"]] = rate
-        body = [[*map(str, place), *(each.get(library, "") for library in libraries)] for place, each in rates.items()]
-        title, header = "Whole loaders: clips/s, start of the workers included", ["videos", "workers", *libraries]
-        yield Table(title, header, body, [])
 
 
 def _ms_and_ratio(row: Row) -> str:
@@ -189,20 +141,16 @@ def main() -> int:
     made = parser("data", __doc__)
     made.add_argument("root", type=Path, metavar="ROOT", help="folder of videos; made if it does not exist")
     made.add_argument("--videos", type=int, default=4, help="of each kind (default 4)")
-    made.add_argument("--clips", type=int, default=4, help="of each video (default 4; 0: loaders only)")
-    made.add_argument("--loader-clips", type=int, default=48, help="per loader (default 48; 0: no loaders)")
-    made.add_argument("--workers", type=numbers, default="0,2")
+    made.add_argument("--clips", type=int, default=4, help="of each video (default 4)")
     given = made.parse_args()
     if not given.root.exists():
         make_videos(given.root, given.videos)
     torch.set_num_threads(1)
     given.device = "cpu"
     measurement = Measurement("data", given)
-    measurement.result |= {"root": given.root.name, "formats": [], "loaders": []}
+    measurement.result |= {"root": given.root.name, "formats": []}
     for name, paths in video_groups(given.root, given.videos).items():
-        parts = {"formats": presets(paths, given.clips), "rows": readers(paths, given.clips)} if given.clips else {}
-        if given.loader_clips:
-            parts["loaders"] = loaders(paths, given.workers, given.loader_clips)
+        parts = {"formats": presets(paths, given.clips), "rows": readers(paths, given.clips)}
         for part, row in ((part, row) for part, rows in parts.items() for row in rows):
             measurement.result[part].append({"videos": name} | row)
             measurement.keep()
