@@ -202,7 +202,8 @@ class Mixing(Scheme):
         shape = (x.shape[0] * (t // segment), segment, m, len(names), self.groups, d // self.groups)
 
         def move(y: Tensor, sign: int) -> Tensor:
-            shift_channels(y.view(shape)[:, :, :, together], [sign * k for k in self.offsets], self.fold)
+            moved = y.view(shape) if len(mixed) == len(names) else y.view(shape)[:, :, :, together]
+            shift_channels(moved, [sign * k for k in self.offsets], self.fold)
             return y
 
         whole = _owned(x)
@@ -221,6 +222,7 @@ class Mixing(Scheme):
         are mixed with channels moved.
         """
         z = self.attn.norm(x)
+        z = x.clone() if z is x else z  # a norm that does nothing: the residual must not be overwritten
         summary = self._summary(x if self.plan.summary_before_norm else z, grid) if self.plan.summary else ()
         (z,) = shift(("x",), z)
         parts = shift(PARTS, self.attn.qkv(z))

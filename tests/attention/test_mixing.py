@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
+from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from lit_video.attention import Grid, Mixing, MixingPlan, Space
@@ -492,3 +493,14 @@ def test_the_ratio_is_the_share_of_other_frames_channels_with_and_without_causal
         assert past.fold(64) == 2 * both.fold(64)
         assert len(past.offsets) * past.fold(64) == len(both.offsets) * both.fold(64) == 32
     assert MixingPlan(window=3, causal=True).offsets == (-1, -2, -3)
+
+
+@pytest.mark.parametrize("mixed", [("x",), ("key", "value")])
+def test_a_norm_that_does_nothing_leaves_the_residual_as_it_is(mixed):
+    layer, grid = Mixing(16, 2, MixingPlan(1, mixed=mixed)).eval(), Grid(3, 2, 2)
+    layer.attn.norm = nn.Identity()
+    x = torch.randn(1, 3 * 5, 16)
+    kept = x.clone()
+    with torch.no_grad():
+        layer(x, grid)
+    assert torch.equal(x, kept)

@@ -222,7 +222,7 @@ def test_grouped_convolutions_are_counted_by_their_own_channels():
         (dict(architecture="slowfast", width=12), "width 12 is not divisible by beta_inv 8"),
         (dict(architecture="slowfast", frames=6), "frames 6 is not divisible by alpha 4"),
         (dict(architecture="slowfast_50_50"), "depth is 50, but slowfast_50_50 has 101 layers"),
-        (dict(activation_checkpointing=True, width=8), "activation_checkpointing is block, but the network has no"),
+        (dict(activation_checkpointing="block", width=8), "activation_checkpointing is block, but the network has no"),
     ],
 )
 def test_what_cannot_be_is_refused(options, message):
