@@ -45,12 +45,20 @@ def run_file(run_dir: Path, name: str) -> bytes:
         UserError: it is in a pack that is damaged.
         FileNotFoundError: there is none.
     """
+    files = packed_files(run_dir)
+    return files[name] if name in files else (run_dir / name).read_bytes()
+
+
+def packed_files(run_dir: Path) -> Files:
+    """Files of a run that is packed and has no result in its folder; none for any other.
+
+    Raises:
+        UserError: the pack is damaged.
+    """
     folder = run_dir.absolute()
-    if not (run_dir / RESULT).exists() and len(folder.parents) > 3 and (pack := pack_of(folder.parents[2])).is_file():
-        files = packed_runs(pack).get(folder, {})
-        if name in files:
-            return files[name]
-    return (run_dir / name).read_bytes()
+    if (run_dir / RESULT).exists() or len(folder.parents) < 4 or not (pack := pack_of(folder.parents[2])).is_file():
+        return {}
+    return packed_runs(pack).get(folder, {})
 
 
 def pack_of(table_dir: Path) -> Path:

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from lit_video.errors import UserError
+from lit_video.tables.run_files import packed_files
 from lit_video.training.callbacks.checkpoints import SETTINGS_KEY
 from lit_video.training.checkpoint_file import LAST, PREVIOUS, damage, peek
 from lit_video.utils.files import write_atomically
@@ -66,9 +69,10 @@ def same_settings(run_dir: Path, config: Mapping[str, Any], where: str) -> Chang
     Raises:
         UserError: the folder holds results or a checkpoint made with other settings; names the first that differs.
     """
-    if not any((run_dir / name).exists() for name in (LAST, PREVIOUS, "result.json")):
+    packed = packed_files(run_dir)  # has no checkpoint to go on from
+    if not packed and not any((run_dir / name).exists() for name in (LAST, PREVIOUS, "result.json")):
         return {}
-    stored = _stored(run_dir)
+    stored = yaml.safe_load(packed["config.yaml"]) if "config.yaml" in packed else _stored(run_dir)
     if stored is None:
         return {}
     old, new = flatten(stored), flatten(config)
@@ -80,8 +84,9 @@ def same_settings(run_dir: Path, config: Mapping[str, Any], where: str) -> Chang
     for key in keys:
         was, now = old.get(key), new.get(key)
         longer = _longer(key, was, now)
-        if (not longer or averages) and not (same_batch and key in SPREAD):
-            why = " (with averaged weights training cannot become longer)" if longer else ""
+        if (not longer or averages or packed) and not (same_batch and key in SPREAD):
+            averaged = " (with averaged weights training cannot become longer)" if longer and not packed else ""
+            why = " (packed, without a checkpoint to go on from)" if packed else averaged
             raise UserError(
                 f"{where}: {run_dir} was made with {key} = {was}, now it is {now}{why}; "
                 "give another --runs, or delete that folder"

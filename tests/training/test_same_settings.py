@@ -5,6 +5,8 @@ import torch
 import yaml
 
 from lit_video.errors import UserError
+from lit_video.tables.packing import pack_runs
+from lit_video.tables.results import read_result
 from lit_video.training.same_settings import flatten, global_batch, same_settings
 
 
@@ -35,6 +37,18 @@ def test_a_run_goes_on_compiled_or_checkpointed_or_not_but_in_no_other_precision
     settings["float32_products"] = "tf32"
     with pytest.raises(UserError, match="float32_products = exact, now it is tf32"):
         same_settings(finished, settings, "here")
+
+
+def test_a_packed_run_is_finished_and_has_its_settings(finished, settings, tmp_path):
+    pack_runs([finished], tmp_path / "packs")
+    packed = tmp_path / "packs/two/default/second/seed0"
+    assert read_result(packed) and same_settings(packed, settings, "here") == {}
+    settings["trainer"]["max_epochs"] = 100
+    assert same_settings(finished, settings, "here"), "a run in a folder may become longer"
+    with pytest.raises(
+        UserError, match=r"max_epochs = 2, now it is 100 \(packed, without a checkpoint to go on from\)"
+    ):
+        same_settings(packed, settings, "here")
 
 
 @pytest.mark.parametrize("harm", [None, b"", b"\xff\xfe\x00", b"trainer: [", b"- a list"])
