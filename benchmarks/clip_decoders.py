@@ -14,7 +14,7 @@ from torch import Tensor
 from torchvision.transforms.v2 import functional as F
 
 from lit_video.video.augmentation import Augmentation, EvaluationViews
-from lit_video.video.decoding import Frames, decode, decoder, forget_tables, frame_table
+from lit_video.video.decoding import Frames, decode, forget_tables, frame_table
 
 FRAMES, SIDE = 8, 224
 STOCK = "PyTorchVideo"
@@ -67,10 +67,11 @@ def clip_decoders() -> Iterator[ClipDecoder]:
     yield ClipDecoder("lit_video", ours, view)
     yield ClipDecoder(STOCK, _stock, _stock_transform, _stock_pixels)
     try:
-        decoder("torchcodec")
+        from torchcodec.decoders import VideoDecoder  # noqa: F401
+
         yield ClipDecoder("torchcodec", _torchcodec, view)
-    except (ImportError, ValueError, OSError) as error:
-        print(f"left out: {error}")
+    except (ImportError, RuntimeError, OSError) as error:  # RuntimeError: it finds no FFmpeg
+        print(f"left out: torchcodec: {str(error).partition(chr(10))[0]}")
 
 
 def ours(clip: Clip) -> Frames:

@@ -25,7 +25,7 @@ from lit_video.utils.wandb_login import has_key, offline, server, why_unreachabl
 
 SECONDS = 100.0  # for all checks, which run side by side
 OWN_PROCESS = 90.0  # of these for a check that imports PyTorch: from a cold network disk that takes a minute
-SHOWN = ("torch", "lightning", "torchvision", "av", "timm", "pytorchvideo", "wandb", "torchcodec", "submitit")
+SHOWN = ("torch", "lightning", "torchvision", "av", "timm", "pytorchvideo", "wandb", "submitit")
 SLURM = ("sinfo", "sbatch", "srun", "scontrol")
 GB = 2**30
 REINSTALL = "pip install --force-reinstall av; its wheel includes FFmpeg"
@@ -71,7 +71,7 @@ def checks(runs: Path) -> Mapping[str, Check]:
     return {
         "software": check_software,
         "gpu": partial(in_own_process, "gpu", "check_gpus", "install PyTorch again, for this machine"),
-        "pyav": partial(in_own_process, "pyav", "check_decoders", REINSTALL),
+        "pyav": partial(in_own_process, "pyav", "check_decoding", REINSTALL),
         "wandb": lambda: [check_wandb()],
         "slurm": check_slurm,
         **{name: partial(check_folder, name, *each) for name, each in folders.items()},
@@ -167,12 +167,12 @@ def check_gpus() -> Iterator[Finding]:
         yield Finding("warning" if built else "problem", "gpu", text, advice)
 
 
-def check_decoders() -> Iterator[Finding]:
-    """PyAV, and torchcodec where it is installed, decode a clip of four black and four white frames."""
+def check_decoding() -> Iterator[Finding]:
+    """PyAV decodes a clip of four black and four white frames."""
     import av
     import numpy as np
 
-    from lit_video.video.decoding import DecoderName, decoder
+    from lit_video.video.decoding import decode
     from lit_video.video.encoding import h264_stream, video_frame
 
     frames, base = np.zeros((8, 32, 32, 3), np.uint8), Fraction(1, 8)
@@ -184,16 +184,12 @@ def check_decoders() -> Iterator[Finding]:
             for number, frame in enumerate(frames):
                 container.mux(stream.encode(video_frame(frame, stream, number, base)))
             container.mux(stream.encode())
-        ways: dict[DecoderName, tuple[Level, str]] = {"pyav": ("problem", REINSTALL)}
-        if installed("torchcodec"):
-            ways["torchcodec"] = "warning", "leave --data.decoder at pyav"
-        for name, (level, advice) in ways.items():
-            try:
-                black, white = decoder(name)(clip, [1, 6]).mean((1, 2, 3))
-                wrong = "" if black < 10 and white > 245 else "decodes other pixels than were written"
-            except Exception as error:
-                wrong = (str(error).splitlines() or [type(error).__name__])[0][:200]
-            yield Finding(level, name, wrong, advice) if wrong else Finding("ok", name, "decodes a clip")
+        try:
+            black, white = decode(clip, [1, 6]).mean((1, 2, 3))
+            wrong = "" if black < 10 and white > 245 else "decodes other pixels than were written"
+        except Exception as error:
+            wrong = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        yield Finding("problem", "pyav", wrong, REINSTALL) if wrong else Finding("ok", "pyav", "decodes a clip")
 
 
 def check_wandb() -> Finding:

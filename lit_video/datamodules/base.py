@@ -28,8 +28,7 @@ from lit_video.video.augmentation import (
 from lit_video.video.batch import Batch, Channels, Classes, RawBatch, evaluation_batch, training_batch
 from lit_video.video.batch_draws import draw
 from lit_video.video.clips import ClipDataset, Order, Sample, Short, VideoRecord, share_of
-from lit_video.video.decoding import DecoderName, KeptVideos
-from lit_video.video.decoding import decoder as decoder_of
+from lit_video.video.decoding import KeptVideos, decode
 from lit_video.video.loading import EvaluationSampler, TimedLoader, TrainingSampler
 from lit_video.video.recipes import Recipe, recipe
 from lit_video.video.sampling import Dense, Sampling
@@ -71,8 +70,6 @@ class VideoDataModule(LightningDataModule):
             goes on in any case. No other video takes its place: it does not count in losses and metrics, and the run's
             folder lists it in ``broken.csv``.
         broken_percent: see there.
-        decoder: ``pyav`` needs nothing else; ``torchcodec`` (an extra) is used where it gives the same pixels
-            (:func:`lit_video.video.decoding.torchcodec.decode` says where not), and PyAV elsewhere.
         keep_gb: gigabytes of decoded videos that each process keeps in memory: for small data sets of short videos,
             which then are decoded once.
         manifest: of ``data check``; its frame tables save the scan of every video, and those that it calls broken or
@@ -101,7 +98,6 @@ class VideoDataModule(LightningDataModule):
         test_orders: tuple[Order, ...] = (),
         broken: OnBroken = "fail",
         broken_percent: float = 1.0,
-        decoder: DecoderName = "pyav",
         keep_gb: float = 0.0,
         manifest: str | None = None,
         train_share: float = 1.0,
@@ -138,8 +134,6 @@ class VideoDataModule(LightningDataModule):
         self.order: Order = order
         self.test_orders = test_orders
         self.broken = broken
-        self.decoder = decoder
-        decode = decoder_of(decoder)  # refuse one that does not work here, now
         if keep_gb < 0:
             raise ValueError(f"keep_gb is {keep_gb}, expected 0 or more")
         self._decode = KeptVideos(decode, keep_gb) if keep_gb else decode

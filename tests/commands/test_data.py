@@ -140,7 +140,7 @@ def wait_for(condition, process, limit=120):
 def test_a_killed_check_goes_on_where_it_was(root):
     for i in range(150):
         shutil.copy(root / "train/a/1.mp4", root / f"train/a/more{i:03}.mp4")
-    part = root / f".{MANIFEST}.part3"
+    part = root / f".{MANIFEST}.part{VERSION}"
     process = start("check", root, "--dataset", "folder", "--decode")
     wait_for(lambda: scanned_rows(part), process)
     process.send_signal(signal.SIGKILL)

@@ -1,6 +1,5 @@
-"""torchcodec and PyAV, folders of images, and the memory of frame tables."""
+"""Folders of images, and the memory of frame tables."""
 
-import builtins
 import os
 import re
 from fractions import Fraction
@@ -10,7 +9,6 @@ import pytest
 from PIL import Image
 
 from benchmarks.sample_videos import KINDS, Kind, encode
-from lit_video.datamodules import VideoFolder
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import DecodeError, decode_images, frame_table, image_table
@@ -32,19 +30,6 @@ def images(tmp_path):
     for i in range(1, 13):
         Image.new("RGB", (20, 10), (10 * i, 10 * i, 10 * i)).save(tmp_path / f"{i}.png")
     return tmp_path
-
-
-def test_missing_torchcodec_is_one_line_that_names_the_argument(monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *args, **kwargs):
-        if name.startswith("torchcodec"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ValueError, match=r"^decoder is torchcodec, which is not installed.*pyav$"):
-        VideoFolder(root=".", decoder="torchcodec")
 
 
 def test_images_are_frames_in_the_order_of_their_numbers(images):

@@ -32,7 +32,6 @@ from lit_video.video.decoding.verdict import (
     gaps,
     in_words,
     joints,
-    refreshes,
     verdict,
     without_jumps,
 )
@@ -40,7 +39,6 @@ from lit_video.video.decoding.verdict import (
 Frames = NDArray[np.uint8]
 T = TypeVar("T")
 
-PROGRESSIVE = {0, 1}  # AVFieldOrder: unknown, progressive
 TAIL = 32  # packets among which the last frame's is
 NO_TIMESTAMPS = 0x80  # AVFMT_NOTIMESTAMPS: FFmpeg makes times up
 FIRST = 64  # frames that would show a wrong order
@@ -63,8 +61,6 @@ class FrameTable:
         seconds: duration, last frame included.
         height: rows of a decoded frame before rotation.
         width: columns of a decoded frame before rotation.
-        plain: whether all libraries agree on its pixels: 8 bits, 4:2:0, progressive, even sides, key frames that are
-            whole pictures, in a container that seeks by time.
         shown: times for sampling where ``pts`` are not: without their jumps, or of frames that are counted.
         damaged: numbers of the frames that are known to be damaged, ascending.
         damage: why they are.
@@ -78,7 +74,6 @@ class FrameTable:
     seconds: Fraction
     height: int
     width: int
-    plain: bool = False
     shown: Sequence[int] = ()
     damaged: Sequence[int] = ()
     damage: str = ""
@@ -230,7 +225,6 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
         seconds,
         stream.codec_context.height,
         stream.codec_context.width,
-        bool(pts) and _is_plain(container, stream, packets),
         compact(contracted or (() if pts else times)),
         damaged,
         why if damaged else "",
@@ -268,14 +262,6 @@ def _promise(container: InputContainer, stream: VideoStream, shown: Sequence[See
     if container.format.name != "avi" or stream.frames - max(there, len(shown)) <= ODD:
         return ""
     return f"the header promises {stream.frames} frames, {len(shown)} are there"
-
-
-def _is_plain(container: InputContainer, stream: VideoStream, packets: Packets) -> bool:
-    context = stream.codec_context
-    seeks = set(container.format.name.split(",")) & {"mp4", "matroska", "webm"}
-    even = context.height % 2 == 0 and context.width % 2 == 0
-    pixels = context.pix_fmt in {"yuv420p", "yuvj420p"} and context.field_order in PROGRESSIVE
-    return bool(seeks) and even and pixels and not refreshes(stream, packets)
 
 
 def exact(number: float) -> Fraction:

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
@@ -25,6 +25,8 @@ from lit_video.video.decoding.frame_table import (
     stacked,
 )
 
+# (path, frame numbers from 0) -> RGB (frames, height, width, 3); raises DecodeError and IndexError
+Decode = Callable[[Path, Sequence[int]], Frames]
 PREDICTED = {PictureType.P, PictureType.B}
 
 
@@ -152,3 +154,41 @@ def _rgb(frame: VideoFrame, converter: VideoReformatter) -> Frames:
     image: Frames = converter.reformat(frame, format="rgb24", threads=1).to_ndarray().astype(np.uint8, copy=False)
     # PyAV counts rotation counter-clockwise, as rot90 does
     return np.rot90(image, frame.rotation // 90) if frame.rotation else image
+
+
+class KeptVideos:
+    """Decoding that reads a video as a whole at its first use, and keeps the pixels while there is room.
+
+    For data sets of short videos that fit into memory: every process that decodes, main or worker, keeps its own. What
+    finds no room is decoded every time, as without.
+
+    Args:
+        decode: :func:`decode`, or the like.
+        gigabytes: pixels that a process keeps.
+    """
+
+    def __init__(self, decode: Decode, gigabytes: float) -> None:
+        self._decode = decode
+        self._room = int(gigabytes * 1e9)
+        self._videos: dict[Path, Frames] = {}
+
+    def __call__(self, path: Path, numbers: Sequence[int]) -> Frames:
+        """Frames of a video by their number, see :func:`decode`."""
+        if path not in self._videos and not self._keep(path):
+            return self._decode(path, numbers)
+        frames = self._videos[path]
+        check_numbers(path, numbers, len(frames))
+        return frames[list(numbers)]
+
+    def _keep(self, path: Path) -> bool:
+        """Decode all of a video that fits; one with a damaged part is read as far as it is asked for, each time."""
+        table = frame_table(path)
+        if 3 * table.count * table.height * table.width > self._room:
+            return False
+        try:
+            frames = self._decode(path, range(table.count))
+        except DecodeError:
+            return False
+        self._room -= frames.nbytes
+        self._videos[path] = frames
+        return True
