@@ -22,7 +22,7 @@ from PIL import Image
 
 from lit_video.__main__ import main
 from lit_video.datamodules import VideoFolder
-from lit_video.datamodules.manifest import Manifest, tables, write_rows
+from lit_video.datamodules.manifest import VERSION, Manifest, tables, write_rows
 from lit_video.datamodules.preparation import scaled
 from lit_video.datamodules.probe import VideoInfo, pack, unpack
 from lit_video.datamodules.records import data_digest
