@@ -53,15 +53,6 @@ def load_trained_model(path: Path) -> TrainedModel:
     return TrainedModel(model, stored["class_names"], settings)
 
 
-def load_model(family: type[VideoClassifier], path: Path) -> VideoClassifier:
-    """A run's checkpoint as a model of a family, on the CPU, in eval mode.
-
-    Raises:
-        UserError: the file does not exist, is damaged, or is another family's.
-    """
-    return build_model(read_checkpoint(path), family, path)
-
-
 def read_checkpoint(path: Path, option: str = "ckpt") -> dict[str, Any]:
     """The content of a checkpoint, which ``option`` names; code in it is not run.
 
