@@ -291,7 +291,6 @@ WRONG_FOLDERS = {
     "no class folders": (["train/a.mp4"], "train holds no class folder"),
     "one class": (["train/run/a.mp4", "val/run/a.mp4"], r"train holds one class \(run\)"),
     "no videos": (["train/run/a.txt", "train/eat/a.txt"], "train holds no video"),
-    "no val": (["train/run/a.mp4", "train/eat/a.mp4", "test/run/a.mp4"], "val holds no video"),
     "no test": (["train/run/a.mp4", "train/eat/a.mp4", "val/run/a.mp4"], "test holds no video"),
     "class only in val": (
         ["train/run/a.mp4", "train/eat/a.mp4", "val/sit/a.mp4", "val/run/a.mp4"],

@@ -75,17 +75,6 @@ def test_missing_videos_fail_unless_they_are_to_be_skipped(tmp_path, video, smal
     assert "data.missing: skip" in message
 
 
-def test_a_shortened_list_fails_unless_a_part_will_do(tmp_path, video, small):
-    root = released(tmp_path, video)
-    for split in ("train", "val"):
-        for i in range(2, 400):
-            (root / split / f"{split}{i:08d}_{i:06d}_{i + 10:06d}.mp4").touch()
-    with pytest.raises(
-        UserError, match=r"the train annotations in .* list 400 videos, the release has 239,000 to 246,534"
-    ):
-        Kinetics400(root=str(root), **small).check()
-
-
 def test_videos_that_are_all_missing_are_reported(tmp_path, video, small):
     root = released(tmp_path, video, endings=())
     with pytest.raises(UserError, match=r"400 of 400 train videos are missing .* nothing is left"):
@@ -104,10 +93,7 @@ WRONG = {
         swapped('"007 massaging', '"007 sawing'),
         "val.csv, line 9, column label: .*007 sawing person.* none of the 400 classes",
     ),
-    "twice": ("train", lambda rows: [*rows, rows[5]], "train.csv, line 402, column youtube_id: .* already, at line 7"),
-    "no time": ("train", swapped(",5,15,", ",,15,"), "train.csv, line 7, column time_start: is empty"),
     "text as time": ("train", swapped(",5,15,", ",now,15,"), "line 7, column time_start: is 'now', expected a whole"),
-    "negative time": ("train", swapped(",5,15,", ",-5,15,"), "line 7, column time_start: is '-5', expected a whole"),
 }
 
 
@@ -118,13 +104,6 @@ def test_a_wrong_row_is_reported_with_file_line_and_column(what, tmp_path, video
     write(root, split, change(lines(split, 400)))
     with pytest.raises(UserError, match=message):
         Kinetics400(root=str(root), missing="skip", **small).check()
-
-
-def test_the_annotations_of_another_data_set_are_reported(tmp_path, video, small):
-    root = released(tmp_path, video)
-    (root / "annotations" / "train.csv").write_text("narration_id,video_id,verb_class\nP01_0,P01_01,3\n")
-    with pytest.raises(UserError, match=r"train.csv, line 1: no column 'label', only narration_id, video_id"):
-        Kinetics400(root=str(root), **small).check()
 
 
 def test_every_folder_is_listed_once_however_many_videos_it_holds(tmp_path, video, small, monkeypatch):

@@ -172,7 +172,6 @@ def test_a_class_without_test_videos_is_reported(root, table, capsys):
 
 WRONG = {
     "empty": ("", "train.csv is empty"),
-    "blank": ("\n \n", "train.csv is empty"),
     "header only": ("path,label\n", "train.csv holds a header only"),
     "missing column": ("path,name\na/1.mp4,walk\n", "train.csv, line 1: no column 'label', only path, name"),
     "column twice": ("path,label,label\na/1.mp4,walk,sit\n", "line 1: column 'label' is there twice"),
@@ -188,7 +187,6 @@ WRONG = {
         "line 3, column path: a/1.mp4 is there already, at line 1",
     ),
     "outside": (TRAIN + "../x.mp4,walk\n", "line 4, column path: ../x.mp4 lies outside .*; give a root"),
-    "outside by detour": (TRAIN + "a/../../x.mp4,walk\n", "line 4, column path: .* lies outside"),
     "outside absolute": (TRAIN + "/etc/x.mp4,walk\n", "line 4, column path: /etc/x.mp4 lies outside"),
     "negative start": (
         "a/1.mp4,walk,-1,2\na/2.mp4,sit\n",
@@ -200,11 +198,9 @@ WRONG = {
         "a/1.mp4,walk,2,1\na/2.mp4,sit\n",
         "line 1, column end: ends at 1 s, not after its start at 2 s",
     ),
-    "end at start": ("a/1.mp4,walk,2,2\na/2.mp4,sit\n", "line 1, column end: ends at 2 s, not after"),
     "one class": ("a/1.mp4,walk\na/2.mp4,walk\n", r"train.csv holds one class \(walk\)"),
     "names and numbers": (TRAIN + "b/1.mp4,3\n", r"train.csv has numbers \(3\) and names \(sit\) as labels"),
     "Latin-1": ("path,label\na/1.mp4,geh\xe4t\n".encode("latin-1"), "train.csv is no UTF-8 text at byte 22; save it"),
-    "a video": (b"\x00\x00\x00\x20ftyp\xff\xfe", "train.csv is no UTF-8 text"),
     "missing videos": (TRAIN + "a/7.mp4,sit\n", "1 of 3 train videos are missing .*a/7.mp4.; add them"),
 }
 

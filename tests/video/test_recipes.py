@@ -1,6 +1,5 @@
 """The papers' recipes by name, and the policies and mixing that they are made of."""
 
-import random
 from typing import get_args
 
 import numpy as np
@@ -159,15 +158,6 @@ def test_the_released_policy_comes_before_the_crop():
             expected = plain(for_clip(timm_v0(), random_frames(2)))
         with seeded(seed):
             assert torch.equal(view(random_frames(2)), expected)
-
-
-def test_a_clip_draws_from_the_stream_as_often_as_one_frame():
-    after = []
-    for frames in (1, 5):
-        with seeded("stream"):
-            for_clip(timm_v0(), random_frames(frames))
-            after.append(random.random())
-    assert after[0] == after[1]
 
 
 def test_vivits_operations_are_equally_likely():

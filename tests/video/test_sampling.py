@@ -91,12 +91,6 @@ def test_clips_of_a_short_video_start_with_it(clips):
         assert Dense(2.0).numbers(constant_rate(5, 10), 4, clip, clips) == [2, 4, 4, 4]
 
 
-@pytest.mark.parametrize("table", [constant_rate(5, 10), constant_rate(5, 10, start=77), untimed(5, 10)])
-def test_a_short_video_repeats_its_last_frame(table):
-    # frames of 0.1 s, moments 0.125, 0.375, 0.625 (past the end), 0.875
-    assert frame_numbers(table, (Fraction(0), Fraction(1)), [0.5] * 4) == [1, 3, 4, 4]
-
-
 # random clips
 
 
@@ -171,12 +165,6 @@ def test_untimed_videos_are_cut_like_those_of_constant_rate(fps):
         for span in [(Fraction(0), Fraction(count, fps)), (Fraction(1, 9), Fraction(11, 9))]:
             numbers = frame_numbers(untimed(count, fps), span, [0.5] * 7)
             assert numbers == frame_numbers(constant_rate(count, fps), span, [0.5] * 7)
-
-
-def test_all_frames_once_when_the_clip_asks_for_as_many():
-    for fps in (12, 25, 30):
-        table = constant_rate(fps, fps)
-        assert frame_numbers(table, (Fraction(0), table.seconds), [0.5] * fps) == list(range(fps))
 
 
 # segments
