@@ -63,19 +63,26 @@ def test_broken_videos_are_listed_and_left_out(run, videos, tmp_path, capsys):
     assert "4 videos could be read, which is too few" in capsys.readouterr().err
 
 
+UMAP = pytest.param("umap", marks=pytest.mark.slow)  # numba compiles
+
+
 @pytest.mark.parametrize("count", [5, 40])
-def test_neighbours_stay_neighbours(count):
+@pytest.mark.parametrize("method", ["tsne", UMAP])
+def test_neighbours_stay_neighbours(method, count):
+    if method == "umap":
+        pytest.importorskip("umap")
     rng = np.random.default_rng(0)
     group = np.arange(count) % 2
     features = (rng.normal(size=(count, 12)) + 20 * group[:, None]).astype(np.float32)
-    places = project(features)
+    places = project(features, method)
     assert places.shape == (count, 2)
-    assert np.array_equal(places, project(features))
-    centres = np.stack([places[group == i].mean(0) for i in (0, 1)])
-    nearest = np.linalg.norm(places[:, None] - centres, axis=-1).argmin(1)
-    assert np.array_equal(nearest, group)
+    assert np.array_equal(places, project(features, method))
+    if method == "tsne" or count > 5:
+        centres = np.stack([places[group == i].mean(0) for i in (0, 1)])
+        nearest = np.linalg.norm(places[:, None] - centres, axis=-1).argmin(1)
+        assert np.array_equal(nearest, group)
     with pytest.raises(ValueError, match="4 videos are too few"):
-        project(features[:4])
+        project(features[:4], method)
 
 
 def test_at_most_twenty_classes_are_named():
@@ -119,17 +126,3 @@ def test_wrong_flags_of_embed_are_reported(run, videos, tmp_path, tmp_path_facto
     assert embed(*out, "--method", "umap") == 2
     assert "umap-learn is not installed; pip install 'lit_video[umap]'" in one_line(capsys)
     assert not any(tmp_path.iterdir())
-
-
-@pytest.mark.slow  # numba compiles
-@pytest.mark.parametrize("count", [5, 40])
-def test_umap_keeps_neighbours_too(count):
-    pytest.importorskip("umap")
-    group = np.arange(count) % 2
-    features = (np.random.default_rng(0).normal(size=(count, 12)) + 20 * group[:, None]).astype(np.float32)
-    places = project(features, "umap")
-    assert places.shape == (count, 2)
-    assert np.array_equal(places, project(features, "umap"))
-    if count > 5:
-        centres = np.stack([places[group == i].mean(0) for i in (0, 1)])
-        assert np.array_equal(np.linalg.norm(places[:, None] - centres, axis=-1).argmin(1), group)

@@ -231,14 +231,6 @@ def test_times_are_written_as_a_player_does(seconds, decimals, text):
 # many videos
 
 
-@pytest.fixture
-def folder(tmp_path):
-    for name, parts in (("a", PARTS[:1]), ("c", PARTS[1:]), ("d", PARTS[:2])):
-        write(tmp_path / "videos" / f"{name}.mp4", *parts)
-    (tmp_path / "videos/b.mp4").write_text("no video")
-    return tmp_path / "videos"
-
-
 def test_a_video_that_breaks_on_the_way_keeps_what_was_read(colours, video, tmp_path, monkeypatch, capsys):
     real = reading.decode_in_order
 
