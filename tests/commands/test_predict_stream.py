@@ -146,11 +146,13 @@ def test_models_that_cannot_stream_are_refused(checkpoint, long_video, capsys):
     ("flags", "message"),
     [
         (["--stream", "--features", "f.npz"], "--features: does not go with --stream"),
+        (["--stream", "--draw", "d.mp4"], "--draw: does not go with --stream"),
         (["--stream", "--clips", "2"], "--clips: does not go with --stream"),
         (["--stream", "-o", "out.json"], "--output out.json: --stream writes lines: give a file .csv"),
         (["--rate", "2"], "--rate: is of a stream; give --stream too"),
         (["--stream", "--rate", "0"], "--rate: is 0, expected a number above 0"),
         (["--stream", "--rate", "1e9"], "--rate: is 1e+09, expected 0.001 to 1000 frames per second"),
+        (["--stream", "--rate", "1e-9"], "--rate: is 1e-09, expected 0.001 to 1000 frames per second"),
     ],
 )
 def test_flags_that_do_not_go_together_are_refused(flags, message, causal, long_video, tmp_path, monkeypatch, capsys):
