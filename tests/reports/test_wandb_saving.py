@@ -1,75 +1,18 @@
-"""Saving at W&B, against a stand-in for its server on this machine: what is sent, and how a refusal is reported.
-
-The stand-in answers the few queries of the library; these tests do not show that W&B draws what it is sent.
-"""
+"""Saving at W&B, against a stand-in for its server on this machine: what is sent, and how a refusal is reported."""
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from lit_video.__main__ import main
 from tests.conftest import ROOT
-
-VIEWER = {"id": "1", "entity": "us", "username": "us", "email": "", "flags": "{}", "teams": {"edges": []}}
-
-
-class StandIn(BaseHTTPRequestHandler):
-    """Answers with what the query asks for, and remembers the views that it is given."""
-
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        request = json.loads(body) if body.startswith(b"{") else {"query": ""}
-        query, variables = request["query"], request.get("variables") or {}
-        answer = {"data": self.answer(query, variables)}
-        if "upsertView" in query and self.server.refusal:
-            answer = {"data": None, "errors": [{"message": self.server.refusal}]}
-        text = json.dumps(answer).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-    def answer(self, query, variables):
-        if "upsertView" in query:
-            self.server.views.append(variables)
-            view = {"id": "Vmlldzox", "name": variables["name"], "displayName": variables["displayName"], "spec": "{}"}
-            view |= {"type": variables["type"], "description": "", "updatedAt": None}
-            view["project"] = {"id": "1", "name": variables["projectName"], "entityName": variables["entityName"]}
-            return {"upsertView": {"view": view, "inserted": True}}
-        if "viewer" in query:
-            return {"viewer": VIEWER}
-        if "internalId" in query:
-            return {"project": {"internalId": "cHJvamVjdDo3"}}
-        if "models" in query:
-            node = {
-                "id": "1",
-                "name": "mine",
-                "entityName": "us",
-                "createdAt": "2026-01-01T00:00:00Z",
-                "isBenchmark": False,
-                "user": None,
-            }
-            page = {"endCursor": None, "hasNextPage": False}
-            return {"models": {"edges": [{"node": node, "cursor": ""}], "pageInfo": page}}
-        return {}
-
-    def log_message(self, *args):
-        """Say nothing."""
+from tests.training.wandb_server import wandb_server
 
 
 @pytest.fixture
 def server():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), StandIn)
-    server.views, server.refusal = [], None
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with wandb_server() as server:
+        yield server
 
 
 @pytest.fixture
@@ -78,8 +21,7 @@ def save(server, tmp_path, monkeypatch, capfd):
 
     def run(*flags):
         monkeypatch.chdir(ROOT)
-        address = f"http://127.0.0.1:{server.server_address[1]}"
-        for name, value in (("BASE_URL", address), ("API_KEY", "k" * 40), ("ERROR_REPORTING", "false")):
+        for name, value in (("BASE_URL", server.url), ("API_KEY", "k" * 40), ("ERROR_REPORTING", "false")):
             monkeypatch.setenv(f"WANDB_{name}", value)
         monkeypatch.setenv("HOME", str(tmp_path))
         status = main(["dashboard", "--table", "ablation_tw", "--project", "mine", *flags])

@@ -3,7 +3,6 @@
 import errno
 import os
 import signal
-from pathlib import Path
 
 import pytest
 import torch
@@ -94,9 +93,3 @@ def test_the_checkpoint_before_is_used_if_the_last_is_damaged(harm, tmp_path, ca
     previous.write_bytes(harm(previous.read_bytes()))
     assert usable_checkpoint(tmp_path, owner=True) is None
     assert "training starts over" in capsys.readouterr().out
-
-
-def test_a_checkpoint_of_anything_but_tensors_and_plain_values_is_not_loaded(tmp_path):
-    path = tmp_path / "last.ckpt"
-    torch.save(content(1) | {"path": Path("a")}, path)
-    assert "Weights only load failed" in damage(path)

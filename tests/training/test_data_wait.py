@@ -1,14 +1,11 @@
 """The share of a training that waits for data, by a clock that the test sets; the loader that counts it."""
 
-import gc
-import multiprocessing
 from types import SimpleNamespace
 
 import pytest
 
 from lit_video.datamodules import TemporalSkills
 from lit_video.training.callbacks.data_wait import DataWait
-from lit_video.utils.processes import ignore_stops
 from lit_video.video.loading import TimedLoader
 
 
@@ -49,14 +46,6 @@ def test_a_loader_counts_its_own_time_and_no_other(clock):
             clock.now += 100
         assert loader.waited == 7 * epoch
     assert seen == [1, 3, 7, 8, 10, 14]
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_batches_are_those_of_any_loader(workers):
-    loader = TimedLoader(range(5), batch_size=2, num_workers=workers, persistent_workers=workers > 0)
-    for _ in range(2):
-        assert [batch.tolist() for batch in loader] == [[0, 1], [2, 3], [4]]
-    assert len(loader) == 3
 
 
 def run(clock, tmp_path, seconds, computes, workers=1, after=60.0, validation=None):
@@ -105,14 +94,3 @@ def test_who_waits_much_is_told_once_what_to_do(clock, tmp_path, capsys, monkeyp
 def test_who_trains_for_a_short_time_or_waits_little_is_told_nothing(clock, tmp_path, capsys, seconds, steps):
     run(clock, tmp_path, seconds=[seconds] * steps, computes=[7.0] * steps)
     assert not capsys.readouterr().out
-
-
-def test_workers_end_by_themselves_when_the_garbage_collector_finds_their_loader():
-    others = multiprocessing.active_children()
-    loader = TimedLoader(range(8), num_workers=1, persistent_workers=True, worker_init_fn=lambda number: ignore_stops())
-    loader.itself = loader  # as a trainer's and its model's references go round
-    assert next(iter(loader)) == 0
-    (worker,) = set(multiprocessing.active_children()) - set(others)
-    del loader
-    gc.collect()
-    assert worker.exitcode == 0

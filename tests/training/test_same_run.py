@@ -110,14 +110,6 @@ def test_settings_without_numbers_may_differ(source):
     assert finished_same(source.parents[3], config, 0, COMMIT) == source
 
 
-def test_a_run_of_other_videos_or_labels_is_another_run(source):
-    """Of a folder that holds other videos now the settings are the same."""
-    runs, config = source.parents[3], read_yaml(source / "config.yaml")
-    digest = read_result(source)["data_digest"]
-    assert finished_same(runs, config, 0, COMMIT, listed=digest) == source
-    assert finished_same(runs, config, 0, COMMIT, listed="another") is None
-
-
 @pytest.mark.parametrize("name", ["weights", "image_weights"])
 def test_a_run_from_weights_that_have_changed_since_is_another_run(name, source, tmp_path):
     weights = tmp_path / "weights.pth"

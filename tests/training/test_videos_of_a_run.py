@@ -1,4 +1,4 @@
-"""Videos or labels that change under a run's settings: no number of the old ones is taken for one of the new."""
+"""A run says which of its videos were broken, and takes no number of other videos or labels for one of its own."""
 
 import json
 import shutil
@@ -6,7 +6,9 @@ import shutil
 import pytest
 
 from lit_video.__main__ import main
-from tests.training.broken_copy import broken_copy
+from tests.training.broken_copy import broken_copy, listed
+
+STOP = "--trainer.max_time=00:00:00:00"
 
 
 @pytest.fixture
@@ -29,9 +31,20 @@ def relabel(videos, split):
     shutil.move(next(one.iterdir()), other / "moved.mp4")
 
 
-def test_a_finished_run_is_not_skipped_for_other_labels(fit, videos, capsys):
-    assert fit()[0] == 0
-    capsys.readouterr()
+def test_broken_videos_are_listed_and_a_finished_run_is_not_skipped_for_other_labels(fit, videos, capsys):
+    status, run_dir = fit()
+    out = capsys.readouterr().out
+    assert status == 0
+    result = json.loads((run_dir / "result.json").read_text())
+    assert (result["test_videos"], result["test_broken"]) == (6, 2)
+    rows = listed(run_dir)
+    assert sorted(row["split"] for row in rows) == ["test", "test", "train"]
+    assert all(row["path"].startswith(str(videos / row["split"])) for row in rows)
+    assert all(row["reason"] == "Invalid data found when processing input" for row in rows)
+    assert out.count("1 train videos could not be read and were left out") == 1
+    assert out.count("2 test videos could not be read and were left out") == 1
+    assert main(["data", "check", str(videos), "--dataset", "folder", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["data_digest"] == result["data_digest"]
     assert fit()[0] == 0
     assert "finished, skipped" in capsys.readouterr().out
     relabel(videos, "test")
@@ -41,13 +54,18 @@ def test_a_finished_run_is_not_skipped_for_other_labels(fit, videos, capsys):
     assert "finished, skipped" not in said.out
 
 
-def test_a_training_that_goes_on_with_other_labels_says_so_and_so_does_its_result(fit, videos, capsys):
-    assert fit("--trainer.max_time=00:00:00:00")[0] == 75
-    relabel(videos, "train")
+@pytest.mark.parametrize("changed", [True, False])
+def test_a_training_that_goes_on_says_if_its_videos_have_changed_and_so_does_its_result(changed, fit, videos, capsys):
+    assert fit(STOP)[0] == 75
+    if changed:
+        relabel(videos, "train")
     capsys.readouterr()
     status, run_dir = fit()
     assert status == 0
     result = json.loads((run_dir / "result.json").read_text())
+    if not changed:
+        assert result["changes"] == []
+        return
     (change,) = result["changes"]
     assert (change["key"], change["to"]) == ("data_digest", result["data_digest"])
     assert change["from"] != change["to"]
@@ -61,12 +79,5 @@ def test_a_run_of_other_labels_is_not_reused(fit, table, videos, monkeypatch, ca
     assert fit()[0] == 0
     relabel(videos, "test")
     capsys.readouterr()
-    assert fit("--config", str(other), "--reuse", "--trainer.max_time=00:00:00:00")[0] == 75
+    assert fit("--config", str(other), "--reuse", STOP)[0] == 75
     assert "the same run as" not in capsys.readouterr().out
-
-
-def test_a_training_that_goes_on_with_the_same_videos_has_no_changes(fit):
-    assert fit("--trainer.max_time=00:00:00:00")[0] == 75
-    status, run_dir = fit()
-    assert status == 0
-    assert json.loads((run_dir / "result.json").read_text())["changes"] == []
