@@ -35,7 +35,7 @@ def test_what_was_done_before_does_not_count_as_pace():
     assert overall.seconds_left([DONE, WAITING]) == pytest.approx(300)
 
 
-def test_before_there_is_a_pace_nothing_is_promised():
+def test_before_there_is_a_pace_and_after_the_end_nothing_is_promised():
     overall = Overall([WAITING, WAITING], lambda: 0.0)
     assert overall.line([training(0, 0), WAITING]) == "0 of 2 runs done"
     assert "left" not in overall.line([DONE, DONE])

@@ -11,12 +11,12 @@ from contextlib import redirect_stdout, suppress
 from pathlib import Path
 
 import pytest
-import torch
 
 from lit_video.__main__ import main
 from lit_video.tables.status import read_status
 from tests.conftest import TINY, at_home, write_table
 from tests.launching.slurm_cluster import cluster, why_not
+from tests.training.test_stopping import check_equal
 
 pytestmark = [pytest.mark.slurm, pytest.mark.skipif(bool(why_not()), reason=why_not())]
 
@@ -114,16 +114,6 @@ def was_sent(pid, number):
     return bool(int(pending, 16) >> (number - 1) & 1)
 
 
-def assert_same(run_dir, expected):
-    """Metrics and weights of two runs are equal, bit by bit."""
-    results = [json.loads((each / "result.json").read_text()) for each in (run_dir, expected)]
-    assert results[0]["metrics"] == results[1]["metrics"]
-    assert results[0]["steps"] == results[1]["steps"]
-    weights = [torch.load(each / "last.ckpt", weights_only=True)["state_dict"] for each in (run_dir, expected)]
-    assert weights[0].keys() == weights[1].keys()
-    assert all(torch.equal(value, weights[1][key]) for key, value in weights[0].items())
-
-
 def start_again(job):
     """Skip the minutes for which Slurm keeps a requeued job."""
     wait_for(lambda: states(job) == ["PENDING"], job)
@@ -152,7 +142,7 @@ def test_usr1_puts_a_row_back_into_the_queue_and_changes_no_result(whole, two_ro
     assert sweep(two_rows, tmp_path, "--row=first") == 1, "the job has it"
     assert f"left alone (job {job}_0 waits" in capsys.readouterr().err
     start_again(job)
-    assert_same(run_dir, folder(whole))
+    check_equal(run_dir, folder(whole))
 
 
 def test_a_time_limit_puts_a_row_back_into_the_queue_and_changes_no_result(whole, two_rows, tmp_path):
@@ -169,7 +159,7 @@ def test_a_time_limit_puts_a_row_back_into_the_queue_and_changes_no_result(whole
     assert read_status(run_dir).state == "preempted"
     call("scontrol", "update", f"jobid={job}_0", "TimeLimit=60")
     start_again(job)
-    assert_same(run_dir, folder(whole))
+    check_equal(run_dir, folder(whole))
 
 
 def test_sweep_submits_a_row_of_two_tasks_that_scontrol_requeues(whole_of_two, two_rows, tmp_path, capsys):
@@ -185,7 +175,7 @@ def test_sweep_submits_a_row_of_two_tasks_that_scontrol_requeues(whole_of_two, t
     start_again(job)
     result = json.loads((run_dir / "result.json").read_text())
     assert result["steps"] == STEPS // 2
-    assert_same(run_dir, folder(whole_of_two))
+    check_equal(run_dir, folder(whole_of_two))
     assert sweep(two_rows, tmp_path, *args, "--status") == 0
     assert "1 runs: 1 done" in capsys.readouterr().out
 

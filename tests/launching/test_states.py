@@ -1,7 +1,5 @@
 import os
-import socket
 import subprocess
-import sys
 import time
 from dataclasses import replace
 
@@ -146,13 +144,3 @@ def test_slurm_is_asked_only_about_what_it_was_given(tmp_path, monkeypatch):
         jobs_of([tmp_path])
     monkeypatch.setenv("PATH", str(tmp_path / "none"))
     assert jobs_of([tmp_path]) == {}
-
-
-def test_a_killed_process_leaves_no_place(tmp_path):
-    code = f"""\
-from pathlib import Path
-from lit_video.launching.states import own_ticket, write_ticket
-write_ticket(Path({str(tmp_path)!r}), own_ticket())"""
-    subprocess.run([sys.executable, "-c", code], check=True)
-    assert read_ticket(tmp_path).host == socket.gethostname()
-    assert observe(tmp_path, {}).state == "not started"

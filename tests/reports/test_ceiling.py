@@ -1,5 +1,7 @@
 """Rows that ended where blind models do are named, on either side."""
 
+import pytest
+
 from lit_video.reports.markdown import ceilings
 
 
@@ -22,19 +24,17 @@ def test_rows_that_have_learned_and_blind_rows_below_are_counted_only():
     )
 
 
-def test_a_row_that_sees_order_and_has_not_learned_is_named():
-    assert "have not learned: t (embedded) a: 38.0, lowest seed 38.0, ceiling 37.5." in text(row("a", 38.0, True))
-
-
-def test_a_row_of_which_one_seed_has_not_learned_is_named():
-    """Issue 13: every row that can see order leaves the ceiling in all seeds."""
-    named = "have not learned: t (embedded) a: 43.4, lowest seed 38.0, ceiling 37.5."
-    assert named in text(row("a", 43.4, True, lowest=38.0))
-    assert "Blind and above: none." in text(row("b", 36.0, False, lowest=35.0))
-
-
-def test_a_blind_row_above_the_ceiling_is_named():
-    assert "Blind and above: t (embedded) b: 60.0, lowest seed 60.0, ceiling 37.5." in text(row("b", 60.0, False))
+@pytest.mark.parametrize(
+    ("judged", "expected"),
+    [
+        (row("a", 38.0, True), "have not learned: t (embedded) a: 38.0, lowest seed 38.0, ceiling 37.5."),
+        (row("a", 43.4, True, lowest=38.0), "have not learned: t (embedded) a: 43.4, lowest seed 38.0, ceiling 37.5."),
+        (row("b", 36.0, False, lowest=35.0), "Blind and above: none."),
+        (row("b", 60.0, False), "Blind and above: t (embedded) b: 60.0, lowest seed 60.0, ceiling 37.5."),
+    ],
+)
+def test_a_row_of_which_one_seed_has_not_learned_and_a_blind_one_above_are_named(judged, expected):
+    assert expected in text(judged)
 
 
 def test_rows_that_do_not_say_are_not_judged():

@@ -1,37 +1,10 @@
-import re
 import sys
 
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.tables.predictions import FILE, Predictions, read_predictions
-from tests.fake_runs import ROWS, change_result, save, seed_dir, write_table_runs
-
-
-def other_videos(runs):
-    predictions = read_predictions(seed_dir(runs, "joint"))
-    save(seed_dir(runs, "joint"), Predictions(predictions.video + 1, predictions.tasks))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"data_digest": "2"}, r"labels \(data_digest 2\) than .*space/seed0 \(00"),
-        (
-            {"steps": 1},
-            r"joint/seed1: trained for more or fewer steps \(steps 1\) than .*joint/seed0 \(384\)",
-        ),
-    ],
-)
-def test_a_result_of_other_data_or_training_is_refused(fake_runs, write_report, change, message):
-    change_result(seed_dir(fake_runs, "joint", 1), **change)
-    assert re.search(message, write_report(fake_runs))
-
-
-def test_a_row_of_other_videos_is_compared_with_none(fake_runs, write_report):
-    other_videos(fake_runs)
-    page = write_report(fake_runs)
-    assert "No predictions of ST for the same test videos" in page and "1 pairs of rows" in page
+from lit_video.tables.predictions import FILE
+from tests.fake_runs import ROWS, write_table_runs
 
 
 def test_a_result_outside_of_a_table_is_one_line_and_the_old_page_stays(fake_runs, write_report, tmp_path):

@@ -97,16 +97,6 @@ def test_mistakes_are_reported(experiments, tmp_path, capsys):
     assert "page.md: No such file or directory" in capsys.readouterr().err
 
 
-def test_a_damaged_file_is_named_and_the_page_stays(experiments, tmp_path, capsys):
-    command, page = write(experiments, tmp_path / "runs")
-    assert main(command) == 0
-    before = page.read_text()
-    (tmp_path / "runs/two/default/second/seed0/predictions.npz").write_bytes(b"x")
-    assert main([*command, "--check"]) == main(command) == 2
-    assert "second/seed0/predictions.npz is damaged (" in capsys.readouterr().err
-    assert page.read_text() == before
-
-
 def test_the_repositorys_page_is_up_to_date(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     assert main(["reproduce", "--check"]) == 0, capsys.readouterr().out

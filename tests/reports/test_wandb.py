@@ -160,23 +160,18 @@ def test_a_table_without_commands_in_its_head_has_the_plain_one(tmp_path):
     assert commands(read_table([path])) == [f"python -m lit_video fit --config {path}"]
 
 
-def test_tables_and_scale_can_be_chosen(tmp_path, capsys):
-    flags = ["--table", "ablation_tw", "--scale", "ssv2", "--project", "mine", "--entity", "us"]
+@pytest.mark.parametrize(("recipe", "scale"), [([], "ssv2"), (["--recipe", "released"], "ssv2-released")])
+def test_tables_scale_and_recipe_can_be_chosen(recipe, scale, tmp_path, capsys):
+    flags = ["--table", "ablation_tw", "--scale", "ssv2", "--project", "mine", "--entity", "us", *recipe]
     assert main(["dashboard", "--dry-run", "-o", str(tmp_path), *flags]) == 0
     workspace = json.loads((tmp_path / "workspace.json").read_text())
     assert (workspace["entity"], workspace["project"]) == ("us", "mine")
     (filters,) = (value["filters"] for value in strings(workspace, "filters") if isinstance(value, dict))
     assert [(leaf["key"]["name"], leaf["op"], leaf["value"]) for leaf in filters] == [
         ("table", "IN", ["ablation_tw"]),
-        ("scale", "IN", ["ssv2"]),
+        ("scale", "IN", [scale]),
     ]
     assert "avletters" not in capsys.readouterr().out
-
-
-def test_a_recipe_is_a_scale_of_its_own(tmp_path):
-    flags = ["--table", "ablation_tw", "--scale", "ssv2", "--recipe", "released", "--dry-run", "-o", str(tmp_path)]
-    assert main(["dashboard", *flags]) == 0
-    assert '"ssv2-released"' in (tmp_path / "workspace.json").read_text()
 
 
 @pytest.mark.parametrize(

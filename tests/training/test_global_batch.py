@@ -22,15 +22,8 @@ def test_accumulation_makes_the_global_batch(settings, batches):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (
-            (128, 8, 12),
-            "128 does not divide into 8 devices x data.batch_size 12; data.batch_size can be 1, 2, 4, 8, 16",
-        ),
-        ((8, 8, 2), "8 does not divide into 8 devices x data.batch_size 2; data.batch_size can be 1"),
-        (
-            (12, 5, 2),
-            "12 does not divide into 5 devices x data.batch_size 2; numbers of devices .*: 1, 2, 3, 4, 6, 12",
-        ),
+        ((128, 8, 12), "128 does not divide into 8 devices x .* 12; data.batch_size can be 1, 2, 4, 8, 16"),
+        ((12, 5, 2), "12 does not divide into 5 devices x .* 2; numbers of devices .*: 1, 2, 3, 4, 6, 12"),
         ((128, 8, 16, 2), "it finds trainer.accumulate_grad_batches, which is set to 2, by itself; leave that .*"),
     ],
 )
@@ -42,11 +35,7 @@ def test_what_makes_no_global_batch_is_refused_with_what_would(settings, message
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (
-            ["--global_batch=6"],
-            "global_batch: 6 does not divide into 1 devices x data.batch_size 4; data.batch_size",
-        ),
-        (["--global_batch=8", "--trainer.accumulate_grad_batches=2"], "global_batch: it finds trainer.accumulate_grad"),
+        (["--global_batch=6"], "global_batch: 6 does not divide into 1 devices x data.batch_size 4; data.batch_size"),
         (["--global_batch=0"], "global_batch"),
         (
             ["--global_batch=32"],
@@ -55,7 +44,7 @@ def test_what_makes_no_global_batch_is_refused_with_what_would(settings, message
         (["--trainer.strategy=fsdp"], "trainer.strategy: fsdp shards the model, and does not resume exactly; use ddp"),
         (
             ["--trainer.strategy=lightning.pytorch.strategies.ModelParallelStrategy"],
-            "trainer.strategy: lightning.pytorch.strategies.ModelParallelStrategy shards the model",
+            "ParallelStrategy shards the model",
         ),
     ],
 )

@@ -44,7 +44,7 @@ def check_equal(run_dir, expected):
     weights, others = (
         torch.load(folder / "last.ckpt", weights_only=True)["state_dict"] for folder in (run_dir, expected)
     )
-    assert all(torch.equal(weights[key], others[key]) for key in others)
+    assert weights.keys() == others.keys() and all(torch.equal(weights[key], others[key]) for key in others)
 
 
 @pytest.mark.parametrize("name", quick_or_slow(SIGNALS, {"SIGUSR1"}))
@@ -178,15 +178,14 @@ class Malicious:
         return (Path.touch, (self.target,))
 
 
-@pytest.mark.parametrize("name", ["last.ckpt", pytest.param("hpc_ckpt_1.ckpt", marks=pytest.mark.slow)])
-def test_code_in_a_checkpoint_is_not_run(name, fit, finished, begun, tmp_path, capfd):
+def test_code_in_a_checkpoint_is_not_run(fit, finished, begun, tmp_path, capfd):
     trap = tmp_path / "trap"
     (begun / "result.json").unlink()
     content = torch.load(begun / "last.ckpt", weights_only=True)
-    torch.save(content | {"trap": Malicious(trap)}, begun / name)
+    torch.save(content | {"trap": Malicious(trap)}, begun / "last.ckpt")
     assert fit("--trainer.logger=true")[0] == 0
     assert not trap.exists()
-    assert ("last.ckpt: damaged (Weights only load failed" in capfd.readouterr().out) == (name == "last.ckpt")
+    assert "last.ckpt: damaged (Weights only load failed" in capfd.readouterr().out
     check_equal(begun, finished)
 
 

@@ -9,19 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import torch
 import yaml
 from PIL import Image
 
 from lit_video.__main__ import main
-from lit_video.commands.arguments import parse_request
 from lit_video.reports.wandb.panels import named
 from lit_video.reports.wandb.report import table_panels
 from lit_video.reports.wandb.workspace import build_workspace
 from lit_video.tables.flat_settings import flat_row, flat_settings
 from lit_video.tables.reading import read_table
 from lit_video.tables.run_files import run_file
-from lit_video.training.wandb_logger import RowLogger, TrackRow, wandb_media
+from lit_video.training.wandb_logger import RowLogger, wandb_media
 from tests.tables.experiments import OWN, PAPERS, request_of, resolved
 from tests.tables.test_committed_results import RESULTS, RUNS
 from tests.training.test_wandb_record import cores, parts, records
@@ -111,15 +109,12 @@ def check_test_results(record, run_dir):
     assert [[float(row[key]) for key in logged["columns"][2:]] for row in rows] == [r[2:] for r in logged["data"]]
 
 
-def test_every_task_has_its_own_figures(tmp_path):
+def test_every_task_has_its_own_figures_and_a_run_that_kept_none_has_none(tmp_path):
+    assert wandb_media(tmp_path) == {}
     for name in ("confusion_verb", "confusion_noun", "calibration_verb", "other"):
         Image.new("RGB", (5, 4)).save(tmp_path / f"{name}.png")
     expected = {"figures/confusion_verb", "figures/confusion_noun", "figures/calibration_verb"}
     assert wandb_media(tmp_path).keys() == expected
-
-
-def test_a_run_that_kept_nothing_logs_nothing(tmp_path):
-    assert wandb_media(tmp_path) == {}
 
 
 def test_what_tables_vary_is_a_flat_key_of_their_runs(letters):
@@ -150,27 +145,13 @@ def test_a_resumed_run_goes_on_after_the_rows_of_its_first_part(finished, table,
     assert all(row.get("trainer/global_step", reached) >= reached for row in second)
 
 
-def test_a_checkpoint_holds_the_number_of_rows(finished, table, tiny):
-    request = parse_request(["--config", str(table[0]), "--row", "second", *tiny])
-    logger = RowLogger(
-        finished, {"table": "t", "scale": "s", "row": "r", "seed": 0, "scheme": "x"}, {}, request.rows[0]
-    )
-    track = TrackRow(logger)
-    saved = torch.load(finished / "last.ckpt", weights_only=False)["callbacks"]["TrackRow"]
-    logged = [row for row in parts(finished)[0] if not any(key.startswith("test/") for key in row)]
-    track.load_state_dict(saved)
-    assert track.state_dict() == saved == {"wandb_rows": len(logged)}
-
-
-@pytest.mark.parametrize("logger", ["true", pytest.param("false", marks=pytest.mark.slow)])
-def test_a_run_without_wandb_keeps_its_result(logger, table, tiny, tmp_path, monkeypatch, capsys):
+def test_a_run_without_wandb_keeps_its_result(table, tiny, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "wandb", None)  # any import of it fails
-    flags = [*tiny, f"--trainer.logger={logger}", "--trainer.max_epochs=1"]
+    flags = [*tiny, "--trainer.max_epochs=1"]
     assert main(["fit", "--config", str(table[0]), "--row", "first", "--runs", str(tmp_path), *flags]) == 0
     assert (tmp_path / "two/default/first/seed0/result.json").exists()
-    lines = [line for line in capsys.readouterr().out.splitlines() if "W&B" in line]
-    assert len(lines) == (logger == "true")
-    assert all("import of wandb halted" in line and "this run is not recorded there" in line for line in lines)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "W&B" in line]
+    assert "import of wandb halted" in line and "this run is not recorded there" in line
 
 
 def test_a_run_whose_wandb_dies_keeps_its_result(table, tiny, tmp_path, monkeypatch, capfd):
