@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from lit_video.__main__ import main
 from lit_video.reports.html import views
 from lit_video.reports.html.collect import collect
 from lit_video.reports.html.page import cells, vega
@@ -15,6 +16,15 @@ from lit_video.tables.results import read_curves
 from lit_video.tables.run_files import run_folders
 from lit_video.tables.statistics import paired_difference
 from tests.fake_runs import EXPERIMENTS, ROWS, change_result, save, seed_dir, write_table_runs
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Runs as those of ``fake_runs``, and their page; tests only read both."""
+    folder = tmp_path_factory.mktemp("made")
+    runs = write_table_runs(folder / "runs", "timesformer_schemes", seeds=2, rows=ROWS, videos=60).parents[1]
+    assert main(["report", str(runs), "-o", str(folder / "page.html"), "--experiments", str(EXPERIMENTS)]) == 0
+    return runs, (folder / "page.html").read_text()
 
 
 def texts(section):
@@ -105,11 +115,10 @@ def test_the_page_says_what_is_missing(fake_runs, write_report):
     assert re.search(r"python -m lit_video benchmark table --config \S+timesformer_schemes.yaml", page)
 
 
-@pytest.mark.parametrize("names", [{"ablation_tw", "causal"}, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("names", [{"causal"}, pytest.param(None, marks=pytest.mark.slow)])
 def test_committed_results_make_a_page(names, write_report):
     results = EXPERIMENTS.parent / "benchmarks" / "results"
     names = names or {run.parts[-4] for run in run_folders(results)}
-    assert names >= {"ablation_tw", "causal"}
     page = write_report(*(results / name for name in names))
     assert all(f"{name}, scale" in page for name in names)
     pairs = {fold: re.findall(rf"<details{fold}><summary>(\d+) pairs", page) for fold in ("", " open")}
@@ -156,8 +165,8 @@ class Links(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_page_needs_nothing_beside_it(fake_runs, write_report):
-    page = write_report(fake_runs)
+def test_the_page_needs_nothing_beside_it(made):
+    _, page = made
     links = Links()
     links.feed(page)
     assert not links.open
@@ -187,9 +196,10 @@ def test_names_in_runs_cannot_change_the_page(fake_runs, write_report):
     assert data["classes"][:2] == ["</script><script>alert(1)</script>", "<b>&"]
 
 
-def test_numbers_of_classes_are_those_of_the_predictions(fake_runs, write_report):
-    data = classes_data(write_report(fake_runs))
-    tasks = [read_predictions(seed_dir(fake_runs, "joint", seed)).tasks[""] for seed in (0, 1)]
+def test_numbers_of_classes_are_those_of_the_predictions(made):
+    runs, page = made
+    data = classes_data(page)
+    tasks = [read_predictions(seed_dir(runs, "joint", seed)).tasks[""] for seed in (0, 1)]
     for i, value in enumerate(data["rows"][1]["top1"]):
         each = [np.mean(task.predicted[task.target == i] == i) for task in tasks]
         assert value == pytest.approx(100 * np.mean(each), abs=0.01)
@@ -207,18 +217,18 @@ def test_several_tasks_have_a_matrix_and_classes_each(fake_runs, write_report):
     assert sum(what.startswith("confusion matrix of") for what in pictures(page)) == 2 * len(ROWS)
 
 
-def test_charts_hold_the_runs(fake_runs, write_report):
-    page = write_report(fake_runs)
+def test_charts_hold_the_runs(made):
+    runs, page = made
     by_description = charts(page)
-    counts = sum(read_predictions(seed_dir(fake_runs, "space", seed)).tasks[""].confusion for seed in (0, 1))
+    counts = sum(read_predictions(seed_dir(runs, "space", seed)).tasks[""].confusion for seed in (0, 1))
     numbers = re.findall(r">(\d+)</text>", pictures(page)["confusion matrix of S, Space-time attention schemes"])
     assert sorted(map(int, numbers)) == sorted(counts[counts > 0])
-    (section,) = collect([fake_runs], EXPERIMENTS)
+    (section,) = collect([runs], EXPERIMENTS)
     (pairs,) = (chart["datasets"]["pairs"] for what, chart in by_description.items() if what.startswith("differences"))
     shown = views.pairs(section)
     assert [(p["ours"], p["paper"]) for p in pairs] == [(pair["difference"], pair["paper"]) for pair in shown]
     (curves,) = (chart for what, chart in by_description.items() if " over epochs" in what)
-    first = read_curves(seed_dir(fake_runs, "space"))
+    first = read_curves(seed_dir(runs, "space"))
     loss = [p["y"] for p in curves["datasets"]["thin1"] if p["row"] == "S" and p["seed"] == 0]
     assert loss == [point["val/loss"] for point in first if "val/loss" in point]
     (by_speed,) = (chart for what, chart in by_description.items() if what.startswith("accuracy against clips"))
