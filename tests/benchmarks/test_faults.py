@@ -117,10 +117,10 @@ def test_the_page_says_what_was_lost(tmp_path):
         "setting": {"ranks": 1},
         "recovered": True,
         "tries": 1,
+        "seconds": 1,
         "lost": [],
         "wrong": [],
         "problems": [],
-        "seconds": 1,
     }
     lines = [
         head,

@@ -7,7 +7,6 @@ import pytest
 from lit_video.reports.markdown import table_command
 from lit_video.tables.reading import read_table
 from tests.fake_runs import EXPERIMENTS
-from tests.reports.test_markdown import experiments, write  # noqa: F401  # a fixture
 
 TABLE = read_table([EXPERIMENTS / "ablation_tw.yaml"])
 FIT = "python -m lit_video fit --config"

@@ -82,7 +82,7 @@ def test_a_row_of_every_family_runs(name, tiny, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("table", PAPERS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("table", [*PAPERS, EXPERIMENTS / "causal.yaml"], ids=lambda path: path.stem)
 def test_every_row_runs(table, tiny, tmp_path):
     for row in read_table([table]).rows:
         assert fast_run(table, row, tmp_path) == 0, row.name

@@ -1,6 +1,6 @@
 """Flat keys of a configuration, and those of a table's settings, are the same names."""
 
-from lit_video.tables.flat_settings import flat_row, flat_settings
+from lit_video.tables.flat_settings import flat_settings
 
 CONFIG = {
     "seed_everything": 3,
@@ -36,9 +36,3 @@ def test_plain_settings_are_flat_and_the_model_wins():
         "size_width": 16,
         "exact": False,
     }
-
-
-def test_the_keys_of_a_row_are_those_of_its_run():
-    row = {"model": "ViViT", "model.size": {"width": 16}, "data.pairs": [2, 1, 1], "model.pool": None}
-    assert flat_row(row) == {"model": "ViViT", "size_width": 16, "pairs": "2,1,1"}
-    assert flat_row(row).items() <= flat_settings(CONFIG).items()

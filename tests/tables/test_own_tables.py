@@ -2,7 +2,6 @@
 
 import pytest
 
-from lit_video.__main__ import main
 from lit_video.commands.arguments import parse_request
 from lit_video.inference.receptive_field import Reach, reach
 from lit_video.network.streaming import Stream
@@ -84,9 +83,3 @@ def test_causal_rows_reach_back_as_far_as_their_windows_add_up(name, expected, t
     assert reach(network, 8, 32) == expected
     if name in PAIRS.values():
         assert Stream(network).frames == 8
-
-
-@pytest.mark.slow
-def test_a_causal_row_runs(tiny, tmp_path):
-    flags = ["--data.pairs=[4,1,1]", "--data.batch_size=8", "--data.num_workers=0", "--trainer.fast_dev_run=true"]
-    assert main(["fit", "--config", str(CAUSAL), "--row", "causal2", "--runs", str(tmp_path), *flags]) == 0

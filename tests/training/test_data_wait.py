@@ -37,17 +37,6 @@ def clock(monkeypatch):
     return clock
 
 
-def test_a_loader_counts_its_own_time_and_no_other(clock):
-    loader = TimedLoader(Items(clock, [1, 2, 4]), batch_size=None)
-    seen = []
-    for epoch in (1, 2):
-        for _ in loader:
-            seen.append(loader.waited)
-            clock.now += 100
-        assert loader.waited == 7 * epoch
-    assert seen == [1, 3, 7, 8, 10, 14]
-
-
 def run(clock, tmp_path, seconds, computes, workers=1, after=60.0, validation=None):
     """A training whose steps take these seconds to read and to compute; what was logged."""
     callback, logged = DataWait("row seed 0", after), []

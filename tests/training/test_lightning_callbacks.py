@@ -93,9 +93,8 @@ BEST = [
 ]
 
 
-@pytest.mark.parametrize("epochs", [pytest.param([3], marks=pytest.mark.slow), [2, 3]], ids=["at_once", "resumed"])
-def test_the_checkpoint_of_the_best_validation_is_tested(epochs, flags, tmp_path):
-    for count in epochs:
+def test_the_checkpoint_of_the_best_validation_is_tested_in_a_run_that_went_on(flags, tmp_path):
+    for count in (2, 3):
         command = ["fit", *flags, "--runs", str(tmp_path / "runs"), *BEST, f"--trainer.max_epochs={count}"]
         assert main(command) == 0
     folder = run_dir(tmp_path / "runs")
