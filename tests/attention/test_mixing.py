@@ -14,7 +14,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from lit_video.attention import Grid, Mixing, MixingPlan, Space
-from lit_video.attention.mixing import PARTS, shift_channels
+from lit_video.attention.mixing import PARTS
 
 WIDTH = 20
 GRIDS = [Grid(1, 1, 1), Grid(1, 2, 3), Grid(3, 2, 3), Grid(4, 3, 2), Grid(5, 1, 1), Grid(5, 2, 3)]
@@ -201,114 +201,6 @@ def test_without_window_ratio_or_anything_mixed_it_is_space(plan, grid):
     close(layer(x, grid), space(x, grid))
 
 
-def test_space_keeps_frames_apart_as_frames_given_alone():
-    grid = Grid(3, 2, 2)
-    layer, x = Space(WIDTH, 2).double(), tokens(grid)
-    randomise(layer)
-    alone = [layer(frame, Grid(1, 2, 2)) for frame in x.chunk(3, dim=1)]
-    close(layer(x, grid), torch.cat(alone, dim=1))
-
-
-def reached(t, frames, steps, layers):
-    """Frames that the output of frame ``t`` can depend on."""
-    sources = {t}
-    for _ in range(layers):
-        sources |= {frame + step for frame in sources for step in steps if 0 <= frame + step < frames}
-    return sources
-
-
-def seen(layers, grid):
-    """For each output frame, the input frames with a gradient."""
-    x = tokens(grid, clips=1).requires_grad_()
-    y = x
-    for layer in layers:
-        y = layer(y, grid)
-    sources = []
-    for frame in y.chunk(grid.t, dim=1):
-        (gradient,) = torch.autograd.grad((frame * torch.randn_like(frame)).sum(), x, retain_graph=True)
-        sources.append({i for i, part in enumerate(gradient.chunk(grid.t, dim=1)) if part.abs().max() > 1e-12})
-    return sources
-
-
-TARGETS = [("key", "value"), ("key",), ("value",), ("query",), ("x",)]
-
-
-@pytest.mark.parametrize(
-    ("mixed", "window", "layers"),
-    [*((mixed, 2, 2) for mixed in TARGETS), *((TARGETS[0], *reach) for reach in [(0, 2), (1, 1), (1, 3), (3, 2)])],
-)
-def test_each_layer_widens_the_view_by_exactly_the_window(mixed, window, layers):
-    plan, grid = MixingPlan(window=window, ratio=0.8, mixed=mixed), Grid(9, 1, 2)
-    expected = [{i for i in range(grid.t) if abs(i - t) <= layers * window} for t in range(grid.t)]
-    assert seen([mixing(plan) for _ in range(layers)], grid) == expected
-
-
-@pytest.mark.parametrize(
-    ("mixed", "window", "layers", "scope"),
-    [
-        *((mixed, 2, 2, "per_head") for mixed in TARGETS),
-        *((TARGETS[0], *reach, "full") for reach in [(0, 2), (1, 3), (3, 2)]),
-    ],
-)
-def test_causal_layers_widen_the_view_into_the_past_alone(mixed, window, layers, scope):
-    plan, grid = MixingPlan(window=window, ratio=0.8, mixed=mixed, scope=scope, causal=True), Grid(9, 1, 2)
-    expected = [{i for i in range(grid.t) if 0 <= t - i <= layers * window} for t in range(grid.t)]
-    assert seen([mixing(plan) for _ in range(layers)], grid) == expected
-
-
-def test_a_causal_boundary_sees_whole_steps_back():
-    plan, grid = MixingPlan(window=2, boundary=True, causal=True), Grid(9, 1, 2)
-    assert seen([mixing(plan)] * 2, grid) == [reached(t, grid.t, (-2,), 2) for t in range(grid.t)]
-
-
-def test_causal_mixing_of_a_video_played_backwards_reads_the_future():
-    """Mirrored in time and with the offsets' signs changed, the shift is itself: nothing else depends on direction."""
-    x = torch.randn(2, 6, 3, 10, dtype=torch.float64)
-    past = MixingPlan(window=2, causal=True)
-    shifted = shift_channels(x.clone(), past.offsets, past.fold(10))
-    future = shift_channels(x.flip(1), [-k for k in past.offsets], past.fold(10)).flip(1)
-    assert torch.equal(shifted, future)
-    assert not torch.equal(shifted, x)
-
-
-@pytest.mark.parametrize("ratio", [0.5, 1.0])
-@pytest.mark.parametrize(("window", "layers"), [(1, 2), (2, 1), (2, 2), (3, 2), (2, 3)])
-def test_boundary_sees_only_whole_steps_of_the_window(window, layers, ratio):
-    plan, grid = MixingPlan(window=window, boundary=True, ratio=ratio), Grid(9, 1, 2)
-    expected = [reached(t, grid.t, (window, -window), layers) for t in range(grid.t)]
-    assert seen([mixing(plan) for _ in range(layers)], grid) == expected
-
-
-@pytest.mark.parametrize("scope", ["per_head", "full"])
-def test_segments_hide_the_frames_of_other_segments(scope):
-    plan, grid = MixingPlan(window=2, segment=3, scope=scope), Grid(6, 1, 1)
-    assert seen([mixing(plan)] * 2, grid) == [{0, 1, 2}] * 3 + [{3, 4, 5}] * 3
-
-
-def test_a_summary_of_its_own_shows_a_frame_no_other():
-    grid = Grid(4, 1, 2)
-    assert seen([mixing(MixingPlan(window=0, summary="own"))] * 2, grid) == [{t} for t in range(4)]
-
-
-def test_summary_tokens_show_every_frame_across_segments():
-    plan, grid = MixingPlan(summary=True, segment=2), Grid(6, 1, 2)
-    assert seen([mixing(plan)], grid) == [set(range(6))] * 6
-
-
-@pytest.mark.parametrize("order", [[3, 2, 1, 0], [1, 0, 2, 3], [1, 2, 3, 0]])
-def test_the_order_of_frames_matters_to_mixing_and_not_to_space(order):
-    grid = Grid(4, 2, 2)
-    layer, x = mixing(MixingPlan()), tokens(grid)
-    space = Space(WIDTH, 2).double()
-    space.load_state_dict(layer.state_dict())
-
-    def permuted(y):
-        return y.unflatten(1, (grid.t, -1))[:, order].flatten(1, 2)
-
-    close(space(permuted(x), grid), permuted(space(x, grid)))
-    assert (layer(permuted(x), grid) - permuted(layer(x, grid))).abs().max() > 1e-2
-
-
 def gathered(layer, y, t, name):
     """A part ``(b, t * m, d)`` with every channel gathered from its frame, the plain way, which autograd follows."""
     plan, groups = layer.plan, layer.groups
@@ -450,17 +342,11 @@ def test_the_layer_is_the_same_however_it_is_run(name, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (dict(ratio=1.5), r"ratio is 1\.5"),
         (dict(ratio=-0.1), r"ratio is -0\.1"),
         (dict(ratio=math.nan), "ratio is nan"),
-        (dict(window=-1), "window is -1"),
         (dict(summary="mine"), "summary is 'mine', expected true, false or own"),
         (dict(summary=True, summary_tokens=2), "summary_tokens is 2, expected 1, 4, 9"),
-        (dict(summary_tokens=4), "do not apply without summary"),
         (dict(summary_before_norm=True), "do not apply without summary"),
-        (dict(causal=True, summary=True), "summary is true: the summary tokens of all frames are not causal"),
-        (dict(causal=True, segment=4), "segments is 4: causal mixing has no groups"),
-        (dict(mixed=("key", "keys")), "mixed names keys, expected x, key, value or query"),
     ],
 )
 def test_a_plan_that_cannot_be_is_refused(options, message):
@@ -485,14 +371,6 @@ def test_frames_that_are_no_multiple_of_the_segment_are_refused():
 )
 def test_fold_rounds_down_the_share_itself_and_not_its_floating_point_error(ratio, window, channels, fold):
     assert MixingPlan(window=window, ratio=ratio).fold(channels) == fold
-
-
-def test_the_ratio_is_the_share_of_other_frames_channels_with_and_without_causal():
-    for window in (1, 2):
-        both, past = MixingPlan(window=window), MixingPlan(window=window, causal=True)
-        assert past.fold(64) == 2 * both.fold(64)
-        assert len(past.offsets) * past.fold(64) == len(both.offsets) * both.fold(64) == 32
-    assert MixingPlan(window=3, causal=True).offsets == (-1, -2, -3)
 
 
 @pytest.mark.parametrize("mixed", [("x",), ("key", "value")])

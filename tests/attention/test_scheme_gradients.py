@@ -9,7 +9,6 @@ from tests.attention.scheme_cases import (
     CASES,
     HEADS,
     WIDTH,
-    close,
     even_distance,
     everything,
     frames_apart,
@@ -18,7 +17,6 @@ from tests.attention.scheme_cases import (
     same_frame,
     same_place,
     same_quadrant,
-    with_steps,
 )
 
 
@@ -31,25 +29,6 @@ def seen(case, layers, grid):
     outputs = (y * torch.randn_like(y)).sum((0, 2))
     (gradients,) = torch.autograd.grad(outputs, x, torch.eye(len(outputs)).to(y), is_grads_batched=True)
     return [set(row.nonzero().flatten().tolist()) for row in gradients[:, 0].abs().amax(-1) > 1e-12]
-
-
-def reachable(case, grid, layers):
-    """The same from the index sets, step after step; residuals keep every token in its own view."""
-    places = case.places(grid)
-    sources = [{n} for n in range(len(places))]
-    for step in case.steps * layers:
-        halves = [sets for sets in (step.sets, step.second_half) if sets]
-        attended = [{j for sets in halves for group in sets(i, places, grid) for j in group} for i in places]
-        sources = [set().union(sources[n], *(sources[j] for j in attended[n])) for n in range(len(places))]
-    return sources
-
-
-@pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("name", with_steps())
-def test_every_token_sees_what_the_index_sets_lead_to(name, layers):
-    case = CASES[name]
-    grid = Grid(2, 2, 2) if case.even else Grid(4, 2, 2)
-    assert seen(case, [case.layer(seed) for seed in range(layers)], grid) == reachable(case, grid, layers)
 
 
 def cross(i, j, grid):
@@ -147,13 +126,3 @@ def test_gradients_of_tokens_and_of_every_parameter(name):
         return functional_call(layer, dict(zip(names, values, strict=True)), (tokens, grid))
 
     assert torch.autograd.gradcheck(call, (x, *parameters))
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_clips_know_nothing_of_each_other(name):
-    case = CASES[name]
-    layer, x = case.layer(), case.tokens(case.grid, clips=3).requires_grad_()
-    y = layer(x, case.grid)
-    close(y, torch.cat([layer(clip, case.grid) for clip in x.split(1)]))
-    (gradient,) = torch.autograd.grad((y[1] * torch.randn_like(y[1])).sum(), x)
-    assert gradient.abs().amax((1, 2)).gt(0).tolist() == [False, True, False]

@@ -99,14 +99,6 @@ def test_a_width_that_heads_do_not_divide_is_refused(name):
         CASES[name].factory(10, 4)
 
 
-@pytest.mark.parametrize("grid", [Grid(1, 2, 2), Grid(2, 3, 2), Grid(2, 2, 5), Grid(3, 1, 1)], ids=str)
-def test_local_global_refuses_an_odd_axis(grid):
-    case = CASES["local_global"]
-    message = f"local_global needs a grid of even numbers, this one is {grid.t} x {grid.h} x {grid.w}"
-    with pytest.raises(ValueError, match=message):
-        case.layer()(case.tokens(grid), grid)
-
-
 @pytest.mark.parametrize(
     ("build", "message"),
     [

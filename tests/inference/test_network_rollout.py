@@ -1,4 +1,4 @@
-"""Rollout of whole networks: every family, the frames that a map belongs to, and attention that was planted."""
+"""Rollout of whole networks: every family, the frames that a map belongs to, and one head alone."""
 
 import pytest
 import torch
@@ -6,7 +6,6 @@ import torch
 from lit_video.attention import Grid
 from lit_video.inference.rollout import Recording, patch_places, rollout, tubelet_frames
 from lit_video.modules import Perceiver, TimeSformer, ViViT, XViT
-from lit_video.network.patches import Patches
 from lit_video.network.timesformer import SCHEMES
 from lit_video.network.vit import ViTSize
 
@@ -109,52 +108,7 @@ def test_the_last_layer_alone_is_a_network_of_one_layer():
     torch.testing.assert_close(alone.patches.flatten(), weights[0, 1:].detach() / 2, atol=1e-12, rtol=1e-12)
 
 
-# planted attention
-
-
-def planted(variant):
-    """One layer that attends only patches with a bright first channel, by its keys and constant queries."""
-    size = ViTSize(4, 1, 1)
-    build = {
-        "joint": lambda: TimeSformer(2, 3, SIDE, size, 4, "joint", positions="none"),
-        "xvit": lambda: XViT(2, 3, SIDE, size, 4, ta_layers=0, window=1, positions="none", ratio=1.0),
-    }
-    built = build[variant]().network.double().eval()
-    for parameter in built.parameters():
-        parameter.data.zero_()
-    built.embed.patches.proj.weight.data[:2, 0] = torch.tensor([1.0, -1.0], dtype=torch.float64).view(2, 1, 1)
-    attn = built.blocks[0].scheme.attn
-    attn.norm.weight.data.fill_(1)
-    attn.qkv.bias.data[:4] = 100.0  # queries
-    attn.qkv.weight.data[4:8, 0] = 1.0  # keys
-    clip = torch.zeros(1, 3, 3, SIDE, SIDE, dtype=torch.float64)
-    clip[0, 0, 1, 4:, :4] = 1  # frame 1, row 1, column 0
-    return built, clip
-
-
-def test_joint_attention_planted_on_a_patch_is_found_there():
-    result = rollout(*planted("joint"))
-    expected = torch.zeros(3, 2, 2, dtype=torch.float64)
-    expected[1, 1, 0] = 0.5
-    torch.testing.assert_close(result.patches, expected, atol=1e-6, rtol=0)
-    assert result.other == pytest.approx(0.5, abs=1e-6)
-
-
-def test_mixing_planted_on_a_patch_is_found_in_the_frames_that_hold_its_channels():
-    """Frames 0 and 2 hold half of frame 1's channels: their class tokens attend there, and read zeros or each other."""
-    result = rollout(*planted("xvit"))
-    assert result.patches[1].flatten().argmax() == 2
-    # frame 0 reads half of frame 1, half zeros: 0.5 of 1.5; frame 2 as well; frame 1 reads no channel of its own
-    assert float(result.patches[1, 1, 0]) == pytest.approx(2 / 3 * (0.5 / 1.5), abs=1e-6)
-
-
 # which frames a map belongs to
-
-
-def test_a_tubelet_is_made_of_consecutive_frames():
-    assert tubelet_frames(Patches(4, 2, tubelet=2), 6) == [[0, 1], [2, 3], [4, 5]]
-    assert tubelet_frames(Patches(4, 2), 3) == [[0], [1], [2]]
-    assert tubelet_frames(Patches(4, 2, sampled_frames=3), 8) == [[2], [4], [6]]
 
 
 @pytest.mark.parametrize("name", ["vivit_1", "vivit_sampled", "xvit_mean", "perceiver_reads"])

@@ -107,15 +107,6 @@ def test_any_tasks_have_a_joint_accuracy_but_only_verb_and_noun_make_actions(cla
     assert 0 < result["top1"] < result["top5"] < 100
 
 
-def test_an_action_needs_both_of_one_video():
-    # half of the videos have their verb right, the others their noun
-    logits = torch.tensor([[1.0, 0, 0, 1], [0, 1, 1, 0]])
-    metric = VideoAccuracy(classes={"noun": 2, "verb": 2})
-    metric.update(logits, torch.tensor([[0, 0], [0, 0]]), torch.arange(2), torch.zeros(2))
-    result = metric.compute()
-    assert [result[key] for key in ("noun_top1", "verb_top1", "action_top1")] == [50, 50, 0]
-
-
 @pytest.mark.parametrize("name", ["video", "clip"])
 def test_a_task_cannot_take_the_name_of_another_metric(name):
     with pytest.raises(ValueError, match=f"num_classes names a task {name}"):

@@ -10,7 +10,7 @@ from einops import rearrange
 from lit_video.attention import Grid
 from lit_video.network.embedding import ClipEmbedding, FrameEmbedding, JointEmbedding
 from lit_video.network.patches import Patches
-from lit_video.network.positions import Positions, Resizing, resize_joint, resize_space, resize_time
+from lit_video.network.positions import Positions, Resizing, resize_space, resize_time
 from lit_video.utils.clip_shape import uniform_frames
 from tests.network.conftest import cubic
 
@@ -143,20 +143,6 @@ def test_the_same_length_and_size_are_the_table_itself(mode):
     stored = table(6)
     assert resize_time(stored, 6, mode) is stored
     assert resize_space(stored, (2, 3), (2, 3)) is stored
-
-
-@pytest.mark.parametrize(
-    ("resizing", "space", "time"),
-    [(Resizing(), cubic, linear), (Resizing("nearest", "nearest"), nearest, nearest)],
-    ids=["bicubic_linear", "nearest"],
-)
-@pytest.mark.parametrize("target", [Grid(3, 4, 2), Grid(2, 4, 6), Grid(5, 2, 3), Grid(1, 1, 1)])
-def test_a_table_over_space_and_time_is_resized_along_each(target, resizing, space, time):
-    source, stored = Grid(2, 2, 3), table(12)
-    cells = stored[0].unflatten(0, source)
-    matrices = [make(s, t) for make, s, t in zip((time, space, space), source, target, strict=True)]
-    expected = torch.einsum("o t, y h, x w, t h w d -> o y x d", *matrices, cells).flatten(0, 2)
-    torch.testing.assert_close(resize_joint(stored, source, target, resizing), expected[None], atol=1e-12, rtol=0)
 
 
 EMBEDDINGS = {

@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from lit_video.attention import MixingPlan
-from lit_video.modules import ConvNet, ViViT
+from lit_video.modules import ViViT
 from lit_video.network.block import Block, checkpoint_layers
 from lit_video.network.patches import ClipSize
 from lit_video.network.perceiver import perceiver
@@ -342,9 +342,3 @@ def test_a_network_made_without_memory_is_filled_by_reset_parameters(name):
             module.reset_parameters()
     assert all(parameter.isfinite().all() for parameter in network.parameters())
     assert network(clip_of()).isfinite().all()
-
-
-@pytest.mark.parametrize("architecture", ["slow", "x3d"])
-def test_convnets_take_clips_that_are_no_squares(architecture):
-    model = ConvNet(3, frames=8, image_size=(32, 48), architecture=architecture, width=8).eval()
-    assert model(torch.randn(1, 3, 8, 32, 48)).shape == (1, 3)

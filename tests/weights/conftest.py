@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from timm.models.vision_transformer import VisionTransformer
 
 
 @pytest.fixture
@@ -10,6 +11,19 @@ def in_float64():
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(torch.float32)
+
+
+def randomised(model):
+    """None of its parameters zero or one, as biases and norms start, which hides those that are not loaded."""
+    torch.manual_seed(0)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.2)
+    return model.eval()
+
+
+def image_vit():
+    """A small ViT of timm."""
+    return randomised(VisionTransformer(img_size=32, patch_size=8, embed_dim=32, depth=2, num_heads=4, num_classes=7))
 
 
 def double(state_dict):

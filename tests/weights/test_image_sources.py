@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from timm.models.vision_transformer import VisionTransformer
 from torchvision.models import VisionTransformer as TorchvisionViT
 from transformers import ViTConfig, ViTForImageClassification, ViTModel
 
@@ -14,18 +13,9 @@ from lit_video.network.xvit import xvit
 from lit_video.weights.image_sources import timm_names
 from lit_video.weights.image_vit import load_image_vit
 from lit_video.weights.reading import read_weights
-
-SIZE = dict(img_size=32, patch_size=8, embed_dim=32, depth=2, num_heads=4, num_classes=7)
-
+from tests.weights.conftest import image_vit, randomised
 
 pytestmark = pytest.mark.usefixtures("in_float64")
-
-
-def randomised(model):
-    torch.manual_seed(0)
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.2)
-    return model.eval()
 
 
 def network():
@@ -37,10 +27,6 @@ def features(weights, picture):
     load_image_vit(ours, weights)
     with torch.no_grad():
         return ours.features(picture[:, :, None])[:, 0]
-
-
-def timm_vit():
-    return randomised(VisionTransformer(**SIZE))
 
 
 def hugging_face(kind):
@@ -82,9 +68,8 @@ def augreg(model):
             ("head.", "head/"),
         ):
             key = key.replace(ours, theirs)
-        key = {"norm.weight": "Transformer/encoder_norm/scale", "norm.bias": "Transformer/encoder_norm/bias"}.get(
-            key, key
-        )
+        if key.startswith("norm."):
+            key = "Transformer/encoder_norm/" + {"weight": "scale", "bias": "bias"}[key.removeprefix("norm.")]
         arrays[key.replace("/weight", "/kernel")] = array
     return arrays
 
@@ -95,7 +80,9 @@ def picture():
 
 
 def test_augreg_s_arrays_are_read_as_timm_reads_them(picture, tmp_path):
-    model, read_by_timm = timm_vit(), VisionTransformer(**SIZE).eval()
+    model, read_by_timm = image_vit(), image_vit()
+    for parameter in read_by_timm.parameters():
+        torch.nn.init.zeros_(parameter)
     np.savez(tmp_path / "augreg.npz", **augreg(model))
     read_by_timm.load_pretrained(str(tmp_path / "augreg.npz"))
     weights = read_weights(tmp_path / "augreg.npz").tensors
@@ -108,7 +95,7 @@ def test_augreg_s_arrays_are_read_as_timm_reads_them(picture, tmp_path):
 
 
 def test_the_first_vits_pre_logits_are_left_out(picture):
-    weights = {name: torch.from_numpy(array) for name, array in augreg(timm_vit()).items()}
+    weights = {name: torch.from_numpy(array) for name, array in augreg(image_vit()).items()}
     more = weights | {"pre_logits/kernel": torch.ones(32, 32), "pre_logits/bias": torch.ones(32)}
     assert torch.equal(features(more, picture), features(weights, picture))
 
@@ -159,7 +146,7 @@ def test_torchvision_s(linear, picture):
 
 @pytest.mark.parametrize("more", ["decoder_blocks.0.norm1.bias", "mask_token", "fc_norm.weight"])
 def test_mae_s_decoder_is_left_out(more, picture):
-    weights = timm_vit().state_dict()
+    weights = image_vit().state_dict()
     assert torch.equal(features({**weights, more: torch.ones(2)}, picture), features(weights, picture))
 
 
@@ -167,12 +154,12 @@ def test_mae_s_decoder_is_left_out(more, picture):
     ("weights", "unknown"),
     [
         (
-            lambda: {n: torch.from_numpy(a) for n, a in augreg(timm_vit()).items()},
+            lambda: {n: torch.from_numpy(a) for n, a in augreg(image_vit()).items()},
             "Transformer/encoderblock_0/Dense/kernel",
         ),
         (lambda: hugging_face(ViTModel).state_dict(), "layers.0.adapter.weight"),
         (lambda: TorchvisionViT(32, 8, 2, 4, 32, 128).state_dict(), "encoder.layers.encoder_layer_0.gamma.weight"),
-        (lambda: timm_vit().state_dict(), "blocks.0.ls1.gamma"),
+        (lambda: image_vit().state_dict(), "blocks.0.ls1.gamma"),
     ],
 )
 def test_what_has_no_place_is_named(weights, unknown):
@@ -181,7 +168,7 @@ def test_what_has_no_place_is_named(weights, unknown):
 
 
 def test_a_linear_stem_is_refused():
-    weights = timm_vit().state_dict()
+    weights = image_vit().state_dict()
     weights["patch_embed.proj.weight"] = weights["patch_embed.proj.weight"].flatten(1)
     with pytest.raises(ValueError, match=r"patch_embed\.proj\.weight is \(32, 192\), expected .* a linear stem"):
         load_image_vit(network(), weights)

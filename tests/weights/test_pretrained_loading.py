@@ -17,6 +17,7 @@ from lit_video.weights.loading import load_pretrained
 from lit_video.weights.mapping import new_name
 from tests.shared import shared
 from tests.weights.conftest import double
+from tests.weights.test_pretrained_hugging_face import randomised
 
 MINI = Path(__file__).resolve().parents[1] / "vectors" / "xvit_mini_shift_ta1.pt"
 SCENIC = ["m1_token", "m2_token", "m3_space_time", "m4"]
@@ -24,14 +25,6 @@ SIZE = ViTSize(16, 2, 4)
 
 
 pytestmark = pytest.mark.usefixtures("in_float64")
-
-
-def randomised(network):
-    generator = torch.Generator().manual_seed(0)
-    for name, parameter in network.named_parameters():
-        mean = float("norm" in name and name.endswith("weight"))
-        parameter.data = mean + 0.3 * torch.randn(parameter.shape, generator=generator)
-    return network.eval()
 
 
 def network_of(kind, frames=4, image_size=32, classes=5):
@@ -120,65 +113,28 @@ def test_the_release_of_vivit_in_its_network(name):
         torch.testing.assert_close(network(clip), expected, atol=1e-9, rtol=0)
 
 
-@pytest.mark.parametrize("name", ["m1_token", "m3_space_time", "m4"])
+@pytest.mark.parametrize("name", SCENIC)
 @pytest.mark.shared
 def test_the_release_of_vivit_in_a_network_of_other_frames(name):
     path = shared(f"parity/scenic_vivit_{name}.pt")
     weights, clip = double(torch.load(path, weights_only=True)["state_dict"]), torch.randn(2, 3, 6, 32, 48)
-    network = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, 6, 2), int(name[1])).eval()
+    network = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, 6, 2), int(name[1]), temporal_depth=1).eval()
     load_pretrained(network, weights)
     source = sources.load("scenic-vivit", weights, heads=4, image_size=(32, 48), model=int(name[1]))
     check_equal(network(clip), source(clip))
 
 
-TIMESFORMERS = [name for name in CASES if "vivit" not in name]
+# a table over tubelets and places says neither number alone: one of them stays
+GRIDS = {name: [(4, 48), (6, 32), (3, 24)] for name in CASES} | {"hf-vivit": [(2, 32), (6, 32), (4, 16), (4, 48)]}
 
 
-@pytest.mark.parametrize("name", TIMESFORMERS)
-@pytest.mark.parametrize(("frames", "side"), [(4, 48), (6, 32), (3, 24)])
+@pytest.mark.parametrize(("name", "frames", "side"), [(name, *grid) for name, grids in GRIDS.items() for grid in grids])
 def test_positions_of_another_grid_are_resized_by_the_source_s_rule(name, frames, side):
     """As the source does it when it is given such a clip, though the network resizes otherwise."""
     kind, weights = released(name)
     network, clip = network_of(kind, frames, side), clip_of(frames, side)
     load_pretrained(network, weights)
     check_equal(network(clip), sources.load(name.partition(" ")[0], weights, heads=4, image_size=32)(clip))
-
-
-@pytest.mark.parametrize("frames", [2, 6, 8])
-def test_positions_of_vivit_are_resized_in_time(frames):
-    kind, weights = released("hf-vivit")
-    network, clip = network_of(kind, frames), clip_of(frames)
-    load_pretrained(network, weights)
-    check_equal(network(clip), sources.load("hf-vivit", weights, heads=4, image_size=32)(clip))
-
-
-@pytest.mark.parametrize("side", [16, 48, 64])
-def test_positions_of_vivit_are_resized_in_space(side):
-    kind, weights = released("hf-vivit")
-    network, clip = network_of(kind, 4, side), clip_of(4, side)
-    load_pretrained(network, weights)
-    check_equal(network(clip), sources.load("hf-vivit", weights, heads=4, image_size=32)(clip))
-
-
-@pytest.mark.shared
-def test_positions_of_the_temporal_encoder_are_resized():
-    path = shared("parity/scenic_vivit_m2_token.pt")
-    weights, clip = double(torch.load(path, weights_only=True)["state_dict"]), torch.randn(2, 3, 6, 32, 48)
-    network = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, 6, 2), 2, temporal_depth=1).eval()
-    load_pretrained(network, weights)
-    check_equal(network(clip), sources.load("scenic-vivit", weights, heads=4, image_size=(32, 48))(clip))
-
-
-def test_weights_of_squares_start_clips_of_another_shape():
-    square = TimeSformer(3, 4, 16, SIZE, 8).network
-    wide = TimeSformer(3, 4, (16, 24), SIZE, 8).network
-    torch.nn.init.normal_(square.embed.pos_embed)
-    load_pretrained(wide, export_hf_timesformer(square))
-    cls, cells = square.embed.pos_embed[:, :1], square.embed.pos_embed[:, 1:]
-    rule = sources.load("hf-timesformer", export_hf_timesformer(square), heads=4, image_size=16).embed.resizing.space
-    expected = torch.cat((cls, resize_space(cells, (2, 2), (2, 3), rule)), dim=1)
-    assert wide.embed.pos_embed.shape == (1, 7, 16)
-    assert torch.equal(wide.embed.pos_embed, expected)
 
 
 def test_weights_of_squares_start_clips_of_as_many_patches_in_another_shape():

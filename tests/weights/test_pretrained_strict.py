@@ -5,105 +5,36 @@ from pathlib import Path
 import pytest
 import torch
 from timm.models.vision_transformer import VisionTransformer
-from transformers import (
-    TimesformerConfig,
-    TimesformerForVideoClassification,
-    VivitConfig,
-    VivitForVideoClassification,
-)
 
 from lit_video.weights import sources
+from tests.weights.test_pretrained_hugging_face import FACEBOOK, hf_timesformer, hf_vivit, renamed
+from tests.weights.test_pretrained_vivit import HEADS, WIDTH, flax_weights
 
-WIDTH, HEADS = 16, 4
-IMAGE_SIZES = {"timm-vit": 12, "timesformer": 12, "hf-timesformer": 12, "hf-vivit": (8, 12), "scenic-vivit": (8, 12)}
-IMAGE_SIZES["xvit"] = 16
-HF = dict(hidden_size=WIDTH, num_hidden_layers=2, num_attention_heads=HEADS, intermediate_size=32, num_labels=5)
+# frames, side of the image, side of a patch, width, layers, heads
+SHAPE = (3, 12, 4, WIDTH, 2, HEADS)
 
 
 def timm_vit():
-    return VisionTransformer(
-        img_size=12, patch_size=4, embed_dim=WIDTH, depth=2, num_heads=HEADS, num_classes=5
-    ).state_dict()
+    options = dict(img_size=12, patch_size=4, embed_dim=WIDTH, depth=2, num_heads=HEADS, num_classes=5)
+    return VisionTransformer(**options).state_dict()
 
 
-def timesformer():
-    """The authors' names: those of the image model, and a second attention, which ends in a linear layer."""
-    image = timm_vit()
-    weights = image | {"time_embed": torch.zeros(1, 3, WIDTH)}
-    for key, value in image.items():
-        if ".norm1." in key or ".attn." in key:
-            weights[key.replace(".norm1.", ".temporal_norm1.").replace(".attn.", ".temporal_attn.")] = value
-        if ".attn.proj." in key:
-            weights[key.replace(".attn.proj.", ".temporal_fc.")] = value
-    return {f"model.{key}": value for key, value in weights.items()}
-
-
-def hf_timesformer():
-    config = TimesformerConfig(num_frames=3, image_size=12, patch_size=4, **HF)
-    return TimesformerForVideoClassification(config).state_dict()
-
-
-def hf_vivit():
-    config = VivitConfig(num_frames=4, image_size=(8, 12), tubelet_size=[2, 4, 4], **HF)
-    return VivitForVideoClassification(config).state_dict()
-
-
-def scenic_vivit():
-    """Flax's names and layouts of model 1: those of the names that transformers took them over to."""
-    pieces = {
-        "vivit.embeddings.cls_token": "cls",
-        "vivit.embeddings.position_embeddings": "Transformer/posembed_input/pos_embedding",
-        "vivit.embeddings.patch_embeddings.projection.": "embedding/",
-        "vivit.layernorm.": "Transformer/encoder_norm/",
-        "vivit.layers.": "Transformer/encoderblock_",
-        ".layernorm_before.": "/LayerNorm_0/",
-        ".layernorm_after.": "/LayerNorm_1/",
-        ".attention.q_proj.": "/MultiHeadDotProductAttention_0/query/",
-        ".attention.k_proj.": "/MultiHeadDotProductAttention_0/key/",
-        ".attention.v_proj.": "/MultiHeadDotProductAttention_0/value/",
-        ".attention.o_proj.": "/MultiHeadDotProductAttention_0/out/",
-        ".mlp.fc1.": "/MlpBlock_0/Dense_0/",
-        ".mlp.fc2.": "/MlpBlock_0/Dense_1/",
-        "classifier.": "output_projection/",
-    }
-    weights = {}
-    for key, value in hf_vivit().items():
-        for old, new in pieces.items():
-            key = key.replace(old, new)
-        key = key.replace("/weight", "/scale" if "Norm" in key or "_norm" in key else "/kernel")
-        if key.endswith("kernel"):
-            value = value.T if value.ndim == 2 else value.permute(2, 3, 4, 1, 0)
-        if "/out/kernel" in key:
-            value = value.unflatten(0, (HEADS, -1))
-        elif "/query/" in key or "/key/" in key or "/value/" in key:
-            value = value.unflatten(-1, (HEADS, -1))
-        weights[key] = value
-    return weights
-
-
-def xvit_attention():
-    """With temporal attention, which leaves ``new_fc`` unused."""
-    return {key: value for key, value in xvit_weights("shift_ta1").items() if not key.startswith("new_fc.")}
-
-
-def xvit_averaging():
-    return xvit_weights("shift_avg")
-
-
-def xvit_weights(name):
+def xvit(name):
     path = Path(__file__).resolve().parents[1] / f"vectors/xvit_mini_{name}.pt"
     return torch.load(path, weights_only=True)["state_dict"]
 
 
 WEIGHTS = {
-    "xvit": xvit_attention,
-    "xvit averaging": xvit_averaging,
+    # temporal attention leaves new_fc unused
+    "xvit": lambda: {key: value for key, value in xvit("shift_ta1").items() if not key.startswith("new_fc.")},
+    "xvit averaging": lambda: xvit("shift_avg"),
     "timm-vit": timm_vit,
-    "timesformer": timesformer,
-    "hf-timesformer": hf_timesformer,
-    "hf-vivit": hf_vivit,
-    "scenic-vivit": scenic_vivit,
+    "timesformer": lambda: renamed(hf_timesformer("divided", SHAPE).state_dict(), FACEBOOK, "model."),
+    "hf-timesformer": lambda: hf_timesformer("divided", SHAPE).state_dict(),
+    "hf-vivit": lambda: hf_vivit(image_size=(8, 12), tubelet=(2, 4, 4)).state_dict(),
+    "scenic-vivit": lambda: dict(flax_weights(model=1, pool="token")),
 }
+IMAGE_SIZES = dict.fromkeys(WEIGHTS, 12) | {"xvit": 16, "hf-vivit": (8, 12), "scenic-vivit": (8, 12)}
 
 
 def load(source, weights, **changes):
@@ -138,7 +69,9 @@ def test_every_missing_key_is_named(source):
 
 
 @pytest.mark.parametrize("source", WEIGHTS)
-@pytest.mark.parametrize("key", ["epoch", "blocks.0.gamma", "Transformer/encoderblock_0/extra/kernel", "vivit.pooler"])
+@pytest.mark.parametrize(
+    "key", ["epoch", "blocks.0.mlp.fc1.scale", "Transformer/encoderblock_0/extra/kernel", "vivit.pooler"]
+)
 def test_every_unknown_key_is_named(source, key):
     weights = WEIGHTS[source]()
     if source == "timesformer":
@@ -176,7 +109,7 @@ def test_heads_that_do_not_divide_the_width_are_named(source):
 
 def test_heads_that_the_kernels_refute_are_named():
     with pytest.raises(ValueError, match="heads"):
-        load("scenic-vivit", scenic_vivit(), heads=2)
+        load("scenic-vivit", WEIGHTS["scenic-vivit"](), heads=2)
 
 
 @pytest.mark.parametrize("source", WEIGHTS)
@@ -187,7 +120,7 @@ def test_an_image_size_that_the_patch_does_not_divide_is_named(source):
 
 @pytest.mark.parametrize("source", ["hf-vivit", "scenic-vivit"])
 def test_an_image_size_that_the_joint_positions_do_not_fit_is_named(source):
-    with pytest.raises(ValueError, match=r"image_size \(20, 4\): 12 stored positions"):
+    with pytest.raises(ValueError, match=r"image_size \(20, 4\): 1[28] stored positions"):
         load(source, WEIGHTS[source](), image_size=(20, 4))
 
 
@@ -195,7 +128,7 @@ def test_an_image_size_that_the_joint_positions_do_not_fit_is_named(source):
 def test_positions_that_are_neither_a_square_nor_the_image_s_are_refused(source):
     weights = WEIGHTS[source]()
     key = next(key for key in weights if key.endswith(("pos_embed", "position_embeddings")))
-    weights[key] = torch.zeros(1, 1 + 6, WIDTH)
+    weights[key] = torch.zeros(1, 1 + 6, WIDTH, dtype=weights[key].dtype)
     assert load(source, weights, image_size=(8, 12)).embed.grid[1:] == (2, 3)
     with pytest.raises(ValueError, match="6 stored positions are neither"):
         load(source, weights)

@@ -27,16 +27,14 @@ def equal(stored, expected):
         assert torch.equal(stored.tensors[name], value)
 
 
-@pytest.mark.parametrize("save", FLAT.values(), ids=FLAT)
-def test_every_container_gives_its_tensors(save, tmp_path):
-    equal(read_weights(save(TENSORS, tmp_path)), TENSORS)
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
-@pytest.mark.parametrize("save", [save for name, save in FLAT.items() if name != "npz"])
-def test_the_dtype_is_kept(save, dtype, tmp_path):
+@pytest.mark.parametrize(
+    ("save", "dtype"),
+    [(name, dtype) for name in FLAT for dtype in (torch.float32, torch.float16, torch.float64)]
+    + [(name, torch.bfloat16) for name in FLAT if name != "npz"],
+)
+def test_every_container_gives_its_tensors_and_keeps_their_dtype(save, dtype, tmp_path):
     tensors = {name: value.to(dtype) for name, value in TENSORS.items()}
-    equal(read_weights(save(tensors, tmp_path)), tensors)
+    equal(read_weights(FLAT[save](tensors, tmp_path)), tensors)
 
 
 @pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
