@@ -10,7 +10,6 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicO
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from benchmarks import steps
 from lit_video.modules.optimization import make_optimizer
 from lit_video.tables.reading import read_table
 from lit_video.training.callbacks.learning_curve import Curve
@@ -18,9 +17,10 @@ from lit_video.training.request import build_request
 from lit_video.training.run import build_row
 from lit_video.training.run_cli import RunCLI
 from lit_video.utils.stop_signals import StopSignals
-from tests.conftest import quick_or_slow
+from tests.conftest import SMALL_TABLE, quick_or_slow
 
-ROWS = [row.name for row in read_table([steps.TABLE]).rows]
+TABLE = SMALL_TABLE / "steps.yaml"
+ROWS = [row.name for row in read_table([TABLE]).rows]
 FAMILIES = quick_or_slow(ROWS, {"xvit", "slowfast"})
 WAITING = (DataDependentOutputException, DynamicOutputShapeException)
 
@@ -71,7 +71,7 @@ def log(name, value, batch_size, **options):
 def build(row, data_root, monkeypatch, device="cuda"):
     """Model and data of a row, the model on a device that need not be there, and the mode of such tensors."""
     monkeypatch.setenv("LIT_VIDEO_DATA", str(data_root))
-    wanted = build_request([steps.TABLE], [row], flags=["--data.broken=report"])
+    wanted = build_request([TABLE], [row], flags=["--data.broken=report"])
     cli = build_row(wanted, wanted.rows[0], 0)
     with FakeTensorMode(allow_non_fake_inputs=True) as fake:
         cli.model.to_empty(device=device)
@@ -85,7 +85,7 @@ def build(row, data_root, monkeypatch, device="cuda"):
 @pytest.mark.parametrize(("given", "precision"), [("exact", "highest"), ("tf32", "high")])
 def test_a_training_rounds_float32_only_if_it_is_told_to(given, precision, tmp_path, monkeypatch):
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", given == "exact")
-    wanted = build_request([steps.TABLE], [ROWS[0]], flags=[f"--float32_products={given}", "--trainer.logger=false"])
+    wanted = build_request([TABLE], [ROWS[0]], flags=[f"--float32_products={given}", "--trainer.logger=false"])
     facts = {"seed": 0, "table": "x", "row": ROWS[0], "scale": "x"}
     RunCLI(wanted.row_args(wanted.rows[0], 0), facts, wanted.rows[0], tmp_path, StopSignals("test"))
     found, convolutions = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
@@ -150,20 +150,3 @@ def test_what_waits_is_refused():
         for waits in (lambda: x[[0, 1]], lambda: torch.tensor([1.0], device="cuda"), lambda: x.new_tensor(1)):
             with pytest.raises(BlockingCopy):
                 waits()
-
-
-def test_the_check_on_a_gpu_is_rehearsed(data_root, monkeypatch, capsys):
-    monkeypatch.setenv("LIT_VIDEO_DATA", str(data_root))
-    assert steps.main(["--device", "cpu", "--row", "perceiver"]) == 0
-    assert "rehearsed on a CPU: perceiver" in capsys.readouterr().out
-
-
-def test_a_step_that_waits_is_named(monkeypatch, capsys):
-    def waits(argv):
-        raise RuntimeError("called a synchronizing CUDA operation")
-
-    monkeypatch.setattr(steps, "lit_video", waits)
-    assert steps.main(["--device", "cpu", "--row", "perceiver"]) == 1
-    printed = capsys.readouterr()
-    assert "waits, or fails (see above): perceiver" in printed.out
-    assert "called a synchronizing CUDA operation" in printed.err
