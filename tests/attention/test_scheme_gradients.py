@@ -4,16 +4,14 @@ import pytest
 import torch
 from torch.func import functional_call
 
-from lit_video.attention import Grid, ZeroLinear
+from lit_video.attention import Grid
 from tests.attention.scheme_cases import (
     CASES,
     HEADS,
     WIDTH,
-    even_distance,
     everything,
     frames_apart,
     frames_before,
-    same_column,
     same_frame,
     same_place,
     same_quadrant,
@@ -55,27 +53,6 @@ def cross(i, j, grid):
 )
 def test_patches_see_what_the_paper_promises(name, grid, one_layer, two_layers):
     check_patches(CASES[name], grid, CASES[name].layer, one_layer, two_layers)
-
-
-@pytest.mark.parametrize(
-    ("name", "one_layer", "two_layers"),
-    [
-        ("divided", same_frame, everything),
-        ("axial", same_column, everything),
-        ("local_global", even_distance, everything),
-        ("factorised", same_frame, same_frame),
-        ("factorised_time_first", same_frame, same_frame),
-    ],
-)
-def test_at_first_frames_meet_in_the_class_token_or_not_at_all(name, one_layer, two_layers):
-    def fresh(seed):
-        layer = CASES[name].layer(seed)
-        for module in layer.modules():
-            if isinstance(module, ZeroLinear):
-                module.reset_parameters()
-        return layer
-
-    check_patches(CASES[name], Grid(4, 2, 2), fresh, one_layer, two_layers)
 
 
 def check_patches(case, grid, build, *promises):

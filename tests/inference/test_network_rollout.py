@@ -5,39 +5,16 @@ import torch
 
 from lit_video.attention import Grid
 from lit_video.inference.rollout import Recording, patch_places, rollout, tubelet_frames
-from lit_video.modules import Perceiver, TimeSformer, ViViT, XViT
-from lit_video.network.timesformer import SCHEMES
+from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
+from tests.network.test_networks_run import NETWORKS, build
 
-SIZE = ViTSize(16, 2, 2)
 SIDE = 8  # two by two patches of 4
-# fmt: off
-FAMILIES = {
-    "xvit_mean": lambda: XViT(3, 6, SIDE, SIZE, 4, ta_layers=0),
-    "xvit_ta": lambda: XViT(3, 6, SIDE, SIZE, 4, ta_layers=2),
-    "xvit_summary": lambda: XViT(3, 6, SIDE, SIZE, 4, summary=True, scope="full"),
-    "xvit_exact": lambda: XViT(3, 6, SIDE, SIZE, 4, exact=True),
-    "xvit_odd": lambda: XViT(3, 6, SIDE, SIZE, 4, layers="odd"),
-    "xvit_segments": lambda: XViT(3, 6, SIDE, SIZE, 4, segments=3),
-    **{f"timesformer_{name}": lambda name=name: TimeSformer(3, 6, SIDE, SIZE, 4, name) for name in SCHEMES},
-    **{f"vivit_{i}": lambda i=i: ViViT(3, 6, SIDE, SIZE, 4, variant=i) for i in (1, 2, 3, 4)},
-    "vivit_1_mean": lambda: ViViT(3, 6, SIDE, SIZE, 4, pool="mean"),
-    "vivit_2_mean": lambda: ViViT(3, 6, SIDE, SIZE, 4, variant=2, pool="mean"),
-    "vivit_2_average": lambda: ViViT(3, 6, SIDE, SIZE, 4, variant=2, temporal="mean"),
-    "vivit_3_time_first": lambda: ViViT(3, 6, SIDE, SIZE, 4, variant=3, order="time_space"),
-    "vivit_sampled": lambda: ViViT(3, 6, SIDE, SIZE, 4, tubelet=1, sampled_frames=4, variant=4),
-    "perceiver": lambda: Perceiver(3, 6, SIDE, SIZE, 4, latents=3),
-    "perceiver_reads": lambda: Perceiver(3, 6, SIDE, SIZE, 4, tubelet=2, latents=3, reads=2),
-}
-# fmt: on
+HEADED = [name for name in NETWORKS if not name.startswith("perceiver")]
 
 
 def network(name):
-    torch.manual_seed(0)
-    built = FAMILIES[name]().network.double().eval()
-    for parameter in built.parameters():
-        parameter.data.add_(0.3 * torch.randn_like(parameter))  # some start at zero
-    return built, torch.randn(1, 3, 6, SIDE, SIDE, dtype=torch.float64)
+    return build(name, frames=6).double(), torch.randn(1, 3, 6, SIDE, SIDE, dtype=torch.float64)
 
 
 def by_gradients(built, clip, query=None):
@@ -61,7 +38,7 @@ def by_gradients(built, clip, query=None):
     return gradient[0].abs().amax(-1)[place] > 1e-12
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", NETWORKS)
 def test_every_family_is_followed_to_its_patches(name):
     built, clip = network(name)
     result = rollout(built, clip)
@@ -73,7 +50,7 @@ def test_every_family_is_followed_to_its_patches(name):
         torch.testing.assert_close(result.logits, built(clip), atol=1e-12, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", [name for name in FAMILIES if not name.startswith("perceiver")])
+@pytest.mark.parametrize("name", HEADED)
 def test_a_patch_is_followed_to_what_it_sees(name):
     built, clip = network(name)
     query = (1, 1, 0)
@@ -111,7 +88,7 @@ def test_the_last_layer_alone_is_a_network_of_one_layer():
 # which frames a map belongs to
 
 
-@pytest.mark.parametrize("name", ["vivit_1", "vivit_sampled", "xvit_mean", "perceiver_reads"])
+@pytest.mark.parametrize("name", ["vivit_1", "vivit_1_sampled", "xvit_mean", "perceiver_twice"])
 def test_frames_of_a_map_are_those_that_it_changes_with(name):
     built, clip = network(name)
     clip.requires_grad_()
@@ -128,16 +105,18 @@ def test_a_layout_that_is_unknown_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("name", "query", "message"),
+    ("name", "options", "message"),
     [
-        ("xvit_mean", (6, 0, 0), "6,0,0 is no patch; .* 6 x 2 x 2"),
-        ("vivit_1", (3, 0, 0), "3 x 2 x 2"),
-        ("perceiver", (0, 0, 0), "holds latents"),
+        ("xvit_mean", dict(query=(6, 0, 0)), "6,0,0 is no patch; .* 6 x 2 x 2"),
+        ("vivit_1", dict(query=(3, 0, 0)), "3 x 2 x 2"),
+        ("perceiver", dict(query=(0, 0, 0)), "holds latents"),
+        ("xvit_mean", dict(head=2), "there is no head 2; the last layer has 2"),
+        ("perceiver", dict(head=0), "latents, whose heads read no patches"),
     ],
 )
-def test_a_patch_that_is_not_there_is_refused(name, query, message):
+def test_a_patch_or_head_that_is_not_there_is_refused(name, options, message):
     with pytest.raises(ValueError, match=message):
-        rollout(*network(name), query)
+        rollout(*network(name), **options)
 
 
 def test_an_activation_that_the_rollout_does_not_support_is_refused():
@@ -148,9 +127,6 @@ def test_an_activation_that_the_rollout_does_not_support_is_refused():
 
 
 # one head
-
-
-HEADED = [name for name in FAMILIES if not name.startswith("perceiver")]
 
 
 @pytest.mark.parametrize("last_layer", [False, True])
@@ -182,10 +158,3 @@ def test_a_head_is_followed_to_the_patch_that_it_alone_attends():
         # the class token of each frame, of which the mean is classified; its own share is no patch's
         expected = 0.5 * recording.weights[0][:, head, 0, 1:] / 2
         torch.testing.assert_close(rollout(built, clip, head=head).patches.flatten(1), expected)
-
-
-def test_heads_that_there_are_not_and_latents_are_refused():
-    with pytest.raises(ValueError, match="there is no head 2; the last layer has 2"):
-        rollout(*network("xvit_mean"), head=2)
-    with pytest.raises(ValueError, match="latents, whose heads read no patches"):
-        rollout(*network("perceiver"), head=0)

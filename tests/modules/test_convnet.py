@@ -221,11 +221,6 @@ def test_what_cannot_be_is_refused(options, message):
         ConvNet(num_classes=5, **options)
 
 
-def test_a_clip_that_the_pathways_cannot_share_is_refused():
-    with pytest.raises(ValueError, match="frames 6 is not divisible by alpha 4"):
-        small("slowfast")(torch.randn(1, 3, 6, 32, 32))
-
-
 def test_a_row_runs_from_the_command_line(tiny, tmp_path):
     path = tmp_path / "cnn.yaml"
     path.write_text(

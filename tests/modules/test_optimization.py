@@ -160,10 +160,6 @@ def test_lower_layers_learn_at_lower_rates(optimizer):
     assert set(found.values()) == set(expected.values())
 
 
-def test_one_rate_for_all_without_a_layer_decay():
-    assert set(rates(tiny()).values()) == {1.0}
-
-
 @pytest.mark.parametrize(
     ("layers", "frozen"),
     [(0, ["embed"]), (1, ["embed", "blocks.0"]), ("backbone", ["embed", "blocks.0", "blocks.1", "norm"])],

@@ -212,10 +212,3 @@ def test_a_row_trains_and_tests_two_heads_from_the_command_line(table, tiny, tmp
     both = [v and n for v, n in zip(*right.values(), strict=True)]
     for name, hits in {**right, "action": both}.items():
         assert metrics[f"test/{name}_top1"] == pytest.approx(100 * sum(hits) / 8)
-
-
-@pytest.mark.parametrize("flag", ["--model.num_classes.verb=3", "--model.init_args.num_classes.verb=3"])
-def test_the_classes_of_one_task_are_the_data_sets_too(flag, table, tiny, tmp_path, capsys):
-    assert main(["fit", "--config", str(table[0]), "--row=second", "--runs", str(tmp_path / "runs"), *tiny, flag]) == 2
-    assert "model.num_classes: is taken from the data set" in capsys.readouterr().err
-    assert not (tmp_path / "runs").exists()

@@ -157,11 +157,6 @@ def test_activation_checkpointing_keeps_less(name):
     assert kept["block"] < 0.6 * kept["attention"]
 
 
-def test_checkpointing_needs_blocks():
-    with pytest.raises(ValueError, match="activation_checkpointing is block, but the network has no transformer"):
-        checkpoint_layers(nn.Linear(2, 2), "block")
-
-
 @pytest.mark.parametrize("name", NETWORKS)
 def test_stochastic_depth_drops_in_training_only(name):
     network, without = build(name, drop_path=0.8).train(), build(name)
@@ -171,7 +166,6 @@ def test_stochastic_depth_drops_in_training_only(name):
     assert torch.equal(network.eval()(clip_of()), without(clip_of()))
 
 
-CLIP_OPTIONS = {"tubelet", "sampled_frames"}
 SHALLOW = dict(size=ViTSize(16, 1, 2))
 VARIANTS = {"xvit_mean", "vivit_1_mean", "vivit_2_mean", "vivit_3_time_space", "perceiver_twice"}
 ALL = sorted(NETWORKS.keys() - VARIANTS)
@@ -284,20 +278,6 @@ def test_stochastic_depth_of_divided_attention_drops_places_and_frames():
     torch.testing.assert_close(out[:, 1:], tokens[:, 1:] + block.scheme.time_fc.bias)
 
 
-def test_rows_are_dropped_each_for_itself():
-    network = build("timesformer_divided", drop_path=0.5).train()
-    block = network.blocks[-1]
-    tokens, grid = network.embed(clip_of(count=1))
-    torch.manual_seed(0)
-    with torch.no_grad():
-        added = (block.scheme(tokens, grid) - tokens)[0, 1:].reshape(grid.t, -1, tokens.shape[2])
-        kept = block.scheme.eval()(tokens, grid)
-    assert not torch.equal(kept[0, 1:], tokens[0, 1:])
-    bias = block.scheme.time_fc.bias
-    untouched = (added - bias).abs().amax(-1) < 1e-6  # neither its place nor its frame has anything added
-    assert 0 < untouched.sum() < untouched.numel()
-
-
 @pytest.mark.parametrize("variant", [1, 2, 3, 4])
 def test_the_classifier_starts_at_zero_where_it_is_asked_for(variant):
     options = dict(num_classes=5, frames=4, image_size=16, size=ViTSize(16, 1, 2), patch=8, variant=variant)
@@ -323,22 +303,3 @@ def test_networks_as_onnx_compute_the_same(name, tmp_path):
         expected = network(clip)
     (logits,) = runtime.InferenceSession(path).run(["logits"], {"clip": clip.numpy()})
     torch.testing.assert_close(torch.from_numpy(logits), expected, atol=1e-4, rtol=1e-4)
-
-
-@pytest.mark.parametrize("name", NETWORKS)
-def test_a_network_made_without_memory_is_filled_by_reset_parameters(name):
-    """What FSDP and Lightning's ``empty_init`` do: every module with parameters of its own can draw them anew."""
-    builder, options = NETWORKS[name]
-    tubelet = 1 if "sampled" in name else 2
-    clip = ClipSize((8, 8), PATCH, 4, tubelet, 2 if "sampled" in name else None)
-    given = dict(size=SIZE, classes=CLASSES, clip=clip) | {k: v for k, v in options.items() if k not in CLIP_OPTIONS}
-    with torch.device("meta"):
-        network = builder(**copy.deepcopy(given))
-    network.to_empty(device="cpu")
-    for parameter in network.parameters():
-        parameter.data.fill_(float("nan"))
-    for module in network.modules():
-        if next(module.parameters(recurse=False), None) is not None:
-            module.reset_parameters()
-    assert all(parameter.isfinite().all() for parameter in network.parameters())
-    assert network(clip_of()).isfinite().all()

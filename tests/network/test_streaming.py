@@ -140,16 +140,6 @@ def test_what_is_kept_and_computed_does_not_grow_with_the_video(name):
     assert work[-1] < 2 * (of_one_frame + counter.get_total_flops())  # the exact window attends more than one frame
 
 
-@pytest.mark.parametrize("window", [1, 2, 3])
-def test_of_each_layer_the_borrowed_channels_of_the_last_frames_are_kept(window):
-    """Half of the channels of keys and values, each for as many frames as it is borrowed from; and the frame tokens."""
-    stream = lit_video.stream(build(window=window, ratio=0.5))
-    fed(stream, video(count=1))
-    places, width, layers, fold = 1 + 2 * 2, 24, 3, 2 * (6 // window)  # of both heads
-    borrowed = layers * 2 * places * fold * sum(range(1, window + 1))
-    assert stream.kept_bytes == 8 * (borrowed + (FRAMES - 1) * width)
-
-
 # what cannot be
 
 

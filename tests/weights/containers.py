@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from pathlib import Path
 
 import msgpack
 import numpy as np
@@ -73,33 +74,25 @@ def save_safetensors(tensors, path):
     return path / "weights.safetensors"
 
 
-def halves(tensors):
-    names = list(tensors)
-    middle = len(names) // 2
-    return {"part-1": names[:middle], "part-2": names[middle:]}
-
-
 def save_folder(tensors, path):
     save_file(tensors, path / "model.safetensors")
     (path / "config.json").write_text('{"architectures": ["Model"]}')
     return path
 
 
-def save_pieces(tensors, path):
-    """Safetensors in two files."""
-    for part, names in halves(tensors).items():
-        save_file({name: tensors[name] for name in names}, path / f"{part}.safetensors")
-    places = {name: f"{part}.safetensors" for part, names in halves(tensors).items() for name in names}
-    (path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
+def save_pieces(tensors, path, save=save_file, kind="model.safetensors"):
+    """A folder of two files and their index."""
+    names, places = list(tensors), {}
+    for part in (0, 1):
+        file = f"part-{part + 1}{Path(kind).suffix}"
+        save({name: tensors[name] for name in names[part::2]}, path / file)
+        places |= dict.fromkeys(names[part::2], file)
+    (path / f"{kind}.index.json").write_text(json.dumps({"weight_map": places}))
     return path
 
 
 def save_bin_pieces(tensors, path):
-    for part, names in halves(tensors).items():
-        torch.save({name: tensors[name] for name in names}, path / f"{part}.bin")
-    places = {name: f"{part}.bin" for part, names in halves(tensors).items() for name in names}
-    (path / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": places}))
-    return path / "pytorch_model.bin.index.json"
+    return save_pieces(tensors, path, torch.save, "pytorch_model.bin") / "pytorch_model.bin.index.json"
 
 
 def save_npz(tensors, path):

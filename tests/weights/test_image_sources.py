@@ -94,8 +94,12 @@ def test_augreg_s_arrays_are_read_as_timm_reads_them(picture, tmp_path):
     torch.testing.assert_close(features(weights, picture), expected, atol=1e-11, rtol=1e-11)
 
 
+def augreg_vit():
+    return {name: torch.from_numpy(array) for name, array in augreg(image_vit()).items()}
+
+
 def test_the_first_vits_pre_logits_are_left_out(picture):
-    weights = {name: torch.from_numpy(array) for name, array in augreg(image_vit()).items()}
+    weights = augreg_vit()
     more = weights | {"pre_logits/kernel": torch.ones(32, 32), "pre_logits/bias": torch.ones(32)}
     assert torch.equal(features(more, picture), features(weights, picture))
 
@@ -115,20 +119,15 @@ def older(name):
     return name
 
 
-@pytest.mark.parametrize("name", [str, older])
-def test_transformers_classifier(name, picture):
-    model = hugging_face(ViTForImageClassification)
+@pytest.mark.parametrize(
+    ("kind", "name"), [(ViTForImageClassification, str), (ViTForImageClassification, older), (ViTModel, str)]
+)
+def test_transformers_classifier_and_backbone_with_its_pooler(kind, name, picture):
+    model = hugging_face(kind)
     with torch.no_grad():
-        expected = model.vit(picture).last_hidden_state[:, 0]
+        expected = getattr(model, "vit", model)(picture).last_hidden_state[:, 0]
     weights = {name(key): value for key, value in model.state_dict().items()}
     torch.testing.assert_close(features(weights, picture), expected, atol=1e-11, rtol=1e-11)
-
-
-def test_transformers_backbone_with_its_pooler(picture):
-    model = hugging_face(ViTModel)
-    with torch.no_grad():
-        expected = model(picture).last_hidden_state[:, 0]
-    torch.testing.assert_close(features(model.state_dict(), picture), expected, atol=1e-11, rtol=1e-11)
 
 
 @pytest.mark.parametrize("linear", ["mlp.0", "mlp.linear_1"])
@@ -153,10 +152,7 @@ def test_mae_s_decoder_is_left_out(more, picture):
 @pytest.mark.parametrize(
     ("weights", "unknown"),
     [
-        (
-            lambda: {n: torch.from_numpy(a) for n, a in augreg(image_vit()).items()},
-            "Transformer/encoderblock_0/Dense/kernel",
-        ),
+        (augreg_vit, "Transformer/encoderblock_0/Dense/kernel"),
         (lambda: hugging_face(ViTModel).state_dict(), "layers.0.adapter.weight"),
         (lambda: TorchvisionViT(32, 8, 2, 4, 32, 128).state_dict(), "encoder.layers.encoder_layer_0.gamma.weight"),
         (lambda: image_vit().state_dict(), "blocks.0.ls1.gamma"),

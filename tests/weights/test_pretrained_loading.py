@@ -27,9 +27,9 @@ SIZE = ViTSize(16, 2, 4)
 pytestmark = pytest.mark.usefixtures("in_float64")
 
 
-def network_of(kind, frames=4, image_size=32, classes=5):
+def network_of(kind, frames=4, image_size=32, classes=5, size=SIZE):
     torch.manual_seed(1)
-    common = dict(num_classes=classes, frames=frames, image_size=image_size, size=SIZE, patch=8)
+    common = dict(num_classes=classes, frames=frames, image_size=image_size, size=size, patch=8)
     if kind.startswith("timesformer"):
         return TimeSformer(**common, attention=kind.partition("_")[2]).network.eval()
     if kind == "xvit":
@@ -100,26 +100,14 @@ def test_the_release_of_xvit_in_its_module():
     check_equal(larger(clip), network(clip))
 
 
+@pytest.mark.parametrize("frames", [8, 6])
 @pytest.mark.parametrize("name", SCENIC)
 @pytest.mark.shared
-def test_the_release_of_vivit_in_its_network(name):
+def test_the_release_of_vivit_in_a_network_of_its_frames_and_of_others(name, frames):
     path = shared(f"parity/scenic_vivit_{name}.pt")
-    vector = torch.load(path, weights_only=True)
-    expected = torch.load(shared("parity/scenic_vivit_logits_float64.pt"), weights_only=True)[f"scenic_vivit_{name}"]
-    clip = vector["input"].permute(0, 4, 1, 2, 3).double()
-    network = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, 8, 2), int(name[1]), temporal_depth=1).eval()
-    assert load_pretrained(network, vector["state_dict"]) == ""
-    with torch.no_grad():
-        torch.testing.assert_close(network(clip), expected, atol=1e-9, rtol=0)
-
-
-@pytest.mark.parametrize("name", SCENIC)
-@pytest.mark.shared
-def test_the_release_of_vivit_in_a_network_of_other_frames(name):
-    path = shared(f"parity/scenic_vivit_{name}.pt")
-    weights, clip = double(torch.load(path, weights_only=True)["state_dict"]), torch.randn(2, 3, 6, 32, 48)
-    network = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, 6, 2), int(name[1]), temporal_depth=1).eval()
-    load_pretrained(network, weights)
+    weights, clip = double(torch.load(path, weights_only=True)["state_dict"]), torch.randn(2, 3, frames, 32, 48)
+    network = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, frames, 2), int(name[1]), temporal_depth=1).eval()
+    assert load_pretrained(network, weights) == ""
     source = sources.load("scenic-vivit", weights, heads=4, image_size=(32, 48), model=int(name[1]))
     check_equal(network(clip), source(clip))
 
@@ -201,37 +189,25 @@ def test_what_does_not_fit_is_named_and_nothing_is_changed(name, fresh_head):
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "message"),
+    ("network", "name", "message"),
     [
-        ("timesformer_joint", "timesformer", r"no place for blocks\.0\.scheme\.time_attn"),
-        ("timesformer_divided", "hf-timesformer joint", r"lacks blocks\.0\.scheme\.time_"),
-        ("timesformer_joint", "hf-timesformer space", r"lacks embed\.temp_embed"),
-        ("vivit_2", "hf-vivit", r"lacks aggregate\.|no place"),
-        ("vivit_1", "timesformer", "no place for"),
+        (dict(kind="timesformer_joint"), "timesformer", r"no place for blocks\.0\.scheme\.time_attn"),
+        (dict(kind="timesformer_divided"), "hf-timesformer joint", r"lacks blocks\.0\.scheme\.time_"),
+        (dict(kind="timesformer_joint"), "hf-timesformer space", r"lacks embed\.temp_embed"),
+        (dict(kind="timesformer_divided", size=ViTSize(16, 3, 4)), "timesformer", r"lacks blocks\.2\."),
+        (dict(kind="timesformer_divided", size=ViTSize(32, 2, 4)), "timesformer", r"is \(.*32.*\) here"),
+        (dict(kind="vivit_2"), "hf-vivit", r"lacks aggregate\.|no place"),
+        (dict(kind="vivit_1"), "timesformer", "no place for"),
+        # a grid of 3 x 3 for a table over two tubelets: no whole number of either is in the other
+        (dict(kind="vivit_1", image_size=24), "timesformer", "no place for"),
     ],
 )
-def test_a_checkpoint_of_another_kind_is_refused(kind, name, message):
-    network = network_of(kind)
+def test_a_checkpoint_of_another_kind_or_size_is_refused(network, name, message):
+    network = network_of(**network)
     before = snapshot(network)
     with pytest.raises(ValueError, match=message):
         load_pretrained(network, released(name)[1])
     assert changed(network, before) == set()
-
-
-def test_positions_that_share_no_grid_are_no_traceback():
-    """3 x 3 positions in space, for a table over two tubelets: no whole number of either is in the other."""
-    weights = export_hf_timesformer(network_of("timesformer_divided", image_size=24))
-    with pytest.raises(ValueError, match="no place for"):
-        load_pretrained(network_of("vivit_1", image_size=24), weights)
-
-
-def test_a_network_of_another_depth_or_width_is_refused():
-    for size, message in ((ViTSize(16, 3, 4), r"lacks blocks\.2\."), (ViTSize(32, 2, 4), r"is \(.*32.*\) here")):
-        network = TimeSformer(5, 4, 32, size, 8).network
-        before = snapshot(network)
-        with pytest.raises(ValueError, match=message):
-            load_pretrained(network, released("timesformer")[1])
-        assert changed(network, before) == set()
 
 
 def test_another_kind_of_module_takes_its_own_names_only():

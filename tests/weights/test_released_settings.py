@@ -1,5 +1,6 @@
 """Every published model builds with its settings, is in the page's table, and one is tested by its name alone."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -45,9 +46,8 @@ def test_every_release_builds_with_its_settings(name, tmp_path):
 
 def test_what_was_published_is_there():
     table = releases()
-    assert len([name for name in table if name.startswith("timesformer")]) == 13
-    assert len([name for name in table if name.startswith("vivit")]) == 5
-    assert len([name for name in table if name.startswith("xvit")]) == 2
+    families = Counter(name.partition("-")[0] for name in table)
+    assert families == {"timesformer": 13, "vivit": 5, "xvit": 2, "hf": 7}
     assert all(bool(release.address) != bool(release.repository) for release in table.values())
     assert all(release.published for release in table.values() if release.address)
 
@@ -57,10 +57,6 @@ def test_the_list_names_all_of_them(capsys):
     text = capsys.readouterr().out
     assert all(f" {name} " in text for name in releases())
     assert "…" not in text
-    assert main(["weights", "--format", "markdown"]) == 0
-    assert (
-        "| timesformer-k400 | TimeSformer-B | Kinetics400 | 8 x 224 | 1 x 3 | 77.9 | 93.2 |" in capsys.readouterr().out
-    )
 
 
 @pytest.fixture
