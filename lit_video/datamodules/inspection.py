@@ -23,9 +23,10 @@ from lit_video.datamodules import (
     VideoDataModule,
     VideoFolder,
 )
+from lit_video.datamodules.digest import data_digest, text_digest
 from lit_video.datamodules.manifest import Video, scan
 from lit_video.datamodules.probe import VideoInfo
-from lit_video.datamodules.records import Records, data_digest, relative, text_digest
+from lit_video.datamodules.records import Records, relative
 from lit_video.errors import UserError
 from lit_video.utils.command_line import explain
 from lit_video.utils.text import text_table

@@ -12,7 +12,7 @@ from lightning import Trainer
 from lightning.pytorch.callbacks import WeightAveraging
 
 from lit_video.datamodules import TemporalSkills, VideoDataModule
-from lit_video.datamodules.records import data_digest
+from lit_video.datamodules.digest import data_digest
 from lit_video.errors import RunFailed
 from lit_video.inference.receptive_field import reach
 from lit_video.modules import VideoClassifier

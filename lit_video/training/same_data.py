@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from lit_video.datamodules import TemporalSkills, VideoDataModule
-from lit_video.datamodules.records import data_digest
+from lit_video.datamodules.digest import data_digest
 from lit_video.errors import UserError
 from lit_video.tables.results import FILE, read_result
 from lit_video.training.checkpoint_file import peek

@@ -12,7 +12,7 @@ from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import Logger
 from lightning.pytorch.utilities import rank_zero_only
 
-from lit_video.datamodules.records import data_digest
+from lit_video.datamodules.digest import data_digest
 from lit_video.tables.flat_settings import flat_settings
 from lit_video.tables.table import Row
 from lit_video.training.callbacks.checkpoints import Stopped
@@ -168,7 +168,9 @@ class TrackRow(Callback):
     def load_state_dict(self, state_dict: dict[str, int]) -> None:
         """Let the next row have the next number."""
         record = self.logger.record
-        record.rows = max(record.rows, state_dict["wandb_rows"])  # sharded models load after the run is opened
+        record.rows = max(
+            record.rows, state_dict["wandb_rows"]
+        )  # the test loads a checkpoint once more, after further rows
 
 
 def _has_cache() -> bool:
