@@ -62,8 +62,8 @@ usage: python -m lit_video COMMAND ...
   benchmark table --config TABLE.yaml  clips per second of every row, one after the other in rounds
       [--config SCALE.yaml] [--batch 8] [--repeats 9] [--runs DIR]
   reproduce [--check]                  REPRODUCE.md: what was reproduced at which scale, from benchmarks/results
-  dashboard [--dry-run] [-o DIR]       the W&B workspace and report that compare schemes, of every table
-      [--table NAME ...] [--scale NAME] [--entity E] [--project lit_video]
+  dashboard [TABLE.yaml ...]           a workspace and a report at W&B that compare the rows of tables, all by default
+      [--config OVERLAY.yaml] [--dry-run] [--entity E] [--project lit_video]
   data check ROOT --dataset NAME       look at every video: what is missing, what is broken; also
   data stats, prepare                  tables of a data set; videos encoded for training (data --help)
   doctor [--runs DIR]                  what works on this machine, what does not, what to do

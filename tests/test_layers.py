@@ -59,12 +59,12 @@ def test_light_commands_load_nothing_heavy(fake_runs, tiny, tmp_path):
 0 data check --help
 0 data prepare --help
 0 table --config experiments/ablation_tw.yaml
-0 dashboard --dry-run -o {tmp_path / "dashboard"}
+0 dashboard --dry-run
 0 report {fake_runs} -o {tmp_path / "x.html"} --experiments {EXPERIMENTS}"""
     command = [sys.executable, "-c", HEAVY + IMPORTS + COMMANDS, lines]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    for text in ("--ckpt", "--top", "--decode", "--short-side", "t_w = 1", "workspace.json"):
+    for text in ("--ckpt", "--top", "--decode", "--short-side", "t_w = 1", "ScatterPlot: "):
         assert text in done.stdout
 
 

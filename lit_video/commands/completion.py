@@ -113,10 +113,6 @@ def _files(arguments: Namespace) -> list[Path]:
     return [*(getattr(arguments, "tables", None) or []), *(getattr(arguments, "config", None) or [])]
 
 
-def _names_in(folder: Path) -> list[str]:
-    return [path.stem for path in folder.glob("*.yaml")]
-
-
 def _schemes(prefix: str, arguments: Namespace) -> list[str]:
     """The last of some names with commas."""
     before = prefix.rpartition(",")[0]
@@ -135,10 +131,8 @@ COMPLETERS: dict[str, Callable[[str, Namespace], list[str]]] = {
     "names": lambda prefix, given: list(releases()),
     "recipe": lambda prefix, given: recipe_names(_files(given)),
     "row": _rows,
-    "scale": lambda prefix, given: _names_in(SCALES),
     "scheme": _schemes,
     "schemes": _schemes,
-    "table": lambda prefix, given: [*_names_in(EXPERIMENTS), *FilesCompleter(["yaml"])(prefix)],
     "tables": lambda prefix, given: _yaml_files(prefix, EXPERIMENTS),
     "weights": _weights,
 }

@@ -31,7 +31,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "--config experiments/xvit_throughput.yaml --batch 16",
     ),
     "reproduce": ("", "--check"),
-    "dashboard": ("--dry-run", "--entity TEAM --table ablation_tw own/videos/videos_compare.yaml"),
+    "dashboard": ("--dry-run", "--entity TEAM experiments/ablation_tw.yaml own/videos/videos_compare.yaml"),
     "data": ("check ROOT --dataset ssv2", "prepare SRC DST"),
     "data check": ("ROOT --dataset ssv2", "ROOT --dataset folder --decode -o manifest.sqlite"),
     "data stats": ("ROOT --dataset folder", "ROOT --dataset ssv2 --json"),

@@ -64,7 +64,6 @@ EXPECTED = {
     "predict video.mp4 --ckpt abl": {"ablation_tw/tw1"},
     "compare DIR --schemes xvit,j": {"xvit,joint"},
     "test --weights hub:xvit": {"hub:xvit-b-k600", "hub:xvit-b-ssv2"},
-    "dashboard --scale k": {"k400", "k600"},
     "table --format j": {"json"},
     "fit --config nothing.yaml --row ": set(),
     "nothing --": set(),

@@ -137,7 +137,7 @@ def test_schemes_side_by_side(videos, capsys, rows_in_this_process):
     assert main(["table", "--config", config, "--runs", "own/rooms/runs", "--format", "json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["pairs"]) == 1
     # the pages that papers' tables have
-    assert main(["dashboard", "--dry-run", "--table", config, "-o", "board"]) == 0
+    assert main(["dashboard", "--dry-run", config]) == 0
     assert "rooms_compare" in capsys.readouterr().out
 
 

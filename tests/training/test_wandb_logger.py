@@ -13,9 +13,7 @@ import yaml
 from PIL import Image
 
 from lit_video.__main__ import main
-from lit_video.reports.wandb.panels import named
-from lit_video.reports.wandb.report import table_panels
-from lit_video.reports.wandb.workspace import build_workspace
+from lit_video.reports.wandb import keys_of, panels
 from lit_video.tables.flat_settings import flat_row, flat_settings
 from lit_video.tables.reading import read_table
 from lit_video.tables.run_files import run_file
@@ -86,12 +84,13 @@ def check_facts(record, run_dir):
 
 
 def check_keys_of_panels(record, table):
-    logged = {"config": record.config.keys(), "history": record.history, "table": record.tables.keys()}
+    logged = {"config": record.config.keys(), "history": record.history}
     logged["summary"] = record.summary.keys()
     logged["media"] = {key.removesuffix("._type") for key in record.history if key.startswith("figures/")}
-    sections = build_workspace([table], "", "p").sections
-    panels = [*table_panels(table), *(panel for section in sections for panel in section.panels)]
-    names = {name for panel in panels for name in named(panel)}
+    logged["media"] |= {"test/classes"} & record.tables.keys()
+    names = {
+        key for by in ("scheme", "row") for some in panels([table], by).values() for p in some for key in keys_of(p)
+    }
     assert len(names) > 20
     for kind, key in (name.split(" ", 1) for name in names):
         assert key in logged[kind], f"no {kind} {key} is logged"

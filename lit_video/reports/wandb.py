@@ -1,0 +1,185 @@
+"""The W&B workspace and report that compare the rows of tables; runs record every key in them (wandb_logger.py)."""
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+import wandb
+import wandb_workspaces.expr as we
+import wandb_workspaces.reports.v2 as wr
+import wandb_workspaces.workspaces as ws
+
+from lit_video.errors import UserError
+from lit_video.tables.flat_settings import flat_row
+from lit_video.tables.table import Table
+
+Panel: TypeAlias = (
+    wr.ScatterPlot
+    | wr.BarPlot
+    | wr.LinePlot
+    | wr.ParallelCoordinatesPlot
+    | wr.RunComparer
+    | wr.MediaBrowser
+    | wr.WeavePanelSummaryTable
+)
+NAME = "Video transformers compared"
+COSTS = {"gmacs": "GMACs of a view", "params": "parameters"}
+CURVES = ("train/loss", "val/loss", "train/clip_top1", "val/clip_top1")
+FIGURES = ("figures/confusion", "figures/calibration", "figures/attention")
+# settings that tables vary, in the order in which they act on a clip; the rows of a table add their own
+USUAL = ("scheme", "frames", "views", "window", "ratio", "ta_layers")
+INTRODUCTION = (
+    "Every table is a group of runs, every row a run per seed. Numbers under paper/ are those that the paper printed, "
+    "measured on its data at its scale: beside a run at another scale they say what to expect, not what was reached."
+)
+
+
+def save(tables: Sequence[Table], entity: str | None, project: str) -> None:
+    """Save a new workspace and a new report at W&B, and print their addresses.
+
+    Raises:
+        UserError: W&B cannot be reached, refuses, or has no such project.
+    """
+    try:
+        owner = entity or wandb.Api().default_entity or ""
+        print(f"workspace: {workspace(tables, owner, project).save().url}", flush=True)
+        print(f"report: {report(tables, owner, project).save().url}", flush=True)
+    except Exception as error:  # its errors have no class in common
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UserError(f"W&B: {reason[:300]}") from error
+
+
+def workspace(tables: Sequence[Table], entity: str, project: str) -> ws.Workspace:
+    """The workspace of all tables together, its runs grouped by table, scale and row."""
+    metrics = list(dict.fromkeys(table.metric for table in tables))
+    groups = [we.Config(key) for key in ("table", "scale", "row")]
+    order = [we.Ordering(we.Summary(metrics[0]), ascending=False)]
+    sections = [ws.Section(name=name, panels=some, is_open=True) for name, some in panels(tables, "scheme").items()]
+    runs = ws.RunsetSettings(filters=_runs_of(tables), groupby=groups, order=order)
+    return ws.Workspace(
+        entity=entity,
+        project=project,
+        name=NAME,
+        sections=sections,
+        settings=ws.WorkspaceSettings(max_runs=100),
+        runset_settings=runs,
+    )
+
+
+def report(tables: Sequence[Table], entity: str, project: str) -> wr.Report:
+    """The report: of each table its command and its panels over its own runs; asks the server for the project."""
+    blocks = [wr.P(INTRODUCTION), wr.TableOfContents()]
+    for table in tables:
+        runs = wr.Runset(
+            entity=entity,
+            project=project,
+            name=f"{table.name} at {table.scale}",
+            filters=_runs_of([table]),
+            groupby=["config.row.value"],
+            order=[wr.OrderBy(wr.SummaryMetric(table.metric), ascending=False)],
+        )
+        blocks += [
+            wr.H2(f"{table.title} ({table.name})"),
+            wr.P(f"Source: {table.source or 'none'}. Scale: {table.scale}."),
+            wr.CodeBlock(f"python -m lit_video fit --config {table.path}", language="markdown"),  # it knows no shell
+            wr.PanelGrid(runsets=[runs], panels=[panel for some in panels([table], "row").values() for panel in some]),
+        ]
+    return wr.Report(project=project, entity=entity, title=NAME, blocks=blocks, width="fluid")
+
+
+def panels(tables: Sequence[Table], by: str) -> dict[str, list[Panel]]:
+    """Panels over the runs of some tables by section; ``by`` is the config key that groups runs."""
+    metrics = list(dict.fromkeys(table.metric for table in tables))
+    papers = [f"paper/{key}" for key in metrics if any(key in row.paper for table in tables for row in table.rows)]
+    settings = dict.fromkeys([*USUAL, *varied(tables), "seed", *COSTS])
+    columns = [wr.Config(key) for key in settings] + [wr.SummaryMetric(key) for key in metrics]
+    return {
+        "Accuracy and cost": [
+            *(_bars(keys, by) for keys in ([*metrics, *papers], ["test/calibration_error"])),
+            *(
+                wr.ScatterPlot(title=f"{key} against {name}", x=wr.Config(cost), y=wr.SummaryMetric(key), log_x=True)
+                for key in metrics
+                for cost, name in COSTS.items()
+            ),
+        ],
+        "Learning curves": [_curve(key, by) for key in CURVES],
+        "Settings": [
+            wr.ParallelCoordinatesPlot(
+                columns=[wr.ParallelCoordinatesPlotColumn(key) for key in columns], layout=wr.Layout(w=24, h=9)
+            ),
+            wr.RunComparer(diff_only="split", layout=wr.Layout(w=24, h=9)),
+        ],
+        "Classes": [
+            *(
+                wr.MediaBrowser(
+                    media_keys=[key], num_columns=3, mode="gallery", gallery_axis="run", layout=wr.Layout(w=24, h=9)
+                )
+                for key in FIGURES
+            ),
+            wr.WeavePanelSummaryTable(table_name="test/classes", layout=wr.Layout(w=24, h=9)),
+        ],
+    }
+
+
+def varied(tables: Iterable[Table]) -> list[str]:
+    """Flat config keys of the settings in which rows of a table differ, each once, in the tables' order."""
+    keys: list[str] = []
+    for table in tables:
+        rows = [flat_row(row.settings) for row in table.rows]
+        for key in dict.fromkeys(key for row in rows for key in row):
+            if len({row.get(key) for row in rows}) > 1:
+                keys.append("scheme" if key == "model" else key)
+    return list(dict.fromkeys(keys))
+
+
+def keys_of(panel: Panel) -> list[str]:
+    """Keys that a panel looks up in runs: ``config KEY``, ``summary KEY``, ``history KEY``, ``media KEY``."""
+    match panel:
+        case wr.ScatterPlot(x=x, y=y):
+            return [_key(x), _key(y)]
+        case wr.BarPlot(metrics=metrics, groupby=by):
+            return [*(f"summary {metric.name}" for metric in metrics), _key(by)]
+        case wr.LinePlot(x=x, y=y, groupby=by):
+            return [*(f"history {metric.name}" for metric in (x, *y)), _key(by)]
+        case wr.ParallelCoordinatesPlot(columns=columns):
+            return [_key(column.metric) for column in columns]
+        case wr.MediaBrowser(media_keys=media):
+            return [f"media {key}" for key in media]
+        case wr.WeavePanelSummaryTable(table_name=table):
+            return [f"media {table}"]
+    return []  # a comparer takes whatever differs
+
+
+def _key(metric: wr.Config | wr.SummaryMetric) -> str:
+    return f"{'config' if isinstance(metric, wr.Config) else 'summary'} {metric.name}"
+
+
+def _bars(keys: Sequence[str], by: str) -> wr.BarPlot:
+    """A bar for each metric and value of a config key: the mean of its runs with their standard deviation."""
+    return wr.BarPlot(
+        title=f"{' and '.join(keys)} by {by}",
+        metrics=[wr.Metric(key) for key in keys],
+        groupby=wr.Config(by),
+        groupby_aggfunc="mean",
+        groupby_rangefunc="stddev",
+        max_bars_to_show=50,
+        aggregate=True,
+    )
+
+
+def _curve(key: str, by: str) -> wr.LinePlot:
+    """A line over optimizer steps for each value of a config key: the mean of its runs and their range."""
+    return wr.LinePlot(
+        title=key,
+        x=wr.Metric("trainer/global_step"),
+        y=[wr.Metric(key)],
+        groupby=wr.Config(by),
+        groupby_aggfunc="mean",
+        groupby_rangefunc="minmax",
+        aggregate=True,
+    )
+
+
+def _runs_of(tables: Sequence[Table]) -> we.And:
+    """A filter for the runs of these tables at their scales."""
+    names, scales = sorted({table.name for table in tables}), sorted({table.scale for table in tables})
+    return we.And(we.Config("table").isin(names), we.Config("scale").isin(scales))
