@@ -118,8 +118,8 @@ def run_table(request: Request, jobs: int) -> int:
 
 def _rounds(runs: list[Run]) -> list[list[Run]]:
     """Runs that train, then those that take over what one of these has trained."""
+    from lit_video.training.reuse import first_of_each
     from lit_video.training.run import build_row
-    from lit_video.training.same_run import first_of_each
 
     configs = [build_row(run.request, run.row, run.seed).resolved() for run in runs]
     firsts = first_of_each(configs)

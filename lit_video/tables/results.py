@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
+from lit_video.tables.identity import Identity, differences
 from lit_video.tables.run_files import RESULT, run_file, run_folders
 from lit_video.tables.table import Row, Table
 from lit_video.utils.files import read_whole, write_table
@@ -20,6 +21,8 @@ PAPERS = "throughput"  # key of a row's paper numbers: clips per second on the p
 COLUMNS = ("epoch", "step", "train/loss", "val/loss", "val/clip_top1", "val/clip_top5", "train/clip_top1")
 NUMBERS = ("params", "gmacs", "views", "seconds", "test_videos")
 AGAIN = "delete it, the run measures again"
+APART = "they do not belong together; move one away, or run it again"
+SEED = "seed_everything"  # in which the runs of a row may differ
 # what results must have in common, and what it means where they do not
 OF_TABLE = {
     "data_digest": "measured on other videos or labels",
@@ -86,10 +89,17 @@ def _refuse_mixtures(measured: Sequence[tuple[Path, Mapping[str, Any]]]) -> None
                 continue
             first, expected = firsts.setdefault("" if key in OF_TABLE else one["row"], (folder, one[key]))
             if one[key] != expected:
-                raise UserError(
-                    f"{folder}: {differs} ({key} {one[key]}) than {first} ({expected}): they do not belong together; "
-                    "move one away, or run it again"
-                )
+                raise UserError(f"{folder}: {differs} ({key} {one[key]}) than {first} ({expected}): {APART}")
+    known: dict[str, tuple[Path, Identity]] = {}
+    for folder, one in measured:
+        if "identity" not in one:
+            continue
+        now = Identity(**one["identity"])
+        for name, kinds in (("", {"data"}), (one["row"], {"data", "longer", "test", "training"})):
+            first, was = known.setdefault(name, (folder, now))
+            found = [each for each in differences(was, now) if each.kind in kinds and each.key != SEED]
+            if found:
+                raise UserError(f"{folder}: {found[0]}, than {first}: {APART}")
 
 
 def _of_row(folders: Iterable[Path], row: Row, seeds: Sequence[int] | None) -> list[Path]:

@@ -18,6 +18,7 @@ from torch import Tensor
 from lit_video.errors import RunFailed, UserError
 
 LAST, PREVIOUS = "last.ckpt", "previous.ckpt"
+RUN_KEY = "lit_video_run"  # of a checkpoint, for what its run was made with
 
 
 class CheckpointFile(TorchCheckpointIO):
@@ -98,7 +99,8 @@ def damage(path: Path) -> str:
         with zipfile.ZipFile(path) as archive:
             if member := archive.testzip():
                 return f"{member} is not what was written"
-        peek(path)["state_dict"]
+        content = peek(path)
+        content["state_dict"], content[RUN_KEY]
     except Exception as error:  # a damaged pickle can raise anything
         return str(error).splitlines()[0][:80] if str(error) else type(error).__name__
     return ""

@@ -47,6 +47,10 @@ class Request:
         files = [arg for path in self.configs for arg in ("--config", str(path))]
         return [*files, *setting_flags(row.settings), *self.flags, f"--seed_everything={seed}"]
 
+    def names(self, row: Row) -> dict[str, str]:
+        """The names of a row's run: table, row, scale."""
+        return {"table": self.table.name, "row": row.name, "scale": self.table.scale}
+
     def place(self, row: Row, key: str) -> str:
         """Where a setting was made, for messages: the user's flag, the row, or the files."""
         short = key.replace(".init_args", "")

@@ -20,10 +20,11 @@ from lit_video.tables.status import Status, write_status
 from lit_video.training.callbacks.finite import refuse_not_finite
 from lit_video.training.callbacks.predictions import record_attention
 from lit_video.training.checkpoint_file import peek
+from lit_video.training.identity import Record, weights_digest
 from lit_video.training.run_cli import RunCLI
 from lit_video.utils.command_line import recorded_command
-from lit_video.utils.environment import device_name, versions
-from lit_video.utils.files import checkpoint_digest, write_atomically
+from lit_video.utils.environment import device_name
+from lit_video.utils.files import write_atomically
 
 
 def check_last_step(cli: RunCLI, checkpoint: Path) -> None:
@@ -94,12 +95,10 @@ def _of_drawn_videos(model: VideoClassifier, data: VideoDataModule) -> dict[str,
 def _weights(run_dir: Path, checkpoint: Path) -> dict[str, Any]:
     """What was tested: the file in the run's folder, its step and its digest."""
     file = checkpoint.resolve().relative_to(run_dir.resolve())
-    return {"file": str(file), "step": peek(checkpoint)["global_step"], "digest": checkpoint_digest(checkpoint)}
+    return {"file": str(file), "step": peek(checkpoint)["global_step"], "digest": weights_digest(checkpoint)}
 
 
-def write_result(
-    cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seconds: float, changes: list[dict[str, Any]]
-) -> None:
+def write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seconds: float, record: Record) -> None:
     """Close the W&B run, then write ``result.json``.
 
     Args:
@@ -107,7 +106,7 @@ def write_result(
         checkpoint: that was tested.
         metrics: of the test.
         seconds: of the training.
-        changes: of settings, since the run began.
+        record: what the run was made with.
     """
     steps = cli.trainer.global_step
     write_status(cli.run_dir, Status("writing", steps, steps))
@@ -116,24 +115,27 @@ def write_result(
     if cli.logger:
         cli.logger.finish(metrics)
     facts = cli.facts | _of_drawn_videos(cli.model, cli.datamodule)
-    result = facts | {
-        "metrics": metrics,
-        "test_videos": videos,
-        "test_broken": broken,
-        "video_counts": cli.datamodule.video_counts,
-        "data_digest": data_digest(cli.datamodule),
-        "steps": steps,
-        "global_batch": cli.global_batch.clips,
-        "weights": _weights(cli.run_dir, checkpoint),
-        "changes": changes,
-        "skipped_steps": cli.finite.skipped,
-        "seconds": seconds,
-        "checkpoint_seconds": cli.file.waited,
-        "device": device_name(cli.trainer.strategy.root_device),
-        "versions": versions(),
-        "command": recorded_command(sys.argv[1:]),
-        "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
-    }
+    result = (
+        facts
+        | record.content()
+        | {
+            "metrics": metrics,
+            "test_videos": videos,
+            "test_broken": broken,
+            "video_counts": cli.datamodule.video_counts,
+            "data_digest": data_digest(cli.datamodule),
+            "steps": steps,
+            "global_batch": cli.global_batch.clips,
+            "weights": _weights(cli.run_dir, checkpoint),
+            "skipped_steps": cli.finite.skipped,
+            "seconds": seconds,
+            "checkpoint_seconds": cli.file.waited,
+            "device": device_name(cli.trainer.strategy.root_device),
+            "versions": record.identity.versions,
+            "command": recorded_command(sys.argv[1:]),
+            "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
+        }
+    )
     write_atomically(cli.run_dir / "result.json", json.dumps(result, indent=2, allow_nan=False) + "\n")
     scores = ", ".join(f"{key} {value:.1f}" for key, value in metrics.items())
     ended = f"{scores} on {videos} videos, {seconds:.0f} s, {peak_memory(cli.trainer.strategy.root_device)}"

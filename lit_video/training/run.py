@@ -10,13 +10,12 @@ import yaml
 from torch import nn
 
 from lit_video.errors import RunFailed, UserError
+from lit_video.tables.identity import Identity, is_longer
 from lit_video.tables.reading import write_origin
-from lit_video.tables.results import read_result
 from lit_video.tables.status import FILE as STATUS
 from lit_video.tables.status import Status, write_status
 from lit_video.tables.table import Row
 from lit_video.training.callbacks.checkpoints import Stopped
-from lit_video.training.checkpoint_file import FOLDER as BEST
 from lit_video.training.checkpoint_file import LAST, PREVIOUS, best_checkpoint
 from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
 from lit_video.training.endings import (
@@ -28,15 +27,13 @@ from lit_video.training.endings import (
     write_end,
 )
 from lit_video.training.global_batch import check_scaling
+from lit_video.training.identity import Record, checkpoint_record, read_record, refuse_other_run, run_identity
 from lit_video.training.request import Request
 from lit_video.training.result import check_last_step, measure, write_result
+from lit_video.training.reuse import take_finished
 from lit_video.training.run_cli import RunCLI
-from lit_video.training.run_folder import disk_errors, locked, set_aside, usable_checkpoint, writable
-from lit_video.training.same_data import changed_data, listed, refuse_other_data
-from lit_video.training.same_run import TESTS, finished_same, take_result, take_weights
-from lit_video.training.same_settings import Changes, is_longer, record_changes, recorded_changes, same_settings
+from lit_video.training.run_folder import disk_errors, locked, set_aside, set_result_aside, usable_checkpoint, writable
 from lit_video.training.stills import start_from_stills
-from lit_video.utils.environment import commit
 from lit_video.utils.files import write_atomically
 from lit_video.utils.processes import first_process
 from lit_video.utils.stop_signals import DONE, FAILED, StopSignals
@@ -64,52 +61,41 @@ def is_done(request: Request, row: Row, seed: int) -> bool:
     Raises:
         UserError: a setting is wrong, or the run's folder was made with others.
     """
-    changes = _check(request, row, seed)
+    cli, run_dir = checked_row(request, row, seed), request.table.run_dir(request.runs, row, seed)
     try:
-        return read_result(request.table.run_dir(request.runs, row, seed)) is not None and not is_longer(changes)
+        before = read_record(run_dir)
     except UserError:
         return False  # damaged: the run measures again
+    if before is None:
+        return False
+    found = refuse_other_run(run_dir, before, run_identity(cli), request.place(row, ""))
+    return before.finished and not is_longer(found)
 
 
 def run_row(request: Request, row: Row, seed: int, stops: StopSignals) -> int:
     """Train and test a row with a seed, from its last checkpoint if there is one; returns the exit status."""
     run_dir = request.table.run_dir(request.runs, row, seed)
-    stops.name = f"{row.name} seed {seed}"
+    name = stops.name = f"{row.name} seed {seed}"
     if not first_process():  # one of several, started by Lightning, torchrun or Slurm
         return DONE if is_done(request, row, seed) else _guarded(request, row, seed, run_dir, stops)
-    changes = _check(request, row, seed)
+    cli = checked_row(request, row, seed)
     writable(run_dir)
-    with locked(run_dir, f"{request.table.name} {row.name} seed {seed}"), disk_errors(run_dir):
+    with locked(run_dir, f"{request.table.name} {name}"), disk_errors(run_dir):
         set_aside(run_dir)
         write_origin(run_dir.parents[1], request.configs, request.recipe)
-        result = read_result(run_dir)
-        if result and not is_longer(changes):
-            print(f"{row.name} seed {seed}: finished, skipped (see {run_dir / 'result.json'})")
+        before, now = read_record(run_dir), run_identity(cli)
+        found = refuse_other_run(run_dir, before, now, request.place(row, "")) if before else []
+        if before and before.finished and not is_longer(found):
+            code = "".join(f"; {each}" for each in found if each.kind == "code")
+            print(f"{name}: finished, skipped (see {run_dir / 'result.json'}{code})")
             return DONE
-        if result:
-            (run_dir / "result.json").replace(run_dir / f"result.step{result['steps']}.json")
-        elif request.reuse and _taken(request, row, seed, run_dir):
+        if before and before.finished:
+            set_result_aside(run_dir)
+        elif request.reuse and take_finished(request.runs, run_dir, now, seed, request.names(row)):
             return DONE
-        record_changes(run_dir, changes)
         stops.last_words = partial(last_words, run_dir)
         write_status(run_dir, Status("starting"))
-        return _guarded(request, row, seed, run_dir, stops)
-
-
-def _taken(request: Request, row: Row, seed: int, run_dir: Path) -> bool:
-    """Take the result of a finished run that is the same, if there is one; of one tested otherwise, its weights."""
-    cli, name = build_row(request, row, seed), f"{row.name} seed {seed}"
-    config, data = cli.resolved(), listed(cli.datamodule)
-    if source := finished_same(request.runs, config, seed, commit(), listed=data):
-        take_result(source, run_dir, {"table": request.table.name, "row": row.name, "scale": request.table.scale})
-        print(f"{name}: the same run as {source}, its result taken", flush=True)
-        return True
-    trained = finished_same(request.runs, config, seed, commit(), TESTS, data)
-    whole = trained is not None and (trained / LAST).is_file() and not (trained / BEST).exists()
-    if trained and whole and not (run_dir / LAST).exists():
-        print(f"{name}: trained as {trained}, tested otherwise", flush=True)
-        record_changes(run_dir, take_weights(trained, run_dir, config))
-    return False
+        return _guarded(request, row, seed, run_dir, stops, now)
 
 
 def build_row(request: Request, row: Row, seed: int, build: type[CheckCLI] = CheckCLI) -> CheckCLI:
@@ -124,30 +110,36 @@ def build_row(request: Request, row: Row, seed: int, build: type[CheckCLI] = Che
         return build(args)
 
 
-def _check(request: Request, row: Row, seed: int) -> Changes:
-    """Settings, data, and what the run's folder already holds: what has changed since."""
-    cli, where = build_row(request, row, seed), partial(request.place, row)
-    with user_errors(where):
+def checked_row(request: Request, row: Row, seed: int) -> CheckCLI:
+    """Data set and model of a row whose data and trainer fit too.
+
+    Raises:
+        UserError: a setting is wrong, or the data is not there.
+    """
+    cli = build_row(request, row, seed)
+    with user_errors(partial(request.place, row)):
         cli.datamodule.check()
         check_scaling(cli.config.trainer, cli.config.global_batch, cli.datamodule.batch_size)
-    run_dir = request.table.run_dir(request.runs, row, seed)
-    changes = same_settings(run_dir, cli.resolved(), where(""))
-    refuse_other_data(run_dir, cli.datamodule, where(""))
-    return changes
+    return cli
 
 
-def _guarded(request: Request, row: Row, seed: int, run_dir: Path, stops: StopSignals) -> int:
-    """Train and test; whatever ends it early is said in a line, and in ``status.json``."""
-    owner, name = first_process(), f"{row.name} seed {seed}"
-    if owner:
+def _guarded(
+    request: Request, row: Row, seed: int, run_dir: Path, stops: StopSignals, now: Identity | None = None
+) -> int:
+    """Train and test; whatever ends it early is said in a line, and in ``status.json``.
+
+    ``now`` is what the run is, in the process that owns its folder.
+    """
+    name = f"{row.name} seed {seed}"
+    if now:
         say_dead_ranks(run_dir, name)
     try:
         with failures():
-            return _train_and_test(request, row, seed, run_dir, stops)
+            return _train_and_test(request, row, seed, run_dir, stops, now)
     except Stopped as stop:
-        return stopped(stop, run_dir, name) if owner else status_of_rank(stop.reason)
+        return stopped(stop, run_dir, name) if now else status_of_rank(stop.reason)
     except BaseException as error:
-        if owner:
+        if now:
             reason = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
             write_end(run_dir, "failed", reason)
         if not isinstance(error, RunFailed):
@@ -167,32 +159,33 @@ def _compiled(network: nn.Module, wanted: bool) -> Iterator[None]:
         network._compiled_call_impl = None  # its code knows nothing of hooks that come later
 
 
-def _train_and_test(request: Request, row: Row, seed: int, run_dir: Path, stops: StopSignals) -> int:
-    facts = {"table": request.table.name, "row": row.name, "scale": request.table.scale, "seed": seed}
+def _train_and_test(
+    request: Request, row: Row, seed: int, run_dir: Path, stops: StopSignals, now: Identity | None
+) -> int:
+    facts = request.names(row) | {"seed": seed} | ({"commit": now.commit} if now else {})
     with user_errors(partial(request.place, row)):
-        cli = RunCLI(request.row_args(row, seed), facts | {"commit": commit()}, row, run_dir, stops)
-    trainer = cli.trainer
-    with user_errors(partial(request.place, row)):
+        cli = RunCLI(request.row_args(row, seed), facts, row, run_dir, stops)
         start_from_stills(cli.model, cli.datamodule)
-    checkpoint = usable_checkpoint(run_dir, owner=trainer.is_global_zero)
-    if trainer.is_global_zero:
-        record_changes(run_dir, changed_data(checkpoint, cli.datamodule))
+    checkpoint = usable_checkpoint(run_dir, owner=now is not None)
+    if now:
+        record = checkpoint_record(checkpoint).going_on(run_dir, now) if checkpoint else Record(now)
+        cli.checkpoints.record = record.content()
         write_atomically(run_dir / "config.yaml", yaml.safe_dump(cli.resolved(), sort_keys=False))
         write_status(run_dir, Status("preparing data"))
     with _compiled(cli.model.network, cli.config.compile == "full"):
-        trainer.fit(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True)
+        cli.trainer.fit(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True)
         if cli.config.trainer.fast_dev_run:
-            trainer.test(cli.model, cli.datamodule, verbose=False)
+            cli.trainer.test(cli.model, cli.datamodule, verbose=False)
             (run_dir / STATUS).unlink(missing_ok=True)
             return DONE
         seconds = cli.timer.time_elapsed("train")  # the test loads the checkpoint's, which are added to these
         last, previous = run_dir / LAST, run_dir / PREVIOUS
         final = last if last.exists() else previous  # of a training that was complete when its last one was damaged
         check_last_step(cli, final)
-        tested = best_checkpoint(trainer) or final
+        tested = best_checkpoint(cli.trainer) or final
         metrics = measure(cli, tested)
-    if trainer.is_global_zero:
-        write_result(cli, tested, metrics, seconds, recorded_changes(run_dir))
+    if now:
+        write_result(cli, tested, metrics, seconds, record)
         (run_dir / STATUS).unlink(missing_ok=True)
         if final is last:
             previous.unlink(missing_ok=True)

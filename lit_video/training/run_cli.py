@@ -85,8 +85,8 @@ class RunCLI(VideoCLI):
         self.finite = RequireFinite(self.run_dir, allowed_skips(self.config.nan))
         limit = time_limit(self.config_init.trainer.max_time)
         every = self.config.checkpoint_every
-        checkpoints = Checkpoints(self.run_dir, every, limit, self.stops, self.file, self.finite, self.resolved())
-        return [self.finite] if self.config_init.trainer.fast_dev_run else [self.finite, checkpoints]
+        self.checkpoints = Checkpoints(self.run_dir, every, limit, self.stops, self.file, self.finite)
+        return [self.finite] if self.config_init.trainer.fast_dev_run else [self.finite, self.checkpoints]
 
 
 def as_list(given: Any) -> list[Any]:

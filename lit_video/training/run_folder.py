@@ -1,6 +1,7 @@
 """The folder of a run: one owner, errors of its disk, a checkpoint that can be trusted."""
 
 import errno
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -102,6 +103,12 @@ def usable_checkpoint(run_dir: Path, owner: bool) -> Path | None:
             then = f"trying {PREVIOUS}" if others else "training starts over"
             print(f"{path}: damaged ({reason}); renamed to {renamed.name}, {then}", flush=True)
     return None
+
+
+def set_result_aside(run_dir: Path) -> None:
+    """Rename the result of a training that becomes longer."""
+    steps = json.loads((run_dir / "result.json").read_text(encoding="utf-8"))["steps"]
+    (run_dir / "result.json").replace(run_dir / f"result.step{steps}.json")
 
 
 def set_aside(run_dir: Path) -> None:

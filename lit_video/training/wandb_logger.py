@@ -14,10 +14,10 @@ from lightning.pytorch.utilities import rank_zero_only
 
 from lit_video.datamodules.digest import data_digest
 from lit_video.tables.flat_settings import flat_settings
+from lit_video.tables.identity import lasting_settings
 from lit_video.tables.table import Row
 from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.training.endings import exit_status
-from lit_video.training.same_settings import identity
 from lit_video.training.wandb_record import WandbRecord
 from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.video.seeding import digest
@@ -82,7 +82,7 @@ class RowLogger(Logger):
             "name": str(facts["row"]),
             "dir": str(run_dir),
             "project": os.environ.get("WANDB_PROJECT", "lit_video"),
-            "id": f"{name}-{digest(str(sorted(identity(config).items()))) % 16**6:06x}",
+            "id": f"{name}-{digest(str(sorted(lasting_settings(config).items()))) % 16**6:06x}",
             "group": str(facts["table"]),
             "job_type": "fit",
             "tags": [str(self.facts[key]) for key in ("table", "scale", "row", "scheme")] + [f"seed{facts['seed']}"],

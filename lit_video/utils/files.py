@@ -1,11 +1,9 @@
-"""Read and write files: whole or not at all; the package's own folder; a digest of a checkpoint."""
+"""Read and write files: whole or not at all; the package's own folder."""
 
 import csv
-import hashlib
 import io
 import os
 import stat
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -100,24 +98,3 @@ def data_root(given: str) -> Path:
     """Folder of a data set; a given ``$LIT_VIDEO_DATA/NAME`` lies in :func:`data_folder`."""
     variable, _, name = given.partition("/")
     return data_folder() / name if variable == "$LIT_VIDEO_DATA" else Path(given).expanduser()
-
-
-def checkpoint_digest(path: Path) -> str:
-    """SHA-256, in hex, of what the file's table of contents says of each member: its name, CRC-32 and size in bytes.
-
-    ``torch.save`` writes a zip whose members lie in one folder named like the file; that folder's name is left out, so
-    that a copy or a rename keeps the digest. The members' bytes are not read: a file of gigabytes takes milliseconds,
-    and damage inside a member goes unseen until it is loaded.
-
-    Raises:
-        ValueError: the file is no zip, or its table of contents is damaged.
-        OSError: the file cannot be read.
-    """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = sorted((m.filename.partition("/")[2], m.CRC, m.file_size) for m in archive.infolist())
-    except OSError:
-        raise
-    except Exception as error:  # a damaged table of contents can raise anything
-        raise ValueError(f"{path}: no checkpoint of torch.save: {error}") from None
-    return hashlib.sha256(repr(members).encode()).hexdigest()

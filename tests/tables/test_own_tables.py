@@ -5,10 +5,10 @@ import pytest
 from lit_video.commands.arguments import parse_request
 from lit_video.inference.receptive_field import Reach, reach
 from lit_video.network.streaming import Stream
+from lit_video.tables.identity import lasting_settings
 from lit_video.tables.reading import read_table
 from lit_video.training.cli import BuildCLI, CheckCLI
 from lit_video.training.run import build_row
-from lit_video.training.same_settings import identity
 from tests.conftest import quick_or_slow
 from tests.tables.experiments import EXPERIMENTS, resolved
 
@@ -60,7 +60,7 @@ def built(table, name, build=CheckCLI):
 def test_rows_stand_in_pairs_that_differ_in_causality_alone(tiny):
     assert {row.name for row in read_table([CAUSAL]).rows} == {*PAIRS, *PAIRS.values()}
     for both, past in PAIRS.items():
-        one, other = (identity(built(CAUSAL, name).config.as_dict()) for name in (both, past))
+        one, other = (lasting_settings(built(CAUSAL, name).config.as_dict()) for name in (both, past))
         assert {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)} == {
             "model.init_args.causal"
         }
@@ -69,7 +69,7 @@ def test_rows_stand_in_pairs_that_differ_in_causality_alone(tiny):
 @pytest.mark.parametrize("name", ["tw1", "tw2"])
 def test_rows_of_both_sides_are_those_of_table_1(name, tiny):
     tables = (CAUSAL, CAUSAL.with_stem("ablation_tw"))
-    runs = [identity(built(table, name).config.as_dict()) for table in tables]
+    runs = [lasting_settings(built(table, name).config.as_dict()) for table in tables]
     here, there = ({k: v for k, v in run.items() if k.startswith(("model", "data", "trainer"))} for run in runs)
     assert here == there
 

@@ -3,9 +3,9 @@
 import pytest
 
 from lit_video.datamodules.temporal_skills import SKILLS
+from lit_video.tables.identity import flatten
 from lit_video.tables.reading import read_table
 from lit_video.training.cli import refuse_ignored
-from lit_video.training.same_settings import flatten
 from lit_video.utils.yaml_files import read_yaml
 from tests.tables.experiments import EXPERIMENTS, PAPERS, differing, request_of, resolved
 

@@ -7,12 +7,12 @@ import signal
 import pytest
 import torch
 
-from lit_video.training.checkpoint_file import CheckpointFile, damage, write_checkpoint
+from lit_video.training.checkpoint_file import RUN_KEY, CheckpointFile, damage, write_checkpoint
 from lit_video.training.run_folder import usable_checkpoint
 
 
 def content(step):
-    return {"state_dict": {"weight": torch.full((4000,), float(step))}, "global_step": step}
+    return {"state_dict": {"weight": torch.full((4000,), float(step))}, "global_step": step, RUN_KEY: {}}
 
 
 def stored_step(path):

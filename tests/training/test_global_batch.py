@@ -62,7 +62,7 @@ def test_it_is_a_key_of_an_experiment_and_the_product_is_in_the_result(table, ti
     result = json.loads(next((tmp_path / "runs").rglob("result.json")).read_text())
     assert (result["global_batch"], result["steps"]) == (12, 2), "16 videos fill one step of 12 in each of two epochs"
     assert main([*command, *tiny, "--global_batch=8"]) == 2
-    assert "was made with global_batch = 12, now it is 8" in capsys.readouterr().err
+    assert "global_batch was 12, now it is 8" in capsys.readouterr().err
 
 
 def test_a_step_is_whole_where_batches_accumulate_without_a_global_batch(table, tiny, tmp_path):

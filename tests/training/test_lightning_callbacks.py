@@ -54,7 +54,7 @@ def test_a_run_with_another_average_is_another_run(flags, tmp_path, capfd):
     capfd.readouterr()
     for other in ([], [AVERAGED[0], "--trainer.callbacks.decay=0.8"]):
         assert main([*command, *other]) == 2
-        assert "was made with counting callbacks = [{'class_path': 'lightning" in capfd.readouterr().err
+        assert "counting callbacks was [{'class_path': 'lightning" in capfd.readouterr().err
     assert main([*command, *AVERAGED, "--trainer.callbacks+=DeviceStatsMonitor"]) == 0
 
 
@@ -63,7 +63,7 @@ def test_a_run_with_averaged_weights_cannot_become_longer(flags, tmp_path, capfd
     command = ["fit", *flags, "--runs", str(tmp_path / "runs"), *AVERAGED]
     assert main([*command, "--trainer.max_epochs=1"]) == 0
     assert main([*command, "--trainer.max_epochs=2"]) == 2
-    assert "now it is 2 (with averaged weights training cannot become longer); give" in capfd.readouterr().err
+    assert "now it is 2 (averaged weights cannot be trained longer); give" in capfd.readouterr().err
 
 
 def test_training_ends_early_when_a_validation_is_no_better(flags, tmp_path):

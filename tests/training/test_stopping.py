@@ -122,7 +122,7 @@ def begun(finished, tmp_path):
 
 def test_training_may_not_become_shorter(fit, begun, capfd):
     assert fit("--trainer.max_epochs=1")[0] == 2
-    assert "was made with trainer.max_epochs = 2, now it is 1" in capfd.readouterr().err
+    assert "trainer.max_epochs was 2, now it is 1" in capfd.readouterr().err
 
 
 @pytest.mark.slow

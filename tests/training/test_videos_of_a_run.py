@@ -50,7 +50,7 @@ def test_broken_videos_are_listed_and_a_finished_run_is_not_skipped_for_other_la
     relabel(videos, "test")
     assert fit()[0] == 2
     said = capsys.readouterr()
-    assert "result.json was measured on other videos or labels (data_digest " in said.err
+    assert f"{run_dir} is another run: data was {result['data_digest']}, now it is " in said.err
     assert "finished, skipped" not in said.out
 
 
@@ -67,13 +67,13 @@ def test_a_training_that_goes_on_says_if_its_videos_have_changed_and_so_does_its
         assert result["changes"] == []
         return
     (change,) = result["changes"]
-    assert (change["key"], change["to"]) == ("data_digest", result["data_digest"])
+    assert (change["key"], change["to"]) == ("data", result["data_digest"])
     assert change["from"] != change["to"]
-    assert f"{run_dir}: data_digest was {change['from']}, from here on {change['to']}" in capsys.readouterr().out
+    assert f"{run_dir}: data was {change['from']}, now it is {change['to']}" in capsys.readouterr().out
 
 
 def test_a_run_of_other_labels_is_not_reused(fit, table, videos, monkeypatch, capsys):
-    monkeypatch.setattr("lit_video.training.run.commit", lambda: "0123456789ab")
+    monkeypatch.setattr("lit_video.training.identity.commit", lambda: "0123456789ab")
     other = table[0].with_name("other.yaml")
     shutil.copy(table[0], other)
     assert fit()[0] == 0

@@ -1,17 +1,15 @@
 """Files, and what is recorded of the code, the packages, the command and a checkpoint."""
 
 import platform
-import shutil
 import subprocess
 from importlib.metadata import PackageNotFoundError
 
 import pytest
-import torch
 
 from lit_video import __version__
 from lit_video.utils import environment
 from lit_video.utils.command_line import recorded_command
-from lit_video.utils.files import checkpoint_digest, files_below
+from lit_video.utils.files import files_below
 
 
 def test_packages_that_are_not_installed_have_no_version(monkeypatch):
@@ -72,33 +70,6 @@ def test_folders_of_the_machine_are_left_out(given, kept):
 
 def test_the_command_can_be_typed_again():
     assert recorded_command(["fit", "--data.pairs=[2, 1, 1]"]) == "python -m lit_video fit '--data.pairs=[2, 1, 1]'"
-
-
-def test_the_digest_is_of_the_content_and_not_of_the_name(tmp_path):
-    content = {"state_dict": {"weight": torch.arange(6.0)}, "step": 3}
-    for name in ("last.ckpt", "other.ckpt"):
-        torch.save(content, tmp_path / name)
-    shutil.copy(tmp_path / "last.ckpt", tmp_path / "copy.ckpt")
-    assert len({checkpoint_digest(tmp_path / name) for name in ("last.ckpt", "other.ckpt", "copy.ckpt")}) == 1
-
-
-@pytest.mark.parametrize("change", [lambda c: c["state_dict"]["weight"].add_(1e-3), lambda c: c.update(step=4)])
-def test_another_weight_or_step_is_another_digest(tmp_path, change):
-    content = {"state_dict": {"weight": torch.arange(6.0)}, "step": 3}
-    torch.save(content, tmp_path / "first.ckpt")
-    change(content)
-    torch.save(content, tmp_path / "second.ckpt")
-    assert checkpoint_digest(tmp_path / "first.ckpt") != checkpoint_digest(tmp_path / "second.ckpt")
-
-
-def test_a_file_that_is_no_checkpoint_is_refused(tmp_path):
-    path = tmp_path / "last.ckpt"
-    torch.save({"weight": torch.arange(1000.0)}, path)
-    whole = path.read_bytes()
-    for damaged in (b"", b"garbage", whole[:-100], whole[: len(whole) // 2]):
-        path.write_bytes(damaged)
-        with pytest.raises(ValueError, match=r"last\.ckpt: no checkpoint"):
-            checkpoint_digest(path)
 
 
 def test_linked_folders_are_followed_each_once(tmp_path):

@@ -13,12 +13,8 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Checkpoint
 
 from lit_video.training.callbacks.finite import RequireFinite
-from lit_video.training.checkpoint_file import LAST, CheckpointFile
-from lit_video.training.same_data import LISTED_KEY, listed
+from lit_video.training.checkpoint_file import LAST, RUN_KEY, CheckpointFile
 from lit_video.utils.stop_signals import StopSignals
-
-# key of a checkpoint for the settings of its run
-SETTINGS_KEY = "lit_video_run"
 
 
 class Stopped(Exception):
@@ -71,7 +67,9 @@ class Checkpoints(Checkpoint):
         stops: the signals.
         file: that writes.
         finite: that says whether training goes wrong.
-        settings: of the run, kept in the checkpoint.
+
+    Attributes:
+        record: what the run was made with, kept in the checkpoint.
     """
 
     def __init__(
@@ -82,7 +80,6 @@ class Checkpoints(Checkpoint):
         stops: StopSignals,
         file: CheckpointFile,
         finite: RequireFinite,
-        settings: dict[str, Any],
     ) -> None:
         self.path = run_dir / LAST
         self.every = every
@@ -90,21 +87,18 @@ class Checkpoints(Checkpoint):
         self.stops = stops
         self.file = file
         self.finite = finite
-        self.settings = settings
-        self.listed: str | None = None
+        self.record: dict[str, Any] = {}
         self._group: Any = None
         self._start = self._saved = time.monotonic()
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Add the settings, which must fit when the run goes on, and which videos and labels these are."""
-        checkpoint[SETTINGS_KEY] = self.settings
-        checkpoint[LISTED_KEY] = self.listed
+        """Add what the run was made with, which must fit when it goes on."""
+        checkpoint[RUN_KEY] = self.record
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """From here on a signal waits for the end of a step."""
         if trainer.world_size > 1:
             self._group = dist.new_group(backend="gloo")
-        self.listed = listed(trainer.datamodule)  # type: ignore[attr-defined]
         self.stops.waits = True
         self._start = self._saved = time.monotonic()
 

@@ -1,0 +1,163 @@
+"""What a run is now, what its folder was made with, and whether it may go on there."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+from torch import Tensor
+
+from lit_video.datamodules import TemporalSkills
+from lit_video.datamodules.digest import data_digest
+from lit_video.errors import UserError
+from lit_video.tables.identity import Difference, Identity, Kind, averages, differences
+from lit_video.tables.results import read_result
+from lit_video.tables.run_files import packed_files, run_file
+from lit_video.training.checkpoint_file import LAST, PREVIOUS, RUN_KEY, peek
+from lit_video.training.cli import VideoCLI
+from lit_video.utils.environment import commit, versions
+from lit_video.weights.hub import weights_path
+from lit_video.weights.reading import read_weights
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a run was made with, as its checkpoints and its result keep it.
+
+    Args:
+        identity: of its last attempt.
+        changes: of the identity since the run began: ``key``, ``from`` and ``to``.
+        finished: whether there is a result.
+    """
+
+    identity: Identity
+    changes: list[dict[str, Any]] = field(default_factory=list)
+    finished: bool = False
+
+    def going_on(self, run_dir: Path, now: Identity) -> "Record":
+        """The record of the run in a folder that goes on as ``now``; prints and adds what has changed."""
+        found = [each for each in differences(self.identity, now) if each.kind != "place"]
+        for each in found:
+            print(f"{run_dir}: {each}", flush=True)
+        return Record(now, [*self.changes, *({"key": one.key, "from": one.was, "to": one.now} for one in found)])
+
+    def content(self) -> dict[str, Any]:
+        """As a file keeps it."""
+        return {"identity": asdict(self.identity), "changes": self.changes}
+
+
+def run_identity(cli: VideoCLI) -> Identity:
+    """What a run with these settings is now."""
+    settings, data = cli.resolved(), cli.datamodule
+    listing = data.root.name if isinstance(data, TemporalSkills) else data_digest(data)
+    return Identity(settings, listing, _weights(settings["model"]["init_args"]), commit(), versions())
+
+
+def read_record(run_dir: Path) -> Record | None:
+    """What a folder's run was made with, by its result or its last readable checkpoint; ``None`` without either.
+
+    Raises:
+        UserError: the result is damaged.
+    """
+    if result := read_result(run_dir):
+        return Record(
+            Identity(**(result.get("identity") or _packed(run_dir, result))), result["changes"], finished=True
+        )
+    for path in (run_dir / LAST, run_dir / PREVIOUS):
+        with suppress(Exception):  # a damaged file can raise anything; training says that it is
+            return checkpoint_record(path)
+    return None
+
+
+def _packed(run_dir: Path, result: Mapping[str, Any]) -> dict[str, Any]:
+    """The identity of a packed run."""
+    data = result.get("pictures", result["data_digest"])
+    settings = yaml.safe_load(run_file(run_dir, "config.yaml"))
+    return {"settings": settings, "data": data} | {key: result[key] for key in ("commit", "versions")}
+
+
+def checkpoint_record(path: Path) -> Record:
+    """What the run of a checkpoint was made with."""
+    content = peek(path)[RUN_KEY]
+    return Record(Identity(**content["identity"]), content["changes"])
+
+
+def refuse_other_run(run_dir: Path, before: Record, now: Identity, where: str) -> list[Difference]:
+    """Refuse to take a folder for another run than the one that it holds.
+
+    Training may become longer, unless weights are averaged, and be spread over other devices with the same batch of a
+    step, by other code. A run in training may go on with another listing of its data.
+
+    Args:
+        run_dir: the folder.
+        before: what it was made with.
+        now: what is asked for.
+        where: the settings come from, for the message.
+
+    Returns:
+        What differs.
+
+    Raises:
+        UserError: the folder's run is another; names the first difference.
+    """
+    packed, averaged = bool(packed_files(run_dir)), averages(now.settings)
+    allowed: set[Kind] = {"code", "place", "spread"}
+    allowed |= set[Kind]() if packed or averaged else {"longer"}
+    allowed |= set[Kind]() if before.finished else {"data"}
+    found = differences(before.identity, now)
+    for each in found:
+        if each.kind not in allowed:
+            why = {"longer": _not_longer(packed), "data": " (other videos or labels)"}.get(each.kind, "")
+            raise UserError(f"{where}: {run_dir} is another run: {each}{why}; give another --runs, or delete it")
+    return found
+
+
+def _not_longer(packed: bool) -> str:
+    why = "packed, without a checkpoint to go on from" if packed else "averaged weights cannot be trained longer"
+    return f" ({why})"
+
+
+def _weights(model: Mapping[str, Any]) -> dict[str, str]:
+    """Digests of the values that training starts from; none of a file that is not here, which training refuses."""
+    found = {}
+    for name in ("weights", "image_weights"):
+        if given := model.get(name):
+            with suppress(UserError):
+                path = weights_path(given)
+                found[f"model.init_args.{name}"] = weights_digest(path, model.get("weights_ema"))
+    return found
+
+
+def weights_digest(path: Path, average: bool | None = None) -> str:
+    """16 hexadecimal digits of the names and values of the tensors in a file or folder of weights.
+
+    Args:
+        path: see :func:`~lit_video.weights.reading.read_weights`.
+        average: likewise.
+
+    Raises:
+        UserError: there are no weights.
+    """
+    files = sorted(path.iterdir()) if path.is_dir() else [path] if path.exists() else []
+    states = tuple((file.name, (found := file.stat()).st_mtime_ns, found.st_size) for file in files)
+    return _digest_of(path, average, states)
+
+
+@lru_cache(maxsize=64)
+def _digest_of(path: Path, average: bool | None, states: tuple[tuple[str, int, int], ...]) -> str:
+    return tensors_digest(read_weights(path, average).tensors)
+
+
+def tensors_digest(tensors: Mapping[str, Tensor]) -> str:
+    """16 hexadecimal digits of the names and values of tensors."""
+    digest = blake2b(digest_size=8)
+    for name in sorted(tensors):
+        value = tensors[name].detach().cpu().contiguous()
+        digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()

@@ -1,0 +1,89 @@
+"""Two runs are the same, or what differs between them is named, with what it means."""
+
+from copy import deepcopy
+from dataclasses import replace
+
+import pytest
+
+from lit_video.tables.identity import Identity, averages, differences, flatten, global_batch, lasting_settings
+
+TRAINER = {"devices": 1, "num_nodes": 1, "strategy": "auto", "accumulate_grad_batches": 1, "max_epochs": 2}
+MODEL = {"window": 1, "weights": "a.pth", "activation_checkpointing": "none"}
+DATA = {"batch_size": 4, "root": "here", "num_workers": 0, "test_clips": 1}
+SETTINGS = {"seed_everything": 0, "trainer": TRAINER, "compile": "off", "float32_products": "exact"}
+SETTINGS |= {"model": {"init_args": MODEL}, "data": {"init_args": DATA}}
+RUN = Identity(SETTINGS, "aa", {"model.init_args.weights": "11"}, "0123", {"torch": "2.15", "av": "18.1"})
+
+
+def changed(**settings):
+    """The run with other settings, named by their last names."""
+    new = deepcopy(RUN.settings)
+    for name, value in settings.items():
+        groups = (new["model"]["init_args"], new["data"]["init_args"], new["trainer"], new)
+        next(group for group in groups if name in group)[name] = value
+    return replace(RUN, settings=new)
+
+
+def found(now, before=RUN):
+    return {each.key.rpartition(".")[2]: each.kind for each in differences(before, now)}
+
+
+@pytest.mark.parametrize(
+    ("now", "kinds"),
+    [
+        (RUN, {}),
+        (changed(num_workers=7, compile="full", activation_checkpointing="block"), {}),
+        (changed(root="elsewhere"), {"root": "place"}),
+        (
+            changed(devices=2, batch_size=2, strategy="ddp"),
+            dict.fromkeys(("devices", "batch_size", "strategy"), "spread"),
+        ),
+        (changed(devices=2), {"devices": "training"}),
+        (changed(devices="auto"), {"devices": "training"}),
+        (changed(max_epochs=3), {"max_epochs": "longer"}),
+        (changed(max_epochs=-1), {"max_epochs": "longer"}),
+        (changed(max_epochs=1), {"max_epochs": "training"}),
+        (changed(test_clips=2), {"test_clips": "test"}),
+        (changed(window=2, float32_products="tf32"), {"window": "training", "float32_products": "training"}),
+        (changed(seed_everything=1), {"seed_everything": "training"}),
+        (replace(RUN, data="bb"), {"data": "data"}),
+        (replace(RUN, commit="4567"), {"commit": "code"}),
+        (replace(RUN, versions={"torch": "2.16"}), {"torch": "code", "av": "code"}),
+        (replace(RUN, weights={"model.init_args.weights": "22"}), {"weights": "training"}),
+        (changed(weights="copy of a.pth"), {}),  # of the same values
+        (replace(changed(weights="b.pth"), weights={}), {"weights": "training"}),
+        (replace(RUN, weights={}), {}),  # the file is gone
+    ],
+)
+def test_what_differs_is_named_with_what_it_means(now, kinds):
+    assert found(now) == kinds
+
+
+def test_a_difference_is_said_in_words():
+    (commit,) = differences(RUN, replace(RUN, commit="4567"))
+    assert str(commit) == "commit was 0123, now it is 4567"
+    (weights,) = differences(RUN, replace(RUN, weights={"model.init_args.weights": "22"}))
+    assert str(weights) == "model.init_args.weights was a.pth (11), now it is a.pth (22)"
+
+
+def test_callbacks_that_change_numbers_are_a_setting_and_others_are_not():
+    averaging, stopping = ({"class_path": f"lightning.{name}"} for name in ("WeightAveraging", "EarlyStopping"))
+    settings = RUN.settings | {"trainer": TRAINER | {"callbacks": [averaging, {"class_path": "Sample"}]}}
+    assert found(replace(RUN, settings=settings)) == {"counting callbacks": "training"}
+    assert averages(settings) and not averages(RUN.settings)
+    assert not averages(RUN.settings | {"trainer": TRAINER | {"callbacks": stopping}})
+
+
+def test_a_run_keeps_its_name_when_it_becomes_longer_or_moves():
+    now = changed(max_epochs=3, devices=2, batch_size=2, root="elsewhere", num_workers=1)
+    assert lasting_settings(now.settings) == lasting_settings(SETTINGS) != lasting_settings(changed(window=2).settings)
+
+
+@pytest.mark.parametrize(
+    ("devices", "batch"), [(2, 64), ("4", 128), ([0, 3, 5], 96), ("auto", None), (-1, None), ("0,1", None)]
+)
+def test_the_batch_of_a_step(devices, batch):
+    trainer = {"devices": devices, "num_nodes": 2, "accumulate_grad_batches": 2}
+    flat = flatten({"trainer": trainer, "data": {"init_args": {"batch_size": 8}}})
+    assert global_batch(flat) == batch
+    assert global_batch(flat | {"global_batch": 32}) == 32

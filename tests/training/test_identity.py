@@ -1,0 +1,217 @@
+"""A folder goes on as the run that it holds, and a training is taken over only by the same one."""
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from lit_video.__main__ import main
+from lit_video.commands.fit import _rounds
+from lit_video.errors import UserError
+from lit_video.launching.work import work_list
+from lit_video.tables.identity import Identity
+from lit_video.tables.packing import pack_runs
+from lit_video.tables.results import read_result
+from lit_video.training.checkpoint_file import RUN_KEY, peek
+from lit_video.training.identity import read_record, refuse_other_run, weights_digest
+from lit_video.training.request import build_request
+from lit_video.training.reuse import take_finished
+from tests.conftest import ROOT
+from tests.fake_runs import change_result
+
+COMMIT, OTHER = "0123456789ab", "fedcba987654"
+STOP = "--trainer.max_time=00:00:00:00"
+
+
+@pytest.fixture(autouse=True)
+def clean_checkout(monkeypatch):
+    monkeypatch.setattr("lit_video.training.identity.commit", lambda: COMMIT)
+
+
+@pytest.fixture
+def source(finished):
+    """A finished run of a clean checkout."""
+    change_result(finished, commit=COMMIT, identity=read_result(finished)["identity"] | {"commit": COMMIT})
+    return finished
+
+
+@pytest.fixture
+def other(table):
+    """Another table with the second row of the first, called ``again``."""
+    path = table[0].with_name("other.yaml")
+    path.write_text(table[0].read_text().replace("second:", "again:"))
+    return path
+
+
+def fit(path, source, flags, row="again"):
+    return main(["fit", "--config", str(path), "--row", row, "--runs", str(source.parents[3]), *flags])
+
+
+def test_another_table_takes_the_result(source, other, tiny, capsys):
+    assert fit(other, source, [*tiny, "--reuse"]) == 0
+    assert f"again seed 0: the same run as {source}, its result taken" in capsys.readouterr().out
+    folder = source.parents[3] / "other/default/again/seed0"
+    taken, result = read_result(folder), read_result(source)
+    assert taken == result | {"table": "other", "row": "again", "same_run": "two/default/second/seed0"}
+    for name in ("last.ckpt", "predictions.npz", "curves.csv"):
+        assert (folder / name).read_bytes() == (source / name).read_bytes()
+    assert fit(other, source, [*tiny, "--reuse"]) == 0
+    assert "again seed 0: finished, skipped" in capsys.readouterr().out
+    assert main(["table", "--config", str(other), "--runs", str(source.parents[3])]) == 0
+
+
+def test_a_row_that_is_tested_otherwise_takes_the_weights(source, other, tiny, capsys):
+    views = ["--data.test_clips", "2", "--data.test_orders", "[reversed]"]
+    assert fit(other, source, [*tiny, *views, "--reuse"]) == 0
+    said = capsys.readouterr().out
+    assert f"again seed 0: trained as {source}, tested otherwise" in said
+    assert "data.init_args.test_clips was 1, now it is 2" in said
+    folder = source.parents[3] / "other/default/again/seed0"
+    taken, result = read_result(folder), read_result(source)
+    assert (taken["views"], result["views"]) == (6, 3)
+    assert "reversed/video_top1" in taken["metrics"]
+    assert taken["seconds"] == pytest.approx(result["seconds"], abs=0.5)
+    assert {"data.init_args.test_clips", "data.init_args.test_orders"} <= {one["key"] for one in taken["changes"]}
+    assert (folder / "curves.csv").read_bytes() == (source / "curves.csv").read_bytes()
+    own, first = peek(folder / "last.ckpt"), peek(source / "last.ckpt")
+    for key, value in first["state_dict"].items():
+        assert torch.equal(own["state_dict"][key], value)
+    assert (own["lit_video"]["data"]["test_clips"], first["lit_video"]["data"]["test_clips"]) == (2, 1)
+    # the same numbers as of a run that trains by itself
+    alone = source.parents[3].with_name("alone")
+    assert main(["fit", "--config", str(other), "--runs", str(alone), *tiny, *views, "--row", "again"]) == 0
+    assert read_result(alone / "other/default/again/seed0")["metrics"] == taken["metrics"]
+
+
+def test_side_by_side_what_trains_comes_first(tiny):
+    path = ROOT / "experiments/timesformer_clips.yaml"
+    runs = work_list([build_request([path])])
+    trained, tested = _rounds(runs)
+    assert [(run.row.name, run.seed) for run in trained] == [("base1", 0), ("l1", 0)]
+    assert len(tested) == 8
+    assert _rounds(trained) == [trained]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"identity": {"commit": OTHER}},
+        {"identity": {"versions": {"torch": "1.0"}}},
+        {"identity": {"data": "other videos"}},
+        {"changes": [{"key": "commit", "from": OTHER, "to": COMMIT}]},
+        {"skipped_steps": 1},
+        {"params": "many"},
+    ],
+)
+def test_a_run_of_other_code_or_data_or_that_was_changed_or_is_damaged_is_not_taken(change, source, tmp_path):
+    now = Identity(**read_result(source)["identity"])
+    target = tmp_path / "runs/two/default/first/seed0"
+    target.mkdir(parents=True)
+    whole = {"identity": read_result(source)["identity"] | change["identity"]} if "identity" in change else change
+    change_result(source, **whole)
+    assert not take_finished(source.parents[3], target, now, 0, {"row": "first"})
+    assert not list(target.iterdir())
+
+
+def test_a_run_that_goes_on_at_another_commit_says_so_and_is_not_reused(
+    source, table, other, tiny, monkeypatch, capsys
+):
+    """As two tables that share a row, the first of them stopped, the checkout moved on, and begun again."""
+    assert fit(table[0], source, [*tiny, STOP], "first") == 75
+    monkeypatch.setattr("lit_video.training.identity.commit", lambda: OTHER)
+    capsys.readouterr()
+    assert fit(table[0], source, tiny, "first") == 0
+    folder = source.parents[3] / "two/default/first/seed0"
+    assert f"{folder}: commit was {COMMIT}, now it is {OTHER}" in capsys.readouterr().out
+    result = read_result(folder)
+    assert result["changes"] == [{"key": "commit", "from": COMMIT, "to": OTHER}]
+    assert result["commit"] == OTHER
+    other.write_text(other.read_text().replace("first:", "begun:"))
+    assert fit(other, source, [*tiny, "--reuse", STOP], "begun") == 75
+    assert "the same run as" not in capsys.readouterr().out
+
+
+def test_a_finished_run_of_another_commit_is_skipped_with_a_word(source, table, tiny, monkeypatch, capsys):
+    monkeypatch.setattr("lit_video.training.identity.commit", lambda: OTHER)
+    assert fit(table[0], source, tiny, "second") == 0
+    assert f"result.json; commit was {COMMIT}, now it is {OTHER})" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("code", ["unknown", f"{COMMIT}+changes"])
+def test_code_without_a_commit_reuses_nothing(source, table, tiny, code, monkeypatch, capsys):
+    monkeypatch.setattr("lit_video.training.identity.commit", lambda: code)
+    assert fit(table[0], source, [*tiny, "--reuse"], "first") == 2
+    assert capsys.readouterr().err.startswith(f"error: --reuse: the code is not a commit's ({code})")
+
+
+def test_processes_that_torchrun_starts_do_not_look_each_for_itself(source, table, tiny, monkeypatch, capsys):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert fit(table[0], source, [*tiny, "--reuse"], "first") == 2
+    assert "--reuse: not for a run whose processes torchrun" in capsys.readouterr().err
+
+
+def test_without_links_the_checkpoint_is_copied(source, tmp_path, monkeypatch):
+    monkeypatch.setattr("os.link", lambda *_: (_ for _ in ()).throw(OSError("no links here")))
+    target = tmp_path / "runs/t/default/r/seed0"
+    target.mkdir(parents=True)
+    now = Identity(**read_result(source)["identity"])
+    assert take_finished(source.parents[3], target, now, 0, {"table": "t", "row": "r", "scale": "default"})
+    assert read_result(target)["same_run"] == "two/default/second/seed0"
+
+
+def test_equal_weights_in_another_file_are_the_same_and_changed_ones_are_not(tmp_path):
+    weights = {"b": torch.arange(6.0).reshape(2, 3), "a": torch.tensor(1), "h": torch.ones(2, dtype=torch.bfloat16)}
+    torch.save({"state_dict": weights, "epoch": 3}, tmp_path / "one.pth")
+    save_file(weights, tmp_path / "two.safetensors")
+    digest = weights_digest(tmp_path / "one.pth")
+    assert weights_digest(tmp_path / "two.safetensors") == digest
+    weights["b"][0, 0] += 1e-3
+    torch.save(weights, tmp_path / "one.pth")
+    assert weights_digest(tmp_path / "one.pth") != digest
+
+
+def test_a_folder_of_other_weights_is_another_run(source, table, tiny, capsys):
+    """As another file under the name that the settings have."""
+    first, second = (source.parents[3].with_name(name) for name in ("first.ckpt", "second.ckpt"))
+    first.write_bytes((source / "last.ckpt").read_bytes())
+    flags = [*tiny, f"--model.weights={first}", "--model.weights_settings=ignore"]
+    assert fit(table[0], source, flags, "first") == 0
+    second.write_bytes(first.read_bytes())
+    moved = [flag.replace("first.ckpt", "second.ckpt") for flag in flags]
+    assert fit(table[0], source, moved, "first") == 0
+    assert "finished, skipped" in capsys.readouterr().out
+    content = torch.load(first, weights_only=True)
+    content["state_dict"]["network.norm.weight"] += 1
+    torch.save(content, first)
+    assert fit(table[0], source, flags, "first") == 2
+    assert f"is another run: model.init_args.weights was {first} (" in capsys.readouterr().err
+
+
+def test_a_packed_run_is_finished_and_cannot_become_longer(finished, tmp_path):
+    pack_runs([finished], tmp_path / "packs")
+    packed = tmp_path / "packs/two/default/second/seed0"
+    record = read_record(packed)
+    assert record.finished and refuse_other_run(packed, record, record.identity, "here") == []
+    record.identity.settings["trainer"]["max_epochs"] = 100
+    assert refuse_other_run(finished, read_record(finished), record.identity, "here"), "one in a folder can"
+    with pytest.raises(UserError, match=r"max_epochs was 2, now it is 100 \(packed, without a checkpoint to go on"):
+        refuse_other_run(packed, read_record(packed), record.identity, "here")
+
+
+@pytest.mark.parametrize("harm", [None, b"", b"garbage"])
+def test_of_a_damaged_result_the_checkpoints_record_counts(harm, finished, table, tiny, capsys):
+    path = finished / "result.json"
+    expected = read_result(finished)
+    path.unlink() if harm is None else path.write_bytes(harm)
+    assert fit(table[0], finished, [*tiny, "--model.ratio=0.25"], "second") == 2
+    assert "is another run: model.init_args.ratio was 0.5, now it is 0.25" in capsys.readouterr().err
+    assert fit(table[0], finished, tiny, "second") == 0
+    assert read_result(finished)["metrics"] == expected["metrics"]
+
+
+def test_a_checkpoint_of_no_known_run_is_not_gone_on_from(finished, table, tiny, capsys):
+    (finished / "result.json").unlink()
+    content = torch.load(finished / "last.ckpt", weights_only=True)
+    del content[RUN_KEY]
+    torch.save(content, finished / "last.ckpt")
+    assert fit(table[0], finished, tiny, "second") == 0
+    assert "renamed to last.damaged.ckpt, training starts over" in capsys.readouterr().out
