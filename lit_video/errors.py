@@ -15,7 +15,7 @@ class OptionError(UserError):
 
     Args:
         options: its name, or several with commas.
-        reason: what is wrong with it.
+        reason: why it is wrong.
     """
 
     def __init__(self, options: str, reason: object) -> None:

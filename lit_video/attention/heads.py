@@ -1,4 +1,4 @@
-"""The pieces that attention schemes share: the token grid and multi-head projections."""
+"""Token grid, base class and multi-head projections that all attention schemes share."""
 
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ class Scheme(nn.Module):
     """Base of all attention schemes."""
 
     def drop_branches(self, drop: nn.Module) -> bool:
-        """Take over stochastic depth, where branches are dropped one by one; else it is for all that a clip gets.
+        """Apply drop path per branch and return True; return False to drop whole clips.
 
         Args:
             drop: sets rows of a branch to zero in training.
@@ -106,7 +106,7 @@ class Heads(nn.Module):
         return then(rearrange(self.drop(self(grouped)), back, **axes))
 
     def over_with_cls(self, cls: Tensor, x: Tensor, groups: str, **axes: int) -> tuple[Tensor, Tensor]:
-        """As :meth:`over`, for tokens and a class token ``(b, 1, d)`` of the clip, which every group gets a copy of.
+        """Apply :meth:`over` to patches and a class token ``(b, 1, d)`` of the clip, which every group gets a copy of.
 
         The class token's branch, which comes first, is the mean over the groups.
         """
@@ -120,6 +120,6 @@ class Heads(nn.Module):
 
 
 def split_cls(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Class token ``(b, 1, d)`` of the clip, and its patches, of tokens ``(b, 1 + n, d)``."""
+    """Split tokens ``(b, 1 + n, d)`` into the clip's class token ``(b, 1, d)`` and its patches ``(b, n, d)``."""
     cls, patches = torch.split(x, [1, x.shape[1] - 1], dim=1)  # gradients are joined; those of slices padded with zeros
     return cls, patches

@@ -1,4 +1,4 @@
-"""Exact attention over a local window of frames: what X-ViT's mixing approximates."""
+"""Exact attention over a local window of frames, which X-ViT's mixing approximates."""
 
 import torch
 import torch.nn.functional as F

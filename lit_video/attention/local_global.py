@@ -54,7 +54,7 @@ class LocalGlobal(Scheme):
 
 
 class SlidingGlobal(LocalGlobal):
-    """As :class:`LocalGlobal`, with a neighbourhood that slides: the h/2 x w/2 patches around each, in all frames.
+    """Local-global attention with a sliding neighbourhood: the h/2 x w/2 patches around each patch, in all frames.
 
     At an edge the neighbourhood stays inside the picture, so that every patch attends as many. Keys outside are masked:
     it costs as many products as joint attention.
@@ -67,14 +67,14 @@ class SlidingGlobal(LocalGlobal):
 
     @staticmethod
     def near(grid: Grid, device: torch.device) -> Tensor:
-        """Which patches each patch sees: ``(t * h * w, t * h * w)``."""
+        """Mask ``(t * h * w, t * h * w)`` of the patches that each patch sees."""
         rows, columns = (_nearest_half(size, device) for size in grid[1:])
         both = rows[:, None, :, None] & columns[None, :, None, :]
         return repeat(both, "h w i j -> (t h w) (k i j)", t=grid.t, k=grid.t)
 
 
 def _nearest_half(size: int, device: torch.device) -> Tensor:
-    """Which of ``size`` places are in the half of them around each: ``(size, size)``."""
+    """Mask ``(size, size)`` of the nearest half of all places around each place."""
     place = torch.arange(size, device=device)
     start = (place - size // 4).clamp(0, size - size // 2)[:, None]
     return (place >= start) & (place < start + size // 2)

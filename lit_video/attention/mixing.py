@@ -21,7 +21,7 @@ PARTS: tuple[Target, ...] = ("query", "key", "value")
 
 @dataclass(frozen=True)
 class MixingPlan:
-    """What moves between frames.
+    """Plan of the mixing: which channels of which tensors are read from which frames.
 
     Args:
         window: ``t_w``; channels are read from frames up to this distance. 0 is spatial-only attention.
@@ -32,7 +32,7 @@ class MixingPlan:
             so that whole heads move (the released code).
         summary: keys and values also hold the summary tokens of all frames (section 3), or with ``own`` that of the
             frame itself only: the text says all, the complexity that it gives fits one.
-        summary_tokens: of a frame, R: a square number, the means over as many equal cells of its patches.
+        summary_tokens: summary tokens per frame, R: a square number, the means over as many equal cells of its patches.
         summary_before_norm: take the means of the tokens and norm them, as the text has it, not of the normed tokens.
         segment: frames of a group; channels move inside a group only. ``None``: the whole clip.
         causal: only from past frames, those up to ``window`` before; ``ratio`` stays the share of channels that comes

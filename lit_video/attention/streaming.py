@@ -1,4 +1,4 @@
-"""Schemes on frames that come one after the other: what each keeps of the frames before, and nothing else."""
+"""Attention schemes on a stream of frames, and the state that each keeps of past frames."""
 
 from collections.abc import Sequence
 
@@ -13,9 +13,9 @@ from lit_video.attention.space import Space
 
 
 class Streamed:
-    """A scheme at the beginning of a stream: calls on consecutive frames give what one on all of them would.
+    """Scheme on a stream: calls on consecutive frames give the outputs of one call on all of them.
 
-    What it keeps of past frames is here, the scheme has no state. This one keeps nothing: its frames are on their own.
+    The state is kept here, not in the scheme. The base class keeps none: its frames are independent.
     """
 
     def __init__(self, scheme: Scheme) -> None:
@@ -27,12 +27,12 @@ class Streamed:
 
     @property
     def kept(self) -> list[Tensor]:
-        """What is kept of past frames."""
+        """Tensors that are kept of past frames."""
         return []
 
 
 def streamed(scheme: Scheme) -> Streamed:
-    """What streams a scheme.
+    """Wrap a scheme for streaming.
 
     Raises:
         ValueError: it reads frames that a stream has not seen yet.
@@ -81,7 +81,7 @@ class DelayLines:
 
     y_t = [x_{t-1}(c_{-1}), ..., x_{t-w}(c_{-w}), x_t(c_0)],  zeros before the first frame
 
-    It is :func:`~lit_video.attention.mixing.shift_channels` of negative offsets. Of every place ``fold`` channels of
+    It is :func:`~lit_video.attention.mixing.shift_channels` of negative offsets. At every place ``fold`` channels of
     the last ``k`` frames are kept for each offset ``-k``.
     """
 

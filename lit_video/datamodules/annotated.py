@@ -1,4 +1,4 @@
-"""Data sets whose videos are listed by annotation files: what these list against the release and the disk."""
+"""Data sets whose videos annotation files list, checked against the release and the disk."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ class AnnotatedVideos(VideoDataModule):
 
     Args:
         root: the folder that holds annotations and videos; ``$LIT_VIDEO_DATA/NAME`` is one in the package's own.
-        missing: what happens if videos are not on the disk, or if the annotation files list fewer than the release:
+        missing: effect of videos that are not on the disk, or of annotation files that list fewer than the release:
             ``fail`` stops before the training, ``skip`` goes on with the videos that are there. The counts are printed
             and, as ``video_counts``, in ``result.json`` in any case.
         **kwargs: see :class:`VideoDataModule`.
@@ -104,7 +104,7 @@ class AnnotatedVideos(VideoDataModule):
 
 
 class Folders:
-    """What folders hold, each listed once: a check per video takes minutes for 240,000 of them on a network disk."""
+    """Listings of folders, each read once: a check per video takes minutes for 240,000 of them on a network disk."""
 
     def __init__(self) -> None:
         # by text: a Path takes longer to hash than all else that is done with it here

@@ -31,7 +31,7 @@ class Row:
     cells: Mapping[str, str]
 
     def error(self, column: str, what: str) -> UserError:
-        """What is wrong with a cell, and where it is."""
+        """Make the error of a cell, with its place."""
         return UserError(f"{self.place}, column {column}: {what}")
 
     def text(self, column: str) -> str:
@@ -171,7 +171,7 @@ def read_table(
 
 
 def refuse_repeats(rows: Iterable[Row], identity: Callable[[Row], object], column: str) -> None:
-    """No two rows are the same thing.
+    """Refuse repeated rows.
 
     Raises:
         UserError: two are; both are named.

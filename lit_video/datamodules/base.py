@@ -1,4 +1,4 @@
-"""What all data sets share: loaders, views, augmentation on the device, exact resumption."""
+"""Base class of data sets: loaders, views, augmentation on the device, exact resumption."""
 
 import atexit
 import os
@@ -52,29 +52,29 @@ class VideoDataModule(LightningDataModule):
         batch_size: videos per batch and process.
         num_workers: processes that decode; one per core is right.
         sampling: how clips are cut from a video; ``None`` for ``Dense`` ones of 2 seconds.
-        augmentation: of training clips: a recipe's name (:mod:`~lit_video.video.recipes`), or all settings;
+        augmentation: recipe of training clips by its name (:mod:`~lit_video.video.recipes`), or all its settings;
             ``None`` for random crops only.
         test_clips: temporal views of a test video.
         test_crops: spatial views of each of them.
         views: ``even`` crops along the longer side, those of X-ViT's release, which differ by rounding, or the
             ``whole`` frame squeezed into the clip's shape.
-        mean: of the pixels, 0 to 1, for all channels (0.5 is that of the ImageNet-21k ViTs).
-        std: of the pixels likewise.
+        mean: mean of the pixels, 0 to 1, for all channels (0.5 for the ImageNet-21k ViTs).
+        std: standard deviation of the pixels, likewise.
         channels: their order; ``bgr`` for TimeSformer's released weights of Something-Something (they saw OpenCV's).
-        seed: of the order of videos and of all augmentation.
-        order: of the frames of a clip in validation and test: ``reversed``, ``shuffled`` and ``static`` (the middle
+        seed: seed of the order of videos and of all augmentation.
+        order: order of a clip's frames in validation and test: ``reversed``, ``shuffled`` and ``static`` (the middle
             frame, repeated) show whether a model uses time.
         test_orders: orders in which a run is tested too; ``result.json`` then has ``reversed/video_top1``, ...
-        broken: what a video that cannot be read does, or a clip that needs a damaged frame: ``fail`` stops there;
+        broken: effect of a video that cannot be read, or a clip that needs a damaged frame: ``fail`` stops there;
             ``skip`` goes on without it, as long as no more than ``broken_percent`` of a split are broken; ``report``
             goes on in any case. No other video takes its place: it does not count in losses and metrics, and the run's
             folder lists it in ``broken.csv``.
         broken_percent: see there.
         keep_gb: gigabytes of decoded videos that each process keeps in memory: for small data sets of short videos,
             which then are decoded once.
-        manifest: of ``data check``; its frame tables save the scan of every video, and those that it calls broken or
-            damaged are refused, or left out and said, before the first is read. ``None`` for none.
-        short: what a video shorter than a clip does: ``repeat`` its last frame, or ``loop``, which starts it again
+        manifest: file of ``data check``; its frame tables save the scan of every video, and videos that are broken or
+            damaged in it are refused, or left out with a line, before the first is read. ``None`` for none.
+        short: filling of a video shorter than a clip: ``repeat`` its last frame, or ``loop``, which starts it again
             as MMAction2 and Scenic do.
         train_share: share of every class's training videos that is used, above 0 and at most 1.
     """

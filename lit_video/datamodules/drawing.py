@@ -120,12 +120,12 @@ def render(
 
     Args:
         what: it shows.
-        seed: of everything drawn.
-        frames: of the video.
-        side: of the pictures, in pixels.
+        seed: seed of everything drawn.
+        frames: frames of the video.
+        side: side of the pictures, in pixels.
         difficulty: 0 to 1, that of the hardest videos: each draws its own from 0 to it, which raises noise and texture
             and lowers the contrast, at 1 to a tenth.
-        frames_per_step: of what is shown; divides ``frames``.
+        frames_per_step: frames for which each step is shown; divides ``frames``.
     """
     rng = np.random.default_rng(seed)
     film = [figures for figures in what.film(rng, frames // frames_per_step) for _ in range(frames_per_step)]

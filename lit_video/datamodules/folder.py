@@ -65,7 +65,7 @@ def class_folders(root: Path) -> list[str]:
 
 
 def left_out(root: Path, split: Split, class_names: list[str], fps: float | None, chosen: bool) -> str:
-    """What a split's folder holds that is no record, counted and named with the reason, or an empty string.
+    """Describe the files of a split's folder that are no videos, counted, with the reason; empty if there are none.
 
     ``chosen`` is whether the classes are a choice.
     """
@@ -90,7 +90,7 @@ def left_out(root: Path, split: Split, class_names: list[str], fps: float | None
 
 
 def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
-    """What a folder holds, sorted; nothing if it is none. Entries know what they are without another look."""
+    """List a folder, sorted; empty if it is no folder. Entries know their type without another system call."""
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)
@@ -99,7 +99,7 @@ def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
 
 
 def _shown(folder: str | Path) -> list[os.DirEntry[str]]:
-    """What a folder does not hide."""
+    """List a folder without hidden files."""
     return [entry for entry in _entries(folder) if not entry.name.startswith(".")]
 
 
@@ -137,7 +137,7 @@ class VideoFolder(VideoDataModule):
     """Videos as ``root/{train,val,test}/CLASS/VIDEO.mp4``, or any other container that FFmpeg reads.
 
     Streams without a container (``.h264``) have no times: their frames are counted, at the rate that they name, or 25.
-    What is no video by its ending is left out, counted and named.
+    Files without a video's ending are left out, counted and named.
 
     Args:
         root: the folder.

@@ -27,7 +27,7 @@ class HowTo100MTasks(AnnotatedVideos):
 
     Args:
         classes: number of tasks; another than the paper's 1,059 has to be said.
-        least_videos: of a task.
+        least_videos: least number of videos of a task.
         **kwargs: see :class:`AnnotatedVideos`.
     """
 

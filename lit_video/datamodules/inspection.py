@@ -1,4 +1,4 @@
-"""What a data set's splits hold, counted and told: how many videos, what is missing or broken, how long, how large."""
+"""Statistics of a data set's splits: videos that are there, missing or broken, their durations and sizes."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -72,7 +72,7 @@ def open_dataset(name: str, root: Path, flags: Sequence[str]) -> VideoDataModule
 
 @dataclass
 class SplitSummary:
-    """What one split holds; a segment of a long video counts as a video."""
+    """Statistics of one split; a segment of a long video counts as a video."""
 
     videos: int = 0
     missing: list[str] = field(default_factory=list)

@@ -14,7 +14,7 @@ _SPLITS = {"train": {"train"}, "val": {"val", "validate", "validation"}}
 
 
 class Kinetics(AnnotatedVideos):
-    """What the Kinetics releases share.
+    """Base class of the Kinetics releases.
 
     Reads ``root/annotations/{train,val}.csv`` (or ``validate.csv``; ``label,youtube_id,time_start,time_end,split``,
     github.com/cvdfoundation/kinetics-dataset) and ``root/{train,val}/[LABEL/]ID_SSSSSS_EEEEEE.mp4``, start and end in

@@ -44,7 +44,7 @@ class Manifest(Mapping[str, VideoInfo]):
     """Rows of a manifest by the video's name, each read when it is taken out.
 
     Args:
-        file: of the manifest; a later check does not change it but puts another in its place.
+        file: path of the manifest; a later check does not change it but puts another in its place.
 
     Raises:
         UserError: it is no manifest, or of another version.

@@ -66,7 +66,7 @@ _FAST = {"tune": "fastdecode", "x264-params": "b-pyramid=none"}
 def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
     """Encode every video under ``src`` to the same place under ``dst``; list them in ``videos.csv``.
 
-    What cannot be read is listed in ``broken.csv`` and on the terminal, and the rest goes on. Videos that are done, and
+    Unreadable videos are listed in ``broken.csv`` and on the terminal, and the rest goes on. Videos that are done, and
     not older than their source, are left as they are.
 
     Returns:

@@ -22,7 +22,7 @@ class Records(Sequence[VideoRecord]):
     240,000 take 30 MB instead of 200, and forked workers share them, as no count of references is written to them.
 
     Args:
-        paths: of the videos.
+        paths: paths of the videos.
         labels: class numbers, ``(n,)``, or of several tasks ``(n, tasks)``.
         times: ``(n, 3)``, start, end and rate of each record, not a number where it has none; ``None`` if none has any.
     """
@@ -40,7 +40,7 @@ class Records(Sequence[VideoRecord]):
 
     @classmethod
     def of(cls, records: Iterable[VideoRecord]) -> Records:
-        """Those of a list."""
+        """Convert a list."""
         if isinstance(records, cls):
             return records
         listed = [*records]
@@ -49,7 +49,7 @@ class Records(Sequence[VideoRecord]):
 
     @property
     def paths(self) -> list[str]:
-        """Of all videos."""
+        """Paths of all videos."""
         return [to_text(path) for path in self._paths.tolist()]
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Pictures of the temporal skills' world, one frame each: what ImageNet is to the papers."""
+"""Synthetic stills to pretrain a small image ViT on, in place of ImageNet."""
 
 from typing import Any
 
@@ -25,9 +25,9 @@ class Stills(LightningDataModule):
     Nothing in them is about time.
 
     Args:
-        count: of different pictures.
-        side: of them in pixels.
-        steps: of training; ``None`` for four times all pictures.
+        count: number of different pictures.
+        side: side of the pictures in pixels.
+        steps: training steps; ``None`` for four times all pictures.
         batch_size: pictures per step.
         difficulty: as of :class:`~lit_video.datamodules.temporal_skills.TemporalSkills`.
     """

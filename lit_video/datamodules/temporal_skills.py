@@ -1,4 +1,4 @@
-"""The embedded data set that grades: what takes time to see, one skill beside the other."""
+"""Embedded data set of temporal skills, which no single frame shows."""
 
 import os
 from collections import defaultdict
@@ -71,14 +71,14 @@ class TemporalSkills(VideoDataModule):
         length: frames of a video; ``None`` for those of a clip, which then shows all of it.
         frames_per_step: frames that a step of what is shown lasts, each with its own noise. A video of 16 with 2 shows
             what one of 8 shows, at twice the frame rate, so that clips of every second frame miss nothing.
-        side: of the pictures in pixels, an even number.
+        side: side of the pictures in pixels, an even number.
         difficulty: 0 to 1, that of the hardest training videos. Each draws its own from 0 to it, which raises noise and
             texture and lowers the contrast, at 1 to a tenth.
         test_difficulty: of validation and test videos, harder, so that a model that has learned every skill still
             misses some: one that sees more passes more of them.
         pairs: pairs of videos per skill in train, val and test.
         sampling: how clips are cut: ``Segments``, over all of the video, also of ``None``, or ``Dense``.
-        frames: of a clip.
+        frames: frames of a clip.
         test_crops: one shows all of a square video.
         **kwargs: see :class:`VideoDataModule`. Flips must stay off: they swap directions.
 
@@ -161,11 +161,11 @@ class TemporalSkills(VideoDataModule):
         return {f"skill/{name}": [2 * i, 2 * i + 1] for i, name in enumerate(self.skills)}
 
     reversal_ceiling = 50.0
-    """Accuracy in percent that models which score a clip and its reverse alike cannot be expected to pass."""
+    """Accuracy in percent that models which score a clip and its reverse alike cannot beat."""
 
     @property
     def blind_ceiling(self) -> float:
-        """Accuracy in percent that models for which a clip's frames are a set cannot be expected to pass.
+        """Accuracy in percent that a model blind to the order of frames cannot beat.
 
         Half of each skill's videos, and of the orders half of those whose distance the test's clips tell.
         """
@@ -176,7 +176,7 @@ class TemporalSkills(VideoDataModule):
         return self.reversal_ceiling * (others + told) / len(self.skills)
 
     def _steps_shown(self) -> list[list[int]]:
-        """Of each test clip, the step that each frame shows."""
+        """Step that each frame of each test clip shows."""
         video = FrameTable((), Fraction(1, FPS), (), self.length, Fraction(self.length, FPS), self.side, self.side)
         clips = [self.sampling.numbers(video, self.frames, clip, self.test_clips) for clip in range(self.test_clips)]
         return [[number // self.frames_per_step for number in numbers] for numbers in clips]
@@ -236,9 +236,9 @@ def share_told(distances: Sequence[int], steps: int, clips: Sequence[Sequence[in
     This is the share of the best guess, which knows how often each clip shows either event (Bayes).
 
     Args:
-        distances: of the events, in steps, each as often as any other; the first event is in any step that leaves room.
-        steps: of a video.
-        clips: of each test clip, the step that each of its frames shows.
+        distances: distances of the events in steps, equally frequent; the first event is in any step that leaves room.
+        steps: steps of a video.
+        clips: step that each frame of each test clip shows.
     """
     shares: dict[object, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
     for distance in distances:

@@ -41,9 +41,9 @@ class VideoCSV(AnnotatedVideos):
         path_column: name of the column that holds the path.
         label_column: name of the column that holds the label.
         split_column: name of the column that divides a table, by the values that follow.
-        train_values: of the training videos in this column.
-        val_values: of the validation videos.
-        test_values: of the test videos.
+        train_values: values of the training videos in this column.
+        val_values: values of the validation videos.
+        test_values: values of the test videos.
         classes: names of the classes by number; without them the labels of the training table are these. A label
             is one of them, or else its number.
         only_classes: names of those to use, if not all; rows of others are left out, counted and named.

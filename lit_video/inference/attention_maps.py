@@ -1,4 +1,4 @@
-"""A video through a trained model, and what the model attends to in it: attention rollout over the video's frames."""
+"""Attention maps of a trained model on a video: attention rollout over the video's frames."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,12 +29,12 @@ Device = Literal["cpu", "cuda"]
 
 @dataclass(frozen=True)
 class Follow:
-    """What is followed back to the patches.
+    """Output that the rollout follows back to the patches.
 
     Args:
         token: frame, row and column of a patch of the last layer, to start from instead of from what is classified.
         last_layer: follow attention through the last layer of the encoder only.
-        head: of the last layer instead of the mean over its heads.
+        head: head of the last layer instead of the mean over its heads.
     """
 
     token: Sequence[int] | None = None
@@ -56,8 +56,8 @@ class SeenClip:
     Args:
         record: the video.
         clip: as the model takes it, ``(1, 3, t, height, width)``.
-        frames: of the video that the clip is of, scaled down if large, ``(t, height, width, 3)``.
-        box: what of them the clip shows.
+        frames: frames of the clip's video, scaled down if large, ``(t, height, width, 3)``.
+        box: part of the frames that the clip shows.
         seconds: when each is shown.
     """
 
@@ -100,7 +100,7 @@ def attention_maps(
 def attention_of_heads(
     trained: TrainedModel, record: VideoRecord, label: str | None, device: Device | None = None
 ) -> list[AttentionMaps]:
-    """As :func:`attention_maps`, of every head of the last layer alone, through that layer only.
+    """Compute attention maps of every head of the last layer alone, through that layer only.
 
     Raises:
         UserError: the video cannot be read, or the last layer reads no patches.

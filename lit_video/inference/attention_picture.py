@@ -1,4 +1,4 @@
-"""Attention maps drawn over frames: a figure with all of them, or pictures that follow each other."""
+"""Attention maps drawn over frames, as one figure or as an animation."""
 
 import io
 from collections.abc import Sequence
@@ -40,11 +40,11 @@ BAR = "attention to a patch\n(1 = mean over the clip's patches)"
 
 @dataclass(frozen=True)
 class AttentionMaps:
-    """Frames of a clip, and what the model attends to in them.
+    """Frames of a clip and the relevance of their patches.
 
     Args:
-        frames: of the video, ``(n, height, width, 3)``.
-        box: what of them the model sees.
+        frames: frames of the video, ``(n, height, width, 3)``.
+        box: part of the frames that the model sees.
         numbers: their places in the clip.
         seconds: when they are shown in the video.
         maps: relevance of every patch of these frames, ``(n, rows, columns)``, over the box; the mean over all patches
@@ -77,7 +77,7 @@ class AttentionMaps:
 
 
 def overlaid(attention: AttentionMaps) -> Pixels:
-    """The maps over the frames in grey; ``top`` and more is brightest, what the model does not see is dark."""
+    """Draw the maps over grey frames; relevance of ``top`` and more is brightest, unseen parts are dark."""
     box, grey = attention.box, attention.frames.mean(-1, keepdims=True) / 255
     smooth = F.interpolate(
         torch.from_numpy(attention.maps)[:, None], size=(box.height, box.width), mode="bilinear", align_corners=False
@@ -178,7 +178,7 @@ def _title(figure: Any, lines: Sequence[str], attention: AttentionMaps, across: 
 
 
 def outlined(attention: AttentionMaps) -> list[str]:
-    """What the outline means, if there is one."""
+    """Legend of the outline, if there is one."""
     return ["outlined: what the model sees of the frame"] if attention.is_cropped else []
 
 

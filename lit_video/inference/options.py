@@ -1,4 +1,4 @@
-"""Options of putting videos through a model, and the endings of pictures that can be written."""
+"""Options of evaluating a model on videos, and the file endings of pictures."""
 
 from dataclasses import dataclass
 from math import inf
@@ -9,7 +9,7 @@ from lit_video.errors import OptionError
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How videos are put through a model.
+    """Options of evaluating a model on videos.
 
     Args:
         clips: views in time of a video; ``None`` for as many as the model was tested on in training.

@@ -25,13 +25,13 @@ BAND = (10, 14, 20, 185)
 def drawn_paths(
     target: Path, videos: Sequence[Path], flag: str = "--draw", endings: Sequence[str] = (".mp4",)
 ) -> dict[Path, Path]:
-    """Where each video is drawn to: the target, or in it, with the folders in which the videos differ.
+    """Output path of each video: the target, or a file in it, below the folders in which the videos differ.
 
     Args:
         target: a file with one of the endings, or a folder.
-        videos: that are drawn.
-        flag: that the target was given by.
-        endings: of files; those in a folder have the first one.
+        videos: videos that are drawn.
+        flag: flag of the target, for messages.
+        endings: allowed file endings; files in a folder get the first one.
 
     Raises:
         UserError: several videos, but one file; a folder that cannot be made; a video would be overwritten.

@@ -26,7 +26,7 @@ from lit_video.video.decoding.images import EXTENSIONS as PICTURES
 
 @dataclass(frozen=True)
 class VideoOutput:
-    """Of one video, the mean over its views; one that cannot be read has numbers that mean nothing.
+    """Output for one video, the mean over its views; meaningless numbers if the video cannot be read.
 
     Args:
         logits: ``(classes,)``.
@@ -40,7 +40,7 @@ class VideoOutput:
 
 
 def outputs_of(model: VideoClassifier, data: VideoList, on: torch.device) -> Iterator[VideoOutput]:
-    """The output of every video of ``data``, in its order, of a model on the device ``on``."""
+    """Compute the output of every video of ``data``, in its order, of a model on the device ``on``."""
     views: list[tuple[Tensor, Tensor, str]] = []  # of the video at hand: logits and features of each clip's crops
     videos = iter(data.listed)
     for raw in data.test_dataloader():
@@ -70,7 +70,7 @@ class VideoOutputs:
     """Logits and features of videos, the views of each averaged.
 
     Args:
-        paths: of the videos that could be read.
+        paths: paths of the videos that could be read.
         logits: ``(videos, classes)``, of several tasks side by side.
         features: ``(videos, d)``, what enters the linear head.
         class_names: by class number, of each task if there are several.
@@ -123,7 +123,7 @@ def find_videos(videos: Paths, fps: float | None = None) -> list[Path]:
 
     Args:
         videos: files, folders and patterns.
-        fps: of folders of pictures, which are videos if it is given.
+        fps: frame rate of folders of pictures, which count as videos if it is given.
 
     Raises:
         UserError: there is none, or a picture is named as a video.

@@ -25,7 +25,7 @@ class Embedding(VideoOutputs):
     """Features of videos, and their places in the plane.
 
     Args:
-        places: of each of ``paths``, ``(videos, 2)``, neighbours near each other.
+        places: points in the plane, one for each of ``paths``: ``(videos, 2)``, neighbours near each other.
     """
 
     places: NDArray[np.float64]
@@ -34,13 +34,13 @@ class Embedding(VideoOutputs):
 def embed(
     ckpt: str | Path, videos: Paths, method: Method = "tsne", seed: int = 0, evaluation: Evaluation | None = None
 ) -> Embedding:
-    """Bring what enters the classifier's last layer into the plane.
+    """Project the features of the classifier's last layer into the plane.
 
     Args:
         ckpt: a run's ``last.ckpt``.
         videos: files, folders (all videos below them) and patterns, at least five videos.
         method: UMAP is an extra, see :func:`project`.
-        seed: of the method.
+        seed: seed of t-SNE or UMAP.
         evaluation: views, batches and device; ``None`` for the defaults.
 
     Raises:

@@ -35,7 +35,7 @@ class RankedVideo:
 
     Args:
         path: the video.
-        ranked: the most probable first, of each task; a single task is called ``class``. Of several tasks their
+        ranked: the most probable first, of each task; a single task is called ``class``. For several tasks their
             combinations as well: ``action``, where the tasks are verb and noun, else ``all``.
     """
 
@@ -48,7 +48,7 @@ class RankedVideo:
         return best(self.ranked)
 
     def lines(self) -> list[str]:
-        """What is drawn: the classes, or the combinations of the tasks', with figures below each other."""
+        """Lines to draw: the classes, or the combinations of the tasks' classes, with aligned figures."""
         ranked = list(self.ranked.values())[-1]
         return [f"{100 * one.probability:3.0f}".replace(" ", "\u2007") + f" %  {one.name}" for one in ranked]
 

@@ -1,4 +1,4 @@
-"""What a network can read: the patches that a token depends on, and the frames that it can compare."""
+"""Receptive field of a network: the patches that a token depends on, and the frames that it can compare."""
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ from lit_video.utils.clip_shape import ImageSize, height_and_width
 
 
 def layers_needed(network: VideoTransformer, clip: Tensor, query: Sequence[int]) -> Tensor:
-    """After how many layers of the encoder a patch first has part in a token: ``(t, h, w)``, 0 for none of them.
+    """Number of encoder layers after which a token depends on each patch: ``(t, h, w)``, 0 for never.
 
     Weights do not matter, only what the layers connect: layers that start at zero get random weights.
     Class tokens carry content from patch to patch, as they do in the network.
@@ -41,7 +41,7 @@ def layers_needed(network: VideoTransformer, clip: Tensor, query: Sequence[int])
 
 
 def steps_read(network: VideoTransformer, clip: Tensor, query: Sequence[int]) -> dict[str, Tensor]:
-    """What a token of the first layer reads in each attention step alone: by the step's name, ``(t, h, w)`` bool.
+    """Patches that a token of the first layer reads in each attention step alone: by step, ``(t, h, w)`` bool.
 
     A step is a :class:`~lit_video.attention.heads.Heads` of the scheme; the others add nothing. The token's
     own patch is always read, by the residual connection.
@@ -111,7 +111,7 @@ SPREADS = (0.1, 0.3, 1.0)
 
 @dataclass(frozen=True)
 class Reach:
-    """What order a network could learn.
+    """Temporal reach: how far apart the frames are that a network can compare, and whether it sees their order.
 
     Args:
         frames: largest distance of two frames that have part in the scores together; 0 if each frame counts for
@@ -127,7 +127,7 @@ class Reach:
 
 
 def reach(network: nn.Module, frames: int, image_size: ImageSize) -> Reach:
-    """How far apart the first frame that is seen and another can be so that the scores are no sum of what each does.
+    """Measure the temporal reach: the largest distance of the first frame and another that interact in the scores.
 
     With f the scores of a clip and a, b changes of two frames, f(a, b) - f(a) - f(b) + f() is zero where nothing
     brings the two frames together, as in averaging over frames that attend themselves. Weights do not matter: a copy
@@ -135,7 +135,7 @@ def reach(network: nn.Module, frames: int, image_size: ImageSize) -> Reach:
 
     Args:
         network: takes clips ``(b, 3, t, height, width)``.
-        frames: of a clip.
+        frames: frames of a clip.
         image_size: its side, or height and width.
     """
     with torch.random.fork_rng(), torch.no_grad():

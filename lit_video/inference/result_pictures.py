@@ -43,7 +43,7 @@ def confusion_figure(counts: NDArray[np.int64], classes: Sequence[str], title: s
         counts: ``(classes, classes)``; a class without a video stays blank.
         classes: their names.
         title: none if empty.
-        side: of the matrix in inches; names stand outside of it.
+        side: side of the matrix in inches; names stand outside of it.
     """
     figure, axes = _axes(side, side, title)
     videos = counts.sum(1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Attention rollout through any of our modules: how much of a token's output comes from which patch.
+"""Attention rollout through any network here: each patch's share in a token's output.
 
 The rollout of an attention step with residual is 0.5 (I + A), where A are its weights, averaged over the heads; that of
 a network is the product over its steps (arXiv:2005.00928, section 3). Three passes compute it, the same for every
@@ -121,7 +121,7 @@ def steps_of(layer: nn.Module) -> list[Heads]:
 
 
 def only_head(weights: Sequence[Tensor], heads: int, head: int) -> list[Tensor]:
-    """Weights ``(..., a, m, j)`` of the calls of a step, all heads but one silent, that one as loud as all.
+    """Zero all heads but one in the weights ``(..., a, m, j)`` of a step's calls, and scale it by their number.
 
     The projection after attention takes the mean over heads where relevance is followed
     (:mod:`~lit_video.inference.rollout`), which then is that head's own. A step calls attention with all its heads,
@@ -176,7 +176,7 @@ def rollout(
         clip: one clip, normalised, ``(1, 3, t, height, width)``.
         query: frame, row and column of a patch of the last layer, to start from instead of the output.
         last_layer: follow the last layer of the encoder only (and temporal layers after it).
-        head: of the last layer's last step of attention, counted from 0, instead of the mean over its heads.
+        head: head of the last layer's last attention step, counted from 0, instead of the mean over its heads.
 
     Raises:
         ValueError: the query lies outside the grid, or the last layer has no patches, or not this head; the network
@@ -246,7 +246,7 @@ def patch_places(tokens: int, grid: Grid) -> Tensor:
 
 
 def tubelet_frames(patches: Patches, frames: int) -> list[list[int]]:
-    """Which of a clip's frames every tubelet is made of; with uniform frame sampling not all are used."""
+    """Frames of each tubelet of a clip; with uniform frame sampling not all are used."""
     sampled = patches.sampled_frames
     used = list(range(frames)) if sampled is None else uniform_frames(frames, sampled)
     return [used[i : i + patches.tubelet] for i in range(0, len(used), patches.tubelet)]

@@ -1,4 +1,4 @@
-"""Models on videos as they come: a prediction after every frame."""
+"""Causal models on streams: a prediction after every frame."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ ONE_FRAME = FrameTable(range(1), Fraction(1), range(1), 1, Fraction(1), 1, 1)
 
 @dataclass(frozen=True)
 class Moment:
-    """What a model says of a video up to a frame.
+    """Prediction for a video up to a frame.
 
     Args:
         seconds: when the frame is shown, from the first one.
@@ -97,7 +97,7 @@ class StreamPredictor:
             raise OptionError("rate", f"{error}: give one, in frames per second") from error
 
     def predict(self, record: VideoRecord) -> Iterator[Moment]:
-        """What the model says after each frame of a video.
+        """Predict after each frame of a video.
 
         Raises:
             DecodeError: the video cannot be read, or not to its end; what it says until there has come.

@@ -78,7 +78,7 @@ class Timeline:
     Args:
         path: the video.
         seconds: its duration.
-        windows: that could be read.
+        windows: windows that could be read.
         broken: why there are no more of them, or an empty string.
     """
 
@@ -116,7 +116,7 @@ def timeline(trained: TrainedModel, record: VideoRecord, evaluation: Evaluation,
         record: the video; one that cannot be read, or not to its end, is no error: see ``broken``.
         evaluation: crops, batches, device and processes; one process decodes, if any.
         steps: how the window moves.
-        name: of the work, for the bar or the lines.
+        name: name of the work in the progress bar or lines.
 
     Raises:
         UserError: the model's clips have no length of their own, and there is none in ``steps``.

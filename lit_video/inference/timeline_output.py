@@ -120,7 +120,7 @@ def timeline_figure(line: Timeline) -> Figure:
 
 
 def _percent(line: Timeline, window: int, name: str) -> float:
-    """Of a class in a window; not a number where it is none of those that were named."""
+    """Percentage of a class in a window; not a number where the window does not name it."""
     ranked = list(line.windows[window].ranked.values())[-1]
     return next((100 * one.probability for one in ranked if one.name == name), nan)
 

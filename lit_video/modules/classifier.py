@@ -1,4 +1,4 @@
-"""What all video classifiers share in training and test; families only build their network."""
+"""Base class of video classifiers: training, validation, test; a family only builds its network."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,11 +60,11 @@ class VideoClassifier(LightningModule):
             weights``. In training, a classifier of other classes starts from scratch.
         weights_settings: where a release is known to have been trained with other settings than these, which no shape
             shows: ``None`` refuses its weights, ``apply`` takes its settings (on the command line), ``ignore`` goes on.
-        weights_ema: of files with the weights and their moving average, take the average; ``None``: where there is one.
+        weights_ema: load the moving average of a file that holds it beside the weights; ``None``: where there is one.
         freeze: patches, positions and so many blocks, or the whole ``backbone``, stay as they are in training.
-        activation_checkpointing: what is computed again in the backward pass instead of being kept: ``attention``, or
+        activation_checkpointing: part of a layer that is recomputed in the backward pass: ``attention``, or
             each ``block`` but for its input; the gradients are the same. ``true`` is ``block``, ``false`` ``none``.
-        num_classes: of each task by name, in the order of the logits; one task needs none.
+        num_classes: classes of each task by its name, in the order of the logits; a number for one task.
 
     Raises:
         ValueError: activation checkpointing of a network without transformer blocks; a task called video or clip; in
@@ -110,7 +110,7 @@ class VideoClassifier(LightningModule):
 
     @property
     def scheme_name(self) -> str:
-        """What it is called when schemes are compared: the family, and what makes another attention of it.
+        """Name in comparisons of schemes: the family, and the settings that change its attention.
 
         Sizes and windows are settings, not names.
         """

@@ -28,7 +28,7 @@ class VideoAccuracy(Metric):
     ``top1``, ...; when they are verb and noun it is ``action_top1``, ... as well.
 
     Args:
-        classes: of each task by name; one task needs none.
+        classes: number of classes of each task, by the task's name; not needed for one task.
 
     Raises:
         ValueError: a task has a name that metrics of whole videos and clips have.
@@ -59,7 +59,7 @@ class VideoAccuracy(Metric):
         self.view.append(view)
 
     def _read(self, of_clips: list[Tensor]) -> Tensor:
-        """What belongs to the clips that could be read, of all batches."""
+        """Join the batches, without the clips that could not be read."""
         return dim_zero_cat(of_clips)[dim_zero_cat(self.video) >= 0]
 
     def per_video(self) -> tuple[Tensor, Tensor]:
@@ -86,7 +86,7 @@ class VideoAccuracy(Metric):
     def compute(self) -> dict[str, Tensor]:
         """``top1``, ``top5``, ... in percent, ``videos``, their number, ``loss``; ``TASK_top1``, ... of several tasks.
 
-        The loss is the cross entropy of mean logits, summed over tasks. Of no video at all, where none could be read,
+        The loss is the cross entropy of mean logits, summed over tasks. Without any readable video
         and of logits that are not finite, loss and accuracies are no numbers (NaN).
         """
         tasks, depth = self.per_task(), max(TOP)

@@ -17,10 +17,10 @@ class Optimization:
         optimizer: ``sgd`` with momentum, ``adamw``, or ``muon`` (timm's; Jordan et al., 2024), which steps along the
             nearest orthogonal matrix and needs a fraction of the steps; the rest has AdamW with Nesterov's momentum.
         lr: base learning rate, for the batch in use; it is not rescaled.
-        momentum: of SGD.
-        nesterov: of SGD.
-        betas: of AdamW; beside Muon they are 0.9 and 0.95.
-        weight_decay: of the decayed group.
+        momentum: SGD's momentum.
+        nesterov: whether SGD uses Nesterov's momentum.
+        betas: AdamW's decay rates; beside Muon they are 0.9 and 0.95.
+        weight_decay: weight decay of the decayed group.
         decay_all: decay norms, biases, tokens and positions too, as X-ViT's release does.
         layer_decay: each layer's rate as a share of that of the layer above it, the classifier's being ``lr`` (BEiT,
             arXiv:2106.08254, appendix H); 1 is one rate for all.
@@ -103,7 +103,7 @@ def parameter_groups(config: Optimization, module: nn.Module) -> list[dict[str, 
 
 
 def _layer(name: str) -> int | None:
-    """Of a parameter, counted from the patches; ``None`` above the last numbered block."""
+    """Layer of a parameter, counted from the patches; ``None`` above the last numbered block."""
     block = re.search(r"(?:^|\.)blocks\.(\d+)\.", name)
     if block:
         return 1 + int(block[1])

@@ -15,7 +15,7 @@ from lit_video.video.batch import Classes, outputs
 class TimeSformer(VideoClassifier):
     """TimeSformer: five ways to attend over space and time (arXiv:2102.05095).
 
-    The variants are sizes of clips: the base model 8 x 224, HR 16 x 448, L 96 x 224.
+    The variants differ only in clip size: the base model 8 x 224, HR 16 x 448, L 96 x 224.
 
     Args:
         num_classes: classes of the data set, of each task if it has several; the command line takes it from there.
@@ -29,7 +29,7 @@ class TimeSformer(VideoClassifier):
         dropout: before the classifier.
         drop_path: stochastic depth of the last layer (0.1 in the released code).
         position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time (released code).
-        cls_in_time: of divided attention, the class token is a key in time, as in the paper's Eq. 11; in the released
+        cls_in_time: in divided attention the class token is a key in time, as in the paper's Eq. 11; in the released
             code it is not.
         hidden_head: the classifier has a hidden layer, as the paper says; in the released code it is one linear layer.
         image_weights: where training starts: file or folder of an image ViT (timm, AugReg, transformers, torchvision),

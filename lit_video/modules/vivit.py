@@ -29,8 +29,8 @@ class ViViT(VideoClassifier):
         variant: the paper's model: 1 joint attention, 2 factorised encoder, 3 factorised self-attention, 4 factorised
             dot-product attention (Table 2).
         pool: ``token`` or ``mean``; ``None`` for the paper's: a class token in 1 and 2, the mean in 3 and 4.
-        order: ``space_time`` or ``time_space``, of variant 3.
-        temporal: of variant 2: ``encoder``, or ``mean`` over frames, the spatial-only baseline.
+        order: ``space_time`` or ``time_space``; variant 3 only.
+        temporal: ``encoder`` or, as a spatial-only baseline, ``mean`` over frames; variant 2 only.
         temporal_depth: layers of variant 2's temporal encoder, L_t.
         dropout: before the classifier.
         drop_path: stochastic depth of the last layer.

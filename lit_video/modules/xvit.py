@@ -26,11 +26,11 @@ class XViT(VideoClassifier):
         window: frames on either side that channels are read from, t_w (Table 1); 0 is spatial-only attention.
         boundary: only from the two frames at distance ``window`` (Table 1, "Bo.").
         ratio: share of channels that comes from other frames, 0 to 1 (Table 2d).
-        mixed: what is mixed, out of ``x``, ``key``, ``value``, ``query`` (Table 2c).
+        mixed: tensors that are mixed, out of ``x``, ``key``, ``value``, ``query`` (Table 2c).
         layers: the layers that mix (Table 2a): ``all``, ``first_half``, ``second_half``, ``odd`` or indices from 0.
         scope: ``per_head`` mixes within each head (Eq. 9), ``full`` moves whole heads (released code).
         summary: add the summary tokens of all frames to keys and values (Table 4), or each frame's ``own`` only.
-        summary_tokens: of a frame, R in the paper: a square number, the means over as many equal cells.
+        summary_tokens: summary tokens per frame, R in the paper: a square number, the means over as many equal cells.
         summary_before_norm: take means before the layer norm, as the paper writes it.
         summary_layers: which of the layers that mix have them, like ``layers``.
         exact: attend the window exactly (Eq. 7) where mixing approximates it; ``boundary`` to ``summary`` and
@@ -41,7 +41,7 @@ class XViT(VideoClassifier):
             ``None`` for the whole clip, 8 in the released Kinetics recipe with 16 frames.
         ta_layers: layers of temporal attention (Table 2b); 0 is temporal averaging.
         positions: ``none``, ``space`` or ``space-time``.
-        dropout: of the frame tokens and in the classifier (0.5 in the released code).
+        dropout: dropout of the frame tokens and in the classifier (0.5 in the released code).
         drop_path: stochastic depth of the last layer.
         position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time (released code),
             which hardly move when trained from scratch.

@@ -37,12 +37,12 @@ class MLP(nn.Module):
 
 
 class Layer(nn.Module):
-    """Base of encoder layers: in training they keep their activations, or compute some again in the backward pass."""
+    """Base of encoder layers, which keep their activations in training or recompute them in the backward pass."""
 
     checkpointing: Checkpointing = "none"
 
     def keep(self, part: Checkpointing, function: Callable[..., Tensor], *args: Any) -> Tensor:
-        """Call the function; where ``part`` is what is computed again, keep its arguments alone.
+        """Call the function; where ``part`` is recomputed in the backward pass, keep its arguments alone.
 
         The same draws and numbers come out, so that gradients are bit for bit what they are without
         (Chen et al., arXiv:1604.06174).
@@ -78,7 +78,7 @@ class Block(Layer):
 
 
 def checkpoint_layers(network: nn.Module, part: Checkpointing) -> None:
-    """Compute activations of each layer again in the backward pass: less memory for more time, the same gradients.
+    """Recompute each layer's activations in the backward pass: less memory for more time, the same gradients.
 
     Args:
         network: any of the transformers here.

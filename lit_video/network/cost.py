@@ -47,7 +47,7 @@ class Published:
         source: paper and tables.
         label: name of the row.
         family: class of :mod:`lit_video.modules`.
-        classes: of the data set whose classifier is counted.
+        classes: number of classes of the classifier that is counted.
         views: clips x crops of a video that the printed cost is for.
         settings: arguments of the family; 8 frames of 224 pixels where they do not say.
         params: as printed, such as ``85.9M``.

@@ -1,4 +1,4 @@
-"""The linear layer that a network ends in, and what enters it: the features of a clip."""
+"""Final linear layer of a network, and its inputs: the features of a clip."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ def linear_head(network: nn.Module) -> nn.Linear:
 
 @contextmanager
 def head_inputs(network: nn.Module) -> Iterator[list[Tensor]]:
-    """Collect what enters the linear head, ``(b, d)`` for every call of the network.
+    """Collect the linear head's inputs, ``(b, d)`` for every call of the network.
 
     Where it enters for each frame or place it is averaged: the head is affine, so its output for the average is the
     average that the network gives. In eval mode, thus, ``features @ weight.T + bias`` are the logits.

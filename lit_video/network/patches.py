@@ -13,7 +13,7 @@ from lit_video.utils.clip_shape import uniform_frames
 
 @dataclass(frozen=True)
 class ClipSize:
-    """The clip that a network is laid out for, and what a token of it is.
+    """Clip size that a network is built for, and the size of a token in it.
 
     Args:
         image_size: (height, width) in pixels.
@@ -31,7 +31,7 @@ class ClipSize:
     sampled_frames: int | None = None
 
     def patches(self, width: int) -> Patches:
-        """Its projection to tokens of ``width`` channels."""
+        """Projection of such clips to tokens of ``width`` channels."""
         return Patches(width, self.patch, self.tubelet, self.sampled_frames)
 
 

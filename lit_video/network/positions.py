@@ -14,7 +14,7 @@ PositionKind = Literal["none", "space", "space-time"]
 
 @dataclass(frozen=True)
 class Resizing:
-    """How positions serve a clip of another size or length than they were made for.
+    """Resizing of positions to a clip of another size or length.
 
     Args:
         space: ``bicubic``, or ``nearest`` (TimeSformer's release).

@@ -1,4 +1,4 @@
-"""What is read from the last layer's tokens: features that the classifier or the temporal aggregation gets.
+"""Readouts: features for the classifier or the temporal aggregation, from the last layer's tokens.
 
 Each function maps tokens ``(b, n, d)`` on a grid, with the final layer norm, to features ``(b, d)`` or ``(b, t, d)``.
 """

@@ -81,7 +81,7 @@ class Stream:
 
     @property
     def kept_bytes(self) -> int:
-        """Memory of what is kept between calls."""
+        """Bytes of the state between calls."""
         kept = [*self._tokens, *(tensor for scheme, _ in self._blocks for tensor in scheme.kept)]
         return sum(tensor.untyped_storage().nbytes() for tensor in kept)
 
@@ -99,7 +99,7 @@ class Stream:
 
 
 def obstacle(network: VideoTransformer) -> str:
-    """Why a network cannot stream, in a line; empty if it can."""
+    """Reason why a network cannot stream, in a line; empty if it can."""
     embed, blocks = network.embed, [block for block in network.blocks if isinstance(block, Block)]
     frames = isinstance(embed, FrameEmbedding) and network.readout is frame_tokens
     if not (frames and len(blocks) == len(network.blocks) and isinstance(network.aggregate, AGGREGATES)):

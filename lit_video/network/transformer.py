@@ -17,7 +17,7 @@ class VideoTransformer(nn.Module):
     Args:
         embed: clip to tokens and their grid.
         blocks: encoder layers, each ``(tokens, grid) -> tokens``.
-        readout: what the features are, see :mod:`lit_video.network.readout`.
+        readout: tokens to features, see :mod:`lit_video.network.readout`.
         aggregate: features to logits.
     """
 
@@ -30,7 +30,7 @@ class VideoTransformer(nn.Module):
         self.aggregate = aggregate
 
     def features(self, clip: Tensor) -> Tensor:
-        """What is classified, after the final norm: ``(b, d)``, or ``(b, t, d)`` where ``aggregate`` takes frames."""
+        """Features after the final norm: ``(b, d)``, or ``(b, t, d)`` where ``aggregate`` takes frames."""
         x, grid = self.embed(clip)
         for block in self.blocks:
             x = block(x, grid)
@@ -42,11 +42,11 @@ class VideoTransformer(nn.Module):
 
 
 def freeze(network: nn.Module, layers: int | Literal["backbone"]) -> None:
-    """Leave patches, positions and the first blocks as they are in training.
+    """Freeze patches, positions and the first blocks in training.
 
     Args:
         network: a :class:`VideoTransformer`.
-        layers: how many blocks; or ``backbone``, all that the classifier reads.
+        layers: number of blocks; or ``backbone``, everything before the classifier.
 
     Raises:
         ValueError: it is another network, or has fewer blocks.

@@ -37,7 +37,7 @@ SIZES: dict[SizeName, ViTSize] = {
 
 
 def encoder(size: ViTSize, scheme: Callable[[int], Scheme], drop_path: float = 0.0, gelu: Gelu = "none") -> list[Block]:
-    """The encoder layers of a size, freshly initialised; ``scheme`` makes the attention of layer i (from 0).
+    """Build the encoder layers of a size, freshly initialised; ``scheme`` makes the attention of layer i (from 0).
 
     ``drop_path`` is the stochastic depth of the last layer, rising linearly from 0 in the first; for ``gelu`` see
     :class:`~lit_video.network.block.MLP`.

@@ -52,7 +52,7 @@ def of_equal_compute(epochs: int, costs: Mapping[str, int]) -> dict[str, dict[st
     """Settings of rows by name, so that all spend as many multiply-adds as the most expensive one.
 
     Args:
-        epochs: of the most expensive row.
+        epochs: epochs of the most expensive row.
         costs: multiply-adds of a clip, by row.
     """
     most = max(costs.values())

@@ -31,7 +31,7 @@ class Start:
     Args:
         weights: ``model.weights``.
         model: name of the model's class.
-        settings: of the class, without ``model.``.
+        settings: settings of the class, without ``model.``.
         clips: settings of the data set, without ``data.``.
     """
 
@@ -96,12 +96,12 @@ class Choice:
 
 @dataclass(frozen=True)
 class Machine:
-    """What training runs on.
+    """Machine that trains.
 
     Args:
         gpu: gigabytes of the GPU's memory; 0 without one.
         memory: gigabytes.
-        cores: that this process may use.
+        cores: number of cores that this process may use.
     """
 
     gpu: float
@@ -127,11 +127,11 @@ def choose(
     """Settings of data and model.
 
     Args:
-        videos: what was found in the files.
+        videos: probed facts of the videos.
         pixels: their mean and standard deviation, from 0 to 1.
         classes: names of the classes.
         training: how many of the videos train.
-        machine: that trains.
+        machine: machine that trains.
         start: weights to start from; ``None`` to start from scratch.
     """
     few = training < FEW and not machine.gpu

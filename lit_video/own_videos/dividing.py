@@ -28,7 +28,7 @@ class Groups:
     """The group of every video.
 
     Args:
-        names: of the groups, by video; ``None`` where every video stands for itself.
+        names: name of each video's group; ``None`` where every video stands for itself.
         reason: for the user.
     """
 
@@ -88,13 +88,13 @@ def _enough(videos: Sequence[OwnVideo], names: Sequence[str]) -> bool:
 
 
 def _marked(videos: Sequence[OwnVideo]) -> list[str] | None:
-    """Of each name the parts that are a word for a person or a recording with a number."""
+    """Find the parts of each name that are a word for a person or a recording with a number."""
     parts = [_MARKED.findall(_stem(video)) for video in videos]
     return ["_".join(part) for part in parts] if all(parts) else None
 
 
 def _without_counters(videos: Sequence[OwnVideo]) -> list[str] | None:
-    """Of each name what stands before its last number, the class left out."""
+    """Cut each name before its last number, the class left out."""
     starts = []
     for video in videos:
         words = re.split(r"[_\-. ]+", _stem(video))
@@ -120,7 +120,7 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
 
     Args:
         videos: of the folder.
-        groups: of each; ``None`` where every video stands for itself.
+        groups: group of each video; ``None`` where every video stands for itself.
     """
     own = groups or [str(i) for i in range(len(videos))]
     given = {video.split for video in videos} - {None}
@@ -199,7 +199,7 @@ FEW_TRAINING = 10  # videos of a class
 
 
 def limits(videos: Sequence[OwnVideo]) -> list[str]:
-    """Lines on what is too little to learn from, or to tell models apart.
+    """Warn about too few videos to learn from, or to tell models apart.
 
     Two models of half right, which disagree on half of the videos, differ by the points named in one of twenty cases
     by chance alone (normal approximation of McNemar's test).

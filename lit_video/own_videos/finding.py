@@ -33,7 +33,7 @@ class OwnVideo:
     Args:
         path: from the folder.
         label: name of its class.
-        split: that the folder gives it; ``None`` if it divides nothing.
+        split: split by the folder's name; ``None`` if the folder has no splits.
         columns: all that a table says of it, by column.
     """
 
@@ -45,7 +45,7 @@ class OwnVideo:
 
 @dataclass(frozen=True)
 class OwnVideos:
-    """What a folder holds.
+    """Videos of a folder.
 
     Args:
         root: the folder.

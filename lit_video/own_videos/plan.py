@@ -47,12 +47,12 @@ def write_experiment(
     """The YAML file, with every choice and its reason on top.
 
     Args:
-        path: of the file; ``videos.csv`` lies beside it.
-        command: that makes it.
+        path: path of the file; ``videos.csv`` lies beside it.
+        command: command that makes the file.
         root: folder of the videos.
         model: class that the rows start from.
         choices: settings.
-        rows: of the table: label, and what they set.
+        rows: rows of the table: label and settings.
         notes: lines on the videos and on what the test can decide.
         validates: whether some videos validate.
     """
@@ -93,17 +93,17 @@ Equal = Literal["epochs", "compute"]
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """What the user asks for.
+    """Options of a plan.
 
     Args:
         root: folder of the videos.
-        file: of the experiment.
-        command: that asks, to be written into it.
+        file: path of the experiment's YAML.
+        command: command line, written into the file.
         schemes: rows by name; ``None`` for the scheme of the weights, or X-ViT.
         weights: to start from; ``None`` to start from scratch.
-        minutes: of training of a run; ``None`` for the machine's.
+        minutes: minutes of training per run; ``None`` for the machine's default.
         group: column that says which videos belong together, ``none``, or ``None`` to look for one.
-        equal: what rows have in common.
+        equal: quantity that all rows share: epochs or compute.
     """
 
     root: Path

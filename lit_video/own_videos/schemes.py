@@ -12,9 +12,9 @@ class Scheme:
     """A model's class and the settings that make the scheme of it.
 
     Args:
-        label: of its row in a table.
+        label: label of its row in a table.
         model: name of its class.
-        settings: of the class, without ``model.``.
+        settings: settings of the class, without ``model.``.
     """
 
     label: str

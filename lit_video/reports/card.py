@@ -1,4 +1,4 @@
-"""A model card: what a run was trained on, with which settings, how right it is and what it confuses, as Markdown."""
+"""Model card of a run as Markdown: data, settings, accuracy, confusions."""
 
 import math
 from pathlib import Path
@@ -77,7 +77,7 @@ def _accuracy(result: dict[str, Any], predictions: Predictions | None) -> str:
 
 
 def _always(name: str, task: TaskPredictions) -> str:
-    """What the most frequent class would reach, of each of several tasks."""
+    """Accuracy of always predicting the most frequent class, for each task."""
     often = np.bincount(task.target, minlength=len(task.classes))
     always = f"always {task.classes[int(often.argmax())]!r}"
     return f"- {f'{name}: ' if name else ''}{always} would be right in {100 * often.max() / len(task.target):.1f} %"

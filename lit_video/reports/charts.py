@@ -89,7 +89,7 @@ def curves_chart(panels: Sequence[Panel], names: Sequence[str], description: str
 
     Args:
         panels: at least one, with at least one line.
-        names: of all series, in the order of their colours.
+        names: names of all series, in the order of their colours.
         description: for screen readers.
     """
     charts, tables = [], dict[str, Values]()
@@ -244,7 +244,7 @@ def _table(name: str) -> alt.Chart:
 
 
 def _chosen() -> alt.Parameter:
-    """The series chosen by clicks in the legend, by a double click all. Of charts side by side the first has it."""
+    """Selection of series by clicks in the legend; a double click selects all. The first of several charts has it."""
     return alt.selection_point(name="chosen", fields=["row"], bind="legend")
 
 

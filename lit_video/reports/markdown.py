@@ -26,7 +26,7 @@ NEAR = 1.0  # points from a ceiling
 CEILINGS = """\
 ## Rows at the ceiling of blind models
 
-The embedded videos are made so that a model which is blind to order cannot be expected to pass a ceiling. A row whose
+The embedded videos are made so that a model that is blind to order cannot beat a ceiling. A row whose
 scheme sees order (computed from its layers) and of which a seed ends less than a point above it has not learned; a row
 whose scheme is blind and that ends above it would be a mistake of ours."""
 COLUMNS = ("table", "source", "scale", "rows run", "seeds", "Kendall's tau", "orderings: yes / no / open", "status")
@@ -135,7 +135,7 @@ def _section(read: TableRuns, data: dict[str, Any]) -> str:
 
 
 def _throughput(table: Table, runs: Path) -> Iterator[str]:
-    """Of a table that prints rates: ours at every scale that was measured, beside the first row's where that was."""
+    """Throughput of a table that prints rates: ours at every measured scale, relative to the first row if measured."""
     if not all(PAPERS in row.paper for row in table.rows):
         return
     for folder in sorted((runs / table.name).glob("*")):
@@ -191,7 +191,7 @@ def ceilings(summaries: Iterable[dict[str, Any]]) -> str:
     """The rows of all tables that ended there though they see order, and those above though they are blind.
 
     Args:
-        summaries: of tables, from :func:`~lit_video.tables.summary.summary`.
+        summaries: tables, as :func:`~lit_video.tables.summary.summary` gives them.
     """
     stuck, impossible, unknown, judged = [], [], 0, 0
     for data in summaries:

@@ -12,7 +12,7 @@ HEADER = ["claim", "rows", "paper", "ours", "verdict"]
 EXPLANATION = """\
 A claim stands for pairs of rows. "paper" has the paper's numbers of each pair, "ours" the difference of ours with its
 95 % interval over test videos and seeds. Supported: all intervals are above zero (of claims "within N points": above
--N); contradicted: one is below. Of one seed: a row of the claim was trained once, and the interval is of these models,
+-N); contradicted: one is below. One seed: a row of the claim was trained once, and the interval is of these models,
 not of the methods. A small model on a small data set says what holds there, not what holds on the paper's
 data."""
 

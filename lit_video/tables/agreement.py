@@ -42,7 +42,7 @@ def same_test(by_row: Mapping[str, Sequence[Predictions]]) -> dict[str, Sequence
 
 
 def comparable(by_row: Mapping[str, Sequence[Predictions]], metric: str) -> dict[str, Hits]:
-    """Of each row and seed, whether each video was right in what the metric counts.
+    """Correctness of each video in the table's metric, by row and seed.
 
     All are left out for a metric that is no top-1 accuracy over the whole test, since it counts something else.
     """
@@ -113,7 +113,7 @@ def sentences(data: Mapping[str, Any]) -> list[str]:
 
 
 def certainty(data: Mapping[str, Any]) -> str:
-    """What the intervals cover."""
+    """Sentence on what the intervals cover."""
     if any(len(row["seeds"]) == 1 for row in data["rows"]):
         return (
             "95 % bootstrap intervals over test videos; rows of one seed: of these trained models, not of the methods"

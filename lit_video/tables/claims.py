@@ -79,7 +79,7 @@ def read_claims(experiments: Path) -> list[Claim]:
 
 
 def judge(claim: Claim, hits: Mapping[str, Hits], scale: str = "") -> tuple[Judgement, list[Interval | None]]:
-    """What runs at a scale say of a claim.
+    """Judge a claim by the runs at a scale.
 
     It is supported where every pair is, and contradicted where one is: by 95 % intervals of the paired difference,
     above 0 or below, or for ``as_good`` above the margin or below.

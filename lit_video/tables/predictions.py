@@ -41,7 +41,7 @@ class TaskPredictions:
     def of_logits(
         cls, logits: NDArray[np.floating], target: NDArray[np.integer], classes: list[str]
     ) -> "TaskPredictions":
-        """Of the logits ``(videos, classes)``."""
+        """Predictions from the logits ``(videos, classes)``."""
         order = np.argsort(-logits, axis=1, kind="stable")
         exponentials = np.exp(logits.astype(np.float64) - logits.max(1, keepdims=True))
         confidence = (exponentials / exponentials.sum(1, keepdims=True)).max(1)

@@ -37,7 +37,7 @@ class Groups:
 
     @property
     def title(self) -> str:
-        """What is shown."""
+        """Title of the table."""
         return f"Top-1 by {self.kind}, means over seeds{REACH if self.with_reach else ''}"
 
 
@@ -97,7 +97,7 @@ def measured_groups(rows: list[dict[str, Any]]) -> Groups | None:
 
 
 def reach_text(row: dict[str, Any]) -> str:
-    """What a row's scheme can compare, as far as its results say."""
+    """Temporal reach of a row's scheme in words, if its results record it."""
     if row["reach"] is None:
         return ""
     return str(row["reach"]) if row["sees_order"] else f"{row['reach']} (blind)"
@@ -117,7 +117,7 @@ def groups_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:
 
 
 def shown_metrics(data: dict[str, Any]) -> list[str]:
-    """What a table has columns for: its metric, what the paper prints, its metric with frames in other orders."""
+    """Metrics with a column: the table's, those the paper prints, the table's with frames in other orders."""
     return list(dict.fromkeys([data["metric"], *sorted(printed_metrics(data)), *_other_orders(data)]))
 
 
@@ -162,7 +162,7 @@ def _cells(row: dict[str, Any], shown: list[str], printed: set[str], absent: str
 
 
 def seeds_text(seeds: Sequence[int]) -> str:
-    """Such as ``0, 1, 2``; one alone is ``seed 0``, which would else read as a number of seeds."""
+    """Seeds as ``0, 1, 2``; one alone is ``seed 0``, which would else read as a number of seeds."""
     return f"seed {seeds[0]}" if len(seeds) == 1 else ", ".join(map(str, seeds))
 
 

@@ -92,7 +92,7 @@ def _bootstrap(first: tuple[bytes, ...], second: tuple[bytes, ...], seed: int) -
 
 
 def _shares_of_seeds(rng: np.random.Generator, seeds: int) -> NDArray[np.float64]:
-    """What each seed of a row counts in every resample; their spread is that of ``seeds - 1`` degrees of freedom.
+    """Weights of a row's seeds in every resample; their spread is that of ``seeds - 1`` degrees of freedom.
 
     Drawn shares alone make the mean of few seeds vary too little, by sqrt((seeds - 1) / seeds) (Hesterberg,
     arXiv:1411.5279). With two or three seeds that are far apart more than 5 % of intervals still miss.

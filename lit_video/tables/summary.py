@@ -15,7 +15,7 @@ from lit_video.tables.table import Row, Table
 
 @dataclass(frozen=True)
 class TableRuns:
-    """What the runs of a table measured.
+    """Results and predictions of a table's runs.
 
     Args:
         table: at their scale.
@@ -48,7 +48,7 @@ def summary(
     Args:
         table: the paper's.
         runs: folder of the runs.
-        seeds: of the runs; ``None`` for all.
+        seeds: seeds of the runs; ``None`` for all.
         pairs: whether to compare all rows in pairs, each of which takes 20 ms.
 
     Raises:
@@ -100,7 +100,7 @@ def row_summary(row: Row, of_seeds: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _values(of_seeds: Sequence[dict[str, Any]], key: str) -> list[float]:
-    """What the runs measured; nothing for a number that only the paper has."""
+    """Measured values of the runs; none for a number that only the paper has."""
     return [] if papers_own(key) else [result["metrics"][key] for result in of_seeds if key in result["metrics"]]
 
 

@@ -30,10 +30,10 @@ class Table:
     """A table of a paper, from the ``table`` section of an experiment's YAML file.
 
     Args:
-        name: of the YAML file.
-        path: of the YAML file.
+        name: stem of the YAML file.
+        path: path of the YAML file.
         scale: names of the overlays, or of the table's own scale.
-        title: what the table is about.
+        title: subject of the table.
         source: paper and table number.
         metric: the one that is compared with the paper.
         rows: in the paper's order.

@@ -73,7 +73,7 @@ def _of_a_constructor(text: str, keys: list[str], reason: str) -> tuple[str, str
 
 
 def _expected(reasons: list[str], given: str) -> str:
-    """Of "Expected a X" for every type that was tried: all of them, and what was given."""
+    """Join the messages "Expected a X" of every type that was tried, with the value that was given."""
     types, names = [], []
     for reason in reasons:
         if literal := re.search(r"Literal\[(.*?)\]", reason):
@@ -88,7 +88,7 @@ def _expected(reasons: list[str], given: str) -> str:
 
 
 def _no_class(text: str, name: str) -> str:
-    """That there is no class of this name, or no such word; which there are."""
+    """Message for an unknown class or word, with those that exist."""
     tried = re.findall(r"Subtypes: \[(.*)\]\n", text.partition("Expected a dot import path")[0])[-1:]
     words = re.findall(r"'(\w+)'", "".join(re.findall(r"Literal\[(.*?)\]", "".join(tried))))
     bases = filter(None, map(_find, re.findall(r"<class '([\w.]+)'>", "".join(tried))))

@@ -52,8 +52,8 @@ def provenance(command: str, device: torch.device | str, *others: str) -> dict[s
     """Command, commit, device and versions, as they stand in the file of a measurement.
 
     Args:
-        command: that measures. Variables that choose threads or instructions of the processor go before it, if set.
-        device: that is measured.
+        command: command that measures, after the variables that choose threads or the processor's instructions, if set.
+        device: device that is measured.
         others: further packages whose versions matter.
     """
     chosen = [f"{name}={os.environ[name]}" for name in SPEED if name in os.environ]

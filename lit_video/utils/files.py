@@ -39,7 +39,7 @@ def read_text(path: Path, limit: int = 64 << 20) -> str:
     """The text of a file of reasonable size, in UTF-8.
 
     Args:
-        path: of a plain file.
+        path: path of a plain file.
         limit: bytes; a larger file is damage, or not ours, and is not read.
 
     Raises:
@@ -58,9 +58,9 @@ def read_whole(path: Path, read: Callable[[], T], then: str) -> T | None:
     """The result of a reader of one of our own files; ``None`` if there is no such file.
 
     Args:
-        path: of the file, for the message.
+        path: path of the file, for the message.
         read: opens and parses it; whatever it raises is damage.
-        then: what to do about a damaged file.
+        then: advice for a damaged file.
 
     Raises:
         UserError: the file is damaged.

@@ -20,7 +20,7 @@ def with_progress(results: Iterable[Result], total: int, name: str, every: float
     """Results as they come, and on stderr how many of them there are.
 
     Args:
-        results: of the work.
+        results: results of the work.
         total: how many there will be.
         name: of the work.
         every: seconds between lines; work that takes less has none.
@@ -47,7 +47,7 @@ def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], name: str
 
     Args:
         work: a function of a module, so that processes can be given it.
-        items: what it is called with; the first value of a tuple names it.
+        items: arguments of the calls; the first value of a tuple names the call.
         name: of the work, for the bar or the lines.
         chunk: items handed over at a time; more where an item takes milliseconds.
 

@@ -44,7 +44,7 @@ def filter_lightning() -> None:
     """Drop Lightning's advertisements, device lines and hints; called after its import, which sets levels and filters.
 
     Its warnings are hints to whoever writes a Trainer, and which of them show depends on the machine: where Slurm is
-    installed, how many cores there are, whether tensorboard is there. What a user can do something about we check
+    installed, how many cores there are, whether tensorboard is there. Warnings that a user can act on we check
     ourselves, and say in one line.
     """
     warnings.filterwarnings("ignore", module=r"lightning\b")

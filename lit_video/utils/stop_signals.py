@@ -35,7 +35,7 @@ class StopSignals:
     :attr:`received`, for the code that can stop better; a second Ctrl-C ends the process even there.
 
     Args:
-        name: of what runs, for the line.
+        name: name of the run, for the line.
     """
 
     def __init__(self, name: str) -> None:

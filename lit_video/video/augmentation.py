@@ -1,4 +1,4 @@
-"""What happens to the frames of one clip in a loader's worker: uint8 in, uint8 out, the same for all frames."""
+"""Augmentation of one clip in a loader's worker: uint8 in, uint8 out, the same for all frames."""
 
 import random
 from collections.abc import Callable
@@ -192,7 +192,7 @@ class EvaluationViews:
         self.size = height_and_width(size)
 
     def boxes(self, height: int, width: int) -> list[Box]:
-        """What each crop shows of frames of this size."""
+        """Boxes of the crops in frames of this size."""
         return even_boxes(height, width, self.crops, self.size)
 
     def __call__(self, frames: Frames) -> Tensor:

@@ -1,4 +1,4 @@
-"""What happens to a batch on its device: to float, erased, mixed, labels made soft."""
+"""Preparation of a batch on its device: to float, erased, mixed, labels made soft."""
 
 from collections.abc import Sequence
 from typing import Literal, NotRequired, TypedDict
@@ -110,7 +110,7 @@ def outputs(classes: Classes) -> int:
 
 
 def per_task(x: Tensor, classes: Classes | None) -> Sequence[Tensor]:
-    """What is each task's of logits or soft labels ``(b, sum of classes)``, or of class numbers ``(b, tasks)``."""
+    """Split logits or soft labels ``(b, sum of classes)``, or class numbers ``(b, tasks)``, by task."""
     if not isinstance(classes, dict):
         return (x,)
     return torch.split(x, list(classes.values()), dim=1) if x.is_floating_point() else x.unbind(1)

@@ -1,4 +1,4 @@
-"""What training draws for a batch, as plain numbers, on the CPU and before the batch is moved to its device."""
+"""Random draws of training for a batch: plain numbers, on the CPU, before the batch moves to its device."""
 
 import math
 from typing import NamedTuple
@@ -13,7 +13,7 @@ Box = tuple[int, int, int, int]  # top, bottom, left, right in pixels, the ends 
 
 
 class Mixture(NamedTuple):
-    """What each clip of a batch takes from its neighbour, and labels likewise.
+    """Parts that each clip of a batch takes from its neighbour, and labels likewise.
 
     ``share``: of the neighbour, 0 to 1; ``box``: that the neighbour fills, ``None`` where all pixels are blended.
     """
@@ -23,7 +23,7 @@ class Mixture(NamedTuple):
 
 
 class BatchDraws(NamedTuple):
-    """What happens to a batch in training.
+    """Random draws for the augmentation of a batch.
 
     ``boxes``: ``(b, 4)``, the :data:`Box` that is erased of each clip, an empty one of zeros where none is; ``None``
     where no clip is erased. ``mixture``: ``None`` where clips are not mixed.
@@ -41,8 +41,8 @@ def draw(keys: Tensor, size: tuple[int, int], augmentation: Augmentation, seed: 
     Args:
         keys: ``(b, 2)``, epoch and index of each sample, on the CPU.
         size: (height, width) of the clips in pixels.
-        augmentation: what may happen.
-        seed: of the training.
+        augmentation: settings of the augmentation.
+        seed: seed of the training.
     """
     generator = torch.Generator().manual_seed(digest(seed, keys.tolist()))
     boxes = [_erased(size, augmentation.erasing, generator) for _ in range(len(keys))]
@@ -81,7 +81,7 @@ def _mixture(size: tuple[int, int], augmentation: Augmentation, generator: torch
 def _cutmix(size: tuple[int, int], alpha: float, generator: torch.Generator) -> Mixture:
     """A box of the image's aspect, 1 - Beta(alpha, alpha) of its area and a uniform centre.
 
-    What lies outside the image is cut off, which the share takes into account.
+    Parts outside the image are cut off, which the share takes into account.
     Source: arXiv:1905.04899, section 3.1.
     """
     cut = math.sqrt(1 - _beta(alpha, generator))

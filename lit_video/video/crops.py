@@ -1,4 +1,4 @@
-"""Where a clip is cut out of its frames: boxes in pixels, the same for all frames."""
+"""Crops of a clip: boxes in pixels, the same for all frames."""
 
 import random
 from math import ceil

@@ -1,4 +1,4 @@
-"""Which clips a process loads, in which order: a function of (seed, epoch), the same set per step on any devices."""
+"""Samplers: a process's clips in order, a function of (seed, epoch); the same set per step on any devices."""
 
 import time
 import weakref
@@ -15,13 +15,13 @@ class TrainingSampler(DistributedSampler[Sample]):
 
     An optimizer step takes the order's next ``batch_size * ranks * accumulate`` items, batch by batch: the first of
     every rank, then the second of every rank, up to ``accumulate``. So a step's items, and with one ``batch_size`` each
-    of its batches, are the same on any number of processes. What does not fill a step is left out of the epoch.
+    of its batches, are the same on any number of processes. Clips that do not fill a step are left out of the epoch.
 
     Lightning sees a ``DistributedSampler``: it calls ``set_epoch`` and injects none of its own.
 
     Args:
         items: length of the data set.
-        seed: of the order.
+        seed: seed of the order.
         batch_size: items per batch and process.
         ranks: number of processes and the number of this one.
         accumulate: batches of a process per optimizer step.

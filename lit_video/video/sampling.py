@@ -1,4 +1,4 @@
-"""Which frames make a clip: the papers' samplings, over spans that PyTorchVideo's clip samplers choose."""
+"""Sampling of clips: the papers' ways to choose frames, over spans that PyTorchVideo's clip samplers choose."""
 
 import random
 from abc import ABC, abstractmethod
@@ -14,7 +14,7 @@ from lit_video.video.time_spans import EvenClips, Span, frame_numbers, numbers_o
 
 
 class Sampling(ABC):
-    """How clips are cut from a video."""
+    """Base class of samplings: the frames of a clip of a video."""
 
     @abstractmethod
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
@@ -161,7 +161,7 @@ class Uniform(Sampling):
 
     Args:
         pool: frames of the dense clip (:class:`DenseStride`).
-        stride: of the dense clip.
+        stride: stride of the dense clip.
     """
 
     pool: int = 32
@@ -178,7 +178,7 @@ class Uniform(Sampling):
         return [pool[i] for i in uniform_frames(self.pool, frames)]
 
     def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
-        """Of the dense clip."""
+        """Seconds of the dense clip."""
         return DenseStride(self.stride).clip_seconds(table, self.pool)
 
     def long_enough(self, table: FrameTable, frames: int) -> FrameTable:

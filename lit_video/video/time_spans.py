@@ -1,4 +1,4 @@
-"""From PyTorchVideo's clip samplers, which choose spans of time, to the numbers of the frames in a span."""
+"""Frame numbers of the time spans that PyTorchVideo's clip samplers choose."""
 
 import copy
 from bisect import bisect_left, bisect_right

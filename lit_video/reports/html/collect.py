@@ -21,7 +21,7 @@ class Section:
     Args:
         read: its runs.
         data: their :func:`~lit_video.tables.summary.summary`, as ``table`` prints it.
-        curves: of each row, those that its seeds kept.
+        curves: curves of each row, by seed.
         throughput: measured, where it was.
     """
 
@@ -37,7 +37,7 @@ class Section:
 
     @property
     def labels(self) -> dict[str, str]:
-        """Of the rows that were run, by name."""
+        """Labels of the rows that were run, by name."""
         return {row.name: row.label for row in self.table.rows if self.read.results[row.name]}
 
     @property

@@ -20,7 +20,7 @@ from lit_video.utils.colours import DARK, LIGHT
 
 @dataclass(frozen=True)
 class Cell:
-    """What a cell shows, what it is sorted by (``None``: last), and a CSS class."""
+    """Text of a cell, its sort key (``None``: last), and a CSS class."""
 
     text: str
     value: float | None
@@ -32,7 +32,7 @@ def render_page(sections: Sequence[Section], command: str) -> str:
 
     Args:
         sections: at least one.
-        command: that makes the page, which shows it.
+        command: command that makes the page, shown on it.
     """
     environment = Environment(
         loader=PackageLoader("lit_video.reports.html"),
@@ -72,7 +72,7 @@ def vega() -> Markup:
 
 
 def _content(section: Section) -> dict[str, Any]:
-    """What the template of a section shows."""
+    """Variables of a section's template."""
     table, pairs = section.table, views.pairs(section)
     header, body = cells(section.data)
     return {
