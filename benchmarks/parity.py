@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.harness import Measurement, parser, ran
-from lit_video.weights import sources
+from lit_video.weights.loading import load
 
 ROOT = Path(__file__).resolve().parent.parent
 # relative to the largest logit; on a CPU they are below 1e-5 and 2 %
@@ -35,7 +35,7 @@ def cases(device: torch.device) -> Iterator[tuple[str, nn.Module, Tensor, Tensor
 def xvit(vector: dict[str, Any]) -> nn.Module:
     """The network of one of X-ViT's vectors."""
     config = vector["config"]
-    return sources.load(
+    return load(
         "xvit",
         vector["state_dict"],
         heads=config["num_heads"],
@@ -67,7 +67,7 @@ def live(
     """Run transformers' model on the device."""
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.05)
-    network = sources.load(source, model.state_dict(), heads=6, image_size=96)
+    network = load(source, model.state_dict(), heads=6, image_size=96)
     with torch.no_grad():
         logits = model.to(device).eval()(clip.to(device).transpose(1, 2)).logits
     yield f"{source} {name}", network, clip, logits.cpu()

@@ -23,7 +23,7 @@ from lit_video.video.seeding import digest
 from lit_video.video.settings import SeenVideos, stored_settings
 from lit_video.weights.hub import weights_path
 from lit_video.weights.hugging_face import check_config, check_labels
-from lit_video.weights.image_vit import TubeletInit, load_image_vit
+from lit_video.weights.image_vit import TubeletInit, load_image_vit, read_image_vit
 from lit_video.weights.loading import load_pretrained
 from lit_video.weights.reading import CHECKPOINT_KEY, StoredWeights, of_our_own, read_weights
 from lit_video.weights.settings import (
@@ -71,7 +71,8 @@ class VideoClassifier(LightningModule):
             a family, values that do not fit together; the message names them.
     """
 
-    # where training of a family of image transformers starts: a file, or ``stills:N``, N pictures of the embedded world
+    # where training of a family of image transformers starts: a file, ``timm:NAME``, or ``stills:N``, N pictures of the
+    # embedded world
     image_weights: str | None = None
     size: ViTSize | None = None
     tubelet_init: TubeletInit = "central"
@@ -127,7 +128,9 @@ class VideoClassifier(LightningModule):
         if stage == "fit" and self.image_weights:
             assert isinstance(self.network, VideoTransformer)
             with self._naming("image_weights", self.image_weights):
-                taken = load_image_vit(self.network, self._read(self.image_weights).tensors, self.tubelet_init)
+                stored = read_image_vit(self.image_weights, self.network, self.weights_ema)
+                self._say_choice(self.image_weights, stored)
+                taken = load_image_vit(self.network, stored.tensors, self.tubelet_init)
             self._say(f"{self.image_weights}: {taken}")
         if self.weights is not None and not self._started:
             with self._naming("weights", self.weights):
@@ -135,7 +138,8 @@ class VideoClassifier(LightningModule):
             self._started = True
 
     def _start_from(self, path: str, fresh_head: bool) -> None:
-        stored = self._read(path)
+        stored = read_weights(weights_path(path), self.weights_ema)
+        self._say_choice(path, stored)
         if self.weights_settings != "ignore":
             refuse_other_settings(self.network, stored.tensors)
             check_config(stored.config, self.network)
@@ -164,11 +168,9 @@ class VideoClassifier(LightningModule):
         data = getattr(self._trainer, "datamodule", None)
         return data if isinstance(data, SeenVideos) else None
 
-    def _read(self, path: str) -> StoredWeights:
-        stored = read_weights(weights_path(path), self.weights_ema)
+    def _say_choice(self, path: str, stored: StoredWeights) -> None:
         if stored.choice:
             self._say(f"{path}: {stored.choice}")
-        return stored
 
     @staticmethod
     @contextmanager

@@ -35,8 +35,8 @@ class ViViT(VideoClassifier):
         dropout: before the classifier.
         drop_path: stochastic depth of the last layer.
         zero_head: start the classifier at zero, as the released code does, instead of at 0.02.
-        image_weights: where training starts: file or folder of an image ViT (timm, AugReg, transformers,
-            torchvision), or ``stills:N``.
+        image_weights: where training starts: file or folder of an image ViT under timm's names, ``timm:NAME`` for
+            timm's pretrained weights, or ``stills:N``.
         tubelet_init: how tubelets start from an image's patches: ``central`` frame, or ``average`` (Table 1).
         **kwargs: see :class:`VideoClassifier`.
     """

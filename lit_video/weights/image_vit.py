@@ -1,23 +1,109 @@
-"""Image ViT weights (timm's names) into a video transformer's backbone."""
+"""Image ViTs into a video transformer's backbone: timm builds and reads them, one mapping takes timm's names."""
 
+import math
 import re
 from collections.abc import Mapping
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
+import numpy as np
+import timm
 import torch
 from einops import einsum, rearrange, repeat
+from timm.models.vision_transformer import Block, VisionTransformer
 from torch import Tensor
 
-from lit_video.attention import ZeroLinear
+from lit_video.attention import Heads, ZeroLinear
 from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.positions import resize_space
 from lit_video.network.transformer import VideoTransformer
-from lit_video.weights.image_sources import timm_names
+from lit_video.weights.hub import weights_path
 from lit_video.weights.mapping import TIMM, new_name
+from lit_video.weights.reading import StoredWeights, read_weights
 
+PREFIX = "timm:"
 # the image classifier, which a video transformer replaces, and MAE's decoder
 _HEAD = ("head.", "pre_logits.", "fc_norm.", "decoder_", "mask_token")
 TubeletInit = Literal["central", "average"]
+
+
+def read_image_vit(given: str, network: VideoTransformer, average: bool | None = None) -> StoredWeights:
+    """Parameters of an image ViT under timm's names.
+
+    Args:
+        given: ``timm:NAME``, a model that timm builds with the weights that it downloads or has in its cache; a file of
+            Google's ``.npz``, which timm reads; or what :func:`~lit_video.weights.reading.read_weights` reads.
+        network: the video transformer that starts from them.
+        average: see :func:`~lit_video.weights.reading.read_weights`.
+
+    Raises:
+        UserError: the file does not exist, or cannot be read.
+        ValueError: timm has no such weights, or its model computes what this network does not.
+    """
+    if given.startswith(PREFIX):
+        return StoredWeights(_parameters(_of_timm(given.removeprefix(PREFIX)), network))
+    path = weights_path(given)
+    if path.suffix == ".npz" and path.exists():
+        return StoredWeights(_parameters(_of_google(path), network))
+    return read_weights(path, average)
+
+
+def _of_timm(name: str) -> Any:
+    if not timm.is_model(name):
+        raise ValueError(f"timm {timm.__version__} has no model of this name")
+    try:
+        return timm.create_model(name, pretrained=True)
+    except Exception as error:  # of the network, its cache, or a name without weights
+        raise ValueError(f"timm could not load its weights: {' '.join(str(error).split())}") from error
+
+
+def _of_google(path: Path) -> Any:
+    """A ViT of the arrays' shapes, which timm fills from them (AugReg, and the first ViT's)."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            shapes = {name.removeprefix("opt/target/"): arrays[name].shape for name in arrays.files}
+        layer = "Transformer/encoderblock_0"
+        patch, _, _, width = shapes["embedding/kernel"]
+        side = math.isqrt(shapes["Transformer/posembed_input/pos_embedding"][1] - 1)
+        vit = VisionTransformer(
+            img_size=side * patch,
+            patch_size=patch,
+            embed_dim=width,
+            depth=len({name.split("/")[1] for name in shapes if "/encoderblock_" in name}),
+            num_heads=shapes[f"{layer}/MultiHeadDotProductAttention_1/query/kernel"][1],
+            mlp_ratio=shapes[f"{layer}/MlpBlock_3/Dense_0/kernel"][1] / width,
+            num_classes=0,
+        )
+        vit.load_pretrained(str(path))
+    except KeyError as error:
+        raise ValueError(f"it lacks {error.args[0]} of a ViT") from error
+    except Exception as error:
+        raise ValueError(f"it cannot be read as weights: {' '.join(str(error).split())}") from error
+    rest = sum(math.prod(shape) for name, shape in shapes.items() if not name.startswith(("head/", "pre_logits/")))
+    if rest != sum(parameter.numel() for parameter in vit.parameters()):
+        raise ValueError("it holds more than a ViT of square images, its class token and its classifier")
+    return vit
+
+
+def _parameters(vit: Any, network: VideoTransformer) -> dict[str, Tensor]:
+    """The parameters of a ViT of timm, unless it computes something that neither names nor shapes show.
+
+    Raises:
+        ValueError: another kind of ViT, or with other heads, norms or activation.
+    """
+    if type(vit) is not VisionTransformer or any(type(block) is not Block for block in vit.blocks):
+        raise ValueError(f"timm's {type(vit).__name__} of this name is no plain ViT, which these networks are")
+    if vit.no_embed_class:
+        raise ValueError("its class token has no position, which it has in these networks")
+    first: Any = vit.blocks[0]
+    ours = next(module for module in network.modules() if isinstance(module, Heads))
+    if first.attn.num_heads != ours.heads:
+        raise ValueError(f"it has {first.attn.num_heads} heads, this network {ours.heads}; set --model.size")
+    if not math.isclose(first.norm1.eps, ours.norm.eps):
+        raise ValueError(f"its layer norms have the epsilon {first.norm1.eps:g}, this network's {ours.norm.eps:g}")
+    if type(first.mlp.act).__name__ not in ("GELU", "GELUTanh"):
+        raise ValueError(f"its activation is {type(first.mlp.act).__name__}, this network computes GELU")
+    return vit.state_dict()
 
 
 def load_image_vit(
@@ -32,7 +118,7 @@ def load_image_vit(
 
     Args:
         network: the video transformer, changed in place.
-        state_dict: a ViT's weights, under the names of timm, AugReg, transformers or torchvision.
+        state_dict: a ViT's weights, under timm's names.
         tubelet_init: how the kernel of tubelets starts (ViViT, Eq. 8-9): ``central`` puts the image's kernel at frame
             k // 2 and zeros elsewhere, ``average`` at all k frames, divided by k.
 
@@ -43,7 +129,6 @@ def load_image_vit(
         ValueError: a parameter of the backbone is missing, has another shape, or has no place in the network. Nothing
             has been changed then.
     """
-    state_dict = timm_names(state_dict)
     image = {new_name(key, TIMM): value for key, value in state_dict.items() if not key.startswith(_HEAD)}
     ours = {key: value for key, value in network.state_dict().items() if _from_image(network, key)}
     sources = {key: re.sub(r"\.scheme\.\w+_attn\.", ".scheme.attn.", key) for key in ours}

@@ -1,8 +1,9 @@
-"""Released checkpoints into a network that a configuration has built."""
+"""Released state dicts: as networks of their own, and into networks that a configuration has built."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,11 +12,67 @@ from lit_video.attention import Heads
 from lit_video.network.aggregation import TemporalEncoder
 from lit_video.network.positions import resize_time
 from lit_video.network.transformer import VideoTransformer
-from lit_video.weights.sources import detect, load
+from lit_video.weights.hugging_face import load_hf_timesformer, load_hf_vivit, load_timesformer
+from lit_video.weights.scenic import load_scenic_vivit
+from lit_video.weights.xvit import load_xvit
 
+# source -> loader, and a piece of a key that only this source has
+SOURCES: dict[str, tuple[Callable[..., VideoTransformer], str]] = {
+    "xvit": (load_xvit, "base_model."),
+    "hf-timesformer": (load_hf_timesformer, "timesformer.embeddings."),
+    "hf-vivit": (load_hf_vivit, "vivit.embeddings."),
+    "scenic-vivit": (load_scenic_vivit, "/encoderblock_"),
+    "timesformer": (load_timesformer, "temporal_norm1."),
+}
 # transformers' names of the model inside the classifier, by a name that only this one has
 _BARE = {"embeddings.time_embeddings": "timesformer.", "embeddings.patch_embeddings.projection.weight": "vivit."}
 _STEM = "patch_embed.proj.weight"  # timm's and the authors'
+
+
+def load(
+    source: str, state_dict: Mapping[str, Tensor], *, heads: int, image_size: int | tuple[int, int], **options: Any
+) -> VideoTransformer:
+    """Build the network that a released state dict belongs to, in eval mode and in the weights' dtype.
+
+    Sources: ``xvit`` and ``timesformer`` (the authors' releases), ``hf-timesformer`` and ``hf-vivit`` (transformers,
+    current and older names), ``scenic-vivit`` (the authors' release, flax names with ``/``).
+
+    Args:
+        source: whose parameter names these are.
+        state_dict: the weights.
+        heads: number of attention heads, which no shape shows.
+        image_size: side, or (height, width), in pixels that the network will be given. Stored positions are taken to be
+            a square's if their number is one, else this grid's, and resized by the authors' own rule.
+        **options: what else shapes do not show: see the ``load_...`` function of the source's file.
+
+    Returns:
+        A network from clips ``(b, 3, t, height, width)``, float and normalised, to logits ``(b, classes)``.
+
+    Raises:
+        ValueError: unknown source, or keys that are missing, unknown or of an impossible shape.
+    """
+    if source not in SOURCES:
+        raise ValueError(f"source {source!r} is not known, expected one of {', '.join(sorted(SOURCES))}")
+    height, width = (image_size, image_size) if isinstance(image_size, int) else image_size
+    return SOURCES[source][0](state_dict, heads=heads, image_size=(height, width), **options)
+
+
+def source_of(state_dict: Mapping[str, Tensor]) -> str | None:
+    """The source whose names a state dict has; ``None`` if it is none of them."""
+    return next((source for source, (_, mark) in SOURCES.items() if any(mark in key for key in state_dict)), None)
+
+
+def detect(state_dict: Mapping[str, Tensor]) -> str:
+    """The source whose names a state dict has.
+
+    Raises:
+        ValueError: no source's.
+    """
+    if source := source_of(state_dict):
+        return source
+    first = next(iter(state_dict), None)
+    hint = "; an image model's belong in model.image_weights" if any(_STEM in key for key in state_dict) else ""
+    raise ValueError(f"the names are none of {', '.join(sorted(SOURCES))}; the first is {first}{hint}")
 
 
 def with_classifier(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -59,7 +116,7 @@ def load_pretrained(network: nn.Module, state_dict: Mapping[str, Tensor], fresh_
 
     Args:
         network: changed in place; one that is no :class:`VideoTransformer` takes its own names only.
-        state_dict: the weights, under the names of any source of :func:`lit_video.weights.sources.load`, or the
+        state_dict: the weights, under the names of any source of :func:`load`, or the
             network's own.
         fresh_head: leave out a classifier of another number of classes instead of refusing it, and do without one.
 

@@ -1,18 +1,21 @@
-"""One reader for all files of weights."""
+"""One reader for all files of weights: torch's, safetensors, Flax's; nothing in a file is ever run."""
 
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from zipfile import is_zipfile
 
+import numpy as np
+import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
 from lit_video.errors import UserError
-from lit_video.weights.arrays import is_flax, load_flax, load_npz
-from lit_video.weights.torch_file import load_torch
+from lit_video.network.vit import ViTSize
 from lit_video.weights.unwrapping import model_of
 
 # of a folder of Hugging Face's transformers, the first that is there
@@ -62,8 +65,8 @@ def read_weights(path: Path, average: bool | None = None) -> StoredWeights:
     """Tensors of a file, or of a folder of Hugging Face's; code in a file is never run.
 
     Files: torch's (zip or legacy; ``.pth``, ``.pyth``, ``.bin``, ``.ckpt``), safetensors, both of them in several
-    pieces with an ``.index.json``, Flax's msgpack (``checkpoint``), ``.npz``. Of a training checkpoint, the model's
-    part; wrappers' prefixes are taken off the names (see :mod:`~lit_video.weights.unwrapping`).
+    pieces with an ``.index.json``, Flax's msgpack (``checkpoint``). Of a training checkpoint, the model's part;
+    wrappers' prefixes are taken off the names (see :mod:`~lit_video.weights.unwrapping`).
 
     Args:
         path: the file or folder.
@@ -114,9 +117,21 @@ def _read(path: Path) -> Any:
         return _pieces(path)
     if path.suffix == ".safetensors":
         return load_file(path)
-    if path.suffix == ".npz":
-        return load_npz(path)
-    return load_flax(path) if path.suffix == ".msgpack" or is_flax(path) else load_torch(path)
+    flax = path.suffix == ".msgpack" or (not path.suffix and not is_zipfile(path))  # scenic's is called checkpoint
+    return _load_flax(path) if flax else _load_torch(path)
+
+
+# beside tensors: the command line in checkpoints of timm, DeiT, MAE and DINO; the settings in ours of Python programs
+_BESIDE: list[Any] = [
+    ViTSize,
+    (SimpleNamespace, "argparse.Namespace"),
+    (SimpleNamespace, "lit_video.modules.optimization.Optimization"),
+]
+
+
+def _load_torch(path: Path) -> Any:
+    with torch.serialization.safe_globals(_BESIDE):
+        return torch.load(path, map_location="cpu", weights_only=True)
 
 
 def _pieces(index: Path) -> dict[str, Tensor]:
@@ -151,10 +166,55 @@ def _json(folder: Path | None, name: str) -> dict[str, Any]:
 def _reason(error: Exception) -> str:
     """In one line, and whole; without the advice of torch's reader to run what the file asks for."""
     text = " ".join(str(error).split()) or type(error).__name__
-    if asked := re.search(r"GLOBAL (\S+) whose module", text):
-        return f"it would run {asked[1]}; nothing of it was loaded"
-    if asked := re.search(r"GLOBAL (\S+) was not an allowed", text):
-        return f"it holds {asked[1]}, not tensors alone; save the model's state_dict()"
-    if found := re.search(r"WeightsUnpickler error: (.*?)( Check the documentation| Please |$)", text):
-        return f"{found[1]}; save the tensors alone"
+    if asked := re.search(r"GLOBAL (\S+)", text):
+        return f"it holds {asked[1]}, not tensors alone, and nothing of it was run; save the model's state_dict()"
     return "its pickle is damaged, or holds no tensors" if "weights_only" in text else text
+
+
+# https://flax.readthedocs.io/en/latest/_modules/flax/serialization.html: the codes of msgpack's extended types
+_ARRAY, _COMPLEX, _SCALAR = 1, 2, 3
+_CHUNKS = "__msgpack_chunked_array__"
+
+
+def _load_flax(path: Path) -> Any:
+    """The nested content of a file that ``flax.serialization`` has written.
+
+    Raises:
+        ValueError: it is none, or msgpack is not installed.
+    """
+    try:
+        import msgpack
+    except ImportError:
+        raise ValueError("it is Flax's; pip install 'lit_video[flax]'") from None
+    try:
+        content = msgpack.unpackb(path.read_bytes(), ext_hook=_extended, raw=False, strict_map_key=False)
+    except msgpack.exceptions.ExtraData as error:
+        raise ValueError("it goes on after its end: no msgpack file") from error
+    return _joined(content)
+
+
+def _extended(code: int, data: bytes) -> Any:
+    import msgpack
+
+    if code == _COMPLEX:
+        return None  # no weights are complex
+    if code not in (_ARRAY, _SCALAR):
+        return msgpack.ExtType(code, data)
+    shape, dtype, values = msgpack.unpackb(data, raw=True)
+    name = dtype.decode()
+    if name == "bfloat16":
+        return torch.frombuffer(bytearray(values), dtype=torch.bfloat16).reshape(tuple(shape))
+    array = np.frombuffer(values, dtype=np.dtype(name)).reshape(tuple(shape))
+    return torch.from_numpy(array.copy()) if code == _ARRAY else array.item()
+
+
+def _joined(content: Any) -> Any:
+    """Join arrays of more than 1 GB, which are written in pieces."""
+    if not isinstance(content, Mapping):
+        return content
+    if content.get(_CHUNKS):
+        shape, chunks = content["shape"], content["chunks"]
+        order = sorted(chunks, key=int)
+        sizes = [int(shape[key]) for key in sorted(shape, key=int)]
+        return torch.cat([chunks[key].flatten() for key in order]).reshape(sizes)
+    return {key: _joined(value) for key, value in content.items()}

@@ -12,7 +12,6 @@ from lit_video.network.patches import ClipSize
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vivit import Pool, Temporal, vivit
 from lit_video.weights.mapping import (
-    LEAVES,
     classes_of,
     fill,
     fuse,
@@ -22,9 +21,10 @@ from lit_video.weights.mapping import (
     stored_grid,
     stored_joint_grid,
     take,
-    torch_layout,
 )
 
+# flax's names of a layer's parameters -> torch's
+_LEAVES = {"kernel": "weight", "scale": "weight", "bias": "bias"}
 # flax's names of a layer's parts -> ours
 _PARTS = {
     "LayerNorm_0": "scheme.attn.norm",
@@ -131,20 +131,24 @@ def _name(key: str) -> str | None:
     stem, _, leaf = key.rpartition("/")
     if key in _ALONE:
         return _ALONE[key]
-    if stem in _ALONE and leaf in LEAVES:
-        return f"{_ALONE[stem]}.{LEAVES[leaf]}"
+    if stem in _ALONE and leaf in _LEAVES:
+        return f"{_ALONE[stem]}.{_LEAVES[leaf]}"
     match = re.fullmatch(r"(\w+)/encoderblock_(\d+)/(.+?)(?:/(query|key|value|out))?/(kernel|scale|bias)", key)
     if not match or match[1] not in _LAYERS or match[3] not in _PARTS:
         return None
     projection = {None: "", "out": ".proj"}.get(match[4], f".{match[4]}")
-    return f"{_LAYERS[match[1]]}.{match[2]}.{_PARTS[match[3]]}{projection}.{LEAVES[match[5]]}"
+    return f"{_LAYERS[match[1]]}.{match[2]}.{_PARTS[match[3]]}{projection}.{_LEAVES[match[5]]}"
 
 
 def _layout(name: str, value: Tensor) -> Tensor:
-    """From flax's layout to torch's, a tubelet's frames among the channels."""
+    """From flax's layout to torch's: (in, out) to (out, in), heads merged, a tubelet's frames among the channels."""
     if name == "embed.patches.proj.weight":
         value = value[None] if value.ndim == 4 else value
         if value.ndim != 5:
             raise ValueError(f"shapes that do not fit: embedding/kernel has {value.ndim} axes, expected 4 or 5")
         return rearrange(value, "k height width c d -> d (c k) height width").contiguous()
-    return torch_layout(name, value)
+    if re.search(r"\.(query|key|value)\.", name) and value.ndim > 1:
+        value = value.flatten(-2)
+    elif name.endswith(".proj.weight") and value.ndim > 1:
+        value = value.flatten(0, 1)
+    return value.T.contiguous() if name.endswith(".weight") and value.ndim == 2 else value

@@ -13,8 +13,8 @@ from lit_video.network.timesformer import has_cls_in_time
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES
 from lit_video.utils.clip_shape import height_and_width
+from lit_video.weights.loading import source_of
 from lit_video.weights.reading import StoredWeights
-from lit_video.weights.sources import source_of
 
 WeightsSettings = Literal["apply", "ignore"]
 IGNORE = "or --model.weights_settings ignore, to use the weights as they are"

@@ -81,15 +81,10 @@ def _first(content: Any, places: tuple[str, ...]) -> tuple[Tensors, str]:
 
 
 def _at(content: Any, place: str) -> Any:
-    """What is at a place: in nested mappings, or under names that begin with it (``.npz``)."""
-    if not isinstance(content, Mapping):
-        return None
-    inner: Any = content
+    """What is at a place in nested mappings."""
     for key in place.split("/"):
-        inner = inner.get(key) if isinstance(inner, Mapping) else None
-    if inner is not None:
-        return inner
-    return {name.removeprefix(f"{place}/"): content[name] for name in content if str(name).startswith(f"{place}/")}
+        content = content.get(key) if isinstance(content, Mapping) else None
+    return content
 
 
 def _tensors(content: Any) -> Tensors:

@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 
 import msgpack
-import numpy as np
 import torch
 from safetensors.torch import save_file
 
@@ -37,9 +36,8 @@ def prefixed(prefix):
     return lambda tensors: {prefix + name: value for name, value in tensors.items()}
 
 
-def scalars_beside(tensors):
-    args = argparse.Namespace(lr=1e-3, name="vit")
-    return {"model": tensors, "args": args, "epoch": np.int64(3), "best": np.float64(1)}
+def arguments_beside(tensors):
+    return {"model": tensors, "args": argparse.Namespace(lr=1e-3, name="vit"), "epoch": 3}
 
 
 WRAPPERS = {
@@ -53,7 +51,7 @@ WRAPPERS = {
     "model_state": lambda tensors: {"epoch": 3, "model_state": tensors, "optimizer_state": {"state": {}, "groups": []}},
     "state_dict": lambda tensors: {"state_dict": prefixed("module.")(tensors), "global_step": 10},
     "model": lambda tensors: {"model": tensors, "optimizer": {"state": {0: {"exp_avg": torch.ones(2)}}, "groups": []}},
-    "scalars beside": scalars_beside,
+    "arguments beside": arguments_beside,
     "average alone": lambda tensors: {"state_dict_ema": tensors},
     "average, module": lambda tensors: {"model_ema": prefixed("module.")(tensors), "epoch": 1},
 }
@@ -95,11 +93,6 @@ def save_bin_pieces(tensors, path):
     return save_pieces(tensors, path, torch.save, "pytorch_model.bin") / "pytorch_model.bin.index.json"
 
 
-def save_npz(tensors, path):
-    np.savez(path / "weights.npz", **{name: value.numpy() for name, value in tensors.items()})
-    return path / "weights.npz"
-
-
 FLAT = {
     "torch": save_torch,
     "legacy": save_legacy,
@@ -107,7 +100,6 @@ FLAT = {
     "folder": save_folder,
     "pieces": save_pieces,
     "bin pieces": save_bin_pieces,
-    "npz": save_npz,
 }
 
 
@@ -122,14 +114,8 @@ def save_flax(place):
     return save
 
 
-def save_prefixed_npz(tensors, path):
-    return save_npz(prefixed("opt/target/")(tensors) | {"opt/state/step": torch.ones(1)}, path)
-
-
 OF_FLAX = {
     "flax": save_flax(""),
     "flax params": save_flax("params"),
     "flax optimizer/target": save_flax("optimizer/target"),
-    "npz, flat": save_npz,
-    "npz, prefixed": save_prefixed_npz,
 }

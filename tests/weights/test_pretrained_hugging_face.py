@@ -18,7 +18,7 @@ from lit_video.network.positions import Positions
 from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
-from lit_video.weights import sources
+from lit_video.weights import loading
 from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivit
 from lit_video.weights.loading import load_pretrained
 from lit_video.weights.settings import refuse_other_settings
@@ -154,9 +154,9 @@ def renamed(state_dict, pieces, prefix=""):
 def test_timesformer_has_the_logits_of_transformers(attention, shape, dtype):
     model, clip = hf_timesformer(attention, shape, dtype), clip_of(shape[0], shape[1], shape[1], dtype)
     options = dict(heads=shape[-1], image_size=shape[1])
-    check(sources.load("hf-timesformer", model.state_dict(), **options), model, clip)
+    check(loading.load("hf-timesformer", model.state_dict(), **options), model, clip)
     authors = renamed(model.state_dict(), FACEBOOK, "model.")
-    check(sources.load("timesformer", authors, **options, attention=attention), model, clip)
+    check(loading.load("timesformer", authors, **options, attention=attention), model, clip)
 
 
 def test_authors_names_need_no_prefix_and_may_have_two():
@@ -164,14 +164,14 @@ def test_authors_names_need_no_prefix_and_may_have_two():
     model, clip = hf_timesformer("divided", shape), clip_of(4, 48, 48)
     for prefix in ("", "model.", "module.model."):
         authors = renamed(model.state_dict(), FACEBOOK, prefix)
-        check(sources.load("timesformer", authors, heads=4, image_size=48), model, clip)
+        check(loading.load("timesformer", authors, heads=4, image_size=48), model, clip)
 
 
 @pytest.mark.parametrize("attention", TYPES)
 def test_timesformer_without_a_bias_of_query_key_and_value(attention):
     model = hf_timesformer(attention, SHAPES[1], qkv_bias=False)
     assert not [key for key in model.state_dict() if key.endswith("qkv.bias")]
-    check(sources.load("hf-timesformer", model.state_dict(), heads=3, image_size=16), model, clip_of(3, 16, 16))
+    check(loading.load("hf-timesformer", model.state_dict(), heads=3, image_size=16), model, clip_of(3, 16, 16))
 
 
 @pytest.mark.parametrize("attention", TYPES)
@@ -179,7 +179,7 @@ def test_timesformer_without_a_bias_of_query_key_and_value(attention):
 def test_another_image_size_gets_the_nearest_positions_as_in_transformers(attention, height, width):
     model, clip = hf_timesformer(attention, SHAPES[0]), clip_of(4, height, width)
     for image_size in (48, (height, width)):
-        check(sources.load("hf-timesformer", model.state_dict(), heads=4, image_size=image_size), model, clip)
+        check(loading.load("hf-timesformer", model.state_dict(), heads=4, image_size=image_size), model, clip)
 
 
 @pytest.mark.parametrize("attention", ["divided", "joint"])
@@ -188,7 +188,7 @@ def test_another_length_and_size_get_the_nearest_positions(attention, frames, si
     """Transformers' own tables resized beforehand: it computes something else when the number of frames differs."""
     shape, clip = SHAPES[0], clip_of(frames, side, side)
     model = hf_timesformer(attention, shape)
-    loaded = sources.load("hf-timesformer", model.state_dict(), heads=4, image_size=48)
+    loaded = loading.load("hf-timesformer", model.state_dict(), heads=4, image_size=48)
     other = hf_timesformer(attention, (frames, side, *shape[2:]))
     weights = model.state_dict()
     key = "timesformer.embeddings.position_embeddings"
@@ -203,7 +203,7 @@ def test_another_length_and_size_get_the_nearest_positions(attention, frames, si
 
 def test_any_number_of_frames_of_the_space_model_is_right():
     model = hf_timesformer("space", SHAPES[0])
-    loaded = sources.load("hf-timesformer", model.state_dict(), heads=4, image_size=48)
+    loaded = loading.load("hf-timesformer", model.state_dict(), heads=4, image_size=48)
     check(loaded, model, clip_of(7, 48, 48))
 
 
@@ -211,7 +211,7 @@ def test_temporal_positions_decide_where_names_are_of_space_or_joint():
     weights = renamed(hf_timesformer("joint", SHAPES[0]).state_dict(), FACEBOOK)
     for attention, message in (("space", r"embed\.temp_embed"), ("divided", r"scheme\.time_attn"), ("all", "'all'")):
         with pytest.raises(ValueError, match=message):
-            sources.load("timesformer", weights, heads=4, image_size=48, attention=attention)
+            loading.load("timesformer", weights, heads=4, image_size=48, attention=attention)
 
 
 VIVITS = [
@@ -228,7 +228,7 @@ VIVITS = [
 def test_vivit_has_the_logits_of_transformers(shape, implementation, dtype):
     model = hf_vivit(**shape, implementation=implementation, dtype=dtype)
     size = model.config.image_size
-    loaded = sources.load("hf-vivit", model.state_dict(), heads=4, image_size=tuple(size))
+    loaded = loading.load("hf-vivit", model.state_dict(), heads=4, image_size=tuple(size))
     # transformers' GELU rounds sqrt(2 / pi) to seven digits
     check(loaded, model, clip_of(model.config.num_frames, *size, dtype), tolerance=1e-6)
 
@@ -240,7 +240,7 @@ def test_vivit_of_older_files(bias):
     assert "vivit.encoder.layer.1.attention.output.dense.weight" in older
     assert not [key for key in older if "_proj" in key or "mlp" in key]
     for weights in (model.state_dict(), older):
-        check(sources.load("hf-vivit", weights, heads=4, image_size=(16, 24)), model, clip_of(4, 16, 24))
+        check(loading.load("hf-vivit", weights, heads=4, image_size=(16, 24)), model, clip_of(4, 16, 24))
 
 
 # linear interpolation
@@ -250,7 +250,7 @@ TWO_TO_FOUR = torch.tensor([[1, 0], [0.75, 0.25], [0.25, 0.75], [0, 1]], dtype=t
 def test_vivit_positions_serve_other_clips():
     """What transformers cannot do: its table is that of one grid. Ours: linear in time, bicubic in space."""
     model = hf_vivit(hidden_act="gelu_pytorch_tanh")
-    loaded = sources.load("hf-vivit", model.state_dict(), heads=4, image_size=(16, 24))
+    loaded = loading.load("hf-vivit", model.state_dict(), heads=4, image_size=(16, 24))
     other = hf_vivit(8, (32, 16), hidden_act="gelu_pytorch_tanh")
     weights, key = model.state_dict(), "vivit.embeddings.position_embeddings"
     cells = rearrange(weights[key][:, 1:], "1 (t h w) d -> t d h w", t=2, h=2)
@@ -269,7 +269,7 @@ def test_an_exported_timesformer_has_the_same_logits_in_transformers(attention):
     model.load_state_dict(weights)
     clip = clip_of(3, 16, 16)
     check(network, model, clip)
-    back = sources.load("hf-timesformer", weights, heads=3, image_size=16)
+    back = loading.load("hf-timesformer", weights, heads=3, image_size=16)
     assert back.state_dict().keys() == network.state_dict().keys()
     assert all(torch.equal(value, network.state_dict()[key]) for key, value in back.state_dict().items())
 
@@ -284,7 +284,7 @@ def test_an_exported_vivit_has_the_same_logits_in_transformers(shape):
     assert all(value.is_contiguous() for value in weights.values())
     model.load_state_dict(weights)
     check(network, model, clip_of(config.num_frames, *config.image_size))
-    back = sources.load("hf-vivit", weights, heads=4, image_size=tuple(config.image_size))
+    back = loading.load("hf-vivit", weights, heads=4, image_size=tuple(config.image_size))
     assert all(torch.equal(value, network.state_dict()[key]) for key, value in back.state_dict().items())
 
 
@@ -346,7 +346,7 @@ def test_a_backbone_without_classifier_starts_training(kind, bare):
     left_out = load_pretrained(networks[0], cut, fresh_head=True)
     assert left_out == "aggregate.head.bias, aggregate.head.weight"
     assert torch.equal(networks[0].aggregate.head.weight, head)
-    whole = sources.load(source, weights, heads=heads, image_size=tuple(clip.shape[-2:]))
+    whole = loading.load(source, weights, heads=heads, image_size=tuple(clip.shape[-2:]))
     with torch.no_grad():
         torch.testing.assert_close(networks[0].features(clip), whole.features(clip), atol=1e-10, rtol=1e-10)
     with pytest.raises(ValueError, match=r"classifier|aggregate\.head|the names are none of"):

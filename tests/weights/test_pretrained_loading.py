@@ -11,7 +11,7 @@ from lit_video.network.patches import ClipSize
 from lit_video.network.positions import resize_space
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
-from lit_video.weights import sources
+from lit_video.weights import loading
 from lit_video.weights.hugging_face import TIMESFORMER, export_hf_timesformer, export_hf_vivit
 from lit_video.weights.loading import load_pretrained
 from lit_video.weights.mapping import new_name
@@ -34,8 +34,6 @@ def network_of(kind, frames=4, image_size=32, classes=5, size=SIZE):
         return TimeSformer(**common, attention=kind.partition("_")[2]).network.eval()
     if kind == "xvit":
         return XViT(**common).network.eval()
-    if kind == "timm":
-        return XViT(**common, window=0, ta_layers=0, positions="space").network.eval()
     return ViViT(**common, variant=int(kind[-1]), temporal_depth=1).network.eval()
 
 
@@ -51,7 +49,6 @@ CASES = {
     "hf-timesformer space": ("timesformer_space", export_hf_timesformer),
     "timesformer": ("timesformer_divided", authors_names),
     "hf-vivit": ("vivit_1", export_hf_vivit),
-    "timm-vit": ("timm", lambda network: authors_names(network, "module.")),
 }
 
 
@@ -75,7 +72,7 @@ def test_a_checkpoint_of_the_same_grid_gives_its_own_logits(name):
     kind, weights = released(name)
     network = network_of(kind)
     assert load_pretrained(network, weights) == ""
-    source = sources.load(name.partition(" ")[0], weights, heads=4, image_size=32)
+    source = loading.load(name.partition(" ")[0], weights, heads=4, image_size=32)
     check_equal(network(clip_of()), source(clip_of()))
 
 
@@ -108,7 +105,7 @@ def test_the_release_of_vivit_in_a_network_of_its_frames_and_of_others(name, fra
     weights, clip = double(torch.load(path, weights_only=True)["state_dict"]), torch.randn(2, 3, frames, 32, 48)
     network = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, frames, 2), int(name[1]), temporal_depth=1).eval()
     assert load_pretrained(network, weights) == ""
-    source = sources.load("scenic-vivit", weights, heads=4, image_size=(32, 48), model=int(name[1]))
+    source = loading.load("scenic-vivit", weights, heads=4, image_size=(32, 48), model=int(name[1]))
     check_equal(network(clip), source(clip))
 
 
@@ -122,7 +119,7 @@ def test_positions_of_another_grid_are_resized_by_the_source_s_rule(name, frames
     kind, weights = released(name)
     network, clip = network_of(kind, frames, side), clip_of(frames, side)
     load_pretrained(network, weights)
-    check_equal(network(clip), sources.load(name.partition(" ")[0], weights, heads=4, image_size=32)(clip))
+    check_equal(network(clip), loading.load(name.partition(" ")[0], weights, heads=4, image_size=32)(clip))
 
 
 def test_weights_of_squares_start_clips_of_as_many_patches_in_another_shape():
@@ -132,7 +129,7 @@ def test_weights_of_squares_start_clips_of_as_many_patches_in_another_shape():
     torch.nn.init.normal_(square.embed.pos_embed)
     weights = export_hf_timesformer(square)
     load_pretrained(wide, weights)
-    rule = sources.load("hf-timesformer", weights, heads=4, image_size=32).embed.resizing.space
+    rule = loading.load("hf-timesformer", weights, heads=4, image_size=32).embed.resizing.space
     cells = resize_space(square.embed.pos_embed[:, 1:], (4, 4), (2, 8), rule)
     assert torch.equal(wide.embed.pos_embed[:, 1:], cells)
 

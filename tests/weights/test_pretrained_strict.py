@@ -4,19 +4,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from timm.models.vision_transformer import VisionTransformer
 
-from lit_video.weights import sources
+from lit_video.weights import loading
 from tests.weights.test_pretrained_hugging_face import FACEBOOK, hf_timesformer, hf_vivit, renamed
 from tests.weights.test_pretrained_vivit import HEADS, WIDTH, flax_weights
 
 # frames, side of the image, side of a patch, width, layers, heads
 SHAPE = (3, 12, 4, WIDTH, 2, HEADS)
-
-
-def timm_vit():
-    options = dict(img_size=12, patch_size=4, embed_dim=WIDTH, depth=2, num_heads=HEADS, num_classes=5)
-    return VisionTransformer(**options).state_dict()
 
 
 def xvit(name):
@@ -28,7 +22,6 @@ WEIGHTS = {
     # temporal attention leaves new_fc unused
     "xvit": lambda: {key: value for key, value in xvit("shift_ta1").items() if not key.startswith("new_fc.")},
     "xvit averaging": lambda: xvit("shift_avg"),
-    "timm-vit": timm_vit,
     "timesformer": lambda: renamed(hf_timesformer("divided", SHAPE).state_dict(), FACEBOOK, "model."),
     "hf-timesformer": lambda: hf_timesformer("divided", SHAPE).state_dict(),
     "hf-vivit": lambda: hf_vivit(image_size=(8, 12), tubelet=(2, 4, 4)).state_dict(),
@@ -39,7 +32,7 @@ IMAGE_SIZES = dict.fromkeys(WEIGHTS, 12) | {"xvit": 16, "hf-vivit": (8, 12), "sc
 
 def load(source, weights, **changes):
     source = source.partition(" ")[0]
-    return sources.load(source, weights, **dict(heads=HEADS, image_size=IMAGE_SIZES[source]) | changes)
+    return loading.load(source, weights, **dict(heads=HEADS, image_size=IMAGE_SIZES[source]) | changes)
 
 
 def places(source, weights):
@@ -124,7 +117,7 @@ def test_an_image_size_that_the_joint_positions_do_not_fit_is_named(source):
         load(source, WEIGHTS[source](), image_size=(20, 4))
 
 
-@pytest.mark.parametrize("source", ["timm-vit", "timesformer", "hf-timesformer"])
+@pytest.mark.parametrize("source", ["timesformer", "hf-timesformer"])
 def test_positions_that_are_neither_a_square_nor_the_image_s_are_refused(source):
     weights = WEIGHTS[source]()
     key = next(key for key in weights if key.endswith(("pos_embed", "position_embeddings")))
@@ -136,10 +129,17 @@ def test_positions_that_are_neither_a_square_nor_the_image_s_are_refused(source)
 
 @pytest.mark.parametrize("source", WEIGHTS)
 def test_the_names_show_the_source(source):
-    assert sources.detect(WEIGHTS[source]()) == source.partition(" ")[0]
+    assert loading.detect(WEIGHTS[source]()) == source.partition(" ")[0]
 
 
-@pytest.mark.parametrize("weights", [{}, {"network.head": torch.zeros(1)}])
-def test_names_of_no_source_are_refused(weights):
-    with pytest.raises(ValueError, match=r"none of hf-timesformer, .*; the first is "):
-        sources.detect(weights)
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({}, "the first is None$"),
+        ({"network.head": torch.zeros(1)}, r"the first is network\.head$"),
+        ({"patch_embed.proj.weight": torch.zeros(1)}, r"an image model's belong in model\.image_weights$"),
+    ],
+)
+def test_names_of_no_source_are_refused(weights, message):
+    with pytest.raises(ValueError, match=f"none of hf-timesformer, .*; {message}"):
+        loading.detect(weights)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from einops import rearrange
 
-from lit_video.weights import sources
+from lit_video.weights import loading
 from lit_video.weights.settings import tasks_in_order
 from tests.float32 import assert_close_in_float32
 from tests.shared import shared
@@ -39,8 +39,8 @@ def test_logits_of_the_release(name):
         temporal="mean" if config["spatial_only_baseline"] else "encoder",
         sampled_frames=config["n_sampled_frames"] or None,
     )
-    single = sources.load("scenic-vivit", vector["state_dict"], **options)
-    exact = sources.load("scenic-vivit", double(vector["state_dict"]), **options)
+    single = loading.load("scenic-vivit", vector["state_dict"], **options)
+    exact = loading.load("scenic-vivit", double(vector["state_dict"]), **options)
     with torch.no_grad():
         assert_close_in_float32(single(clip), vector["logits"], single)
         expected = torch.load(shared("parity/scenic_vivit_logits_float64.pt"), weights_only=True)[name]
@@ -229,7 +229,7 @@ def clip_of(case):
 
 
 def load(weights, **options):
-    return sources.load("scenic-vivit", weights, heads=HEADS, image_size=(GRID[1] * PATCH, GRID[2] * PATCH), **options)
+    return loading.load("scenic-vivit", weights, heads=HEADS, image_size=(GRID[1] * PATCH, GRID[2] * PATCH), **options)
 
 
 @pytest.mark.parametrize("name", VECTORS)

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lit_video.weights import sources
+from lit_video.weights import loading
 from lit_video.weights.loading import load_pretrained
 from tests.float32 import assert_close_in_float32
 from tests.shared import shared
@@ -32,7 +32,7 @@ def loaded(vector, state_dict=None, **changes):
         mixed=TARGETS[config["shift_on"]],
         ta_heads=config["ta_heads"],
     )
-    return sources.load("xvit", vector["state_dict"] if state_dict is None else state_dict, **options | changes)
+    return loading.load("xvit", vector["state_dict"] if state_dict is None else state_dict, **options | changes)
 
 
 def check_logits(vector):
@@ -109,7 +109,7 @@ def test_the_vectors_differ_in_what_can_be_set():
 def test_an_unknown_source_is_named():
     vector = mini("shift_ta1")
     with pytest.raises(ValueError, match=r"source 'xvit_v2' is not known, expected one of .*, xvit$"):
-        sources.load("xvit_v2", vector["state_dict"], heads=4, image_size=16)
+        loading.load("xvit_v2", vector["state_dict"], heads=4, image_size=16)
 
 
 @pytest.mark.parametrize("path", MINI, ids=lambda path: path.stem)
