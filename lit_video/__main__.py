@@ -32,7 +32,7 @@ usage: python -m lit_video COMMAND ...
       --reuse                               train once what is the same run in several rows or tables
       --model.X, --data.X, --trainer.X      any other setting, see fit --help
   sweep TABLE.yaml ...                 all rows and seeds of many tables: what is left of them
-      --launcher local|slurm|print          on this machine's GPUs or cores, as Slurm arrays, or as an sbatch script
+      --launcher local|slurm                on this machine's GPUs or cores, or as Slurm arrays
       [--config OVERLAY.yaml] [--seeds 0,1,2] [--jobs N] [--gpus-per-run N] [--nodes N] [--time T] [--partition P]
       --status                              how far they are: running, queued, preempted, failed, done
   table --config TABLE.yaml            print a table as it stands

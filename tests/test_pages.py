@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import subprocess
 from contextlib import redirect_stdout
 from dataclasses import fields
 from io import StringIO
@@ -34,6 +35,7 @@ def spans(text):
 def commands(text):
     """The commands of a page, in its blocks and sentences, without ``python -m lit_video`` and comments."""
     lines = [line for block in BLOCK.findall(text) for line in block.splitlines()] + spans(text)
+    lines = [re.sub(r"\$[a-z]+", "0", line) for line in lines]  # of a script
     return {call[1].partition(" #")[0].strip() for line in lines if (call := CALL.search(line))}
 
 
@@ -120,6 +122,19 @@ def test_a_fit_builds_its_first_row_and_its_last(command, letters):
 @pytest.mark.parametrize("command", some("^fit .*trainer.(devices|num_nodes)"))
 def test_a_fit_of_a_cluster_names_one_row(command):
     assert parse_request(shlex.split(command)[1:]).single
+
+
+def test_the_array_of_a_script_has_every_run_once():
+    (script,) = [block for block in BLOCK.findall(TEXTS["docs/clusters.md"]) if "#SBATCH" in block]
+    last = int(re.search(r"--array=0-(\d+)", script)[1])
+    done = []
+    for task in range(last + 1):
+        command = ["env", f"SLURM_ARRAY_TASK_ID={task}", "bash", "-ec", "srun() { printf '%s\\n' \"$@\"; }\n" + script]
+        words = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        request = parse_request(words[words.index("fit") + 1 :])
+        assert request.single
+        done.append((request.seeds[0], request.rows[0].name))
+    assert sorted(done) == sorted((seed, row.name) for seed in range(3) for row in request.table.rows)
 
 
 @pytest.mark.parametrize("command", some("^sweep experiments"))

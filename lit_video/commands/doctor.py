@@ -25,7 +25,7 @@ from lit_video.utils.wandb_login import has_key, offline, server, why_unreachabl
 
 SECONDS = 100.0  # for all checks, which run side by side
 OWN_PROCESS = 90.0  # of these for a check that imports PyTorch: from a cold network disk that takes a minute
-SHOWN = ("torch", "lightning", "torchvision", "av", "timm", "pytorchvideo", "wandb", "submitit")
+SHOWN = ("torch", "lightning", "torchvision", "av", "timm", "pytorchvideo", "wandb")
 SLURM = ("sinfo", "sbatch", "srun", "scontrol")
 GB = 2**30
 REINSTALL = "pip install --force-reinstall av; its wheel includes FFmpeg"

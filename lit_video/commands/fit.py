@@ -1,22 +1,19 @@
 """The ``fit`` command: every row and seed of a table its own process. Imports no torch by itself."""
 
-import sys
 from argparse import Namespace
 from dataclasses import replace
-from functools import partial
-
-from rich.console import Console
 
 from lit_video.commands.arguments import add_row, parse_request, table_parser
 from lit_video.commands.parser import Parser, positive
-from lit_video.launching.local import HERE, Queue, places
-from lit_video.launching.terminal import work
-from lit_video.launching.work import Run, work_list
+from lit_video.errors import UserError
+from lit_video.launching.queue import HERE, places
+from lit_video.launching.view import run_here
+from lit_video.launching.work import unfinished, work_list
 from lit_video.tables.rendering import render
 from lit_video.tables.summary import summary
 from lit_video.training.request import Request
-from lit_video.utils.processes import end_with_starter
-from lit_video.utils.stop_signals import AGAIN, DONE, FAILED, STATUS, stop_signals
+from lit_video.utils.processes import end_with_starter, first_process
+from lit_video.utils.stop_signals import DONE, FAILED, stop_signals
 
 DESCRIPTION = """Train and test every row of a table, then print it. A finished row is skipped, an interrupted one
 goes on where it stopped: the same command again is always right."""
@@ -89,42 +86,19 @@ def _add_own(parser: Parser) -> None:
 def run_table(request: Request, jobs: int) -> int:
     """Check all rows, run those that are not finished, print the table; 1 if a row has no result.
 
-    One run at a time has all of the machine; of several each has a GPU, or its share of the cores. On a terminal what
-    they print goes to a file each, and a picture shows how far all are.
+    One run at a time has all of the machine; of several each has a GPU, or its share of the cores.
+
+    Raises:
+        UserError: a row is wrong, or this process is one of several, which would each run the table.
     """
-    from lit_video.training.run import check_rows
-
-    to_do = check_rows(request)
-    runs = work_list([request])
-    for run in runs:
-        if (run.row, run.seed) not in to_do:
-            print(f"{run.name}: finished, skipped", flush=True)
-    where = [HERE] if jobs == 1 else places(jobs, None)
-    left = [run for run in runs if (run.row, run.seed) in to_do]
-    console = Console()
-    tell = console.print if console.is_terminal else partial(print, flush=True)
-    queue = Queue(left, where, tell, keep_logs=console.is_terminal)  # what runs print would cross the live picture
-    work(queue, runs, console, _rounds(left) if request.reuse and jobs > 1 else ())
-    if queue.stop:
-        print(f"fit: stopped by {queue.stop.name}; {AGAIN}", file=sys.stderr)
-        return STATUS[queue.stop]
-    print(render(summary(request.table, request.runs, request.seeds, pairs=False), "text"))
-    print(f"runs: {request.runs / request.table.name / request.table.scale}")
-    for run in queue.failed:
-        said = run.log if queue.keep_logs else "its messages above"
-        print(f"{run.name}: FAILED, see {said}; the same command again resumes it", file=sys.stderr)
-    return FAILED if queue.failed or queue.elsewhere else DONE
-
-
-def _rounds(runs: list[Run]) -> list[list[Run]]:
-    """Runs that train, then those that take over what one of these has trained."""
-    from lit_video.training.reuse import first_of_each
-    from lit_video.training.run import build_row
-
-    configs = [build_row(run.request, run.row, run.seed).resolved() for run in runs]
-    firsts = first_of_each(configs)
-    rounds = [[run for run, first in zip(runs, firsts, strict=True) if first is wanted] for wanted in (True, False)]
-    return [each for each in rounds if each]
+    if not first_process():
+        raise UserError("several runs: not for processes that torchrun or srun starts; name one by --row and --seeds")
+    left, runs = unfinished([request]), work_list([request])
+    status = run_here("fit", runs, left, [HERE] if jobs == 1 else places(jobs, None), request.reuse)
+    if status in (DONE, FAILED):
+        print(render(summary(request.table, request.runs, request.seeds, pairs=False), "text"))
+        print(f"runs: {request.runs / request.table.name / request.table.scale}")
+    return status
 
 
 def _without(argv: list[str], names: set[str]) -> list[str]:

@@ -2,15 +2,16 @@
 
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from lit_video.commands.arguments import add_row
 from lit_video.commands.parser import Parser, positive, whole_numbers
 from lit_video.errors import UserError
-from lit_video.launching.local import places
-from lit_video.launching.slurm import Resources, array_script, check_slurm, submit
-from lit_video.launching.terminal import not_elsewhere, run_here, show, tell
-from lit_video.launching.work import Run, Sources, build_requests, work_list
+from lit_video.launching.queue import places
+from lit_video.launching.slurm import Resources, check_slurm, submit
+from lit_video.launching.view import free, run_here, say, show
+from lit_video.launching.work import build_requests, unfinished, work_list
 from lit_video.utils.stop_signals import DONE
 
 DESCRIPTION = """Runs every row of the tables with every seed. Rows that are finished, running or queued are
@@ -22,33 +23,27 @@ SLURM = ("cpus", "mem", "time", "partition", "account", "qos")
 def sweep(argv: list[str]) -> int:
     """Run what is left of the tables, or show how far they are; returns the exit status."""
     arguments, flags = _arguments(argv)
-    resources, seeds = _resources(arguments), arguments.seeds or [0]
+    resources = _resources(arguments)
     requests = build_requests(
-        Sources(arguments.tables, arguments.config, arguments.recipe),
+        arguments.tables,
+        arguments.config,
+        arguments.recipe,
         arguments.row,
-        seeds,
+        arguments.seeds or [0],
         arguments.runs,
         [*flags, *resources.flags],
     )
+    requests = [replace(request, reuse=arguments.reuse) for request in requests]
     runs = work_list(requests)
     if arguments.status:
         return show(runs)
-    if arguments.launcher == "slurm":
-        check_slurm()
-    here = places(arguments.jobs, arguments.gpus_per_run) if arguments.launcher == "local" else []
-    from lit_video.training.run import check_rows  # here, because importing torch takes seconds
-
-    to_do = [Run(request, row, seed) for request in requests for row, seed in check_rows(request)]
-    if len(to_do) < len(runs):
-        tell(f"{len(runs) - len(to_do)} of {len(runs)} runs are done, skipped")
-    left = not_elsewhere(to_do)
     if arguments.launcher == "local":
-        return run_here(runs, left, here)
-    if left and arguments.launcher == "print":
-        print(array_script(left, resources), end="")
-    elif left:
-        submit(left, resources, tell)
-        tell("the same command with --status shows how far they are")
+        here = places(arguments.jobs, arguments.gpus_per_run)
+        return run_here("sweep", runs, unfinished(requests), here, arguments.reuse)
+    check_slurm()
+    if left := free(unfinished(requests), say):
+        submit(left, resources, say)
+        say("the same command with --status shows how far they are")
     return DONE
 
 
@@ -62,11 +57,13 @@ def _resources(arguments: Namespace) -> Resources:
     options = {names.get(name, name): getattr(arguments, name) for name in SLURM if getattr(arguments, name)}
     given = [f"--{name}" for name in (*SLURM, "nodes", "array_parallelism", "slurm") if getattr(arguments, name)]
     if given and arguments.launcher == "local" and not arguments.status:
-        raise UserError(f"{given[0].replace('_', '-')}: is for Slurm; add --launcher slurm or --launcher print")
-    if arguments.jobs and arguments.launcher != "local":
+        raise UserError(f"{given[0].replace('_', '-')}: is for Slurm; add --launcher slurm")
+    if arguments.jobs and arguments.launcher == "slurm":
         raise UserError(
             "--jobs: is for --launcher local; --array-parallelism N limits how many tasks Slurm runs at a time"
         )
+    if arguments.reuse and arguments.launcher == "slurm":
+        raise UserError("--reuse: is for --launcher local; an array's tasks run in any order")
     further = dict(arguments.slurm or [])
     return Resources(arguments.nodes, arguments.gpus_per_run, options | further, arguments.array_parallelism)
 
@@ -84,12 +81,13 @@ def _arguments(argv: Sequence[str]) -> tuple[Namespace, list[str]]:
     parser.add_argument(
         "--runs", type=Path, default=Path("runs"), metavar="DIR", help="where runs live (default: runs)"
     )
+    parser.add_argument("--reuse", action="store_true", help="train once what several rows or tables have in common")
     parser.add_argument("--status", action="store_true", help="start nothing; show how far all runs are")
     parser.add_argument(
         "--launcher",
-        choices=["local", "slurm", "print"],
+        choices=["local", "slurm"],
         default="local",
-        help="here (default); an array per table by Slurm; or print such an array's script",
+        help="here (default), or an array per table by Slurm",
     )
     parser.add_argument(
         "--jobs", type=positive, metavar="N", help="here: runs at a time (default: one, or as GPUs allow)"
@@ -101,7 +99,7 @@ def _arguments(argv: Sequence[str]) -> tuple[Namespace, list[str]]:
         metavar="N",
         help="of each run (by Slurm: on each of its nodes)",
     )
-    slurm = parser.add_argument_group("for --launcher slurm and print", "options of sbatch for each run")
+    slurm = parser.add_argument_group("for --launcher slurm", "options of sbatch for each run")
     slurm.add_argument("--nodes", type=positive, metavar="N")
     slurm.add_argument("--cpus", metavar="N", help="per process")
     for name in SLURM[1:]:

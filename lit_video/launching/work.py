@@ -1,4 +1,4 @@
-"""The runs of a sweep: every row of every table with every seed."""
+"""The runs of tables: every row with every seed."""
 
 import sys
 from collections.abc import Sequence
@@ -27,50 +27,35 @@ class Run:
 
     @property
     def folder(self) -> Path:
-        """Of its files."""
+        """The run's folder."""
         return self.request.table.run_dir(self.request.runs, self.row, self.seed)
 
     @property
     def log(self) -> Path:
-        """What its processes print, where a launcher keeps it."""
+        """The file of all that its processes print."""
         return self.folder / "log.txt"
 
     @property
     def command(self) -> list[str]:
-        """Runs it, in a process of its own."""
-        return [*FIT, *self.arguments, *self.request.shared_args]
-
-    @property
-    def arguments(self) -> list[str]:
-        """Those of ``fit`` that only this run has."""
-        return self.request.chosen_args(self.row, self.seed)
-
-
-@dataclass(frozen=True)
-class Sources:
-    """What settings come from.
-
-    Args:
-        tables: files, one table each.
-        overlays: files of a scale, for all tables.
-        recipe: of the scale.
-    """
-
-    tables: Sequence[Path]
-    overlays: Sequence[Path]
-    recipe: str | None
+        """The command that runs it in a process of its own."""
+        return [*FIT, *self.request.run_args(self.row, self.seed)]
 
 
 def build_requests(
-    sources: Sources, rows: Sequence[str] | None, seeds: Sequence[int], runs: Path, flags: Sequence[str]
+    tables: Sequence[Path],
+    overlays: Sequence[Path],
+    recipe: str | None,
+    rows: Sequence[str] | None,
+    seeds: Sequence[int],
+    runs: Path,
+    flags: Sequence[str],
 ) -> list[Request]:
     """Read the tables, each with all overlays; a table that is given twice counts once.
 
     Raises:
         UserError: a file or a table is wrong, or two tables' runs would be in one folder.
     """
-    tables, overlays, recipe = dict.fromkeys(sources.tables), sources.overlays, sources.recipe
-    requests = [build_request([path, *overlays], rows, seeds, runs, recipe, flags) for path in tables]
+    requests = [build_request([path, *overlays], rows, seeds, runs, recipe, flags) for path in dict.fromkeys(tables)]
     by_name: dict[str, Path] = {}
     for request in requests:
         path = request.configs[0]
@@ -83,3 +68,28 @@ def build_requests(
 def work_list(requests: Sequence[Request]) -> list[Run]:
     """All runs, table by table, seed by seed, in the order of the rows."""
     return [Run(each, row, seed) for each in requests for seed in each.seeds for row in each.rows]
+
+
+def unfinished(requests: Sequence[Request]) -> list[Run]:
+    """The runs without a result, after a check of the settings of all of them.
+
+    Raises:
+        UserError: the first mistake in any row of any table.
+    """
+    from lit_video.training.run import check_rows  # here, because importing torch takes seconds
+
+    left = [Run(request, row, seed) for request in requests for row, seed in check_rows(request)]
+    every = len(work_list(requests))
+    if len(left) < every:
+        print(f"{every - len(left)} of {every} runs are finished, skipped", flush=True)
+    return left
+
+
+def rounds(runs: Sequence[Run]) -> list[list[Run]]:
+    """Runs that train, then those that ``--reuse`` lets take over what one of these has trained."""
+    from lit_video.training.reuse import first_of_each
+    from lit_video.training.run import build_row
+
+    firsts = first_of_each([build_row(run.request, run.row, run.seed).resolved() for run in runs])
+    divided = [[run for run, first in zip(runs, firsts, strict=True) if first is wanted] for wanted in (True, False)]
+    return [each for each in divided if each]

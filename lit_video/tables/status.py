@@ -16,7 +16,9 @@ from lit_video.utils.processes import job_name
 
 FILE = "status.json"
 
-State = Literal["starting", "preparing data", "training", "testing", "writing", "preempted", "stopped", "failed"]
+State = Literal[
+    "queued", "starting", "preparing data", "training", "testing", "writing", "preempted", "stopped", "failed"
+]
 RUNNING: tuple[State, ...] = ("starting", "preparing data", "training", "testing", "writing")
 
 
@@ -26,7 +28,7 @@ class Status:
 
     Args:
         state: what it does, or how it ended without a result: ``preempted`` goes on by itself or by the same command,
-            ``stopped`` by Ctrl-C or SIGTERM, ``failed`` by an error.
+            ``stopped`` by Ctrl-C or SIGTERM, ``failed`` by an error. ``queued``: Slurm has it.
         step: of training.
         steps: of the whole training; 0 while unknown.
         clips_per_second: of training; 0 while unknown.

@@ -27,17 +27,13 @@ class Request:
     recipe: str | None = None
     reuse: bool = False
 
-    def chosen_args(self, row: Row, seed: int) -> list[str]:
-        """The arguments of ``fit`` that name a run: files, row and seed."""
+    def run_args(self, row: Row, seed: int) -> list[str]:
+        """The arguments of ``fit`` that start one run."""
         files = [arg for path in self.configs for arg in ("--config", str(path))]
-        return [*files, "--row", row.name, "--seeds", str(seed)]
-
-    @property
-    def shared_args(self) -> list[str]:
-        """The arguments of ``fit`` that all runs share."""
         recipe = ["--recipe", self.recipe] if self.recipe else []
         reuse = ["--reuse"] if self.reuse else []
-        return [*recipe, *reuse, "--runs", str(self.runs), *self.flags]
+        chosen = [*files, "--row", row.name, "--seeds", str(seed)]
+        return [*chosen, *recipe, *reuse, "--runs", str(self.runs), *self.flags]
 
     def row_args(self, row: Row, seed: int) -> list[str]:
         """Flags of one row for the Lightning command line: files, then the row's settings, then the user's flags.

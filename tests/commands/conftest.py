@@ -5,7 +5,7 @@ from subprocess import Popen
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.launching import local
+from lit_video.launching import queue
 from tests.conftest import FOUR_SKILLS
 
 
@@ -19,7 +19,7 @@ def one_line(capsys):
 @pytest.fixture
 def rows_in_this_process(monkeypatch):
     """Rows that run beside each other start no Python: for each there is a process that has ended with its status."""
-    monkeypatch.setattr(local, "launch", lambda command, *_: Popen(["sh", "-c", f"exit {main(command[3:])}"]))
+    monkeypatch.setattr(queue, "launch", lambda command, *_: Popen(["sh", "-c", f"exit {main(command[3:])}"]))
 
 
 @pytest.fixture(scope="module")

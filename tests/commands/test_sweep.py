@@ -1,14 +1,15 @@
+import io
+import os
 import re
-import shlex
 import subprocess
 import sys
 
 import pytest
+from rich.console import Console
 
 from lit_video.__main__ import main
 from lit_video.commands.arguments import parse_request
-from lit_video.launching import local
-from lit_video.launching.states import Ticket, write_ticket
+from lit_video.launching import queue, view
 from lit_video.tables.status import Status, write_status
 from tests.conftest import ROOT, write_table
 from tests.fake_runs import write_result
@@ -36,38 +37,64 @@ def finish(folder):
     write_result(folder, table=table, row=row, scale=scale, seed=int(seed[4:]), gmacs=1, metrics={}, test_videos=1)
 
 
-def test_the_printed_array_is_what_is_left_of_all_tables(two_tables, tiny, tmp_path, capsys):
-    runs = tmp_path / "my runs"
+@pytest.fixture
+def slurm(tmp_path, monkeypatch):
+    """Slurm's programs: ``sbatch`` keeps scripts and options, ``squeue`` says that job 12 waits."""
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    (tmp_path / "bin").mkdir()
+    for name, code in [
+        ("sbatch", f'echo "$@" >> {tmp_path}/options; cat >> {tmp_path}/script; echo 12'),
+        ("squeue", "for i in 0 1 2; do echo 12_$i\\|PENDING\\|Priority; done"),
+    ]:
+        program = tmp_path / "bin" / name
+        program.write_text(f"#!/bin/sh\n{code}\n")
+        program.chmod(0o755)
+    return tmp_path
+
+
+def test_an_array_has_what_is_left_of_a_table(two_tables, tiny, slurm, capsys):
+    runs = slurm / "my runs"
     running = runs / "two/default/second/seed0"
     running.mkdir(parents=True)
     write_status(running, Status("training", host="node7"))
     asked = ["--nodes=2", "--gpus-per-node=4", "--time=12:00:00", "--slurm=constraint=a100", "--array-parallelism=3"]
-    assert sweep(*two_tables, "--seeds=0,3", "--runs", runs, "--launcher=print", *asked, *tiny) == 0
-    printed = capsys.readouterr()
-    assert "two second seed 0: runs elsewhere, left alone (training on node7)" in printed.err
-    options = re.findall(r"#SBATCH --(.*)", printed.out)
-    assert {"array=0-6%3", "requeue", "signal=USR1@90", "open-mode=append", "constraint=a100"} < set(options)
-    assert {"nodes=2", "ntasks-per-node=4", "gpus-per-node=4", "time=12:00:00"} < set(options)
-    subprocess.run(["bash", "-n"], input=printed.out, text=True, check=True)
+    args = [two_tables[0], "--seeds=0,3", "--runs", runs, "--launcher=slurm", "--cpus=5", *asked, *tiny]
+    assert sweep(*args) == 0
+    said = capsys.readouterr().out
+    assert "two second seed 0: runs elsewhere, left alone (training on node7)" in said
+    assert "two: 3 runs submitted as job 12" in said
+    options = set((slurm / "options").read_text().split())
+    assert {"--array=0-2%3", "--requeue", "--signal=USR1@90", "--open-mode=append", "--constraint=a100"} < options
+    assert {"--nodes=2", "--ntasks-per-node=4", "--gpus-per-node=4", "--time=12:00:00"} < options
     # what a task of the array runs, as bash expands it
-    stub = f"srun() {{ printf '%s\\n' \"$@\"; }}\n{printed.out}"
+    script = (slurm / "script").read_text()
     done = set()
-    for task in range(7):
-        command = ["env", f"SLURM_ARRAY_TASK_ID={task}", "bash", "-c", stub]
+    for task in range(3):
+        stub = "exec 3>&1\nsrun() { printf '%s\\n' \"$@\" >&3; }\n"
+        command = ["env", f"SLURM_ARRAY_TASK_ID={task}", "bash", "-c", stub + script]
         words = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-        assert words[:4] == [sys.executable, "-m", "lit_video", "fit"]
-        request = parse_request(words[4:])
+        assert words[:5] == ["--cpus-per-task=5", sys.executable, "-m", "lit_video", "fit"]
+        request = parse_request(words[5:])
         assert request.single and request.runs == runs
         assert request.flags == [*tiny, "--trainer.devices=4", "--trainer.num_nodes=2"]
-        done.add((request.table.name, request.rows[0].name, request.seeds[0]))
-    everything = {(t, r, s) for t in ("two", "other") for r in ("first", "second") for s in (0, 3)}
-    assert done == everything - {("two", "second", 0)}
+        done.add((request.rows[0].name, request.seeds[0]))
+    assert done == {("first", 0), ("first", 3), ("second", 3)}
+    assert (runs / "two/default/second/seed3/log.txt").exists()
+    assert sweep(*args) == 0
+    said = capsys.readouterr().out
+    assert said.count("left alone") == 4 and "submitted" not in said
+    assert sweep(*args, "--status") == 0
+    assert "3 queued" in capsys.readouterr().out
+    (slurm / "bin/squeue").write_text("#!/bin/sh\necho slurm is down >&2\nexit 1\n")
+    assert sweep(*args, "--status") == 0
+    assert "Slurm's queue is not known: slurm is down" in capsys.readouterr().out
+    assert sweep(*args) == 2, "nothing is submitted twice"
 
 
 def test_rows_run_here_and_what_has_no_result_is_a_failure(two_tables, tiny, tmp_path, capsys, monkeypatch):
     runs = tmp_path / "runs"
 
-    def launch(command, environment, output):
+    def launch(command, environment, log):
         """A process that leaves a result for the first row, and an error for the second."""
         request = parse_request(command[4:])
         folder = request.table.run_dir(runs, request.rows[0], 0)
@@ -75,12 +102,12 @@ def test_rows_run_here_and_what_has_no_result_is_a_failure(two_tables, tiny, tmp
             finish(folder)
         return subprocess.Popen(["sh", "-c", "exit 1" if request.rows[0].name == "second" else ":"])
 
-    monkeypatch.setattr(local, "launch", launch)
+    monkeypatch.setattr(queue, "launch", launch)
     assert sweep(*two_tables, "--runs", runs, "--row=first", *tiny) == 0
-    assert "2 runs: 2 done" in capsys.readouterr().err
+    assert "2 runs: 2 done" in capsys.readouterr().out
     assert sweep(*two_tables, "--runs", runs, *tiny) == 1
-    printed = capsys.readouterr().err
-    assert "2 of 4 runs are done, skipped" in printed
+    printed = capsys.readouterr().out
+    assert "2 of 4 runs are finished, skipped" in printed
     assert "other second seed 0: FAILED: exit status 1" in printed
     assert "4 runs: 2 failed, 2 done" in printed
 
@@ -89,20 +116,21 @@ def test_rows_run_here_and_what_has_no_result_is_a_failure(two_tables, tiny, tmp
 def test_rows_run_at_the_same_time(two_tables, tiny, tmp_path, capsys):
     args = [*two_tables, "--row=first", "--runs", tmp_path / "runs", "--jobs=2", "--trainer.logger=false", *tiny]
     assert sweep(*args) == 0
-    lines = capsys.readouterr().err.splitlines()
+    lines = capsys.readouterr().out.splitlines()
     assert [": starting" in line for line in lines[:2]] == [True, True]
     assert "step 8/8" in (tmp_path / "runs/other/default/first/seed0/log.txt").read_text()
     assert sweep(*args) == 0
-    assert "starting" not in capsys.readouterr().err
+    assert "starting" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--time=1:00:00"], "--time: is for Slurm; add --launcher slurm or --launcher print"),
+        (["--time=1:00:00"], "--time: is for Slurm; add --launcher slurm"),
         (["--array-parallelism=2"], "--array-parallelism: is for Slurm"),
-        (["--launcher=print", "--jobs=2"], "--jobs: is for --launcher local"),
-        (["--launcher=print", "--slurm=a100"], "--slurm: is a100, expected KEY=VALUE, such as constraint=a100"),
+        (["--launcher=slurm", "--jobs=2"], "--jobs: is for --launcher local"),
+        (["--launcher=slurm", "--reuse"], "--reuse: is for --launcher local"),
+        (["--launcher=slurm", "--slurm=a100"], "--slurm: is a100, expected KEY=VALUE, such as constraint=a100"),
         (["--gpus-per-run=99"], "--gpus-per-run 99: this machine has"),
         (["--row=third"], "two.yaml: no row 'third'; rows: first, second"),
         (["--seeds=a"], "--seeds: is a, expected whole numbers"),
@@ -133,13 +161,9 @@ def test_tables_whose_runs_would_share_folders_are_refused(two_tables, tmp_path,
 
 
 def test_slurm_that_is_not_there_is_one_line(two_tables, tmp_path, capsys, monkeypatch):
-    args = [two_tables[0], "--runs", tmp_path / "runs", "--launcher=slurm"]
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert sweep(*args) == 2
-    assert "no sbatch here; take a login node of the cluster, or --launcher print" in error(capsys)
-    monkeypatch.setitem(sys.modules, "submitit", None)
-    assert sweep(*args) == 2
-    assert "submitit is not installed; pip install 'lit_video[slurm]'" in error(capsys)
+    assert sweep(two_tables[0], "--runs", tmp_path / "runs", "--launcher=slurm") == 2
+    assert "no sbatch here; take a login node of the cluster" in error(capsys)
 
 
 def test_status_shows_every_state_and_imports_no_torch(two_tables, tmp_path):
@@ -174,19 +198,50 @@ def test_status_shows_every_state_and_imports_no_torch(two_tables, tmp_path):
     assert lines[-1] == "4 runs: 1 running, 1 failed, 1 lost, 1 done"
 
 
-def test_a_queue_that_does_not_answer_is_said(two_tables, tmp_path, capsys, monkeypatch):
-    folder = tmp_path / "runs/two/default/first/seed0"
-    folder.mkdir(parents=True)
-    write_ticket(folder, Ticket(job="5"))
-    (tmp_path / "squeue").write_text("#!/bin/sh\necho slurm is down >&2\nexit 1\n")
-    (tmp_path / "squeue").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
-    assert sweep(two_tables[0], "--runs", tmp_path / "runs", "--status") == 0
-    assert "Slurm's queue is not known: slurm is down" in capsys.readouterr().out
-
-
-def test_settings_with_a_space_are_no_tables(two_tables, tiny, tmp_path, capsys):
+def test_settings_with_a_space_are_no_tables(two_tables, tiny, tmp_path, monkeypatch):
+    commands = []
+    monkeypatch.setattr(queue, "launch", lambda command, *_: commands.append(command) or subprocess.Popen(["true"]))
     args = ["--data.frames", "4", two_tables[0], "--config", two_tables[1], "--runs", tmp_path / "runs"]
-    assert sweep(*args, "--row", "first", "--launcher=print", *tiny, "--data", "TemporalSkills") == 0
-    words = shlex.split(capsys.readouterr().out.partition("--runs ")[2])
-    assert words[1:] == ["--data.frames=4", *tiny, "--data=TemporalSkills"]
+    assert sweep(*args, "--row", "first", *tiny, "--data", "TemporalSkills") == 0
+    assert commands[0][-2 - len(tiny) :] == ["--data.frames=4", *tiny, "--data=TemporalSkills"]
+
+
+def fit(table, runs, *flags):
+    return main(["fit", "--config", str(table), "--runs", str(runs), *flags])
+
+
+@pytest.mark.parametrize(("flags", "threads"), [([], None), (["--jobs=2"], "4")])
+def test_jobs_of_fit_share_the_cores(two_tables, tiny, tmp_path, monkeypatch, flags, threads):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: range(8))
+    seen = []
+
+    def launch(command, environment, log):
+        seen.append((environment.get("OMP_NUM_THREADS"), command))
+        return subprocess.Popen(["sleep", "0.5"])
+
+    monkeypatch.setattr(queue, "launch", launch)
+    assert fit(two_tables[0], tmp_path / "runs", *flags, *tiny) == 0
+    assert [given for given, _ in seen] == [threads] * 2
+    assert not any("--jobs" in word for _, command in seen for word in command)
+
+
+def test_on_a_terminal_a_table_shows_the_runs(two_tables, tiny, tmp_path, monkeypatch, capsys):
+    console = Console(file=io.StringIO(), force_terminal=True, width=200, color_system=None)
+    monkeypatch.setattr(view, "Console", lambda: console)
+    monkeypatch.setattr(queue, "launch", lambda *_: subprocess.Popen(["sh", "-c", "exit 1"]))
+    assert fit(two_tables[0], tmp_path / "runs", *tiny) == 1
+    shown = console.file.getvalue()
+    assert re.search("first *│ 0 *│ failed", shown) and "2 runs: 2 failed" in shown
+
+
+def test_a_table_by_several_processes_of_torchrun_is_refused(two_tables, tiny, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("RANK", "1")
+    assert fit(two_tables[0], tmp_path / "runs", *tiny) == 2
+    assert "name one by --row" in error(capsys)
+
+
+def test_no_number_of_jobs_is_refused(two_tables, tmp_path, capsys):
+    assert fit(two_tables[0], tmp_path / "runs", "--jobs=0") == 2
+    assert "--jobs" in error(capsys)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import redirect_stdout, suppress
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ def two_rows(tmp_path_factory):
 def whole(slurm, two_rows, tmp_path_factory):
     """Both rows as an array, not interrupted: the ``runs``."""
     runs = tmp_path_factory.mktemp("whole")
-    job = submit_script(two_rows, runs)
+    job = submit(two_rows, runs)
     wait_for(lambda: finished(job), job)
     return runs
 
@@ -71,12 +72,11 @@ def sweep(table, runs, *args):
     return main(["sweep", str(table), "--runs", str(runs), *args, *FLAGS])
 
 
-def submit_script(table, runs, *args):
-    """Submit what ``--launcher print`` prints; the number of the job."""
-    script = runs / "array.sh"
-    with script.open("w") as file, redirect_stdout(file):
-        assert sweep(table, runs, "--launcher=print", "--cpus=1", *args) == 0
-    return call("sbatch", "--parsable", script).strip()
+def submit(table, runs, *args):
+    """Submit rows by ``sweep``; the number of the job."""
+    with redirect_stdout(StringIO()) as printed:
+        assert sweep(table, runs, "--launcher=slurm", "--cpus=1", *args) == 0
+    return re.search(r"runs submitted as job (\d+)", printed.getvalue())[1]
 
 
 def states(job):
@@ -121,16 +121,15 @@ def start_again(job):
     wait_for(lambda: finished(job), job)
 
 
-def test_the_printed_array_runs_its_rows(whole):
+def test_an_array_runs_its_rows(whole):
     for row in ("first", "second"):
         result = json.loads((folder(whole, row) / "result.json").read_text())
         assert (result["row"], result["steps"]) == (row, STEPS)
-    logs = sorted(path.name for path in whole.glob("slurm-*.log"))
-    assert [name[-6:] for name in logs] == ["_0.log", "_1.log"]
+        assert f"step {STEPS}/{STEPS}" in (folder(whole, row) / "log.txt").read_text()
 
 
 def test_usr1_puts_a_row_back_into_the_queue_and_changes_no_result(whole, two_rows, tmp_path, capsys):
-    job = submit_script(two_rows, tmp_path, "--row=first")
+    job = submit(two_rows, tmp_path, "--row=first")
     run_dir = folder(tmp_path)
     wait_for(lambda: in_training(run_dir), job)
     call("scancel", "--signal=USR1", f"{job}_0")
@@ -140,13 +139,13 @@ def test_usr1_puts_a_row_back_into_the_queue_and_changes_no_result(whole, two_ro
     assert sweep(two_rows, tmp_path, "--row=first", "--status") == 0
     assert re.search(rf"first .* preempted .*job {job}_0 waits", capsys.readouterr().out)
     assert sweep(two_rows, tmp_path, "--row=first") == 1, "the job has it"
-    assert f"left alone (job {job}_0 waits" in capsys.readouterr().err
+    assert f"left alone (job {job}_0 waits" in capsys.readouterr().out
     start_again(job)
     check_equal(run_dir, folder(whole))
 
 
 def test_a_time_limit_puts_a_row_back_into_the_queue_and_changes_no_result(whole, two_rows, tmp_path):
-    job = submit_script(two_rows, tmp_path, "--row=first", "--time=60", "--slurm=signal=USR1@299")
+    job = submit(two_rows, tmp_path, "--row=first", "--time=60", "--slurm=signal=USR1@299")
     run_dir = folder(tmp_path)
     wait_for(lambda: in_training(run_dir), job)
     pid = read_status(run_dir).pid
@@ -164,10 +163,9 @@ def test_a_time_limit_puts_a_row_back_into_the_queue_and_changes_no_result(whole
 
 def test_sweep_submits_a_row_of_two_tasks_that_scontrol_requeues(whole_of_two, two_rows, tmp_path, capsys):
     run_dir, args = folder(tmp_path), ("--row=first", "--launcher=slurm", "--nodes=2", "--cpus=1")
+    job = submit(two_rows, tmp_path, *args)
     assert sweep(two_rows, tmp_path, *args) == 0
-    job = re.search(r"two: 1 runs submitted as job (\d+)", capsys.readouterr().err)[1]
-    assert sweep(two_rows, tmp_path, *args) == 0
-    assert re.search(rf"left alone \((starting )?job {job}\b", capsys.readouterr().err)
+    assert re.search(rf"left alone \((starting )?job {job}\b", capsys.readouterr().out)
     wait_for(lambda: in_training(run_dir), job)
     assert sweep(two_rows, tmp_path, *args, "--status") == 0
     assert re.search(rf"first .* running .*/{STEPS // 2} .* job {job}", capsys.readouterr().out)
@@ -184,4 +182,4 @@ def test_what_slurm_refuses_is_one_line(slurm, two_rows, tmp_path, capsys):
     assert sweep(two_rows, tmp_path, "--launcher=slurm", "--partition=none") == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: --launcher slurm: ") and "partition" in line
-    assert not list(tmp_path.glob("two/*/*/*/ticket.json"))
+    assert read_status(folder(tmp_path)) is None

@@ -5,9 +5,8 @@ import torch
 from safetensors.torch import save_file
 
 from lit_video.__main__ import main
-from lit_video.commands.fit import _rounds
 from lit_video.errors import UserError
-from lit_video.launching.work import work_list
+from lit_video.launching.work import rounds, work_list
 from lit_video.tables.identity import Identity
 from lit_video.tables.packing import pack_runs
 from lit_video.tables.results import read_result
@@ -85,10 +84,10 @@ def test_a_row_that_is_tested_otherwise_takes_the_weights(source, other, tiny, c
 def test_side_by_side_what_trains_comes_first(tiny):
     path = ROOT / "experiments/timesformer_clips.yaml"
     runs = work_list([build_request([path])])
-    trained, tested = _rounds(runs)
+    trained, tested = rounds(runs)
     assert [(run.row.name, run.seed) for run in trained] == [("base1", 0), ("l1", 0)]
     assert len(tested) == 8
-    assert _rounds(trained) == [trained]
+    assert rounds(trained) == [trained]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
-"""Runs on this machine: places (GPUs, or shares of the cores), one process a run, and the queue that fills them."""
+"""The queue of this machine: a process for each run, each on its GPUs or its share of the cores."""
 
-import contextlib
 import os
 import re
 import signal
@@ -13,14 +12,13 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
 from types import FrameType
-from typing import IO
 
 from lit_video.errors import UserError
-from lit_video.launching.states import begun_ticket, drop_ticket, observe, own_ticket, write_ticket
+from lit_video.launching.states import Observed, lock_held, observe
 from lit_video.launching.work import Run
 from lit_video.tables.status import Status, read_status, write_status
 from lit_video.utils.processes import PARENT, usable_cores
-from lit_video.utils.stop_signals import DONE, PREEMPTED, handled_by
+from lit_video.utils.stop_signals import DONE, MISTAKE, PREEMPTED, handled_by
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ def _cores(jobs: int) -> dict[str, str]:
     return {"OMP_NUM_THREADS": str(max(1, usable_cores() // jobs))}
 
 
-# variables that a run must not inherit from the job or the process group that the sweep runs in
+# variables that a run must not inherit from the job or the process group that its queue runs in
 FOREIGN = re.compile(r"(SLURM_|MASTER_|TORCHELASTIC_).*|(LOCAL_|NODE_|GROUP_)?RANK|(LOCAL_)?WORLD_SIZE")
 ENDED = ("failed", "stopped", "preempted")
 
@@ -84,15 +82,13 @@ class Attempt:
         run: the run.
         place: where it runs.
         process: the first one of the run.
-        step: of the training, before it was started.
-        began: when, in seconds since 1970.
+        step: the run's step when the process was started.
     """
 
     run: Run
     place: Place
     process: subprocess.Popen[bytes]
     step: int
-    began: float
 
     @property
     def advanced(self) -> bool:
@@ -101,9 +97,9 @@ class Attempt:
         return status is not None and status.step > self.step
 
     def reason(self) -> str:
-        """Why the run ended without a result; kept as its status where it could not write that itself."""
+        """Why the run ended without a result; written as its status where it could not do that itself."""
         code, status = self.process.returncode, read_status(self.run.folder)
-        if status and status.state in ENDED and status.time >= self.began:
+        if status and status.state in ENDED and status.pid == self.process.pid:
             return status.message
         message = f"killed by {signal.Signals(-code).name}" if code < 0 else last_line(self.run.log)
         message = message or f"exit status {code}"
@@ -112,24 +108,19 @@ class Attempt:
         return message
 
 
-def start(run: Run, place: Place, keep_log: bool) -> Attempt:
-    """Start a run that ends with this process.
-
-    With ``keep_log`` it is one of many, and its output is added to its log; else it takes this process's place: in its
-    Slurm job, if it is in one, and where it prints.
-    """
-    environment = {key: value for key, value in os.environ.items() if not (keep_log and FOREIGN.fullmatch(key))}
+def start(run: Run, place: Place) -> Attempt:
+    """Start a run that ends with this process, its output added to its log."""
+    environment = {key: value for key, value in os.environ.items() if not FOREIGN.fullmatch(key)}
     environment |= dict(place.environment) | {PARENT: str(os.getpid()), "PYTHONUNBUFFERED": "1"}
-    status, began = read_status(run.folder), time.time()
-    with contextlib.ExitStack() as stack:
-        log = stack.enter_context(run.log.open("ab")) if keep_log else None
-        process = launch(run.command, environment, log)
-    return Attempt(run, place, process, status.step if status else 0, began)
+    status = read_status(run.folder)
+    run.folder.mkdir(parents=True, exist_ok=True)
+    return Attempt(run, place, launch(run.command, environment, run.log), status.step if status else 0)
 
 
-def launch(command: Sequence[str], environment: Mapping[str, str], output: IO[bytes] | None) -> subprocess.Popen[bytes]:
-    """Start a process that reads nothing, and prints to a file or where this one prints."""
-    return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+def launch(command: Sequence[str], environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
+    """Start a process that reads nothing."""
+    with log.open("ab") as output:
+        return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
 
 
 def last_line(path: Path) -> str:
@@ -143,6 +134,7 @@ def last_line(path: Path) -> str:
     return next((line for line in reversed(lines) if line), "")
 
 
+LEFT_ALONE = "runs elsewhere, left alone"
 POLL = 0.2  # seconds between looks at the processes
 STALLS = 3  # times that a preempted run is started again although it came no further
 
@@ -152,62 +144,66 @@ class Queue:
     """Runs that wait, and runs that run.
 
     Args:
-        runs: in the order in which they start.
         places: where they run.
-        tell: prints a line.
-        keep_logs: whether what runs print goes to their ``log.txt``; else to where this process prints.
-        failed: those that ended without a result.
-        elsewhere: those that another process had begun.
+        say: prints a line.
+        missing: runs without a result: failed ones, and those that another process runs.
         stop: the signal that stopped this.
     """
 
-    runs: Sequence[Run]
     places: Sequence[Place]
-    tell: Callable[[str], None]
-    keep_logs: bool = True
-    failed: list[Run] = field(default_factory=list)
-    elsewhere: list[Run] = field(default_factory=list)
+    say: Callable[[str], None]
+    missing: list[Run] = field(default_factory=list)
     stop: signal.Signals | None = None
+    _waiting: list[Run] = field(default_factory=list)
     _running: list[Attempt] = field(default_factory=list)
     _stalls: Counter[str] = field(default_factory=Counter)
 
-    def work(self, watch: Callable[[], None] = lambda: None) -> None:
-        """Run all; a signal stops them, and is left in :attr:`stop`.
+    def work(self, runs: Sequence[Run], watch: Callable[[], None] = lambda: None) -> None:
+        """Run all, in their order; a signal stops them, and is left in :attr:`stop`.
 
         Args:
+            runs: what to run.
             watch: called several times a second.
         """
-        waiting, free, said = list(self.runs), list(self.places), False
-        with self._tickets(), self._signals():
-            while self._running or (waiting and not self.stop):
-                while waiting and free and not self.stop:
-                    run = waiting.pop(0)
-                    if self._start(run, free[0]):
+        self._waiting, free, stopping = list(runs), list(self.places), False
+        with self._signals():
+            while self._running or (self._waiting and not self.stop):
+                while self._waiting and free and not self.stop:
+                    if self._start(self._waiting.pop(0), free[0]):
                         free.pop(0)
                 for attempt in [each for each in self._running if each.process.poll() is not None]:
                     self._running.remove(attempt)
                     free.insert(0, attempt.place)
                     if self._goes_on(attempt):
-                        waiting.insert(0, attempt.run)
-                if self.stop and not said:
-                    said = True
-                    self.tell(f"{self.stop.name}: {len(self._running)} runs stop at their next checkpoints")
+                        self._waiting.insert(0, attempt.run)
+                if self.stop and not stopping:
+                    stopping = True
+                    self.say(f"{self.stop.name}: {len(self._running)} runs stop at their next checkpoints")
                 watch()
                 time.sleep(POLL)
 
+    def observe(self, run: Run, jobs: Mapping[str, str]) -> Observed:
+        """What a run is doing, also before it has its lock or its turn."""
+        observed = observe(run.folder, jobs)
+        if observed.active:
+            return observed
+        if any(attempt.run == run for attempt in self._running):
+            return Observed("running", "starting", observed.status, True)
+        return Observed("queued", "", observed.status) if run in self._waiting else observed
+
+    def leave(self, run: Run, detail: str) -> None:
+        """Leave a run to the process or the job that has it."""
+        self.missing.append(run)
+        self.say(f"{run.name}: {LEFT_ALONE} ({detail})")
+
     def _start(self, run: Run, place: Place) -> bool:
         """Start a run, unless another process has it by now."""
-        drop_ticket(run.folder, own_ticket())
         observed = observe(run.folder, {})
         if observed.active:
-            self.elsewhere.append(run)
-            self.tell(f"{run.name}: {left_alone(observed.detail)}")
+            self.leave(run, observed.detail)
             return False
-        where = ", ".join(filter(None, [place.name, f"log {run.log}" if self.keep_logs else ""]))
-        self.tell(f"{run.name}: starting{f' ({where})' if where else ''}")
-        attempt = start(run, place, self.keep_logs)
-        self._running.append(attempt)
-        write_ticket(run.folder, begun_ticket(attempt.process.pid))
+        self.say(f"{run.name}: starting ({', '.join(filter(None, [place.name, f'log {run.log}']))})")
+        self._running.append(start(run, place))
         if self.stop:  # it came while the process was made
             self._send()
         return True
@@ -216,35 +212,21 @@ class Queue:
         """Say how an attempt ended; whether the run is started again."""
         run, status = attempt.run, attempt.process.returncode
         if status == DONE:
-            if self.keep_logs:
-                self.tell(f"{run.name}: done")
+            self.say(f"{run.name}: done")
             return False
         if self.stop:
-            self.tell(f"{run.name}: stopped")
+            self.say(f"{run.name}: stopped")
+            return False
+        if status == MISTAKE and lock_held(run.folder):  # another process was quicker
+            self.leave(run, observe(run.folder, {}).detail)
             return False
         self._stalls[run.name] = 0 if attempt.advanced else self._stalls[run.name] + 1
         if status == PREEMPTED and self._stalls[run.name] <= STALLS:
-            self.tell(f"{run.name}: preempted, goes on")
+            self.say(f"{run.name}: preempted, goes on")
             return True
-        self.failed.append(run)
-        reason = attempt.reason()
-        if self.keep_logs:
-            self.tell(f"{run.name}: FAILED: {reason}")
+        self.missing.append(run)
+        self.say(f"{run.name}: FAILED: {attempt.reason()} (log {run.log})")
         return False
-
-    @contextmanager
-    def _tickets(self) -> Iterator[None]:
-        """Say in the folders that the runs wait here."""
-        mine = own_ticket()
-        try:
-            for run in self.runs:
-                if not observe(run.folder, {}).active:
-                    run.folder.mkdir(parents=True, exist_ok=True)
-                    write_ticket(run.folder, mine)
-            yield
-        finally:
-            for run in self.runs:
-                drop_ticket(run.folder, mine)
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
@@ -267,8 +249,3 @@ class Queue:
         preempted = self.stop in (signal.SIGUSR1, signal.SIGUSR2)
         for attempt in self._running:
             attempt.process.send_signal(self.stop if self.stop and preempted else signal.SIGTERM)
-
-
-def left_alone(detail: str) -> str:
-    """The message for a run that another process runs or has in its queue."""
-    return f"runs elsewhere, left alone ({detail})"

@@ -6,8 +6,10 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from filelock import FileLock
 
-from lit_video.launching.local import HERE, STALLS, Place, Queue
+from lit_video.errors import UserError
+from lit_video.launching.queue import HERE, STALLS, Place, Queue, gpus, places
 from lit_video.launching.states import observe
 from lit_video.tables.status import Status, read_status, write_status
 
@@ -27,8 +29,8 @@ def script(tmp_path):
 def work(*runs, places=(HERE,), watch=lambda: None):
     """The queue when it is done, and its lines."""
     lines = []
-    queue = Queue(runs, places, lines.append)
-    queue.work(watch)
+    queue = Queue(places, lines.append)
+    queue.work(runs, watch)
     return queue, lines
 
 
@@ -39,26 +41,28 @@ def test_a_failed_run_does_not_stop_the_others(script):
         script("good", ":"),
     )
     queue, lines = work(bad, killed, good)
-    assert queue.failed == [bad, killed]
-    assert lines[1::2] == ["bad: FAILED: boom", "killed: FAILED: killed by SIGKILL", "good: done"]
+    assert queue.missing == [bad, killed]
+    assert lines[1].startswith("bad: FAILED: boom (log ")
+    assert lines[3].startswith("killed: FAILED: killed by SIGKILL") and lines[5] == "good: done"
     assert bad.log.read_text() == "one\nboom\n"
     assert (observe(bad.folder, {}).state, observe(bad.folder, {}).detail) == ("failed", "boom")
 
 
-def test_what_a_run_said_about_its_end_is_kept(script):
-    run = script("run", "cp said.json status.json; echo later; exit 1")
+def test_the_reason_that_a_run_wrote_itself_is_kept(script):
+    run = script(
+        "run", """echo '{"state": "failed", "step": 3, "message": "no memory", "pid": '$$'}' > status.json; exit 1"""
+    )
     run.folder.mkdir()
-    write_status(run.folder, Status("failed", 3, 8, message="no memory", time=2e9 * 2))
-    (run.folder / "status.json").rename(run.folder / "said.json")
+    write_status(run.folder, Status("failed", 1, 8, message="of the attempt before"))
     _, lines = work(run)
-    assert lines[-1] == "run: FAILED: no memory"
+    assert lines[-1].startswith("run: FAILED: no memory")
     assert read_status(run.folder).step == 3
 
 
 def test_a_preempted_run_goes_on(script):
     run = script("run", "echo x >> tries; test $(wc -l < tries) = 3 || exit 75")
     queue, lines = work(run)
-    assert not queue.failed
+    assert not queue.missing
     assert [line.partition(": ")[2].partition(" (")[0] for line in lines] == [
         *["starting", "preempted, goes on"] * 2,
         "starting",
@@ -68,7 +72,7 @@ def test_a_preempted_run_goes_on(script):
 
 def test_a_run_that_is_always_preempted_and_comes_no_further_ends(script):
     queue, _ = work(run := script("run", "echo x >> tries; exit 75"))
-    assert queue.failed == [run]
+    assert queue.missing == [run]
     assert (run.folder / "tries").read_text() == "x\n" * (STALLS + 1)
 
 
@@ -77,7 +81,7 @@ MEET = "touch here; for i in $(seq 300); do test -e ../{}/here && exit; sleep 0.
 
 def test_as_many_run_at_a_time_as_there_are_places(script):
     queue, _ = work(script("a", MEET.format("b")), script("b", MEET.format("a")), places=[HERE, HERE])
-    assert not queue.failed
+    assert not queue.missing
 
 
 def test_a_run_knows_its_device_and_nothing_of_the_job_around_it(script, monkeypatch):
@@ -98,8 +102,17 @@ def test_a_run_that_somebody_else_began_is_left_alone(script):
     other.folder.mkdir()
     write_status(other.folder, Status("training", host="node7"))
     queue, lines = work(run, other)
-    assert queue.elsewhere == [other] and not (other.folder / "ran").exists()
+    assert queue.missing == [other] and not (other.folder / "ran").exists()
     assert lines[-1] == "other: runs elsewhere, left alone (training on node7)"
+
+
+def test_a_run_that_another_process_locks_while_it_imports_is_left_alone(script):
+    run = script("run", "while ! test -e lock; do sleep 0.05; done; echo error: another >&2; exit 2")
+    run.folder.mkdir()
+    lock = FileLock(run.folder / "lock")
+    queue, lines = work(run, watch=lambda: lock.acquire(timeout=0))
+    assert queue.missing == [run] and "left alone" in lines[-1]
+    assert read_status(run.folder) is None, "it is the other's"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
@@ -110,17 +123,18 @@ def test_a_signal_stops_what_was_started_and_starts_nothing_more(script, number)
     sent = []
 
     def watch():
-        assert observe(second.folder, {}).state == "queued"
+        assert queue.observe(second, {}).state == "queued"
         if (first.folder / "ready").exists() and not sent:
             sent.append(os.kill(os.getpid(), number))
 
     before = signal.getsignal(number)
-    queue, lines = work(first, second, watch=watch)
-    assert queue.stop is number and not queue.failed
+    lines = []
+    queue = Queue([HERE], lines.append)
+    queue.work([first, second], watch)
+    assert queue.stop is number and not queue.missing
     assert first.log.read_text() == "stopped\n"
     assert "first: stopped" in lines
     assert not (second.folder / "ran").exists()
-    assert observe(second.folder, {}).state == "not started", "it has no place any more"
     assert signal.getsignal(number) is before
 
 
@@ -132,7 +146,48 @@ def test_an_error_leaves_no_process(script):
         processes.extend(attempt.process for attempt in queue._running)
         raise RuntimeError
 
-    queue = Queue([run], [HERE], print)
+    queue = Queue([HERE], print)
     with pytest.raises(RuntimeError):
-        queue.work(watch)
+        queue.work([run], watch)
     assert processes[0].returncode == -signal.SIGTERM
+
+
+@pytest.fixture
+def four_gpus(tmp_path, monkeypatch):
+    program = tmp_path / "nvidia-smi"
+    lines = "".join(
+        f"echo 'GPU {i}: H200 (UUID: GPU-{i})'; echo '  MIG 1g.18gb Device 0: (UUID: MIG-{i})';" for i in range(4)
+    )
+    program.write_text(f"#!/bin/sh\n{lines}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
+def visible(*args):
+    return [place.environment["CUDA_VISIBLE_DEVICES"] for place in places(*args)]
+
+
+def test_gpus_are_shared_out(four_gpus):
+    assert visible(None, None) == ["0", "1", "2", "3"]
+    assert visible(None, 2) == ["0,1", "2,3"]
+    assert visible(None, 3) == ["0,1,2"]
+    assert visible(2, None) == ["0", "1"]
+    with pytest.raises(UserError, match="--gpus-per-run 8: this machine has 4 GPUs"):
+        places(None, 8)
+
+
+@pytest.mark.parametrize(("given", "found"), [("2,5", ["2", "5"]), ("GPU-a", ["GPU-a"]), ("", []), ("0,-1,1", ["0"])])
+def test_only_the_gpus_that_the_process_may_use(given, found, four_gpus, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
+    assert gpus() == found
+
+
+def test_without_a_gpu_jobs_share_the_cores(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    cores = len(os.sched_getaffinity(0))
+    assert [place.environment for place in places(None, None)] == [{}]
+    assert [place.environment for place in places(2, None)] == [{"OMP_NUM_THREADS": str(max(1, cores // 2))}] * 2
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    assert [place.environment for place in places(2, None)] == [{}] * 2
