@@ -74,7 +74,9 @@ def run_here(command: str, runs: Sequence[Run], left: Sequence[Run], places: Seq
         end = "; ".join(filter(None, [f"stopped by {queue.stop.name}", requeued, AGAIN]))
         print(f"{command}: {end}", file=sys.stderr, flush=True)
         return STATUS[queue.stop]
-    return FAILED if queue.missing or len(mine) < len(left) else DONE
+    if missing := len(queue.missing) + len(left) - len(mine):
+        print(f"{command}: {missing} runs have no result; the same command again goes on", file=sys.stderr, flush=True)
+    return FAILED if missing else DONE
 
 
 def free(runs: Sequence[Run], say: Callable[[str], None]) -> list[Run]:

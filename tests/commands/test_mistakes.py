@@ -137,7 +137,8 @@ def test_a_row_that_cannot_run_is_reported_and_the_others_go_on(own_processes, t
         assert fit("--config", path, "--runs", tmp_path / "runs", "--trainer.logger=false", *tiny) == 1
     printed = capsys.readouterr()
     assert "two first seed 0: runs elsewhere, left alone" in printed.out
-    assert "two third seed 0: FAILED" in printed.err
+    assert "two third seed 0: FAILED" in printed.out
+    assert "fit: 2 runs have no result" in printed.err
     assert "Traceback" not in printed.err
     assert (tmp_path / "runs/two/default/second/seed0/result.json").exists()
     assert "not run" in printed.out
