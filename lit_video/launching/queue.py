@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -125,13 +125,8 @@ def launch(command: Sequence[str], environment: Mapping[str, str], log: Path) ->
 
 def last_line(path: Path) -> str:
     """The last line of a log that is not empty; nothing where there is no log."""
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - 4096))
-            lines = deque((line.strip() for line in file.read().decode(errors="replace").splitlines()), 20)
-    except OSError:
-        return ""
-    return next((line for line in reversed(lines) if line), "")
+    lines = path.read_text(encoding="utf-8", errors="replace").split("\n") if path.exists() else []
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 LEFT_ALONE = "runs elsewhere, left alone"

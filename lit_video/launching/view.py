@@ -74,8 +74,10 @@ def run_here(command: str, runs: Sequence[Run], left: Sequence[Run], places: Seq
         end = "; ".join(filter(None, [f"stopped by {queue.stop.name}", requeued, AGAIN]))
         print(f"{command}: {end}", file=sys.stderr, flush=True)
         return STATUS[queue.stop]
-    if missing := len(queue.missing) + len(left) - len(mine):
-        print(f"{command}: {missing} runs have no result; the same command again goes on", file=sys.stderr, flush=True)
+    elsewhere = [run for run in left if run not in mine]
+    missing = [run for run in [*queue.missing, *elsewhere] if observe(run.folder, {}).state != "done"]
+    if missing:
+        print(f"{command}: {len(missing)} runs have no result; {AGAIN}", file=sys.stderr, flush=True)
     return FAILED if missing else DONE
 
 

@@ -111,17 +111,6 @@ def test_rows_run_here_and_what_has_no_result_is_a_failure(two_tables, tiny, tmp
     assert "2 runs have no result" in printed.err
 
 
-@pytest.mark.slow
-def test_rows_run_at_the_same_time(two_tables, tiny, tmp_path, capsys):
-    args = [*two_tables, "--row=first", "--runs", tmp_path / "runs", "--jobs=2", "--trainer.logger=false", *tiny]
-    assert sweep(*args) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [": starting" in line for line in lines[:2]] == [True, True]
-    assert "step 8/8" in (tmp_path / "runs/other/default/first/seed0/log.txt").read_text()
-    assert sweep(*args) == 0
-    assert "starting" not in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -130,6 +119,7 @@ def test_rows_run_at_the_same_time(two_tables, tiny, tmp_path, capsys):
         (["--launcher=slurm", "--jobs=2"], "--jobs: is for --launcher local"),
         (["--launcher=slurm", "--reuse"], "--reuse: is for --launcher local"),
         (["--launcher=slurm", "--slurm=a100"], "--slurm: is a100, expected KEY=VALUE, such as constraint=a100"),
+        (["--jobs=0"], "--jobs: is 0, expected a whole number from 1"),
         (["--gpus-per-run=99"], "--gpus-per-run 99: this machine has"),
         (["--row=third"], "two.yaml: no row 'third'; rows: first, second"),
         (["--seeds=a"], "--seeds: is a, expected whole numbers"),
@@ -168,13 +158,9 @@ def test_slurm_that_is_not_there_is_one_line(two_tables, tmp_path, capsys, monke
 def test_status_shows_every_state_and_imports_no_torch(two_tables, tmp_path):
     runs = tmp_path / "runs"
     finish(runs / "two/default/first/seed0")
+    at_work = {"host": "node7", "clips_per_second": 31.4, "seconds_left": 3725.2, "data_wait": 12.4}
     for row, seed, state, changes in [
-        (
-            "second",
-            0,
-            "training",
-            {"host": "node7", "clips_per_second": 31.4, "seconds_left": 3725.2, "data_wait": 12.4},
-        ),
+        ("second", 0, "training", at_work),
         ("first", 1, "failed", {"message": "train/loss is not finite [step 3]"}),
         ("second", 1, "training", {}),
     ]:
@@ -239,8 +225,3 @@ def test_a_table_by_several_processes_of_torchrun_is_refused(two_tables, tiny, t
     monkeypatch.setenv("RANK", "1")
     assert fit(two_tables[0], tmp_path / "runs", *tiny) == 2
     assert "name one by --row" in error(capsys)
-
-
-def test_no_number_of_jobs_is_refused(two_tables, tmp_path, capsys):
-    assert fit(two_tables[0], tmp_path / "runs", "--jobs=0") == 2
-    assert "--jobs" in error(capsys)

@@ -1,0 +1,111 @@
+"""A table that is killed at random moments: two rows with two seeds by ``fit --jobs 2``.
+
+    python -m benchmarks.killed_table --kills 10
+
+SIGKILL ends all processes (as a machine that goes down), the queue alone, or one run; then the same command is given
+again. A table that is finished before the last kill is compared, and begun anew. Exit status 1 if metrics or a weight
+of a run differ in a bit from those of an undisturbed table, or if the command does not end with 0.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.faults.cells import Outcome, differences, last_lines, read_outcome
+from benchmarks.faults.runs import Attempt, Place, Setting, new_place
+from lit_video.tables.status import read_status
+
+ROWS, SEEDS, TRIES = ("tw1", "tw2"), (0, 1), 5
+LONGER = ("--trainer.max_epochs=12", "--data.pairs=[12,2,2]")
+TABLE = Setting(",".join(ROWS), flags=(*LONGER, f"--seeds={','.join(map(str, SEEDS))}", "--jobs=2"))
+RUNS = [Setting(row, seed) for row in ROWS for seed in SEEDS]
+VICTIMS = ("all processes", "all processes", "the queue", "one run")
+
+
+def outcomes(place: Place) -> list[Outcome | None]:
+    """The outcome of every run, ``None`` without one."""
+    return [read_outcome(run.folder(place.runs)) for run in RUNS]
+
+
+def moment(place: Place) -> str:
+    """What each run that has begun is doing."""
+    seen = [(run, read_status(run.folder(place.runs))) for run in RUNS]
+    return ", ".join(f"{run.row}/{run.seed} {status.state} {status.step}" for run, status in seen if status)
+
+
+def kill(attempt: Attempt, victim: str) -> None:
+    """Kill processes; of one run the first, whose workers then end by themselves."""
+    queue = attempt.process.pid
+    children = Path(f"/proc/{queue}/task/{queue}/children").read_text().split()
+    pids = {"all processes": attempt.alive(), "the queue": [queue], "one run": [int(pid) for pid in children[:1]]}
+    for pid in pids[victim]:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def kill_table(place: Place, kills: int, rng: random.Random, seconds: float) -> int:
+    """Kill a table at most so many times; returns how many there were before it was finished."""
+    done = 0
+    while done < kills:
+        with Attempt(TABLE, place) as attempt:
+            end = time.monotonic() + rng.uniform(0.1, 0.8) * seconds
+            while done < kills and attempt.wait_for(lambda _, end=end: time.monotonic() > end, every=0.02):
+                victim, before = rng.choice(VICTIMS), moment(place)
+                kill(attempt, victim)
+                done += 1
+                print(f"kill {done} of {kills}: {victim}: {before or 'nothing begun'}", flush=True)
+                end = time.monotonic() + rng.uniform(0.1, 0.8) * seconds
+            if attempt.process.poll() == 0:
+                return done
+            for _ in range(100):  # what lost its queue stops at checkpoints
+                if not attempt.alive():
+                    break
+                time.sleep(0.1)
+    return done
+
+
+def finish_table(place: Place) -> list[str]:
+    """Give the command until it ends with 0; returns what is wrong."""
+    for _ in range(TRIES):
+        with Attempt(TABLE, place) as attempt:
+            if attempt.wait() == 0:
+                return []
+    return [f"the same command does not end with 0: {last_lines(attempt, 5)}"]
+
+
+def main() -> int:
+    """Kill tables; returns the exit status."""
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("python -m benchmarks.killed_table", description=__doc__, formatter_class=form)
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0, help="of the moments")
+    given = parser.parse_args()
+    rng, left, tables, bad = random.Random(given.seed), given.kills, 0, list[str]()
+    with TemporaryDirectory(prefix="lit_video_killed-") as folder:
+        start, data = time.monotonic(), Path(folder) / "data"
+        with new_place(data) as place:
+            bad += finish_table(place)
+            right, seconds = outcomes(place), time.monotonic() - start
+            shutil.copytree(place.data, data)
+        print(f"undisturbed: {seconds:.0f} s", flush=True)
+        while left and not bad:
+            with new_place(data) as place:
+                left -= kill_table(place, left, rng, seconds)
+                bad += finish_table(place)
+                for run, ours, other in zip(RUNS, outcomes(place), right, strict=True):
+                    found = differences(ours, other) if ours and other else ["no result"]
+                    bad += [f"{run.row} seed {run.seed}: {text}" for text in found]
+            tables += 1
+    print("\n".join(bad) or f"{given.kills} kills, {tables} tables of {len(RUNS)} runs: metrics and weights are equal")
+    return int(bool(bad))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
