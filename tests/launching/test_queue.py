@@ -49,9 +49,9 @@ def test_a_failed_run_does_not_stop_the_others(script):
 
 
 def test_the_reason_that_a_run_wrote_itself_is_kept(script):
-    run = script(
-        "run", """echo '{"state": "failed", "step": 3, "message": "no memory", "pid": '$$'}' > status.json; exit 1"""
-    )
+    code = "import pathlib, sys; from lit_video.tables.status import *; "
+    code += "write_status(pathlib.Path(), Status('failed', 3, message='no memory')); sys.exit('later')"
+    run = script("run", f'exec {sys.executable} -c "{code}"')
     run.folder.mkdir()
     write_status(run.folder, Status("failed", 1, 8, message="of the attempt before"))
     _, lines = work(run)
