@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.commands.arguments import parse_request
-from lit_video.commands.completion import parser_of
-from lit_video.commands.examples import EXAMPLES
+from lit_video.commands.parser import parse
+from lit_video.errors import UserError
 from lit_video.modules.optimization import Optimization
+from tests.command_line import every_parser, parse_request
 from tests.conftest import ROOT
 from tests.tables.experiments import request_of, resolved
 
@@ -24,7 +24,6 @@ README = TEXTS["README.md"]
 BLOCK = re.compile(r"^```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 CALL = re.compile(r"-m lit_video (?!COMMAND)([a-z][^\n\"]*)")
 SETTING = re.compile(r"--(?:model|data|trainer)(?:\.[a-z]\w*)+")
-WITH_SETTINGS = {"fit", "sweep", "finetune", "compare", "validate", "test", "cost", "benchmark table"}
 
 
 def spans(text):
@@ -42,8 +41,11 @@ def commands(text):
 MAKE = "\n".join(span for text in TEXTS.values() for span in [*BLOCK.findall(text), *spans(text)])
 
 
+PARSERS = every_parser()
+
+
 def name_of(words):
-    return next(words[:n] for n in (2, 1) if " ".join(words[:n]) in EXAMPLES)
+    return next(" ".join(words[:n]) for n in (2, 1) if " ".join(words[:n]) in PARSERS)
 
 
 MEASURED = "docs/performance.md"  # its commands are of the commits beside them
@@ -57,7 +59,7 @@ def some(pattern):
 
 def test_the_pages_have_commands():
     assert len(COMMANDS) > 40
-    assert {" ".join(name_of(command.split())) for command in COMMANDS} >= EXAMPLES.keys() - {"data", "validate"}
+    assert {name_of(command.split()) for command in COMMANDS} >= PARSERS.keys() - {"validate"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -65,20 +67,16 @@ def test_a_command_parses(command, monkeypatch):
     monkeypatch.setattr("lit_video.commands.checkpoint.find_checkpoint", Path)
     plain = command.replace("...", "").replace(" SEED", " 0")
     words = shlex.split(re.sub(r"\|[\w|]+", "", plain))  # of A|B|C the first
-    name = name_of(words)
-    parser = parser_of(main, name)
-    for action in parser._actions if "..." in command else ():
-        action.required = False
-    _, settings = parser.parse_known_intermixed_args(parser.joined(words[len(name) :]))
-    assert all(SETTING.match(setting) for setting in settings)
-    assert not settings or " ".join(name) in WITH_SETTINGS
+    try:
+        assert all(SETTING.match(setting) for setting in parse(words).settings)
+    except UserError as error:
+        assert "..." in command and "arguments are required" in str(error)
 
 
 @pytest.fixture(scope="module")
 def flags():
     """The options of all commands."""
-    parsers = [parser_of(main, name.split()) for name in EXAMPLES.keys() - {"data"}]
-    return {option for parser in parsers for action in parser._actions for option in action.option_strings}
+    return {option for parser in PARSERS.values() for action in parser._actions for option in action.option_strings}
 
 
 @pytest.fixture(scope="module")

@@ -1,71 +1,240 @@
-"""Arguments that several commands have, and what they become below the commands, which do not use argparse."""
+"""Arguments that several commands have, each defined here once, and what they become below the commands."""
 
-from argparse import Namespace
-from collections.abc import Sequence
+import os
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from math import inf
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from lit_video.commands.parser import Parser, natural, positive, positive_number, whole_numbers
-from lit_video.inference.options import Evaluation
-from lit_video.training.request import Request, build_request
+from lit_video.commands.parser import Parser
+from lit_video.errors import UserError
+
+if TYPE_CHECKING:
+    from lit_video.inference.options import Evaluation
+    from lit_video.training.request import Request
+
+# flags that Lightning's command line reads
+SETTINGS = (
+    *("--data", "--model", "--trainer", "--checkpoint_every", "--global_batch", "--nan", "--compile"),
+    "--float32_products",
+)
+SETTINGS_HELP = """\
+--data NAME, --data.X VALUE    TemporalSkills, VideoFolder, SomethingV2, ...; root, frames, image_size,
+                               batch_size, sampling, augmentation, ...
+--model NAME, --model.X VALUE  XViT, TimeSformer, ViViT, Perceiver, ConvNet; size, window, attention,
+                               optimization.lr, weights, image_weights, ...
+--trainer.X VALUE              max_epochs, devices, precision, callbacks, ... (Lightning's)
+--help all                     every setting; --model.help NAME, --data.help NAME: those of a class"""
+
+
+def add_table(parser: Parser, seeds: str = "0") -> None:
+    """The arguments that name a table, its seeds and the folder of its runs."""
+    add_config(parser, required=True)
+    add_recipe(parser)
+    add_seeds(parser, seeds)
+    add_runs(parser)
+
+
+def add_config(parser: Parser, required: bool = False) -> None:
+    """``--config``: files of settings."""
+    text = "settings, a later file over an earlier one: a table's YAML, then experiments/scale/X.yaml"
+    names = ("--config", "-c")
+    parser.add_argument(*names, action="append", default=[], type=Path, required=required, metavar="FILE", help=text)
+
+
+def add_recipe(parser: Parser) -> None:
+    """``--recipe``, of a scale."""
+    parser.add_argument("--recipe", help="paper or released: of the scale, where the paper and its code disagree")
+
+
+def add_seeds(parser: Parser, default: str = "0") -> None:
+    """``--seeds``: a list; without a default ``None``, for all that there are."""
+    text = f"each row once per seed (default: {default or 'all that there are'})"
+    parser.add_argument("--seeds", type=whole_numbers, default=default or None, metavar="0,1,2", help=text)
+
+
+def add_seed(parser: Parser) -> None:
+    """``--seed``: one."""
+    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="for all that is drawn (default: 0)")
+
+
+def add_runs(parser: Parser) -> None:
+    """``--runs``: a folder."""
+    parser.add_argument("--runs", type=Path, default=Path("runs"), metavar="DIR", help="of the runs (default: runs)")
+
+
+def add_places(parser: Parser) -> None:
+    """Folders of runs, without a flag."""
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUNS", help="a runs folder, or one inside it")
+
+
+def add_experiments(parser: Parser) -> None:
+    """``--experiments``: a folder."""
+    text = "of the tables' YAML files (default: experiments)"
+    parser.add_argument("--experiments", type=Path, metavar="DIR", help=text)
+
+
+def add_tables(parser: Parser, nargs: str = "+", text: str = "") -> None:
+    """Several tables, without a flag; ``--config`` is then for the files over them."""
+    parser.add_argument("tables", nargs=nargs, type=Path, metavar="TABLE.yaml", help=text)
+
+
+def add_row(parser: Parser) -> None:
+    """``--row``: some rows of a table."""
+    text = "these rows only, by names or numbers from 0, with commas"
+    parser.add_argument("--row", action="append", metavar="NAMES", help=text)
+
+
+def add_jobs(parser: Parser, default: str = "1") -> None:
+    """``--jobs``: runs at a time; ``default`` is the help's word for ``None``."""
+    text = f"runs at a time, each on a GPU or a share of the cores (default: {default})"
+    parser.add_argument("--jobs", type=positive, metavar="N", help=text)
+
+
+def add_reuse(parser: Parser) -> None:
+    """``--reuse``: of results and weights."""
+    parser.add_argument("--reuse", action="store_true", help="train once what several rows or tables have in common")
+
+
+def add_output(
+    parser: Parser,
+    kind: Literal["FILE", "DIR", "FILE|DIR"],
+    default: str | None = None,
+    otherwise: str = "",
+    endings: Sequence[str] = (),
+    required: bool = False,
+) -> None:
+    """``--output``, ``-o``: what the command writes; ``otherwise`` is a default that the command finds, in words."""
+    text = f"{'folder' if kind == 'DIR' else 'file'} to write" + (f", {', '.join(endings)}" if endings else "")
+    text += f" (default: {default or otherwise})" if default or otherwise else ""
+    path = new_file("--output", *endings) if kind == "FILE" else Path
+    parser.add_argument("--output", "-o", type=path, default=default, required=required, metavar=kind, help=text)
+
+
+def add_json(parser: Parser) -> None:
+    """``--json``."""
+    parser.add_argument("--json", action="store_true", help="print as JSON")
+
+
+def add_device(parser: Parser) -> None:
+    """``--device``."""
+    parser.add_argument("--device", choices=["cpu", "cuda"], help="default: cuda where there is one")
+
+
+def add_fps(parser: Parser) -> None:
+    """``--fps``, of folders of pictures."""
+    text = "frames per second of folders of pictures, each a video"
+    parser.add_argument("--fps", type=positive_number, metavar="N", help=text)
 
 
 def add_evaluation(parser: Parser) -> None:
     """The arguments for how videos are put through a model."""
     parser.add_argument("--clips", type=positive, metavar="N", help="views in time (default: as tested in training)")
     parser.add_argument("--crops", type=positive, metavar="M", help="views in space of each (likewise)")
-    parser.add_argument("--fps", type=positive_number, metavar="N", help="of folders of pictures, one video each")
-    parser.add_argument("--device", choices=["cpu", "cuda"], help="default: cuda where there is one")
-    parser.add_argument("--batch", type=positive, default=8, metavar="B", help="clips at a time (default 8)")
-    parser.add_argument("--workers", type=natural, default=2, metavar="W", help="processes that decode (default 2)")
+    add_fps(parser)
+    add_device(parser)
+    parser.add_argument("--batch", type=positive, default=8, metavar="B", help="clips at a time (default: 8)")
+    parser.add_argument("--workers", type=natural, default=2, metavar="W", help="processes that decode (default: 2)")
 
 
-def evaluation(arguments: Namespace) -> Evaluation:
+def add_settings(parser: Parser, command: str = "fit", more: Sequence[str] = ()) -> None:
+    """Hand on settings as flags; ``--help all`` is Lightning's help of ``command``."""
+    parser.settings = (*SETTINGS, *more)
+    parser.show_settings = partial(_show_settings, command)
+    parser.add_argument_group("settings, of the YAML or as flags", SETTINGS_HELP)
+
+
+def _show_settings(command: str, words: Sequence[str], arguments: Namespace) -> int:
+    from lit_video.training.cli import show  # here, because importing torch takes seconds
+
+    return show([command, *(word for word in words if word != "all")])
+
+
+def evaluation(arguments: Namespace) -> "Evaluation":
     """The arguments of :func:`add_evaluation` as options; commands show progress."""
-    return Evaluation(
-        arguments.clips,
-        arguments.crops,
-        arguments.batch,
-        arguments.workers,
-        arguments.device,
-        progress=True,
-        fps=arguments.fps,
-    )
+    from lit_video.inference.options import Evaluation
+
+    names = ("clips", "crops", "batch", "workers", "device", "fps")
+    return Evaluation(**{name: getattr(arguments, name) for name in names}, progress=True)
 
 
-def table_parser(command: str, description: str = "", add_help: bool = False) -> Parser:
-    """Arguments that name a table, its seeds and the folder of its runs."""
-    parser = Parser(command, description, add_help)
-    parser.add_argument(
-        "--config",
-        "-c",
-        action="append",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="the table's YAML; then, for another scale, experiments/scale/X.yaml",
-    )
-    parser.add_argument("--recipe", help="of the scale, where the paper and its code disagree: paper or released")
-    parser.add_argument("--seeds", type=whole_numbers, metavar="0,1,2", help="each row once per seed")
-    parser.add_argument("--runs", type=Path, default=Path("runs"), metavar="DIR", help="of the runs (default: runs)")
-    return parser
-
-
-def add_row(parser: Parser) -> None:
-    """The argument for some rows of a table."""
-    parser.add_argument(
-        "--row", action="append", metavar="NAMES", help="these rows only, by names or numbers from 0, with commas"
-    )
-
-
-def parse_request(argv: Sequence[str]) -> Request:
-    """Read the flags of ``fit`` and the table.
+def request_of(arguments: Namespace) -> "Request":
+    """The rows of a table that the arguments name, with the settings.
 
     Raises:
-        UserError: a flag, a file or the table is wrong.
+        UserError: a file or the table is wrong.
     """
-    parser = table_parser("fit")
-    add_row(parser)
-    parser.add_argument("--seed_everything", type=int)
-    arguments, flags = parser.parse_known_args(argv)
-    seeds = arguments.seeds or [arguments.seed_everything or 0]
-    return build_request(arguments.config, arguments.row, seeds, arguments.runs, arguments.recipe, flags)
+    from lit_video.training.request import build_request
+
+    given = {name: getattr(arguments, name) for name in ("seeds", "runs") if name in arguments}
+    return build_request(arguments.config, arguments.row, recipe=arguments.recipe, flags=arguments.settings, **given)
+
+
+def check_file(flag: str, path: Path) -> None:
+    """Refuse a file that cannot be written, before the work for it is done.
+
+    Raises:
+        UserError: its folder does not exist, it is a folder itself, or writing is not permitted.
+    """
+    if not path.parent.is_dir():
+        raise UserError(f"{flag} {path}: no such folder {path.parent}")
+    if path.is_dir():
+        raise UserError(f"{flag} {path}: is a folder, expected a file")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UserError(f"{flag} {path}: writing there is not permitted")
+
+
+@contextmanager
+def writing(flag: str, path: Path) -> Iterator[None]:
+    """Raise a :class:`UserError` with the reason if a file cannot be written in the block."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{flag} {path}: {error.strerror}") from error
+
+
+def new_file(flag: str, *endings: str) -> Callable[[str], Path]:
+    """Type of an argument that names a file to write, of one of these endings or any: see :func:`check_file`."""
+
+    def path(text: str) -> Path:
+        if endings and Path(text).suffix.lower() not in endings:
+            raise ArgumentTypeError(f"{text} ends in none of {', '.join(endings)}")
+        check_file(flag, Path(text))
+        return Path(text)
+
+    return path
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """Type of an argument that is a whole number from ``least``."""
+
+    def number(text: str) -> int:
+        if not text.lstrip("-").isdecimal() or int(text) < least:
+            raise ArgumentTypeError(f"is {text}, expected a whole number from {least}")
+        return int(text)
+
+    return number
+
+
+positive, natural = at_least(1), at_least(0)
+
+
+def whole_numbers(text: str) -> list[int]:
+    """Type of an argument that is whole numbers with commas, each once, such as ``0,1,2``."""
+    if not all(part.strip().isdecimal() for part in text.split(",")):
+        raise ArgumentTypeError(f"is {text}, expected whole numbers with commas, such as 0,1,2")
+    return list(dict.fromkeys(int(part) for part in text.split(",")))
+
+
+def positive_number(text: str) -> float:
+    """Type of an argument that is a number above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < inf:
+        raise ArgumentTypeError(f"is {text}, expected a number above 0")
+    return value

@@ -1,4 +1,4 @@
-"""The ``attention`` command: what a model attends to, as a picture. Imports no torch by itself."""
+"""The ``attention`` command: what a model attends to, as a picture."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from lit_video.commands.arguments import add_device, add_fps, add_output, check_file, positive, writing
 from lit_video.commands.checkpoint import add_checkpoint, settings_of
 from lit_video.commands.embed import test_split
-from lit_video.commands.parser import Parser, check_file, positive, positive_number, writing
+from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.inference.options import MOVING, STILL
-from lit_video.tables.predictions import TaskPredictions, read_predictions
 from lit_video.utils.files import write_bytes
 from lit_video.utils.parallel import with_progress
 from lit_video.utils.text import did_you_mean
@@ -25,14 +23,52 @@ from lit_video.utils.text import did_you_mean
 if TYPE_CHECKING:
     from lit_video.inference.attention_picture import AttentionMaps
     from lit_video.inference.checkpoints import TrainedModel
+    from lit_video.tables.predictions import TaskPredictions
     from lit_video.video.clips import VideoRecord
+
+
+def add(parser: Parser) -> None:
+    """Examples and arguments."""
+    parser.examples("video.mp4 --ckpt RUN -o maps.gif", "--ckpt RUN -o attention")
+    parser.add_argument("video", nargs="?", metavar="VIDEO", help="or a folder of pictures, with --fps")
+    add_checkpoint(parser, required=True)
+    ways = "attention.png, heads.png; without a video the folder attention"
+    add_output(parser, "FILE|DIR", otherwise=ways, endings=[*STILL, *MOVING])
+    text = "the true class (default: the video's folder, if it is one)"
+    parser.add_argument("--label", metavar="CLASS", help=text)
+    text = "follow attention through all layers of the encoder (default), or through the last one only"
+    parser.add_argument("--layers", choices=["all", "last"], default="all", help=text)
+    text = "follow it from this patch of the last layer, counted from 0, instead of from what is classified"
+    parser.add_argument("--token", type=_patch, metavar="T,ROW,COLUMN", help=text)
+    parser.add_argument("--heads", action="store_true", help="draw each head of the last layer alone")
+    parser.add_argument("--each", type=positive, default=3, metavar="N", help="videos of each class of the test (3)")
+    add_fps(parser)
+    add_device(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Draw where a trained model looks in a video.
+
+    Attention rollout from what is classified back to the patches of every frame, in the centre view of the video: as a
+    picture (.png), or moving (.gif, .mp4). With --heads, each head of the last layer alone (.png). Without a video, of
+    the run's test: a picture of each class into the folder -o, the videos that the test got wrong first.
+    """
+    name = "heads.png" if arguments.heads else "attention.png" if arguments.video else "attention"
+    arguments.output = arguments.output or Path(name)
+    _check(arguments)
+    if arguments.video is None:
+        return draw_test(arguments)
+    content = _maps(arguments)
+    with writing("--output", arguments.output):
+        write_bytes(arguments.output, content)
+    print(f"wrote {arguments.output}", file=sys.stderr)
+    return 0
 
 
 def draw_test(arguments: Namespace) -> int:
     """Write a picture of every class of the test into the folder; returns the exit status."""
     from lit_video.inference.attention_maps import load_with_attention
     from lit_video.inference.attention_picture import pictures_of
-    from lit_video.utils.files import write_bytes  # here, because importing torch takes seconds
 
     config, folder = settings_of(arguments.ckpt), arguments.output
     trained = load_with_attention(arguments.ckpt)
@@ -55,6 +91,8 @@ def draw_test(arguments: Namespace) -> int:
 
 def worst_first(task: TaskPredictions, number: int) -> list[int]:
     """The videos of a class: those that were wrong, the surest first, then those that were right, the surest last."""
+    import numpy as np
+
     share = np.where(task.hits(), task.confidence, -task.confidence)
     of_class = np.flatnonzero(task.target == number)
     return sorted(of_class.tolist(), key=lambda i: (bool(task.hits()[i]), float(share[i])))
@@ -72,6 +110,8 @@ def _tested(config: Path, trained: TrainedModel) -> tuple[TaskPredictions, list[
     Raises:
         UserError: they are not there, or the data set is another one by now.
     """
+    from lit_video.tables.predictions import read_predictions
+
     folder = config.parent
     predictions = read_predictions(folder)
     if predictions is None:
@@ -95,28 +135,6 @@ def _pictures(
     verdict, best = "right" if task.hits()[row] else "wrong", task.classes[task.predicted[row]]
     test = f"{verdict} in the test, over all views: {best}, {100 * task.confidence[row]:.0f} %"
     return replace(maps, lines=[maps.lines[0], f"{maps.lines[1]}; {test}", *maps.lines[2:]])
-
-
-if TYPE_CHECKING:
-    from lit_video.inference.checkpoints import TrainedModel
-    from lit_video.video.clips import VideoRecord
-
-DESCRIPTION = """Where a trained model looks in a video: attention rollout from what is classified back to the patches
-of every frame, in the centre view of the video. As a picture (.png), or moving (.gif, .mp4). With --heads, each head of
-the last layer alone (.png). Without a video, of the run's test: a picture of each class into the folder -o, the videos
-that the test got wrong first."""
-
-
-def attention(argv: list[str]) -> int:
-    """Draw attention; returns the exit status."""
-    arguments = _arguments(argv)
-    if arguments.video is None:
-        return draw_test(arguments)
-    content = _maps(arguments)
-    with writing("--output", arguments.output):
-        write_bytes(arguments.output, content)
-    print(f"wrote {arguments.output}", file=sys.stderr)
-    return 0
 
 
 def _maps(arguments: Namespace) -> bytes:
@@ -154,41 +172,6 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
 
-def _arguments(argv: list[str]) -> Namespace:
-    parser = Parser("attention", DESCRIPTION)
-    parser.add_argument("video", nargs="?", metavar="VIDEO", help="or a folder of pictures, with --fps")
-    add_checkpoint(parser)
-    parser.add_argument(
-        "--output",
-        "-o",
-        type=Path,
-        metavar="FILE|DIR",
-        help=".png, .gif or .mp4; of the test a folder (default attention.png, heads.png or attention)",
-    )
-    parser.add_argument("--label", metavar="CLASS", help="the true class (default: the video's folder, if it is one)")
-    parser.add_argument(
-        "--layers",
-        choices=["all", "last"],
-        default="all",
-        help="follow attention through all layers of the encoder (default), or through the last one only",
-    )
-    parser.add_argument(
-        "--token",
-        type=_patch,
-        metavar="T,ROW,COLUMN",
-        help="follow it from this patch of the last layer, counted from 0, instead of from what is classified",
-    )
-    parser.add_argument("--heads", action="store_true", help="draw each head of the last layer alone")
-    parser.add_argument("--each", type=positive, default=3, metavar="N", help="videos of each class of the test (3)")
-    parser.add_argument("--fps", type=positive_number, metavar="N", help="of a folder of pictures")
-    parser.add_argument("--device", choices=["cpu", "cuda"], help="default: cuda where there is one")
-    arguments = parser.parse_intermixed_args(argv)
-    name = "heads.png" if arguments.heads else "attention.png" if arguments.video else "attention"
-    arguments.output = arguments.output or Path(name)
-    _check(arguments)
-    return arguments
-
-
 def _check(arguments: Namespace) -> None:
     """Refuse flags that do not go together.
 
@@ -197,8 +180,6 @@ def _check(arguments: Namespace) -> None:
     """
     if arguments.heads and (arguments.token or arguments.layers != "all"):
         raise UserError("--heads: is about the last layer; leave out --token and --layers")
-    if arguments.ckpt is None:
-        raise UserError("--ckpt: give a run's last.ckpt")
     ending = arguments.output.suffix.lower()
     if arguments.video is None:
         if given := next((name for name in ("label", "token", "heads") if getattr(arguments, name)), None):

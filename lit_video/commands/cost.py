@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lit_video.commands.arguments import parse_request
+from lit_video.commands.arguments import (
+    add_config,
+    add_json,
+    add_recipe,
+    add_row,
+    add_settings,
+    request_of,
+)
 from lit_video.commands.parser import Parser
+from lit_video.errors import UserError
 from lit_video.network.cost import Published, compare, count, published, render
 from lit_video.training.request import Request
 
@@ -19,24 +28,27 @@ SIZES = (224, 320, 448, 576)  # even numbers of patches, which L+G needs
 FRAMES = (8, 32, 64, 96)
 
 
-def cost(argv: list[str]) -> int:
-    """Print the costs of the papers' models, or of the rows of one table; draw those of all schemes with ``--plot``."""
-    parser = Parser("cost", "Parameters and multiply-adds of the papers' models, or of a table's rows.")
-    parser.add_argument(
-        "--config", "-c", action="append", type=Path, help="a table's rows instead (overlays may follow)"
-    )
-    parser.add_argument("--json", action="store_true", help="print as JSON")
-    parser.add_argument(
-        "--plot", type=Path, metavar="FILE", help="draw cost against frames and resolution (.png, .pdf, .svg)"
-    )
-    arguments, settings = parser.parse_known_args(argv)
-    if settings and not arguments.config:
-        parser.error(f"{settings[0]}: no such flag of cost without --config")
+def add(parser: Parser) -> None:
+    """Examples and arguments."""
+    parser.examples("--plot cost.svg", "--config experiments/ablation_tw.yaml --json")
+    add_config(parser)
+    add_recipe(parser)
+    add_row(parser)
+    add_json(parser)
+    text = "draw cost against frames and resolution (.png, .pdf, .svg)"
+    parser.add_argument("--plot", type=Path, metavar="FILE", help=text)
+    add_settings(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Count parameters and multiply-adds of the papers' models, or of a table's rows."""
+    if arguments.settings and not arguments.config:
+        raise UserError(f"{arguments.settings[0]}: is a setting of a table; give --config too")
     if arguments.plot:
         from lit_video.utils.figures import check_picture
 
         check_picture(arguments.plot)
-    rows = list(_table_costs(_request(arguments.config, settings)) if arguments.config else _published_costs())
+    rows = list(_table_costs(request_of(arguments)) if arguments.config else _published_costs())
     print(json.dumps(rows, indent=2) if arguments.json else render(rows))
     if arguments.plot:
         _draw(arguments.plot)
@@ -58,10 +70,6 @@ def build(model: Published) -> VideoClassifier:
 def count_published(model: Published) -> tuple[int, int]:
     """Our parameters of a paper's model, and multiply-adds of one view."""
     return count(build(model).network, model.frames, model.image_size)
-
-
-def _request(configs: list[Path], settings: list[str]) -> Request:
-    return parse_request([arg for path in configs for arg in ("--config", str(path))] + settings)
 
 
 def _published_costs() -> Iterator[dict[str, Any]]:

@@ -1,27 +1,32 @@
 """The ``dashboard`` command: a workspace and a report at W&B that compare the rows of tables."""
 
 import os
+from argparse import Namespace
 from importlib.util import find_spec
 from pathlib import Path
 
+from lit_video.commands.arguments import add_config, add_recipe, add_tables
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
 from lit_video.utils.wandb_login import has_key
 
 
-def dashboard(argv: list[str]) -> int:
-    """Save the workspace and the report, or print their panels; returns the exit status."""
-    parser = Parser("dashboard", "A workspace and a report at W&B that compare the rows of tables.")
-    parser.add_argument("tables", nargs="*", type=Path, metavar="TABLE.yaml", help="default: all of experiments")
-    parser.add_argument(
-        "--config", "-c", action="append", type=Path, default=[], metavar="OVERLAY.yaml", help="a scale"
-    )
-    parser.add_argument("--recipe", help="of the scale, such as released (default: each family's first)")
+def add(parser: Parser) -> None:
+    """Examples and arguments."""
+    parser.examples("--dry-run", "--entity TEAM experiments/ablation_tw.yaml own/videos/videos_compare.yaml")
+    add_tables(parser, "*", "default: all of experiments")
+    add_config(parser)
+    add_recipe(parser)
     parser.add_argument("--entity", help="user or team at W&B (default: yours)")
-    parser.add_argument("--project", default=os.environ.get("WANDB_PROJECT", "lit_video"))
-    parser.add_argument("--dry-run", action="store_true", help="print panels and the keys of runs that each looks up")
-    arguments = parser.parse_args(argv)
+    text = "at W&B (default: $WANDB_PROJECT, else lit_video)"
+    parser.add_argument("--project", default=os.environ.get("WANDB_PROJECT", "lit_video"), help=text)
+    text = "print panels and the keys of runs that each looks up; needs no key"
+    parser.add_argument("--dry-run", action="store_true", help=text)
+
+
+def run(arguments: Namespace) -> int:
+    """Save a workspace and a report at W&B that compare the rows of tables."""
     paths = arguments.tables or sorted(Path("experiments").glob("*.yaml"))
     if not paths:
         raise UserError("no tables in experiments; name some, or run this in the repository's root")

@@ -1,4 +1,7 @@
-"""``data check``, ``prepare`` and ``stats``. Imports no torch before there is work to do."""
+"""Check data sets and prepare them for training.
+
+These commands go on where they were stopped.
+"""
 
 from __future__ import annotations
 
@@ -10,82 +13,72 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lit_video.commands.arguments import add_json, add_output
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
-from lit_video.utils.stop_signals import INTERRUPTED
 
 if TYPE_CHECKING:
     from lit_video.datamodules.inspection import DatasetSummary
 
-HELP = """\
-usage: python -m lit_video data COMMAND ...
 
-  check ROOT --dataset NAME    look at every video of every split; write ROOT/manifest.sqlite
-      [--decode] [-o FILE] [--data.X=Y] [--json]
-  stats ROOT --dataset NAME    videos per class, durations, sizes, rates
-      [-o FILE] [--data.X=Y] [--json]
-  prepare SRC DST              re-encode every video for training; write DST/videos.csv
-      [--preset small|fast|fastest] [--short-side 256] [--gop 12] [--crf 22]
-  COMMAND --help               all options of a command
-
-All go on where they were stopped. Exit status 1: something is missing or broken; 2: a mistake in the command.
-"""
+def add(parser: Parser) -> None:
+    """The commands of the group."""
+    parser.add_commands({"check": check, "stats": stats, "prepare": prepare})
+    parsers = parser.commands
+    for name in ("check", "stats"):
+        _add_dataset(parsers[name])
+    parsers["check"].add_argument("--decode", action="store_true", help="decode every frame, not only the first")
+    parsers["check"].examples("ROOT --dataset ssv2", "ROOT --dataset folder --decode -o manifest.sqlite")
+    parsers["stats"].examples("ROOT --dataset folder", "ROOT --dataset ssv2 --json")
+    _add_preparation(parsers["prepare"])
 
 
-def data(argv: list[str]) -> int:
-    """Run one of the commands; returns the exit status."""
-    if not argv or argv[0] in {"-h", "--help"}:
-        print(HELP, end="")
-        return 0
-    commands = {"check": check, "prepare": prepare, "stats": stats}
-    if argv[0] not in commands:
-        raise UserError(f"no command {argv[0]!r} of data; commands: {', '.join(commands)} (see data --help)")
-    try:
-        return commands[argv[0]](argv[1:])
-    except KeyboardInterrupt:
-        print("interrupted; the same command again goes on where this one was")
-        return INTERRUPTED
-    except SystemExit as stop:  # --help
-        return int(stop.code or 0)
+def _add_dataset(parser: Parser) -> None:
+    parser.add_argument("root", type=Path, metavar="ROOT", help="folder of the data set")
+    text = "such as ssv2 or folder; --data.X sets more"
+    parser.add_argument("--dataset", required=True, metavar="NAME", help=text)
+    add_output(parser, "FILE", otherwise="ROOT/manifest.sqlite, a row per video")
+    add_json(parser)
+    parser.settings = ("--data",)
 
 
-def check(argv: list[str]) -> int:
-    """Print what is there, what is missing and what is broken."""
-    parser = _parser("check", "Look at every video of every split, and write one row per video to a manifest.")
-    parser.add_argument("--decode", action="store_true", help="decode every frame, not only the first")
-    arguments, summary = _summarise(parser, argv)
+def _add_preparation(parser: Parser) -> None:
+    parser.examples("SRC DST --preset fast", "SRC DST --short-side 128 --crf 18")
+    parser.add_argument("src", type=Path, metavar="SRC", help="folder of videos, or of class folders of videos")
+    parser.add_argument("dst", type=Path, metavar="DST", help="another folder")
+    text = "small (default): GOP 12; fast: a seventh larger, decodes twice as fast; fastest: GOP 1 likewise, 3.5 x"
+    parser.add_argument("--preset", choices=("small", "fast", "fastest"), default="small", help=text)
+    parser.add_argument("--short-side", type=int, help="pixels (default: 256); smaller videos keep their size")
+    parser.add_argument("--gop", type=int, help="frames from one key frame to the next (default: the preset's)")
+    parser.add_argument("--crf", type=int, help="quality of x264: 0 loses nothing, 51 is worst (default: 22)")
+
+
+def check(arguments: Namespace) -> int:
+    """Look at every video of every split: what is there, what is missing, what is broken.
+
+    Writes one row per video to a manifest. Exit status 1: something is missing or broken.
+    """
+    summary = _summarise(arguments, arguments.decode)
     from lit_video.datamodules.inspection import check_report
 
     print(json.dumps(summary.as_dict(), indent=2) if arguments.json else check_report(summary, arguments.output))
     return 0 if summary.is_complete else 1
 
 
-def stats(argv: list[str]) -> int:
-    """Print tables of classes, durations, sizes and rates."""
-    parser = _parser("stats", "Tables of a data set's classes, durations, sizes and frame rates.")
-    parser.set_defaults(decode=False)
-    arguments, summary = _summarise(parser, argv)
+def stats(arguments: Namespace) -> int:
+    """Print tables of a data set's classes, durations, sizes and frame rates."""
+    summary = _summarise(arguments, decode=False)
     from lit_video.datamodules.inspection import stats_report, stats_summary
 
     print(json.dumps(stats_summary(summary), indent=2) if arguments.json else stats_report(summary))
     return 0 if summary.is_complete else 1
 
 
-def prepare(argv: list[str]) -> int:
-    """Re-encode every video of a folder into another; list what cannot be read."""
-    parser = Parser("data prepare", "Re-encode every video of SRC for fast training, and list them in DST/videos.csv.")
-    parser.add_argument("src", type=Path, metavar="SRC", help="folder of videos, or of class folders of videos")
-    parser.add_argument("dst", type=Path, metavar="DST", help="another folder")
-    parser.add_argument(
-        "--preset",
-        choices=("small", "fast", "fastest"),
-        default="small",
-        help="small (default): GOP 12; fast: a seventh larger, decodes twice as fast; fastest: GOP 1 likewise, 3.5 x",
-    )
-    parser.add_argument("--short-side", type=int, help="pixels (default 256); smaller videos keep their size")
-    parser.add_argument("--gop", type=int, help="frames from one key frame to the next (default: the preset's)")
-    parser.add_argument("--crf", type=int, help="quality of x264: 0 loses nothing, 51 is worst (default 22)")
-    arguments = parser.parse_args(argv)
+def prepare(arguments: Namespace) -> int:
+    """Re-encode every video of SRC for fast training, and list them in DST/videos.csv.
+
+    What cannot be read is listed, and the exit status is 1.
+    """
     from lit_video.datamodules.preparation import PRESETS, prepare_folder
 
     given = {name: getattr(arguments, name) for name in ("short_side", "gop", "crf")}
@@ -104,35 +97,10 @@ def _flags_of_values() -> Iterator[None]:
         raise UserError(f"--{name.replace('_', '-')}: {rest}") from None
 
 
-def _dataset_parser(command: str, description: str) -> Parser:
-    parser = Parser(f"data {command}", description)
-    parser.add_argument("root", type=Path, metavar="ROOT", help="folder of the data set")
-    parser.add_argument("--dataset", required=True, metavar="NAME", help="such as ssv2 or folder; --data.X sets more")
-    return parser
-
-
-def _known(parser: Parser, argv: list[str]) -> tuple[Namespace, list[str]]:
-    """Arguments, and settings of the data set."""
-    arguments, settings = parser.parse_known_args(parser.joined(argv))
-    if wrong := [flag for flag in settings if not flag.startswith("--data.")]:
-        parser.error(f"unrecognized arguments: {' '.join(wrong)}")
-    return arguments, settings
-
-
-def _parser(command: str, description: str) -> Parser:
-    parser = _dataset_parser(command, description)
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="the manifest (default: ROOT/manifest.sqlite)"
-    )
-    parser.add_argument("--json", action="store_true", help="print as JSON")
-    return parser
-
-
-def _summarise(parser: Parser, argv: list[str]) -> tuple[Namespace, DatasetSummary]:
-    arguments, settings = _known(parser, argv)
+def _summarise(arguments: Namespace, decode: bool) -> DatasetSummary:
     from lit_video.datamodules.inspection import open_dataset, summarise
     from lit_video.datamodules.manifest import MANIFEST
 
-    dataset = open_dataset(arguments.dataset, arguments.root, settings)
+    dataset = open_dataset(arguments.dataset, arguments.root, arguments.settings)
     arguments.output = arguments.output or arguments.root / MANIFEST
-    return arguments, summarise(dataset, arguments.output, arguments.decode)
+    return summarise(dataset, arguments.output, decode)

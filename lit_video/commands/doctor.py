@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +20,7 @@ from typing import Literal
 
 from filelock import FileLock, Timeout
 
+from lit_video.commands.arguments import add_runs
 from lit_video.commands.parser import Parser
 from lit_video.utils.files import data_folder
 from lit_video.utils.wandb_login import has_key, offline, server, why_unreachable
@@ -46,12 +48,19 @@ class Finding:
 Check = Callable[[], Iterable[Finding]]
 
 
-def doctor(argv: list[str]) -> int:
-    """Look at the machine; 1 if there is a problem."""
-    parser = Parser("doctor", "Look at this machine: what works for runs, what does not, and what to do.")
-    parser.add_argument("--runs", type=Path, default=Path("runs"), metavar="DIR", help="where runs live")
+def add(parser: Parser) -> None:
+    """Examples and arguments."""
+    parser.examples("", "--runs DIR")
+    add_runs(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Report what works on this machine, what does not, and what to do.
+
+    Exit status 1: there is a problem.
+    """
     levels = []
-    for each in run_checks(checks(parser.parse_args(argv).runs), SECONDS):
+    for each in run_checks(checks(arguments.runs), SECONDS):
         levels.append(each.level)
         advice = f"\n{'':<21} -> {each.advice}" if each.advice else ""
         print(f"{each.level:<8} {each.name:<12} {each.text}{advice}", flush=True)

@@ -1,4 +1,4 @@
-"""The ``embed`` command: features of videos in the plane, as a picture and a table. Imports no torch by itself."""
+"""The ``embed`` command: features of videos in the plane, as a picture and a table."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lit_video.commands.arguments import add_evaluation, evaluation
+from lit_video.commands.arguments import add_evaluation, add_output, add_seed, evaluation, new_file
 from lit_video.commands.checkpoint import add_checkpoint, settings_of
-from lit_video.commands.parser import Parser, natural, new_file
+from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 
 if TYPE_CHECKING:
@@ -21,14 +21,31 @@ if TYPE_CHECKING:
     from lit_video.inference.checkpoints import TrainedModel
     from lit_video.video.clips import VideoRecord
 
-DESCRIPTION = """What enters the classifier's last layer, brought into the plane so that neighbours stay neighbours, and
-coloured by class. Without videos those of the run's own test split (config.yaml beside the checkpoint); of your own
-videos the class is the name of their folder."""
+
+def add(parser: Parser) -> None:
+    """Examples and arguments."""
+    parser.examples("--ckpt RUN", "--ckpt RUN videos -o features.png --csv features.csv")
+    parser.add_argument("videos", nargs="*", metavar="VIDEO|FOLDER|GLOB", help="default: the run's test split")
+    add_checkpoint(parser, required=True)
+    add_output(parser, "FILE", default="embed.png", endings=[".png", ".svg", ".pdf"])
+    parser.add_argument("--method", choices=["tsne", "umap"], default="tsne", help="default: tsne")
+    text = "write path, class, x and y of every video"
+    parser.add_argument("--csv", type=new_file("--csv", ".csv"), metavar="FILE", help=text)
+    text = "whose classes colour the videos, of a data set with several (default: the first)"
+    parser.add_argument("--task", help=text)
+    add_seed(parser)
+    add_evaluation(parser)
 
 
-def embed(argv: list[str]) -> int:
-    """Draw features; 1 if a video could not be read."""
-    arguments = _arguments(argv)
+def run(arguments: Namespace) -> int:
+    """Draw features of videos in the plane, coloured by class.
+
+    What enters the classifier's last layer is brought into the plane so that neighbours stay neighbours. Without
+    videos those of the run's own test split (config.yaml beside the checkpoint); of your own videos the class is the
+    name of their folder. Exit status 1: a video could not be read.
+    """
+    if arguments.method == "umap" and find_spec("umap") is None:
+        raise UserError("--method umap: umap-learn is not installed; pip install 'lit_video[umap]', or take tsne")
     from lit_video.inference.checkpoints import load_trained_model  # here, because importing torch takes seconds
     from lit_video.inference.predict import compute
     from lit_video.inference.projection import project, require_enough
@@ -112,25 +129,3 @@ def _write(arguments: Namespace, places: NDArray[np.float64], read: Sequence[tup
         raise UserError(f"{error.filename}: {error.strerror}") from error
     for path in filter(None, (arguments.output, arguments.csv)):
         print(f"wrote {path}", file=sys.stderr)
-
-
-def _arguments(argv: list[str]) -> Namespace:
-    parser = Parser("embed", DESCRIPTION)
-    parser.add_argument("videos", nargs="*", metavar="VIDEO|FOLDER|GLOB", help="default: the run's test split")
-    add_checkpoint(parser, required=True)
-    parser.add_argument(
-        "--output", "-o", type=new_file("--output", ".png", ".svg", ".pdf"), default="embed.png", metavar="FILE"
-    )
-    parser.add_argument("--method", choices=["tsne", "umap"], default="tsne", help="default tsne")
-    parser.add_argument(
-        "--csv", type=new_file("--csv", ".csv"), metavar="FILE", help="write path, class, x and y of every video"
-    )
-    parser.add_argument(
-        "--task", help="whose classes colour the videos, of a data set with several (default: the first)"
-    )
-    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="of the method (default 0)")
-    add_evaluation(parser)
-    arguments = parser.parse_intermixed_args(argv)
-    if arguments.method == "umap" and find_spec("umap") is None:
-        raise UserError("--method umap: umap-learn is not installed; pip install 'lit_video[umap]', or take tsne")
-    return arguments

@@ -1,11 +1,12 @@
-"""The ``validate`` and ``test`` commands: a checkpoint, or pretrained weights, on a data set."""
+"""What the commands ``validate`` and ``test`` have in common: a checkpoint, or pretrained weights, on a data set."""
 
 import pickle
 import zipfile
+from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import get_args
 
+from lit_video.commands.arguments import add_config, add_settings
 from lit_video.commands.checkpoint import WAYS, add_checkpoint, settings_of
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
@@ -13,30 +14,27 @@ from lit_video.training.request import setting_flags
 from lit_video.weights.hub import find
 
 
-def validate(argv: list[str]) -> int:
-    """The centre view of every validation video."""
-    return _evaluate(["validate", *argv])
+def add_evaluated(parser: Parser, command: str) -> None:
+    """The arguments: a model, data and settings."""
+    add_checkpoint(parser)
+    add_config(parser)
+    text = "published weights, with the settings of their evaluation"
+    parser.add_argument("--weights", metavar="hub:NAME", help=text)
+    orders = ["normal", "reversed", "shuffled", "static"]
+    parser.add_argument("--order", choices=orders, help="of the frames: what the model makes of time")
+    add_settings(parser, command, more=["--seed_everything", "--print_config"])
 
 
-def test(argv: list[str]) -> int:
-    """All views of every test video."""
-    return _evaluate(["test", *argv])
-
-
-def _evaluate(argv: list[str]) -> int:
+def evaluate(command: str, arguments: Namespace) -> int:
     """``validate`` and ``test`` of LightningCLI, on a run or on pretrained weights."""
-    if argv[1:] in (["-h"], ["--help"]):
-        _help(argv[0]).print_help()
-        return 0
     from lit_video.training.callbacks.finite import refuse_not_finite
-    from lit_video.training.cli import VideoCLI, refuse_ignored, show, user_errors  # importing torch takes seconds
+    from lit_video.training.cli import VideoCLI, refuse_ignored, user_errors
 
-    if {"-h", "--help"} & set(argv):
-        return show([argument for argument in argv if argument != "all"])
-    argv, checkpoint = _lightning_arguments(argv)
-    refuse_ignored(argv, argv[0])
+    flags, checkpoint = _lightning_arguments(arguments)
+    argv = [command, *flags]
+    refuse_ignored(argv, command)
     try:
-        with user_errors(lambda key: argv[0]):
+        with user_errors(lambda key: command):
             cli = VideoCLI([*argv, "--trainer.logger=false", "--verbose=false"], execute=True)
     except (pickle.UnpicklingError, EOFError, zipfile.BadZipFile) as error:
         raise UserError(f"--ckpt: {checkpoint} is damaged, or no checkpoint") from error
@@ -44,7 +42,7 @@ def _evaluate(argv: list[str]) -> int:
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"--ckpt: {checkpoint} does not load into this model: {reason}") from error
     metrics = {key: float(value) for key, value in cli.trainer.callback_metrics.items()}
-    refuse_not_finite(metrics, f"{argv[0]} of {checkpoint or 'these weights'}")
+    refuse_not_finite(metrics, f"{command} of {checkpoint or 'these weights'}")
     if cli.trainer.is_global_zero:
         _print(metrics, cli.datamodule.order, cli.model.few_classes)
     return 0
@@ -59,34 +57,13 @@ def _print(metrics: Mapping[str, float], order: str, few_classes: bool) -> None:
             print(f"  {key} {value:.2f}")
 
 
-def _help(command: str) -> Parser:
-    what = "all views of every test video" if command == "test" else "the centre view of every validation video"
-    parser = Parser(command, f"A trained model, or published weights, on a data set: {what}.")
-    add_checkpoint(parser)
-    parser.add_argument("--config", metavar="FILE", help="settings, if not those of the checkpoint's run")
-    parser.add_argument(
-        "--weights", metavar="hub:NAME", help="published weights, with the settings of their evaluation"
-    )
-    parser.add_argument("--order", metavar="ORDER", help="of the frames: reversed, shuffled or static")
-    parser.add_argument(
-        "--data.X, --model.X", metavar="VALUE", dest="_", help="any other setting; --help all lists them"
-    )
-    return parser
-
-
-def _lightning_arguments(argv: list[str]) -> tuple[list[str], Path | None]:
+def _lightning_arguments(arguments: Namespace) -> tuple[list[str], Path | None]:
     """The arguments as LightningCLI's, and the file of the checkpoint; without one there must be pretrained weights.
 
     ``--weights hub:NAME`` becomes the settings of its published evaluation, ``--order`` a setting of the data, and a
     checkpoint brings the settings of its run if no others are given. What the user sets comes after them.
     """
-    from lit_video.video.clips import Order
-
-    parser = Parser(argv[0], add_help=False)
-    parser.add_argument("--weights", metavar="hub:NAME")
-    parser.add_argument("--order", choices=get_args(Order))
-    add_checkpoint(parser)
-    arguments, (command, *flags) = parser.parse_known_args(parser.joined(argv))
+    flags = [f"--config={path}" for path in arguments.config] + arguments.settings
     if arguments.weights:
         settings = find(arguments.weights).settings
         if not settings:
@@ -101,10 +78,10 @@ def _lightning_arguments(argv: list[str]) -> tuple[list[str], Path | None]:
     if checkpoint is None:
         if not any(name.endswith(".weights") for name in names):
             raise UserError(f"--ckpt: {WAYS}")
-        return [command, *flags], None
+        return flags, None
     if not checkpoint.is_file():
         raise UserError(f"--ckpt: {checkpoint}: no such file; {WAYS}")
     own = settings_of(checkpoint)
-    if own.is_file() and not names & {"--config", "-c"}:
-        flags = ["--config", str(own), *flags]
-    return [command, *flags, f"--ckpt_path={checkpoint}"], checkpoint
+    if own.is_file() and not arguments.config:
+        flags = [f"--config={own}", *flags]
+    return [*flags, f"--ckpt_path={checkpoint}"], checkpoint

@@ -4,23 +4,29 @@ import json
 from argparse import Namespace
 from pathlib import Path
 
+from lit_video.commands.arguments import add_output, writing
 from lit_video.commands.checkpoint import add_checkpoint, settings_of
-from lit_video.commands.parser import Parser, writing
+from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
-from lit_video.reports.card import model_card
 from lit_video.tables.results import FILE
 from lit_video.utils.files import write_atomically
 
 
-def export(argv: list[str]) -> int:
-    """Write a folder with the model."""
-    parser = Parser("export", "A trained model for other programs: a folder with the model and its settings.")
+def add(parser: Parser) -> None:
+    """Examples and arguments."""
+    parser.examples("--to onnx --ckpt RUN -o DIR", "--to hf-timesformer --ckpt RUN -o DIR")
     kinds = ["hf-timesformer", "hf-vivit", "pt2", "onnx", "safetensors"]
-    parser.add_argument("--to", choices=kinds, required=True, help="transformers, torch.export, ONNX, or weights alone")
+    text = "transformers, torch.export, ONNX, or weights alone"
+    parser.add_argument("--to", choices=kinds, required=True, help=text)
     add_checkpoint(parser, required=True)
+    add_output(parser, "DIR", required=True)
     parser.add_argument("--any_frames", action="store_true", help="of pt2, onnx: for clips of any length too")
-    parser.add_argument("--output", "-o", type=Path, required=True, help="folder to write")
-    arguments = parser.parse_args(argv)
+
+
+def run(arguments: Namespace) -> int:
+    """Write a trained model for other programs: a folder with its settings and card."""
+    from lit_video.reports.card import model_card
+
     status = _export(arguments)
     run = settings_of(arguments.ckpt).parent
     if status == 0 and (run / FILE).is_file():

@@ -1,19 +1,25 @@
 """The ``pack`` command: finished runs into one file per table."""
 
-from pathlib import Path
+from argparse import Namespace
 
-from lit_video.commands.parser import Parser, writing
-from lit_video.tables.packing import pack_runs
+from lit_video.commands.arguments import add_output, add_places, writing
+from lit_video.commands.parser import Parser
 
 
-def pack(argv: list[str]) -> int:
-    """Write the packs, and print a line about each."""
-    parser = Parser(
-        "pack", "Finished runs in one file per table, which table, report and reproduce read as they do runs."
-    )
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUNS", help="a runs folder, or one inside it")
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder of the packs")
-    arguments = parser.parse_args(argv)
+def add(parser: Parser) -> None:
+    """Examples and arguments."""
+    parser.examples("runs -o results", "runs/ablation_tw -o benchmarks/results")
+    add_places(parser)
+    add_output(parser, "DIR", required=True)
+
+
+def run(arguments: Namespace) -> int:
+    """Write finished runs into one file per table, without logits and checkpoints.
+
+    The commands table, report and reproduce read these files as they do runs.
+    """
+    from lit_video.tables.packing import pack_runs
+
     with writing("--output", arguments.output):
         for path, runs in pack_runs(arguments.runs, arguments.output).items():
             print(f"{path}: {runs} runs, {path.stat().st_size / 1e3:.0f} kB")

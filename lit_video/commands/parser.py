@@ -1,124 +1,132 @@
-"""argparse with mistakes as one line, and types of arguments."""
+"""The tree of commands: argparse with a parser for each; a mistake is one line."""
 
 import argparse
-import os
-from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from math import inf
-from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+import inspect
+import re
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from types import ModuleType
+from typing import Any, NoReturn
 
-from lit_video.commands.examples import examples
+from lit_video import __version__
 from lit_video.errors import UserError
+from lit_video.utils.text import did_you_mean
+
+# modules beside this one, in the order of the help: each has ``run(arguments)``, whose docstring is the command's help,
+# and ``add(parser)`` for its examples and arguments; a group has ``add`` alone, for the commands in it
+COMMANDS = (
+    *("finetune", "compare", "fit", "sweep", "table", "report", "pack", "validate", "test", "predict", "attention"),
+    *("embed", "cost", "export", "weights", "benchmark", "reproduce", "dashboard", "data", "doctor"),
+)
+PROGRAM = "python -m lit_video"
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse, with mistakes as :class:`UserError`."""
+    """A command's parser, or that of a group of commands.
 
-    show: ClassVar[Callable[["Parser"], NoReturn] | None] = None  # what --help does instead of printing
+    Attributes:
+        commands: the parsers below this one.
+        settings: names of flags that the command hands on, with all that begin with them and a dot.
+        show_settings: prints the help of all settings, or of a class, for the flags that ask for it.
+    """
 
-    def __init__(self, command: str, description: str = "", add_help: bool = True) -> None:
-        name = f"python -m lit_video {command}"
-        super().__init__(
-            prog=name,
-            description=description,
-            epilog=examples(command),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            add_help=add_help,
-            allow_abbrev=False,
-        )
+    def __init__(self, prog: str, description: str, **more: Any) -> None:
+        plain = partial(argparse.RawDescriptionHelpFormatter, max_help_position=32)
+        super().__init__(prog=prog, description=description, formatter_class=plain, allow_abbrev=False, **more)
+        self.commands: dict[str, Parser] = {}
+        self.settings: tuple[str, ...] = ()
+        self.show_settings: Callable[[Sequence[str], Namespace], int] | None = None
 
-    def print_help(self, file: Any = None) -> None:
-        """Print it, or do what is to be done with the whole parser."""
-        if Parser.show is not None:
-            Parser.show(self)
-        super().print_help(file)
+    def examples(self, *lines: str) -> None:
+        """End the help with examples of the arguments."""
+        self.epilog = "\n".join(["examples:", *(f"  {self.prog} {line}".rstrip() for line in lines)])
+
+    def add_commands(self, commands: Mapping[str, Callable[[Namespace], int] | ModuleType]) -> None:
+        """Add commands by name: a function, or a module with several commands; the docstring is the help."""
+        group = self.add_subparsers(metavar="COMMAND", title="commands", required=self.get_default("run") is None)
+        for name, run in commands.items():
+            text = inspect.cleandoc(run.__doc__ or "")
+            parser = group.add_parser(name, prog=f"{self.prog} {name}", description=text, help=text.splitlines()[0])
+            if callable(run):
+                parser.set_defaults(run=run)
+            self.commands[name] = parser
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing the usage."""
         raise UserError(f"{message} (see {self.prog} --help)")
 
-    def joined(self, argv: Sequence[str]) -> list[str]:
-        """The arguments, with ``--data.root DIR``, which this parser does not know, as ``--data.root=DIR``.
+    def read(self, words: Sequence[str]) -> Namespace:
+        """The arguments, with what runs the command as ``run`` and the settings to hand on as ``settings``."""
+        words = self._joined(words)
+        asked = words[:2] == ["--help", "all"] or any(re.match(r"--[\w.]+\.help\b", word) for word in words)
+        if self.show_settings and asked:
+            return Namespace(run=partial(self.show_settings, words))
+        if self.commands and words and not words[0].startswith("-"):
+            near = did_you_mean(words[0], self.commands)
+            self.error(f"no command {words[0]!r}{near}; commands: {', '.join(self.commands)}")
+        parse = self.parse_known_args if self.commands else self.parse_known_intermixed_args
+        arguments, settings = parse(words)
+        if wrong := [word for word in settings if not self._is_setting(word)]:
+            near = did_you_mean(wrong[0].partition("=")[0], [*self._option_string_actions, *self.settings])
+            self.error(f"unrecognized arguments: {' '.join(wrong)}{near}")
+        arguments.settings = settings
+        return arguments
+
+    def _is_setting(self, word: str) -> bool:
+        name = word.partition("=")[0]
+        return name in self.settings or name.startswith(tuple(f"{setting}." for setting in self.settings))
+
+    def _joined(self, words: Sequence[str]) -> list[str]:
+        """The words, with ``--data.root DIR``, which this parser does not know, as ``--data.root=DIR``.
 
         Without that the value would be taken for an argument that has no flag.
         """
-        own = {name for action in self._actions for name in action.option_strings}
+        own = self._option_string_actions
         joined: list[str] = []
-        for argument in argv:
+        for word in words:
             last = joined[-1] if joined else ""
-            if last.startswith("--") and "=" not in last and last not in own and not argument.startswith("--"):
-                joined[-1] = f"{last}={argument}"
+            takes = last.startswith("--") and "=" not in last and last not in own
+            if takes and self._is_setting(last) and word not in own and not word.startswith("--"):
+                joined[-1] = f"{last}={word}"
             else:
-                joined.append(argument)
+                joined.append(word)
         return joined
 
 
-def check_file(flag: str, path: Path) -> None:
-    """Refuse a file that cannot be written, before the work for it is done.
+def tree() -> Parser:
+    """The parser of all commands."""
+    root = Parser(PROGRAM, "Train, compare and reproduce video transformers.")
+    root.epilog = f"{PROGRAM} COMMAND --help: examples and all options of a command"
+    root.add_argument("-V", "--version", action="version", version=__version__)
+    modules = {name: import_module(f"lit_video.commands.{name}") for name in COMMANDS}
+    root.add_commands({name: getattr(module, "run", module) for name, module in modules.items()})
+    for name, module in modules.items():
+        module.add(root.commands[name])
+    return root
+
+
+def parse(words: Sequence[str]) -> Namespace:
+    """The arguments of a command line, with the words themselves as ``words``.
 
     Raises:
-        UserError: its folder does not exist, it is a folder itself, or writing is not permitted.
+        UserError: a word is wrong.
     """
-    if not path.parent.is_dir():
-        raise UserError(f"{flag} {path}: no such folder {path.parent}")
-    if path.is_dir():
-        raise UserError(f"{flag} {path}: is a folder, expected a file")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise UserError(f"{flag} {path}: writing there is not permitted")
+    parser, left = tree(), list(words)
+    while left and left[0] in parser.commands:
+        parser, left = parser.commands[left[0]], left[1:]
+    arguments = parser.read(left)
+    arguments.words = list(words)
+    return arguments
 
 
-@contextmanager
-def writing(flag: str, path: Path) -> Iterator[None]:
-    """Raise a :class:`UserError` with the reason if a file cannot be written in the block."""
-    try:
-        yield
-    except OSError as error:
-        raise UserError(f"{flag} {path}: {error.strerror}") from error
+def run_command(words: Sequence[str]) -> int:
+    """Run a command as its line does; returns the exit status.
 
-
-def new_file(flag: str, *endings: str) -> Callable[[str], Path]:
-    """Type of an argument that names a file to write, of one of these endings or any: see :func:`check_file`."""
-
-    def path(text: str) -> Path:
-        if endings and Path(text).suffix.lower() not in endings:
-            raise ArgumentTypeError(f"{text} ends in none of {', '.join(endings)}")
-        check_file(flag, Path(text))
-        return Path(text)
-
-    return path
-
-
-def positive(text: str) -> int:
-    """Type of an argument that is 1, 2, 3, ..."""
-    return _at_least(text, 1)
-
-
-def natural(text: str) -> int:
-    """Type of an argument that is 0, 1, 2, ..."""
-    return _at_least(text, 0)
-
-
-def whole_numbers(text: str) -> list[int]:
-    """Type of an argument that is whole numbers with commas, each once, such as ``0,1,2``."""
-    if not all(part.strip().isdecimal() for part in text.split(",")):
-        raise ArgumentTypeError(f"is {text}, expected whole numbers with commas, such as 0,1,2")
-    return list(dict.fromkeys(int(part) for part in text.split(",")))
-
-
-def positive_number(text: str) -> float:
-    """Type of an argument that is a number above 0."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < inf:
-        raise ArgumentTypeError(f"is {text}, expected a number above 0")
-    return value
-
-
-def _at_least(text: str, least: int) -> int:
-    if not text.lstrip("-").isdecimal() or int(text) < least:
-        raise ArgumentTypeError(f"is {text}, expected a whole number from {least}")
-    return int(text)
+    Raises:
+        UserError: it is a mistake, or found one.
+    """
+    arguments = parse(words)
+    status: int = arguments.run(arguments)
+    return status

@@ -1,4 +1,4 @@
-"""The ``predict`` command: names and probabilities for the user's own videos. Imports no torch by itself."""
+"""The ``predict`` command: names and probabilities for the user's own videos."""
 
 from __future__ import annotations
 
@@ -8,25 +8,46 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lit_video.commands.arguments import add_evaluation, evaluation
+from lit_video.commands.arguments import add_evaluation, add_output, evaluation, new_file, positive, writing
 from lit_video.commands.checkpoint import add_checkpoint
-from lit_video.commands.parser import Parser, new_file, positive, positive_number, writing
-from lit_video.commands.predict_stream import predict_stream
+from lit_video.commands.parser import Parser
+from lit_video.commands.predict_stream import add_stream, predict_stream
 from lit_video.commands.timeline import add_timeline, check_timeline, predict_timelines
-from lit_video.errors import UserError
 from lit_video.utils.parallel import with_progress
 
 if TYPE_CHECKING:
     from lit_video.inference.ranking import RankedVideo
 
-DESCRIPTION = """Names and probabilities for your own videos. The checkpoint of a run is all it takes: it holds the
-names of the classes and how clips are made. A video that cannot be read is listed with the reason, the others are
-predicted, and the exit status is 1. Of long videos --every gives a timeline."""
+
+def add(parser: Parser) -> None:
+    """Examples and arguments."""
+    parser.examples("--ckpt RUN videos -o names.csv --top 1", "--ckpt RUN long.mp4 --every 0.5 --plot timeline.png")
+    parser.add_argument("videos", nargs="+", metavar="VIDEO|FOLDER|GLOB", help="a folder: all videos below it")
+    add_checkpoint(parser, required=True)
+    parser.add_argument("--top", type=positive, metavar="K", help="classes to name (default: 5; of a stream 1)")
+    add_output(parser, "FILE", endings=[".csv", ".json"])
+    parser.add_argument(
+        "--features",
+        type=new_file("--features", ".npz"),
+        metavar="FILE",
+        help="write what enters the classifier's last layer, averaged over the views: arrays features, paths, logits, "
+        "class_names, tasks (.npz)",
+    )
+    text = "write the video with its prediction on it, as .mp4, without sound; of several videos, into a folder"
+    parser.add_argument("--draw", type=Path, metavar="FILE|DIR", help=text)
+    add_stream(parser)
+    add_timeline(parser)
+    add_evaluation(parser)
 
 
-def predict(argv: list[str]) -> int:
-    """Print predictions, write the files of the other flags; 1 if a video could not be read."""
-    arguments = _arguments(argv)
+def run(arguments: Namespace) -> int:
+    """Predict names and probabilities for your own videos.
+
+    The checkpoint of a run is all it takes: it holds the names of the classes and how clips are made. A video that
+    cannot be read is listed with the reason, the others are predicted, and the exit status is 1. Of long videos
+    --every gives a timeline.
+    """
+    check_timeline(arguments)
     if arguments.stream:
         return predict_stream(arguments)
     if arguments.every:
@@ -70,45 +91,3 @@ def _draw_all(videos: Sequence[RankedVideo], targets: Mapping[Path, Path]) -> It
             draw(video.path, targets[video.path], video.lines())
         except DecodeError as error:
             yield video.path, str(error).removeprefix(f"{video.path}: ")
-
-
-def _arguments(argv: list[str]) -> Namespace:
-    parser = Parser("predict", DESCRIPTION)
-    parser.add_argument("videos", nargs="+", metavar="VIDEO|FOLDER|GLOB", help="a folder: all videos below it")
-    add_checkpoint(parser, required=True)
-    parser.add_argument("--top", type=positive, metavar="K", help="classes to name (default 5; of a stream 1)")
-    parser.add_argument(
-        "--output",
-        "-o",
-        type=new_file("--output", ".csv", ".json"),
-        metavar="FILE",
-        help="write them, as .csv or .json",
-    )
-    parser.add_argument(
-        "--features",
-        type=new_file("--features", ".npz"),
-        metavar="FILE",
-        help="write what enters the classifier's last layer, averaged over the views: arrays features, paths, logits, "
-        "class_names, tasks (.npz)",
-    )
-    parser.add_argument(
-        "--draw",
-        type=Path,
-        metavar="FILE|DIR",
-        help="write the video with its prediction on it, as .mp4, without sound; of several videos, into a folder",
-    )
-    parser.add_argument(
-        "--stream",
-        action="store_true",
-        help="write a line (CSV) for every frame while the video is decoded: of a causal X-ViT, on all it has seen",
-    )
-    parser.add_argument(
-        "--rate", type=positive_number, metavar="N", help="frames per second of a stream (default: as in its clips)"
-    )
-    add_timeline(parser)
-    add_evaluation(parser)
-    arguments = parser.parse_intermixed_args(argv)
-    check_timeline(arguments)
-    if arguments.rate is not None and not arguments.stream:
-        raise UserError("--rate: is of a stream; give --stream too")
-    return arguments

@@ -1,4 +1,4 @@
-"""``predict --stream``: what a causal X-ViT says of a video while it is decoded. Imports no torch by itself."""
+"""``predict --stream``: what a causal X-ViT says of a video while it is decoded."""
 
 from __future__ import annotations
 
@@ -10,14 +10,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from lit_video.commands.arguments import evaluation
-from lit_video.commands.parser import writing
+from lit_video.commands.arguments import evaluation, positive_number, writing
+from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 
 if TYPE_CHECKING:
     from lit_video.inference.streaming import Moment
 
 COLUMNS = ("path", "seconds", "task", "rank", "name", "probability")
+
+
+def add_stream(parser: Parser) -> None:
+    """The arguments for streams."""
+    text = "write a line (CSV) for every frame while the video is decoded: of a causal X-ViT, on all it has seen"
+    parser.add_argument("--stream", action="store_true", help=text)
+    text = "frames per second of a stream (default: as in its clips)"
+    parser.add_argument("--rate", type=positive_number, metavar="N", help=text)
 
 
 def predict_stream(arguments: Namespace) -> int:

@@ -2,21 +2,29 @@
 
 import shlex
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import lit_video
-from lit_video.commands.parser import Parser, new_file, writing
+from lit_video.commands.arguments import add_experiments, add_output, add_places, writing
+from lit_video.commands.parser import PROGRAM, Parser
 from lit_video.errors import UserError
 from lit_video.utils.files import write_bytes
 
 
-def report(argv: list[str]) -> int:
-    """Write the page; an older one stays as it is if that fails."""
-    parser = Parser("report", "One page, without a server or network, of all results below some folders.")
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUNS", help="a runs folder, or one inside it")
-    parser.add_argument("-o", "--output", type=new_file("--output"), default="report.html", help="default: report.html")
-    parser.add_argument("--experiments", type=Path, metavar="DIR", help="where the tables' YAML files are")
-    arguments = parser.parse_args(argv)
+def add(parser: Parser) -> None:
+    """Examples and arguments."""
+    parser.examples("runs", "runs own/videos/runs -o report.html")
+    add_places(parser)
+    add_output(parser, "FILE", default="report.html")
+    add_experiments(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Write all results below some folders as one page that opens without a server.
+
+    Tables, statistics, learning curves and confusions. An older page stays as it is if that fails.
+    """
     experiments = _experiments(arguments.experiments)
     try:
         from lit_video.reports.html.collect import collect
@@ -26,7 +34,7 @@ def report(argv: list[str]) -> int:
     except ImportError as error:
         raise UserError(f"report: {error.name} is not installed; pip install 'lit_video[report]'") from None
     sections = collect(arguments.runs, experiments)
-    page = render_page(sections, shlex.join(["python", "-m", "lit_video", "report", *argv])).encode()
+    page = render_page(sections, f"{PROGRAM} {shlex.join(arguments.words)}").encode()
     with writing("--output", arguments.output):
         write_bytes(arguments.output, page)
     runs = sum(len(each) for section in sections for each in section.read.results.values())

@@ -1,21 +1,28 @@
-"""The ``reproduce`` command: ``REPRODUCE.md``. Imports no torch."""
+"""The ``reproduce`` command: ``REPRODUCE.md``."""
 
+from argparse import Namespace
 from pathlib import Path
 
-from lit_video.commands.parser import Parser, writing
-from lit_video.reports.markdown import page
+from lit_video.commands.arguments import add_experiments, add_output, writing
+from lit_video.commands.parser import Parser
 from lit_video.utils.files import write_atomically
 
 
-def reproduce(argv: list[str]) -> int:
-    """Write the page; with ``--check`` only say whether the one that is there is up to date, and return 1 if not."""
-    parser = Parser("reproduce", "REPRODUCE.md: what was reproduced at which scale, from result.json files alone.")
-    parser.add_argument("--results", type=Path, default=Path("benchmarks/results"))
-    parser.add_argument("--experiments", type=Path, default=Path("experiments"))
-    parser.add_argument("-o", "--output", type=Path, default=Path("REPRODUCE.md"))
+def add(parser: Parser) -> None:
+    """Examples and arguments."""
+    parser.examples("", "--check")
+    text = "of packs or runs (default: benchmarks/results)"
+    parser.add_argument("--results", type=Path, default=Path("benchmarks/results"), metavar="DIR", help=text)
+    add_experiments(parser)
+    add_output(parser, "FILE", default="REPRODUCE.md")
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the page is not up to date")
-    arguments = parser.parse_args(argv)
-    text = page(arguments.experiments, arguments.results)
+
+
+def run(arguments: Namespace) -> int:
+    """Write REPRODUCE.md from the results: what was reproduced, at which scale."""
+    from lit_video.reports.markdown import page
+
+    text = page(arguments.experiments or Path("experiments"), arguments.results)
     if arguments.check:
         same = arguments.output.exists() and arguments.output.read_text(encoding="utf-8") == text
         print(f"{arguments.output}: {'up to date' if same else 'out of date; run python -m lit_video reproduce'}")

@@ -1,37 +1,82 @@
-"""The ``sweep`` command: every row and seed of many tables, on this machine or by Slurm. Imports no torch by itself."""
+"""The ``sweep`` command: every row and seed of many tables, on this machine or by Slurm."""
 
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from lit_video.commands.arguments import add_row
-from lit_video.commands.parser import Parser, positive, whole_numbers
+from lit_video.commands.arguments import (
+    add_config,
+    add_jobs,
+    add_recipe,
+    add_reuse,
+    add_row,
+    add_runs,
+    add_seeds,
+    add_settings,
+    add_tables,
+    positive,
+)
+from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.launching.queue import places
 from lit_video.launching.slurm import Resources, check_slurm, submit
-from lit_video.launching.view import free, run_here, say, show
 from lit_video.launching.work import build_requests, unfinished, work_list
 from lit_video.utils.stop_signals import DONE
-
-DESCRIPTION = """Runs every row of the tables with every seed. Rows that are finished, running or queued are
-skipped: the same command again is always right. Mistakes in any row are found before anything starts."""
 
 SLURM = ("cpus", "mem", "time", "partition", "account", "qos")
 
 
-def sweep(argv: list[str]) -> int:
-    """Run what is left of the tables, or show how far they are; returns the exit status."""
-    arguments, flags = _arguments(argv)
+def add(parser: Parser) -> None:
+    """Examples and arguments."""
+    parser.examples(
+        "experiments/ablation_*.yaml --seeds 0,1,2 --jobs 2",
+        "experiments/xvit_ssv2.yaml --config experiments/scale/ssv2.yaml --launcher slurm --gpus-per-run 8",
+    )
+    add_tables(parser)
+    add_config(parser)
+    add_seeds(parser)
+    add_row(parser)
+    add_recipe(parser)
+    add_runs(parser)
+    add_jobs(parser, "one, or as GPUs allow")
+    add_reuse(parser)
+    parser.add_argument("--status", action="store_true", help="start nothing; show how far all runs are")
+    parser.add_argument(
+        "--launcher",
+        choices=["local", "slurm"],
+        default="local",
+        help="here (default), or an array per table by Slurm",
+    )
+    text = "of each run (by Slurm: on each of its nodes)"
+    parser.add_argument("--gpus-per-run", "--gpus-per-node", type=positive, metavar="N", help=text)
+    slurm = parser.add_argument_group("for --launcher slurm", "options of sbatch for each run")
+    slurm.add_argument("--nodes", type=positive, metavar="N")
+    slurm.add_argument("--cpus", metavar="N", help="per process")
+    for name in SLURM[1:]:
+        slurm.add_argument(f"--{name}")
+    slurm.add_argument("--array-parallelism", type=positive, metavar="N", help="runs at a time")
+    slurm.add_argument(
+        "--slurm", action="append", type=_option, metavar="KEY=VALUE", help="any other, by its long name"
+    )
+    add_settings(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Run every row and seed of many tables, here or by Slurm.
+
+    Rows that are finished, running or queued are skipped: the same command again is always right. Mistakes in any row
+    are found before anything starts.
+    """
+    from lit_video.launching.view import free, run_here, say, show
+
     resources = _resources(arguments)
     requests = build_requests(
         arguments.tables,
         arguments.config,
         arguments.recipe,
         arguments.row,
-        arguments.seeds or [0],
+        arguments.seeds,
         arguments.runs,
-        [*flags, *resources.flags],
+        [*arguments.settings, *resources.flags],
     )
     requests = [replace(request, reuse=arguments.reuse) for request in requests]
     runs = work_list(requests)
@@ -66,52 +111,6 @@ def _resources(arguments: Namespace) -> Resources:
         raise UserError("--reuse: is for --launcher local; an array's tasks run in any order")
     further = dict(arguments.slurm or [])
     return Resources(arguments.nodes, arguments.gpus_per_run, options | further, arguments.array_parallelism)
-
-
-def _arguments(argv: Sequence[str]) -> tuple[Namespace, list[str]]:
-    """The command's own arguments, and settings of the runs as ``--key=value``."""
-    parser = Parser("sweep", DESCRIPTION)
-    parser.add_argument("tables", nargs="+", type=Path, metavar="TABLE.yaml")
-    parser.add_argument(
-        "--config", "-c", action="append", type=Path, default=[], metavar="OVERLAY.yaml", help="a scale"
-    )
-    parser.add_argument("--seeds", type=whole_numbers, metavar="0,1,2", help="each row once per seed (default 0)")
-    add_row(parser)
-    parser.add_argument("--recipe", help="of the scale, where the paper and its code disagree")
-    parser.add_argument(
-        "--runs", type=Path, default=Path("runs"), metavar="DIR", help="where runs live (default: runs)"
-    )
-    parser.add_argument("--reuse", action="store_true", help="train once what several rows or tables have in common")
-    parser.add_argument("--status", action="store_true", help="start nothing; show how far all runs are")
-    parser.add_argument(
-        "--launcher",
-        choices=["local", "slurm"],
-        default="local",
-        help="here (default), or an array per table by Slurm",
-    )
-    parser.add_argument(
-        "--jobs", type=positive, metavar="N", help="here: runs at a time (default: one, or as GPUs allow)"
-    )
-    parser.add_argument(
-        "--gpus-per-run",
-        "--gpus-per-node",
-        type=positive,
-        metavar="N",
-        help="of each run (by Slurm: on each of its nodes)",
-    )
-    slurm = parser.add_argument_group("for --launcher slurm", "options of sbatch for each run")
-    slurm.add_argument("--nodes", type=positive, metavar="N")
-    slurm.add_argument("--cpus", metavar="N", help="per process")
-    for name in SLURM[1:]:
-        slurm.add_argument(f"--{name}")
-    slurm.add_argument("--array-parallelism", type=positive, metavar="N", help="runs at a time")
-    slurm.add_argument(
-        "--slurm", action="append", type=_option, metavar="KEY=VALUE", help="any other, by its long name"
-    )
-    known, flags = parser.parse_known_intermixed_args(parser.joined(argv))
-    if wrong := [flag for flag in flags if not flag.startswith("--")]:
-        parser.error(f"unrecognized arguments: {' '.join(wrong)}")
-    return known, flags
 
 
 def _option(text: str) -> tuple[str, str]:

@@ -1,27 +1,35 @@
 """The ``table`` command: a table from the results that there are."""
 
 import sys
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from lit_video.commands.arguments import table_parser
-from lit_video.commands.parser import new_file, writing
+from lit_video.commands.arguments import add_table, new_file, writing
+from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
-from lit_video.tables.rendering import measured_groups, render
-from lit_video.tables.summary import summary
 from lit_video.utils.files import write_bytes
 
 
-def print_table(argv: list[str]) -> int:
-    """Print a table from the results that there are."""
-    parser = table_parser("table", "A table as it stands, beside the paper's numbers.", add_help=True)
+def add(parser: Parser) -> None:
+    """Examples and arguments."""
+    parser.examples(
+        "--config experiments/ablation_tw.yaml --pairs",
+        "--config experiments/skills.yaml --runs benchmarks/results --plot skills.png",
+    )
+    add_table(parser, seeds="")
     parser.add_argument("--format", choices=["text", "json", "markdown", "latex"], default="text", help="default: text")
     parser.add_argument("--pairs", action="store_true", help="the differences of all rows, with their intervals")
-    parser.add_argument(
-        "--plot", type=new_file("--plot", ".png", ".svg"), metavar="FILE", help="accuracy by skill, drawn"
-    )
-    arguments = parser.parse_args(argv)
+    text = "accuracy by skill, drawn"
+    parser.add_argument("--plot", type=new_file("--plot", ".png", ".svg"), metavar="FILE", help=text)
+
+
+def run(arguments: Namespace) -> int:
+    """Print a table as it stands, beside the paper's numbers."""
+    from lit_video.tables.rendering import render
+    from lit_video.tables.summary import summary
+
     pairs = arguments.pairs or arguments.format == "json"
     table = read_table(arguments.config, arguments.recipe)
     data = summary(table, arguments.runs, arguments.seeds, pairs)
@@ -37,6 +45,8 @@ def _plot(data: dict[str, Any], path: Path) -> None:
     Raises:
         UserError: no row has any, or the file cannot be written.
     """
+    from lit_video.tables.rendering import measured_groups
+
     groups = measured_groups(data["rows"])
     if groups is None:
         raise UserError(f"--plot {path}: no run of {data['table']} was tested on groups of classes, such as skills")

@@ -1,4 +1,4 @@
-"""``predict --every SECONDS``: long videos as timelines. Imports no torch by itself."""
+"""``predict --every SECONDS``: long videos as timelines."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lit_video.commands.arguments import evaluation
-from lit_video.commands.parser import Parser, positive_number, writing
+from lit_video.commands.arguments import evaluation, positive_number, writing
+from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.utils.text import clock
 
@@ -42,6 +42,8 @@ def check_timeline(arguments: Namespace) -> None:
     Raises:
         UserError: they do not.
     """
+    if arguments.rate is not None and not arguments.stream:
+        raise UserError("--rate: is of a stream; give --stream too")
     if arguments.every is None:
         if given := [f"--{name}" for name in ("window", "plot") if getattr(arguments, name)]:
             raise UserError(f"{given[0]}: is about a timeline; give --every SECONDS too")

@@ -1,6 +1,7 @@
 """The ``weights`` commands: published weights, listed and fetched."""
 
 import sys
+from argparse import Namespace
 from typing import Any
 
 from lit_video.commands.parser import Parser
@@ -16,11 +17,17 @@ SHOWN = {
 CONTAINERS = {".pyth": "torch", ".pth": "torch", "": "Flax msgpack"}
 
 
-def weights(argv: list[str]) -> int:
-    """Published weights that ``--model.weights hub:NAME`` knows."""
-    parser = Parser("weights", "Published weights: what there is, and whether it is here.")
-    parser.add_argument("--format", choices=["text", "markdown"], default="text")
-    arguments = parser.parse_args(argv)
+def add(parser: Parser) -> None:
+    """Examples and arguments, and ``fetch``."""
+    parser.examples("", "--format markdown")
+    parser.add_argument("--format", choices=["text", "markdown"], default="text", help="default: text")
+    parser.add_commands({"fetch": fetch_weights})
+    parser.commands["fetch"].examples("timesformer-k400", "xvit-b-k600 xvit-b-ssv2")
+    parser.commands["fetch"].add_argument("names", nargs="+", metavar="NAME")
+
+
+def run(arguments: Namespace) -> int:
+    """List published weights, for --model.weights hub:NAME, or fetch them."""
     rows = [_row(release) for release in releases().values()]
     if arguments.format == "text":
         print(text_table("Published weights", COLUMNS, rows))
@@ -31,11 +38,12 @@ def weights(argv: list[str]) -> int:
     return 0
 
 
-def fetch_weights(argv: list[str]) -> int:
-    """Download some into the cache (``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``)."""
-    parser = Parser("weights fetch", "Download published weights; what was begun goes on.")
-    parser.add_argument("names", nargs="+", metavar="NAME")
-    for release in [find(name) for name in parser.parse_args(argv).names]:
+def fetch_weights(arguments: Namespace) -> int:
+    """Download published weights; what was begun goes on.
+
+    They go into $LIT_VIDEO_DATA, else ~/.cache/lit_video.
+    """
+    for release in [find(name) for name in arguments.names]:
         print(f"{release.name}: {fetch(release, _Lines(release.name))}")
     return 0
 

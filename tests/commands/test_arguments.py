@@ -1,7 +1,7 @@
 import pytest
 
-from lit_video.commands.arguments import parse_request
 from lit_video.errors import UserError
+from tests.command_line import parse_request
 
 
 def rows(table, *flags):

@@ -351,7 +351,7 @@ def test_a_flat_folder_has_no_labels(tmp_path):
         (["check", "ROOT", "--dataset", "folder", "--data.frames=0"], "frames"),
         (["check", "ROOT", "--dataset", "folder", "--data.nope=0"], "--data.nope=0"),
         (["check", "ROOT", "--dataset", "folder", "--nope"], "--nope"),
-        (["check", "ROOT", "--dataset", "folder", "-o", "/nowhere/x"], "-o: cannot write /nowhere/x"),
+        (["check", "ROOT", "--dataset", "folder", "-o", "/nowhere/x"], "--output /nowhere/x: no such folder"),
         (["prepare", "/nowhere", "DST"], "SRC: the folder /nowhere does not exist"),
         (["prepare", "ROOT", "ROOT"], "lies inside it; give a folder outside"),
         (["prepare", "ROOT", "ROOT/x"], "lies inside it; give a folder outside"),
@@ -361,7 +361,7 @@ def test_a_flat_folder_has_no_labels(tmp_path):
         (["prepare", "ROOT", "DST", "--short-side", "2"], "--short-side: is 2, expected at least 16"),
         (["prepare", "ROOT", "DST", "--gop", "0"], "--gop: is 0, expected at least 1"),
         (["prepare", "ROOT", "DST", "--crf", "60"], "--crf: is 60, expected 0 to 51"),
-        (["nope"], "no command 'nope' of data; commands: check, prepare, stats"),
+        (["nope"], "no command 'nope'; commands: check, stats, prepare"),
     ],
 )
 def test_mistakes_are_reported_in_one_line(root, tmp_path, capsys, args, message):

@@ -2,48 +2,59 @@
 
 import pytest
 
-from lit_video.__main__ import COMMANDS, main
-from lit_video.commands.examples import EXAMPLES
+from lit_video.__main__ import main
+from lit_video.commands.parser import COMMANDS
+from tests.command_line import every_parser
 
-LISTS = {"data"}  # of commands
-
-
-def helped(command, capsys):
-    try:
-        assert main([*command.split(), "--help"]) == 0
-    except SystemExit as stop:
-        assert not stop.code
-    return capsys.readouterr().out
+PARSERS = every_parser()
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "data check", "data stats", "data prepare"])
+def test_all_commands_are_listed_with_a_line_each(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    assert main([]) == 0
+    text = capsys.readouterr().out
+    assert main(["--help"]) == 0 and capsys.readouterr().out == text
+    lines = [line.split() for line in text.splitlines() if line.startswith("    ")]
+    assert [words[0] for words in lines] == [*COMMANDS] and all(len(words) > 2 for words in lines)
+
+
+@pytest.mark.parametrize("command", PARSERS)
 def test_help_fits_on_a_screen_and_has_examples(command, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
-    text = helped(command, capsys)
-    assert len(text.splitlines()) <= 60
-    if command in LISTS:
-        return
+    assert main([*command.split(), "--help"]) == 0
+    text = capsys.readouterr().out
     assert f"usage: python -m lit_video {command} " in text
+    assert len(text.splitlines()) <= 60
     before_options = text.split("\n\n")[1]
     assert before_options[0].isupper() and before_options.rstrip().endswith(".")
-    assert len(EXAMPLES[command]) == 2
-    flags = {word.split("=")[0] for example in EXAMPLES[command] for word in example.split() if word.startswith("--")}
-    for flag in flags:
-        assert flag in text or flag.startswith("--data."), flag
-    for example in EXAMPLES[command]:
-        assert f"  python -m lit_video {command} {example}".rstrip() in text
+    examples = text.partition("\nexamples:\n")[2].splitlines()
+    assert len(examples) == 2 and all(line.startswith(f"  python -m lit_video {command}") for line in examples)
+    flags = {word.split("=")[0] for line in examples for word in line.split() if word.startswith("--")}
+    assert all(flag in text or flag.startswith("--data.") for flag in flags)
+
+
+def test_one_flag_has_one_meaning():
+    """The same help and the same values, but for defaults, wherever it stands."""
+    texts = {}
+    for parser in PARSERS.values():
+        for action in parser._actions:
+            for name in {*action.option_strings} & {
+                "--config",
+                "--recipe",
+                "--row",
+                "--runs",
+                "--seed",
+                "--seeds",
+                "-o",
+            }:
+                texts.setdefault(name, set()).add((action.help.partition(" (default")[0], action.type, action.metavar))
+    outputs = {text.partition(",")[0] for text, *_ in texts.pop("-o")}
+    assert outputs == {"file to write", "folder to write"}
+    assert {name: len(meanings) for name, meanings in texts.items()} == dict.fromkeys(texts, 1) and len(texts) == 6
 
 
 def test_settings_have_a_help_of_their_own(capsys):
-    everything = helped("fit --help all".replace(" --help all", ""), capsys)
-    assert "--help all" in everything
     assert main(["fit", "--help", "all"]) == 0
     assert "--trainer.accumulate_grad_batches" in capsys.readouterr().out
-    assert main(["fit", "--model.help", "XViT"]) == 0
+    assert main(["fit", "--config", "experiments/ablation_tw.yaml", "--row", "tw1", "--model.help", "XViT"]) == 0
     assert "--model.window" in capsys.readouterr().out
-
-
-def test_a_group_of_commands_lists_them(capsys):
-    assert main(["benchmark", "--help"]) == 0
-    assert "benchmark is one of: benchmark table; each has --help" in capsys.readouterr().out
-    assert main(["benchmark"]) == 2

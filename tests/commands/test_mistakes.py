@@ -80,7 +80,7 @@ def test_a_wrong_flag_is_reported(flags, message, table, tiny, tmp_path, capsys)
 
 def test_commands_and_options_that_do_not_exist_are_reported(capsys):
     assert main(["train"]) == 2
-    assert "no command 'train'; commands: fit, finetune, compare, sweep, table" in one_line(capsys)
+    assert "no command 'train'; commands: finetune, compare, fit, sweep, table" in one_line(capsys)
     assert main(["repport"]) == 2
     assert "no command 'repport' (did you mean report?)" in one_line(capsys)
     assert main(["fit", "--config", "experiments/ablation_tx.yaml"]) == 2

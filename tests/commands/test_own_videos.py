@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.commands.arguments import parse_request
 from lit_video.datamodules.drawing import encode
 from lit_video.network.cost import count
 from lit_video.own_videos.budget import built
@@ -17,6 +16,7 @@ from lit_video.tables.results import read_result
 from lit_video.training.cli import CheckCLI
 from lit_video.utils.stop_signals import FAILED
 from lit_video.utils.yaml_files import read_yaml
+from tests.command_line import parse_request
 from tests.conftest import ROOT
 
 SMALL = [
@@ -95,7 +95,7 @@ def test_a_folder_becomes_a_tested_model(videos, capsys):
 @pytest.mark.parametrize("command", [["finetune"], ["compare", "--schemes", "divided"]], ids=["finetune", "compare"])
 def test_a_plan_is_for_the_folder_that_it_was_made_of(command, videos, capsys, monkeypatch):
     """Folders of one name have one default output: the numbers of the first are not those of the second."""
-    monkeypatch.setattr("lit_video.commands.own_videos.fit", lambda argv: 1)
+    monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: FAILED)
     (videos.parent / "elsewhere").mkdir()
     assert main([*command, "rooms", "--minutes", "0.01"]) == 1
     other = videos.rename(videos.parent / "elsewhere/rooms")
@@ -121,7 +121,7 @@ def test_a_run_is_a_start_for_other_videos(run, videos, capsys):
 
 
 def test_schemes_side_by_side(videos, capsys, rows_in_this_process):
-    command = ["compare", "rooms", "--schemes", "divided,vivit2", "--seeds", "1", "--minutes", "0.01", *SMALL]
+    command = ["compare", "rooms", "--schemes", "divided,vivit2", "--seeds", "0", "--minutes", "0.01", *SMALL]
     assert main(command) == 0
     said = capsys.readouterr().out
     assert "Paired differences" in said
@@ -142,7 +142,7 @@ def test_schemes_side_by_side(videos, capsys, rows_in_this_process):
 
 
 def test_equal_compute_gives_cheaper_schemes_more_epochs(videos, monkeypatch):
-    monkeypatch.setattr("lit_video.commands.own_videos.fit", lambda argv: FAILED)
+    monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: FAILED)
     command = ["compare", "rooms", "--schemes", "space,joint,vivit2", "--minutes", "0.01", "--equal", "compute"]
     assert main(command) == FAILED
     content = read_yaml(videos.parent / "own/rooms/rooms_compare.yaml")
@@ -169,10 +169,10 @@ COMMANDS = {
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_the_commands_of_the_pages_plan_and_run_an_experiment(command, videos, monkeypatch):
     fitted = []
-    monkeypatch.setattr("lit_video.commands.own_videos.fit", lambda argv: fitted.append(argv) or FAILED)
+    monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: fitted.append(words) or FAILED)
     assert main(shlex.split(command.replace("DIR", "rooms"))) == FAILED
-    (argv,) = fitted
-    request = parse_request(argv)
+    (words,) = fitted
+    request = parse_request(words[1:])
     assert len(request.rows) * len(request.seeds) == (9 if "compare" in command else 1)
     for row in request.rows:
         assert CheckCLI(request.row_args(row, 0)).datamodule.records("test")

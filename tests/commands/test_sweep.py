@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from lit_video.__main__ import main
-from lit_video.commands.arguments import parse_request
 from lit_video.launching import queue, view
 from lit_video.tables.status import Status, write_status
+from tests.command_line import parse_request
 from tests.conftest import ROOT, write_table
 from tests.fake_runs import write_result
 

@@ -3,8 +3,8 @@
 from functools import cache
 from typing import NamedTuple
 
-from lit_video.commands.arguments import parse_request
 from lit_video.training.run import build_row
+from tests.command_line import parse_request
 from tests.fake_runs import EXPERIMENTS
 
 _OWN = ("avletters", "avletters_length", "causal", "room_actions", "skills")

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.commands.arguments import parse_request
 from lit_video.datamodules.drawing import encode
 from lit_video.tables.reading import read_table
 from lit_video.training.cli import BuildCLI
 from lit_video.training.run import build_row
 from lit_video.utils.yaml_files import read_yaml
+from tests.command_line import parse_request
 from tests.tables.experiments import EXPERIMENTS, OWN, PAPERS
 
 # their videos are not in the repository

@@ -2,13 +2,13 @@
 
 import pytest
 
-from lit_video.commands.arguments import parse_request
 from lit_video.inference.receptive_field import Reach, reach
 from lit_video.network.streaming import Stream
 from lit_video.tables.identity import lasting_settings
 from lit_video.tables.reading import read_table
 from lit_video.training.cli import BuildCLI, CheckCLI
 from lit_video.training.run import build_row
+from tests.command_line import parse_request
 from tests.conftest import quick_or_slow
 from tests.tables.experiments import EXPERIMENTS, resolved
 

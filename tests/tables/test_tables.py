@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.commands.arguments import parse_request
 from lit_video.errors import UserError
 from lit_video.tables.predictions import save_logits
 from lit_video.tables.reading import read_table
@@ -12,6 +11,7 @@ from lit_video.tables.rendering import render
 from lit_video.tables.summary import summary
 from lit_video.utils.yaml_files import read_yaml
 from tests import fake_runs
+from tests.command_line import parse_request
 from tests.fake_runs import change_result
 
 

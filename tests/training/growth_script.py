@@ -11,9 +11,9 @@ from pathlib import Path
 
 from lightning import Callback
 
-from lit_video.commands.arguments import parse_request
 from lit_video.training.run_cli import RunCLI
 from lit_video.utils.stop_signals import StopSignals
+from tests.command_line import parse_request
 
 
 def children(pid):

@@ -68,6 +68,6 @@ def test_memory_that_ends_while_an_end_is_written_down_adds_no_traceback(tmp_pat
     monkeypatch.setattr(status, "write_atomically", full)
     monkeypatch.setattr(Path, "read_text", full)
     write_end(tmp_path, "failed", "no memory")
-    monkeypatch.setattr("lit_video.__main__.command", lambda name: full)
+    monkeypatch.setattr("lit_video.commands.cost.run", full)
     assert main(["cost"]) == 1
     assert capsys.readouterr().err == "error: out of memory\n"

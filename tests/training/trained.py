@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 from lightning import Callback
 
-from lit_video.commands.arguments import parse_request
 from lit_video.training.run_cli import RunCLI
 from lit_video.utils.stop_signals import StopSignals
+from tests.command_line import parse_request
 
 # everything that draws random numbers; and nothing that draws for a batch, where batches differ
 RECIPES = {

@@ -1,0 +1,117 @@
+"""The ``finetune`` command: from a folder of videos to a trained and tested model."""
+
+import shlex
+from argparse import Namespace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from lit_video.commands.arguments import add_jobs, add_output, add_seed, add_settings, positive_number, writing
+from lit_video.commands.parser import PROGRAM, Parser, parse, run_command
+from lit_video.errors import UserError
+from lit_video.tables.reading import check_folder_name
+from lit_video.utils.files import write_atomically
+from lit_video.utils.stop_signals import DONE
+from lit_video.utils.yaml_files import read_yaml
+
+
+def add(parser: Parser) -> None:
+    """Examples and arguments."""
+    parser.examples("videos", "videos --weights xvit-b-k600 --minutes 60")
+    add_videos(parser)
+    text = "published weights, or a run of yours, to start from"
+    parser.add_argument("--weights", metavar="NAME|FILE", help=text)
+    parser.add_argument("--scheme", help="attention scheme of a model from scratch (default: xvit)")
+    add_seed(parser)
+
+
+def add_videos(parser: Parser) -> None:
+    """The arguments that ``finetune`` and ``compare`` have in common."""
+    parser.add_argument("videos", type=Path, metavar="DIR", help="class folders of videos, or a table of them")
+    add_output(parser, "DIR", otherwise="own/NAME")
+    parser.add_argument("--minutes", type=positive_number, metavar="N", help="of training of a run (10 on a CPU)")
+    parser.add_argument("--group", metavar="COLUMN|none", help="of the table: which videos belong together")
+    add_jobs(parser)
+    add_settings(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Train and test a model on a folder of your own videos.
+
+    Says what it finds, writes an experiment with a reason for every setting, trains, tests, and writes a page of the
+    results and a model card; the same command again goes on.
+    """
+    from lit_video.reports.card import model_card
+
+    file = experiment_of(arguments)
+    plan_experiment(arguments, file, arguments.scheme)
+    status = fit_experiment(arguments, file, str(arguments.seed))
+    if status == DONE:
+        write_report(file)
+        folder = next(runs_of(file).glob(f"{file.stem}/*/*/seed{arguments.seed}"))
+        card = file.with_name("README.md")
+        write_atomically(card, model_card(folder))
+        print(f"wrote {card}, the model card", flush=True)
+        print(f"predict with it: {PROGRAM} predict --ckpt {folder} VIDEO", flush=True)
+    return status
+
+
+def experiment_of(arguments: Namespace, ending: str = "") -> Path:
+    """The experiment's file; its name is that of the table."""
+    name = arguments.videos.resolve().name
+    check_folder_name(arguments.videos, "the folder's name ", name)
+    folder: Path = arguments.output or Path("own") / name
+    return folder / f"{name}{ending}.yaml"
+
+
+def runs_of(file: Path) -> Path:
+    """The folder of an experiment's runs."""
+    return file.parent / "runs"
+
+
+def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> None:
+    """Write the experiment, if it is not there."""
+    if file.exists():
+        _check_same_plan(arguments, file)
+        print(f"going on with {file} as it is; delete it to plan anew", flush=True)
+        return
+    from lit_video.own_videos.plan import PlanOptions, plan
+    from lit_video.own_videos.schemes import schemes_named
+
+    chosen = schemes_named(schemes) if schemes else None
+    with writing("--output", file.parent):
+        file.parent.mkdir(parents=True, exist_ok=True)
+    weights = getattr(arguments, "weights", None)
+    equal: Any = getattr(arguments, "equal", None) or "epochs"
+    made_by = f"{PROGRAM} {shlex.join(arguments.words)}"
+    options = PlanOptions(arguments.videos, file, made_by, chosen, weights, arguments.minutes, arguments.group, equal)
+    plan(options, partial(print, flush=True))
+
+
+def _check_same_plan(arguments: Namespace, file: Path) -> None:
+    """Refuse what was planned otherwise: the plan's first line holds the command that made it."""
+    given = str(arguments.videos.resolve())
+    if (root := read_yaml(file).get("data", {}).get("init_args", {}).get("root", given)) != given:
+        raise UserError(f"{given}: {file} is planned already, for the videos in {root}; give another --output")
+    first = file.read_text(encoding="utf-8").partition("\n")[0]
+    words = shlex.split(first.partition(PROGRAM)[2])
+    planned = vars(parse(words)) if words else {}
+    for name in ("minutes", "group", "equal", "weights", "scheme", "schemes"):
+        value = getattr(arguments, name, None)
+        if value is not None and value != planned.get(name):
+            raise UserError(
+                f"--{name} {value}: {file} is planned already, with {planned.get(name) or 'another'}; "
+                "delete it to plan anew, or give another --output"
+            )
+
+
+def fit_experiment(arguments: Namespace, file: Path, seeds: str) -> int:
+    """Train and test the experiment's rows as ``fit`` does; returns its exit status."""
+    jobs = ["--jobs", str(arguments.jobs)] if arguments.jobs else []
+    files = ["--config", str(file), "--runs", str(runs_of(file))]
+    return run_command(["fit", *files, "--seeds", seeds, *jobs, *arguments.settings])
+
+
+def write_report(file: Path) -> None:
+    """Write a page of the experiment's results beside it."""
+    run_command(["report", str(runs_of(file) / file.stem), "-o", str(file.with_suffix(".html"))])
