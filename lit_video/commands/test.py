@@ -13,5 +13,5 @@ def add(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Evaluate a run, or published weights, on all views of every test video."""
+    """Evaluate a run, or published weights, on the test videos: all views of each."""
     return evaluate("test", arguments)

@@ -13,5 +13,5 @@ def add(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Evaluate a run, or published weights, on the centre view of every validation video."""
+    """Evaluate a run, or published weights, on the validation videos: the centre view of each."""
     return evaluate("validate", arguments)

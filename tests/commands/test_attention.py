@@ -320,7 +320,7 @@ def test_wrong_flags_of_attention_are_reported(checkpoints, videos, tmp_path, ca
         ([*ckpt, text], "text.mp4: Invalid data"),
         ([*ckpt, tmp_path / "empty"], "empty: holds no video"),
         ([*ckpt, videos[0].parents[1]], "8 videos; attention is drawn of one"),
-        ([videos[0]], "--ckpt: give a run's last.ckpt"),
+        ([videos[0]], "are required: --ckpt"),
         ([*ckpt, videos[0], "--token", "1,2"], "--token: is 1,2, expected frame, row and column"),
         ([*ckpt, videos[0], "--token", "4,0,0"], "--token: 4,0,0 is no patch; frames, rows and columns count from 0"),
         (["--ckpt", checkpoints("perceiver"), videos[0], "--token", "0,0,0"], "--token: the last layer holds latents"),

@@ -138,7 +138,7 @@ def test_the_plot_is_a_picture(tmp_path, monkeypatch, capsys):
     [
         (["--plot", "no/such/folder/cost.png"], "--plot no/such/folder/cost.png"),
         (["--plot", "cost.video"], "--plot cost.video"),
-        (["--polt", "cost.png"], "--polt: no such flag"),
+        (["--polt", "cost.png"], "unrecognized arguments: --polt cost.png (did you mean --plot?)"),
         (["--config", "missing.yaml"], "missing.yaml: no such file"),
     ],
 )

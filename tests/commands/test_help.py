@@ -10,7 +10,7 @@ PARSERS = every_parser()
 
 
 def test_all_commands_are_listed_with_a_line_each(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("COLUMNS", "110")
     assert main([]) == 0
     text = capsys.readouterr().out
     assert main(["--help"]) == 0 and capsys.readouterr().out == text
