@@ -1,1 +1,1 @@
-"""One file per command: its arguments, then a call."""
+"""A file a command, in one tree of parsers: its arguments, then a call."""

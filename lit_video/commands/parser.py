@@ -48,7 +48,7 @@ class Parser(argparse.ArgumentParser):
         group = self.add_subparsers(metavar="COMMAND", title="commands", required=self.get_default("run") is None)
         for name, run in commands.items():
             text = inspect.cleandoc(run.__doc__ or "")
-            parser = group.add_parser(name, prog=f"{self.prog} {name}", description=text, help=text.splitlines()[0])
+            parser = group.add_parser(name, prog=f"{self.prog} {name}", description=text, help=text.partition("\n")[0])
             if callable(run):
                 parser.set_defaults(run=run)
             self.commands[name] = parser

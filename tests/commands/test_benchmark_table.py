@@ -32,7 +32,7 @@ def test_every_row_is_timed_and_compared_with_the_first(table, tiny, tmp_path, c
 
 def test_bad_input_is_reported(table, tmp_path, capsys):
     assert bench(table[0], tmp_path, "--repeats=1") == 2
-    assert "--repeats at least 2" in capsys.readouterr().err
+    assert "--repeats: is 1, expected a whole number from 2" in capsys.readouterr().err
     assert bench(table[0], tmp_path, "--row=third") == 2
     assert "no row 'third'" in capsys.readouterr().err
     assert read_throughput(tmp_path) is None
