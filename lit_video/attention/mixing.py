@@ -150,10 +150,10 @@ def _owned(x: Tensor) -> Tensor | None:
     It is ``x``, or what ``x`` is another shape of: linear layers of PyTorch 2.11 return a view ``(b, n, d)`` of a
     product ``(b * n, d)``, and a function that overwrites a view may have no more than one output.
     """
-    if torch.compiler.is_compiling() or torch._C._get_tracing_state() or torch._C._are_functorch_transforms_active():
+    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+    if traced or torch._C._are_functorch_transforms_active():
         return None
-    whole = x._base if x._is_view() else x
-    assert whole is not None
+    whole = x if x._base is None else x._base
     same = (whole.numel(), whole.shape[-1], whole.dtype) == (x.numel(), x.shape[-1], x.dtype)
     dual = unpack_dual(x).tangent is not None  # type: ignore[no-untyped-call]
     return whole if same and not dual and whole.is_contiguous() and x.is_contiguous() else None

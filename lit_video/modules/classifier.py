@@ -165,7 +165,10 @@ class VideoClassifier(LightningModule):
     @property
     def _videos(self) -> SeenVideos | None:
         """The trainer's data set; none in a user's own program."""
-        data = getattr(self._trainer, "datamodule", None)
+        try:
+            data = getattr(self.trainer, "datamodule", None)
+        except RuntimeError:  # no trainer
+            return None
         return data if isinstance(data, SeenVideos) else None
 
     def _say_choice(self, path: str, stored: StoredWeights) -> None:

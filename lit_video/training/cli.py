@@ -95,12 +95,13 @@ class VideoCLI(LightningCLI):
 
     def before_instantiate_classes(self) -> None:
         """With ``model.weights_settings apply``, take what the release of the weights was trained with."""
-        given = self._get(self.config, "model").init_args
+        config = self.config[self.subcommand] if self.subcommand else self.config
+        given = config.model.init_args
         if given.get("weights") and given.get("weights_settings") == "apply":
             stored = read_weights(weights_path(given.weights), given.weights_ema)
             taken = [
                 _take(given, release_settings(stored.tensors) | own_settings(stored), "model"),
-                _take(self._get(self.config, "data").init_args, pixel_settings(stored), "data"),
+                _take(config.data.init_args, pixel_settings(stored), "data"),
             ]
             if said := " ".join(filter(None, taken)):
                 rank_zero_only(print)(f"{given.weights}: as it was trained, {said}", flush=True)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+import torch
 import yaml
 from torch import nn
 
@@ -152,11 +153,11 @@ def _guarded(
 def _compiled(network: nn.Module, wanted: bool) -> Iterator[None]:
     """Compile a network in place, which keeps its parameters' names, with the draws of the network as it is."""
     if wanted:
-        network.compile(options={"fallback_random": True})
+        network.forward = torch.compile(network.forward, options={"fallback_random": True})
     try:
         yield
     finally:
-        network._compiled_call_impl = None  # its code knows nothing of hooks that come later
+        vars(network).pop("forward", None)  # compiled code knows nothing of hooks that come later
 
 
 def _train_and_test(

@@ -3,9 +3,9 @@
 import time
 import weakref
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from torch.utils.data import DataLoader, DistributedSampler
-from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 from lit_video.video.clips import Key, Sample
 
@@ -71,15 +71,16 @@ class TimedLoader(DataLoader[Sample]):
     """Adds up, in ``waited``, the seconds that the host has spent in ``next``: those without a batch to go on with."""
 
     waited = 0.0
+    _ends: "weakref.finalize[..., Any] | None" = None
 
     def __iter__(self) -> Iterator[Sample]:  # type: ignore[override]
         """Batches; workers begin at once."""
-        first = self._iterator is None
         batches = super().__iter__()
-        if first and isinstance(batches, _MultiProcessingDataLoaderIter):
+        end = getattr(batches, "_shutdown_workers", None)
+        if end and not self._ends:
             # a garbage collector that finds loader and workers' queues together closes the queues first: the workers,
             # which ignore SIGTERM, would not hear that they are to end, and be waited for, 10 seconds each
-            weakref.finalize(self, batches._shutdown_workers)
+            self._ends = weakref.finalize(self, end)
         return self._timed(batches)
 
     def _timed(self, batches: Iterable[Sample]) -> Iterator[Sample]:

@@ -22,6 +22,7 @@ class EvenClips(ClipSampler):  # type: ignore[misc]  # PyTorchVideo has no types
 
     def __init__(self, clip_duration: Fraction, clips: int) -> None:
         super().__init__(clip_duration)
+        self._seconds = clip_duration
         self._clips = clips
         self._next = 0
 
@@ -29,8 +30,8 @@ class EvenClips(ClipSampler):  # type: ignore[misc]  # PyTorchVideo has no types
         """The next clip, PyTorchVideo's interface."""
         index, self._next = self._next, self._next + 1
         share = Fraction(index, self._clips - 1) if self._clips > 1 else Fraction(1, 2)
-        start = max(video_duration - self._clip_duration, Fraction(0)) * share
-        return ClipInfo(start, start + self._clip_duration, index, 0, self._next >= self._clips)
+        start = max(video_duration - self._seconds, Fraction(0)) * share
+        return ClipInfo(start, start + self._seconds, index, 0, self._next >= self._clips)
 
     def reset(self) -> None:
         """Start over with the next video."""

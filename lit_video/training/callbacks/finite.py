@@ -110,5 +110,5 @@ def refuse_not_finite(values: dict[str, float], where: str) -> None:
 
 
 def _finite_gradient(module: nn.Module) -> bool:
-    norms = torch._foreach_norm([p.grad for p in module.parameters() if p.grad is not None])
-    return bool(torch.stack([norm.isfinite() for norm in norms]).all())
+    gradients = [p.grad for p in module.parameters() if p.grad is not None]
+    return bool(nn.utils.get_total_norm(gradients, norm_type=math.inf).isfinite())
