@@ -18,7 +18,7 @@ from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.positions import resize_space
 from lit_video.network.transformer import VideoTransformer
 from lit_video.weights.hub import weights_path
-from lit_video.weights.mapping import TIMM, new_name
+from lit_video.weights.mapping import TIMM, new_name, refuse_other_names, refuse_other_shapes
 from lit_video.weights.reading import StoredWeights, read_weights
 
 PREFIX = "timm:"
@@ -129,18 +129,12 @@ def load_image_vit(
         ValueError: a parameter of the backbone is missing, has another shape, or has no place in the network. Nothing
             has been changed then.
     """
-    image = {new_name(key, TIMM): value for key, value in state_dict.items() if not key.startswith(_HEAD)}
+    image = {new_name(key, TIMM) or key: value for key, value in state_dict.items() if not key.startswith(_HEAD)}
     ours = {key: value for key, value in network.state_dict().items() if _from_image(network, key)}
     sources = {key: re.sub(r"\.scheme\.\w+_attn\.", ".scheme.attn.", key) for key in ours}
-    optional = {"embed.pos_embed", "embed.cls_token"}  # a network may have none
-    places = {*sources.values(), *optional}
-    unknown = [key for key in state_dict if not key.startswith(_HEAD) and new_name(key, TIMM) not in places]
-    if unknown:
-        raise ValueError(f"the image weights have no place for {', '.join(unknown)}")
-    missing = [key for key, source in sources.items() if source not in image]
-    if missing:
-        raise ValueError(f"the image weights have no parameter for {', '.join(missing)}")
-    values = {key: image[source] for key, source in sources.items()}
+    places = {*sources.values(), "embed.pos_embed", "embed.cls_token"}  # a network may have neither
+    values = {key: image[source] for key, source in sources.items() if source in image}
+    refuse_other_names(ours, values | {key: value for key, value in image.items() if key not in places})
     stem = "embed.patches.proj.weight"
     if values[stem].ndim != 4:
         shape = tuple(values[stem].shape)
@@ -151,16 +145,12 @@ def load_image_vit(
     values[stem] = inflate(values[stem], network.embed.patches.tubelet, tubelet_init)
     if "embed.pos_embed" in ours:
         values["embed.pos_embed"] = _positions(network.embed, values["embed.pos_embed"])
-    for key, target in ours.items():
-        if values[key].shape != target.shape:
-            raise ValueError(f"{key} is {tuple(target.shape)} here, {tuple(values[key].shape)} in the image weights")
-    with torch.no_grad():
-        for key, target in ours.items():
-            target.copy_(values[key])
+    refuse_other_shapes(ours, values)
+    network.load_state_dict(values, strict=False)
     return _summary(network, sources, image)
 
 
-def _summary(network: VideoTransformer, sources: Mapping[str, str], image: Mapping[str | None, Tensor]) -> str:
+def _summary(network: VideoTransformer, sources: Mapping[str, str], image: Mapping[str, Tensor]) -> str:
     own = {source for key, source in sources.items() if key == source}
     line = [f"{len(own)} tensors of the image model taken"]
     if (table := image.get("embed.pos_embed")) is not None and "embed.pos_embed" in sources:

@@ -13,6 +13,7 @@ from lit_video.network.aggregation import TemporalEncoder
 from lit_video.network.positions import resize_time
 from lit_video.network.transformer import VideoTransformer
 from lit_video.weights.hugging_face import load_hf_timesformer, load_hf_vivit, load_timesformer
+from lit_video.weights.mapping import refuse_other_names, refuse_other_shapes
 from lit_video.weights.scenic import load_scenic_vivit
 from lit_video.weights.xvit import load_xvit
 
@@ -131,18 +132,13 @@ def load_pretrained(network: nn.Module, state_dict: Mapping[str, Tensor], fresh_
     if isinstance(network, VideoTransformer) and "embed.patches.proj.weight" not in theirs:
         theirs = _translated(network, with_classifier(state_dict) if fresh_head else state_dict)
     other = {key for key in ours if _is_classifier(key) and (key not in theirs or theirs[key].shape != ours[key].shape)}
-    left_out = sorted(other) if fresh_head else []
+    left_out = other if fresh_head else set()
+    ours = {key: value for key, value in ours.items() if key not in left_out}
     theirs = {key: value for key, value in theirs.items() if key not in left_out}
-    missing, extra = sorted(ours.keys() - theirs.keys() - {*left_out}), sorted(theirs.keys() - ours.keys())
-    if missing or extra:
-        raise ValueError(f"it lacks {_some(missing)}, and has no place for {_some(extra)}")
-    for key, value in theirs.items():
-        if value.shape != ours[key].shape:
-            raise ValueError(f"{key} is {tuple(ours[key].shape)} here, {tuple(value.shape)} in the file")
-    with torch.no_grad():
-        for key, value in theirs.items():
-            ours[key].copy_(value)
-    return ", ".join(left_out)
+    refuse_other_names(ours, theirs)
+    refuse_other_shapes(ours, theirs)
+    network.load_state_dict(theirs, strict=False)
+    return ", ".join(sorted(left_out))
 
 
 @torch.no_grad()
@@ -176,7 +172,3 @@ def _source(network: VideoTransformer, state_dict: Mapping[str, Tensor]) -> Vide
 def _is_classifier(key: str) -> bool:
     """The last linear layer: ``aggregate.head``, X-ViT's after a hidden one, PyTorchVideo's ``blocks.5.proj``."""
     return re.fullmatch(r"(aggregate\.head(\.4)?|blocks\.\d+\.proj)\.(weight|bias)", key) is not None
-
-
-def _some(keys: list[str]) -> str:
-    return ", ".join(keys[:5]) + (f" and {len(keys) - 5} more" if len(keys) > 5 else "") or "nothing"

@@ -173,18 +173,41 @@ def stored_joint_grid(cells: int, image_size: tuple[int, int], patch: int, tubel
     return Grid(t, *stored_grid(cells // t, image_size, patch))
 
 
+def refuse_other_names(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> None:
+    """Refuse weights that lack a parameter of a network, or have one more.
+
+    Raises:
+        ValueError: names the first five of each.
+    """
+    missing, extra = sorted(ours.keys() - theirs.keys()), sorted(theirs.keys() - ours.keys())
+    faults = {"lacks": missing, "has no place for": extra}
+    if missing or extra:
+        raise ValueError("it " + ", and ".join(f"{fault} {_some(keys)}" for fault, keys in faults.items() if keys))
+
+
+def refuse_other_shapes(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> None:
+    """Refuse weights of other shapes than those of a network's parameters.
+
+    Raises:
+        ValueError: names the first five.
+    """
+    wrong = [key for key in theirs if theirs[key].shape != ours[key].shape]
+    if wrong:
+        shapes = [f"{key} is {tuple(ours[key].shape)} here, {tuple(theirs[key].shape)} in the file" for key in wrong]
+        raise ValueError(_some(shapes))
+
+
+def _some(keys: list[str]) -> str:
+    return ", ".join(keys[:5]) + (f" and {len(keys) - 5} more" if len(keys) > 5 else "")
+
+
 def fill(network: VideoTransformer, renamed: Mapping[str, Tensor]) -> VideoTransformer:
     """Load strictly; the network in eval mode and in the weights' dtype.
 
     Raises:
         ValueError: keys are missing, left over, or of another shape.
     """
-    expected = network.state_dict()
-    missing, extra = sorted(expected.keys() - renamed.keys()), sorted(renamed.keys() - expected.keys())
-    if missing or extra:
-        raise ValueError(f"the state dict lacks {missing or 'nothing'}, and has no place for {extra or 'nothing'}")
-    wrong = [key for key in expected if expected[key].shape != renamed[key].shape]
-    if wrong:
-        raise ValueError(f"shapes that do not fit: {', '.join(wrong)}")
+    refuse_other_names(network.state_dict(), renamed)
+    refuse_other_shapes(network.state_dict(), renamed)
     network.to(next(iter(renamed.values())).dtype).load_state_dict(dict(renamed))
     return network.eval()

@@ -1,4 +1,4 @@
-"""From what a file holds to the tensors of one model: wrappers and prefixes off, in any order."""
+"""The tensors of one model in a file's content: wrappers and prefixes taken off, in any order."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -6,10 +6,7 @@ from typing import Any
 from torch import Tensor
 
 # where a training checkpoint keeps the weights: PySlowFast, Lightning, timm, Flax, DINO
-PLACES = (
-    *("model_state", "state_dict", "model", "network", "student"),
-    *("params", "optimizer/target", "opt/target", "target"),
-)
+PLACES = ("model_state", "state_dict", "model", "network", "student", "params", "target", "optimizer", "opt")
 # and their moving average
 AVERAGES = ("state_dict_ema", "model_ema", "ema_state_dict", "ema", "teacher")
 PREFIXES = ("module.", "model.", "network.", "backbone.")
@@ -74,17 +71,10 @@ def _weights(content: Any) -> Tensors:
 
 
 def _first(content: Any, places: tuple[str, ...]) -> tuple[Tensors, str]:
-    for place in places:
-        if found := _weights(_at(content, place)):
+    for place in places if isinstance(content, Mapping) else ():
+        if found := _weights(content.get(place)):
             return found, place
     return {}, ""
-
-
-def _at(content: Any, place: str) -> Any:
-    """What is at a place in nested mappings."""
-    for key in place.split("/"):
-        content = content.get(key) if isinstance(content, Mapping) else None
-    return content
 
 
 def _tensors(content: Any) -> Tensors:

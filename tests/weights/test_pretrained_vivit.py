@@ -275,7 +275,7 @@ def test_names_show_the_model_its_pooling_and_its_temporal_encoder(name):
     [
         ("1_mean", dict(pool="token"), r"embed\.cls_token"),
         ("1_token", dict(model=4), "variant 4 has no class token"),
-        ("2_token", dict(temporal="mean"), r"aggregate\.pos_embed"),
+        ("2_token", dict(temporal="mean"), r"no place for aggregate\.cls_token"),
         ("3_space_time", dict(model=1), r"scheme\.time_attn"),
         ("2_mean", dict(model=1), r"aggregate\.|no multiple"),
         ("3_space_time", dict(pool="token"), "variant 3 has no class token"),
