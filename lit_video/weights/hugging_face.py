@@ -29,7 +29,6 @@ from lit_video.weights.mapping import (
     size_of,
     stored_joint_grid,
     take,
-    without_prefix,
 )
 
 TIMESFORMER = TIMM | {
@@ -46,10 +45,10 @@ def load_timesformer(
 ) -> VideoTransformer:
     """TimeSformer, released ``.pyth`` names; a clip of another size or length gets the nearest positions, as there.
 
-    ``state_dict`` is the ``model_state`` of a checkpoint, with or without the prefix ``model.``; ``attention`` is
-    ``divided``, ``joint`` or ``space``, ``None`` for what the names show.
+    ``state_dict`` is the ``model_state`` of a checkpoint. ``attention`` is ``divided``, ``joint`` or ``space``; ``None``
+    for the one that the names show.
     """
-    return build(rename(without_prefix(state_dict, "module.", "model."), TIMESFORMER), heads, image_size, attention)
+    return build(rename(state_dict, TIMESFORMER), heads, image_size, attention)
 
 
 def build(

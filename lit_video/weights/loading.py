@@ -15,6 +15,7 @@ from lit_video.network.transformer import VideoTransformer
 from lit_video.weights.hugging_face import load_hf_timesformer, load_hf_vivit, load_timesformer
 from lit_video.weights.mapping import refuse_other_names, refuse_other_shapes
 from lit_video.weights.scenic import load_scenic_vivit
+from lit_video.weights.unwrapping import without_prefixes
 from lit_video.weights.xvit import load_xvit
 
 # source -> loader, and a piece of a key that only this source has
@@ -40,7 +41,7 @@ def load(
 
     Args:
         source: whose parameter names these are.
-        state_dict: the weights.
+        state_dict: the weights; prefixes of wrappers (``module.``, ``model.``) are taken off.
         heads: number of attention heads, which no shape shows.
         image_size: side, or (height, width), in pixels that the network will be given. Stored positions are taken to be
             a square's if their number is one, else this grid's, and resized by the authors' own rule.
@@ -55,7 +56,7 @@ def load(
     if source not in SOURCES:
         raise ValueError(f"source {source!r} is not known, expected one of {', '.join(sorted(SOURCES))}")
     height, width = (image_size, image_size) if isinstance(image_size, int) else image_size
-    return SOURCES[source][0](state_dict, heads=heads, image_size=(height, width), **options)
+    return SOURCES[source][0](without_prefixes(state_dict), heads=heads, image_size=(height, width), **options)
 
 
 def source_of(state_dict: Mapping[str, Tensor]) -> str | None:

@@ -94,14 +94,6 @@ def fuse(renamed: dict[str, Tensor], names: tuple[str, str, str]) -> None:
             del renamed[key]
 
 
-def without_prefix(state_dict: Mapping[str, Tensor], *prefixes: str) -> dict[str, Tensor]:
-    """Names without prefixes that all of them share."""
-    for prefix in prefixes:
-        if state_dict and all(key.startswith(prefix) for key in state_dict):
-            state_dict = {key.removeprefix(prefix): value for key, value in state_dict.items()}
-    return dict(state_dict)
-
-
 def size_of(renamed: Mapping[str, Tensor], heads: int) -> ViTSize:
     """Width, depth and hidden width of the encoder."""
     width = take(renamed, "blocks.0.mlp.norm.weight", 1).shape[0]

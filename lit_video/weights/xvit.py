@@ -20,7 +20,6 @@ from lit_video.weights.mapping import (
     rename,
     size_of,
     take,
-    without_prefix,
 )
 
 _CONSENSUS = {
@@ -64,7 +63,6 @@ def load_xvit(
         mixed: out of ``x``, ``key``, ``value`` and ``query``; empty for none.
         ta_heads: heads of the temporal attention; ``None`` for ``heads``.
     """
-    state_dict = without_prefix(state_dict, "module.")
     ta = any(key.startswith("consensus.") for key in state_dict)
     if ta:  # the release keeps a classifier that temporal attention leaves unused
         unused = re.compile(r"(new_fc|base_model\.head)\.(weight|bias)")

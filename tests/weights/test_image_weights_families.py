@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from einops import rearrange, repeat
+from einops import rearrange
 
 from lit_video.attention import MixingPlan
 from lit_video.network.patches import ClipSize
@@ -38,17 +38,6 @@ def family(name):
     return xvit(SIZE, 5, CLIP, plan, exact=option == "exact").double().eval()
 
 
-def still(frames=FRAMES, count=2):
-    """Clips of equal frames, and the frame."""
-    image = torch.randn(count, 3, 32, 32, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
-    return repeat(image, "b c h w -> b c t h w", t=frames), image
-
-
-def tokens_of(image_model, images):
-    with torch.no_grad():
-        return image_model.forward_features(images)
-
-
 TIMESFORMERS = [f"timesformer_{attention}" for attention in ("space", "joint", "divided", "local_global", "axial")]
 VIVITS = ["vivit_1", "vivit_2", "vivit_2_baseline", "vivit_3_space_time", "vivit_3_time_space", "vivit_4"]
 XVITS = ["xvit", "xvit_exact", "xvit_spatial"]
@@ -71,41 +60,35 @@ def test_all_of_the_backbone_is_the_image_s_and_the_rest_stays_as_it_was(name):
             assert value.sum().item() in image, key
 
 
-@pytest.mark.parametrize("name", ["timesformer_space", "timesformer_divided", "xvit_exact"])
-def test_of_equal_frames_the_class_token_is_that_of_the_image(name):
-    """Time adds nothing at first; in the exact window every key of a frame comes as often as every other."""
-    image, network = image_vit().double(), family(name)
-    load_image_vit(network, image.state_dict())
-    clip, frame = still()
-    expected = tokens_of(image, frame)[:, 0]
-    with torch.no_grad():
-        for features in network.features(clip).reshape(2, -1, 32).unbind(1):
-            torch.testing.assert_close(features, expected, atol=1e-11, rtol=1e-11)
+# clips of which a network's class tokens are the image's: of one frame, of equal frames (time adds nothing at first; in
+# the exact window every key of a frame comes as often as every other), of any frames
+SAME = {
+    **dict.fromkeys(["timesformer_space", "timesformer_joint", "timesformer_divided", "vivit_1"], "one"),
+    **dict.fromkeys(["timesformer_space ", "timesformer_divided ", "xvit_exact"], "equal"),
+    **dict.fromkeys(["vivit_2", "vivit_2_baseline", "xvit_spatial"], "any"),
+}
 
 
-@pytest.mark.parametrize("name", ["timesformer_space", "timesformer_joint", "timesformer_divided", "vivit_1"])
-def test_of_one_frame_the_class_token_is_that_of_the_image(name):
-    image, network = image_vit().double(), family(name)
+@pytest.mark.parametrize("name", SAME)
+def test_the_class_token_is_that_of_the_image(name):
+    image, network = image_vit().double(), family(name.strip())
     load_image_vit(network, image.state_dict())
     if name.startswith("vivit"):
         with_tanh(image)
-        rows = network.embed.pos_embed.data[:, 1:].unflatten(1, (FRAMES, -1))
-        assert torch.equal(rows, rows[:, :1].expand_as(rows))
-    clip, frame = still(1)
+    clip = torch.randn(2, 3, 1 if SAME[name] == "one" else FRAMES, 32, 32, dtype=torch.float64)
+    if SAME[name] == "equal":
+        clip = clip[:, :, :1].expand_as(clip)
     with torch.no_grad():
-        torch.testing.assert_close(network.features(clip), tokens_of(image, frame)[:, 0], atol=1e-11, rtol=1e-11)
+        expected = image.forward_features(rearrange(clip, "b c t h w -> (b t) c h w"))[:, 0].unflatten(0, (2, -1))
+        features = network.features(clip).reshape(2, -1, 32)
+    torch.testing.assert_close(features, expected[:, : features.shape[1]], atol=1e-11, rtol=1e-11)
 
 
-@pytest.mark.parametrize("name", ["vivit_2", "vivit_2_baseline", "xvit_spatial"])
-def test_spatial_encoders_give_the_image_s_class_token_of_every_frame(name):
-    image, network = image_vit().double(), family(name)
-    load_image_vit(network, image.state_dict())
-    clip = torch.randn(2, 3, FRAMES, 32, 32, dtype=torch.float64)
-    if name.startswith("vivit"):
-        with_tanh(image)
-    expected = tokens_of(image, rearrange(clip, "b c t h w -> (b t) c h w"))[:, 0]
-    with torch.no_grad():
-        torch.testing.assert_close(network.features(clip).flatten(0, 1), expected, atol=1e-11, rtol=1e-11)
+def test_positions_in_space_are_the_same_in_every_frame():
+    network = family("vivit_1")
+    load_image_vit(network, image_vit().double().state_dict())
+    rows = network.embed.pos_embed.data[:, 1:].unflatten(1, (FRAMES, -1))
+    assert torch.equal(rows, rows[:, :1].expand_as(rows))
 
 
 @pytest.mark.parametrize("order", ["space_time", "time_space"])
