@@ -45,8 +45,8 @@ def load_timesformer(
 ) -> VideoTransformer:
     """TimeSformer, released ``.pyth`` names; a clip of another size or length gets the nearest positions, as there.
 
-    ``state_dict`` is the ``model_state`` of a checkpoint. ``attention`` is ``divided``, ``joint`` or ``space``; ``None``
-    for the one that the names show.
+    ``state_dict`` is the ``model_state`` of a checkpoint. ``attention`` is ``divided``, ``joint`` or ``space``;
+    ``None`` for the one that the names show.
     """
     return build(rename(state_dict, TIMESFORMER), heads, image_size, attention)
 
