@@ -95,6 +95,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # leaves no process behind
     rng, left, tables, bad = random.Random(given.seed), given.kills, 0, list[str]()
     with TemporaryDirectory(prefix="lit_video_killed-") as folder:
         start, data = time.monotonic(), Path(folder) / "data"

@@ -195,28 +195,22 @@ def fit(table, runs, *flags):
     return main(["fit", "--config", str(table), "--runs", str(runs), *flags])
 
 
-@pytest.mark.parametrize(("flags", "threads"), [([], None), (["--jobs=2"], "4")])
-def test_jobs_of_fit_share_the_cores(two_tables, tiny, tmp_path, monkeypatch, flags, threads):
+@pytest.mark.parametrize(("jobs", "threads"), [([], None), (["--jobs=2"], "4")])
+def test_fit_shows_its_queue_on_a_terminal(two_tables, tiny, tmp_path, monkeypatch, jobs, threads):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: range(8))
+    console = Console(file=io.StringIO(), force_terminal=True, width=200, color_system=None)
+    monkeypatch.setattr(view, "Console", lambda: console)
     seen = []
 
     def launch(command, environment, log):
-        seen.append((environment.get("OMP_NUM_THREADS"), command))
-        return subprocess.Popen(["sleep", "0.5"])
+        seen.append(environment.get("OMP_NUM_THREADS"))
+        return subprocess.Popen(["sh", "-c", "exit 1"])
 
     monkeypatch.setattr(queue, "launch", launch)
-    assert fit(two_tables[0], tmp_path / "runs", *flags, *tiny) == 0
-    assert [given for given, _ in seen] == [threads] * 2
-    assert not any("--jobs" in word for _, command in seen for word in command)
-
-
-def test_on_a_terminal_a_table_shows_the_runs(two_tables, tiny, tmp_path, monkeypatch, capsys):
-    console = Console(file=io.StringIO(), force_terminal=True, width=200, color_system=None)
-    monkeypatch.setattr(view, "Console", lambda: console)
-    monkeypatch.setattr(queue, "launch", lambda *_: subprocess.Popen(["sh", "-c", "exit 1"]))
-    assert fit(two_tables[0], tmp_path / "runs", *tiny) == 1
+    assert fit(two_tables[0], tmp_path / "runs", *jobs, *tiny) == 1
+    assert seen == [threads] * 2
     shown = console.file.getvalue()
     assert re.search("first *│ 0 *│ failed", shown) and "2 runs: 2 failed" in shown
 

@@ -59,21 +59,12 @@ def test_the_reason_that_a_run_wrote_itself_is_kept(script):
     assert read_status(run.folder).step == 3
 
 
-def test_a_preempted_run_goes_on(script):
-    run = script("run", "echo x >> tries; test $(wc -l < tries) = 3 || exit 75")
-    queue, lines = work(run)
-    assert not queue.missing
-    assert [line.partition(": ")[2].partition(" (")[0] for line in lines] == [
-        *["starting", "preempted, goes on"] * 2,
-        "starting",
-        "done",
-    ]
-
-
-def test_a_run_that_is_always_preempted_and_comes_no_further_ends(script):
-    queue, _ = work(run := script("run", "echo x >> tries; exit 75"))
-    assert queue.missing == [run]
-    assert (run.folder / "tries").read_text() == "x\n" * (STALLS + 1)
+@pytest.mark.parametrize(("ends", "tries", "last"), [(3, 3, "run: done"), (99, STALLS + 1, "run: FAILED")])
+def test_a_preempted_run_goes_on_while_it_comes_further(script, ends, tries, last):
+    queue, lines = work(run := script("run", f"echo x >> tries; test $(wc -l < tries) = {ends} || exit 75"))
+    assert (run.folder / "tries").read_text() == "x\n" * tries
+    assert lines.count("run: preempted, goes on") == tries - 1 and lines[-1].startswith(last)
+    assert queue.missing == [run] * (ends == 99)
 
 
 MEET = "touch here; for i in $(seq 300); do test -e ../{}/here && exit; sleep 0.1; done; exit 1"

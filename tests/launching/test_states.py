@@ -42,34 +42,30 @@ def test_who_holds_the_lock_runs(tmp_path):
     assert FileLock(tmp_path / "lock", timeout=0).acquire(), "looking leaves no lock"
 
 
-def test_a_run_that_is_silent_or_gone_is_lost(tmp_path):
-    status(tmp_path, "training")
-    assert observe(tmp_path, {}).state == "lost", "on this machine the lock is known, and free"
-    status(tmp_path, "training", host="node7", time=time.time() - SILENT - 1)
-    assert observe(tmp_path, {}).state == "lost"
-    assert not observe(tmp_path, {}).active
-    status(tmp_path, "training", host="node7", job="7_0")
-    assert observe(tmp_path, RUNS).state == "running"
-    status(tmp_path, "training", host="node7", job="7_0", time=time.time() - SILENT - 1)
-    assert observe(tmp_path, RUNS).state == "running", "Slurm knows"
-    assert observe(tmp_path, WAITS).state == "queued", "killed, and queued again by Slurm"
+LONG_AGO = time.time() - SILENT - 1
 
 
-@pytest.mark.parametrize("state", ["failed", "stopped"])
-def test_a_run_that_ended_says_why(tmp_path, state):
-    status(tmp_path, state, message="why", job="7_0")
-    observed = observe(tmp_path, {})
-    assert (observed.state, observed.detail, observed.active) == (state, "why", False)
-    assert observe(tmp_path, RUNS).detail == "starting job 7_0"
-
-
-@pytest.mark.parametrize(("state", "alone"), [("queued", "stopped"), ("preempted", "preempted")])
-def test_a_run_that_slurm_has_is_not_started_again(tmp_path, state, alone):
-    status(tmp_path, state, job="7_0")
-    observed = observe(tmp_path, WAITS)
-    assert (observed.state, observed.detail, observed.active) == (state, "job 7_0 waits (Resources)", True)
-    observed = observe(tmp_path, {})
-    assert (observed.state, observed.active) == (alone, False)
+@pytest.mark.parametrize(
+    ("changes", "jobs", "state", "detail"),
+    [
+        ({"state": "training"}, {}, "lost", "is gone"),  # on this machine the lock is known, and free
+        ({"state": "training", "host": "node7", "time": LONG_AGO}, {}, "lost", "on node7 is gone"),
+        ({"state": "training", "host": "node7", "time": LONG_AGO}, RUNS, "running", "training on node7 job 7_0"),
+        ({"state": "training", "host": "node7", "time": LONG_AGO}, WAITS, "queued", "job 7_0 waits (Resources)"),
+        ({"state": "failed", "message": "why"}, {}, "failed", "why"),
+        ({"state": "stopped", "message": "why"}, {}, "stopped", "why"),
+        ({"state": "failed", "message": "why"}, RUNS, "running", "starting job 7_0"),
+        ({"state": "queued"}, WAITS, "queued", "job 7_0 waits (Resources)"),
+        ({"state": "queued"}, {}, "stopped", "job 7_0 is not in Slurm's queue"),
+        ({"state": "preempted"}, WAITS, "preempted", "job 7_0 waits (Resources)"),
+        ({"state": "preempted", "message": "by USR1"}, {}, "preempted", "by USR1"),
+    ],
+)
+def test_what_the_status_and_slurm_say(changes, jobs, state, detail, tmp_path):
+    write_status(tmp_path, Status(**changes, job="7_0"))
+    observed = observe(tmp_path, jobs)
+    assert observed.state == state and detail in observed.detail
+    assert observed.active == (bool(jobs) or state == "running"), "what runs or waits is not started again"
 
 
 def fake_squeue(folder, script, monkeypatch):
