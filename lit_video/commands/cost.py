@@ -42,8 +42,9 @@ def add(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Count parameters and multiply-adds of the papers' models, or of a table's rows."""
-    if arguments.settings and not arguments.config:
-        raise UserError(f"{arguments.settings[0]}: is a setting of a table; give --config too")
+    names = [f"--{name}" for name in ("row", "recipe") if getattr(arguments, name)]
+    if not arguments.config and (given := [*names, *arguments.settings]):
+        raise UserError(f"{given[0]}: is about a table; give --config too")
     if arguments.plot:
         from lit_video.utils.figures import check_picture
 

@@ -20,7 +20,7 @@ def add_evaluated(parser: Parser, command: str) -> None:
     add_config(parser)
     text = "published weights, with the settings of their evaluation"
     parser.add_argument("--weights", metavar="hub:NAME", help=text)
-    orders = ["normal", "reversed", "shuffled", "static"]
+    orders = ["forward", "reversed", "shuffled", "static"]
     parser.add_argument("--order", choices=orders, help="of the frames: what the model makes of time")
     add_settings(parser, command, more=["--seed_everything", "--print_config"])
 
@@ -82,6 +82,8 @@ def _lightning_arguments(arguments: Namespace) -> tuple[list[str], Path | None]:
     if not checkpoint.is_file():
         raise UserError(f"--ckpt: {checkpoint}: no such file; {WAYS}")
     own = settings_of(checkpoint)
-    if own.is_file() and not arguments.config:
+    if not arguments.config and own.is_file():
         flags = [f"--config={own}", *flags]
+    elif not arguments.config and not {"--data", "--model"} <= names:
+        raise UserError(f"--ckpt {checkpoint}: {own} does not exist, which holds its settings; give --config")
     return [*flags, f"--ckpt_path={checkpoint}"], checkpoint

@@ -45,7 +45,7 @@ class Parser(argparse.ArgumentParser):
 
     def add_commands(self, commands: Mapping[str, Callable[[Namespace], int] | ModuleType]) -> None:
         """Add commands by name: a function, or a module with several commands; the docstring is the help."""
-        group = self.add_subparsers(metavar="COMMAND", title="commands", required=self.get_default("run") is None)
+        group = self.add_subparsers(metavar="COMMAND", title="commands")
         for name, run in commands.items():
             text = inspect.cleandoc(run.__doc__ or "")
             parser = group.add_parser(name, prog=f"{self.prog} {name}", description=text, help=text.partition("\n")[0])
@@ -69,10 +69,18 @@ class Parser(argparse.ArgumentParser):
         parse = self.parse_known_args if self.commands else self.parse_known_intermixed_args
         arguments, settings = parse(words)
         if wrong := [word for word in settings if not self._is_setting(word)]:
-            near = did_you_mean(wrong[0].partition("=")[0], [*self._option_string_actions, *self.settings])
-            self.error(f"unrecognized arguments: {' '.join(wrong)}{near}")
+            self.error(f"unrecognized arguments: {' '.join(wrong)}{self._near(wrong[0])}")
+        if "run" not in arguments:
+            self.error(f"give a command: {', '.join(self.commands)}")
         arguments.settings = settings
         return arguments
+
+    def _near(self, word: str) -> str:
+        """The flag that was meant; where none is near, how settings are given."""
+        flags = {name.lstrip("-"): name for name in (*self._option_string_actions, *self.settings)}
+        near = did_you_mean(word.partition("=")[0].lstrip("-"), flags).replace("mean ", "mean --")
+        settings = ", ".join(f"{name}.X" for name in self.settings[:3])
+        return near or (settings and f"; settings are {settings}")
 
     def _is_setting(self, word: str) -> bool:
         name = word.partition("=")[0]

@@ -1,22 +1,36 @@
-"""The ``predict`` command: names and probabilities for the user's own videos."""
+"""The ``predict`` command: classes of the user's own videos, whole, over time, or frame by frame as a stream."""
 
 from __future__ import annotations
 
+import csv
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
-from lit_video.commands.arguments import add_evaluation, add_output, evaluation, new_file, positive, writing
+from lit_video.commands.arguments import (
+    add_evaluation,
+    add_output,
+    evaluation,
+    new_file,
+    positive,
+    positive_number,
+    writing,
+)
 from lit_video.commands.checkpoint import add_checkpoint
 from lit_video.commands.parser import Parser
-from lit_video.commands.predict_stream import add_stream, predict_stream
-from lit_video.commands.timeline import add_timeline, check_timeline, predict_timelines
+from lit_video.errors import UserError
+from lit_video.utils.files import write_bytes
 from lit_video.utils.parallel import with_progress
+from lit_video.utils.text import clock
 
 if TYPE_CHECKING:
     from lit_video.inference.ranking import RankedVideo
+    from lit_video.inference.streaming import Moment
+
+COLUMNS = ("path", "seconds", "task", "rank", "name", "probability")  # of a stream
 
 
 def add(parser: Parser) -> None:
@@ -26,17 +40,24 @@ def add(parser: Parser) -> None:
     add_checkpoint(parser, required=True)
     parser.add_argument("--top", type=positive, metavar="K", help="classes to name (default: 5; of a stream 1)")
     add_output(parser, "FILE", endings=[".csv", ".json"])
-    parser.add_argument(
-        "--features",
-        type=new_file("--features", ".npz"),
-        metavar="FILE",
-        help="write what enters the classifier's last layer, averaged over the views: arrays features, paths, logits, "
-        "class_names, tasks (.npz)",
+    features = new_file("--features", ".npz")
+    text = (
+        "write what enters the classifier's last layer, averaged over the views: arrays features, paths, logits, "
+        "class_names, tasks (.npz)"
     )
+    parser.add_argument("--features", type=features, metavar="FILE", help=text)
     text = "write the video with its prediction on it, as .mp4, without sound; of several videos, into a folder"
     parser.add_argument("--draw", type=Path, metavar="FILE|DIR", help=text)
-    add_stream(parser)
-    add_timeline(parser)
+    text = "write a line (CSV) for every frame while the video is decoded: of a causal X-ViT, on all it has seen"
+    parser.add_argument("--stream", action="store_true", help=text)
+    text = "frames per second of a stream (default: as in its clips)"
+    parser.add_argument("--rate", type=positive_number, metavar="N", help=text)
+    text = "a timeline of each video: the classes of a window that moves on by so much, as segments of one class"
+    parser.add_argument("--every", type=positive_number, metavar="SECONDS", help=text)
+    text = "of that timeline (default: a clip of training)"
+    parser.add_argument("--window", type=positive_number, metavar="SECONDS", help=text)
+    text = "draw the timeline (.png, .svg, .pdf); of several videos, into a folder"
+    parser.add_argument("--plot", type=Path, metavar="FILE|DIR", help=text)
     add_evaluation(parser)
 
 
@@ -47,11 +68,33 @@ def run(arguments: Namespace) -> int:
     cannot be read is listed with the reason, the others are predicted, and the exit status is 1. Of long videos
     --every gives a timeline.
     """
-    check_timeline(arguments)
+    _check(arguments)
     if arguments.stream:
-        return predict_stream(arguments)
-    if arguments.every:
-        return predict_timelines(arguments)
+        return _predict_streams(arguments)
+    return _predict_timelines(arguments) if arguments.every else _predict_videos(arguments)
+
+
+def _check(arguments: Namespace) -> None:
+    """Refuse flags that do not go together.
+
+    Raises:
+        UserError: they do not.
+    """
+    given = {name: True for name, value in vars(arguments).items() if value is not None and value is not False}
+    if "stream" in given and "every" in given:
+        raise UserError("--stream, --every: give one of them, a line for every frame or a window that moves on")
+    for name, other in (("rate", "stream"), ("window", "every"), ("plot", "every")):
+        if name in given and other not in given:
+            raise UserError(f"--{name}: goes with --{other} only; give that too")
+    for name in ("clips", "features", "draw"):
+        if name in given and given.keys() & {"stream", "every"}:
+            raise UserError(f"--{name}: does not go with --stream or --every, which predict more than once a video")
+    if arguments.stream and arguments.output and arguments.output.suffix.lower() != ".csv":
+        raise UserError(f"--output {arguments.output}: --stream writes lines: give a file .csv")
+
+
+def _predict_videos(arguments: Namespace) -> int:
+    """Print a table, write the files of the other flags."""
     from lit_video.inference import predict as api  # here, because importing torch takes seconds
     from lit_video.inference.overlay import drawn_paths
     from lit_video.inference.ranking import print_table, write_features, write_ranking
@@ -64,20 +107,16 @@ def run(arguments: Namespace) -> int:
             write_ranking(arguments.output, outputs.ranked, outputs.broken)
     if outputs.ranked:
         print_table(outputs.ranked)
-    if arguments.output:
-        print(f"wrote {arguments.output}", file=sys.stderr)
+    _print_written(arguments.output)
     if arguments.features:
         with writing("--features", arguments.features):
             write_features(arguments.features, outputs.paths, outputs.features, outputs.logits, outputs.class_names)
-        print(f"wrote {arguments.features}", file=sys.stderr)
+    _print_written(arguments.features)
     broken = outputs.broken | dict(_draw_all(outputs.ranked, targets))
-    if drawn := [targets[path] for path in targets if path not in broken]:
-        print(f"wrote {drawn[0]}" + (f" and {len(drawn) - 1} more" if len(drawn) > 1 else ""), file=sys.stderr)
+    _print_written(*(targets[path] for path in targets if path not in broken))
     for path, reason in broken.items():
         print(f"{path}: {reason}", file=sys.stderr)
-    if broken:
-        print(f"{len(broken)} of {len(paths)} videos could not be read", file=sys.stderr)
-    return 1 if broken else 0
+    return _status(len(broken), len(paths))
 
 
 def _draw_all(videos: Sequence[RankedVideo], targets: Mapping[Path, Path]) -> Iterator[tuple[Path, str]]:
@@ -91,3 +130,106 @@ def _draw_all(videos: Sequence[RankedVideo], targets: Mapping[Path, Path]) -> It
             draw(video.path, targets[video.path], video.lines())
         except DecodeError as error:
             yield video.path, str(error).removeprefix(f"{video.path}: ")
+
+
+def _predict_timelines(arguments: Namespace) -> int:
+    """Print the segments of every video, write and draw timelines."""
+    from lit_video.inference.checkpoints import load_trained_model
+    from lit_video.inference.options import FIGURES
+    from lit_video.inference.overlay import drawn_paths
+    from lit_video.inference.predict import find_videos, unlabelled
+    from lit_video.inference.timeline import Steps, timeline
+    from lit_video.inference.timeline_output import print_segments, timeline_figure, write_timelines
+    from lit_video.utils.figures import content_of
+
+    paths = find_videos(arguments.videos, arguments.fps)
+    targets = drawn_paths(arguments.plot, paths, "--plot", FIGURES) if arguments.plot else {}
+    trained, options = load_trained_model(arguments.ckpt), evaluation(arguments)
+    steps = Steps(arguments.every, arguments.window, arguments.top or 5)
+    lines = []
+    for i, record in enumerate(unlabelled(paths, arguments.fps), 1):
+        name = f"{record.path.name} ({i} of {len(paths)}), windows"
+        lines.append(line := timeline(trained, record, options, steps, name))
+        if line.windows and (target := targets.get(record.path)):
+            with writing("--plot", target):
+                write_bytes(target, content_of(timeline_figure(line), target.suffix.removeprefix(".")))
+    if any(line.windows for line in lines):
+        print_segments(lines)
+    if arguments.output:
+        with writing("--output", arguments.output):
+            files = write_timelines(arguments.output, lines)
+        print(f"wrote {' and '.join(map(str, files))}", file=sys.stderr)
+    _print_written(*(targets[line.path] for line in lines if line.windows and line.path in targets))
+    broken = [line for line in lines if line.broken]
+    for line in broken:
+        far = f" (read up to {clock(line.windows[-1].end, 1)})" if line.windows else ""
+        print(f"{line.path}: {line.broken}{far}", file=sys.stderr)
+    return _status(len(broken), len(lines))
+
+
+def _predict_streams(arguments: Namespace) -> int:
+    """Write a line per frame and class as they come, to the file or the terminal."""
+    from lit_video.inference import predict as api
+    from lit_video.inference.checkpoints import load_trained_model
+    from lit_video.inference.streaming import StreamPredictor
+    from lit_video.video.decoding import DecodeError
+
+    records = api.unlabelled(api.find_videos(arguments.videos, arguments.fps), arguments.fps)
+    trained = load_trained_model(arguments.ckpt)
+    predictor = StreamPredictor(trained, evaluation(arguments), arguments.top or 1, arguments.rate)
+    broken = 0
+    with _lines(arguments.output) as file:
+        rows = csv.writer(file)
+        rows.writerow(COLUMNS)
+        for record in records:
+            try:
+                for moment in _shown(predictor.predict(record), record.path, arguments.output is not None):
+                    rows.writerows(_rows(moment))
+                    file.flush()
+            except DecodeError as error:
+                print(error, file=sys.stderr)
+                broken += 1
+    _print_written(arguments.output)
+    return _status(broken, len(records))
+
+
+@contextmanager
+def _lines(path: Path | None) -> Iterator[TextIO]:
+    if path is None:
+        yield sys.stdout
+        return
+    with writing("--output", path), path.open("w", newline="", encoding="utf-8") as file:
+        yield file
+
+
+def _shown(moments: Iterable[Moment], path: Path, progress: bool) -> Iterator[Moment]:
+    """The moments, with how far the video is on a terminal whose standard output does not show it."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn
+
+    shown = progress and sys.stderr.isatty()
+    columns = (SpinnerColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not shown) as bar:
+        task = bar.add_task(str(path), total=None)
+        for moment in moments:
+            yield moment
+            bar.update(task, description=f"{path.name}: {moment.seconds:.1f} s")
+
+
+def _rows(moment: Moment) -> Iterator[Sequence[object]]:
+    for task, ranked in moment.ranked.ranked.items():
+        for rank, one in enumerate(ranked, 1):
+            yield moment.ranked.path, f"{moment.seconds:.3f}", task, rank, one.name, f"{one.probability:.4f}"
+
+
+def _print_written(*paths: Path | None) -> None:
+    if written := [path for path in paths if path]:
+        more = f" and {len(written) - 1} more" if len(written) > 1 else ""
+        print(f"wrote {written[0]}{more}", file=sys.stderr)
+
+
+def _status(broken: int, videos: int) -> int:
+    """1 with a line if a video could not be read to its end."""
+    if broken:
+        print(f"{broken} of {videos} videos could not be read", file=sys.stderr)
+    return 1 if broken else 0

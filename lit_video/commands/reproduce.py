@@ -5,6 +5,7 @@ from pathlib import Path
 
 from lit_video.commands.arguments import add_experiments, add_output, writing
 from lit_video.commands.parser import Parser
+from lit_video.errors import UserError
 from lit_video.utils.files import write_atomically
 
 
@@ -22,6 +23,8 @@ def run(arguments: Namespace) -> int:
     """Write REPRODUCE.md from the results: what was reproduced, at which scale."""
     from lit_video.reports.markdown import page
 
+    if not arguments.results.is_dir():
+        raise UserError(f"--results {arguments.results}: no such folder")
     text = page(arguments.experiments or Path("experiments"), arguments.results)
     if arguments.check:
         same = arguments.output.exists() and arguments.output.read_text(encoding="utf-8") == text

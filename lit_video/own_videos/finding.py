@@ -20,10 +20,10 @@ TABLES = (".csv", ".tsv")
 PATH = ("path", "video", "file", "filename", "video_path", "name")
 LABEL = ("label", "class", "category", "action")
 SPLIT = ("split", "subset", "set")
-EXPECTED = """expected one of
-  DIR/CLASS/VIDEO.mp4
-  DIR/train/CLASS/VIDEO.mp4, and test/, and val/
-  DIR/labels.csv with a header, columns path and label, and perhaps split, or one that says who or which recording"""
+EXPECTED = (
+    "expected DIR/CLASS/VIDEO.mp4, DIR/train/CLASS/VIDEO.mp4 (and test/, val/), "
+    "or DIR/labels.csv with columns path and label"
+)
 
 
 @dataclass(frozen=True)

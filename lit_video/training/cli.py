@@ -56,7 +56,7 @@ class VideoCLI(LightningCLI):
             seed_everything_default=0,
             auto_configure_optimizers=False,
             trainer_defaults=TRAINER_DEFAULTS | ({"callbacks": [ReportBroken()]} if execute else {}),
-            parser_kwargs={name: settings for name in names} if execute else settings,
+            parser_kwargs=settings | ({name: settings for name in names} if execute else {}),
             args=args,
             run=execute,
         )

@@ -93,7 +93,7 @@ def _no_class(text: str, name: str) -> str:
     words = re.findall(r"'(\w+)'", "".join(re.findall(r"Literal\[(.*?)\]", "".join(tried))))
     bases = filter(None, map(_find, re.findall(r"<class '([\w.]+)'>", "".join(tried))))
     known = [*words, *sorted({leaf.__name__ for base in bases for leaf in _leaves(base)})]
-    return f"no class {name!r}{did_you_mean(name, known)}; there are {', '.join(known)}"
+    return f"no class {name!r}{did_you_mean(name, known)}" + (f"; there are {', '.join(known)}" if known else "")
 
 
 def _leaves(base: type) -> list[type]:

@@ -1,7 +1,13 @@
-import pytest
+"""What a row is asked to train with: its rows, and its settings as ``--print_config`` prints them."""
 
+import pytest
+import yaml
+
+from lit_video.__main__ import main
 from lit_video.errors import UserError
+from lit_video.utils.yaml_files import read_yaml
 from tests.command_line import parse_request
+from tests.conftest import FOUR_SKILLS
 
 
 def rows(table, *flags):
@@ -15,3 +21,27 @@ def test_rows_are_named_or_numbered_with_commas_or_one_by_one(table):
     assert rows(table[0], "--row", "first,0") == ["first"]
     with pytest.raises(UserError, match="no row 'third'"):
         rows(table[0], "--row", "first,third")
+
+
+def printed(capsys, *flags):
+    capsys.readouterr()
+    assert main(["fit", "--config", "experiments/ablation_tw.yaml", *flags, "--print_config"]) == 0
+    return list(yaml.safe_load_all(capsys.readouterr().out))
+
+
+def test_printed_settings_are_those_that_the_run_records(fitted, tiny, capsys):
+    run = fitted("ablation_tw", "tw1")
+    flags = [*tiny, FOUR_SKILLS, "--trainer.max_epochs=1", "--trainer.logger=false"]
+    assert printed(capsys, "--row", "tw1", *flags) == [read_yaml(run / "config.yaml")]
+
+
+def test_printed_settings_hold_the_scale_s_recipe_and_the_row(capsys, tiny):
+    scale = ["--config", "experiments/scale/ssv2.yaml", "--data.root=/tmp"]
+    paper = printed(capsys, *scale)
+    assert [row["model"]["init_args"]["window"] for row in paper] == [0, 1, 2, 2]
+    (released,) = printed(capsys, *scale, "--row", "tw1", "--recipe", "released", "--seeds", "4")
+    for config, frames, scope, seed in ((paper[1], 8, "per_head", 0), (released, 16, "full", 4)):
+        settings = config["model"]["init_args"]
+        assert (settings["size"], settings["scope"]) == ("B", scope)
+        assert settings["image_weights"] == "vit_base_patch16_224.orig_in21k.safetensors"
+        assert (config["data"]["init_args"]["frames"], config["seed_everything"]) == (frames, seed)

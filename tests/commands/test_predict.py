@@ -387,7 +387,18 @@ def test_wrong_flags_are_reported(checkpoint, videos, tmp_path, capsys):
         (["--draw", tmp_path / "nowhere" / "out.mp4"], "no such folder"),
         (["--draw", videos[0]], "would write over the video"),
         (["--draw", tmp_path / "out.mp4", videos[1]], "2 videos do not fit into one file; give a folder"),
-        (["--tpo", "3"], "unrecognized arguments: --tpo"),
+        (["--tpo", "3"], "unrecognized arguments: --tpo 3 (did you mean --top?)"),
+        (["--fps", "0"], "--fps: is 0, expected a number above 0"),
+        (["--stream", "--every", "1"], "--stream, --every: give one of them"),
+        (["--rate", "1"], "--rate: goes with --stream only"),
+        (["--window", "1"], "--window: goes with --every only"),
+        (["--plot", "t.png"], "--plot: goes with --every only"),
+        (["--stream", "--clips", "2"], "--clips: does not go with"),
+        (["--stream", "--draw", tmp_path / "d.mp4"], "--draw: does not go with"),
+        (["--every", "1", "--features", tmp_path / "f.npz"], "--features: does not go with"),
+        (["--stream", "-o", tmp_path / "o.json"], "o.json: --stream writes lines: give a file .csv"),
+        (["--every", "1", "--plot", tmp_path / "t.doc"], ".doc is not what is drawn; give a file .png, .svg, .pdf"),
+        (["--every", "1", "--plot", tmp_path / "none" / "t.png"], "no such folder"),
     ):
         assert predict("--ckpt", checkpoint, videos[0], *flags) == 2, flags
         assert message in one_line(capsys)

@@ -257,19 +257,3 @@ def test_lines_say_how_far_it_is_where_there_is_no_terminal(capsys):
     assert lines[0].endswith(" s left")
     assert list(with_progress(iter("abc"), 3, "predict")) == ["a", "b", "c"]
     assert capsys.readouterr().err == ""  # of what is over at once nothing is said
-
-
-def test_wrong_flags_of_a_timeline_are_reported(colours, video, tmp_path, capsys):
-    for flags, message in (
-        (["--every", "0"], "--every: is 0, expected a number above 0"),
-        (["--window", "2"], "--window: is about a timeline; give --every SECONDS too"),
-        (["--plot", tmp_path / "t.png"], "--plot: is about a timeline"),
-        (["--every", "1", "--stream"], "--stream, --every: give one of them"),
-        (["--every", "1", "--clips", "3"], "--clips: has no meaning in a timeline"),
-        (["--every", "1", "--draw", tmp_path / "t.mp4"], "--draw: has no meaning"),
-        (["--every", "1", "--plot", tmp_path / "t.doc"], ".doc is not what is drawn; give a file .png, .svg, .pdf"),
-        (["--every", "1", "--plot", tmp_path / "none" / "t.png"], "no such folder"),
-    ):
-        assert predict(video, "--ckpt", colours, *flags) == 2, flags
-        assert message in one_line(capsys)
-    assert not any(tmp_path.iterdir())
