@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 from lit_video.commands.arguments import add_runs
 from lit_video.commands.parser import Parser
 from lit_video.utils.files import data_folder
-from lit_video.utils.wandb_login import has_key, offline, server, why_unreachable
+from lit_video.utils.wandb_login import server, why_offline
 
 SECONDS = 100.0  # for all checks, which run side by side
 OWN_PROCESS = 90.0  # of these for a check that imports PyTorch: from a cold network disk that takes a minute
@@ -202,19 +202,12 @@ def check_decoding() -> Iterator[Finding]:
 
 
 def check_wandb() -> Finding:
-    """Whether runs are recorded online, and whether the server can be reached."""
-    mode = os.environ.get("WANDB_MODE", "")
-    if mode == "disabled":
+    """Whether runs are recorded at the W&B server, as a run asks before it starts."""
+    if os.environ.get("WANDB_MODE") == "disabled":
         return Finding("warning", "wandb", "WANDB_MODE=disabled: nothing is recorded", "unset it to record runs")
-    if offline():
-        text = f"offline ({f'WANDB_MODE={mode}' if mode else 'no key'}): runs are recorded in their folders"
-        return Finding("ok", "wandb", f"{text}; wandb sync uploads them")
-    if not has_key():
-        advice = "wandb login, or set WANDB_API_KEY; WANDB_MODE=offline records without"
-        return Finding("problem", "wandb", f"WANDB_MODE={mode}, and there is no key", advice)
-    if reason := why_unreachable():  # as a run asks before it starts
-        text = f"a key is set, and {server()} cannot be reached ({reason})"
-        return Finding("warning", "wandb", text, "set WANDB_MODE=offline, and wandb sync the runs from elsewhere")
+    if reason := why_offline():
+        level: Level = "warning" if "reached" in reason else "ok"
+        return Finding(level, "wandb", f"offline: {reason}", "wandb sync uploads what runs record in their folders")
     return Finding("ok", "wandb", f"online: a key is set, {server()} answers")
 
 

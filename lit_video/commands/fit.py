@@ -1,5 +1,6 @@
 """The ``fit`` command: every row and seed of a table its own process."""
 
+import os
 from argparse import Namespace
 from dataclasses import replace
 
@@ -64,7 +65,7 @@ def run_table(request: Request, jobs: int) -> int:
     One run at a time has all of the machine; of several each has a GPU, or its share of the cores.
 
     Raises:
-        UserError: a row is wrong, or this process is one of several, which would each run the table.
+        UserError: a row is wrong, or this process is one of several, or a trial of a sweep, which are of one run each.
     """
     from lit_video.launching.view import run_here
     from lit_video.tables.rendering import render
@@ -72,6 +73,8 @@ def run_table(request: Request, jobs: int) -> int:
 
     if not first_process():
         raise UserError("several runs: not for processes that torchrun or srun starts; name one by --row and --seeds")
+    if "WANDB_SWEEP_ID" in os.environ:
+        raise UserError("several runs: a trial of a W&B sweep is one; name it by --row and --seeds")
     left, runs = unfinished([request]), work_list([request])
     status = run_here("fit", runs, left, [HERE] if jobs == 1 else places(jobs, None), request.reuse)
     if status in (DONE, FAILED):

@@ -1,7 +1,7 @@
 """The W&B workspace and report that compare the rows of tables; runs record every key in them (wandb_logger.py)."""
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import Any
 
 import wandb
 import wandb_workspaces.expr as we
@@ -12,17 +12,8 @@ from lit_video.errors import UserError
 from lit_video.tables.flat_settings import flat_row
 from lit_video.tables.table import Table
 
-Panel: TypeAlias = (
-    wr.ScatterPlot
-    | wr.BarPlot
-    | wr.LinePlot
-    | wr.ParallelCoordinatesPlot
-    | wr.RunComparer
-    | wr.MediaBrowser
-    | wr.WeavePanelSummaryTable
-)
 NAME = "Video transformers compared"
-COSTS = {"gmacs": "GMACs of a view", "params": "parameters"}
+COSTS = ("gmacs", "params")
 CURVES = ("train/loss", "val/loss", "train/clip_top1", "val/clip_top1")
 FIGURES = ("figures/confusion", "figures/calibration", "figures/attention")
 # settings that tables vary, in the order in which they act on a clip; the rows of a table add their own
@@ -86,38 +77,43 @@ def report(tables: Sequence[Table], entity: str, project: str) -> wr.Report:
     return wr.Report(project=project, entity=entity, title=NAME, blocks=blocks, width="fluid")
 
 
-def panels(tables: Sequence[Table], by: str) -> dict[str, list[Panel]]:
+def panels(tables: Sequence[Table], by: str) -> dict[str, list[Any]]:
     """Panels over the runs of some tables by section; ``by`` is the config key that groups runs."""
     metrics = list(dict.fromkeys(table.metric for table in tables))
     papers = [f"paper/{key}" for key in metrics if any(key in row.paper for table in tables for row in table.rows)]
-    settings = dict.fromkeys([*USUAL, *varied(tables), "seed", *COSTS])
-    columns = [wr.Config(key) for key in settings] + [wr.SummaryMetric(key) for key in metrics]
-    return {
-        "Accuracy and cost": [
-            *(_bars(keys, by) for keys in ([*metrics, *papers], ["test/calibration_error"])),
-            *(
-                wr.ScatterPlot(title=f"{key} against {name}", x=wr.Config(cost), y=wr.SummaryMetric(key), log_x=True)
-                for key in metrics
-                for cost, name in COSTS.items()
-            ),
-        ],
-        "Learning curves": [_curve(key, by) for key in CURVES],
+    columns = [wr.Config(key) for key in dict.fromkeys([*USUAL, *varied(tables), "seed", *COSTS])]
+    columns += [wr.SummaryMetric(key) for key in metrics]
+    group = {"groupby": wr.Config(by), "groupby_aggfunc": "mean", "aggregate": True}
+
+    def bars(*keys: str) -> wr.BarPlot:
+        named = {"title": f"{' and '.join(keys)} by {by}", "metrics": [wr.Metric(key) for key in keys]}
+        return wr.BarPlot(**named, groupby_rangefunc="stddev", max_bars_to_show=50, **group)
+
+    def curve(key: str) -> wr.LinePlot:
+        axes = {"x": wr.Metric("trainer/global_step"), "y": [wr.Metric(key)]}
+        return wr.LinePlot(title=key, **axes, groupby_rangefunc="minmax", **group)
+
+    def points(cost: str, key: str) -> wr.ScatterPlot:
+        return wr.ScatterPlot(title=f"{key} against {cost}", x=wr.Config(cost), y=wr.SummaryMetric(key), log_x=True)
+
+    sections: dict[str, list[Any]] = {
+        "Accuracy and cost": [bars(*metrics, *papers), bars("test/calibration_error")]
+        + [points(cost, key) for key in metrics for cost in COSTS],
+        "Learning curves": [curve(key) for key in CURVES],
+    }
+    wide: dict[str, list[Any]] = {
         "Settings": [
-            wr.ParallelCoordinatesPlot(
-                columns=[wr.ParallelCoordinatesPlotColumn(key) for key in columns], layout=wr.Layout(w=24, h=9)
-            ),
-            wr.RunComparer(diff_only="split", layout=wr.Layout(w=24, h=9)),
+            wr.ParallelCoordinatesPlot(columns=[wr.ParallelCoordinatesPlotColumn(key) for key in columns]),
+            wr.RunComparer(diff_only="split"),
         ],
         "Classes": [
-            *(
-                wr.MediaBrowser(
-                    media_keys=[key], num_columns=3, mode="gallery", gallery_axis="run", layout=wr.Layout(w=24, h=9)
-                )
-                for key in FIGURES
-            ),
-            wr.WeavePanelSummaryTable(table_name="test/classes", layout=wr.Layout(w=24, h=9)),
+            *(wr.MediaBrowser(media_keys=[key], num_columns=3, mode="gallery", gallery_axis="run") for key in FIGURES),
+            wr.WeavePanelSummaryTable(table_name="test/classes"),
         ],
     }
+    for panel in (panel for some in wide.values() for panel in some):
+        panel.layout = wr.Layout(w=24, h=9)
+    return sections | wide
 
 
 def varied(tables: Iterable[Table]) -> list[str]:
@@ -131,52 +127,16 @@ def varied(tables: Iterable[Table]) -> list[str]:
     return list(dict.fromkeys(keys))
 
 
-def keys_of(panel: Panel) -> list[str]:
-    """Keys that a panel looks up in runs: ``config KEY``, ``summary KEY``, ``history KEY``, ``media KEY``."""
-    match panel:
-        case wr.ScatterPlot(x=x, y=y):
-            return [_key(x), _key(y)]
-        case wr.BarPlot(metrics=metrics, groupby=by):
-            return [*(f"summary {metric.name}" for metric in metrics), _key(by)]
-        case wr.LinePlot(x=x, y=y, groupby=by):
-            return [*(f"history {metric.name}" for metric in (x, *y)), _key(by)]
-        case wr.ParallelCoordinatesPlot(columns=columns):
-            return [_key(column.metric) for column in columns]
-        case wr.MediaBrowser(media_keys=media):
-            return [f"media {key}" for key in media]
-        case wr.WeavePanelSummaryTable(table_name=table):
-            return [f"media {table}"]
-    return []  # a comparer takes whatever differs
-
-
-def _key(metric: wr.Config | wr.SummaryMetric) -> str:
-    return f"{'config' if isinstance(metric, wr.Config) else 'summary'} {metric.name}"
-
-
-def _bars(keys: Sequence[str], by: str) -> wr.BarPlot:
-    """A bar for each metric and value of a config key: the mean of its runs with their standard deviation."""
-    return wr.BarPlot(
-        title=f"{' and '.join(keys)} by {by}",
-        metrics=[wr.Metric(key) for key in keys],
-        groupby=wr.Config(by),
-        groupby_aggfunc="mean",
-        groupby_rangefunc="stddev",
-        max_bars_to_show=50,
-        aggregate=True,
-    )
-
-
-def _curve(key: str, by: str) -> wr.LinePlot:
-    """A line over optimizer steps for each value of a config key: the mean of its runs and their range."""
-    return wr.LinePlot(
-        title=key,
-        x=wr.Metric("trainer/global_step"),
-        y=[wr.Metric(key)],
-        groupby=wr.Config(by),
-        groupby_aggfunc="mean",
-        groupby_rangefunc="minmax",
-        aggregate=True,
-    )
+def keys_of(panel: Any) -> list[str]:
+    """Keys that a panel looks up in runs: ``config KEY``, ``summary KEY``, ``metric KEY`` (in both), ``media KEY``."""
+    kinds = {wr.Config: "config", wr.SummaryMetric: "summary", wr.Metric: "metric", str: "media"}
+    keys: list[str] = []
+    for name in ("x", "y", "metrics", "columns", "groupby", "media_keys", "table_name"):
+        value = getattr(panel, name, None) or []
+        for part in value if isinstance(value, list | tuple) else [value]:
+            key = getattr(part, "metric", part)  # of a column
+            keys.append(f"{kinds[type(key)]} {getattr(key, 'name', key)}")
+    return keys
 
 
 def _runs_of(tables: Sequence[Table]) -> we.And:

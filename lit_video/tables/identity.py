@@ -22,6 +22,7 @@ FREE = (
     "checkpoint_every",
     "compile",
     "nan",
+    "wandb_artifact",
 )
 # callbacks of Lightning that leave the average, at the end, in place of the weights that training would go on with
 AVERAGING = {"EMAWeightAveraging", "StochasticWeightAveraging", "WeightAveraging"}

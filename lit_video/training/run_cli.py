@@ -64,9 +64,10 @@ class RunCLI(VideoCLI):
         if SLURMEnvironment.detect() and not TorchElasticEnvironment.detect():
             kwargs["plugins"].append(SLURMEnvironment(auto_requeue=False))  # its checkpoint would be found by tests
         if settings.logger in (None, True) and not settings.fast_dev_run:
-            self.logger = RowLogger(self.run_dir, self.facts, self.resolved(), self.row)
+            title = str((self.config_init.table or {}).get("title", self.facts["table"]))
+            self.logger = RowLogger(self.run_dir, self.facts, self.resolved(), self.row, title)
             kwargs["logger"] = self.logger
-            kwargs["callbacks"] += [TrackRow(self.logger), LearningRateMonitor("step")]
+            kwargs["callbacks"] += [TrackRow(self.logger, settings.log_every_n_steps), LearningRateMonitor("step")]
         tf32 = self.config.float32_products == "tf32"
         torch.set_float32_matmul_precision("high" if tf32 else "highest")
         torch.backends.cudnn.allow_tf32 = tf32  # of convolutions; PyTorch's default is to round

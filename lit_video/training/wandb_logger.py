@@ -1,183 +1,215 @@
-"""Weights & Biases: a run per row and seed, offline where no key is configured."""
+"""Weights & Biases: a record of each run, offline without a key or network, which can neither end nor hang the run."""
 
+import atexit
 import csv
 import os
-from collections.abc import Mapping
+import shlex
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lightning import LightningModule, Trainer
+from lightning.fabric.loggers.logger import rank_zero_experiment
 from lightning.pytorch.callbacks import Callback
-from lightning.pytorch.loggers import Logger
+from lightning.pytorch.loggers import WandbLogger
+from lightning.pytorch.loggers.logger import DummyLogger
 from lightning.pytorch.utilities import rank_zero_only
 
-from lit_video.datamodules.digest import data_digest
 from lit_video.tables.flat_settings import flat_settings
 from lit_video.tables.identity import lasting_settings
 from lit_video.tables.table import Row
 from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.training.endings import exit_status
-from lit_video.training.wandb_record import WandbRecord
-from lit_video.utils.stop_signals import DONE, FAILED
+from lit_video.utils.stop_signals import DONE, FAILED, INTERRUPTED, PREEMPTED, TERMINATED
+from lit_video.utils.wandb_login import bounded, first_line, server, why_offline
 from lit_video.video.seeding import digest
 
+TIMEOUT = 20.0  # seconds for a call, of the 30 that Slurm lets a job stop in; three times as many to start
+UPLOAD = 600.0  # seconds for a checkpoint
 FIGURES = ("confusion", "calibration", "attention")  # files NAME.png, or NAME_TASK.png of several tasks
 
 
-def wandb_media(run_dir: Path) -> dict[str, Any]:
-    """Media of the files that exist, by W&B's key.
+class RowLogger(WandbLogger):
+    """W&B's record of a row and seed: group = table, deterministic id, all settings, optimizer steps as its axis.
 
-    Returns:
-        ``figures/NAME`` the pictures as they are; ``test/classes`` the table ``classes.csv``.
-    """
-    import wandb  # here, as runs without a logger need no W&B
-
-    pictures = sorted(path for name in FIGURES for path in run_dir.glob(f"{name}*.png"))
-    media: dict[str, Any] = {f"figures/{path.stem}": wandb.Image(str(path)) for path in pictures}
-    if (run_dir / "classes.csv").exists():
-        columns, data = _table(run_dir / "classes.csv")
-        media["test/classes"] = wandb.Table(columns=[*columns], data=data)
-    return media
-
-
-def _table(path: Path) -> tuple[list[str], list[list[Any]]]:
-    """Columns and data of a csv: text in ``task`` and ``class``, numbers elsewhere."""
-    with path.open(encoding="utf-8", newline="") as file:
-        head, *rows = csv.reader(file)
-    text = {"task", "class"}
-    data: list[list[Any]] = [
-        [cell if name in text else _number(cell) for name, cell in zip(head, row, strict=True)] for row in rows
-    ]
-    return head, data
-
-
-def _number(cell: str) -> float | None:
-    return float(cell) if cell else None
-
-
-class RowLogger(Logger):
-    """W&B's run of a row and seed: group = table, name = row, deterministic id, whole configuration.
-
-    Without a configured key, or without a network, it records offline by itself, and says so once. Nothing that goes
-    wrong with W&B ends the training (see :class:`~lit_video.training.wandb_record.WandbRecord`), so this is not
-    Lightning's logger, whose every call can raise or wait for W&B's process.
+    Calls into W&B go through :meth:`call`: one that fails or is not answered in time ends the record with a line.
 
     Args:
-        run_dir: folder of the run; W&B writes to ``run_dir/wandb``.
+        run_dir: folder of the run; W&B writes to ``run_dir/wandb`` alone.
         facts: flat facts of the run (table, row, seed, scheme, params, ...), which dashboards group and filter by.
         config: the resolved configuration; its plain settings become flat keys too.
         row: the table's row, whose paper numbers go to the summary.
+        title: of the table.
     """
 
-    def __init__(self, run_dir: Path, facts: dict[str, Any], config: dict[str, Any], row: Row) -> None:
-        super().__init__()
-        # tables stay inside the run's folder
-        os.environ.setdefault("WANDB_DATA_DIR", str(run_dir / "wandb"))
-        if not _has_cache():
-            os.environ.setdefault("WANDB_CACHE_DIR", str(run_dir / "wandb"))
-        self.facts = flat_settings(config) | facts  # a setting called views is not their number
-        name = f"{facts['table']}-{facts['scale']}-{facts['row']}-seed{facts['seed']}"
+    def __init__(self, run_dir: Path, facts: dict[str, Any], config: dict[str, Any], row: Row, title: str) -> None:
+        self.run_dir, self.folder = run_dir, run_dir / "wandb"
+        os.environ |= dict.fromkeys(("WANDB_DATA_DIR", "WANDB_CACHE_DIR"), str(self.folder))
+        os.environ.setdefault("WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL", "1")  # a killed run loses a second, not 15
+        os.environ.setdefault("WANDB_INIT_TIMEOUT", f"{TIMEOUT:.0f}")  # W&B waits 90 s for a server
+        facts = flat_settings(config) | facts | {"label": row.label, "title": title}  # a setting views is not the fact
+        table, scale, name, seed = (str(facts[key]) for key in ("table", "scale", "row", "seed"))
+        lasting = digest(str(sorted(lasting_settings(config).items()))) % 16**6
+        own_id = f"{table}-{scale}-{name}-seed{seed}-{lasting:06x}"
         self.settings: dict[str, Any] = {
-            "name": str(facts["row"]),
-            "dir": str(run_dir),
+            "name": f"{row.label}, seed {seed} ({title})",
             "project": os.environ.get("WANDB_PROJECT", "lit_video"),
-            "id": f"{name}-{digest(str(sorted(lasting_settings(config).items()))) % 16**6:06x}",
-            "group": str(facts["table"]),
+            "id": os.environ["WANDB_RUN_ID"] if "WANDB_SWEEP_ID" in os.environ else own_id,  # wandb agent sets both
+            "dir": str(run_dir),
+            "group": table,
             "job_type": "fit",
-            "tags": [str(self.facts[key]) for key in ("table", "scale", "row", "scheme")] + [f"seed{facts['seed']}"],
+            "tags": [table, scale, name, str(facts["scheme"]), f"seed{seed}"],
             "resume": "allow",
         }
-        self.run_dir = run_dir
-        self.config = config
+        super().__init__(save_dir=run_dir, project=self.settings["project"], id=self.settings["id"])
+        self.config = facts | {"cli": config}
         self.paper = {f"paper/{key}": value for key, value in row.paper.items()}
-        self.record = WandbRecord(run_dir / "wandb", results=run_dir)
+        self.step = self.rows = 0
+        self.run: Any = None
+        self.ended = os.environ.get("WANDB_MODE") == "disabled"
 
     @property
-    def name(self) -> str:
-        """The project."""
-        return str(self.settings["project"])
+    @rank_zero_experiment
+    def experiment(self) -> Any:
+        """W&B's run, begun at the first use; of no effect where it could not begin or has ended."""
+        if self.run is None and not self.ended:
+            self._begin()
+        return self.run or DummyLogger().experiment
 
-    @property
-    def version(self) -> str:
-        """The run's id."""
-        return str(self.settings["id"])
+    def call(self, function: Callable[[], Any], seconds: float | None = None) -> Any:
+        """Call into W&B while there is a record, which the first failure or missing answer ends."""
+        try:
+            return None if self.ended else bounded(function, seconds or TIMEOUT)
+        except (Exception, SystemExit) as error:
+            before = f" after step {self.step}; upload what was: {self._sync()}" if self.run else ""
+            lost = f"W&B: {first_line(error)}; nothing is recorded there{before}; results are in {self.run_dir}"
+            print(lost, flush=True)
+            self._end()
 
-    def begin(self) -> None:
-        """Open the run, and record configuration and paper numbers."""
-        self.record.open(self.settings)
-        self.record.do(self._describe)
-
-    def log_hyperparams(self, params: Any, *args: Any, **kwargs: Any) -> None:
+    def log_hyperparams(self, *args: Any, **kwargs: Any) -> None:
         """Nothing more: Lightning's hyper-parameters would replace flat keys of the same names."""
 
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        """Record numbers of a training step."""
-        self.record.step = self.record.step if step is None else step
-        self.record.do(partial(self.record.log, {**metrics, "trainer/global_step": self.record.step}))
+        """Record numbers of an optimizer step."""
+        self.step = self.step if step is None else step
+        if self.run:
+            self.call(partial(self._log, {**metrics, "trainer/global_step": self.step}))
 
-    def finish(self, metrics: dict[str, float]) -> None:
-        """Record the test's results as figures, tables and summary, and close the run.
+    def finish(self, metrics: dict[str, float], checkpoint: Path | None = None) -> None:
+        """Record the test's metrics, tables and pictures, and ``checkpoint`` as a model artifact; end the record."""
+        seconds = UPLOAD if checkpoint else TIMEOUT
+        if self.run:
+            self.call(partial(self._log_results, metrics, checkpoint), seconds)
+        self.close(DONE, seconds)
 
-        The comparison with the paper is the table ``result``; the files of the run's folder are logged as they are
-        (see :func:`~lit_video.training.wandb_logger.wandb_media`).
-        """
-        self.record.do(partial(self._results, metrics), seconds=60)  # pictures are copied
-        self.close(DONE)
+    def close(self, status: int, seconds: float | None = None) -> None:
+        """End the record, if there is one, with the run's exit status."""
+        if self.run:
+            if status in (PREEMPTED, INTERRUPTED, TERMINATED):
+                self.call(self.run.mark_preempting)
+            self.call(partial(self.run.finish, status), seconds)
+            self._end()
 
-    def close(self, exit_code: int) -> None:
-        """End the record with the run's exit status, in bounded time; safe to call at any time, and again."""
-        self.record.close(exit_code)
+    def _begin(self) -> None:
+        """Start W&B's process and the record: online if the server answers and takes it, else offline."""
+        if not (reason := why_offline()):
+            try:
+                self.run = bounded(partial(self._start, "online"), 3 * TIMEOUT)
+            except (Exception, SystemExit) as error:
+                reason = f"{server()} does not take the run ({first_line(error)})"
+                _stop_process()
+        if reason:
+            self.run = self.call(partial(self._start, "offline"), 3 * TIMEOUT)
+        if reason and self.run:
+            where = f"view: wandb leet {self.folder}; upload: {self._sync()}"
+            print(f"W&B: {reason}, recording offline; {where}", flush=True)
+        atexit.register(self.close, FAILED)  # after W&B's own, which waits without a limit, so it is called before
 
-    def _describe(self) -> None:
-        if run := self.record.run:
-            run.config.update(self.facts | {"cli": self.config}, allow_val_change=True)  # type: ignore[no-untyped-call]
-            run.summary.update(self.paper)
+    def _start(self, mode: str) -> Any:
+        import wandb  # here, as runs without a logger need no W&B
 
-    def _results(self, metrics: dict[str, float]) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)  # else W&B silently takes a temporary folder
+        run = wandb.init(**self.settings, mode=mode)  # type: ignore[arg-type]
+        run.define_metric("trainer/global_step")
+        run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
+        run.config.update(self.config, allow_val_change=True)  # type: ignore[no-untyped-call]
+        run.summary.update(self.paper)
+        with suppress(OSError, ValueError):  # none yet
+            self.rows = int((self.folder / "rows").read_text(encoding="utf-8"))
+        return run
+
+    def _log(self, row: dict[str, Any]) -> None:
+        """Record a row after those of earlier parts, which W&B would number from 0 when a run goes on offline."""
+        self.rows = max(self.rows, self.run.step)
+        self.run.log(row, step=self.rows, commit=True)
+        self.rows += 1
+        (self.folder / "rows").write_text(str(self.rows), encoding="utf-8")
+
+    def _log_results(self, metrics: dict[str, float], checkpoint: Path | None) -> None:
         import wandb
 
-        if run := self.record.run:
-            rows = [[key, value, self.paper.get(f"paper/{key}")] for key, value in metrics.items()]
-            run.summary.update(metrics)
-            table = wandb.Table(columns=["metric", "ours", "paper"], data=rows)
-            self.record.log({"result": table} | wandb_media(self.run_dir))
+        self.run.summary.update(metrics)
+        rows = [[key, value, self.paper.get(f"paper/{key}")] for key, value in metrics.items()]
+        table = wandb.Table(columns=["metric", "ours", "paper"], data=rows)
+        self._log({"result": table, "trainer/global_step": self.step} | wandb_media(self.run_dir))
+        if checkpoint:
+            artifact = wandb.Artifact(f"model-{self.version}", type="model", metadata=metrics)
+            artifact.add_file(str(checkpoint), name="model.ckpt", skip_cache=True)
+            self.run.log_artifact(artifact)
+
+    def _sync(self) -> str:
+        """Return the command that uploads every part of the record that is not at the server, in order."""
+        parts = "offline-run-*" if self.run is None or self.run.offline else Path(self.run.dir).parent.name
+        return f"wandb sync {shlex.quote(str(self.folder.resolve()))}/{parts}"
+
+    def _end(self) -> None:
+        self.ended, self.run = True, None
+        atexit.unregister(self.close)
+        _stop_process()
+
+
+def _stop_process() -> None:
+    """End W&B's process, and take back the hook that would wait for it when Python ends."""
+    with suppress(Exception, SystemExit):
+        import wandb
+
+        bounded(wandb.teardown, 5)
 
 
 class TrackRow(Callback):
-    """Opens the run's record when training begins; a checkpoint holds the number of rows that were logged."""
+    """Has a training logged often enough, and ends the record of one that does not end well.
 
-    def __init__(self, logger: RowLogger) -> None:
+    Args:
+        logger: of the run.
+        every: optimizer steps between rows; ``None`` for 50, or for fewer where that makes less than 50 rows.
+    """
+
+    def __init__(self, logger: RowLogger, every: int | None) -> None:
         self.logger = logger
+        self.every = every
 
-    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Record the configuration, on one process."""
-        if trainer.is_global_zero:
-            self.logger.facts["data_digest"] = data_digest(trainer.datamodule)  # type: ignore[attr-defined]
-            self.logger.begin()
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Choose how often; Lightning's own choice leaves a training of less than 50 steps without a loss."""
+        if self.every is None:
+            every = max(1, int(min(50, trainer.estimated_stepping_batches / 50)))
+            trainer.log_every_n_steps = every  # type: ignore[attr-defined]
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        """Close the record of a run that fails, or that stops at a checkpoint."""
+        """End the record of a run that fails, or that stops at a checkpoint."""
         self.logger.close(exit_status(exception.reason) if isinstance(exception, Stopped) else FAILED)
 
-    def state_dict(self) -> dict[str, int]:
-        """The rows of history so far, in all parts of the run."""
-        return {"wandb_rows": self.logger.record.rows}
 
-    def load_state_dict(self, state_dict: dict[str, int]) -> None:
-        """Let the next row have the next number."""
-        record = self.logger.record
-        record.rows = max(
-            record.rows, state_dict["wandb_rows"]
-        )  # the test loads a checkpoint once more, after further rows
+def wandb_media(run_dir: Path) -> dict[str, Any]:
+    """Read the pictures of a run's folder as ``figures/NAME``, and the table ``classes.csv`` as ``test/classes``."""
+    import wandb
 
-
-def _has_cache() -> bool:
-    """Whether W&B can write its logs where it keeps them; else it sends them all to stderr."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "wandb"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(folder, os.W_OK)
+    pictures = sorted(path for name in FIGURES for path in run_dir.glob(f"{name}*.png"))
+    media: dict[str, Any] = {f"figures/{path.stem}": wandb.Image(str(path)) for path in pictures}
+    with suppress(FileNotFoundError), (run_dir / "classes.csv").open(encoding="utf-8", newline="") as file:
+        columns, *rows = csv.reader(file)  # task, class, numbers
+        data = [[*row[:2], *(float(cell) if cell else None for cell in row[2:])] for row in rows]
+        media["test/classes"] = wandb.Table(columns=[*columns], data=data)
+    return media

@@ -1,12 +1,17 @@
-"""Whether W&B can be reached with what is configured here. Imports neither torch nor wandb."""
+"""Whether runs can be recorded at the W&B server from here."""
 
 import netrc
 import os
-import queue
+import signal
 import ssl
 import threading
-from urllib.error import HTTPError, URLError
-from urllib.request import HTTPRedirectHandler, HTTPSHandler, build_opener
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+from lit_video.utils.processes import STOP_SIGNALS
 
 
 def server() -> str:
@@ -24,46 +29,49 @@ def has_key() -> bool:
         return False
 
 
-def offline() -> bool:
-    """Whether runs are recorded offline: ``WANDB_MODE`` says so, or there is no key."""
-    if "WANDB_MODE" in os.environ:
-        return os.environ["WANDB_MODE"] in ("offline", "dryrun")
-    return not has_key()
-
-
-def why_unreachable(seconds: float = 8.0) -> str | None:
-    """Why the W&B server cannot be reached; None if it answers anything but an error of its own.
-
-    Proxies of the environment are used. The name is looked up in a thread, as that alone can take minutes.
-
-    Args:
-        seconds: the longest wait.
-    """
-    answer: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-    threading.Thread(target=lambda: answer.put(_ask(server(), seconds)), daemon=True).start()
-    try:
-        return answer.get(timeout=seconds)
-    except queue.Empty:
-        return f"no answer in {seconds:.0f} s"
-
-
-class _NoRedirects(HTTPRedirectHandler):
-    """Takes a redirect for an answer: where it leads may be out of reach."""
-
-    def redirect_request(self, *args: object) -> None:
-        """Do not follow."""
-
-
-def _ask(url: str, seconds: float) -> str | None:
+def why_offline(seconds: float = 8.0) -> str | None:
+    """Return why runs are recorded offline, or None where the server answers anything but an error of its own."""
+    if os.environ.get("WANDB_MODE") in ("offline", "dryrun"):
+        return "WANDB_MODE is offline"
+    if not has_key():
+        return "no API key"
     # nothing is sent that a wrong server must not see, and W&B looks for certificates in other places than Python
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
-        build_opener(_NoRedirects, HTTPSHandler(context=context)).open(url, timeout=seconds).close()
+        bounded(lambda: urlopen(f"{server()}/healthz", timeout=seconds, context=context).close(), seconds)
     except HTTPError as error:
-        return f"it answers {error.code}" if error.code >= 500 else None
-    except URLError as error:
-        return str(error.reason)
-    except Exception as error:  # a bad address, not HTTP, a proxy's refusal: all mean offline
-        return str(error) or type(error).__name__
+        return f"{server()} cannot be reached (it answers {error.code})" if error.code >= 500 else None
+    except Exception as error:  # no network, a bad address, a proxy's refusal
+        return f"{server()} cannot be reached ({first_line(getattr(error, 'reason', error))})"
     return None
+
+
+def bounded(function: Callable[[], Any], seconds: float) -> Any:
+    """Call a function in a thread: looking up a name can take minutes, and a call into W&B for ever.
+
+    W&B's process, if it is started there, inherits the blocked signals: Slurm sends USR1 and USR2 to it too.
+
+    Raises:
+        TimeoutError: the call takes longer than ``seconds``.
+        BaseException: whatever the function raises; W&B can raise SystemExit too.
+    """
+    answer: Future[Any] = Future()
+
+    def work() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+        try:
+            answer.set_result(function())
+        except BaseException as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        return answer.result(seconds)
+    except TimeoutError:
+        raise TimeoutError(f"no answer in {seconds:.0f} s") from None
+
+
+def first_line(error: object) -> str:
+    """First line of an error, or its kind where it has no message."""
+    return (str(error) or type(error).__name__).splitlines()[0]

@@ -5,8 +5,7 @@ import os
 import shutil
 import threading
 from collections import namedtuple
-from contextlib import contextmanager, nullcontext
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -132,10 +131,9 @@ def test_a_decoder_that_gives_other_pixels(monkeypatch):
 @pytest.mark.parametrize(
     ("environment", "level", "text"),
     [
-        ({}, "ok", "offline (no key)"),
-        ({"WANDB_MODE": "offline"}, "ok", "offline (WANDB_MODE=offline)"),
+        ({}, "ok", "no API key"),
+        ({"WANDB_MODE": "offline"}, "ok", "WANDB_MODE is offline"),
         ({"WANDB_MODE": "disabled"}, "warning", "nothing is recorded"),
-        ({"WANDB_MODE": "online"}, "problem", "there is no key"),
         ({"WANDB_API_KEY": "x" * 40}, "warning", "cannot be reached"),
     ],
 )
@@ -144,25 +142,6 @@ def test_wandb(monkeypatch, tmp_path, environment, level, text):
         monkeypatch.setenv(name, value)
     found = only([doctor.check_wandb()])
     assert found.level == level and text in found.text
-
-
-@contextmanager
-def answering(status):
-    """The address of a server that gives every request this answer."""
-    handler = type("Handler", (BaseHTTPRequestHandler,), {"do_GET": lambda self: self.send_error(status)})
-    handler.log_message = lambda *args: None
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as served:
-        threading.Thread(target=served.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{served.server_address[1]}"
-        served.shutdown()
-
-
-@pytest.mark.parametrize(("status", "text"), [(404, " answers"), (502, "it answers 502")])
-def test_a_wandb_server_is_there_if_it_answers_more_than_an_error_of_its_own(monkeypatch, status, text):
-    monkeypatch.setenv("WANDB_API_KEY", "x" * 40)
-    with answering(status) as url:
-        monkeypatch.setenv("WANDB_BASE_URL", url)
-        assert text in doctor.check_wandb().text
 
 
 def test_slurm(tmp_path, monkeypatch):

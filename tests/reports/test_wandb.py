@@ -105,9 +105,9 @@ def test_keys_are_the_settings_in_which_rows_differ_and_the_papers_numbers_where
     table = Table("made", Path("made.yaml"), "here", "Made", "nowhere", "test/video_top1", rows)
     assert varied([table]) == ["scheme", "window", "size_width"]
     assert {"config size_width", "config seed", "summary test/video_top1"} <= looked_up(table)
-    assert "summary paper/test/video_top1" not in looked_up(table)
+    assert "metric paper/test/video_top1" not in looked_up(table)
     rows.append(Row("c", "C", {}, {"test/video_top1": 62.5}))
-    assert "summary paper/test/video_top1" in looked_up(table)
+    assert "metric paper/test/video_top1" in looked_up(table)
     other = replace(table, metric="test/action_top1")
     assert {f"summary test/{name}_top1" for name in ("video", "action")} <= looked_up(table, other)
 

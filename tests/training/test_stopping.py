@@ -15,7 +15,7 @@ import torch
 from lit_video.__main__ import main
 from lit_video.tables.status import read_status
 from tests.conftest import ROOT, quick_or_slow
-from tests.training.test_wandb_record import parts
+from tests.training.test_wandb_logger import parts
 
 SHORT = ["--trainer.logger=false"]
 SIGNALS = {"SIGINT": 130, "SIGTERM": 143, "SIGUSR1": 75, "SIGUSR2": 75}

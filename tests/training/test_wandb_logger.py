@@ -1,111 +1,137 @@
-"""What a run records for W&B, read back from its offline record; every name in a dashboard is one of these."""
+"""What a run records for W&B, read back; what becomes of record and run when W&B's server, process or disk fails."""
 
 import csv
 import json
 import os
 import signal
+import socket
+import subprocess
 import sys
-from dataclasses import dataclass
+import threading
+import time
 from pathlib import Path
 
 import pytest
 import yaml
 from PIL import Image
+from wandb.util import get_core_path
 
 from lit_video.__main__ import main
 from lit_video.reports.wandb import keys_of, panels
-from lit_video.tables.flat_settings import flat_row, flat_settings
 from lit_video.tables.reading import read_table
-from lit_video.tables.run_files import run_file
+from lit_video.tables.table import Row
+from lit_video.training import wandb_logger
 from lit_video.training.wandb_logger import RowLogger, wandb_media
-from tests.tables.experiments import OWN, PAPERS, request_of, resolved
-from tests.tables.test_committed_results import RESULTS, RUNS
-from tests.training.test_wandb_record import cores, parts, records
+from lit_video.utils.stop_signals import DONE, PREEMPTED
+from lit_video.utils.wandb_login import why_offline
+from tests.conftest import ROOT, quick_or_slow
+from tests.training.wandb_server import wandb_server
 
-VIDEOS = {"avletters", "avletters_length"}  # tables of videos that are not in the repository
-TABLES = [path for path in (*PAPERS, *OWN) if path.stem != "room_actions"]  # which varies what avletters varies
+FACTS = {"table": "two", "scale": "default", "row": "second", "seed": 0, "scheme": "X-ViT"}
 
 
-@dataclass
-class Record:
-    """Config, history keys, summary and media files of an offline run."""
+def records(path):
+    """What a part of a run wrote, as ``wandb leet inspect --json`` prints it, without a second Python."""
+    inspect = [get_core_path(), "leet", "inspect", "--no-observability", "--json", "--run-file", path, path.parents[1]]
+    lines = subprocess.run(list(map(str, inspect)), capture_output=True, text=True, check=True).stdout.splitlines()
+    return [json.loads(line) for line in lines]
 
-    config: dict
-    history: set
-    summary: dict
-    tables: dict
-    folder: Path
-    run: dict
+
+def parts(folder):
+    """The rows of history of every offline part of a run, in order."""
+    paths = sorted(folder.glob("wandb/offline-run-*/*.wandb"))
+    return [[one["history"]["item"] for one in records(path) if one["type"] == "history"] for path in paths]
 
 
 def read_record(run_dir):
+    """Run, config and summary of a record of one part, and artifacts by type."""
     (path,) = run_dir.glob("wandb/offline-run-*/*.wandb")
-    record = Record({}, set(), {}, {}, path.parent, {})
+    run, config, summary, artifacts = {}, {}, {}, {}
     for line in records(path):
         content = line.get(line["type"], {})
         if line["type"] == "run":
-            record.run = content
+            run = content
         elif line["type"] == "config":
-            record.config |= content["update"]
-        elif line["type"] == "history":
-            record.history |= content["item"].keys()
+            config |= content["update"]
         elif line["type"] == "summary":
-            record.summary |= content.get("update", {})
-    media = path.parent / "files" / "media" / "table"
-    for file in media.rglob("*.table.json"):
-        name = str(file.relative_to(media)).rpartition("_")[0].rpartition("_")[0]
-        record.tables[name] = json.loads(file.read_text())
-    return record
+            summary |= content.get("update", {})
+        elif "artifact" in line["type"]:
+            artifacts |= {str(content): line["type"]}
+    return run, config, summary, artifacts
+
+
+def cores(parent=None):
+    """W&B's processes that a process started and that are alive."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, rest = stat.read_text().split("(", 1)[1].rsplit(")", 1)
+        except OSError:
+            continue
+        state, owner = rest.split()[:2]
+        if name == "wandb-core" and state != "Z" and int(owner) == (parent or os.getpid()):
+            found.append(int(stat.parent.name))
+    return found
+
+
+@pytest.fixture
+def fit(table, tiny, tmp_path):
+    """Run a row, logged as often as nobody says: its folder."""
+
+    def run(*flags, row="first", runs=tmp_path / "runs"):
+        flags = [*(flag for flag in tiny if "log_every" not in flag), *flags]
+        assert main(["fit", "--config", str(table[0]), "--row", row, "--runs", str(runs), *flags]) == 0
+        return runs / f"two/default/{row}/seed0"
+
+    return run
 
 
 @pytest.mark.pictures
-def test_a_run_has_what_dashboards_read(finished, table):
-    record = read_record(finished)
-    check_facts(record, finished)
-    check_keys_of_panels(record, read_table([table[0]]))
-    check_test_results(record, finished)
+def test_a_run_of_twelve_steps_has_what_dashboards_look_up(fit, table):
+    run_dir = fit("--trainer.max_epochs=3", "--wandb_artifact=last", row="second")
+    run, config, summary, artifacts = read_record(run_dir)
+    (history,) = parts(run_dir)
+    check_facts(run, config, summary, run_dir)
+    for key in ("train/loss", "lr-AdamW/pg1"):
+        assert [row["trainer/global_step"] for row in history if key in row] == [*range(12)]
+    assert any("train/data_wait" in row for row in history)
+    keys = {key.removesuffix("._type") for row in history for key in row}
+    logged = {"config": config, "summary": summary, "metric": keys | summary.keys(), "media": keys}
+    sections = panels([read_table([table[0]])], "scheme").values()
+    named = {key for section in sections for panel in section for key in keys_of(panel)}
+    assert len(named) > 20
+    for kind, key in (name.split(" ", 1) for name in named):
+        assert key in logged[kind], f"no {kind} {key} is logged"
+    (checkpoint,) = (content for content in artifacts if "'type': 'model'" in content)
+    assert f"model-{run['run_id']}" in checkpoint
+    check_media(run_dir)
 
 
-def check_facts(record, run_dir):
+def check_facts(run, config, summary, run_dir):
     result = json.loads((run_dir / "result.json").read_text())
     expected = {key: result[key] for key in ("table", "row", "scale", "seed", "commit", "params", "views", "scheme")}
-    assert expected == {key: record.config[key] for key in expected}
-    assert record.config["gmacs"] == pytest.approx(result["gmacs"])
-    assert (record.config["scheme"], record.config["window"], record.config["frames"]) == ("X-ViT", 1, 4)
-    assert (record.config["size_width"], record.config["mixed"]) == (16, "key,value"), "not Lightning's of that name"
-    assert record.config["cli"]["model"]["init_args"]["mixed"] == ["key", "value"]
-    assert (record.run["run_group"], record.run["display_name"]) == ("two", "second")
-    assert record.run["tags"] == ["two", "default", "second", "X-ViT", "seed0"]
-    assert record.summary["paper/test/video_top1"] == 62.5
-    assert record.config["views"] == 3, "the number of views, not the data set's way to cut them"
-    assert {"train/loss", "train/data_wait", "val/clip_top1", "test/video_top1"} <= record.history
-    for key, value in result["metrics"].items():
-        assert record.summary[key] == pytest.approx(value)
+    expected |= {"label": "2nd", "title": "Two rows", "window": 1, "frames": 4, "size_width": 16, "mixed": "key,value"}
+    assert expected == {key: config[key] for key in expected}
+    assert config["views"] == 3, "the number of views, not the data set's way to cut them"
+    assert config["cli"]["model"]["init_args"]["mixed"] == ["key", "value"]
+    assert (run["run_group"], run["display_name"]) == ("two", "2nd, seed 0 (Two rows)")
+    assert run["tags"] == ["two", "default", "second", "X-ViT", "seed0"]
+    assert summary["paper/test/video_top1"] == 62.5
+    assert {key: summary[key] for key in result["metrics"]} == pytest.approx(result["metrics"])
 
 
-def check_keys_of_panels(record, table):
-    logged = {"config": record.config.keys(), "history": record.history}
-    logged["summary"] = record.summary.keys()
-    logged["media"] = {key.removesuffix("._type") for key in record.history if key.startswith("figures/")}
-    logged["media"] |= {"test/classes"} & record.tables.keys()
-    names = {
-        key for by in ("scheme", "row") for some in panels([table], by).values() for p in some for key in keys_of(p)
-    }
-    assert len(names) > 20
-    for kind, key in (name.split(" ", 1) for name in names):
-        assert key in logged[kind], f"no {kind} {key} is logged"
-
-
-def check_test_results(record, run_dir):
+def check_media(run_dir):
+    """The pictures and the classes of the run's folder, as they are."""
+    (media,) = run_dir.glob("wandb/offline-run-*/files/media")
     for name in ("confusion", "calibration", "attention"):
-        (copy,) = (record.folder / "files/media/images/figures").glob(f"{name}_*.png")
+        (copy,) = media.glob(f"images/figures/{name}_*.png")
         assert copy.read_bytes() == (run_dir / f"{name}.png").read_bytes()
+    tables = [next(media.glob(f"table/{name}_*")) for name in ("test/classes", "result")]
+    classes, result = (json.loads(path.read_text()) for path in tables)
     with (run_dir / "classes.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    logged = record.tables["test/classes"]
-    assert logged["columns"] == ["task", "class", "videos", "top1", "top5"]
-    assert [row["class"] for row in rows] == [row[1] for row in logged["data"]]
-    assert [[float(row[key]) for key in logged["columns"][2:]] for row in rows] == [r[2:] for r in logged["data"]]
+        rows = [[*row[:2], *map(float, row[2:])] for row in list(csv.reader(file))[1:]]
+    assert (classes["columns"], classes["data"]) == (["task", "class", "videos", "top1", "top5"], rows)
+    assert ["test/video_top1", 62.5] in [[name, paper] for name, _, paper in result["data"]]
 
 
 def test_every_task_has_its_own_figures_and_a_run_that_kept_none_has_none(tmp_path):
@@ -114,25 +140,6 @@ def test_every_task_has_its_own_figures_and_a_run_that_kept_none_has_none(tmp_pa
         Image.new("RGB", (5, 4)).save(tmp_path / f"{name}.png")
     expected = {"figures/confusion_verb", "figures/confusion_noun", "figures/calibration_verb"}
     assert wandb_media(tmp_path).keys() == expected
-
-
-def test_what_tables_vary_is_a_flat_key_of_their_runs(letters):
-    left = {name for path in TABLES for row in read_table([path]).rows for name in row.settings}
-    assert len(left) > 20
-    for path in TABLES:
-        flags = (f"--data.root={letters}",) if path.stem in VIDEOS else ()
-        table = request_of(path, flags=flags).table
-        for row in table.rows:
-            if left & row.settings.keys():
-                left -= row.settings.keys()
-                run = RESULTS / path.stem / table.scale / row.name / "seed0"
-                kept = run_file(run, "config.yaml") if run in RUNS else None
-                config = yaml.load(kept, yaml.CSafeLoader) if kept else resolved(row.name, path, flags=flags).settings
-                flat = flat_settings(config)
-                for name, value in row.settings.items():
-                    for key, plain in flat_row({name: value}).items():
-                        assert flat[key] == plain, (path, row.name, name)
-    assert not left
 
 
 def test_a_resumed_run_goes_on_after_the_rows_of_its_first_part(finished, table, tiny):
@@ -144,25 +151,188 @@ def test_a_resumed_run_goes_on_after_the_rows_of_its_first_part(finished, table,
     assert all(row.get("trainer/global_step", reached) >= reached for row in second)
 
 
-def test_a_run_without_wandb_keeps_its_result(table, tiny, tmp_path, monkeypatch, capsys):
+def test_a_run_without_wandb_keeps_its_result(fit, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "wandb", None)  # any import of it fails
-    flags = [*tiny, "--trainer.max_epochs=1"]
-    assert main(["fit", "--config", str(table[0]), "--row", "first", "--runs", str(tmp_path), *flags]) == 0
-    assert (tmp_path / "two/default/first/seed0/result.json").exists()
+    assert (fit("--trainer.max_epochs=1") / "result.json").exists()
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "W&B" in line]
-    assert "import of wandb halted" in line and "this run is not recorded there" in line
+    assert "import of wandb halted" in line and "nothing is recorded there" in line
 
 
-def test_a_run_whose_wandb_dies_keeps_its_result(table, tiny, tmp_path, monkeypatch, capfd):
-    def begin_and_die(self, begin=RowLogger.begin):
+@pytest.mark.parametrize("number", quick_or_slow([signal.SIGKILL, signal.SIGSTOP], [signal.SIGKILL]))
+def test_a_run_whose_wandb_dies_or_hangs_keeps_its_result(number, fit, monkeypatch, capfd):
+    pids = []
+
+    def begin_and_die(self, begin=RowLogger._begin):
         begin(self)
-        (pid,) = cores()
-        os.kill(pid, signal.SIGKILL)
+        pids.extend(cores())
+        os.kill(*pids, number)
+        monkeypatch.setattr(wandb_logger, "TIMEOUT", 0.5)
 
-    monkeypatch.setattr(RowLogger, "begin", begin_and_die)
-    flags = [*tiny, "--trainer.max_epochs=1"]
-    assert main(["fit", "--config", str(table[0]), "--row", "first", "--runs", str(tmp_path), *flags]) == 0
-    assert (tmp_path / "two/default/first/seed0/result.json").exists()
-    captured = capfd.readouterr()
-    assert captured.out.count("W&B: its process died at step ") == 1
-    assert captured.err == ""
+    monkeypatch.setattr(RowLogger, "_begin", begin_and_die)
+    assert (fit("--trainer.max_epochs=1") / "result.json").exists()
+    if number == signal.SIGSTOP:
+        os.kill(*pids, signal.SIGKILL)
+    out, err = capfd.readouterr()
+    (line,) = [line for line in out.splitlines() if "nothing is recorded there after step " in line]
+    assert "offline-run-*; results are in " in line
+    assert err == ""
+
+
+@pytest.mark.slow
+def test_trials_of_a_sweep_have_folders_ids_and_rates_of_their_own(table, tiny, tmp_path, monkeypatch):
+    """With W&B's own agent, the command of the page, and no server."""
+    from wandb.wandb_agent import Agent
+
+    text = (ROOT / "docs/clusters.md").read_text()
+    page = yaml.safe_load(text.split("```yaml\n")[1].split("```")[0])
+    assert {"model.window", "model.ratio", "model.optimization.lr"} == page["parameters"].keys()
+    shell = page["command"][2].replace("experiments/ablation_tw.yaml --row tw1", f"{table[0]} --row second")
+    for name, value in {"SWEEP_ID": "s", "MODE": "offline", "PROJECT": "p", "DIR": str(tmp_path)}.items():
+        monkeypatch.setenv(f"WANDB_{name}", value)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.chdir(tmp_path)
+    agent = Agent(None, None, sweep_id="s")
+    agent._sweep_command = [*page["command"][:2], shell, page["command"][3], *tiny, *page["command"][4:]]
+    for trial, rate in (("one", 0.01), ("two", 0.02)):
+        given = {"model.optimization.lr": {"value": rate}, "model.window": {"value": 2}, "model.ratio": {"value": 0.5}}
+        assert "exception" not in agent._process_command({"type": "run", "run_id": trial, "program": "", "args": given})
+        assert agent._run_processes[trial].wait() == 0
+        run, config, *_ = read_record(tmp_path / f"runs/{trial}/two/default/second/seed0")
+        assert [run[key] for key in ("run_id", "sweep_id", "run_group", "project")] == [trial, "s", "two", "p"]
+        assert [config[key] for key in ("optimization_lr", "window", "ratio")] == [rate, 2, 0.5]
+
+
+def test_a_trial_of_a_sweep_is_one_run(table, monkeypatch, capsys):
+    monkeypatch.setenv("WANDB_SWEEP_ID", "s")
+    assert main(["fit", "--config", str(table[0])]) == 2
+    assert "--row" in capsys.readouterr().err
+
+
+def test_a_server_is_asked_for_any_answer_in_bounded_time(monkeypatch):
+    monkeypatch.setenv("WANDB_API_KEY", "k" * 40)
+    with wandb_server(get=404) as there, wandb_server(get=503) as broken, socket.socket() as refusing:
+        refusing.bind(("127.0.0.1", 0))
+        refused = f"http://127.0.0.1:{refusing.getsockname()[1]}"
+        urls = {broken.url: "it answers 503", refused: "refused", "not an address": "unknown url type"}
+        for url, expected in urls.items():
+            monkeypatch.setenv("WANDB_BASE_URL", url)
+            assert expected in why_offline()
+        monkeypatch.setenv("WANDB_BASE_URL", there.url)
+        assert why_offline() is None
+        monkeypatch.setenv("WANDB_BASE_URL", "http://wandb.invalid")
+        monkeypatch.setenv("http_proxy", there.url)
+        assert why_offline() is None
+    monkeypatch.delenv("http_proxy")
+    never = threading.Event()  # a name is looked up
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: never.wait(60))
+    assert "no answer in 0 s" in why_offline(0.1)
+    never.set()
+
+
+@pytest.fixture
+def opened(tmp_path, monkeypatch):
+    """Open the record of the run in the test's folder, with a home of its own."""
+    for name, value in {"HOME": tmp_path, "WANDB_ERROR_REPORTING": "false", "WANDB_INIT_TIMEOUT": 2}.items():
+        monkeypatch.setenv(name, str(value))
+    return lambda: open_record(tmp_path)
+
+
+def open_record(folder):
+    logger = RowLogger(folder, FACTS, {}, Row("second", "2nd", {}, {}), "Two rows")
+    assert logger.experiment
+    return logger
+
+
+def log(logger, *steps):
+    for step in steps:
+        logger.log_metrics({"loss": 1.0}, step)
+
+
+def key_for(url, monkeypatch):
+    monkeypatch.setenv("WANDB_BASE_URL", url)
+    monkeypatch.setenv("WANDB_API_KEY", "k" * 40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "get", "said"),
+    [(None, 500, "(it answers 500)"), (401, 200, "does not take the run"), ("hang", 200, "does not take the run")],
+)
+def test_a_run_is_offline_if_the_server_does_not_take_it(fault, get, said, opened, monkeypatch, capfd, tmp_path):
+    with wandb_server(fault, get) as server:
+        key_for(server.url, monkeypatch)
+        logger = opened()
+        log(logger, 0, 1)
+        logger.close(DONE)
+    (line,) = capfd.readouterr().out.splitlines()
+    assert said in line
+    assert line.endswith(f"upload: wandb sync {tmp_path}/wandb/offline-run-*")
+    assert [row["trainer/global_step"] for row in parts(tmp_path)[-1]] == [0, 1]
+
+
+RUN = """
+import os, signal, sys, time
+from pathlib import Path
+from tests.training.test_wandb_logger import cores, log, open_record
+log(open_record(Path(sys.argv[1])), 0)
+(pid,) = cores()
+for number in (signal.SIGUSR1, signal.SIGUSR2):
+    os.kill(pid, number)
+time.sleep(0.5)
+assert cores() == [pid]
+os.kill(pid, signal.SIGKILL)
+time.sleep(0.5)
+sys.exit(3)
+"""
+
+
+@pytest.mark.slow
+def test_signals_of_slurm_spare_wandbs_process_and_a_dead_one_that_is_not_closed_lets_the_run_end(tmp_path):
+    done = subprocess.run([sys.executable, "-c", RUN, tmp_path], capture_output=True, text=True, timeout=120, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (3, "")
+    assert "nothing is recorded there after step 0" in done.stdout
+
+
+@pytest.mark.slow
+def test_parts_that_were_recorded_offline_are_uploaded_as_one_run(opened, monkeypatch, tmp_path):
+    logger = opened()
+    log(logger, 0, 2, 4)
+    logger.close(PREEMPTED)
+    time.sleep(1.1)  # W&B names parts by the second
+    logger = opened()
+    log(logger, 4, 6)
+    logger.close(DONE)
+    assert [row["_step"] for part in parts(tmp_path) for row in part] == [*range(5)]
+    with wandb_server() as server:
+        key_for(server.url, monkeypatch)
+        command = [sys.executable, "-m", "wandb", "sync", *map(str, sorted(tmp_path.glob("wandb/offline-run-*")))]
+        subprocess.run(command, check=True, capture_output=True, timeout=120)
+        rows = [server.history[line] for line in sorted(server.history)]
+        assert [(row["_step"], row["trainer/global_step"]) for row in rows] == [(0, 0), (1, 2), (2, 4), (3, 4), (4, 6)]
+        assert server.overwritten == 0
+        assert [request["preempting"] for _, request in server.requests if "preempting" in request] == [True]
+
+
+@pytest.mark.slow
+def test_an_online_run_goes_on_online_and_ends_though_the_server_is_gone(opened, monkeypatch, capfd, tmp_path):
+    with wandb_server() as server:
+        key_for(server.url, monkeypatch)
+        for steps, status in (((0, 2), PREEMPTED), ((4, 6), DONE)):
+            logger = opened()
+            log(logger, *steps)
+            logger.close(status)
+        rows = [server.history[line] for line in sorted(server.history)]
+        assert [(row["_step"], row["trainer/global_step"]) for row in rows] == [(0, 0), (1, 2), (2, 4), (3, 6)]
+        assert server.overwritten == 0
+        ends = [request["exitcode"] for _, request in server.requests if "exitcode" in request]
+        assert ends == [PREEMPTED, DONE]
+        assert capfd.readouterr().out == ""
+        time.sleep(1.1)
+        logger = opened()
+        server.fault = "hang"
+        log(logger, 8)
+        monkeypatch.setattr(wandb_logger, "TIMEOUT", 1.0)
+        logger.close(PREEMPTED)
+    (line,) = capfd.readouterr().out.splitlines()
+    assert f"wandb sync {sorted(tmp_path.glob('wandb/run-*'))[-1]}" in line
