@@ -1,13 +1,11 @@
 """The page in a real browser: what its script does, and that it fits narrow screens, dark screens and paper."""
 
 import base64
-import io
 import re
 import shutil
 import subprocess
 
 import pytest
-from PIL import Image
 
 from lit_video.__main__ import main
 from tests.fake_runs import EXPERIMENTS, write_table_runs
@@ -155,52 +153,6 @@ def test_the_page_fits_and_can_be_read(show, width, scheme):
     assert urls and all(url.startswith(("file:", "data:")) for url in urls)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_table_that_is_wider_than_the_page_has_a_shadow_where_it_goes_on(show, scheme):
-    driver = show(400, scheme, every=False)
-    table = driver.find_element("css selector", ".scroll")
-
-    def edges():
-        """Red of the left and the right edge, above the first row."""
-        picture = Image.open(io.BytesIO(table.screenshot_as_png)).convert("RGB")
-        return [picture.getpixel((x, 5))[0] for x in (1, picture.width - 2)]
-
-    colour = driver.execute_script("return getComputedStyle(document.body).backgroundColor")
-    ground = int(re.search(r"\d+", colour).group())
-    shadows = []
-    for scrolled in (0, 1_000_000):
-        driver.execute_script("arguments[0].scrollLeft = arguments[1]", table, scrolled)
-        shadows.append([abs(edge - ground) > 20 for edge in edges()])
-    assert shadows == [[False, True], [True, False]]
-
-
-def test_chart_labels_stay_inside_their_charts(show):
-    outside = """
-    return [...document.querySelectorAll(".chart > svg")].flatMap((svg) => {
-      const box = svg.getBoundingClientRect();
-      return [...svg.querySelectorAll("text")].filter((text) => {
-        const t = text.getBoundingClientRect();
-        return t.left < box.left - 1 || t.right > box.right + 1 || t.top < box.top - 1 || t.bottom > box.bottom + 1;
-      }).map((text) => text.textContent);
-    });"""
-    assert show().execute_script(outside) == []
-
-
-def test_labels_of_points_cover_neither_each_other_nor_points(show):
-    covered = """
-    const chart = [...document.querySelectorAll("#cost ~ figure .chart")][0];
-    const boxes = (what) => [...chart.querySelectorAll(what)].filter((each) => each.getAttribute("opacity") !== "0")
-      .map((each) => each.getBoundingClientRect());
-    const labels = boxes(".mark-text:not(.role-axis-label):not(.role-axis-title):not(.role-legend-label) text");
-    const points = boxes(".dots_marks > path");
-    const meet = (a, b) => a.left < b.right - 2 && b.left < a.right - 2 && a.top < b.bottom - 4 && b.top < a.bottom - 4;
-    const others = (i) => [...labels.slice(0, i), ...points];
-    return [labels.length, points.length, labels.flatMap((a, i) => others(i).filter((b) => meet(a, b))).length];
-    """
-    labels, points, covered = show().execute_script(covered)
-    assert points == 9 and 4 <= labels <= 9 and covered == 0
-
-
 def test_charts_are_drawn_when_they_come_near(show):
     driver = show(every=False)
     assert drawn(driver) < CHARTS
@@ -208,44 +160,6 @@ def test_charts_are_drawn_when_they_come_near(show):
     last = "return document.querySelector('#cost ~ figure svg') !== null"
     WebDriverWait(driver, 30).until(lambda _: driver.execute_script(last))
     assert drawn(driver) < CHARTS
-
-
-def test_a_narrower_window_draws_charts_again(show):
-    driver = show()
-    curves = """document.querySelector(".chart[aria-label*='over epochs']")"""
-    height = f"return {curves}.querySelector('svg').height.baseVal.value"
-    driver.execute_script(f"{curves}.scrollIntoView()")
-    before = driver.execute_script(height)
-    size = {"width": 420, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    driver.execute_script(f"{curves}.scrollIntoView()")
-    WebDriverWait(driver, 30).until(lambda _: driver.execute_script(height) > 1.5 * before)
-
-
-def test_a_click_in_a_legend_leaves_one_series_and_a_double_click_all(show):
-    driver = show()
-    curves = driver.find_element("css selector", ".chart[aria-label*='over epochs']")
-    paths = "[...arguments[0].querySelectorAll('.mark-line path')]"
-    faded = f"return {paths}.map((each) => Number(each.getAttribute('opacity')))"
-    lines = driver.execute_script(faded, curves)
-    assert len(lines) == 4 * 4 + 2 * 4 * 3 and set(lines) == {1}, "four panels of four rows, two of them of three seeds"
-    names = curves.find_elements("css selector", ".role-legend-label text")
-    assert [name.text for name in names] == ["S", "ST", "T+S", "L+G"]
-    mouse = selenium.ActionChains(driver)
-    mouse.move_to_element(names[1]).click().perform()
-    assert sorted(driver.execute_script(faded, curves)) == [0.08] * 30 + [1] * 10
-    mouse.double_click(curves.find_element("css selector", ".mark-group.role-legend ~ *, svg")).perform()
-    assert set(driver.execute_script(faded, curves)) == {1}
-
-
-def test_pointing_at_a_chart_shows_its_numbers(show):
-    driver = show()
-    pairs = driver.find_element("css selector", ".chart[aria-label^='differences']")
-    selenium.ActionChains(driver).move_to_element(pairs.find_element("css selector", ".mark-symbol path")).perform()
-    tip = WebDriverWait(driver, 10).until(lambda _: driver.find_element("css selector", "#vg-tooltip-element.visible"))
-    cells = [each.text for each in tip.find_elements("css selector", "td")]
-    assert cells[::2] == ["pair", "ours", "low", "high", "paper"]
-    assert " − " in cells[1] and float(cells[5].replace("−", "-")) <= float(cells[3].replace("−", "-"))
 
 
 def test_without_script_the_page_says_that_charts_need_it(show):
