@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
@@ -28,149 +28,6 @@ SETTINGS_HELP = """\
                                optimization.lr, weights, image_weights, ...
 --trainer.X VALUE              max_epochs, devices, precision, callbacks, ... (Lightning's)
 --help all                     every setting; --model.help NAME, --data.help NAME: those of a class"""
-
-
-def add_table(parser: Parser, seeds: str = "0") -> None:
-    """The arguments that name a table, its seeds and the folder of its runs."""
-    add_config(parser, required=True)
-    add_recipe(parser)
-    add_seeds(parser, seeds)
-    add_runs(parser)
-
-
-def add_config(parser: Parser, required: bool = False) -> None:
-    """``--config``: files of settings."""
-    text = "settings, a later file over an earlier one: a table's YAML, then experiments/scale/X.yaml"
-    names = ("--config", "-c")
-    parser.add_argument(*names, action="append", default=[], type=Path, required=required, metavar="FILE", help=text)
-
-
-def add_recipe(parser: Parser) -> None:
-    """``--recipe``, of a scale."""
-    parser.add_argument("--recipe", help="paper or released: of the scale, where the paper and its code disagree")
-
-
-def add_seeds(parser: Parser, default: str = "0") -> None:
-    """``--seeds``: a list; without a default ``None``, for all that there are."""
-    text = f"each row once per seed (default: {default or 'all that there are'})"
-    parser.add_argument("--seeds", type=whole_numbers, default=default or None, metavar="0,1,2", help=text)
-
-
-def add_seed(parser: Parser) -> None:
-    """``--seed``: one."""
-    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="for all that is drawn (default: 0)")
-
-
-def add_runs(parser: Parser) -> None:
-    """``--runs``: a folder."""
-    parser.add_argument("--runs", type=Path, default=Path("runs"), metavar="DIR", help="of the runs (default: runs)")
-
-
-def add_places(parser: Parser) -> None:
-    """Folders of runs, without a flag."""
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUNS", help="a runs folder, or one inside it")
-
-
-def add_experiments(parser: Parser) -> None:
-    """``--experiments``: a folder."""
-    text = "of the tables' YAML files (default: experiments)"
-    parser.add_argument("--experiments", type=Path, metavar="DIR", help=text)
-
-
-def add_tables(parser: Parser, nargs: str = "+", text: str = "") -> None:
-    """Several tables, without a flag; ``--config`` is then for the files over them."""
-    parser.add_argument("tables", nargs=nargs, type=Path, metavar="TABLE.yaml", help=text)
-
-
-def add_row(parser: Parser) -> None:
-    """``--row``: some rows of a table."""
-    text = "these rows only, by names or numbers from 0, with commas"
-    parser.add_argument("--row", action="append", metavar="NAMES", help=text)
-
-
-def add_jobs(parser: Parser, default: str = "1") -> None:
-    """``--jobs``: runs at a time; ``default`` is the help's word for ``None``."""
-    text = f"runs at a time, each on a GPU or a share of the cores (default: {default})"
-    parser.add_argument("--jobs", type=positive, metavar="N", help=text)
-
-
-def add_reuse(parser: Parser) -> None:
-    """``--reuse``: of results and weights."""
-    parser.add_argument("--reuse", action="store_true", help="train once what several rows or tables have in common")
-
-
-def add_output(
-    parser: Parser,
-    kind: Literal["FILE", "DIR", "FILE|DIR"],
-    default: str | None = None,
-    otherwise: str = "",
-    endings: Sequence[str] = (),
-    required: bool = False,
-) -> None:
-    """``--output``, ``-o``: what the command writes; ``otherwise`` is a default that the command finds, in words."""
-    text = f"{'folder' if kind == 'DIR' else 'file'} to write" + (f", {', '.join(endings)}" if endings else "")
-    text += f" (default: {default or otherwise})" if default or otherwise else ""
-    path = new_file("--output", *endings) if kind == "FILE" else Path
-    parser.add_argument("--output", "-o", type=path, default=default, required=required, metavar=kind, help=text)
-
-
-def add_json(parser: Parser) -> None:
-    """``--json``."""
-    parser.add_argument("--json", action="store_true", help="print as JSON")
-
-
-def add_device(parser: Parser) -> None:
-    """``--device``."""
-    parser.add_argument("--device", choices=["cpu", "cuda"], help="default: cuda where there is one")
-
-
-def add_fps(parser: Parser) -> None:
-    """``--fps``, of folders of pictures."""
-    text = "frames per second of folders of pictures, each a video"
-    parser.add_argument("--fps", type=positive_number, metavar="N", help=text)
-
-
-def add_evaluation(parser: Parser) -> None:
-    """The arguments for how videos are put through a model."""
-    parser.add_argument("--clips", type=positive, metavar="N", help="views in time (default: as tested in training)")
-    parser.add_argument("--crops", type=positive, metavar="M", help="views in space of each (likewise)")
-    add_fps(parser)
-    add_device(parser)
-    parser.add_argument("--batch", type=positive, default=8, metavar="B", help="clips at a time (default: 8)")
-    parser.add_argument("--workers", type=natural, default=2, metavar="W", help="processes that decode (default: 2)")
-
-
-def add_settings(parser: Parser, command: str = "fit", more: Sequence[str] = ()) -> None:
-    """Hand on settings as flags; ``--help all`` is Lightning's help of ``command``."""
-    parser.settings = (*SETTINGS, *more)
-    parser.show_settings = partial(_show_settings, command)
-    parser.add_argument_group("settings, of the YAML or as flags", SETTINGS_HELP)
-
-
-def _show_settings(command: str, words: Sequence[str], arguments: Namespace) -> int:
-    from lit_video.training.cli import show  # here, because importing torch takes seconds
-
-    return show([command, *(word for word in words if word != "all")])
-
-
-def evaluation(arguments: Namespace) -> "Evaluation":
-    """The arguments of :func:`add_evaluation` as options; commands show progress."""
-    from lit_video.inference.options import Evaluation
-
-    names = ("clips", "crops", "batch", "workers", "device", "fps")
-    return Evaluation(**{name: getattr(arguments, name) for name in names}, progress=True)
-
-
-def request_of(arguments: Namespace) -> "Request":
-    """The rows of a table that the arguments name, with the settings.
-
-    Raises:
-        UserError: a file or the table is wrong.
-    """
-    from lit_video.training.request import build_request
-
-    given = {name: getattr(arguments, name) for name in ("seeds", "runs") if name in arguments}
-    return build_request(arguments.config, arguments.row, recipe=arguments.recipe, flags=arguments.settings, **given)
 
 
 def check_file(flag: str, path: Path) -> None:
@@ -238,3 +95,104 @@ def positive_number(text: str) -> float:
     if not 0 < value < inf:
         raise ArgumentTypeError(f"is {text}, expected a number above 0")
     return value
+
+
+SHARED: dict[str, dict[str, Any]] = {
+    "--batch": dict(type=positive, default=8, metavar="B", help="clips at a time (default: 8)"),
+    "--clips": dict(type=positive, metavar="N", help="views in time (default: as tested in training)"),
+    "--config": dict(
+        names=("--config", "-c"),
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="settings, a later file over an earlier one: a table's YAML, then experiments/scale/X.yaml",
+    ),
+    "--crops": dict(type=positive, metavar="M", help="views in space of each (likewise)"),
+    "--device": dict(choices=["cpu", "cuda"], help="default: cuda where there is one"),
+    "--experiments": dict(type=Path, metavar="DIR", help="of the tables' YAML files (default: experiments)"),
+    "--fps": dict(type=positive_number, metavar="N", help="frames per second of folders of pictures, each a video"),
+    "--jobs": dict(
+        type=positive,
+        metavar="N",
+        help="runs at a time, each on a GPU or a share of the cores (default: one; sweep: as GPUs allow)",
+    ),
+    "--json": dict(action="store_true", help="print as JSON"),
+    "--recipe": dict(help="paper or released: of the scale, where the paper and its code disagree"),
+    "--reuse": dict(action="store_true", help="train once what several rows or tables have in common"),
+    "--row": dict(action="append", metavar="NAMES", help="these rows only, by names or numbers from 0, with commas"),
+    "--runs": dict(type=Path, default=Path("runs"), metavar="DIR", help="of the runs (default: runs)"),
+    "--seed": dict(type=natural, default=0, metavar="N", help="for all that is drawn (default: 0)"),
+    "--seeds": dict(
+        type=whole_numbers, default="0", metavar="0,1,2", help="each row once per seed (default: %(default)s)"
+    ),
+    "--workers": dict(type=natural, default=2, metavar="W", help="processes that decode (default: 2)"),
+    "runs": dict(nargs="+", type=Path, metavar="RUNS", help="a runs folder, or one inside it"),
+    "tables": dict(nargs="+", type=Path, metavar="TABLE.yaml", help="tables; --config is for files over them"),
+}
+
+
+def add_shared(parser: Parser, *names: str, **changes: Any) -> None:
+    """Add arguments of :data:`SHARED`; ``changes`` are other defaults and the like."""
+    for name in names:
+        settings = SHARED[name] | changes
+        parser.add_argument(*settings.pop("names", (name,)), **settings)
+
+
+def add_table(parser: Parser) -> None:
+    """The arguments that name a table, its scale and the folder of its runs."""
+    add_shared(parser, "--config", required=True)
+    add_shared(parser, "--recipe", "--runs")
+
+
+def add_evaluation(parser: Parser) -> None:
+    """The arguments for how videos are put through a model."""
+    add_shared(parser, "--clips", "--crops", "--fps", "--device", "--batch", "--workers")
+
+
+def add_output(
+    parser: Parser,
+    kind: Literal["FILE", "DIR", "FILE|DIR"],
+    default: str | None = None,
+    otherwise: str = "",
+    endings: Sequence[str] = (),
+    required: bool = False,
+) -> None:
+    """``--output``, ``-o``: what the command writes; ``otherwise`` is a default that the command finds, in words."""
+    text = f"{'folder' if kind == 'DIR' else 'file'} to write" + (f", {', '.join(endings)}" if endings else "")
+    text += f" (default: {default or otherwise})" if default or otherwise else ""
+    path = new_file("--output", *endings) if kind == "FILE" else Path
+    parser.add_argument("--output", "-o", type=path, default=default, required=required, metavar=kind, help=text)
+
+
+def add_settings(parser: Parser, command: str = "fit", more: Sequence[str] = ()) -> None:
+    """Hand on settings as flags; ``--help all`` is Lightning's help of ``command``."""
+    parser.settings = (*SETTINGS, *more)
+    parser.show_settings = partial(_show_settings, command)
+    parser.add_argument_group("settings, of the YAML or as flags", SETTINGS_HELP)
+
+
+def _show_settings(command: str, words: Sequence[str], arguments: Namespace) -> int:
+    from lit_video.training.cli import show  # here, because importing torch takes seconds
+
+    return show([command, *(word for word in words if word != "all")])
+
+
+def evaluation(arguments: Namespace) -> "Evaluation":
+    """The arguments of :func:`add_evaluation` as options; commands show progress."""
+    from lit_video.inference.options import Evaluation
+
+    names = ("clips", "crops", "batch", "workers", "device", "fps")
+    return Evaluation(**{name: getattr(arguments, name) for name in names}, progress=True)
+
+
+def request_of(arguments: Namespace) -> "Request":
+    """The rows of a table that the arguments name, with the settings.
+
+    Raises:
+        UserError: a file or the table is wrong.
+    """
+    from lit_video.training.request import build_request
+
+    given = {name: getattr(arguments, name) for name in ("seeds", "runs") if name in arguments}
+    return build_request(arguments.config, arguments.row, recipe=arguments.recipe, flags=arguments.settings, **given)

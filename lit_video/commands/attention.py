@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lit_video.commands.arguments import add_device, add_fps, add_output, check_file, positive, writing
+from lit_video.commands.arguments import add_output, add_shared, check_file, positive, writing
 from lit_video.commands.checkpoint import add_checkpoint, settings_of
 from lit_video.commands.embed import test_split
 from lit_video.commands.parser import Parser
@@ -42,8 +42,7 @@ def add(parser: Parser) -> None:
     parser.add_argument("--token", type=_patch, metavar="T,ROW,COLUMN", help=text)
     parser.add_argument("--heads", action="store_true", help="draw each head of the last layer alone")
     parser.add_argument("--each", type=positive, default=3, metavar="N", help="videos of each class of the test (3)")
-    add_fps(parser)
-    add_device(parser)
+    add_shared(parser, "--fps", "--device")
 
 
 def run(arguments: Namespace) -> int:

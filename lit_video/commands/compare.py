@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 
-from lit_video.commands.arguments import add_seeds
+from lit_video.commands.arguments import add_shared
 from lit_video.commands.finetune import (
     add_videos,
     experiment_of,
@@ -21,7 +21,7 @@ def add(parser: Parser) -> None:
     parser.examples("videos --schemes xvit,divided,joint", "videos --schemes space,xvit --seeds 0,1,2,3,4 --minutes 5")
     add_videos(parser)
     parser.add_argument("--schemes", required=True, metavar="A,B", help="xvit,divided,joint,vivit2, ...")
-    add_seeds(parser, "0,1,2")
+    add_shared(parser, "--seeds", default="0,1,2")
     text = "what schemes have in common: epochs (default), or multiply-adds"
     parser.add_argument("--equal", choices=["epochs", "compute"], help=text)
 

@@ -8,14 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lit_video.commands.arguments import (
-    add_config,
-    add_json,
-    add_recipe,
-    add_row,
-    add_settings,
-    request_of,
-)
+from lit_video.commands.arguments import add_settings, add_shared, request_of
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.network.cost import Published, compare, count, published, render
@@ -31,10 +24,7 @@ FRAMES = (8, 32, 64, 96)
 def add(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("--plot cost.svg", "--config experiments/ablation_tw.yaml --json")
-    add_config(parser)
-    add_recipe(parser)
-    add_row(parser)
-    add_json(parser)
+    add_shared(parser, "--config", "--recipe", "--row", "--json")
     text = "draw cost against frames and resolution (.png, .pdf, .svg)"
     parser.add_argument("--plot", type=Path, metavar="FILE", help=text)
     add_settings(parser)

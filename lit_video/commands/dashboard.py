@@ -5,7 +5,7 @@ from argparse import Namespace
 from importlib.util import find_spec
 from pathlib import Path
 
-from lit_video.commands.arguments import add_config, add_recipe, add_tables
+from lit_video.commands.arguments import add_shared
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
@@ -15,9 +15,8 @@ from lit_video.utils.wandb_login import has_key
 def add(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("--dry-run", "--entity TEAM experiments/ablation_tw.yaml own/videos/videos_compare.yaml")
-    add_tables(parser, "*", "default: all of experiments")
-    add_config(parser)
-    add_recipe(parser)
+    add_shared(parser, "tables", nargs="*", help="default: all of experiments")
+    add_shared(parser, "--config", "--recipe")
     parser.add_argument("--entity", help="user or team at W&B (default: yours)")
     text = "at W&B (default: $WANDB_PROJECT, else lit_video)"
     parser.add_argument("--project", default=os.environ.get("WANDB_PROJECT", "lit_video"), help=text)

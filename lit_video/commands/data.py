@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lit_video.commands.arguments import add_json, add_output
+from lit_video.commands.arguments import add_output, add_shared
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 
@@ -38,7 +38,7 @@ def _add_dataset(parser: Parser) -> None:
     text = "such as ssv2 or folder; --data.X sets more"
     parser.add_argument("--dataset", required=True, metavar="NAME", help=text)
     add_output(parser, "FILE", otherwise="ROOT/manifest.sqlite, a row per video")
-    add_json(parser)
+    add_shared(parser, "--json")
     parser.settings = ("--data",)
 
 

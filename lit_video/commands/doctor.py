@@ -20,7 +20,7 @@ from typing import Literal
 
 from filelock import FileLock, Timeout
 
-from lit_video.commands.arguments import add_runs
+from lit_video.commands.arguments import add_shared
 from lit_video.commands.parser import Parser
 from lit_video.utils.files import data_folder
 from lit_video.utils.wandb_login import server, why_offline
@@ -51,7 +51,7 @@ Check = Callable[[], Iterable[Finding]]
 def add(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("", "--runs DIR")
-    add_runs(parser)
+    add_shared(parser, "--runs")
 
 
 def run(arguments: Namespace) -> int:

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lit_video.commands.arguments import add_evaluation, add_output, add_seed, evaluation, new_file
+from lit_video.commands.arguments import add_evaluation, add_output, add_shared, evaluation, new_file
 from lit_video.commands.checkpoint import add_checkpoint, settings_of
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
@@ -33,7 +33,7 @@ def add(parser: Parser) -> None:
     parser.add_argument("--csv", type=new_file("--csv", ".csv"), metavar="FILE", help=text)
     text = "whose classes colour the videos, of a data set with several (default: the first)"
     parser.add_argument("--task", help=text)
-    add_seed(parser)
+    add_shared(parser, "--seed")
     add_evaluation(parser)
 
 

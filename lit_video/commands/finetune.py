@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lit_video.commands.arguments import add_jobs, add_output, add_seed, add_settings, positive_number, writing
+from lit_video.commands.arguments import add_output, add_settings, add_shared, positive_number, writing
 from lit_video.commands.parser import PROGRAM, Parser, parse, run_command
 from lit_video.errors import UserError
 from lit_video.tables.reading import check_folder_name
@@ -22,7 +22,7 @@ def add(parser: Parser) -> None:
     text = "published weights, or a run of yours, to start from"
     parser.add_argument("--weights", metavar="NAME|FILE", help=text)
     parser.add_argument("--scheme", help="attention scheme of a model from scratch (default: xvit)")
-    add_seed(parser)
+    add_shared(parser, "--seed")
 
 
 def add_videos(parser: Parser) -> None:
@@ -31,7 +31,7 @@ def add_videos(parser: Parser) -> None:
     add_output(parser, "DIR", otherwise="own/NAME")
     parser.add_argument("--minutes", type=positive_number, metavar="N", help="of training of a run (10 on a CPU)")
     parser.add_argument("--group", metavar="COLUMN|none", help="of the table: which videos belong together")
-    add_jobs(parser)
+    add_shared(parser, "--jobs")
     add_settings(parser)
 
 

@@ -4,7 +4,7 @@ import os
 from argparse import Namespace
 from dataclasses import replace
 
-from lit_video.commands.arguments import add_jobs, add_reuse, add_row, add_settings, add_table, request_of
+from lit_video.commands.arguments import add_settings, add_shared, add_table, request_of
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.launching.queue import HERE, places
@@ -21,9 +21,7 @@ def add(parser: Parser) -> None:
         "--config experiments/ablation_tw.yaml --config experiments/scale/ssv2.yaml --data.root DIR --row tw1",
     )
     add_table(parser)
-    add_row(parser)
-    add_jobs(parser)
-    add_reuse(parser)
+    add_shared(parser, "--row", "--seeds", "--jobs", "--reuse")
     parser.add_argument("--print_config", action="store_true", help="print all settings of every row, start nothing")
     add_settings(parser)
 

@@ -2,14 +2,14 @@
 
 from argparse import Namespace
 
-from lit_video.commands.arguments import add_output, add_places, writing
+from lit_video.commands.arguments import add_output, add_shared, writing
 from lit_video.commands.parser import Parser
 
 
 def add(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("runs -o results", "runs/ablation_tw -o benchmarks/results")
-    add_places(parser)
+    add_shared(parser, "runs")
     add_output(parser, "DIR", required=True)
 
 

@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 
 import lit_video
-from lit_video.commands.arguments import add_experiments, add_output, add_places, writing
+from lit_video.commands.arguments import add_output, add_shared, writing
 from lit_video.commands.parser import PROGRAM, Parser
 from lit_video.errors import UserError
 from lit_video.utils.files import write_bytes
@@ -15,9 +15,8 @@ from lit_video.utils.files import write_bytes
 def add(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("runs", "runs own/videos/runs -o report.html")
-    add_places(parser)
+    add_shared(parser, "runs", "--experiments")
     add_output(parser, "FILE", default="report.html")
-    add_experiments(parser)
 
 
 def run(arguments: Namespace) -> int:

@@ -3,7 +3,7 @@
 from argparse import Namespace
 from pathlib import Path
 
-from lit_video.commands.arguments import add_experiments, add_output, writing
+from lit_video.commands.arguments import add_output, add_shared, writing
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.utils.files import write_atomically
@@ -14,7 +14,7 @@ def add(parser: Parser) -> None:
     parser.examples("", "--check")
     text = "of packs or runs (default: benchmarks/results)"
     parser.add_argument("--results", type=Path, default=Path("benchmarks/results"), metavar="DIR", help=text)
-    add_experiments(parser)
+    add_shared(parser, "--experiments")
     add_output(parser, "FILE", default="REPRODUCE.md")
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the page is not up to date")
 

@@ -3,18 +3,7 @@
 from argparse import ArgumentTypeError, Namespace
 from dataclasses import replace
 
-from lit_video.commands.arguments import (
-    add_config,
-    add_jobs,
-    add_recipe,
-    add_reuse,
-    add_row,
-    add_runs,
-    add_seeds,
-    add_settings,
-    add_tables,
-    positive,
-)
+from lit_video.commands.arguments import add_settings, add_shared, positive
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.launching.queue import places
@@ -31,14 +20,7 @@ def add(parser: Parser) -> None:
         "experiments/ablation_*.yaml --seeds 0,1,2 --jobs 2",
         "experiments/xvit_ssv2.yaml --config experiments/scale/ssv2.yaml --launcher slurm --gpus-per-run 8",
     )
-    add_tables(parser)
-    add_config(parser)
-    add_seeds(parser)
-    add_row(parser)
-    add_recipe(parser)
-    add_runs(parser)
-    add_jobs(parser, "one, or as GPUs allow")
-    add_reuse(parser)
+    add_shared(parser, "tables", "--config", "--recipe", "--row", "--seeds", "--runs", "--jobs", "--reuse")
     parser.add_argument("--status", action="store_true", help="start nothing; show how far all runs are")
     parser.add_argument(
         "--launcher",

@@ -5,7 +5,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from lit_video.commands.arguments import add_table, new_file, writing
+from lit_video.commands.arguments import add_shared, add_table, new_file, writing
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
@@ -18,7 +18,8 @@ def add(parser: Parser) -> None:
         "--config experiments/ablation_tw.yaml --pairs",
         "--config experiments/skills.yaml --runs benchmarks/results --plot skills.png",
     )
-    add_table(parser, seeds="")
+    add_table(parser)
+    add_shared(parser, "--seeds", default=None, help="each row once per seed (default: all that there are)")
     parser.add_argument("--format", choices=["text", "json", "markdown", "latex"], default="text", help="default: text")
     parser.add_argument("--pairs", action="store_true", help="the differences of all rows, with their intervals")
     text = "accuracy by skill, drawn"
