@@ -176,13 +176,15 @@ class Queue:
                     self.say(f"{self.stop.name}: {len(self._running)} runs stop at their next checkpoints")
                 watch()
                 time.sleep(POLL)
+        self._waiting = []  # of a queue that was stopped
 
     def observe(self, run: Run, jobs: Mapping[str, str]) -> Observed:
         """What a run is doing, also before it has its lock or its turn."""
         observed = observe(run.folder, jobs)
         if observed.active:
             return observed
-        if any(attempt.run == run for attempt in self._running):
+        pid = observed.status.pid if observed.status else None
+        if any(attempt.run == run and attempt.process.pid != pid for attempt in self._running):
             return Observed("running", "starting", observed.status, True)
         return Observed("queued", "", observed.status) if run in self._waiting else observed
 

@@ -165,8 +165,9 @@ class View:
         if time.monotonic() - self._told >= TELL:
             self._told = time.monotonic()
             pairs = list(zip(self.runs, observed := self.observed(), strict=True))
-            at_work = [f"{run.name} {_progress(each)[0]}".rstrip() for run, each in pairs if each.state == "running"]
-            say("; ".join([counts(observed), *at_work]))
+            at_work = [(run.name, each.detail, _progress(each)[0]) for run, each in pairs if each.state == "running"]
+            lines = [f"{name} {detail.partition(' ')[0]} {progress}".rstrip() for name, detail, progress in at_work]
+            say("; ".join([counts(observed), *lines]))
 
 
 def counts(observed: Sequence[Observed]) -> str:
