@@ -8,7 +8,8 @@ the largest difference of logits in float32 (TF32 off), and under bfloat16 autoc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,21 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.harness import Measurement, parser, ran
-from lit_video.weights.loading import load
+from lit_video.attention import MixingPlan
+from lit_video.attention.mixing import Target
+from lit_video.network.aggregation import TemporalAttention, TemporalMean
+from lit_video.network.patches import ClipSize
+from lit_video.network.positions import Positions, Resizing
+from lit_video.network.timesformer import timesformer
+from lit_video.network.vit import ViTSize
+from lit_video.network.vivit import vivit
+from lit_video.network.xvit import xvit as build_xvit
+from lit_video.weights.loading import load_pretrained
 
 ROOT = Path(__file__).resolve().parent.parent
 # relative to the largest logit; on a CPU they are below 1e-5 and 2 %
 TOLERANCE = {"fp32_relative": 1e-4, "bf16_relative": 0.05}
-TARGETS = {"": [], "x": ["x"], "k": ["key"], "v": ["value"], "k,v": ["key", "value"]}
+TARGETS: dict[str, list[Target]] = {"": [], "x": ["x"], "k": ["key"], "v": ["value"], "k,v": ["key", "value"]}
 
 
 def cases(device: torch.device) -> Iterator[tuple[str, nn.Module, Tensor, Tensor]]:
@@ -32,20 +42,42 @@ def cases(device: torch.device) -> Iterator[tuple[str, nn.Module, Tensor, Tensor
     yield from hugging_face(device)
 
 
-def xvit(vector: dict[str, Any]) -> nn.Module:
-    """The network of one of X-ViT's vectors."""
-    config = vector["config"]
-    return load(
-        "xvit",
-        vector["state_dict"],
-        heads=config["num_heads"],
-        image_size=config["image_size"],
+def xvit(vector: dict[str, Any], weights: Mapping[str, Tensor] | None = None, **changes: Any) -> nn.Module:
+    """The network of one of X-ViT's vectors with its weights, or with others, in their dtype.
+
+    Args:
+        vector: configuration and weights, among others.
+        weights: others.
+        **changes: of the configuration.
+    """
+    config, weights = vector["config"] | changes, vector["state_dict"] if weights is None else weights
+    size = ViTSize(config["embed_dim"], config["depth"], config["num_heads"], config["mlp_ratio"])
+    side = config["patch_size"] * math.isqrt(weights["base_model.pos_embed"].shape[1] - 1)
+    mixed = tuple(TARGETS[config["shift_on"]])
+    plan = MixingPlan(
+        window=1 if mixed else 0,
         ratio=2 / config["shift_div"],
-        segments=config["shift_segments"],
-        layers=config["shift_layers"],
-        mixed=TARGETS[config["shift_on"]],
-        ta_heads=config["ta_heads"],
+        mixed=mixed,
+        scope="full",
+        segment=config["shift_segments"],
     )
+    aggregate: nn.Module = TemporalMean(size.width, config["num_classes"])
+    if config["ta_layers"]:
+        hidden = config["head_hidden_dim"]
+        aggregate = TemporalAttention(
+            size.width, config["num_classes"], config["ta_layers"], config["ta_heads"], hidden
+        )
+    network = build_xvit(
+        size,
+        config["num_classes"],
+        ClipSize((side, side), config["patch_size"], config["temporal_embed_len"]),
+        plan,
+        config["shift_layers"],
+        aggregate=aggregate,
+        positions=Positions(resizing=Resizing(time="repeat")),
+    )
+    load_pretrained(network.to(next(iter(weights.values())).dtype), weights)
+    return network.eval()
 
 
 def hugging_face(device: torch.device) -> Iterator[tuple[str, nn.Module, Tensor, Tensor]]:
@@ -53,24 +85,28 @@ def hugging_face(device: torch.device) -> Iterator[tuple[str, nn.Module, Tensor,
     import transformers as hf
 
     shared = {"hidden_size": 384, "num_hidden_layers": 4, "num_attention_heads": 6, "intermediate_size": 1536}
-    clip = torch.randn(2, 3, 8, 96, 96)
-    for attention in ("divided_space_time", "joint_space_time"):
-        config = hf.TimesformerConfig(image_size=96, num_frames=8, attention_type=attention, num_labels=9, **shared)
-        yield from live("hf-timesformer", attention, hf.TimesformerForVideoClassification(config), clip, device)
+    size, clip = ViTSize(384, 4, 6), torch.randn(2, 3, 8, 96, 96)
+    for attention in ("divided", "joint"):
+        config = hf.TimesformerConfig(
+            image_size=96, num_frames=8, attention_type=f"{attention}_space_time", num_labels=9, **shared
+        )
+        network = timesformer(size, 9, ClipSize((96, 96), 16, 8), attention)
+        yield from live(attention, network, hf.TimesformerForVideoClassification(config), clip, device)
     config = hf.VivitConfig(image_size=96, num_frames=8, tubelet_size=[2, 16, 16], num_labels=9, **shared)
-    yield from live("hf-vivit", "vivit", hf.VivitForVideoClassification(config), clip, device)
+    network = vivit(size, 9, ClipSize((96, 96), 16, 8, 2))
+    yield from live("vivit", network, hf.VivitForVideoClassification(config), clip, device)
 
 
 def live(
-    source: str, name: str, model: nn.Module, clip: Tensor, device: torch.device
+    name: str, network: nn.Module, model: nn.Module, clip: Tensor, device: torch.device
 ) -> Iterator[tuple[str, nn.Module, Tensor, Tensor]]:
     """Run transformers' model on the device."""
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.05)
-    network = load(source, model.state_dict(), heads=6, image_size=96)
+    load_pretrained(network.eval(), model.state_dict())
     with torch.no_grad():
         logits = model.to(device).eval()(clip.to(device).transpose(1, 2)).logits
-    yield f"{source} {name}", network, clip, logits.cpu()
+    yield f"hf {name}", network, clip, logits.cpu()
 
 
 def compare(network: nn.Module, clip: Tensor, expected: Tensor, device: torch.device) -> dict[str, float]:

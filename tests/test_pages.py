@@ -180,12 +180,11 @@ def test_make_targets_exist(target):
 
 
 def test_the_python_in_sentences_runs():
-    """Names after ``import lit_video`` alone, imports, and the model, built without memory."""
+    """Names after ``import lit_video`` alone, and the model, built without memory."""
     text = "\n".join(TEXTS.values())
     names = re.findall(r"`(lit_video\.[\w.]+)\(", text)
-    imports = re.findall(r"`(from lit_video[\w.]* import \w+)`", text)
     (model,) = re.findall(r"`(lit_video\.modules\.XViT\([^`]*\))`", text)
-    assert len(names) >= 4 and imports
-    lines = ["import lit_video", *(f"assert callable({name})" for name in names), *imports, "import torch"]
+    assert len(names) >= 4
+    lines = ["import lit_video", *(f"assert callable({name})" for name in names), "import torch"]
     lines += ["with torch.device('meta'):", f"    {model}"]
     exec("\n".join(lines), {})

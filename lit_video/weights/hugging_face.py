@@ -11,25 +11,10 @@ from torch import Tensor, nn
 
 from lit_video.attention import Heads, Joint
 from lit_video.network.block import MLP, Block
-from lit_video.network.patches import ClipSize
-from lit_video.network.positions import Positions, Resizing
 from lit_video.network.readout import clip_token, mean_frame_token
-from lit_video.network.timesformer import has_cls_in_time, timesformer
+from lit_video.network.timesformer import has_cls_in_time
 from lit_video.network.transformer import VideoTransformer
-from lit_video.network.vivit import vivit
-from lit_video.weights.mapping import (
-    TIMM,
-    classes_of,
-    fill,
-    frame_clip,
-    fuse,
-    new_name,
-    rename,
-    rename_by,
-    size_of,
-    stored_joint_grid,
-    take,
-)
+from lit_video.weights.mapping import TIMM, fuse, new_name, rename, rename_by, take
 
 TIMESFORMER = TIMM | {
     "time_embed": "embed.temp_embed",
@@ -38,34 +23,6 @@ TIMESFORMER = TIMM | {
     "blocks.{}.temporal_attn.proj": "blocks.{}.scheme.time_attn.proj",
     "blocks.{}.temporal_fc": "blocks.{}.scheme.time_fc",
 }
-
-
-def load_timesformer(
-    state_dict: Mapping[str, Tensor], *, heads: int, image_size: tuple[int, int], attention: str | None = None
-) -> VideoTransformer:
-    """TimeSformer, released ``.pyth`` names; a clip of another size or length gets the nearest positions, as there.
-
-    ``state_dict`` is the ``model_state`` of a checkpoint. ``attention`` is ``divided``, ``joint`` or ``space``;
-    ``None`` for the one that the names show.
-    """
-    return build(rename(state_dict, TIMESFORMER), heads, image_size, attention)
-
-
-def build(
-    renamed: dict[str, Tensor], heads: int, image_size: tuple[int, int], attention: str | None
-) -> VideoTransformer:
-    """The network of a state dict that has our names already."""
-    attention = attention or _attention(renamed)
-    frames = 1 if attention == "space" else take(renamed, "embed.temp_embed", 3).shape[1]
-    positions = Positions("space" if attention == "space" else "space-time", resizing=Resizing("nearest", "nearest"))
-    clip = frame_clip(renamed, image_size, frames)
-    return fill(timesformer(size_of(renamed, heads), classes_of(renamed), clip, attention, positions), renamed)
-
-
-def _attention(renamed: Mapping[str, Tensor]) -> str:
-    if any(".time_attn." in key for key in renamed):
-        return "divided"
-    return "joint" if "embed.temp_embed" in renamed else "space"
 
 
 _LAYER = "timesformer.encoder.layer.{}"
@@ -113,36 +70,31 @@ _OLDER = {
 }
 
 
-def load_hf_timesformer(
-    state_dict: Mapping[str, Tensor], *, heads: int, image_size: tuple[int, int], attention: str | None = None
-) -> VideoTransformer:
-    """``TimesformerForVideoClassification``; resizing and the ``space`` model's averaging are the authors'.
+def timesformer_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """TimeSformer's ``model_state``, of its authors, under our names."""
+    return rename(state_dict, TIMESFORMER)
 
-    Unlike transformers: ``space`` gives one row per clip (there: one per frame), and any number of frames is right.
 
-    ``attention`` is ``divided``, ``joint`` or ``space``; ``None`` for what the names show.
+def hf_timesformer_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """``TimesformerForVideoClassification``, or ``TimesformerModel`` without a classifier, under our names."""
+    if "embeddings.time_embeddings" in state_dict:
+        state_dict = {f"timesformer.{key}": value for key, value in state_dict.items()}
+    return _with_bias(rename(state_dict, HF_TIMESFORMER))
+
+
+def hf_vivit_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """``VivitForVideoClassification`` (model 1 with a class token), or ``VivitModel``, under our names.
+
+    The names are those of transformers 5, or of older files.
     """
-    return build(_with_bias(rename(state_dict, HF_TIMESFORMER)), heads, image_size, attention)
-
-
-def load_hf_vivit(
-    state_dict: Mapping[str, Tensor], *, heads: int, image_size: tuple[int, int], frames: int | None = None
-) -> VideoTransformer:
-    """``VivitForVideoClassification`` (model 1 with a class token); names of transformers 5, or of older files.
-
-    transformers refuses clips of another size or length: they get our rule, bicubic in space and linear in time. The
-    positions are laid out for ``frames``; ``None`` computes these from the number of positions and ``image_size``.
-    """
+    if "embeddings.cls_token" in state_dict:
+        bare = {key: value for key, value in state_dict.items() if not key.startswith("pooler.")}
+        state_dict = {f"vivit.{key}": value for key, value in bare.items()}
     renamed = rename({current_name(key): value for key, value in state_dict.items()}, HF_VIVIT)
     fuse(renamed, ("q", "k", "v"))
-    renamed = _with_bias(renamed)
     stem = take(renamed, "embed.patches.proj.weight", 5)
     renamed["embed.patches.proj.weight"] = rearrange(stem, "d c k height width -> d (c k) height width").contiguous()
-    tubelet, patch = stem.shape[2], stem.shape[-1]
-    cells = take(renamed, "embed.pos_embed", 3).shape[1] - 1
-    grid = stored_joint_grid(cells, image_size, patch, frames and frames // tubelet)
-    clip = ClipSize((grid.h * patch, grid.w * patch), patch, grid.t * tubelet, tubelet)
-    return fill(vivit(size_of(renamed, heads), classes_of(renamed), clip), renamed)
+    return _with_bias(renamed)
 
 
 def export_hf_timesformer(network: VideoTransformer) -> dict[str, Tensor]:
@@ -191,8 +143,8 @@ def _exported(ours: Mapping[str, Tensor], names: Mapping[str, str], target: str)
 
 
 def current_name(key: str) -> str:
-    """A parameter of ViViT, or of a ViT without ``vit.``, under its name in transformers 5, also of an older file."""
-    match = re.fullmatch(r"(vivit\.|)(?:encoder\.layer|layers)\.(\d+)\.(.+)\.(weight|bias)", key)
+    """A parameter of ViViT under its name in transformers 5, also of an older file."""
+    match = re.fullmatch(r"(vivit\.)(?:encoder\.layer|layers)\.(\d+)\.(.+)\.(weight|bias)", key)
     if not match:
         return key
     return f"{match[1]}layers.{match[2]}.{_OLDER.get(match[3], match[3])}.{match[4]}"

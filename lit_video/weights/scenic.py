@@ -6,22 +6,7 @@ from collections.abc import Mapping
 from einops import rearrange
 from torch import Tensor
 
-from lit_video.attention import Grid
-from lit_video.attention.factorised import Order
-from lit_video.network.patches import ClipSize
-from lit_video.network.transformer import VideoTransformer
-from lit_video.network.vivit import Pool, Temporal, vivit
-from lit_video.weights.mapping import (
-    classes_of,
-    fill,
-    fuse,
-    patch_of,
-    rename_by,
-    size_of,
-    stored_grid,
-    stored_joint_grid,
-    take,
-)
+from lit_video.weights.mapping import fuse, rename_by
 
 # flax's names of a layer's parameters -> torch's
 _LEAVES = {"kernel": "weight", "scale": "weight", "bias": "bias"}
@@ -56,74 +41,23 @@ _ALONE = {
 _LAYERS = {"Transformer": "blocks", "SpatialTransformer": "blocks", "TemporalTransformer": "aggregate.layers"}
 
 
-def load_scenic_vivit(
-    state_dict: Mapping[str, Tensor],
-    *,
-    heads: int,
-    image_size: tuple[int, int],
-    model: int | None = None,
-    pool: Pool | None = None,
-    order: Order = "space_time",
-    temporal: Temporal | None = None,
-    sampled_frames: int | None = None,
-    frames: int | None = None,
-) -> VideoTransformer:
-    """ViViT's models 1-4 of the authors' release; clips are ``(b, 3, t, height, width)`` here, as everywhere.
+def scenic_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """ViViT's models 1-4, flax names joined with ``/``, under our names and in torch's layouts."""
+    renamed = {name: _layout(name, value) for name, value in rename_by(state_dict, _name).items()}
+    fuse(renamed, ("query", "key", "value"))
+    return renamed
 
-    The release has no rule for clips of another size or length: they get ours, bicubic in space and linear in time.
 
-    Args:
-        state_dict: flax names joined with ``/``, flax layouts.
-        heads: number of heads.
-        image_size: (height, width) in pixels.
-        model: 1 to 4; ``None`` for what the names show; they are the same for 4 and 1.
-        pool: ``token`` or ``mean``; ``None`` for what the names show.
-        order: of model 3; the release's class default is ``time_space``, the paper's ``space_time``.
-        temporal: of model 2: ``encoder``, or ``mean`` for the average-pool baseline; ``None`` for what the names show.
-        sampled_frames: uniform frame sampling.
-        frames: frames (after sampling) that positions over space and time are laid out for; ``None`` to compute them
-            from the number of positions and ``image_size``.
+def refuse_other_heads(state_dict: Mapping[str, Tensor], heads: int) -> None:
+    """Refuse weights of another number of heads, which flax's layouts show and ours do not.
+
+    Raises:
+        ValueError: names the first kernel or bias.
     """
-    renamed = _rename(state_dict, heads)
-    tubelet, patch = take(renamed, "embed.patches.proj.weight", 4).shape[1] // 3, patch_of(renamed)
-    cls = "embed.cls_token" in renamed
-    model = model or _model(state_dict)
-    cells = take(renamed, "embed.pos_embed", 3).shape[1] - cls
-    if model == 2:
-        steps = take(renamed, "aggregate.pos_embed", 3).shape[1] - cls if "aggregate.pos_embed" in renamed else 1
-        grid = Grid(steps, *stored_grid(cells, image_size, patch))
-    else:
-        grid = stored_joint_grid(cells, image_size, patch, frames and frames // tubelet)
-    layers = {key.split(".")[2] for key in renamed if key.startswith("aggregate.layers.")}
-    network = vivit(
-        size_of(renamed, heads),
-        classes_of(renamed),
-        ClipSize((grid.h * patch, grid.w * patch), patch, grid.t * tubelet, tubelet, sampled_frames),
-        variant=model,
-        pool=pool or ("token" if cls else "mean"),
-        order=order,
-        temporal=temporal or ("encoder" if layers or model != 2 else "mean"),
-        temporal_depth=len(layers),
-    )
-    return fill(network, renamed)
-
-
-def _model(state_dict: Mapping[str, Tensor]) -> int:
-    """The model that the names show: those of 4 are those of 1, but for the class token that 1 may have."""
-    if any(key.startswith("SpatialTransformer/") for key in state_dict):
-        return 2
-    return 3 if any("LayerNorm_space" in key for key in state_dict) else 1
-
-
-def _rename(state_dict: Mapping[str, Tensor], heads: int) -> dict[str, Tensor]:
-    ours = rename_by(state_dict, _name)
     for key, value in state_dict.items():
         kernel = re.search("/(query|key|value)/(kernel|bias)$", key)
         if kernel and value.shape[:-1] != ((value.shape[0], heads) if kernel[2] == "kernel" else (heads,)):
             raise ValueError(f"heads is {heads}, but {key} is {tuple(value.shape)}")
-    renamed = {name: _layout(name, value) for name, value in ours.items()}
-    fuse(renamed, ("query", "key", "value"))
-    return renamed
 
 
 def _name(key: str) -> str | None:

@@ -18,7 +18,7 @@ from lit_video.network.positions import Positions
 from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
-from lit_video.weights import loading
+from lit_video.utils.clip_shape import height_and_width
 from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivit
 from lit_video.weights.loading import load_pretrained
 from lit_video.weights.settings import refuse_other_settings
@@ -71,6 +71,24 @@ def hf_vivit(frames=4, image_size=(16, 24), tubelet=(2, 8, 8), implementation="s
         **options,
     )
     return randomised(VivitForVideoClassification(config), dtype)
+
+
+def loaded(model, weights=None, frames=None, image_size=None):
+    """Our network of a model's configuration, for clips of its own or of another grid, with its weights."""
+    config = model.config
+    size = ViTSize(
+        config.hidden_size, config.num_hidden_layers, config.num_attention_heads,
+        config.intermediate_size / config.hidden_size,
+    )  # fmt: skip
+    image_size, frames = height_and_width(image_size or config.image_size), frames or config.num_frames
+    if config.model_type == "timesformer":
+        attention = next(ours for ours, theirs in TYPES.items() if theirs == config.attention_type)
+        network = timesformer(size, 5, ClipSize(image_size, config.patch_size, frames), attention)
+    else:
+        tubelet, patch, _ = config.tubelet_size
+        network = vivit(size, 5, ClipSize(image_size, patch, frames, tubelet))
+    load_pretrained(network.to(model.dtype), model.state_dict() if weights is None else weights)
+    return network.eval()
 
 
 def clip_of(frames, height, width, dtype=torch.float64):
@@ -153,25 +171,24 @@ def renamed(state_dict, pieces, prefix=""):
 @pytest.mark.parametrize("attention", TYPES)
 def test_timesformer_has_the_logits_of_transformers(attention, shape, dtype):
     model, clip = hf_timesformer(attention, shape, dtype), clip_of(shape[0], shape[1], shape[1], dtype)
-    options = dict(heads=shape[-1], image_size=shape[1])
-    check(loading.load("hf-timesformer", model.state_dict(), **options), model, clip)
+    check(loaded(model), model, clip)
     authors = renamed(model.state_dict(), FACEBOOK, "module.model.")
-    check(loading.load("timesformer", authors, **options, attention=attention), model, clip)
+    if attention == "divided":  # as all released weights are
+        check(loaded(model, authors), model, clip)
 
 
 @pytest.mark.parametrize("attention", TYPES)
 def test_timesformer_without_a_bias_of_query_key_and_value(attention):
     model = hf_timesformer(attention, SHAPES[1], qkv_bias=False)
     assert not [key for key in model.state_dict() if key.endswith("qkv.bias")]
-    check(loading.load("hf-timesformer", model.state_dict(), heads=3, image_size=16), model, clip_of(3, 16, 16))
+    check(loaded(model), model, clip_of(3, 16, 16))
 
 
 @pytest.mark.parametrize("attention", TYPES)
 @pytest.mark.parametrize(("height", "width"), [(32, 48), (16, 96), (64, 48), (80, 96)])
 def test_another_image_size_gets_the_nearest_positions_as_in_transformers(attention, height, width):
     model, clip = hf_timesformer(attention, SHAPES[0]), clip_of(4, height, width)
-    for image_size in (48, (height, width)):
-        check(loading.load("hf-timesformer", model.state_dict(), heads=4, image_size=image_size), model, clip)
+    check(loaded(model, image_size=(height, width)), model, clip)
 
 
 @pytest.mark.parametrize("attention", ["divided", "joint"])
@@ -180,7 +197,7 @@ def test_another_length_and_size_get_the_nearest_positions(attention, frames, si
     """Transformers' own tables resized beforehand: it computes something else when the number of frames differs."""
     shape, clip = SHAPES[0], clip_of(frames, side, side)
     model = hf_timesformer(attention, shape)
-    loaded = loading.load("hf-timesformer", model.state_dict(), heads=4, image_size=48)
+    network = loaded(model, frames=frames, image_size=side)
     other = hf_timesformer(attention, (frames, side, *shape[2:]))
     weights = model.state_dict()
     key = "timesformer.embeddings.position_embeddings"
@@ -190,20 +207,12 @@ def test_another_length_and_size_get_the_nearest_positions(attention, frames, si
     key = "timesformer.embeddings.time_embeddings"
     weights[key] = F.interpolate(weights[key].mT, size=frames, mode="nearest").mT
     other.load_state_dict(weights)
-    check(loaded, other, clip)
+    check(network, other, clip)
 
 
 def test_any_number_of_frames_of_the_space_model_is_right():
     model = hf_timesformer("space", SHAPES[0])
-    loaded = loading.load("hf-timesformer", model.state_dict(), heads=4, image_size=48)
-    check(loaded, model, clip_of(7, 48, 48))
-
-
-def test_temporal_positions_decide_where_names_are_of_space_or_joint():
-    weights = renamed(hf_timesformer("joint", SHAPES[0]).state_dict(), FACEBOOK)
-    for attention, message in (("space", r"embed\.temp_embed"), ("divided", r"scheme\.time_attn"), ("all", "'all'")):
-        with pytest.raises(ValueError, match=message):
-            loading.load("timesformer", weights, heads=4, image_size=48, attention=attention)
+    check(loaded(model), model, clip_of(7, 48, 48))
 
 
 VIVITS = [
@@ -220,9 +229,8 @@ VIVITS = [
 def test_vivit_has_the_logits_of_transformers(shape, implementation, dtype):
     model = hf_vivit(**shape, implementation=implementation, dtype=dtype)
     size = model.config.image_size
-    loaded = loading.load("hf-vivit", model.state_dict(), heads=4, image_size=tuple(size))
     # transformers' GELU rounds sqrt(2 / pi) to seven digits
-    check(loaded, model, clip_of(model.config.num_frames, *size, dtype), tolerance=1e-6)
+    check(loaded(model), model, clip_of(model.config.num_frames, *size, dtype), tolerance=1e-6)
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -232,7 +240,7 @@ def test_vivit_of_older_files(bias):
     assert "vivit.encoder.layer.1.attention.output.dense.weight" in older
     assert not [key for key in older if "_proj" in key or "mlp" in key]
     for weights in (model.state_dict(), older):
-        check(loading.load("hf-vivit", weights, heads=4, image_size=(16, 24)), model, clip_of(4, 16, 24))
+        check(loaded(model, weights), model, clip_of(4, 16, 24))
 
 
 # linear interpolation
@@ -242,7 +250,7 @@ TWO_TO_FOUR = torch.tensor([[1, 0], [0.75, 0.25], [0.25, 0.75], [0, 1]], dtype=t
 def test_vivit_positions_serve_other_clips():
     """What transformers cannot do: its table is that of one grid. Ours: linear in time, bicubic in space."""
     model = hf_vivit(hidden_act="gelu_pytorch_tanh")
-    loaded = loading.load("hf-vivit", model.state_dict(), heads=4, image_size=(16, 24))
+    network = loaded(model)
     other = hf_vivit(8, (32, 16), hidden_act="gelu_pytorch_tanh")
     weights, key = model.state_dict(), "vivit.embeddings.position_embeddings"
     cells = rearrange(weights[key][:, 1:], "1 (t h w) d -> t d h w", t=2, h=2)
@@ -250,7 +258,7 @@ def test_vivit_positions_serve_other_clips():
     cells = torch.einsum("o t, t d h w -> o h w d", TWO_TO_FOUR, cells).flatten(0, 2)
     weights[key] = torch.cat((weights[key][:, :1], cells[None]), dim=1)
     other.load_state_dict(weights)
-    check(loaded, other, clip_of(8, 32, 16))
+    check(network, other, clip_of(8, 32, 16))
 
 
 @pytest.mark.parametrize("attention", TYPES)
@@ -261,9 +269,8 @@ def test_an_exported_timesformer_has_the_same_logits_in_transformers(attention):
     model.load_state_dict(weights)
     clip = clip_of(3, 16, 16)
     check(network, model, clip)
-    back = loading.load("hf-timesformer", weights, heads=3, image_size=16)
-    assert back.state_dict().keys() == network.state_dict().keys()
-    assert all(torch.equal(value, network.state_dict()[key]) for key, value in back.state_dict().items())
+    back = loaded(model, weights).state_dict()
+    assert all(torch.equal(value, back[key]) for key, value in network.state_dict().items())
 
 
 @pytest.mark.parametrize("shape", VIVITS, ids=str)
@@ -276,8 +283,8 @@ def test_an_exported_vivit_has_the_same_logits_in_transformers(shape):
     assert all(value.is_contiguous() for value in weights.values())
     model.load_state_dict(weights)
     check(network, model, clip_of(config.num_frames, *config.image_size))
-    back = loading.load("hf-vivit", weights, heads=4, image_size=tuple(config.image_size))
-    assert all(torch.equal(value, network.state_dict()[key]) for key, value in back.state_dict().items())
+    back = loaded(model, weights).state_dict()
+    assert all(torch.equal(value, back[key]) for key, value in network.state_dict().items())
 
 
 def other_timesformer(*args, **options):
@@ -326,10 +333,10 @@ def test_a_class_token_in_time_is_not_exported_nor_loaded():
 def test_a_backbone_without_classifier_starts_training(kind, bare):
     """A bare one has the names that ``TimesformerModel`` and ``VivitModel`` save."""
     if kind == "vivit":
-        source, model, clip, heads = "hf-vivit", hf_vivit(), clip_of(4, 16, 24), 4
+        model, clip = hf_vivit(), clip_of(4, 16, 24)
         networks = [vivit(ViTSize(32, 2, 4, 1.5), 3, ClipSize((16, 24), 8, 4, 2)).double().eval() for _ in range(2)]
     else:
-        source, model, clip, heads = "hf-timesformer", hf_timesformer(kind, SHAPES[0]), clip_of(4, 48, 48), 4
+        model, clip = hf_timesformer(kind, SHAPES[0]), clip_of(4, 48, 48)
         size = ViTSize(64, 3, 4, 3.0)
         networks = [timesformer(size, 3, ClipSize((48, 48), 16, 4), kind).double().eval() for _ in range(2)]
     weights = model.state_dict()
@@ -338,7 +345,7 @@ def test_a_backbone_without_classifier_starts_training(kind, bare):
     left_out = load_pretrained(networks[0], cut, fresh_head=True)
     assert left_out == "aggregate.head.bias, aggregate.head.weight"
     assert torch.equal(networks[0].aggregate.head.weight, head)
-    whole = loading.load(source, weights, heads=heads, image_size=tuple(clip.shape[-2:]))
+    whole = loaded(model)
     with torch.no_grad():
         torch.testing.assert_close(networks[0].features(clip), whole.features(clip), atol=1e-10, rtol=1e-10)
     with pytest.raises(ValueError, match=r"classifier|aggregate\.head|the names are none of"):

@@ -6,7 +6,10 @@ import pytest
 import torch
 from einops import rearrange
 
-from lit_video.weights import loading
+from lit_video.network.patches import ClipSize
+from lit_video.network.vit import ViTSize
+from lit_video.network.vivit import vivit
+from lit_video.weights.loading import load_pretrained
 from lit_video.weights.settings import tasks_in_order
 from tests.float32 import assert_close_in_float32
 from tests.shared import shared
@@ -31,16 +34,16 @@ def test_logits_of_the_release(name):
     vector = torch.load(shared(f"parity/{name}.pt"), weights_only=True)
     config, clip = vector["config"], channels_first(vector["input"])
     options = dict(
-        heads=config["num_heads"],
-        image_size=tuple(clip.shape[-2:]),
         model=MODELS[config["attention_type"]],
+        size=ViTSize(64, 2, 4),
+        clip=ClipSize(tuple(clip.shape[-2:]), 16, clip.shape[2], 2),
+        classes=config["num_classes"],
         pool={"token": "token", "gap": "mean"}[config["classifier"]],
         order=config["attention_order"] or "space_time",
         temporal="mean" if config["spatial_only_baseline"] else "encoder",
-        sampled_frames=config["n_sampled_frames"] or None,
+        temporal_depth=config["temporal_num_layers"],
     )
-    single = loading.load("scenic-vivit", vector["state_dict"], **options)
-    exact = loading.load("scenic-vivit", double(vector["state_dict"]), **options)
+    single, exact = load(vector["state_dict"], **options), load(double(vector["state_dict"]), **options)
     with torch.no_grad():
         assert_close_in_float32(single(clip), vector["logits"], single)
         expected = torch.load(shared("parity/scenic_vivit_logits_float64.pt"), weights_only=True)[name]
@@ -67,11 +70,6 @@ CASES = {
     "4": dict(model=4, pool="mean"),
     "4_uniform": dict(model=4, pool="mean", sampled_frames=3, tubelet=1),
 }
-OPTIONS = ("model", "pool", "order", "temporal", "sampled_frames")
-
-
-def options_of(case):
-    return {key: value for key, value in case.items() if key in OPTIONS}
 
 
 class FlaxWeights(dict):
@@ -228,8 +226,13 @@ def clip_of(case):
     return torch.randn(2, frames, GRID[1] * PATCH, GRID[2] * PATCH, 3, generator=generator, dtype=torch.float64)
 
 
-def load(weights, **options):
-    return loading.load("scenic-vivit", weights, heads=HEADS, image_size=(GRID[1] * PATCH, GRID[2] * PATCH), **options)
+def load(weights, model, tubelet=2, sampled_frames=None, temporal_depth=1, size=None, clip=None, classes=5, **options):
+    """A network of the case's or of other sizes, in the weights' dtype."""
+    case = ClipSize((GRID[1] * PATCH, GRID[2] * PATCH), PATCH, GRID[0] * tubelet, tubelet, sampled_frames)
+    size = size or ViTSize(WIDTH, 2, HEADS, 2.0)
+    network = vivit(size, classes, clip or case, model, temporal_depth=temporal_depth, **options)
+    load_pretrained(network.to(weights["embedding/bias"].dtype), weights)
+    return network.eval()
 
 
 @pytest.mark.parametrize("name", VECTORS)
@@ -255,39 +258,10 @@ def test_every_model_gives_the_logits_of_the_second_implementation(name):
     expected = Scenic(weights).logits(clip, **case)
     single = {key: value.float() for key, value in weights.items()}
     with torch.no_grad():
-        exact, rounded = load(weights, **options_of(case)), load(single, **options_of(case))
+        exact, rounded = load(weights, **case), load(single, **case)
         torch.testing.assert_close(exact(channels_first(clip)), expected, atol=1e-9, rtol=0)
         assert_close_in_float32(rounded(channels_first(clip).float()), expected.float(), rounded)
     assert (expected[0] - expected[1]).abs().max() > 0.1
-
-
-@pytest.mark.parametrize("name", sorted(CASES.keys() - {"4", "4_uniform"}))
-def test_names_show_the_model_its_pooling_and_its_temporal_encoder(name):
-    case = CASES[name]
-    settings = {key: value for key, value in case.items() if key in ("order", "sampled_frames")}
-    weights, clip = flax_weights(**case), channels_first(clip_of(case))
-    with torch.no_grad():
-        assert torch.equal(load(weights, **settings)(clip), load(weights, **options_of(case))(clip))
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "message"),
-    [
-        ("1_mean", dict(pool="token"), r"embed\.cls_token"),
-        ("1_token", dict(model=4), "variant 4 has no class token"),
-        ("2_token", dict(temporal="mean"), r"no place for aggregate\.cls_token"),
-        ("3_space_time", dict(model=1), r"scheme\.time_attn"),
-        ("2_mean", dict(model=1), r"aggregate\.|no multiple"),
-        ("3_space_time", dict(pool="token"), "variant 3 has no class token"),
-        ("3_space_time", dict(order="space"), "order is 'space'"),
-        ("1_token", dict(sampled_frames=0), "sampled_frames is 0"),
-        ("1_token", dict(sampled_frames=3), "frames 3 is not divisible into tubelets of 2"),
-    ],
-)
-def test_options_that_the_weights_refute_are_named(name, change, message):
-    case = CASES[name]
-    with pytest.raises(ValueError, match=message):
-        load(flax_weights(**case), **options_of(case) | change)
 
 
 @pytest.mark.parametrize("tasks", [{"verb": 97, "noun": 300}, {"noun": 300, "verb": 97}])

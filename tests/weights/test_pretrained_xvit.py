@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lit_video.weights import loading
+from benchmarks.parity import xvit
 from lit_video.weights.loading import load_pretrained
 from tests.float32 import assert_close_in_float32
 from tests.shared import shared
@@ -14,33 +14,18 @@ from tests.weights.conftest import double
 
 MINI = sorted((Path(__file__).resolve().parents[1] / "vectors").glob("xvit_mini_*.pt"))
 LARGE = ["xvit_01_shift_ta1", "xvit_03_shift_avg", "xvit_16_T16_segments8_temb8", "xvit_19_pos_interp_64px"]
-TARGETS = {"": [], "x": ["x"], "k": ["key"], "v": ["value"], "k,v": ["key", "value"]}
 
 
 def mini(name):
     return torch.load(next(path for path in MINI if path.stem == f"xvit_mini_{name}"), weights_only=True)
 
 
-def loaded(vector, state_dict=None, **changes):
-    config = vector["config"]
-    options = dict(
-        heads=config["num_heads"],
-        image_size=config["image_size"],
-        ratio=2 / config["shift_div"],
-        segments=config["shift_segments"],
-        layers=config["shift_layers"],
-        mixed=TARGETS[config["shift_on"]],
-        ta_heads=config["ta_heads"],
-    )
-    return loading.load("xvit", vector["state_dict"] if state_dict is None else state_dict, **options | changes)
-
-
 def check_logits(vector):
-    clip, network = vector["input"], loaded(vector)
+    clip, network = vector["input"], xvit(vector)
     with torch.no_grad():
         assert_close_in_float32(network(clip), vector["logits"], network)
         later = network.double()(clip.double())
-        from_double = loaded(vector, double(vector["state_dict"]))(clip.double())
+        from_double = xvit(vector, double(vector["state_dict"]))(clip.double())
     torch.testing.assert_close(later, vector["logits_float64"], atol=1e-10, rtol=0)
     torch.testing.assert_close(from_double, vector["logits_float64"], atol=1e-10, rtol=0)
 
@@ -59,7 +44,7 @@ def test_logits_of_the_release_at_larger_sizes(name):
 @pytest.mark.parametrize("path", MINI, ids=lambda path: path.stem)
 def test_tokens_after_every_layer_of_the_release(path):
     vector = torch.load(path, weights_only=True)
-    network, expected = loaded(vector).double(), vector["intermediates"]
+    network, expected = xvit(vector).double(), vector["intermediates"]
     tokens = {}
     for i, block in enumerate(network.blocks):
         block.register_forward_hook(lambda module, args, output, i=i: tokens.update({f"block_{i}": output}))
@@ -73,7 +58,7 @@ def test_tokens_after_every_layer_of_the_release(path):
 @pytest.mark.parametrize("path", MINI, ids=lambda path: path.stem)
 def test_gradient_norms_of_the_release(path):
     vector = torch.load(path, weights_only=True)
-    network = loaded(vector).double()  # the release's rounding is all that is left: it computed in float32
+    network = xvit(vector).double()  # the release's rounding is all that is left: it computed in float32
     loss = F.cross_entropy(network(vector["input"].double()), vector["label"])
     loss.backward()
     assert loss.item() == pytest.approx(vector["loss"], abs=1e-5)
@@ -87,29 +72,15 @@ def our_names(vector):
     """The release's parameter names -> ours, seen by loading every tensor filled with its own number."""
     numbered = {key: torch.full_like(value, i) for i, (key, value) in enumerate(vector["state_dict"].items())}
     keys = list(numbered)
-    return {keys[int(p.flatten()[0])]: name for name, p in loaded(vector, numbered).named_parameters()}
-
-
-def test_a_loaded_network_is_in_eval_mode_and_has_the_dtype_of_the_weights():
-    vector = mini("shift_ta1")
-    assert not any(module.training for module in loaded(vector).modules())
-    for dtype in (torch.float32, torch.float64, torch.bfloat16):
-        weights = {key: value.to(dtype) for key, value in vector["state_dict"].items()}
-        assert {p.dtype for p in loaded(vector, weights).parameters()} == {dtype}
+    return {keys[int(p.flatten()[0])]: name for name, p in xvit(vector, numbered).named_parameters()}
 
 
 def test_the_vectors_differ_in_what_can_be_set():
     vector = mini("shift_ta1")
     expected = vector["logits"]
-    for change in (dict(ratio=0.25), dict(segments=2), dict(layers=[0]), dict(mixed=["value"]), dict(ta_heads=2)):
+    for key, value in dict(shift_div=8, shift_segments=2, shift_layers=[0], shift_on="v", ta_heads=2).items():
         with torch.no_grad():
-            assert (loaded(vector, **change)(vector["input"]) - expected).abs().max() > 1e-3, change
-
-
-def test_an_unknown_source_is_named():
-    vector = mini("shift_ta1")
-    with pytest.raises(ValueError, match=r"source 'xvit_v2' is not known, expected one of .*, xvit$"):
-        loading.load("xvit_v2", vector["state_dict"], heads=4, image_size=16)
+            assert (xvit(vector, **{key: value})(vector["input"]) - expected).abs().max() > 1e-3, key
 
 
 @pytest.mark.parametrize("path", MINI, ids=lambda path: path.stem)
@@ -118,4 +89,4 @@ def test_x_vit_without_its_last_layer(path):
     weights = vector["state_dict"]
     last = "consensus.mlp_head.4" if any("consensus" in key for key in weights) else "new_fc"
     cut = {key: value for key, value in weights.items() if not key.startswith(last)}
-    assert load_pretrained(loaded(vector), cut, fresh_head=True).startswith("aggregate.head")
+    assert load_pretrained(xvit(vector), cut, fresh_head=True).startswith("aggregate.head")
