@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lit_video.__main__ import main
+from lit_video.commands.arguments import SHARED
 from lit_video.commands.parser import parse
 from lit_video.errors import UserError
 from lit_video.modules.optimization import Optimization
@@ -64,7 +65,7 @@ def test_the_pages_have_commands():
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_parses(command, monkeypatch):
-    monkeypatch.setattr("lit_video.commands.checkpoint.find_checkpoint", Path)
+    monkeypatch.setitem(SHARED["--ckpt"], "type", Path)
     plain = command.replace("...", "").replace(" SEED", " 0")
     words = shlex.split(re.sub(r"\|[\w|]+", "", plain))  # of A|B|C the first
     try:

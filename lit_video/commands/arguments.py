@@ -9,6 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from lit_video.commands.checkpoint import find_checkpoint
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 
@@ -99,6 +100,12 @@ def positive_number(text: str) -> float:
 
 SHARED: dict[str, dict[str, Any]] = {
     "--batch": dict(type=positive, default=8, metavar="B", help="clips at a time (default: 8)"),
+    "--ckpt": dict(
+        names=("--ckpt", "--ckpt_path"),
+        type=find_checkpoint,
+        metavar="RUN",
+        help="a run's last.ckpt, its folder, or TABLE/ROW of runs/",
+    ),
     "--clips": dict(type=positive, metavar="N", help="views in time (default: as tested in training)"),
     "--config": dict(
         names=("--config", "-c"),

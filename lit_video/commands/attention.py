@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lit_video.commands.arguments import add_output, add_shared, check_file, positive, writing
-from lit_video.commands.checkpoint import add_checkpoint, settings_of
+from lit_video.commands.checkpoint import settings_of
 from lit_video.commands.embed import test_split
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
@@ -31,7 +31,7 @@ def add(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("video.mp4 --ckpt RUN -o maps.gif", "--ckpt RUN -o attention")
     parser.add_argument("video", nargs="?", metavar="VIDEO", help="or a folder of pictures, with --fps")
-    add_checkpoint(parser, required=True)
+    add_shared(parser, "--ckpt", required=True)
     ways = "attention.png, heads.png; without a video the folder attention"
     add_output(parser, "FILE|DIR", otherwise=ways, endings=[*STILL, *MOVING])
     text = "the true class (default: the video's folder, if it is one)"

@@ -1,6 +1,5 @@
-"""The argument ``--ckpt``: a checkpoint's file, a run's folder, or a row of a table. Imports no torch."""
+"""The argument ``--ckpt``: a checkpoint's file, a run's folder, or a row of a table."""
 
-from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,18 +8,6 @@ from lit_video.tables.results import read_result
 
 RUNS, BEST = Path("runs"), "best"  # of a run, the folder of Lightning's ModelCheckpoint
 WAYS = "give a run's last.ckpt, its folder, or TABLE/ROW of runs/"
-
-
-def add_checkpoint(parser: ArgumentParser, required: bool = False) -> None:
-    """Add ``--ckpt``; ``--ckpt_path``, its name in Lightning, is another for it."""
-    parser.add_argument(
-        "--ckpt",
-        "--ckpt_path",
-        type=find_checkpoint,
-        required=required,
-        metavar="RUN",
-        help="a run's last.ckpt, its folder, or TABLE/ROW of runs/",
-    )
 
 
 def find_checkpoint(text: str) -> Path:

@@ -18,8 +18,6 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Literal
 
-from filelock import FileLock, Timeout
-
 from lit_video.commands.arguments import add_shared
 from lit_video.commands.parser import Parser
 from lit_video.utils.files import data_folder
@@ -255,6 +253,8 @@ def existing(path: Path) -> Path:
 
 def check_locks(runs: Path) -> Iterator[Finding]:
     """Whether a lock in the folder of the runs keeps others out, and whether files can be synced and renamed."""
+    from filelock import FileLock, Timeout
+
     folder, advice = existing(runs), "give a --runs on a file system with locks and renames (mount NFS with them)"
     try:
         with tempfile.TemporaryDirectory(prefix=".doctor-", dir=folder) as place:

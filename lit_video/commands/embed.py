@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lit_video.commands.arguments import add_evaluation, add_output, add_shared, evaluation, new_file
-from lit_video.commands.checkpoint import add_checkpoint, settings_of
+from lit_video.commands.checkpoint import settings_of
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 
@@ -26,7 +26,7 @@ def add(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("--ckpt RUN", "--ckpt RUN videos -o features.png --csv features.csv")
     parser.add_argument("videos", nargs="*", metavar="VIDEO|FOLDER|GLOB", help="default: the run's test split")
-    add_checkpoint(parser, required=True)
+    add_shared(parser, "--ckpt", required=True)
     add_output(parser, "FILE", default="embed.png", endings=[".png", ".svg", ".pdf"])
     parser.add_argument("--method", choices=["tsne", "umap"], default="tsne", help="default: tsne")
     text = "write path, class, x and y of every video"

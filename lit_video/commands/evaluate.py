@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lit_video.commands.arguments import add_settings, add_shared
-from lit_video.commands.checkpoint import WAYS, add_checkpoint, settings_of
+from lit_video.commands.checkpoint import WAYS, settings_of
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.training.request import setting_flags
@@ -16,8 +16,7 @@ from lit_video.weights.hub import find
 
 def add_evaluated(parser: Parser, command: str) -> None:
     """The arguments: a model, data and settings."""
-    add_checkpoint(parser)
-    add_shared(parser, "--config")
+    add_shared(parser, "--ckpt", "--config")
     text = "published weights, with the settings of their evaluation"
     parser.add_argument("--weights", metavar="hub:NAME", help=text)
     orders = ["forward", "reversed", "shuffled", "static"]

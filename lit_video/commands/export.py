@@ -4,8 +4,8 @@ import json
 from argparse import Namespace
 from pathlib import Path
 
-from lit_video.commands.arguments import add_output, writing
-from lit_video.commands.checkpoint import add_checkpoint, settings_of
+from lit_video.commands.arguments import add_output, add_shared, writing
+from lit_video.commands.checkpoint import settings_of
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.tables.results import FILE
@@ -18,7 +18,7 @@ def add(parser: Parser) -> None:
     kinds = ["hf-timesformer", "hf-vivit", "pt2", "onnx", "safetensors"]
     text = "transformers, torch.export, ONNX, or weights alone"
     parser.add_argument("--to", choices=kinds, required=True, help=text)
-    add_checkpoint(parser, required=True)
+    add_shared(parser, "--ckpt", required=True)
     add_output(parser, "DIR", required=True)
     parser.add_argument("--any_frames", action="store_true", help="of pt2, onnx: for clips of any length too")
 

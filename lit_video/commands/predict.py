@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, TextIO
 from lit_video.commands.arguments import (
     add_evaluation,
     add_output,
+    add_shared,
     evaluation,
     new_file,
     positive,
     positive_number,
     writing,
 )
-from lit_video.commands.checkpoint import add_checkpoint
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.utils.files import write_bytes
@@ -37,7 +37,7 @@ def add(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("--ckpt RUN videos -o names.csv --top 1", "--ckpt RUN long.mp4 --every 0.5 --plot timeline.png")
     parser.add_argument("videos", nargs="+", metavar="VIDEO|FOLDER|GLOB", help="a folder: all videos below it")
-    add_checkpoint(parser, required=True)
+    add_shared(parser, "--ckpt", required=True)
     parser.add_argument("--top", type=positive, metavar="K", help="classes to name (default: 5; of a stream 1)")
     add_output(parser, "FILE", endings=[".csv", ".json"])
     features = new_file("--features", ".npz")

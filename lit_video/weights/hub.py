@@ -5,12 +5,9 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from http.client import HTTPException
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
 
 from lit_video.errors import UserError
 from lit_video.utils.files import data_folder
@@ -118,6 +115,8 @@ def fetch(release: Release, progress: Progress) -> Path:
     if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
         raise UserError(f"{release.name}: HF_HUB_OFFLINE is set; {_by_hand(release)}")
     release.place.parent.mkdir(parents=True, exist_ok=True)
+    from http.client import HTTPException  # here, because it takes a tenth of a help's time
+
     try:
         return _folder(release) if release.repository else _file(release, progress)
     except (OSError, HTTPException) as error:
@@ -139,6 +138,9 @@ def _folder(release: Release) -> Path:
 
 
 def _file(release: Release, progress: Progress) -> Path:
+    from urllib.error import HTTPError
+    from urllib.request import Request, urlopen
+
     part = release.place.with_name(f"{release.place.name}.part")
     here = part.stat().st_size if part.exists() else 0
     request = Request(str(release.address), headers={"Range": f"bytes={here}-"} if here else {})

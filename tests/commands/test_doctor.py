@@ -171,9 +171,9 @@ def test_space(monkeypatch, tmp_path, gigabytes, level):
 
 
 def test_a_folder_that_refuses_locks_or_renames(monkeypatch, tmp_path):
-    monkeypatch.setattr(doctor, "FileLock", lambda path, timeout: nullcontext())
+    monkeypatch.setattr("filelock.FileLock", lambda path, timeout: nullcontext())
     assert "does not keep others out" in only(doctor.check_locks(tmp_path)).text
-    monkeypatch.setattr(doctor, "FileLock", raising(NotImplementedError("no flock")))
+    monkeypatch.setattr("filelock.FileLock", raising(NotImplementedError("no flock")))
     assert "no flock" in only(doctor.check_locks(tmp_path)).text
     monkeypatch.setattr(os, "fsync", raising(OSError(errno.EIO, "Input/output error")))
     assert "Input/output error" in only(doctor.check_locks(tmp_path)).text

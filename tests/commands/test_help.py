@@ -1,8 +1,11 @@
 """Every command says what it does, on a screen, with examples that it takes."""
 
+import re
+
 import pytest
 
 from lit_video.__main__ import main
+from lit_video.commands.arguments import SETTINGS
 from lit_video.commands.parser import COMMANDS
 from tests.command_line import every_parser
 
@@ -55,6 +58,10 @@ def test_one_flag_has_one_meaning():
 
 def test_settings_have_a_help_of_their_own(capsys):
     assert main(["fit", "--help", "all"]) == 0
-    assert "--trainer.accumulate_grad_batches" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "--trainer.accumulate_grad_batches" in text
+    named = set(re.findall(r"^  (--\w+)[ \n]", text, re.MULTILINE))
+    in_files = {"--table", "--recipes"}
+    assert named - in_files - {"--ckpt_path", "--print_config", "--seed_everything", "--weights_only"} == set(SETTINGS)
     assert main(["fit", "--config", "experiments/ablation_tw.yaml", "--row", "tw1", "--model.help", "XViT"]) == 0
     assert "--model.window" in capsys.readouterr().out
