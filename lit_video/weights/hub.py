@@ -23,11 +23,11 @@ class Release:
 
     Args:
         name: after ``hub:``.
-        settings: of the published evaluation, by flag.
-        address: of the file; ``None`` of a repository of Hugging Face.
-        repository: there, ``OWNER/NAME``; ``None`` of a file.
+        settings: the published evaluation's, by flag.
+        address: the file's; ``None`` for a repository of Hugging Face.
+        repository: ``OWNER/NAME`` at Hugging Face; ``None`` for a file.
         published: ``top1`` and ``top5`` in percent, as far as they were printed.
-        sha256: of the file, as far as it is known.
+        sha256: digest of the file, as far as it is known.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Release:
 
 @cache
 def releases() -> dict[str, Release]:
-    """All of them, by name."""
+    """Published models by name."""
     content = read_yaml(TABLE)
     return {name: _release(name, given, content["recipes"]) for name, given in content["weights"].items()}
 
@@ -169,7 +169,7 @@ def _file(release: Release, progress: Progress) -> Path:
 
 
 def _check(release: Release, part: Path) -> None:
-    """Refuse what is a page of HTML, or does not have the digest."""
+    """Refuse a page of HTML, or a file of another digest."""
     with part.open("rb") as file:
         start = file.read(512).lstrip().lower()
         if start.startswith((b"<!doctype", b"<html")):

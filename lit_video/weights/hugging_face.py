@@ -1,4 +1,4 @@
-"""TimeSformer of its authors, and TimeSformer and ViViT of Hugging Face's transformers, both ways."""
+"""TimeSformer and ViViT of Hugging Face's transformers: names, both ways, configurations and classes."""
 
 import math
 import re
@@ -14,16 +14,7 @@ from lit_video.network.block import MLP, Block
 from lit_video.network.readout import clip_token, mean_frame_token
 from lit_video.network.timesformer import has_cls_in_time
 from lit_video.network.transformer import VideoTransformer
-from lit_video.weights.mapping import TIMM, fuse, new_name, rename, rename_by, take
-
-TIMESFORMER = TIMM | {
-    "time_embed": "embed.temp_embed",
-    "blocks.{}.temporal_norm1": "blocks.{}.scheme.time_attn.norm",
-    "blocks.{}.temporal_attn.qkv": "blocks.{}.scheme.time_attn.qkv",
-    "blocks.{}.temporal_attn.proj": "blocks.{}.scheme.time_attn.proj",
-    "blocks.{}.temporal_fc": "blocks.{}.scheme.time_fc",
-}
-
+from lit_video.weights.mapping import fuse, new_name, rename, rename_by, take
 
 _LAYER = "timesformer.encoder.layer.{}"
 HF_TIMESFORMER = {
@@ -68,11 +59,6 @@ _OLDER = {
     "intermediate.dense": "mlp.fc1",
     "output.dense": "mlp.fc2",
 }
-
-
-def timesformer_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """TimeSformer's ``model_state``, of its authors, under our names."""
-    return rename(state_dict, TIMESFORMER)
 
 
 def hf_timesformer_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:

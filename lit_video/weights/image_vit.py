@@ -166,7 +166,7 @@ def _summary(network: VideoTransformer, sources: Mapping[str, str], image: Mappi
 
 
 def _words(key: str) -> str:
-    """What a parameter that no image model has is part of."""
+    """Name the part of the network that a parameter belongs to."""
     if key.startswith("aggregate."):
         return "classifier"
     if key == "embed.temp_embed":

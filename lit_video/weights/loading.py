@@ -12,11 +12,10 @@ from lit_video.network.aggregation import TemporalEncoder
 from lit_video.network.embedding import JointEmbedding
 from lit_video.network.positions import Resizing, resize_joint, resize_space, resize_time
 from lit_video.network.transformer import VideoTransformer
-from lit_video.weights.hugging_face import hf_timesformer_names, hf_vivit_names, timesformer_names
+from lit_video.weights.authors import refuse_other_heads, scenic_names, timesformer_names, xvit_names
+from lit_video.weights.hugging_face import hf_timesformer_names, hf_vivit_names
 from lit_video.weights.mapping import refuse_other_names, refuse_other_shapes, take
-from lit_video.weights.scenic import refuse_other_heads, scenic_names
 from lit_video.weights.unwrapping import without_prefixes
-from lit_video.weights.xvit import xvit_names
 
 
 @dataclass(frozen=True)

@@ -37,11 +37,11 @@ class StoredWeights:
 
     Args:
         tensors: by name.
-        config: of the ``config.json`` in the folder; empty without, and of a file.
+        config: content of the folder's ``config.json``; empty without one, and for a file.
         choice: a line, where the file holds two sets of weights.
-        preprocessor: of the ``preprocessor_config.json`` in the folder, likewise.
-        model: of a checkpoint of our own, the model's settings; empty of others.
-        clips: likewise, how its clips were made.
+        preprocessor: content of ``preprocessor_config.json``, likewise.
+        model: the model's settings, of a checkpoint of our own; else empty.
+        clips: settings of its clips, likewise.
         class_names: likewise, by class number, of each task if there are several.
     """
 
@@ -55,7 +55,7 @@ class StoredWeights:
 
     @property
     def labels(self) -> dict[str, int]:
-        """Numbers of the classes, by name; of weights with several tasks, or of which nothing is known, none."""
+        """Numbers of the classes by name; empty with several tasks, or if nothing is known."""
         ours = enumerate(self.class_names) if isinstance(self.class_names, list) else ()
         theirs = (self.config.get("id2label") or {}).items()
         return {str(name): int(number) for number, name in (*ours, *theirs)}
@@ -93,10 +93,10 @@ def read_weights(path: Path, average: bool | None = None) -> StoredWeights:
 
 
 def of_our_own(content: Any) -> StoredWeights:
-    """What a checkpoint of ours, or the file that ``export`` writes beside weights, says of them; without the tensors.
+    """Settings and class names in a checkpoint of ours, or in the file that ``export`` writes beside weights.
 
     Args:
-        content: of any file; others' say nothing.
+        content: any file's; other programs' say nothing.
     """
     ours = content.get(CHECKPOINT_KEY, content) if isinstance(content, Mapping) else {}
     if not isinstance(ours, Mapping) or not isinstance(ours.get("data"), Mapping):

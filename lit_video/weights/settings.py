@@ -1,4 +1,4 @@
-"""Settings of a release that no name and no shape shows: a network with others takes the weights and is wrong."""
+"""Settings of weights that neither names nor shapes show: a network with others would take them and be wrong."""
 
 from collections.abc import Mapping
 from math import prod
@@ -44,7 +44,7 @@ SCENIC_EPIC = {"noun": 300, "verb": 97}
 
 
 def release_settings(state_dict: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Settings of the model that weights were trained with, by flag; of releases whose names and shapes say all, none.
+    """Settings of the model that weights were trained with, by flag; none where names and shapes say all.
 
     Source: X-ViT's release (``SHIFT_DIV`` 4; ``NUM_SEGMENTS`` 8 in its recipes for Kinetics, known by their classes).
     """
@@ -59,9 +59,9 @@ def release_settings(state_dict: Mapping[str, Tensor]) -> dict[str, Any]:
 def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
     """Settings of the data set that decide what weights see, by flag, as far as they are known.
 
-    Of our own checkpoints; of X-ViT's, TimeSformer's and scenic's releases by their recipes; of a folder of Hugging
-    Face's by its ``preprocessor_config.json``, but for one with ``offset``: ViViT's there contradicts the recipe of its
-    weights.
+    Our own checkpoints store them; X-ViT's, TimeSformer's and scenic's releases have those of their recipes, a folder
+    of Hugging Face those of its ``preprocessor_config.json``, but for one with ``offset``: ViViT's there contradicts
+    the recipe of its weights.
 
     Raises:
         ValueError: a mean or deviation that is not the same for all channels, which ``data.mean`` cannot be.
@@ -139,7 +139,7 @@ def refuse_other_settings(network: nn.Module, state_dict: Mapping[str, Tensor]) 
 
 
 def contradictions(network: VideoTransformer, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of a release's settings that the network does not have."""
+    """Settings of a release that a network does not have."""
     mixing = [module for module in network.modules() if isinstance(module, Mixing)]
     if not mixing:
         return dict(settings)
@@ -161,7 +161,7 @@ def contradictions(network: VideoTransformer, settings: Mapping[str, Any]) -> di
 
 
 def flags(settings: Mapping[str, Any], part: Literal["model", "data"] = "model") -> str:
-    """Settings as they are written on the command line."""
+    """Settings as flags of the command line."""
     return " ".join(f"--{part}.{key} {_value(value)}" for key, value in settings.items())
 
 
@@ -181,9 +181,8 @@ HEADS = "size.heads"  # likewise, a part of a setting
 
 
 def own_settings(stored: StoredWeights) -> dict[str, Any]:
-    """The attention scheme's settings of one of our runs, by flag; of others' weights, none."""
-    later = {"causal": False} if "window" in stored.model else {}  # of an X-ViT that does not store it
-    model = {**later, **_heads(stored.model), **stored.model}
+    """Settings of the attention scheme of one of our runs, by flag; none for other weights."""
+    model = {**_heads(stored.model), **stored.model}
     return {key: _plain(model[key]) for key in (*SCHEME, HEADS) if key in model}
 
 
@@ -225,7 +224,7 @@ def refuse_another_grid(network: nn.Module, stored: StoredWeights, otherwise: st
 
 
 def _heads(model: Mapping[str, Any]) -> dict[str, int]:
-    """Heads of a model whose settings have a size, in any of its forms; nothing of others."""
+    """Number of heads in a model's settings, whose size is a name, a mapping or a ``ViTSize``; ConvNets have none."""
     size = model.get("size")
     size = next((one for name, one in SIZES.items() if name == size), size)
     heads = size.get("heads") if isinstance(size, Mapping) else getattr(size, "heads", None)
@@ -233,5 +232,5 @@ def _heads(model: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _plain(value: Any) -> Any:
-    """Of several, their order does not matter."""
+    """A setting to compare: the order of several values does not matter."""
     return tuple(sorted(value)) if isinstance(value, list | tuple) else value

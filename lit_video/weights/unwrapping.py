@@ -45,7 +45,7 @@ def model_of(content: Any, average: bool | None = None) -> tuple[Tensors, str]:
 
 
 def without_prefixes(tensors: Mapping[str, Tensor]) -> Tensors:
-    """Names without what compiling and wrapping modules put before all of them."""
+    """Tensors by names without the prefixes that compiling and wrapping put before all of them."""
     names = {name: name.replace(COMPILED, "") for name in tensors}
     while prefix := _shared(names.values()):
         if prefix == "backbone.":  # DINO's: without the head that projects its features
@@ -64,7 +64,7 @@ def _shared(names: Collection[str]) -> str:
 
 
 def _weights(content: Any) -> Tensors:
-    """Those at the first place that holds some, else the content's own."""
+    """Tensors at the first place that holds some, else the content's own."""
     if not isinstance(content, Mapping) or not content:
         return {}
     return _first(content, PLACES)[0] or _tensors(content)

@@ -98,11 +98,3 @@ def test_positions_of_another_grid_of_as_many_patches_are_refused(network, mend)
         refuse_another_grid(same.network, StoredWeights({}, clips=clips))
     none = XViT(3, 4, (16, 64), SIZE, 8, positions="none").network
     refuse_another_grid(none, StoredWeights({}, clips=clips))
-
-
-def test_weights_of_before_causal_are_not_taken_for_a_causal_model():
-    old = StoredWeights({}, model={"window": 1})
-    refuse_another_scheme({"window": 1, "causal": False}, old)
-    with pytest.raises(ValueError, match=r"set --model\.causal false"):
-        refuse_another_scheme({"window": 1, "causal": True}, old)
-    assert own_settings(StoredWeights({}, model={"attention": "divided"})) == {"attention": "divided"}

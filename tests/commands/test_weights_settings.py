@@ -9,6 +9,7 @@ from safetensors.torch import save_file
 from lit_video.__main__ import main
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
+from lit_video.weights.authors import CONSENSUS, XVIT
 from lit_video.weights.hub import releases
 from lit_video.weights.mapping import new_name
 from lit_video.weights.reading import StoredWeights, read_weights
@@ -18,7 +19,6 @@ from lit_video.weights.settings import (
     refuse_other_settings,
     release_settings,
 )
-from lit_video.weights.xvit import _CONSENSUS, XVIT
 from tests.conftest import FOUR_SKILLS
 
 SIZE = ViTSize(16, 2, 4)
@@ -32,7 +32,7 @@ def release(classes, **changes):
     network = XViT(num_classes=classes, **RELEASED | changes).network
     for parameter in network.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
-    back = {name: key for key, name in (XVIT | _CONSENSUS).items() if key != "base_model.head"}
+    back = {name: key for key, name in (XVIT | CONSENSUS).items() if key != "base_model.head"}
     weights = {new_name(key, back): value for key, value in network.state_dict().items()}
     weights["base_model.temp_embed"] = weights["base_model.temp_embed"][:, :, None]
     return weights

@@ -12,7 +12,8 @@ from lit_video.network.positions import Resizing
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
 from lit_video.utils.clip_shape import height_and_width
-from lit_video.weights.hugging_face import TIMESFORMER, export_hf_timesformer, export_hf_vivit
+from lit_video.weights.authors import TIMESFORMER
+from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivit
 from lit_video.weights.loading import NEAREST, load_pretrained
 from lit_video.weights.mapping import new_name
 from tests.shared import shared

@@ -1,4 +1,4 @@
-"""ViViT of the authors' release: flax names and layouts (https://arxiv.org/abs/2103.15691)."""
+"""X-ViT, TimeSformer and ViViT from their authors' names and layouts to ours."""
 
 import re
 from collections.abc import Mapping
@@ -6,7 +6,51 @@ from collections.abc import Mapping
 from einops import rearrange
 from torch import Tensor
 
-from lit_video.weights.mapping import fuse, rename_by
+from lit_video.weights.mapping import TIMM, fuse, rename, rename_by, take
+
+# X-ViT's names (https://arxiv.org/abs/2106.05968) -> ours, those of its temporal attention apart
+CONSENSUS = {
+    "consensus.cls_token": "aggregate.cls_token",
+    "consensus.temporal_encoder.{}.norm1": "aggregate.layers.{}.attn.norm",
+    "consensus.temporal_encoder.{}.attn.qkv": "aggregate.layers.{}.attn.qkv",
+    "consensus.temporal_encoder.{}.attn.proj": "aggregate.layers.{}.attn.proj",
+    "consensus.temporal_encoder.{}.norm2": "aggregate.layers.{}.mlp.norm",
+    "consensus.temporal_encoder.{}.mlp.fc1": "aggregate.layers.{}.mlp.fc1",
+    "consensus.temporal_encoder.{}.mlp.fc2": "aggregate.layers.{}.mlp.fc2",
+    "consensus.mlp_head.0": "aggregate.head.0",
+    "consensus.mlp_head.1": "aggregate.head.1",
+    "consensus.mlp_head.4": "aggregate.head.4",
+}
+XVIT = {f"base_model.{key}": name for key, name in TIMM.items()} | {
+    "base_model.temp_embed": "embed.temp_embed",
+    "new_fc": "aggregate.head",
+}
+
+
+def xvit_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Keys ``base_model.*``, ``new_fc.*`` and, with temporal attention, ``consensus.*``, under our names."""
+    if any(key.startswith("consensus.") for key in state_dict):
+        # the release keeps a classifier that temporal attention leaves unused
+        unused = re.compile(r"(new_fc|base_model\.head)\.(weight|bias)")
+        state_dict = {name: value for name, value in state_dict.items() if not unused.fullmatch(name)}
+    renamed = rename(state_dict, XVIT | CONSENSUS)
+    renamed["embed.temp_embed"] = take(renamed, "embed.temp_embed", 4).squeeze(2)
+    return renamed
+
+
+TIMESFORMER = TIMM | {
+    "time_embed": "embed.temp_embed",
+    "blocks.{}.temporal_norm1": "blocks.{}.scheme.time_attn.norm",
+    "blocks.{}.temporal_attn.qkv": "blocks.{}.scheme.time_attn.qkv",
+    "blocks.{}.temporal_attn.proj": "blocks.{}.scheme.time_attn.proj",
+    "blocks.{}.temporal_fc": "blocks.{}.scheme.time_fc",
+}
+
+
+def timesformer_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """TimeSformer's ``model_state``, of its authors, under our names."""
+    return rename(state_dict, TIMESFORMER)
+
 
 # flax's names of a layer's parameters -> torch's
 _LEAVES = {"kernel": "weight", "scale": "weight", "bias": "bias"}
