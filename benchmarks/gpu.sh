@@ -73,11 +73,12 @@ earlier() {  # the runs of earlier calls, where this machine has none
 pack() {  # of finished runs what is kept: no weights
     local files
     files=$(
-        cd "$RUNS" && find . -name throughput.json -o -name result.json | while read -r path; do
-            for file in "$path" "${path%/result.json}"/{config.yaml,curves.csv,predictions.npz}; do
-                [ ! -f "$file" ] || echo "$file"
+        cd "$RUNS" && find . \( -name throughput.json -o -name run.json -exec grep -q '"result"' {} \; \) -print |
+            while read -r path; do
+                for file in "$path" "${path%/run.json}"/{curves.csv,predictions.npz}; do
+                    [ ! -f "$file" ] || echo "$file"
+                done
             done
-        done
     )
     # shellcheck disable=SC2086  # names of tables, rows and files have no spaces
     [ -z "$files" ] || { tar -czf "$OUT/.tables.part" -C "$RUNS" $files && mv "$OUT/.tables.part" "$OUT/tables.tar.gz"; }

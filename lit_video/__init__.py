@@ -28,7 +28,7 @@ __version__ = "0.1.0"
 
 avoid_amx()  # before anything multiplies
 
-# no models and no data sets: a run's config.yaml names these by the shortest path, which is lit_video.modules.XViT
+# no models and no data sets: a run's settings name these by the shortest path, which is lit_video.modules.XViT
 _MODULES = {
     "AttentionMaps": "inference.attention_picture",
     "Embedding": "inference.projection",

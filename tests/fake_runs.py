@@ -70,29 +70,30 @@ def save(folder, predictions):
 
 
 def write_result(folder, **changes):
-    """``result.json`` as a run writes it, with changes; a change to ``None`` leaves the key out."""
+    """``run.json`` of a finished run, with changes; a change to ``None`` leaves the key out."""
     result = {
-        "commit": "fake00000000",
         "scheme": "XViT",
         "params": 1_500_000,
         "views": 3,
         "test_broken": 0,
-        "data_digest": "00fake00",
         "steps": 384,
+        "global_batch": 16,
         "seconds": 12.5,
         "device": "FAKE GPU",
         "command": "fake",
     }
-    result = {key: value for key, value in (result | changes).items() if value is not None}
-    (folder / "result.json").write_text(json.dumps(result))
+    identity = {"settings": {}, "data": "00fake00", "weights": {}, "commit": "fake00000000", "versions": {}}
+    (folder / "run.json").write_text(json.dumps({"identity": identity, "changes": [], "result": result}))
+    change_result(folder, **changes)
 
 
 def change_result(folder, **changes):
-    """Change keys of a ``result.json``; ``None`` removes a key."""
-    old = json.loads((folder / "result.json").read_text())
-    (folder / "result.json").write_text(
-        json.dumps({key: value for key, value in (old | changes).items() if value is not None})
-    )
+    """Change a result, or the ``identity`` and ``changes`` beside it; ``None`` removes a key of the result."""
+    run = json.loads((folder / "run.json").read_text())
+    run["identity"] |= changes.pop("identity", {})
+    run["changes"] = changes.pop("changes", run["changes"])
+    run["result"] = {key: value for key, value in (run["result"] | changes).items() if value is not None}
+    (folder / "run.json").write_text(json.dumps(run))
 
 
 def seed_dir(runs, row="space", seed=0):

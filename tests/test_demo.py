@@ -1,6 +1,5 @@
 """The main job as users run it: minutes, so run by make test-slow."""
 
-import json
 import os
 import signal
 import subprocess
@@ -8,6 +7,9 @@ import sys
 import time
 
 import pytest
+
+from lit_video.tables.results import read_result
+from lit_video.tables.run_files import has_result
 
 pytestmark = pytest.mark.slow
 
@@ -30,17 +32,15 @@ def test_a_table_killed_in_its_second_row_ends_as_if_it_had_not_been(table, tiny
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    assert not (second / "result.json").exists()
-    before = (first / "result.json").stat().st_mtime_ns
+    assert not has_result(second)
+    before = (first / "run.json").stat().st_mtime_ns
     done = fit(table[0], tmp_path / "killed", *flags, stdout=subprocess.PIPE, text=True)
     output, _ = done.communicate()
     assert done.returncode == 0
     assert "1 of 2 runs are finished, skipped" in output
     assert f"going on from {second / 'last.ckpt'}" in (second / "log.txt").read_text()
-    assert (first / "result.json").stat().st_mtime_ns == before
-    results = [
-        json.loads((tmp_path / f"{n}/two/default/second/seed0/result.json").read_text()) for n in ("killed", "whole")
-    ]
+    assert (first / "run.json").stat().st_mtime_ns == before
+    results = [read_result(tmp_path / f"{n}/two/default/second/seed0") for n in ("killed", "whole")]
     assert results[0]["metrics"] == results[1]["metrics"]
     assert results[0]["steps"] == results[1]["steps"] == 12 * 128 // 4
 
@@ -49,7 +49,7 @@ def test_the_demo_shows_what_a_window_is_worth(tiny, tmp_path, monkeypatch):
     monkeypatch.setenv("LIT_VIDEO_DATA", str(tmp_path / "data"))
     assert fit("experiments/ablation_tw.yaml", tmp_path, "--jobs", "2").wait() == 0
     rows = ("tw0", "tw1", "tw2", "tw2_boundary")
-    results = [json.loads((tmp_path / f"ablation_tw/embedded/{r}/seed0/result.json").read_text()) for r in rows]
+    results = [read_result(tmp_path / f"ablation_tw/embedded/{r}/seed0") for r in rows]
     top1 = {row: result["metrics"]["test/video_top1"] for row, result in zip(rows, results, strict=True)}
     assert 25 <= top1["tw0"] <= 37.5, "order-blind: what is seen, and one of two directions"
     assert top1["tw1"] >= top1["tw0"] + 25

@@ -16,6 +16,7 @@ import torch
 
 from benchmarks.faults.faults import DAMAGES, FAULTS, TESTED, NotInjected, damage, lock_held
 from benchmarks.faults.runs import END, PHASES, ROOT, Attempt, Place, Setting, mount, new_place
+from lit_video.tables.run_files import RUN, has_result
 from lit_video.utils.stop_signals import DONE, FAILED, MISTAKE, TERMINATED
 
 TRIES = 3
@@ -32,7 +33,7 @@ INPUTS: dict[str, tuple[tuple[str, ...], int, str, tuple[str, ...]]] = {
     "NaN: learning rate 1e6": (("--model.optimization.lr=1e6",), FAILED, "", TESTED[:1]),
     "NaN in two steps, --nan skip:4": (POISON, DONE, "skipped_steps", TESTED[:1]),
 }
-Outcome = dict[str, Any]  # metrics, steps and tested videos of result.json, and the weights that it names
+Outcome = dict[str, Any]  # metrics, steps and tested videos of the result, and the weights that it names
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Record:
         """Whether a run that ended left a result, and the right one; else what is lost or wrong is kept."""
         try:
             if (ours := read_outcome(attempt.run_dir)) is None:
-                self.lost += ["exit status 0 without result.json"] if status == 0 else []
+                self.lost += ["exit status 0 without a result"] if status == 0 else []
                 return False
         except Exception as error:  # whatever a damaged file raises
             self.lost.append(f"result or weights cannot be read: {type(error).__name__}: {error}"[:300])
@@ -84,11 +85,10 @@ class Record:
 
 
 def read_outcome(run_dir: Path) -> Outcome | None:
-    """The outcome of a run; ``None`` without ``result.json``; whatever a damaged file raises."""
-    path = run_dir / "result.json"
-    if not path.exists():
+    """The outcome of a run; ``None`` without a result; whatever a damaged file raises."""
+    if not has_result(run_dir):
         return None
-    result = json.loads(path.read_text())
+    result = json.loads((run_dir / RUN).read_text())["result"]
     weights = torch.load(run_dir / result["weights"]["file"], map_location="cpu", weights_only=True)["state_dict"]
     return {"metrics": result["metrics"], "steps": result["steps"], "videos": result["test_videos"], "weights": weights}
 
@@ -261,11 +261,11 @@ def _input(setting: Setting, place: Place, injection: Injection, record: Record)
         record.add(injection, True, status=status, line=last_lines(attempt, 1), problems=problems)
     if right != DONE:
         video.write_bytes(whole)
-        record.wrong += ["a result"] if (folder / "result.json").exists() else []
+        record.wrong += ["a result"] if has_result(folder) else []
         # the same command again would fail again
         record.recovered = right == FAILED and not problems and (folder / "nonfinite.pt").exists()
         return
-    said = json.loads((folder / "result.json").read_text())[key]
+    said = json.loads((folder / RUN).read_text())["result"][key]
     if said != (2 if key == "skipped_steps" else split == "test"):
         record.wrong.append(f"the result's {key} is {said}")
     if key == "test_broken" and f"{split}," not in (folder / "broken.csv").read_text():

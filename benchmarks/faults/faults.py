@@ -233,20 +233,16 @@ DAMAGES: dict[str, tuple[str, ...]] = {
     **{f"last.ckpt {harm}": STOPPED for harm in ("truncated", "empty", "garbage", "malicious")},
     "last.ckpt: a byte flipped": STOPPED,
     **{f"both checkpoints {harm}": STOPPED for harm in ("malicious", "empty")},
-    **{f"config.yaml {harm}": STOPPED + FINISHED for harm in ("garbage", "empty")},
-    **{f"{name} garbage": STOPPED + FINISHED for name in ("curves.csv", "changes.json", "W&B folder")},
-    **{f"status.json {harm}": STOPPED for harm in ("garbage", "nested")},
-    **{f"result.json {harm}": FINISHED for harm in ("truncated", "empty", "nested")},
+    **{f"{name} garbage": STOPPED + FINISHED for name in ("curves.csv", "W&B folder")},
+    **{f"run.json {harm}": STOPPED + FINISHED for harm in ("truncated", "empty", "nested", "garbage")},
     **{f"predictions.npz {harm}": FINISHED for harm in ("truncated", "garbage")},
 }
 
 
 def damage(name: str, run_dir: Path) -> bool:
-    """Damage files of a run; whether there were any. ``changes.json``, which most runs lack, is made."""
+    """Damage files of a run; whether there were any."""
     harm = next(each for each in HARMS if name.endswith(each))
     of = name.removesuffix(harm).rstrip(": ")
-    if of == "changes.json":
-        (run_dir / of).touch()
     files = [path for pattern in FILES.get(of, (of,)) for path in run_dir.glob(pattern) if path.is_file()]
     for path in files:
         HARMS[harm](path)

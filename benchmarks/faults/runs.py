@@ -203,8 +203,14 @@ def _imports(attempt: Attempt) -> bool:
     return False
 
 
-def _writes(name: str) -> Callable[[Attempt], bool]:
-    return lambda attempt: (attempt.run_dir / f".{name}.part").exists()
+def _writes(name: str, what: bytes = b"") -> Callable[[Attempt], bool]:
+    def writes(attempt: Attempt) -> bool:
+        with suppress(FileNotFoundError):
+            part = attempt.run_dir / f".{name}.part"
+            return part.exists() and (not what or what in part.read_bytes())
+        return False
+
+    return writes
 
 
 # in the order of a run, each by its own first event
@@ -217,5 +223,5 @@ PHASES: dict[str, Callable[[Attempt], bool]] = {
     "validation": lambda attempt: attempt.place.validation.exists(),
     "test": _state("testing"),
     "writing": _state("writing"),
-    "result write": _writes("result.json"),
+    "result write": _writes("run.json", b'"result"'),
 }

@@ -1,10 +1,12 @@
 """The argument ``--ckpt``: a checkpoint's file, a run's folder, or a row of a table."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from lit_video.errors import UserError
 from lit_video.tables.results import read_result
+from lit_video.tables.run_files import RUN, has_result, read_run
 
 RUNS, BEST = Path("runs"), "best"  # of a run, the folder of Lightning's ModelCheckpoint
 WAYS = "give a run's last.ckpt, its folder, or TABLE/ROW of runs/"
@@ -35,14 +37,33 @@ def find_checkpoint(text: str) -> Path:
 
 
 def settings_of(checkpoint: Path) -> Path:
-    """``config.yaml`` of a checkpoint's run; it may not exist."""
+    """``run.json`` of a checkpoint's run; it may not exist."""
     folder = checkpoint.parent.parent if checkpoint.parent.name == BEST else checkpoint.parent
-    return folder / "config.yaml"
+    return folder / RUN
+
+
+def run_flags(record: Path) -> list[str]:
+    """The model and the data of a run as flags, with its seed and precision.
+
+    A file can come from anybody: none of its callbacks, loggers, plugins and other classes of a trainer is taken.
+
+    Args:
+        record: its ``run.json``.
+
+    Raises:
+        UserError: it is damaged, or has no settings yet.
+    """
+    settings = read_run(record.parent).get("identity", {}).get("settings")
+    if not settings:
+        raise UserError(f"{record}: has no settings; give --config FILE")
+    groups = [f"--{name}={json.dumps(settings[name])}" for name in ("data", "model")]
+    precision = settings["trainer"]["precision"]
+    return [f"--seed_everything={settings['seed_everything']}", f"--trainer.precision={json.dumps(precision)}", *groups]
 
 
 def run_names() -> list[str]:
     """The finished runs of ``runs/`` as ``TABLE/ROW``."""
-    return sorted({f"{path.parts[-5]}/{path.parts[-3]}" for path in RUNS.glob("*/*/*/seed*/result.json")})
+    return sorted({f"{run.parents[2].name}/{run.parent.name}" for run in _finished("*/*/*/seed*")})
 
 
 def _named(parts: Sequence[str]) -> list[Path]:
@@ -50,11 +71,15 @@ def _named(parts: Sequence[str]) -> list[Path]:
     if len(parts) != 2 and len(parts) != 4:
         return []
     pattern = f"{parts[0]}/*/{parts[1]}/seed*" if len(parts) == 2 else "/".join(parts)
-    return [path.parent for path in RUNS.glob(f"{pattern}/result.json")]
+    return _finished(pattern)
+
+
+def _finished(pattern: str) -> list[Path]:
+    return [path.parent for path in RUNS.glob(f"{pattern}/{RUN}") if has_result(path.parent)]
 
 
 def _of_run(folder: Path) -> Path:
-    result = read_result(folder)
+    result = read_result(folder, anywhere=True)
     path = folder / (result["weights"]["file"] if result and "weights" in result else "last.ckpt")
     if not path.is_file():
         raise UserError(f"--ckpt: {folder}: holds no checkpoint; {WAYS}")

@@ -41,7 +41,7 @@ def run(arguments: Namespace) -> int:
     """Draw features of videos in the plane, coloured by class.
 
     What enters the classifier's last layer is brought into the plane so that neighbours stay neighbours. Without
-    videos those of the run's own test split (config.yaml beside the checkpoint); of your own videos the class is the
+    videos those of the run's own test split (run.json beside the checkpoint); of your own videos the class is the
     name of their folder. Exit status 1: a video could not be read.
     """
     if arguments.method == "umap" and find_spec("umap") is None:

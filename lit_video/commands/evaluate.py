@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lit_video.commands.arguments import add_settings, add_shared
-from lit_video.commands.checkpoint import WAYS, settings_of
+from lit_video.commands.checkpoint import WAYS, run_flags, settings_of
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.training.request import setting_flags
@@ -82,7 +82,7 @@ def _lightning_arguments(arguments: Namespace) -> tuple[list[str], Path | None]:
         raise UserError(f"--ckpt: {checkpoint}: no such file; {WAYS}")
     own = settings_of(checkpoint)
     if not arguments.config and own.is_file():
-        flags = [f"--config={own}", *flags]
+        flags = [*run_flags(own), *flags]
     elif not arguments.config and not {"--data", "--model"} <= names:
         raise UserError(f"--ckpt {checkpoint}: {own} does not exist, which holds its settings; give --config")
     return [*flags, f"--ckpt_path={checkpoint}"], checkpoint

@@ -8,7 +8,7 @@ from lit_video.commands.arguments import add_output, add_shared, writing
 from lit_video.commands.checkpoint import settings_of
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
-from lit_video.tables.results import FILE
+from lit_video.tables.run_files import has_result
 from lit_video.utils.files import write_atomically
 
 
@@ -29,7 +29,7 @@ def run(arguments: Namespace) -> int:
 
     status = _export(arguments)
     run = settings_of(arguments.ckpt).parent
-    if status == 0 and (run / FILE).is_file():
+    if status == 0 and has_result(run):
         with writing("--output", arguments.output):
             write_atomically(arguments.output / "README.md", model_card(run))
         print(f"wrote {arguments.output / 'README.md'}, the model card")

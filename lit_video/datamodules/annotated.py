@@ -24,7 +24,7 @@ class AnnotatedVideos(VideoDataModule):
         root: the folder that holds annotations and videos; ``$LIT_VIDEO_DATA/NAME`` is one in the package's own.
         missing: effect of videos that are not on the disk, or of annotation files that list fewer than the release:
             ``fail`` stops before the training, ``skip`` goes on with the videos that are there. The counts are printed
-            and, as ``video_counts``, in ``result.json`` in any case.
+            and, as ``video_counts``, in ``run.json`` in any case.
         **kwargs: see :class:`VideoDataModule`.
     """
 

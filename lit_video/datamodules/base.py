@@ -64,7 +64,7 @@ class VideoDataModule(LightningDataModule):
         seed: seed of the order of videos and of all augmentation.
         order: order of a clip's frames in validation and test: ``reversed``, ``shuffled`` and ``static`` (the middle
             frame, repeated) show whether a model uses time.
-        test_orders: orders in which a run is tested too; ``result.json`` then has ``reversed/video_top1``, ...
+        test_orders: orders in which a run is tested too; ``run.json`` then has ``reversed/video_top1``, ...
         broken: effect of a video that cannot be read, or a clip that needs a damaged frame: ``fail`` stops there;
             ``skip`` goes on without it, as long as no more than ``broken_percent`` of a split are broken; ``report``
             goes on in any case. No other video takes its place: it does not count in losses and metrics, and the run's

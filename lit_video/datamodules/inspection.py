@@ -93,7 +93,7 @@ class SplitSummary:
 class DatasetSummary:
     """All splits of a data set, the rows of its manifest, and its digests.
 
-    ``data_digest`` is that of a run's ``result.json``; ``files_digest`` is of the files' sizes as well.
+    ``data_digest`` is the ``data`` of a run's identity; ``files_digest`` is of the files' sizes as well.
     """
 
     classes: int | dict[str, int]

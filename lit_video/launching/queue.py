@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
@@ -98,13 +98,16 @@ class Attempt:
 
     def reason(self) -> str:
         """Why the run ended without a result; written as its status where it could not do that itself."""
+        from filelock import FileLock, Timeout
+
         code, status = self.process.returncode, read_status(self.run.folder)
         if status and status.state in ENDED and status.pid == self.process.pid:
             return status.message
         message = f"killed by {signal.Signals(-code).name}" if code < 0 else last_line(self.run.log)
         message = message or f"exit status {code}"
         step, steps = (status.step, status.steps) if status else (0, 0)
-        write_status(self.run.folder, Status("failed", step, steps, message=message))
+        with suppress(Timeout, OSError), FileLock(self.run.folder / "lock", timeout=0):  # whose owner writes for itself
+            write_status(self.run.folder, Status("failed", step, steps, message=message))
         return message
 
 

@@ -4,6 +4,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -80,6 +81,8 @@ def submit(runs: Sequence[Run], resources: Resources, say: Callable[[str], None]
     Raises:
         UserError: Slurm refuses an array; what was submitted before stays submitted.
     """
+    from filelock import FileLock, Timeout
+
     for name, group in groupby(runs, lambda run: run.request.table.name):
         array = list(group)
         command, script = resources.sbatch(name, array), resources.script(array)
@@ -89,7 +92,8 @@ def submit(runs: Sequence[Run], resources: Resources, say: Callable[[str], None]
             raise UserError(f"--launcher slurm: sbatch: {'; '.join(lines)}")
         job = done.stdout.strip().partition(";")[0]
         for i, run in enumerate(array):
-            status = read_status(run.folder) or Status("queued")
-            if status.job != (task := f"{job}_{i}"):  # else it has begun
-                write_status(run.folder, replace(status, state="queued", job=task, message=""))
+            with suppress(Timeout, OSError), FileLock(run.folder / "lock", timeout=0):  # whose owner has begun the run
+                status = read_status(run.folder) or Status("queued")
+                if status.job != (task := f"{job}_{i}"):  # else it has begun and ended
+                    write_status(run.folder, replace(status, state="queued", job=task, message=""))
         say(f"{name}: {len(array)} runs submitted as job {job}")

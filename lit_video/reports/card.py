@@ -11,7 +11,6 @@ from lit_video.tables.predictions import Predictions, TaskPredictions, most_conf
 from lit_video.tables.results import read_result
 from lit_video.utils.clip_shape import in_words
 from lit_video.utils.text import markdown_lines
-from lit_video.utils.yaml_files import read_yaml
 
 Z = 1.96  # of a 95 % interval
 MOST = 5  # confusions that are named
@@ -26,10 +25,10 @@ def model_card(run_dir: Path) -> str:
     Raises:
         UserError: the run is not finished, or one of its files is damaged.
     """
-    result = read_result(run_dir)
+    result = read_result(run_dir, anywhere=True)
     if result is None:
-        raise UserError(f"{run_dir}: no finished run (no result.json); train it first")
-    config = read_yaml(run_dir / "config.yaml")
+        raise UserError(f"{run_dir}: no finished run (no run.json); train it first")
+    config = result["identity"]["settings"]
     predictions = read_predictions(run_dir, result["test_videos"])
     parts = [
         f"# {result['scheme']}, {result['table']}",
@@ -55,8 +54,8 @@ def _data(data: dict[str, Any], result: dict[str, Any]) -> str:
     tested = "test" if "test" in counts else "val"  # where there is no test split, the validation videos are tested on
     videos = ", ".join(f"{each['used']} {'test' if name == tested else name}" for name, each in counts.items())
     lines = [
-        f"- videos: {Path(str(given.get('root'))).name or data['class_path']} ({videos or 'see config.yaml'})",
-        f"- digest of what was trained and tested on: `{result['data_digest']}`",
+        f"- videos: {Path(str(given.get('root'))).name or data['class_path']} ({videos or 'see run.json'})",
+        f"- digest of what was trained and tested on: `{result['identity']['data']}`",
         f"- clips: {given['frames']} frames of {in_words(given['image_size'])} pixels",
     ]
     return "\n".join(["## Data", "", *lines])
@@ -111,6 +110,6 @@ def _settings(config: dict[str, Any], result: dict[str, Any]) -> str:
         f"{result['seed']}",
         f"- {result['seconds'] / 60:.0f} minutes on {result['device']}",
         f"- tested: step {result['weights']['step']}, `{result['weights']['file']}`",
-        f"- made by `{result['command']}` at commit {result['commit']}; all settings in `config.yaml`",
+        f"- made by `{result['command']}` at commit {result['commit']}; all settings in `run.json`",
     ]
     return "\n".join(["## Settings and cost", "", *lines])

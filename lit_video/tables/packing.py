@@ -1,14 +1,16 @@
 """Writes packs of runs: per table one archive of the files that tables, statistics and reports need."""
 
 import io
+import json
 import tarfile
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from lit_video.errors import UserError
 from lit_video.tables.predictions import FILE, packed_predictions, read_predictions
-from lit_video.tables.results import read_result
-from lit_video.tables.run_files import RESULT, Files, pack_of, packed_runs, run_file, run_folders
+from lit_video.tables.results import CURVES, read_result
+from lit_video.tables.run_files import RUN, Files, pack_of, packed_runs, read_run, run_file, run_folders
 from lit_video.utils.files import write_bytes
 
 
@@ -44,12 +46,10 @@ def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
 
 def _files(run_dir: Path) -> Files:
     result = read_result(run_dir)
-    files = {RESULT: run_file(run_dir, RESULT)}
-    for name in ("config.yaml", "curves.csv"):
-        try:
-            files[name] = run_file(run_dir, name)
-        except FileNotFoundError:
-            continue
+    record = {name: part for name, part in read_run(run_dir).items() if name != "state"}
+    files = {RUN: f"{json.dumps(record, indent=1)}\n".encode()}
+    with suppress(FileNotFoundError):
+        files[CURVES] = run_file(run_dir, CURVES)
     predictions = read_predictions(run_dir, result["test_videos"] if result else None)
     return files | ({FILE: packed_predictions(predictions)} if predictions else {})
 

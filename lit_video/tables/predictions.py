@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lit_video.tables.run_files import RESULT, run_file
+from lit_video.tables.run_files import RUN, run_file
 from lit_video.utils.files import read_whole, write_bytes
 
 FILE = "predictions.npz"
@@ -122,7 +122,7 @@ def read_predictions(run_dir: Path, videos: int | None = None) -> Predictions | 
     Raises:
         UserError: the file is damaged, or of another number of videos.
     """
-    then = f"delete {RESULT} beside it, the run measures again"
+    then = f"delete {RUN} beside it, the run measures again"
     return read_whole(run_dir / FILE, lambda: _predictions(run_file(run_dir, FILE), videos), then)
 
 
@@ -135,7 +135,7 @@ def _predictions(content: bytes, videos: int | None) -> Predictions:
         arrays = dict(stored)
     video, names = arrays["video"], [key.partition("/")[2] for key in arrays if key.split("/")[0] == "classes"]
     if videos not in (None, len(video)):
-        raise ValueError(f"of {len(video)} videos, {RESULT} of {videos}")
+        raise ValueError(f"of {len(video)} videos, {RUN} of {videos}")
     if not names:
         raise ValueError("no predictions in it")
     order = np.argsort(video, kind="stable")  # the processes of a test end in any order

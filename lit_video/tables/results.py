@@ -10,60 +10,51 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.tables.identity import Identity, differences
-from lit_video.tables.run_files import RESULT, run_file, run_folders
+from lit_video.tables.run_files import AGAIN, RUN, run_file, run_folders
 from lit_video.tables.table import Row, Table
 from lit_video.utils.files import read_whole, write_table
 
-FILE = RESULT
 CURVES = "curves.csv"
 THROUGHPUT = "throughput.json"
 PAPERS = "throughput"  # key of a row's paper numbers: clips per second on the paper's machine
 COLUMNS = ("epoch", "step", "train/loss", "val/loss", "val/clip_top1", "val/clip_top5", "train/clip_top1")
 NUMBERS = ("params", "gmacs", "views", "seconds", "test_videos")
-AGAIN = "delete it, the run measures again"
-APART = "they do not belong together; move one away, or run it again"
-SEED = "seed_everything"  # in which the runs of a row may differ
-# what results must have in common, and what it means where they do not
-OF_TABLE = {
-    "data_digest": "measured on other videos or labels",
-    "pictures": "measured on other pictures",
-}
-OF_ROW = {
-    "params": "of another model",
-    "views": "tested on more or fewer views",
-    "test_videos": "tested on more or fewer videos",
-    "global_batch": "trained with another batch",
-    "steps": "trained for more or fewer steps",
-}
+# what the runs of a row have in common, as they were measured: a setting may leave it to the machine
+OF_ROW = ("params", "views", "test_videos", "global_batch", "steps")
+SEED = "seed_everything"  # in which they differ
 
 Point = Mapping[str, float]
 
 
-def read_result(run_dir: Path) -> dict[str, Any] | None:
-    """The ``result.json`` of a finished run; ``None`` for a run that is not finished.
+def read_result(run_dir: Path, anywhere: bool = False) -> dict[str, Any] | None:
+    """The result of a finished run, with its identity and changes; ``None`` for a run that is not finished.
 
     Args:
-        run_dir: the run's folder, with the names of table, scale, row and seed in its path.
+        run_dir: the run's folder.
+        anywhere: whether its path may have other names than those of table, scale, row and seed, as a copy has.
 
     Raises:
-        UserError: the file is damaged, or of another run.
+        UserError: the record is damaged, or of another run.
     """
-    path = run_dir / RESULT
-    return read_whole(path, lambda: _checked(path, json.loads(run_file(run_dir, RESULT))), AGAIN)
+    path = run_dir / RUN
+    return read_whole(path, lambda: _checked(path, json.loads(run_file(run_dir, RUN)), anywhere), AGAIN)
 
 
-def _checked(path: Path, result: dict[str, Any]) -> dict[str, Any]:
+def _checked(path: Path, run: dict[str, Any], anywhere: bool) -> dict[str, Any] | None:
     """The result; an error if a number in it is none, or if it is another run's, whose numbers would count twice."""
+    if run.get("result") is None:
+        return None
+    identity, result = run["identity"], run["result"]
     table, scale, row, seed = ("", "", "", *path.absolute().parts)[-5:-1]
     for key, value in (("table", table), ("scale", scale), ("row", row), ("seed", seed)):
         said = f"seed{result[key]}" if key == "seed" else result[key]
-        if said != value:
+        if said != value and not anywhere:
             raise ValueError(f"of {key} {said!r}, in the folder of {value!r}")
     for name, value in ({key: result[key] for key in NUMBERS} | result["metrics"]).items():
         percent = name.endswith(("_top1", "_top5")) or name.count("/") == 2  # accuracy over groups of classes
         if not math.isfinite(value) or (percent and not 0 <= value <= 100):
             raise ValueError(f"{name} is {value}")
-    return result
+    return result | {"commit": identity["commit"], "identity": identity, "changes": run["changes"]}
 
 
 def measured_rows(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, list[dict[str, Any]]]:
@@ -81,25 +72,17 @@ def measured_rows(table: Table, runs: Path, seeds: Sequence[int] | None = None) 
 
 
 def _refuse_mixtures(measured: Sequence[tuple[Path, Mapping[str, Any]]]) -> None:
-    """Refuse results that differ from the first of the table, or of their row, that says a value."""
-    for key, differs in {**OF_TABLE, **OF_ROW}.items():
-        firsts: dict[str, tuple[Path, Any]] = {}
-        for folder, one in measured:
-            if key not in one:
-                continue
-            first, expected = firsts.setdefault("" if key in OF_TABLE else one["row"], (folder, one[key]))
-            if one[key] != expected:
-                raise UserError(f"{folder}: {differs} ({key} {one[key]}) than {first} ({expected}): {APART}")
-    known: dict[str, tuple[Path, Identity]] = {}
+    """Refuse results of other data than the table's first, and those trained otherwise than the first of their row."""
+    firsts: dict[str, tuple[Path, Mapping[str, Any]]] = {}
     for folder, one in measured:
-        if "identity" not in one:
-            continue
-        now = Identity(**one["identity"])
         for name, kinds in (("", {"data"}), (one["row"], {"data", "longer", "test", "training"})):
-            first, was = known.setdefault(name, (folder, now))
-            found = [each for each in differences(was, now) if each.kind in kinds and each.key != SEED]
-            if found:
-                raise UserError(f"{folder}: {found[0]}, than {first}: {APART}")
+            place, first = firsts.setdefault(name, (folder, one))
+            found = differences(Identity(**first["identity"]), Identity(**one["identity"]))
+            what = [(each.key, each.now, each.was) for each in found if each.kind in kinds and each.key != SEED]
+            what += [(key, one[key], first[key]) for key in OF_ROW if name and first[key] != one[key]]
+            for key, here, there in what:
+                apart = "they do not belong together; move one away, or run it again"
+                raise UserError(f"{folder}: {key} is {here}, in {place} {there}: {apart}")
 
 
 def _of_row(folders: Iterable[Path], row: Row, seeds: Sequence[int] | None) -> list[Path]:

@@ -1,9 +1,5 @@
-"""What a run is doing: ``status.json`` in its folder, for whoever watches.
+"""What a run is doing: the ``state`` in its ``run.json``, for whoever watches."""
 
-A result counts only by ``result.json``; this file says how far a run without one is.
-"""
-
-import json
 import os
 import socket
 import time
@@ -11,10 +7,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
-from lit_video.utils.files import read_text, write_atomically
+from lit_video.errors import UserError
+from lit_video.tables.run_files import read_run, update_run
 from lit_video.utils.processes import job_name
-
-FILE = "status.json"
 
 State = Literal[
     "queued", "starting", "preparing data", "training", "testing", "writing", "preempted", "stopped", "failed"
@@ -57,16 +52,15 @@ class Status:
 def write_status(run_dir: Path, status: Status) -> None:
     """Write the state, whole or not at all. A disk that refuses it, or full memory, stops no run."""
     try:
-        write_atomically(run_dir / FILE, json.dumps(asdict(status)) + "\n")
-    except (OSError, MemoryError):
+        update_run(run_dir, state=asdict(status))
+    except (OSError, MemoryError, UserError):
         return
 
 
 def read_status(run_dir: Path) -> Status | None:
     """The state last written; ``None`` if there is none, or none that can be read."""
     try:
-        stored = json.loads(read_text(run_dir / FILE, limit=1 << 20))
-        status = Status(**stored)
+        status = Status(**read_run(run_dir)["state"])
     except Exception:  # a damaged file can raise anything
         return None
     return status if status.state in get_args(State) else None

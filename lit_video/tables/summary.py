@@ -43,7 +43,7 @@ def summary(
     seeds: Sequence[int] | None = None,
     pairs: bool = True,
 ) -> dict[str, Any]:
-    """A table as plain data: the paper's numbers, and ours from the ``result.json`` files alone.
+    """A table as plain data: the paper's numbers, and ours from results alone.
 
     Args:
         table: the paper's.

@@ -1,4 +1,4 @@
-"""How a run ends without a result: said in a line, left in ``status.json``, and a Slurm job back in its queue."""
+"""How a run ends without a result: said in a line, left in ``run.json``, and a Slurm job back in its queue."""
 
 import errno
 import logging

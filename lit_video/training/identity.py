@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 from torch import Tensor
 
 from lit_video.datamodules import TemporalSkills
@@ -17,7 +16,7 @@ from lit_video.datamodules.digest import data_digest
 from lit_video.errors import UserError
 from lit_video.tables.identity import Difference, Identity, Kind, averages, differences
 from lit_video.tables.results import read_result
-from lit_video.tables.run_files import packed_files, run_file
+from lit_video.tables.run_files import packed_files
 from lit_video.training.checkpoint_file import LAST, PREVIOUS, RUN_KEY, peek
 from lit_video.training.cli import VideoCLI
 from lit_video.utils.environment import commit, versions
@@ -65,20 +64,11 @@ def read_record(run_dir: Path) -> Record | None:
         UserError: the result is damaged.
     """
     if result := read_result(run_dir):
-        return Record(
-            Identity(**(result.get("identity") or _packed(run_dir, result))), result["changes"], finished=True
-        )
+        return Record(Identity(**result["identity"]), result["changes"], finished=True)
     for path in (run_dir / LAST, run_dir / PREVIOUS):
         with suppress(Exception):  # a damaged file can raise anything; training says that it is
             return checkpoint_record(path)
     return None
-
-
-def _packed(run_dir: Path, result: Mapping[str, Any]) -> dict[str, Any]:
-    """The identity of a packed run."""
-    data = result.get("pictures", result["data_digest"])
-    settings = yaml.safe_load(run_file(run_dir, "config.yaml"))
-    return {"settings": settings, "data": data} | {key: result[key] for key in ("commit", "versions")}
 
 
 def checkpoint_record(path: Path) -> Record:
@@ -150,7 +140,12 @@ def weights_digest(path: Path, average: bool | None = None) -> str:
 
 @lru_cache(maxsize=64)
 def _digest_of(path: Path, average: bool | None, states: tuple[tuple[str, int, int], ...]) -> str:
-    return tensors_digest(read_weights(path, average).tensors)
+    try:
+        return tensors_digest(read_weights(path, average).tensors)
+    except UserError:
+        if not path.is_file():
+            raise
+        return blake2b(path.read_bytes(), digest_size=8).hexdigest()  # timm reads such as Google's .npz
 
 
 def tensors_digest(tensors: Mapping[str, Tensor]) -> str:

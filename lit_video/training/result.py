@@ -1,6 +1,5 @@
-"""What a run measured: the test of its final checkpoint, and ``result.json``, the last thing that it writes."""
+"""What a run measured: the test of its final checkpoint, and the result, the last thing that it writes."""
 
-import json
 import resource
 import sys
 from datetime import datetime
@@ -12,19 +11,18 @@ from lightning import Trainer
 from lightning.pytorch.callbacks import WeightAveraging
 
 from lit_video.datamodules import TemporalSkills, VideoDataModule
-from lit_video.datamodules.digest import data_digest
 from lit_video.errors import RunFailed
 from lit_video.inference.receptive_field import reach
 from lit_video.modules import VideoClassifier
+from lit_video.tables.run_files import update_run
 from lit_video.tables.status import Status, write_status
 from lit_video.training.callbacks.finite import refuse_not_finite
 from lit_video.training.callbacks.predictions import record_attention
 from lit_video.training.checkpoint_file import LAST, peek
-from lit_video.training.identity import Record, weights_digest
+from lit_video.training.identity import weights_digest
 from lit_video.training.run_cli import RunCLI
 from lit_video.utils.command_line import recorded_command
 from lit_video.utils.environment import device_name
-from lit_video.utils.files import write_atomically
 
 
 def check_last_step(cli: RunCLI, checkpoint: Path) -> None:
@@ -80,16 +78,13 @@ def _test_metrics(trainer: Trainer) -> dict[str, float]:
 
 
 def _of_drawn_videos(model: VideoClassifier, data: VideoDataModule) -> dict[str, Any]:
-    """Which pictures were tested, which frames the model can compare, and what is possible without order.
-
-    Of a data set that is made to tell; its videos of all sizes and lengths have the same names.
-    """
+    """Which frames the model can compare, and what is possible without order, of a data set that is made to tell."""
     if not isinstance(data, TemporalSkills):
         return {}
     one = reach(model.network, data.frames, data.image_size)
     # a model that knows which frames are near can tell more than one for which they are a set
     ceiling = data.reversal_ceiling if one.near else data.blind_ceiling
-    return {"pictures": data.root.name, "reach": one.frames, "sees_order": one.order, "blind_ceiling": ceiling}
+    return {"reach": one.frames, "sees_order": one.order, "blind_ceiling": ceiling}
 
 
 def _weights(run_dir: Path, checkpoint: Path) -> dict[str, Any]:
@@ -98,15 +93,14 @@ def _weights(run_dir: Path, checkpoint: Path) -> dict[str, Any]:
     return {"file": str(file), "step": peek(checkpoint)["global_step"], "digest": weights_digest(checkpoint)}
 
 
-def write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seconds: float, record: Record) -> None:
-    """Close the W&B run, then write ``result.json``.
+def write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seconds: float) -> None:
+    """Close the W&B run, then write the result into ``run.json``.
 
     Args:
         cli: of the run, trained and tested.
         checkpoint: that was tested.
         metrics: of the test.
         seconds: of the training.
-        record: what the run was made with.
     """
     steps = cli.trainer.global_step
     write_status(cli.run_dir, Status("writing", steps, steps))
@@ -115,28 +109,23 @@ def write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], secon
     if cli.logger:
         cli.logger.finish(metrics, {"best": checkpoint, "last": cli.run_dir / LAST}.get(cli.config.wandb_artifact))
     facts = cli.facts | _of_drawn_videos(cli.model, cli.datamodule)
-    result = (
-        facts
-        | record.content()
-        | {
-            "metrics": metrics,
-            "test_videos": videos,
-            "test_broken": broken,
-            "video_counts": cli.datamodule.video_counts,
-            "data_digest": data_digest(cli.datamodule),
-            "steps": steps,
-            "global_batch": cli.global_batch.clips,
-            "weights": _weights(cli.run_dir, checkpoint),
-            "skipped_steps": cli.finite.skipped,
-            "seconds": seconds,
-            "checkpoint_seconds": cli.file.waited,
-            "device": device_name(cli.trainer.strategy.root_device),
-            "versions": record.identity.versions,
-            "command": recorded_command(sys.argv[1:]),
-            "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
-        }
-    )
-    write_atomically(cli.run_dir / "result.json", json.dumps(result, indent=2, allow_nan=False) + "\n")
+    del facts["commit"]  # the identity has it
+    result = facts | {
+        "metrics": metrics,
+        "test_videos": videos,
+        "test_broken": broken,
+        "video_counts": cli.datamodule.video_counts,
+        "steps": steps,
+        "global_batch": cli.global_batch.clips,
+        "weights": _weights(cli.run_dir, checkpoint),
+        "skipped_steps": cli.finite.skipped,
+        "seconds": seconds,
+        "checkpoint_seconds": cli.file.waited,
+        "device": device_name(cli.trainer.strategy.root_device),
+        "command": recorded_command(sys.argv[1:]),
+        "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
+    }
+    update_run(cli.run_dir, state=None, result=result)
     scores = ", ".join(f"{key} {value:.1f}" for key, value in metrics.items())
     ended = f"{scores} on {videos} videos, {seconds:.0f} s, {peak_memory(cli.trainer.strategy.root_device)}"
     print(f"{cli.row.name} seed {cli.facts['seed']}: {ended}", flush=True)

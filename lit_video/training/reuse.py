@@ -4,7 +4,6 @@ A folder whose result was taken says so (``same_run``); pictures in it, and W&B,
 took the weights alone has the settings of its own test in ``changes``.
 """
 
-import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,12 +12,11 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.tables.identity import VIEWS, Difference, Identity, differences
-from lit_video.tables.results import FILE, read_result
-from lit_video.tables.status import FILE as STATUS
+from lit_video.tables.results import read_result
+from lit_video.tables.run_files import RUN, read_run, update_run
 from lit_video.training.checkpoint_file import FOLDER as BEST
 from lit_video.training.checkpoint_file import LAST, RUN_KEY, peek, write_checkpoint
 from lit_video.training.identity import checkpoint_record
-from lit_video.utils.files import write_atomically
 from lit_video.utils.processes import started_together
 from lit_video.weights.reading import CHECKPOINT_KEY
 
@@ -31,7 +29,7 @@ def take_finished(runs: Path, run_dir: Path, now: Identity, seed: int, facts: Ma
         run_dir: folder of the run that is asked for.
         now: what it is.
         seed: of the run.
-        facts: of ``result.json`` that are its own: table, row, scale.
+        facts: of the result that are its own: table, row, scale.
 
     Returns:
         Whether there is a result now.
@@ -65,7 +63,7 @@ def first_of_each(configs: Sequence[Mapping[str, Any]]) -> list[bool]:
 
 def _finished(runs: Path, seed: int, now: Identity) -> Iterator[tuple[Path, list[Difference]]]:
     """Finished runs of one commit and one piece, with what differs."""
-    for path in sorted(runs.glob(f"*/*/*/seed{seed}/{FILE}")):
+    for path in sorted(runs.glob(f"*/*/*/seed{seed}/{RUN}")):
         try:
             result = read_result(path.parent)
             if result and not result["changes"] and not result["skipped_steps"]:
@@ -85,11 +83,10 @@ def _only_tested_otherwise(source: Path, found: Sequence[Difference]) -> bool:
 def _take_result(source: Path, run_dir: Path, facts: Mapping[str, Any]) -> None:
     """Copy a finished run to another's folder; its checkpoint takes no more space where the disk has links."""
     for path in source.iterdir():
-        if path.is_file() and path.name not in (FILE, STATUS, "lock"):
+        if path.is_file() and path.name not in (RUN, "lock"):
             _link(path, run_dir / path.name)
-    result = json.loads((source / FILE).read_text(encoding="utf-8"))
-    result |= dict(facts) | {"same_run": "/".join(source.parts[-4:])}
-    write_atomically(run_dir / FILE, json.dumps(result, indent=2, allow_nan=False) + "\n")
+    record = read_run(source)
+    update_run(run_dir, **record | {"result": record["result"] | facts | {"same_run": "/".join(source.parts[-4:])}})
 
 
 def _take_weights(source: Path, run_dir: Path, now: Identity) -> None:

@@ -1,4 +1,4 @@
-"""One run of one row: training, test, ``result.json``."""
+"""One run of one row: training, test, result."""
 
 import sys
 from collections.abc import Iterator
@@ -7,13 +7,12 @@ from functools import partial
 from pathlib import Path
 
 import torch
-import yaml
 from torch import nn
 
 from lit_video.errors import RunFailed, UserError
 from lit_video.tables.identity import Identity, is_longer
 from lit_video.tables.reading import write_origin
-from lit_video.tables.status import FILE as STATUS
+from lit_video.tables.run_files import RUN, update_run
 from lit_video.tables.status import Status, write_status
 from lit_video.tables.table import Row
 from lit_video.training.callbacks.checkpoints import Stopped
@@ -35,7 +34,6 @@ from lit_video.training.reuse import take_finished
 from lit_video.training.run_cli import RunCLI
 from lit_video.training.run_folder import disk_errors, locked, set_aside, set_result_aside, usable_checkpoint, writable
 from lit_video.training.stills import start_from_stills
-from lit_video.utils.files import write_atomically
 from lit_video.utils.processes import first_process
 from lit_video.utils.stop_signals import DONE, FAILED, StopSignals
 
@@ -88,7 +86,7 @@ def run_row(request: Request, row: Row, seed: int, stops: StopSignals) -> int:
         found = refuse_other_run(run_dir, before, now, request.place(row, "")) if before else []
         if before and before.finished and not is_longer(found):
             code = "".join(f"; {each}" for each in found if each.kind == "code")
-            print(f"{name}: finished, skipped (see {run_dir / 'result.json'}{code})")
+            print(f"{name}: finished, skipped (see {run_dir / RUN}{code})")
             return DONE
         if before and before.finished:
             set_result_aside(run_dir)
@@ -127,7 +125,7 @@ def checked_row(request: Request, row: Row, seed: int) -> CheckCLI:
 def _guarded(
     request: Request, row: Row, seed: int, run_dir: Path, stops: StopSignals, now: Identity | None = None
 ) -> int:
-    """Train and test; whatever ends it early is said in a line, and in ``status.json``.
+    """Train and test; whatever ends it early is said in a line, and in ``run.json``.
 
     ``now`` is what the run is, in the process that owns its folder.
     """
@@ -171,13 +169,12 @@ def _train_and_test(
     if now:
         record = checkpoint_record(checkpoint).going_on(run_dir, now) if checkpoint else Record(now)
         cli.checkpoints.record = record.content()
-        write_atomically(run_dir / "config.yaml", yaml.safe_dump(cli.resolved(), sort_keys=False))
+        update_run(run_dir, **record.content())
         write_status(run_dir, Status("preparing data"))
     with _compiled(cli.model.network, cli.config.compile == "full"):
         cli.trainer.fit(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True)
         if cli.config.trainer.fast_dev_run:
             cli.trainer.test(cli.model, cli.datamodule, verbose=False)
-            (run_dir / STATUS).unlink(missing_ok=True)
             return DONE
         seconds = cli.timer.time_elapsed("train")  # the test loads the checkpoint's, which are added to these
         last, previous = run_dir / LAST, run_dir / PREVIOUS
@@ -186,8 +183,7 @@ def _train_and_test(
         tested = best_checkpoint(cli.trainer) or final
         metrics = measure(cli, tested)
     if now:
-        write_result(cli, tested, metrics, seconds, record)
-        (run_dir / STATUS).unlink(missing_ok=True)
+        write_result(cli, tested, metrics, seconds)
         if final is last:
             previous.unlink(missing_ok=True)
     return DONE

@@ -1,7 +1,6 @@
 """The folder of a run: one owner, errors of its disk, a checkpoint that can be trusted."""
 
 import errno
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from filelock import FileLock, Timeout
 
 from lit_video.errors import UserError
 from lit_video.tables.results import read_result
+from lit_video.tables.run_files import RUN, read_run
 from lit_video.training.checkpoint_file import LAST, PREVIOUS, damage
 
 REFUSALS = {
@@ -107,8 +107,7 @@ def usable_checkpoint(run_dir: Path, owner: bool) -> Path | None:
 
 def set_result_aside(run_dir: Path) -> None:
     """Rename the result of a training that becomes longer."""
-    steps = json.loads((run_dir / "result.json").read_text(encoding="utf-8"))["steps"]
-    (run_dir / "result.json").replace(run_dir / f"result.step{steps}.json")
+    (run_dir / RUN).replace(run_dir / f"run.step{read_run(run_dir)['result']['steps']}.json")
 
 
 def set_aside(run_dir: Path) -> None:
@@ -119,9 +118,9 @@ def set_aside(run_dir: Path) -> None:
     try:
         read_result(run_dir)
     except UserError as error:
-        if not (run_dir / "result.json").exists():  # in a pack
+        if not (run_dir / RUN).exists():  # in a pack
             raise
-        (run_dir / "result.json").replace(run_dir / "result.damaged.json")
-        print(f"{error}; renamed to result.damaged.json, measured again", flush=True)
+        (run_dir / RUN).replace(run_dir / "run.damaged.json")
+        print(f"{error}; renamed to run.damaged.json, measured again", flush=True)
     for path in run_dir.glob("hpc_ckpt_*.ckpt"):
         path.replace(path.with_suffix(".unused"))

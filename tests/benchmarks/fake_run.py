@@ -1,6 +1,6 @@
 """A run that takes a second and imports nothing: ``fake_run.py RUN_DIR RIGHT HABIT``.
 
-RIGHT is a folder with the right ``result.json`` and ``last.ckpt``; HABIT is what it does wrong, or ``none``.
+RIGHT is a folder with the right ``run.json`` and ``last.ckpt``; HABIT is what it does wrong, or ``none``.
 """
 
 import json
@@ -28,17 +28,17 @@ def main(run_dir: Path, right: Path, habit: str) -> int:
 
     signal.signal(signal.SIGTERM, stop)
     run_dir.mkdir(parents=True, exist_ok=True)
-    again = (run_dir / "status.json").exists()
-    (run_dir / "status.json").write_text(json.dumps({"state": "training", "pid": os.getpid()}))
+    again = (run_dir / "run.json").exists()
+    (run_dir / "run.json").write_text(json.dumps({"state": {"state": "training", "pid": os.getpid()}}))
     time.sleep(0 if again else 1)
     if again and habit == "never":
         return 1
     if again and habit == "crash":
         os.kill(os.getpid(), signal.SIGABRT)
-    for name in ("last.ckpt", "result.json"):
+    for name in ("last.ckpt", "run.json"):
         shutil.copy(right / name, run_dir)
     if again and habit == "wrong":
-        (run_dir / "result.json").write_text((right / "result.json").read_text().replace("50.0", "62.5"))
+        (run_dir / "run.json").write_text((right / "run.json").read_text().replace("50.0", "62.5"))
     return 0
 
 

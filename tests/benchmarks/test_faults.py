@@ -23,7 +23,7 @@ from tests.conftest import ROOT
 def right(tmp_path):
     """A folder with a result and its weights."""
     result = {"metrics": {"test/video_top1": 50.0}, "steps": 4, "test_videos": 8, "weights": {"file": "last.ckpt"}}
-    (tmp_path / "result.json").write_text(json.dumps(result))
+    (tmp_path / "run.json").write_text(json.dumps({"result": result}))
     torch.save({"state_dict": {"w": torch.arange(2000.0)}}, tmp_path / "last.ckpt")
     return tmp_path
 
@@ -52,7 +52,7 @@ class FakeReferences:
     ("habit", "expected"),
     [
         ("none", []),
-        ("lost", ["LOST: exit status 0 without result.json"]),
+        ("lost", ["LOST: exit status 0 without a result"]),
         ("wrong", ["WRONG: metrics {'test/video_top1': 62.5}, not {'test/video_top1': 50.0}", "NOT RECOVERED"]),
         ("never", ["exit status 1 with 0 lines of error", "NOT RECOVERED"]),
         ("crash", ["exit status -6", "NOT RECOVERED"]),

@@ -14,8 +14,8 @@ from tests.conftest import ROOT
 STUB = """#!/bin/bash
 case "$*" in
     *" fit "*) echo "$@" >> "$CALLS"; run="$RUNS/t/gpu/${TABLE_ROW:-a}/seed0"
-        mkdir -p "$run/checkpoints" "$RUNS/t/gpu/begun/seed0"; touch "$RUNS/t/gpu/begun/seed0/config.yaml"
-        touch "$run"/{config.yaml,curves.csv,predictions.npz,checkpoints/last.ckpt} && echo {} > "$run/result.json"
+        mkdir -p "$run/checkpoints" "$RUNS/t/gpu/begun/seed0"; echo '{"state": {}}' > "$RUNS/t/gpu/begun/seed0/run.json"
+        touch "$run"/{curves.csv,predictions.npz,checkpoints/last.ckpt} && echo '{"result": {}}' > "$run/run.json"
         exit 1 ;;
 esac
 """
@@ -78,10 +78,10 @@ def test_rows_of_tables_are_kept_without_weights_and_brought_to_a_new_machine(tm
     stub.chmod(0o755)
     first = stages("tables", OUT=out, RUNS=tmp_path / "first", PYTHON=stub, CALLS=calls)
     assert first.returncode == 1 and "failed or unfinished: tables" in first.stdout
-    files = {f"t/gpu/a/seed0/{name}" for name in ("result.json", "config.yaml", "curves.csv", "predictions.npz")}
+    files = {f"t/gpu/a/seed0/{name}" for name in ("run.json", "curves.csv", "predictions.npz")}
     assert kept(out) == files
     stages("tables", OUT=out, RUNS=tmp_path / "second", PYTHON=stub, CALLS=calls, TABLE_ROW="b")
-    assert (tmp_path / "second" / "t/gpu/a/seed0/result.json").exists()
+    assert (tmp_path / "second" / "t/gpu/a/seed0/run.json").exists()
     assert kept(out) == files | {name.replace("/a/", "/b/") for name in files}
     assert "--config experiments/scale/gpu.yaml --seeds 0" in calls.read_text()
 
@@ -99,6 +99,4 @@ def test_the_rehearsal_on_a_cpu(tmp_path):
         assert result["rows"], name
     assert all(row["within"] for row in results["parity"]["rows"])
     assert [row["name"] for row in results["model_bf16"]["rows"]] == ["X-ViT", "T+S", "HF T+S", "SlowFast R50"]
-    assert {"ablation_tw/gpu/tw1/seed0/result.json", "xvit_throughput/embedded/throughput.json"} <= kept(
-        tmp_path / "out"
-    )
+    assert {"ablation_tw/gpu/tw1/seed0/run.json", "xvit_throughput/embedded/throughput.json"} <= kept(tmp_path / "out")

@@ -1,6 +1,5 @@
 """A checkpoint is named by its file, its run's folder, or its row of a table."""
 
-import json
 import re
 import shutil
 
@@ -11,6 +10,8 @@ from lit_video.__main__ import main
 from lit_video.commands import checkpoint
 from lit_video.commands.checkpoint import find_checkpoint
 from lit_video.errors import UserError
+from lit_video.tables.results import read_result
+from tests.fake_runs import change_result
 
 
 def test_a_run_is_named_by_its_file_its_folder_or_its_row(run, monkeypatch):
@@ -25,9 +26,7 @@ def test_of_a_run_with_several_checkpoints_it_is_the_tested_one(run, tmp_path):
     shutil.copytree(run, folder)
     (folder / "best").mkdir()
     shutil.copy(folder / "last.ckpt", folder / "best" / "epoch=1.ckpt")
-    result = json.loads((folder / "result.json").read_text())
-    result["weights"]["file"] = "best/epoch=1.ckpt"
-    (folder / "result.json").write_text(json.dumps(result))
+    change_result(folder, weights={"file": "best/epoch=1.ckpt"})
     assert find_checkpoint(str(folder)) == folder / "best/epoch=1.ckpt"
 
 
@@ -52,7 +51,7 @@ def test_what_is_not_there_is_said(text, message, run, tmp_path, monkeypatch):
 
 def test_a_run_is_tested_with_its_own_settings(run, capsys):
     assert main(["test", "--ckpt", str(run), "--trainer.accelerator=cpu"]) == 0
-    expected = json.loads((run / "result.json").read_text())["metrics"]["test/video_top1"]
+    expected = read_result(run)["metrics"]["test/video_top1"]
     assert re.search(rf"test/video_top1 {expected:.2f}\n", capsys.readouterr().out)
     assert main(["validate", "--ckpt_path", str(run), "--trainer.accelerator=cpu"]) == 0
 
@@ -61,7 +60,6 @@ def test_a_run_is_tested_with_its_own_settings(run, capsys):
 def test_numbers_that_are_not_finite_are_no_result(command, run, tmp_path, capsys):
     copy = tmp_path / "/".join(run.parts[-4:])
     shutil.copytree(run, copy)
-    (copy / "result.json").unlink()  # it is of other weights, and would be refused
     checkpoint = torch.load(run / "last.ckpt", weights_only=False)
     checkpoint["state_dict"]["network.norm.weight"][0] = torch.nan
     torch.save(checkpoint, copy / "last.ckpt")

@@ -32,7 +32,7 @@ def completed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("completed")
     run = folder / "runs/ablation_tw/embedded/tw1/seed0"
     run.mkdir(parents=True)
-    (run / "result.json").write_text("{}")
+    (run / "run.json").write_text('{"result": {}}')
     (folder / "experiments").symlink_to(ROOT / "experiments")
     lines = "\n".join(f"lit_video {typed}" for typed in LINES)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}

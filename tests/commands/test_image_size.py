@@ -1,13 +1,12 @@
 """A run on clips that are no squares, from the command line: trained, tested, drawn, exported and used."""
 
-import json
-
 import pytest
 import torch
 from PIL import Image
 
 from lit_video.__main__ import main
 from lit_video.inference.export import _preprocessor
+from lit_video.tables.results import read_result
 from lit_video.utils.files import data_folder
 from lit_video.weights.reading import CHECKPOINT_KEY
 
@@ -18,7 +17,7 @@ def test_a_run_on_wide_clips_is_tested_drawn_exported_and_predicts(table, tiny, 
     flags = [*tiny, "--data.image_size=[16,32]", "--trainer.max_epochs=1", "--trainer.logger=false"]
     assert main(["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path), *flags]) == 0
     (run,) = tmp_path.glob("*/*/second/seed0")
-    assert json.loads((run / "result.json").read_text())["metrics"]["test/video_top1"] >= 0
+    assert read_result(run)["metrics"]["test/video_top1"] >= 0
     stored = torch.load(run / "last.ckpt", weights_only=False)[CHECKPOINT_KEY]["data"]
     assert stored["image_size"] == (16, 32)
     with Image.open(run / "attention.png") as picture:

@@ -9,6 +9,7 @@ import torch
 from filelock import FileLock
 
 from lit_video.__main__ import main
+from lit_video.tables.run_files import has_result, run_folders
 from tests.commands.conftest import one_line
 
 
@@ -122,7 +123,7 @@ def test_a_row_that_runs_elsewhere_is_left_alone(table, tiny, tmp_path, capsys):
     with FileLock(run_dir / "lock"):
         assert fit("--config", table[0], "--row", "first", "--runs", tmp_path / "runs", *tiny) == 2
     assert "two first seed 0: another process is running it" in one_line(capsys)
-    assert not (run_dir / "config.yaml").exists()
+    assert not (run_dir / "run.json").exists()
 
 
 @pytest.mark.parametrize("own_processes", [False, pytest.param(True, marks=pytest.mark.slow)])
@@ -140,7 +141,7 @@ def test_a_row_that_cannot_run_is_reported_and_the_others_go_on(own_processes, t
     assert "two third seed 0: FAILED" in printed.out
     assert "fit: 2 runs have no result" in printed.err
     assert "Traceback" not in printed.err
-    assert (tmp_path / "runs/two/default/second/seed0/result.json").exists()
+    assert has_result(tmp_path / "runs/two/default/second/seed0")
     assert "not run" in printed.out
 
 
@@ -173,7 +174,7 @@ def test_what_only_the_run_can_find_out_is_reported_too(flag, message, table, ti
     flags = [*tiny, flag, "--row=first", "--trainer.logger=false"]
     assert fit("--config", table[0], "--runs", tmp_path / "runs", *flags) == 2
     assert message in one_line(capsys)
-    assert not list(tmp_path.glob("runs/**/result.json"))
+    assert not run_folders(tmp_path / "runs")
 
 
 @pytest.mark.slow

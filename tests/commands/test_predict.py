@@ -449,7 +449,7 @@ def test_order_plays_the_clips_of_a_test_in_another_order(run, root, capsys, mon
         return seen[-1][1]
 
     monkeypatch.setattr(dataset_module, "reordered", watched)
-    args = ["test", "--config", run / "config.yaml", "--ckpt", run / "last.ckpt", "--trainer.accelerator=cpu"]
+    args = ["test", "--ckpt", run / "last.ckpt", "--trainer.accelerator=cpu"]
     for flags in ([], ["--order", "reversed"], ["--order=static"]):
         assert main([*map(str, args), *flags]) == 0
     forward, backward, still = ([n for o, n in seen if o == order] for order in ("forward", "reversed", "static"))

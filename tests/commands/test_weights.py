@@ -9,7 +9,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from lit_video.__main__ import main
+from lit_video.commands.checkpoint import run_flags
 from lit_video.modules import TimeSformer
+from lit_video.tables.results import read_result
 from tests.conftest import FOUR_SKILLS
 
 TABLE = ["--config", "experiments/timesformer_schemes.yaml", "--row", "divided"]
@@ -31,8 +33,8 @@ def released(fitted):
 
 def test_released_weights_are_tested_like_the_checkpoint_that_they_come_from(released, flags, capfd):
     run, weights = released
-    expected = json.loads((run / "result.json").read_text())["metrics"]["test/video_top1"]
-    assert main(["test", "--config", str(run / "config.yaml"), "--model.weights", str(weights)]) == 0
+    expected = read_result(run)["metrics"]["test/video_top1"]
+    assert main(["test", *run_flags(run / "run.json"), "--model.weights", str(weights)]) == 0
     printed = capfd.readouterr().out
     assert float(re.search(r"test/video_top1\D*([\d.]+)", printed)[1]) == pytest.approx(expected, abs=5e-3)
 
@@ -77,7 +79,7 @@ def test_a_file_that_does_not_fit_is_reported_in_one_line(name, message, release
     torch.save(nine, tmp_path / "classes.pth")
     (tmp_path / "code.pth").write_bytes(pickle.dumps(print))
     capfd.readouterr()
-    assert main(["test", "--config", str(run / "config.yaml"), "--model.weights", str(tmp_path / name)]) == 2
+    assert main(["test", *run_flags(run / "run.json"), "--model.weights", str(tmp_path / name)]) == 2
     error = capfd.readouterr().err
     assert message in error
     assert [line for line in error.splitlines() if line.startswith("error: ")] == error.splitlines()[-1:]
@@ -105,5 +107,5 @@ def test_the_configuration_in_a_folder_is_held_against_model_and_data(change, me
     stored = json.loads((weights.parent / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(stored | change(stored)))
     capfd.readouterr()
-    code = main(["test", "--config", str(run / "config.yaml"), "--model.weights", str(folder)])
+    code = main(["test", *run_flags(run / "run.json"), "--model.weights", str(folder)])
     assert (code, message in capfd.readouterr().err) == (2 if message else 0, True)

@@ -1,6 +1,5 @@
 """Rows on a real Slurm of two nodes, preempted and compared with rows that were not: make test-slurm."""
 
-import json
 import os
 import re
 import signal
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from lit_video.__main__ import main
+from lit_video.tables.results import read_result
 from lit_video.tables.status import read_status
 from tests.conftest import TINY, at_home, write_table
 from tests.launching.slurm_cluster import cluster, why_not
@@ -123,7 +123,7 @@ def start_again(job):
 
 def test_an_array_runs_its_rows(whole):
     for row in ("first", "second"):
-        result = json.loads((folder(whole, row) / "result.json").read_text())
+        result = read_result(folder(whole, row))
         assert (result["row"], result["steps"]) == (row, STEPS)
         assert f"step {STEPS}/{STEPS}" in (folder(whole, row) / "log.txt").read_text()
 
@@ -171,7 +171,7 @@ def test_sweep_submits_a_row_of_two_tasks_that_scontrol_requeues(whole_of_two, t
     assert re.search(rf"first .* running .*/{STEPS // 2} .* job {job}", capsys.readouterr().out)
     call("scontrol", "requeue", job)
     start_again(job)
-    result = json.loads((run_dir / "result.json").read_text())
+    result = read_result(run_dir)
     assert result["steps"] == STEPS // 2
     check_equal(run_dir, folder(whole_of_two))
     assert sweep(two_rows, tmp_path, *args, "--status") == 0

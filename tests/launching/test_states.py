@@ -26,7 +26,7 @@ def test_a_result_is_done_whatever_the_status_says(tmp_path):
     write_result(folder, table="t", row="r", scale="s", seed=0, gmacs=1, metrics={}, test_videos=1)
     status(folder, "failed")
     assert observe(folder, {}).state == "done"
-    (folder / "result.json").write_text("{")
+    (folder / "run.json").write_text("{")
     assert observe(folder, {}).state == "failed"
     assert "damaged" in observe(folder, {}).detail
 

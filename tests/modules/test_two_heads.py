@@ -15,6 +15,7 @@ from lit_video.datamodules import VideoDataModule
 from lit_video.modules import Perceiver, TimeSformer, ViViT, XViT
 from lit_video.modules.metrics import VideoAccuracy
 from lit_video.network.vit import ViTSize
+from lit_video.tables.results import read_result
 from lit_video.video.batch import evaluation_batch, mix, per_task, soft_labels
 from lit_video.video.batch_draws import Mixture
 from lit_video.video.clips import VideoRecord
@@ -188,7 +189,7 @@ def test_a_row_trains_and_tests_two_heads_from_the_command_line(table, tiny, tmp
     flags = [f"--data={__name__}.TwoLabels", *tiny, "--data.augmentation.mixup=0.4", "--row=second"]
     assert main(["fit", "--config", str(table[0]), "--runs", str(tmp_path / "runs"), *flags]) == 0
     run = tmp_path / "runs/two/default/second/seed0"
-    metrics = json.loads((run / "result.json").read_text())["metrics"]
+    metrics = read_result(run)["metrics"]
     accuracies = {f"test/{of}_top{k}" for of in ("verb", "noun", "action", "video") for k in (1, 5)}
     assert metrics.keys() == accuracies | {f"test/{task}_calibration_error" for task in ("verb", "noun")}
     assert metrics["test/video_top1"] == metrics["test/action_top1"]
@@ -196,7 +197,7 @@ def test_a_row_trains_and_tests_two_heads_from_the_command_line(table, tiny, tmp
     assert {row[0] for row in json.loads(classes.read_text())["data"]} == {"verb", "noun"}
 
     capsys.readouterr()
-    assert main(["test", "--config", str(run / "config.yaml"), "--ckpt", str(run / "last.ckpt")]) == 0
+    assert main(["test", "--ckpt", str(run / "last.ckpt")]) == 0
     assert re.search(rf"test/action_top5\W+{metrics['test/action_top5']}", capsys.readouterr().out)
 
     model = XViT.load_from_checkpoint(run / "last.ckpt", map_location="cpu").eval()

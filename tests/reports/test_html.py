@@ -12,7 +12,7 @@ from lit_video.reports.html.collect import collect
 from lit_video.reports.html.page import cells, vega
 from lit_video.tables.predictions import FILE, Predictions, TaskPredictions, read_predictions
 from lit_video.tables.reading import table_at
-from lit_video.tables.results import read_curves
+from lit_video.tables.results import read_curves, read_result
 from lit_video.tables.run_files import run_folders
 from lit_video.tables.statistics import paired_difference
 from tests.fake_runs import EXPERIMENTS, ROWS, change_result, save, seed_dir, write_table_runs
@@ -35,7 +35,7 @@ def test_the_table_shows_paper_and_ours_and_what_was_not_run(fake_runs):
     (section,) = collect([fake_runs], EXPERIMENTS)
     header, body = cells(section.data)
     assert header[:7] == ["row", "params", "GMACs", "seconds", "top1 paper", "top1 ours", "diff."]
-    scores = [json.loads((seed_dir(fake_runs, "joint", s) / "result.json").read_text())["metrics"] for s in (0, 1)]
+    scores = [read_result(seed_dir(fake_runs, "joint", s))["metrics"] for s in (0, 1)]
     one, other = (score["test/video_top1"] for score in scores)
     mean, std = (one + other) / 2, abs(one - other) / 2**0.5
     line = [f"{mean:.1f} ± {std:.1f}", f"{mean - 58.5:+.1f}", "77.4", "0, 1"]
@@ -187,7 +187,9 @@ def test_names_in_runs_cannot_change_the_page(fake_runs, write_report):
             names = ["</script><script>alert(1)</script>", "<b>&", *task.classes[2:]]
             changed = Predictions(predictions.video, {"": replace(task, classes=names)})
             save(seed_dir(fake_runs, row, seed), changed)
-            change_result(seed_dir(fake_runs, row, seed), device="<img src=x onerror=alert(1)>", commit="<i>")
+            change_result(
+                seed_dir(fake_runs, row, seed), device="<img src=x onerror=alert(1)>", identity={"commit": "<i>"}
+            )
     page = write_report(fake_runs).replace(vega(), "")
     assert "alert(1)</script>" not in page and "<img" not in page and "<i>" not in page
     data = classes_data(page)

@@ -9,8 +9,8 @@ from tests.fake_runs import ROWS, write_table_runs
 
 def test_a_result_outside_of_a_table_is_one_line_and_the_old_page_stays(fake_runs, write_report, tmp_path):
     (tmp_path / "report.html").write_text("an older page")
-    (fake_runs / "result.json").write_text("{}")
-    assert "result.json: not in a folder TABLE/SCALE/ROW/seedK" in write_report(fake_runs)
+    (fake_runs / "run.json").write_text("{}")
+    assert "run.json: not in a folder TABLE/SCALE/ROW/seedK" in write_report(fake_runs)
     assert (tmp_path / "report.html").read_text() == "an older page"
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["report.html"]
 
@@ -43,7 +43,7 @@ def test_one_table_in_two_places_is_refused(fake_runs, write_report, tmp_path):
     assert "lies in two places" in write_report(fake_runs, tmp_path / "again")
 
 
-@pytest.mark.parametrize("file", ["joint/seed0/result.json", f"joint/seed0/{FILE}", "throughput.json"])
+@pytest.mark.parametrize("file", ["joint/seed0/run.json", f"joint/seed0/{FILE}", "throughput.json"])
 def test_a_damaged_file_is_one_line_and_the_old_page_stays(fake_runs, write_report, tmp_path, file):
     (tmp_path / "report.html").write_text("an older page")
     (fake_runs / "timesformer_schemes/fake" / file).write_bytes(b"epoch\nx\n")

@@ -7,6 +7,7 @@ import pytest
 
 from lit_video.__main__ import main
 from tests.conftest import ROOT
+from tests.fake_runs import change_result
 from tests.tables.test_tables import keep, write_result
 
 
@@ -27,8 +28,7 @@ def write(experiments, runs):
         folder = runs / "two/default" / row / "seed0"
         write_result(folder, 0, float(share))
         keep(folder, np.arange(100) < share)
-        result = json.loads((folder / "result.json").read_text())
-        (folder / "result.json").write_text(json.dumps(result | {"device": "a machine"}))
+        change_result(folder, device="a machine")
     page = experiments.parent / "page.md"
     return ["reproduce", "--experiments", str(experiments), "--results", str(runs), "-o", str(page)], page
 
@@ -84,7 +84,7 @@ def test_the_page_is_checked_against_the_results(experiments, tmp_path, capsys):
     assert not page.exists()
     assert main(command) == 0
     assert main([*command, "--check"]) == 0
-    result = tmp_path / "runs/two/default/first/seed0/result.json"
+    result = tmp_path / "runs/two/default/first/seed0/run.json"
     result.write_text(result.read_text().replace("20.0", "21.0"))
     assert main([*command, "--check"]) == 1
 

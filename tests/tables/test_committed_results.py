@@ -3,7 +3,6 @@
 import re
 
 import pytest
-import yaml
 
 from lit_video.datamodules import TemporalSkills
 from lit_video.tables.identity import Identity, differences
@@ -32,8 +31,7 @@ def files_of(folder):
 def test_every_run_has_its_rows_own_settings():
     for folder in ROWS:
         settings = request_of(*files_of(folder)).table.row(folder.name).settings
-        config = yaml.load(run_file(run_folders(folder)[0], "config.yaml"), yaml.CSafeLoader)
-        assert not differing(settings, config), folder
+        assert not differing(settings, read_result(run_folders(folder)[0])["identity"]["settings"]), folder
 
 
 @pytest.mark.parametrize(
@@ -53,11 +51,12 @@ def test_results_were_made_with_the_settings_of_their_experiment(folder):
     settings = built.settings
     ceilings = possible_ceilings(built.datamodule, settings)
     for run in run_folders(folder):
-        ceiling = read_result(run).get("blind_ceiling")
+        result = read_result(run)
+        ceiling = result.get("blind_ceiling")
         assert ceiling is None or ceiling in ceilings
-        then = yaml.load(run_file(run, "config.yaml"), yaml.CSafeLoader)
         now = settings | {"seed_everything": int(run.name.removeprefix("seed"))}
-        assert {each.kind for each in differences(Identity(then), Identity(now))} <= {"place"}, run
+        found = differences(Identity(result["identity"]["settings"]), Identity(now))
+        assert {each.kind for each in found} <= {"place"}, run
 
 
 def possible_ceilings(data, settings):
@@ -78,5 +77,5 @@ def test_there_are_results_in_few_and_small_files():
 def test_no_result_names_a_folder_of_a_machine():
     """They are DIR, as in recorded commands, also in a run's settings."""
     texts = {path: path.read_text(encoding="utf-8") for path in RESULTS.rglob("*.json")}
-    texts |= {run / name: run_file(run, name).decode() for run in RUNS for name in ("result.json", "config.yaml")}
+    texts |= {run: run_file(run, "run.json").decode() for run in RUNS}
     assert not [path for path, text in texts.items() if OF_A_MACHINE.search(text)]

@@ -18,17 +18,18 @@ def raw(text):
 
 
 def key(name, text):
-    """Put JSON text in the place of a key's value."""
+    """Put JSON text in the place of a value of the result."""
 
     def change(path):
-        whole = json.loads(path.read_text()) | {name: "@"}
+        whole = json.loads(path.read_text())
+        whole["result"][name] = "@"
         path.write_text(json.dumps(whole).replace('"@"', text))
 
     return change
 
 
 def copied_from(place):
-    return lambda path: shutil.copy(path.parents[2] / place / "result.json", path)
+    return lambda path: shutil.copy(path.parents[2] / place / "run.json", path)
 
 
 def rewrite(path, **changes):
@@ -59,7 +60,7 @@ RESULTS = {
 PREDICTIONS = {
     "truncated": (lambda path: path.write_bytes(path.read_bytes()[:90]), "damaged"),
     "objects": (lambda path: rewrite(path, classes=np.array([[], {}], object)), "Object arrays"),
-    "other videos": (lambda path: rewrite(path, video=np.arange(9)), "of 9 videos, result.json of 100"),
+    "other videos": (lambda path: rewrite(path, video=np.arange(9)), "of 9 videos, run.json of 100"),
     "other targets": (lambda path: rewrite(path, target=np.arange(9)), "not a finite number for each of 100 videos"),
     "no classes": (lambda path: rewrite(path, classes=None), "no predictions"),
     "no class of a target": (lambda path: rewrite(path, target=np.full(100, 2)), "target: of a class that there is n"),
@@ -68,7 +69,7 @@ PREDICTIONS = {
 }
 
 
-CASES = [*(("result.json", name) for name in RESULTS), *((FILE, name) for name in PREDICTIONS)]
+CASES = [*(("run.json", name) for name in RESULTS), *((FILE, name) for name in PREDICTIONS)]
 
 
 @pytest.mark.parametrize(("file", "name"), CASES)
@@ -91,10 +92,20 @@ def test_damaged_curves_are_refused(tmp_path, content):
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{", "[]", "null", '{"state": "done"}', '{"state": "training", "x": 1}', "[" * 100_000]
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        "{}",
+        '{"state": {"state": "done"}}',
+        '{"state": {"state": "training", "x": 1}}',
+        "[" * 100_000,
+    ],
 )
 def test_a_damaged_status_is_none(tmp_path, content):
     write_status(tmp_path, Status("training", step=3))
     assert read_status(tmp_path).step == 3
-    (tmp_path / "status.json").write_text(content)
+    (tmp_path / "run.json").write_text(content)
     assert read_status(tmp_path) is None

@@ -1,7 +1,5 @@
 """Experiments are data, and stay right: the numbers are the papers', every row runs (test_scales: builds)."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -9,6 +7,7 @@ import torch
 from lit_video.__main__ import main
 from lit_video.datamodules.drawing import encode
 from lit_video.tables.reading import read_table
+from lit_video.tables.results import read_result
 from lit_video.training.cli import BuildCLI
 from lit_video.training.run import build_row
 from lit_video.utils.yaml_files import read_yaml
@@ -93,7 +92,7 @@ def run_letters(letters, name, runs):
     flags = [f"--data.root={letters}", "--data.batch_size=8", "--trainer.max_epochs=1", "--trainer.logger=false"]
     flags += ["--trainer.check_val_every_n_epoch=1"]
     assert main(["fit", "--config", str(AVLETTERS), "--row", name, "--runs", str(runs), *flags]) == 0
-    result = json.loads((runs / "avletters" / "cpu" / name / "seed0" / "result.json").read_text())
+    result = read_result(runs / "avletters" / "cpu" / name / "seed0")
     assert result["video_counts"] == {split: {"listed": 8, "used": 8} for split in ("train", "val")}
     assert result["test_videos"] == 8
     assert result["test_broken"] == 0
@@ -121,7 +120,7 @@ def test_a_row_of_rooms_runs_on_recordings_of_its_own(rooms, tmp_path):
     flags = [f"--data.root={rooms}", "--data.batch_size=8", "--model.image_weights=null", "--trainer.logger=false"]
     flags += ["--trainer.max_epochs=1", "--trainer.check_val_every_n_epoch=1", "--runs", str(tmp_path / "runs")]
     assert main(["fit", "--config", str(ROOMS), "--row", "xvit1", *flags]) == 0
-    result = json.loads((tmp_path / "runs" / "room_actions" / "cpu" / "xvit1" / "seed0" / "result.json").read_text())
+    result = read_result(tmp_path / "runs" / "room_actions" / "cpu" / "xvit1" / "seed0")
     assert result["video_counts"] == {"train": {"listed": 8, "used": 8}, "val": {"listed": 4, "used": 4}}
 
 

@@ -6,13 +6,12 @@ from lit_video.__main__ import main
 from lit_video.reports.html.collect import collect
 from lit_video.tables.predictions import read_predictions
 from lit_video.tables.results import read_curves, read_result
-from lit_video.tables.run_files import run_file, run_folders
+from lit_video.tables.run_files import run_folders
 from tests.fake_runs import EXPERIMENTS, ROWS, change_result, write_table_runs
 
 
 def test_a_table_and_a_report_of_packs_are_those_of_the_folders(fake_runs, tmp_path, capsys):
     packs = tmp_path / "packs"
-    (fake_runs / "timesformer_schemes/fake/space/seed0/config.yaml").write_text("data: {}\n")
     assert main(["pack", str(fake_runs), "-o", str(packs)]) == 0
     assert f"{packs}/timesformer_schemes.tar.xz: 6 runs" in capsys.readouterr().out
     assert [path.name for path in packs.iterdir()] == ["timesformer_schemes.tar.xz"]
@@ -25,7 +24,6 @@ def test_a_table_and_a_report_of_packs_are_those_of_the_folders(fake_runs, tmp_p
         (ours,), (theirs,) = (read_predictions(one, 60).tasks.values() for one in (packed, run))
         assert (ours.predicted == theirs.predicted).all() and (ours.rank == theirs.rank).all()
         assert abs(ours.confidence - theirs.confidence).max() < 1e-6
-    assert run_file(packs / "timesformer_schemes/fake/space/seed0", "config.yaml") == b"data: {}\n"
     (section,), (other,) = (collect([place], EXPERIMENTS) for place in (packs, fake_runs))
     assert section.data == other.data and section.curves == other.curves
 

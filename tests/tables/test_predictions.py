@@ -1,6 +1,5 @@
 """What a test keeps in a run's folder, compared with torchmetrics and with the run's own metrics."""
 
-import json
 import sys
 
 import numpy as np
@@ -10,7 +9,7 @@ from torchmetrics.classification import MulticlassCalibrationError
 
 from lit_video.__main__ import main
 from lit_video.tables.predictions import Predictions, TaskPredictions, read_predictions, save_logits
-from lit_video.tables.results import read_curves
+from lit_video.tables.results import read_curves, read_result
 from lit_video.tables.statistics import calibration
 from lit_video.training.callbacks.predictions import SavePredictions, class_rows
 from tests.fake_runs import save
@@ -82,7 +81,7 @@ def test_a_run_keeps_the_predictions_of_its_test(table, tiny, tmp_path):
     flags = ["--data.test_orders=[static]", "--trainer.logger=false"]
     assert main(["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path), *tiny, *flags]) == 0
     run = tmp_path / "two/default/second/seed0"
-    result, predictions = json.loads((run / "result.json").read_text()), read_predictions(run)
+    result, predictions = read_result(run), read_predictions(run)
     assert predictions.video.tolist() == list(range(8))
     assert 100 * predictions.hits().mean() == result["metrics"]["test/video_top1"]
     assert 100 * predictions.tasks[""].hits(5).mean() == result["metrics"]["test/video_top5"]

@@ -8,6 +8,7 @@ from lit_video.__main__ import main
 from lit_video.network.patches import ClipSize
 from lit_video.network.vit import ViTSize
 from lit_video.network.xvit import xvit
+from lit_video.tables.run_files import has_result
 from lit_video.training.run import _compiled
 from tests.training.trained import train
 
@@ -46,7 +47,7 @@ def test_a_compiled_training_is_the_same_training(row, tmp_path, graphs, capsys)
     assert main(command[:-1]) == 0
     assert "finished, skipped" in capsys.readouterr().out
     assert main([*command[:-1], "--trainer.max_epochs=3"]) == 0, "goes on"
-    assert (run / "result.json").is_file()
+    assert has_result(run)
 
 
 def test_what_cannot_be_compiled_ends_in_a_line(row, tmp_path, monkeypatch, capsys):

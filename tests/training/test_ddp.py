@@ -11,6 +11,8 @@ import pytest
 import torch
 
 from lit_video.modules.metrics import VideoAccuracy
+from lit_video.tables.results import read_result
+from lit_video.tables.run_files import has_result
 from tests.conftest import ROOT, TINY, at_home
 from tests.embedded import four_skills
 from tests.modules.test_video_accuracy import VIDEOS, VIEWS, views
@@ -45,7 +47,7 @@ def test_a_row_trains_in_two_processes_that_add_up_their_broken_videos(row, tmp_
     done = launch("lit_video", *row, *AUGMENTED, *policy, "--runs", tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "Traceback" not in done.stderr
-    result = json.loads((tmp_path / RUN / "result.json").read_text())
+    result = read_result(tmp_path / RUN)
     assert (result["test_videos"], result["test_broken"]) == (6, 2)
     assert result["steps"] == 2 * 16 // 2 // 2
     assert done.stdout.count("test/video_top1") == 1, "one process reports"
@@ -157,14 +159,14 @@ def test_more_broken_videos_than_allowed_end_two_processes_in_a_line(launched):
     assert (launched.folder / "status").read_text() == "2", printed[-2000:]
     assert "25.0 % of the test videos cannot be read, more than 13 %" in printed
     assert "Traceback" not in printed
-    assert not (launched.folder / "skip" / RUN / "result.json").exists()
+    assert not has_result(launched.folder / "skip" / RUN)
 
 
 def test_a_broken_video_ends_two_processes_under_fail(launched):
     printed = launched.done.stderr.partition("NEXT ROW")[2]
     assert launched.done.returncode != 0
     assert "Invalid data found when processing input; fix the video" in printed
-    assert not (launched.folder / "fail" / RUN / "result.json").exists()
+    assert not has_result(launched.folder / "fail" / RUN)
 
 
 @pytest.mark.slow
@@ -187,5 +189,5 @@ def test_two_nodes_of_torchrun_train_what_one_process_does(data_root, tmp_path, 
     weights = torch.load(tmp_path / RUN / "last.ckpt", weights_only=True)["state_dict"]
     for name, value in alone.weights.items():
         torch.testing.assert_close(weights[f"network.{name}"], value, rtol=1e-4, atol=1e-5)
-    assert json.loads((tmp_path / RUN / "result.json").read_text())["global_batch"] == 6
+    assert read_result(tmp_path / RUN)["global_batch"] == 6
     assert sum("test/video_top1" in out for out, _ in printed) == 1, "one process reports"

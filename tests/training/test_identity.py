@@ -29,7 +29,7 @@ def clean_checkout(monkeypatch):
 @pytest.fixture
 def source(finished):
     """A finished run of a clean checkout."""
-    change_result(finished, commit=COMMIT, identity=read_result(finished)["identity"] | {"commit": COMMIT})
+    change_result(finished, identity={"commit": COMMIT})
     return finished
 
 
@@ -105,8 +105,7 @@ def test_a_run_of_other_code_or_data_or_that_was_changed_or_is_damaged_is_not_ta
     now = Identity(**read_result(source)["identity"])
     target = tmp_path / "runs/two/default/first/seed0"
     target.mkdir(parents=True)
-    whole = {"identity": read_result(source)["identity"] | change["identity"]} if "identity" in change else change
-    change_result(source, **whole)
+    change_result(source, **change)
     assert not take_finished(source.parents[3], target, now, 0, {"row": "first"})
     assert not list(target.iterdir())
 
@@ -132,7 +131,7 @@ def test_a_run_that_goes_on_at_another_commit_says_so_and_is_not_reused(
 def test_a_finished_run_of_another_commit_is_skipped_with_a_word(source, table, tiny, monkeypatch, capsys):
     monkeypatch.setattr("lit_video.training.identity.commit", lambda: OTHER)
     assert fit(table[0], source, tiny, "second") == 0
-    assert f"result.json; commit was {COMMIT}, now it is {OTHER})" in capsys.readouterr().out
+    assert f"run.json; commit was {COMMIT}, now it is {OTHER})" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("code", ["unknown", f"{COMMIT}+changes"])
@@ -198,7 +197,7 @@ def test_a_packed_run_is_finished_and_cannot_become_longer(finished, tmp_path):
 
 @pytest.mark.parametrize("harm", [None, b"", b"garbage"])
 def test_of_a_damaged_result_the_checkpoints_record_counts(harm, finished, table, tiny, capsys):
-    path = finished / "result.json"
+    path = finished / "run.json"
     expected = read_result(finished)
     path.unlink() if harm is None else path.write_bytes(harm)
     assert fit(table[0], finished, [*tiny, "--model.ratio=0.25"], "second") == 2
@@ -208,7 +207,7 @@ def test_of_a_damaged_result_the_checkpoints_record_counts(harm, finished, table
 
 
 def test_a_checkpoint_of_no_known_run_is_not_gone_on_from(finished, table, tiny, capsys):
-    (finished / "result.json").unlink()
+    (finished / "run.json").unlink()
     content = torch.load(finished / "last.ckpt", weights_only=True)
     del content[RUN_KEY]
     torch.save(content, finished / "last.ckpt")

@@ -1,6 +1,5 @@
 """Lightning's own callbacks in a run: averaged weights, an early end, the best checkpoint: settings of the run."""
 
-import json
 import math
 import shutil
 
@@ -10,6 +9,7 @@ from lightning import Callback
 
 from lit_video.__main__ import main
 from lit_video.tables.results import read_result
+from lit_video.tables.run_files import has_result
 from lit_video.training.result import check_last_step
 from tests.conftest import write_table
 
@@ -71,7 +71,7 @@ def test_training_ends_early_when_a_validation_is_no_better(flags, tmp_path):
     stop += ["--trainer.callbacks.patience=1", "--trainer.callbacks.min_delta=1e9"]
     flags = [*flags, "--trainer.check_val_every_n_epoch=1", "--trainer.max_epochs=6", *stop]
     assert main(["fit", *flags, "--runs", str(tmp_path / "runs")]) == 0
-    result = json.loads((run_dir(tmp_path / "runs") / "result.json").read_text())
+    result = read_result(run_dir(tmp_path / "runs"))
     assert math.isfinite(result["metrics"]["test/video_top1"])
     assert result["steps"] == 2 * 16 // 4, "two epochs of six"
 
@@ -98,7 +98,7 @@ def test_the_checkpoint_of_the_best_validation_is_tested_in_a_run_that_went_on(f
         command = ["fit", *flags, "--runs", str(tmp_path / "runs"), *BEST, f"--trainer.max_epochs={count}"]
         assert main(command) == 0
     folder = run_dir(tmp_path / "runs")
-    result = json.loads((folder / "result.json").read_text())
+    result = read_result(folder)
     (best,) = (folder / "best").iterdir()
     assert result["weights"]["file"] == f"best/{best.name}"
     assert result["weights"]["step"] == torch.load(best, weights_only=True)["global_step"] == result["steps"] * 2 // 3
@@ -143,7 +143,7 @@ def test_the_average_of_the_best_validation_is_tested_not_the_weights_that_train
 def test_without_a_best_validation_there_is_no_result(change, message, flags, tmp_path, capfd):
     assert main(["fit", *flags, "--runs", str(tmp_path / "runs"), *BEST, change]) != 0
     assert message in capfd.readouterr().err
-    assert not (run_dir(tmp_path / "runs") / "result.json").exists()
+    assert not has_result(run_dir(tmp_path / "runs"))
 
 
 @pytest.mark.slow

@@ -1,20 +1,18 @@
-"""A row from YAML to result.json, in this process; resumption is exact."""
+"""A row from YAML to its result, in this process; resumption is exact."""
 
-import json
 import re
 
 import pytest
 import torch
-import yaml
 
 from lit_video.__main__ import main
-from lit_video.tables.results import read_curves
+from lit_video.tables.results import read_curves, read_result
 from tests.embedded import SKILLS
 from tests.training.trained import train
 
 FACTS = {"table", "row", "scale", "seed", "commit", "params", "gmacs", "views", "metrics", "test_videos", "steps"}
-FACTS |= {"global_batch", "scheme", "test_broken", "video_counts", "data_digest", "pictures", "seconds", "device"}
-FACTS |= {"versions", "identity", "command", "finished", "weights", "changes", "skipped_steps", "checkpoint_seconds"}
+FACTS |= {"global_batch", "scheme", "test_broken", "video_counts", "seconds", "device"}
+FACTS |= {"identity", "command", "finished", "weights", "changes", "skipped_steps", "checkpoint_seconds"}
 FACTS |= {"reach", "sees_order", "blind_ceiling"}
 
 
@@ -23,16 +21,16 @@ def fit(path, runs, flags, row="second"):
 
 
 def test_a_run_ends_with_a_whole_result(finished):
-    result = json.loads((finished / "result.json").read_text())
+    result = read_result(finished)
     assert result.keys() == FACTS
     assert result["test_videos"] == 8  # 1 pair of 4 skills
-    assert result["pictures"].startswith("temporal_skills-")
+    assert result["identity"]["data"].startswith("temporal_skills-")
     assert result["steps"] == 2 * 16 // 4
     skills = {f"test/skill/{name}" for name in SKILLS}
     assert set(result["metrics"]) == skills | {"test/video_top1", "test/video_top5", "test/calibration_error"}
     assert 0 <= result["metrics"]["test/video_top1"] <= result["metrics"]["test/video_top5"] <= 100
     assert (result["table"], result["row"], result["seed"], result["views"]) == ("two", "second", 0, 3)
-    config = yaml.safe_load((finished / "config.yaml").read_text())
+    config = result["identity"]["settings"]
     assert config["model"]["init_args"]["window"] == 1
     assert config["seed_everything"] == 0
 
@@ -40,7 +38,7 @@ def test_a_run_ends_with_a_whole_result(finished):
 def test_seconds_are_those_of_the_training(finished):
     """The test loads a checkpoint, and with it what the timer had counted."""
     stored = torch.load(finished / "last.ckpt", weights_only=True)["callbacks"]["Timer"]["time_elapsed"]["train"]
-    assert stored <= json.loads((finished / "result.json").read_text())["seconds"] < 2 * stored
+    assert stored <= read_result(finished)["seconds"] < 2 * stored
 
 
 def test_the_curve_has_the_accuracy_of_training(finished):
@@ -52,38 +50,38 @@ def test_the_curve_has_the_accuracy_of_training(finished):
 
 
 def test_a_finished_row_is_skipped_and_other_settings_are_refused(finished, table, tiny, capsys):
-    before = (finished / "result.json").read_bytes()
+    before = (finished / "run.json").read_bytes()
     runs = finished.parents[3]
     assert fit(table[0], runs, tiny) == 0
     assert "finished, skipped" in capsys.readouterr().out
     assert fit(table[0], runs, [*tiny, "--model.ratio=0.25"]) == 2
     assert "model.init_args.ratio was 0.5, now it is 0.25" in capsys.readouterr().err
-    assert (finished / "result.json").read_bytes() == before
+    assert (finished / "run.json").read_bytes() == before
 
 
 def test_a_damaged_checkpoint_is_renamed_and_the_row_starts_over(finished, table, tiny, capsys):
-    expected = json.loads((finished / "result.json").read_text())["metrics"]
-    (finished / "result.json").unlink()
+    expected = read_result(finished)["metrics"]
+    (finished / "run.json").unlink()
     (finished / "last.ckpt").write_bytes(b"not a checkpoint")
     assert fit(table[0], finished.parents[3], tiny) == 0
     assert "last.ckpt: damaged" in capsys.readouterr().out
     assert (finished / "last.damaged.ckpt").read_bytes() == b"not a checkpoint"
-    assert json.loads((finished / "result.json").read_text())["metrics"] == expected
+    assert read_result(finished)["metrics"] == expected
 
 
 def test_the_kept_checkpoint_is_the_one_that_was_tested(finished, tiny, capsys):
-    expected = json.loads((finished / "result.json").read_text())["metrics"]
-    assert main(["test", "--config", str(finished / "config.yaml"), "--ckpt", str(finished / "last.ckpt")]) == 0
+    expected = read_result(finished)["metrics"]
+    assert main(["test", "--ckpt", str(finished / "last.ckpt")]) == 0
     printed = capsys.readouterr().out
     assert re.search(rf"test/video_top1 {expected['test/video_top1']:.2f}", printed)
     assert re.search(rf"test/video_top5 {expected['test/video_top5']:.2f}", printed)
 
 
 def test_a_run_killed_between_training_and_result_only_tests(finished, table, tiny, capsys):
-    expected = json.loads((finished / "result.json").read_text())
-    (finished / "result.json").unlink()
+    expected = read_result(finished)
+    (finished / "run.json").unlink()
     assert fit(table[0], finished.parents[3], tiny) == 0
-    result = json.loads((finished / "result.json").read_text())
+    result = read_result(finished)
     assert (result["metrics"], result["steps"]) == (expected["metrics"], expected["steps"])
     printed = capsys.readouterr().out.split("going on from")[1]
     assert "step 8/8" not in printed and re.search(r" s, peak of memory \d\.\d GB\n", printed)
@@ -95,7 +93,7 @@ def test_a_checkpoint_that_cannot_be_tested_is_reported(finished, content, tiny,
     if content is not None:
         path.write_bytes(content)
     capsys.readouterr()
-    assert main(["test", "--config", str(finished / "config.yaml"), "--ckpt", str(path)]) == 2
+    assert main(["test", "--ckpt", str(path)]) == 2
     lines = capsys.readouterr().err.strip().splitlines()
     assert len([line for line in lines if line.startswith("error: --ckpt: ")]) == 1
     assert "Traceback" not in "".join(lines)

@@ -1,6 +1,5 @@
 """A run that is stopped says so, exits with its own status, and ends, begun again, as if it had not been stopped."""
 
-import json
 import os
 import shutil
 import signal
@@ -13,6 +12,8 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
+from lit_video.tables.results import read_result
+from lit_video.tables.run_files import has_result
 from lit_video.tables.status import read_status
 from tests.conftest import ROOT, quick_or_slow
 from tests.training.test_wandb_logger import parts
@@ -39,7 +40,7 @@ def fit(table, tiny, tmp_path):
 
 def check_equal(run_dir, expected):
     """The same metrics and weights as an uninterrupted run's."""
-    result, other = (json.loads((folder / "result.json").read_text()) for folder in (run_dir, expected))
+    result, other = (read_result(folder) for folder in (run_dir, expected))
     assert (result["metrics"], result["steps"]) == (other["metrics"], other["steps"])
     weights, others = (
         torch.load(folder / "last.ckpt", weights_only=True)["state_dict"] for folder in (run_dir, expected)
@@ -52,13 +53,13 @@ def test_a_signal_stops_training_at_a_checkpoint(name, fit, finished, capfd):
     status, run_dir = fit(*fault("SignalAtStep", name=name), "--nan=fail")
     assert status == SIGNALS[name]
     assert f"stopped by {name} at step 3 of 8; the same command again goes on" in capfd.readouterr().out
-    assert not (run_dir / "result.json").exists()
+    assert not has_result(run_dir)
     end = read_status(run_dir)
     assert (end.state, end.step, end.steps) == ("preempted" if status == 75 else "stopped", 3, 8)
     assert torch.load(run_dir / "last.ckpt", weights_only=True)["global_step"] == 3
     assert fit()[0] == 0
     check_equal(run_dir, finished)
-    assert not (run_dir / "status.json").exists()
+    assert read_status(run_dir) is None
     assert not (run_dir / "previous.ckpt").exists()
 
 
@@ -103,10 +104,10 @@ def test_training_may_become_longer(fit, table, tiny, tmp_path):
     flags = ["--trainer.max_epochs=2", "--data.num_workers=1"]
     status, run_dir = fit("--trainer.max_epochs=1", *constant)
     assert status == 0
-    first = (run_dir / "result.json").read_bytes()
+    first = (run_dir / "run.json").read_bytes()
     assert fit(*flags, *constant)[0] == 0
-    assert (run_dir / "result.step4.json").read_bytes() == first
-    result = json.loads((run_dir / "result.json").read_text())
+    assert (run_dir / "run.step4.json").read_bytes() == first
+    result = read_result(run_dir)
     assert result["steps"] == 8
     assert result["changes"] == [{"key": "trainer.max_epochs", "from": 1, "to": 2}]
     once = ["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path / "once"), *tiny, *SHORT]
@@ -139,7 +140,7 @@ def test_a_loss_that_is_not_finite_is_no_result(fit, capfd):
     assert status == 1
     (line,) = [line for line in capfd.readouterr().err.splitlines() if line.startswith("error: ")]
     assert "second seed 0: loss is nan at step" in line
-    assert not (run_dir / "result.json").exists()
+    assert not has_result(run_dir)
     assert read_status(run_dir).state == "failed"
     kept = torch.load(run_dir / "nonfinite.pt", weights_only=True)
     assert kept["batch"]["clip"].shape == (4, 3, 4, 16, 16)
@@ -154,7 +155,7 @@ def test_weights_that_are_not_finite_are_no_result(fit, capfd):
     status, run_dir = fit(*wild, "--trainer.max_epochs=1", "--trainer.check_val_every_n_epoch=2")
     assert status == 1
     assert "test/video_top1 is nan in the test of" in capfd.readouterr().err
-    assert not (run_dir / "result.json").exists()
+    assert not has_result(run_dir)
 
 
 def test_a_killed_worker_is_one_line(fit, finished, capfd):
@@ -179,7 +180,7 @@ class Malicious:
 
 def test_code_in_a_checkpoint_is_not_run(fit, finished, begun, tmp_path, capfd):
     trap = tmp_path / "trap"
-    (begun / "result.json").unlink()
+    (begun / "run.json").unlink()
     content = torch.load(begun / "last.ckpt", weights_only=True)
     torch.save(content | {"trap": Malicious(trap)}, begun / "last.ckpt")
     assert fit("--trainer.logger=true")[0] == 0

@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from lit_video.__main__ import main
+from lit_video.tables.results import read_result
 from tests.training.broken_copy import broken_copy, listed
 
 STOP = "--trainer.max_time=00:00:00:00"
@@ -35,7 +36,7 @@ def test_broken_videos_are_listed_and_a_finished_run_is_not_skipped_for_other_la
     status, run_dir = fit()
     out = capsys.readouterr().out
     assert status == 0
-    result = json.loads((run_dir / "result.json").read_text())
+    result = read_result(run_dir)
     assert (result["test_videos"], result["test_broken"]) == (6, 2)
     rows = listed(run_dir)
     assert sorted(row["split"] for row in rows) == ["test", "test", "train"]
@@ -62,7 +63,7 @@ def test_a_training_that_goes_on_says_if_its_videos_have_changed_and_so_does_its
     capsys.readouterr()
     status, run_dir = fit()
     assert status == 0
-    result = json.loads((run_dir / "result.json").read_text())
+    result = read_result(run_dir)
     if not changed:
         assert result["changes"] == []
         return

@@ -19,6 +19,8 @@ from wandb.util import get_core_path
 from lit_video.__main__ import main
 from lit_video.reports.wandb import keys_of, panels
 from lit_video.tables.reading import read_table
+from lit_video.tables.results import read_result
+from lit_video.tables.run_files import has_result
 from lit_video.tables.table import Row
 from lit_video.training import wandb_logger
 from lit_video.training.wandb_logger import RowLogger, wandb_media
@@ -108,7 +110,7 @@ def test_a_run_of_twelve_steps_has_what_dashboards_look_up(fit, table):
 
 
 def check_facts(run, config, summary, run_dir):
-    result = json.loads((run_dir / "result.json").read_text())
+    result = read_result(run_dir)
     expected = {key: result[key] for key in ("table", "row", "scale", "seed", "commit", "params", "views", "scheme")}
     expected |= {"label": "2nd", "title": "Two rows", "window": 1, "frames": 4, "size_width": 16, "mixed": "key,value"}
     assert expected == {key: config[key] for key in expected}
@@ -143,7 +145,7 @@ def test_every_task_has_its_own_figures_and_a_run_that_kept_none_has_none(tmp_pa
 
 
 def test_a_resumed_run_goes_on_after_the_rows_of_its_first_part(finished, table, tiny):
-    (finished / "result.json").unlink()
+    (finished / "run.json").unlink()
     assert main(["fit", "--config", str(table[0]), "--row", "second", "--runs", str(finished.parents[3]), *tiny]) == 0
     first, second = parts(finished)
     assert [row["_step"] for row in first + second] == [*range(len(first) + len(second))]
@@ -153,7 +155,7 @@ def test_a_resumed_run_goes_on_after_the_rows_of_its_first_part(finished, table,
 
 def test_a_run_without_wandb_keeps_its_result(fit, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "wandb", None)  # any import of it fails
-    assert (fit("--trainer.max_epochs=1") / "result.json").exists()
+    assert has_result(fit("--trainer.max_epochs=1"))
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "W&B" in line]
     assert "import of wandb halted" in line and "nothing is recorded there" in line
 
@@ -169,7 +171,7 @@ def test_a_run_whose_wandb_dies_or_hangs_keeps_its_result(number, fit, monkeypat
         monkeypatch.setattr(wandb_logger, "TIMEOUT", 0.5)
 
     monkeypatch.setattr(RowLogger, "_begin", begin_and_die)
-    assert (fit("--trainer.max_epochs=1") / "result.json").exists()
+    assert has_result(fit("--trainer.max_epochs=1"))
     if number == signal.SIGSTOP:
         os.kill(*pids, signal.SIGKILL)
     out, err = capfd.readouterr()

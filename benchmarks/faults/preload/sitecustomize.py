@@ -7,12 +7,14 @@
 import os
 import resource
 import time
+from pathlib import Path
 
 _fsync, _time = os.fsync, time.time
 
 
 def _slow_fsync(descriptor: int) -> None:
-    if os.readlink(f"/proc/self/fd/{descriptor}").endswith((".last.ckpt.part", ".result.json.part")):
+    path = os.readlink(f"/proc/self/fd/{descriptor}")
+    if path.endswith(".last.ckpt.part") or (path.endswith(".run.json.part") and b'"result"' in Path(path).read_bytes()):
         time.sleep(float(os.environ.get("FAULTS_SLOW") or 0))
     _fsync(descriptor)
 

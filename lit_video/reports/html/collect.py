@@ -8,8 +8,8 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_origin, table_at
-from lit_video.tables.results import FILE, Point, read_curves, read_throughput
-from lit_video.tables.run_files import run_folders
+from lit_video.tables.results import Point, read_curves, read_throughput
+from lit_video.tables.run_files import RUN, run_folders
 from lit_video.tables.summary import TableRuns, averages, read_runs, summarise
 from lit_video.tables.table import Table
 
@@ -73,12 +73,12 @@ def _run_folders(place: Path) -> list[Path]:
         raise UserError(f"{place}: no such folder; give a runs folder, or one of a table, scale, row or seed in it")
     if not folders:
         raise UserError(
-            f"{place}: no finished run below (no result.json); train one: python -m lit_video fit --config ..."
+            f"{place}: no finished run below (no run.json); train one: python -m lit_video fit --config ..."
         )
     for folder in folders:
         seed = folder.name.removeprefix("seed")
         if len(folder.parts) < 5 or seed == folder.name or not seed.isdigit():
-            raise UserError(f"{folder / FILE}: not in a folder TABLE/SCALE/ROW/seedK, as fit makes them")
+            raise UserError(f"{folder / RUN}: not in a folder TABLE/SCALE/ROW/seedK, as fit makes them")
     return folders
 
 

@@ -1,4 +1,4 @@
-"""Progress of a training: a bar on a terminal, a line every few seconds elsewhere, and ``status.json`` for others."""
+"""Progress of a training: a bar on a terminal, a line every few seconds elsewhere, and the state for others."""
 
 import math
 import sys
@@ -70,7 +70,7 @@ class ProgressLines(Callback):
 
 
 class ReportStatus(Callback):
-    """Writes ``status.json``: every new state, and the progress of training every second.
+    """Writes the state in ``run.json``: every new state, and the progress of training every second.
 
     Args:
         run_dir: folder of the run.
