@@ -15,7 +15,7 @@ from benchmarks.faults.faults import DAMAGES, FAULTS, flip, trap
 from benchmarks.faults.page import STAGES, found, page, read_lines, summary
 from benchmarks.faults.runs import PHASES, Setting
 from benchmarks.soak import cells, random_cells
-from lit_video.training.checkpoint_file import damage
+from lit_video.training.checkpoint_file import RUN_KEY, damage
 from tests.conftest import ROOT
 
 
@@ -24,7 +24,7 @@ def right(tmp_path):
     """A folder with a result and its weights."""
     result = {"metrics": {"test/video_top1": 50.0}, "steps": 4, "test_videos": 8, "weights": {"file": "last.ckpt"}}
     (tmp_path / "run.json").write_text(json.dumps({"result": result}))
-    torch.save({"state_dict": {"w": torch.arange(2000.0)}}, tmp_path / "last.ckpt")
+    torch.save({"state_dict": {"w": torch.arange(2000.0)}, RUN_KEY: {}}, tmp_path / "last.ckpt")
     return tmp_path
 
 

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import sys
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from lit_video.commands import checkpoint
 from lit_video.commands.checkpoint import find_checkpoint
 from lit_video.errors import UserError
 from lit_video.tables.results import read_result
+from lit_video.tables.run_files import read_run
 from tests.fake_runs import change_result
 
 
@@ -54,6 +56,18 @@ def test_a_run_is_tested_with_its_own_settings(run, capsys):
     expected = read_result(run)["metrics"]["test/video_top1"]
     assert re.search(rf"test/video_top1 {expected:.2f}\n", capsys.readouterr().out)
     assert main(["validate", "--ckpt_path", str(run), "--trainer.accelerator=cpu"]) == 0
+
+
+def test_a_copy_under_another_name_is_tested_and_of_its_trainer_no_class_is_taken(run, tmp_path, monkeypatch):
+    copy = shutil.copytree(run, tmp_path / "copy")
+    (tmp_path / "evil.py").write_text("from lightning import Callback\nclass Evil(Callback): pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    settings = read_run(copy)["identity"]["settings"]
+    settings["trainer"] |= {"callbacks": [{"class_path": "evil.Evil"}], "profiler": {"class_path": "evil.Evil"}}
+    change_result(copy, identity={"settings": settings})
+    assert find_checkpoint(str(copy)) == copy / "last.ckpt"
+    assert main(["test", "--ckpt", str(copy), "--trainer.accelerator=cpu"]) == 0
+    assert "evil" not in sys.modules
 
 
 @pytest.mark.parametrize("command", ["validate", "test"])

@@ -9,7 +9,7 @@ from tests.fake_runs import ROWS, write_table_runs
 
 def test_a_result_outside_of_a_table_is_one_line_and_the_old_page_stays(fake_runs, write_report, tmp_path):
     (tmp_path / "report.html").write_text("an older page")
-    (fake_runs / "run.json").write_text("{}")
+    (fake_runs / "run.json").write_text('{"result": {}}')
     assert "run.json: not in a folder TABLE/SCALE/ROW/seedK" in write_report(fake_runs)
     assert (tmp_path / "report.html").read_text() == "an older page"
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["report.html"]

@@ -19,7 +19,7 @@ def write_result(folder, seed, top1, top5=90.0):
     """A result of this accuracy in a run's folder."""
     folder.mkdir(parents=True)
     table, scale, row, _ = folder.parts[-4:]
-    names = {"table": table, "row": row, "scale": scale, "seed": seed, "commit": "abc"}
+    names = {"table": table, "row": row, "scale": scale, "seed": seed, "identity": {"commit": "abc"}}
     costs = {"params": 2_000_000, "gmacs": 1.5, "seconds": 10.0 + seed, "test_videos": 8}
     fake_runs.write_result(folder, **names, **costs, metrics={"test/video_top1": top1, "test/video_top5": top5})
 
