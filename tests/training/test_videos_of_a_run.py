@@ -45,13 +45,13 @@ def test_broken_videos_are_listed_and_a_finished_run_is_not_skipped_for_other_la
     assert out.count("1 train videos could not be read and were left out") == 1
     assert out.count("2 test videos could not be read and were left out") == 1
     assert main(["data", "check", str(videos), "--dataset", "folder", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["data_digest"] == result["data_digest"]
+    assert json.loads(capsys.readouterr().out)["data_digest"] == result["identity"]["data"]
     assert fit()[0] == 0
     assert "finished, skipped" in capsys.readouterr().out
     relabel(videos, "test")
     assert fit()[0] == 2
     said = capsys.readouterr()
-    assert f"{run_dir} is another run: data was {result['data_digest']}, now it is " in said.err
+    assert f"{run_dir} is another run: data was {result['identity']['data']}, now it is " in said.err
     assert "finished, skipped" not in said.out
 
 
@@ -68,7 +68,7 @@ def test_a_training_that_goes_on_says_if_its_videos_have_changed_and_so_does_its
         assert result["changes"] == []
         return
     (change,) = result["changes"]
-    assert (change["key"], change["to"]) == ("data", result["data_digest"])
+    assert (change["key"], change["to"]) == ("data", result["identity"]["data"])
     assert change["from"] != change["to"]
     assert f"{run_dir}: data was {change['from']}, now it is {change['to']}" in capsys.readouterr().out
 
