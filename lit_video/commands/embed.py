@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lit_video.commands.arguments import add_evaluation, add_output, add_shared, evaluation, new_file
-from lit_video.commands.checkpoint import settings_of
+from lit_video.commands.checkpoint import run_flags, settings_of
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 
@@ -84,7 +84,7 @@ def test_split(config: Path) -> list[VideoRecord]:
     from lit_video.training.cli import CheckCLI, user_errors
 
     with user_errors(lambda key: str(config)):
-        data = CheckCLI(["--config", str(config)]).datamodule
+        data = CheckCLI(run_flags(config)).datamodule
         data.prepare_data()
         data.check()
         return list(data.records("test"))

@@ -5,7 +5,7 @@ import yaml
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.utils.yaml_files import read_yaml
+from lit_video.tables.run_files import read_run
 from tests.command_line import parse_request
 from tests.conftest import FOUR_SKILLS
 
@@ -32,7 +32,7 @@ def printed(capsys, *flags):
 def test_printed_settings_are_those_that_the_run_records(fitted, tiny, capsys):
     run = fitted("ablation_tw", "tw1")
     flags = [*tiny, FOUR_SKILLS, "--trainer.max_epochs=1", "--trainer.logger=false"]
-    assert printed(capsys, "--row", "tw1", *flags) == [read_yaml(run / "config.yaml")]
+    assert printed(capsys, "--row", "tw1", *flags) == [read_run(run)["identity"]["settings"]]
 
 
 def test_printed_settings_hold_the_scale_s_recipe_and_the_row(capsys, tiny):

@@ -94,7 +94,7 @@ def test_mistakes_are_reported(experiments, tmp_path, capsys):
     assert main(["reproduce", "--experiments", str(tmp_path / "none")]) == 2
     assert "no YAML files there" in capsys.readouterr().err
     assert main([*command[:-1], str(tmp_path / "none" / "page.md")]) == 2
-    assert "page.md: No such file or directory" in capsys.readouterr().err
+    assert "page.md: no such folder" in capsys.readouterr().err
 
 
 def test_the_repositorys_page_is_up_to_date(monkeypatch, capsys):

@@ -1,10 +1,8 @@
 """Flat keys of a configuration, and those of a table's settings, are the same names."""
 
-import yaml
-
 from lit_video.tables.flat_settings import flat_row, flat_settings
 from lit_video.tables.reading import read_table
-from lit_video.tables.run_files import run_file
+from lit_video.tables.run_files import read_run
 from tests.tables.experiments import OWN, PAPERS, request_of, resolved
 from tests.tables.test_committed_results import RESULTS, RUNS
 
@@ -56,8 +54,8 @@ def test_what_tables_vary_is_a_flat_key_of_their_runs(letters):
             if left & row.settings.keys():
                 left -= row.settings.keys()
                 run = RESULTS / path.stem / table.scale / row.name / "seed0"
-                kept = run_file(run, "config.yaml") if run in RUNS else None
-                config = yaml.load(kept, yaml.CSafeLoader) if kept else resolved(row.name, path, flags=flags).settings
+                record = read_run(run) if run in RUNS else None
+                config = record["identity"]["settings"] if record else resolved(row.name, path, flags=flags).settings
                 flat = flat_settings(config)
                 for name, value in row.settings.items():
                     for key, plain in flat_row({name: value}).items():
