@@ -74,7 +74,7 @@ class Place:
 
     def strays(self) -> list[str]:
         """Files that the run left outside its folder and its data."""
-        found = [path for path in self.home.rglob("*") if path.is_file() and ".cache/wandb/logs" not in str(path)]
+        found = [path for path in self.home.rglob("*") if path.is_file()]
         found += [path for path in self.tmp.iterdir() if not KEPT.match(path.name)]
         return [str(path.relative_to(self.folder)) for path in found]
 
