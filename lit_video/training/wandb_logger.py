@@ -56,7 +56,7 @@ class RowLogger(WandbLogger):
         self.settings: dict[str, Any] = {
             "name": f"{row.label}, seed {seed} ({title})",
             "project": os.environ.get("WANDB_PROJECT", "lit_video"),
-            "id": os.environ["WANDB_RUN_ID"] if "WANDB_SWEEP_ID" in os.environ else own_id,  # wandb agent sets both
+            "id": os.environ.get("WANDB_RUN_ID", own_id) if "WANDB_SWEEP_ID" in os.environ else own_id,  # of its agent
             "dir": str(run_dir),
             "group": table,
             "job_type": "fit",
@@ -108,9 +108,7 @@ class RowLogger(WandbLogger):
     def close(self, status: int, seconds: float | None = None) -> None:
         """End the record, if there is one, with the run's exit status."""
         if self.run:
-            if status in (PREEMPTED, INTERRUPTED, TERMINATED):
-                self.call(self.run.mark_preempting)
-            self.call(partial(self.run.finish, status), seconds)
+            self.call(partial(self._finish, status), seconds)
             self._end()
 
     def _begin(self) -> None:
@@ -159,6 +157,11 @@ class RowLogger(WandbLogger):
             artifact = wandb.Artifact(f"model-{self.version}", type="model", metadata=metrics)
             artifact.add_file(str(checkpoint), name="model.ckpt", skip_cache=True)
             self.run.log_artifact(artifact)
+
+    def _finish(self, status: int) -> None:
+        if status in (PREEMPTED, INTERRUPTED, TERMINATED):
+            self.run.mark_preempting()
+        self.run.finish(status)
 
     def _sync(self) -> str:
         """Return the command that uploads every part of the record that is not at the server, in order."""
