@@ -20,7 +20,7 @@ from lit_video.errors import UserError
 from lit_video.utils.files import files_below, write_atomically, write_table
 from lit_video.utils.parallel import in_parallel
 from lit_video.video.decoding import DecodeError, FrameTable, forget_tables, frame_table
-from lit_video.video.decoding.container import scanned_stream
+from lit_video.video.decoding.container import open_video, scanned_stream
 from lit_video.video.decoding.frame_table import check_sound
 
 _SHOWN = 10  # broken videos that are named on the terminal
@@ -193,7 +193,7 @@ def resized(source: Path, short_side: int) -> Iterator[VideoFrame]:
     """
     table = frame_table(source)
     check_sound(source, table, range(table.count))
-    with av.open(str(source)) as old:
+    with open_video(source) as old:
         stream = scanned_stream(old)
         count = 0
         for picture in _upright(_shown(old.decode(stream), table, source), short_side, source):

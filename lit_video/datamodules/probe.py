@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from array import array
-from bisect import bisect_left, bisect_right
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
@@ -30,8 +29,10 @@ from lit_video.video.decoding import (
     frame_table,
     image_table,
 )
-from lit_video.video.decoding.container import reason, scanned_stream
+from lit_video.video.decoding.container import open_video, reason, scanned_stream
+from lit_video.video.decoding.damage import Seen, seen, spoiled
 from lit_video.video.decoding.frame_table import compact
+from lit_video.video.decoding.pyav import PREDICTED
 
 Status = Literal["ok", "suspicious", "damaged", "missing", "broken"]
 
@@ -158,56 +159,53 @@ def _first(path: Path, table: FrameTable, read_frames: Decode) -> Frames:
 
 def _rotation(path: Path) -> int:
     """Of the first frame that comes out of the decoder, in degrees."""
-    with suppress(av.FFmpegError), av.open(str(path)) as container:
+    with suppress(av.FFmpegError), open_video(path) as container:
         for frame in container.decode(scanned_stream(container)):
             return frame.rotation % 360
     return 0
 
 
 def _decode_all(path: Path, table: FrameTable) -> FrameTable:
-    """Decode from start to end.
-
-    Returns:
-        The table, with the frames that are damaged or missing; after an error, and after a damaged frame, all up to
-        the next key frame.
+    """Decode from start to end: a packet that fails, or gives no frame or a bad one, spoils its group of pictures.
 
     Raises:
         DecodeError: the frames have several sizes; or some are damaged, and without times it is not known which.
     """
-    seen: set[int] = set()
-    spoilt: list[int] = []  # times from which frames are damaged
-    count = errors = 0
+    packets: list[Seen] = []
+    failed: set[int] = set()  # places of packets
+    times: dict[int | None, bool] = {}  # whether their frames are corrupt
+    partial: set[int | None] = set()  # times of key frames that only begin to refresh the picture
     sizes: set[tuple[int, int]] = set()
+    count = 0
     try:
-        with av.open(str(path)) as container:
+        with open_video(path) as container:
             stream = scanned_stream(container)
             for packet in container.demux(stream):
+                packets += [seen(packet)] if packet.size else []
                 try:
                     frames = _frames(stream.codec_context, packet)
                 except av.FFmpegError:
-                    errors += 1
-                    spoilt += [packet.pts] if packet.pts is not None else []
+                    failed.add(len(packets) - 1)
                     continue
                 for frame in frames:
                     count += 1
-                    errors += frame.is_corrupt
                     sizes.add((frame.width, frame.height))
-                    if frame.pts is not None:
-                        seen.add(frame.pts)
-                        spoilt += [frame.pts] if frame.is_corrupt else []
+                    times[frame.pts] = frame.is_corrupt or times.get(frame.pts, False)
+                    partial |= {frame.pts} if frame.key_frame and frame.pict_type in PREDICTED else set()
     except (av.FFmpegError, OSError) as error:
         raise DecodeError(f"{path}: {reason(error)} at frame {count}") from error
     if len(sizes) > 1:
         raise DecodeError(f"{path}: its frames have several sizes")
+    errors = len(failed) + sum(times.values())
     if not table.pts and (errors or count < table.count):
         raise DecodeError(f"{path}: {errors} errors, {count} of {table.count} frames can be decoded")
-    damaged = {i for i, time in enumerate(table.pts) if time not in seen} | {*table.damaged}
-    for time in spoilt:
-        key = bisect_right(table.keyframes, time)
-        end = table.keyframes[key] if key < len(table.keyframes) else table.pts[-1] + 1
-        damaged |= {*range(bisect_left(table.pts, time), bisect_left(table.pts, end))}
-    why = table.damage or ("they cannot be decoded without errors" if damaged else "")
-    return replace(table, damaged=compact(damaged), damage=why)
+    known = {table.pts[i] for i in table.damaged}
+    number_of = {pts: i for i, pts in enumerate(table.pts) if pts not in known}
+    failed |= {i for i, packet in enumerate(packets) if times.get(packet.pts, True) and packet.pts in number_of}
+    packets = [packet._replace(is_keyframe=packet.is_keyframe and packet.pts not in partial) for packet in packets]
+    hurt = {number_of[time] for i in spoiled(packets, failed) if (time := packets[i].pts) in number_of}
+    why = table.damage or ("they cannot be decoded without errors" if hurt else "")
+    return replace(table, damaged=compact({*hurt, *table.damaged}), damage=why)
 
 
 def _frames(context: VideoCodecContext, packet: Packet[VideoStream]) -> list[VideoFrame]:

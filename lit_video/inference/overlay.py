@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from lit_video.errors import UserError
 from lit_video.video.decoding import DecodeError
-from lit_video.video.decoding.container import video_stream
+from lit_video.video.decoding.container import open_video, video_stream
 from lit_video.video.encoding import Pixels, h264_stream, video_frame
 
 Font = ImageFont.FreeTypeFont
@@ -108,7 +108,7 @@ def pictures(source: Path) -> Iterator[tuple[Pixels, int, Fraction, Fraction]]:
         DecodeError: the video cannot be opened, or not decoded to its end.
     """
     try:
-        with av.open(str(source)) as container:
+        with open_video(source) as container:
             stream = video_stream(container)
             if stream is None:
                 raise DecodeError(f"{source}: no video stream")

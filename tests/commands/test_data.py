@@ -28,7 +28,8 @@ from lit_video.datamodules.preparation import scaled
 from lit_video.datamodules.probe import VideoInfo, pack, unpack
 from lit_video.video.decoding import decode, forget_tables, frame_table
 from tests.commands.conftest import one_line
-from tests.video.bad_files import BAD_FILES, build, write
+from tests.video.bad_files import BAD_FILES, build
+from tests.video.made import write
 
 MANIFEST = "manifest.sqlite"
 

@@ -15,7 +15,7 @@ from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import decode, frame_table
 from lit_video.video.released_sampling import ReleasedDense
 from lit_video.video.sampling import Sampling, Segments, Uniform, WholeVideo
-from tests.video.test_decoding import X264_CLOSED, X265, sequentially, write
+from tests.video.made import X264_CLOSED, X265, sequentially, write
 
 H264, MPEG4 = dict(x264=X264_CLOSED), dict(codec="mpeg4", options={"bf": "2", "g": "12"})
 CONTAINERS = {

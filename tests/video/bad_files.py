@@ -2,39 +2,14 @@
 
 import os
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import partial
 
 import av
 import numpy as np
 
+from tests.video import made
 
-def scroll(frames, height, width):
-    block = max(height // 128, 1)  # pixels of a large picture cost seconds where each is another
-    noise = np.random.default_rng(0).integers(0, 255, (height // block, width // block, 3), dtype=np.uint8)
-    noise = noise.repeat(block, 0).repeat(block, 1)
-    for i in range(frames):
-        picture = np.roll(noise, 3 * i, axis=1)
-        picture[: height // 3, : width // 3] = 37 * i % 255
-        yield picture
-
-
-def write(path, frames=30, height=48, width=64, pixels="yuv420p", pts=None, rotation=None, form=None, options=None):
-    """H.264 with B frames, a key frame every 12 frames, 25 frames per second unless ``pts`` (in 1/90 s) says more."""
-    base = Fraction(1, 90 if pts else 25)
-    with av.open(str(path), "w", format=form, options=options or {}) as output:
-        stream = output.add_stream("libx264", rate=25)
-        stream.width, stream.height, stream.pix_fmt = width, height, pixels
-        stream.codec_context.time_base = base
-        stream.codec_context.thread_count = 1
-        x264 = "keyint=12:min-keyint=12:scenecut=0:bframes=3:b-adapt=0"
-        stream.options = {"preset": "veryfast", "x264-params": x264}
-        if rotation:
-            stream.set_display_rotation(rotation)
-        for i, picture in enumerate(scroll(len(pts or range(frames)), height, width)):
-            frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
-            frame.pts, frame.time_base = pts[i] if pts else i, base
-            output.mux(stream.encode(frame))
-        output.mux(stream.encode())
+write = partial(made.write, frames=30)
 
 
 def audio(path):
@@ -51,14 +26,6 @@ def cut(path, share=0.6, **how):
     write(path, **how)
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * share)])
-
-
-def flip_bits(path):
-    write(path)
-    content = bytearray(path.read_bytes())
-    for i in range(2000, len(content) - 2000, 700):  # in the pictures, not in the index
-        content[i] ^= 0x55
-    path.write_bytes(content)
 
 
 def no_permission(path):
@@ -92,11 +59,45 @@ class BadFile:
     decode: bool = False
 
 
+# bytes of the pictures that are damaged, in place
+def flipped(content, rng, at):
+    for _ in range(3):
+        content[at + rng.randrange(200)] ^= 1 << rng.randrange(8)
+
+
+def zeroed(content, rng, at):
+    content[at : at + 512] = bytes(512)
+
+
+def missing(content, rng, at):
+    del content[at : at + 1000]
+
+
+DAMAGES = dict(flipped=flipped, zeroed=zeroed, missing=missing)
+_X264 = dict(x264="keyint=12:min-keyint=12:scenecut=0:bframes=2:b-adapt=0")
+_OPEN = dict(x264=_X264["x264"] + ":open-gop=1")
+_HEVC = dict(codec="libx265", options={"x265-params": made.X265})
+_VP9 = {"deadline": "realtime", "cpu-used": "8", "g": "12", "b": "500k"}
+_B_FRAMES = {"bf": "2", "g": "12"}
+KINDS = {  # what is damaged: a codec in a container
+    **{f"h264.{ending}": _X264 for ending in ("mp4", "mkv", "ts", "flv", "avi")},
+    **{f"h264_open.{ending}": _OPEN for ending in ("mkv", "ts")},
+    **{f"hevc.{ending}": _HEVC for ending in ("mp4", "mkv", "ts")},
+    **{f"mpeg4.{ending}": dict(codec="mpeg4", options=_B_FRAMES) for ending in ("mp4", "mkv", "avi")},
+    "mpeg1.mpg": dict(codec="mpeg1video", options=_B_FRAMES),
+    **{f"mpeg2.{ending}": dict(codec="mpeg2video", options=_B_FRAMES) for ending in ("mpg", "ts")},
+    "vp8.webm": dict(codec="libvpx", options={"g": "12", "b": "500k"}),
+    "vp9.webm": dict(codec="libvpx-vp9", options=_VP9),
+    **{f"av1.{ending}": dict(codec="libsvtav1", options={"preset": "10", "g": "12"}) for ending in ("mp4", "webm")},
+    "wmv2.asf": dict(codec="wmv2", options={"g": "12"}),
+    "flv.flv": dict(codec="flv", options={"g": "12"}),
+}
+
 FASTSTART = {"movflags": "faststart"}
 BAD_FILES = {
     "cut_no_index.mp4": BadFile(cut, reason="Invalid data"),
-    "cut_with_index.mp4": BadFile(lambda p: cut(p, options=FASTSTART), reason="the file ends early"),
-    "cut_at_the_end.mp4": BadFile(lambda p: cut(p, 0.97, options=FASTSTART), reason="ends early, 3 or more"),
+    "cut_with_index.mp4": BadFile(lambda p: cut(p, container=FASTSTART), reason="the file ends early"),
+    "cut_at_the_end.mp4": BadFile(lambda p: cut(p, 0.97, container=FASTSTART), reason="ends early, 3 or more"),
     "zero_bytes.mp4": BadFile(lambda p: p.write_bytes(b""), reason="Invalid data"),
     "text.mp4": BadFile(lambda p: p.write_text("no video\n" * 100), reason="Invalid data"),
     "text.txt": BadFile(lambda p: p.write_text("no video\n" * 100), reason="a text, no video"),
@@ -108,8 +109,8 @@ BAD_FILES = {
     "odd_size.mp4": BadFile(lambda p: write(p, height=45, width=63, pixels="yuv444p"), frames=30),
     "ten_bit.mp4": BadFile(lambda p: write(p, pixels="yuv420p10le"), frames=30),
     "rotated.mp4": BadFile(lambda p: write(p, rotation=90), frames=30),
-    "variable_rate.mp4": BadFile(lambda p: write(p, pts=[0, 1, 2, 40, 41, 60, 61, 62, 63, 90]), frames=10),
-    "no_duration.mkv": BadFile(lambda p: write(p, options={"live": "1"}), frames=30),
+    "variable_rate.mp4": BadFile(lambda p: write(p, pts=made.VARIABLE_PTS), frames=40),
+    "no_duration.mkv": BadFile(lambda p: write(p, container={"live": "1"}), frames=30),
     "huge.mp4": BadFile(lambda p: write(p, frames=3, height=2160, width=4096), frames=3),
     "wrong_extension.avi": BadFile(lambda p: write(p, form="matroska"), frames=30),
     "two_sizes.mp4": BadFile(two_sizes, reason="its frames have several sizes", decode=True),

@@ -10,7 +10,7 @@ from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import DecodeError, decode
 from lit_video.video.loading import EvaluationSampler
 from lit_video.video.sampling import DenseStride
-from tests.video.bad_files import write
+from tests.video.made import write
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,7 @@
 """decode() must give the pixels of sequential decoding, for every codec, container and index set."""
 
-import os
 import random
 import shutil
-from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,15 +11,18 @@ import pytest
 
 from lit_video.video.decoding import DecodeError, decode, decode_in_order, frame_table
 from tests.shared import SHARED
-
-WIDTH, HEIGHT = 64, 48
-X264_CLOSED = "keyint=12:min-keyint=12:scenecut=0:bframes=3:b-adapt=0"
-X264_PYRAMID = "keyint=24:min-keyint=24:scenecut=0:bframes=5:b-adapt=0:ref=4:b-pyramid=normal"
-# no pool, one frame at a time: with its look-ahead in another thread libx265 crashed once (a null pointer in a list)
-X265 = "log-level=none:pools=none:frame-threads=1:keyint=12:min-keyint=12:scenecut=0"
-_varying = random.Random(0)
-VARIABLE_PTS = [0, *np.cumsum([_varying.choice([1, 2, 3, 17]) for _ in range(39)]).tolist()]
-GAPS = [i + 50 * (i > 20) + 400 * (i > 40) for i in range(60)]
+from tests.video.made import (
+    GAPS,
+    HEIGHT,
+    VARIABLE_PTS,
+    WIDTH,
+    X264_CLOSED,
+    X264_PYRAMID,
+    X265,
+    remux,
+    sequentially,
+    write,
+)
 
 # file name: how it is made. What makes each one hard is in its name.
 MADE = {
@@ -83,82 +84,6 @@ MADE = {
     "windows.asf": dict(codec="wmv2", options={"g": "12"}),
     "telephone.3gp": dict(codec="h263", options={"g": "12"}, height=144, width=176),
 }
-
-
-def scroll(frames, height=HEIGHT, width=WIDTH):
-    """A noise picture that scrolls under a blinking square: no two frames alike, and frames worth referring to."""
-    noise = np.random.default_rng(0).integers(0, 255, (height, width, 3), dtype=np.uint8)
-    for i in range(frames):
-        picture = np.roll(noise, 3 * i, axis=1)
-        picture[5:20, 5:20] = 37 * i % 255
-        yield picture
-
-
-@contextmanager
-def own_priority():
-    """Leave the process's priority as it is: SVT-AV1 makes it a real-time one for root, which starves all others."""
-    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
-    yield
-    for thread in os.listdir("/proc/self/task"):
-        with suppress(ProcessLookupError):  # it has ended
-            os.sched_setscheduler(int(thread), policy, parameters)
-
-
-def write(
-    path,
-    codec="libx264",
-    x264=None,
-    options=None,
-    frames=60,
-    fps=25,
-    pts=None,
-    time_base=None,
-    pixels="yuv420p",
-    height=HEIGHT,
-    width=WIDTH,
-    rotation=None,
-    container=None,
-):
-    try:
-        av.codec.Codec(codec, "w")
-    except av.codec.codec.UnknownCodecError:
-        pytest.skip(f"this PyAV has no encoder {codec}")
-    time_base = time_base or Fraction(1, fps)
-    with own_priority(), av.open(str(path), "w", options=container or {}) as output:
-        stream = output.add_stream(codec, rate=fps)
-        stream.width, stream.height, stream.pix_fmt = width, height, pixels
-        stream.codec_context.time_base = time_base
-        stream.codec_context.thread_count = 1
-        stream.options = options or {"preset": "veryfast", "x264-params": x264}
-        if rotation is not None:
-            stream.set_display_rotation(rotation)
-        for picture, time in zip(scroll(len(pts or range(frames)), height, width), pts or range(frames), strict=True):
-            frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
-            frame.pts, frame.time_base = time, time_base
-            output.mux(stream.encode(frame))
-        output.mux(stream.encode())
-
-
-def remux(source, target, keep):
-    """Copy the packets whose number in the file ``keep`` accepts, without decoding."""
-    with av.open(str(source)) as old, av.open(str(target), "w") as new:
-        stream = old.streams.video[0]
-        copy = new.add_stream_from_template(stream)
-        for i, packet in enumerate(old.demux(stream)):
-            if packet.dts is not None and keep(i):
-                packet.stream = copy
-                new.mux(packet)
-
-
-def sequentially(path, wanted=None):
-    """The whole file decoded in order: pictures by number (all, or the wanted ones) and all presentation times."""
-    pictures, times = {}, []
-    with av.open(str(path)) as container:
-        for i, frame in enumerate(container.decode(video=0)):
-            times.append(frame.pts)
-            if wanted is None or i in wanted:
-                pictures[i] = np.rot90(frame.to_ndarray(format="rgb24"), frame.rotation // 90)
-    return pictures, times
 
 
 def index_sets(count, draws, seed=0):

@@ -21,6 +21,16 @@ SHORT = 0.9  # of the announced duration: less is a video that ends early
 _kept: dict[tuple[int, Path], InputContainer] = {}
 
 
+def open_video(path: Path) -> InputContainer:
+    """Open a file, whatever its name: without its protocol FFmpeg takes ``http:/a.mp4`` for an address.
+
+    Raises:
+        av.FFmpegError: it cannot be opened.
+        OSError: likewise.
+    """
+    return av.open(f"file:{path}")
+
+
 def keep(path: Path, container: InputContainer) -> None:
     """Leave a container open for the next :func:`opened` of the same path; closes the one before."""
     _kept.clear()
@@ -35,7 +45,7 @@ def opened(path: Path) -> Iterator[InputContainer]:
         av.FFmpegError: it cannot be opened.
         OSError: likewise.
     """
-    with _kept.pop((os.getpid(), path), None) or av.open(str(path)) as container:
+    with _kept.pop((os.getpid(), path), None) or open_video(path) as container:
         yield container
 
 

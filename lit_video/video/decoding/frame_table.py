@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice, pairwise
+from itertools import groupby, islice, pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,19 +22,12 @@ from lit_video.video.decoding.container import (
     keep,
     no_file,
     no_video,
+    open_video,
     reason,
     scanned_stream,
     video_stream,
 )
-from lit_video.video.decoding.packets import Packets, Seen
-from lit_video.video.decoding.verdict import (
-    damaged_places,
-    gaps,
-    in_words,
-    joints,
-    verdict,
-    without_jumps,
-)
+from lit_video.video.decoding.damage import Seen, gaps, joints, seen, verdict, without_jumps
 
 Frames = NDArray[np.uint8]
 T = TypeVar("T")
@@ -43,6 +36,7 @@ TAIL = 32  # packets among which the last frame's is
 NO_TIMESTAMPS = 0x80  # AVFMT_NOTIMESTAMPS: FFmpeg makes times up
 FIRST = 64  # frames that would show a wrong order
 ODD = 3  # frames that a header promises too many, to be told
+RUNS = 3  # runs of frames that a message names
 
 
 class DecodeError(RuntimeError):
@@ -91,7 +85,7 @@ class FrameTable:
 
     def where(self, numbers: Sequence[int]) -> str:
         """Frames with their times, in words."""
-        return in_words(numbers, self.times, self.time_base)
+        return _in_words(numbers, self.times, self.time_base)
 
 
 _caches: list[LRUCache[Any, Any]] = []
@@ -175,21 +169,22 @@ def _scan(path: Path) -> FrameTable:
     try:
         if why := no_file(path):
             raise DecodeError(f"{path}: {why}")
-        container = av.open(str(path))
+        container = open_video(path)
         stream = video_stream(container)
         if stream is None:
             unknown = any(each.codec_context is None for each in container.streams.video)
             raise DecodeError(f"{path}: no video stream" + " that FFmpeg has a decoder for" * unknown)
         if why := no_video(container) or cut_off(container, stream, path):
             raise DecodeError(f"{path}: {why}")
-        table = _table(path, container, stream, Packets(path, container, stream))
+        # numbers of packets, not contents, which together are the whole file
+        table = _table(path, container, stream, [seen(packet) for packet in container.demux(stream) if packet.size])
     except (av.FFmpegError, OSError) as error:
         raise DecodeError(f"{path}: {reason(error)}") from error
     keep(path, container)
     return table
 
 
-def _table(path: Path, container: InputContainer, stream: VideoStream, packets: Packets) -> FrameTable:
+def _table(path: Path, container: InputContainer, stream: VideoStream, packets: Sequence[Seen]) -> FrameTable:
     shown = [p for p in packets if not p.is_discard]  # an edit list hides frames that others refer to
     # Matroska has no time below 0 for pictures that are shown before the first key frame
     late = next((i for i, p in enumerate(shown) if i and p.pts is not None), 1)
@@ -197,13 +192,13 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
     if not shown:
         raise DecodeError(f"{path}: the video stream is empty")
     base, rate = Fraction(stream.time_base or 1), Fraction(stream.average_rate or 25)
-    starts, back = joints(packets, base)
+    _, back = joints(packets, base)
     pts = compact({p.pts for p in shown if p.pts is not None})
     if back or len(pts) < len(shown) or not _identify(path, container, stream, shown):
         pts = ()
     times = pts if pts or back else compact(_clock(container, shown))
-    found = gaps(times)
-    contracted = without_jumps(times, base, found)
+    found = gaps(times, base)
+    contracted = without_jumps(times, found)
     seconds = _seconds(contracted or times, base, rate) if times else len(shown) / rate
     if times:
         step = (times[-1] - times[-2]) * base if len(times) > 1 else 1 / rate
@@ -211,8 +206,7 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
         end = times[-1] * base + max(last * base, step)
         if why := ends_early(container, stream, float(times[0] * base), float(end), float(found.usual * base or step)):
             raise DecodeError(f"{path}: {why}")
-    told = verdict(stream, packets, times, found, starts, timed=bool(pts))
-    hurt, why = damaged_places(stream, packets, told)
+    hurt, why, suspicion = verdict(path, container, packets, pts, times)
     if hurt and not pts:
         raise DecodeError(f"{path}: {why}, and without times its frames cannot be told apart")
     numbers = {time: i for i, time in enumerate(pts)} if hurt else {}
@@ -228,7 +222,7 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
         compact(contracted or (() if pts else times)),
         damaged,
         why if damaged else "",
-        told.suspicion or back or _promise(container, stream, shown, times) or ("" if damaged else told.damage),
+        suspicion or back or _promise(container, stream, shown, times) or ("" if damaged else why),
     )
 
 
@@ -244,7 +238,7 @@ def _identify(path: Path, container: InputContainer, stream: VideoStream, shown:
     if not reorders or any((a.pts or 0) > (b.pts or 0) for a, b in pairwise(shown)):
         return True
     times = []
-    with suppress(av.FFmpegError), av.open(str(path)) as again:
+    with suppress(av.FFmpegError), open_video(path) as again:
         times = [frame.pts or 0 for frame in islice(again.decode(scanned_stream(again)), FIRST)]
     return times == sorted(times)
 
@@ -285,3 +279,16 @@ def _seconds(pts: Sequence[int], time_base: Fraction, rate: Fraction) -> Fractio
     """From the first frame to the end of the last one, which lasts as long as its predecessor."""
     step = (pts[-1] - pts[-2]) * time_base if len(pts) > 1 else 1 / Fraction(rate)
     return (pts[-1] - pts[0]) * time_base + step
+
+
+def _in_words(numbers: Sequence[int], pts: Sequence[int], base: Fraction) -> str:
+    """Frames with their times from the first frame: ``frames 72 to 95 (2.88 to 3.80 s)``; of many the first ones."""
+    runs = [[n for _, n in run] for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])]
+    texts = []
+    for run in runs[:RUNS]:
+        ends = sorted({run[0], run[-1]})
+        times = " to ".join(f"{float((pts[i] - pts[0]) * base):.2f}" for i in ends) if pts else ""
+        numbered = "frame" if len(ends) == 1 else "frames"
+        texts.append(f"{numbered} {' to '.join(map(str, ends))}" + (f" ({times} s)" if times else ""))
+    more = sum(map(len, runs[RUNS:]))
+    return ", ".join(texts) + (f" and {more} more" if more else "")

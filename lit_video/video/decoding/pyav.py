@@ -1,8 +1,8 @@
 """Decoding with PyAV, whose wheel includes FFmpeg: group of pictures by group of pictures."""
 
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
@@ -14,7 +14,7 @@ from av.video.frame import PictureType, VideoFrame
 from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
-from lit_video.video.decoding.container import opened, reason, scanned_stream
+from lit_video.video.decoding.container import open_video, opened, reason, scanned_stream
 from lit_video.video.decoding.frame_table import (
     DecodeError,
     Frames,
@@ -28,6 +28,7 @@ from lit_video.video.decoding.frame_table import (
 # (path, frame numbers from 0) -> RGB (frames, height, width, 3); raises DecodeError and IndexError
 Decode = Callable[[Path, Sequence[int]], Frames]
 PREDICTED = {PictureType.P, PictureType.B}
+HELD = 16  # frames, at most, that are decoded before another one and shown behind it
 
 
 def decode(path: Path, numbers: Sequence[int]) -> Frames:
@@ -100,6 +101,7 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
         start = table.keyframes[max(gop - 1, 0)]
         container.seek(start, stream=stream)
         exact = False
+        found: dict[int, Frames] = {}
         for frame in _frames(container, stream, set(number_of)):
             if frame.pts is None:
                 continue
@@ -108,45 +110,67 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
             # damaged ones that are shown before it belong to the group before; a container may call any picture a key
             predicted = frame.pts == start and frame.pict_type in PREDICTED
             if not exact or predicted or (frame.is_corrupt and frame.pts >= start):
+                found = {}  # those that were shown before may refer to it
                 break
             if frame.pts in number_of:
-                images[number_of[frame.pts]] = _rgb(frame, converter)
+                found[number_of[frame.pts]] = _rgb(frame, converter)
+        images |= found
     return images
 
 
 def _frames(container: InputContainer, stream: VideoStream, wanted: set[int]) -> Iterator[VideoFrame]:
     """Frames from here on, in display order, until the wanted times have come out of the decoder."""
-    context = stream.codec_context
-    for packet in container.demux(stream):
+    context, packets = stream.codec_context, container.demux(stream)
+    for packet in packets:
         # a non-reference frame is used by no other frame, so leaving it undecoded changes none
         context.skip_frame = "DEFAULT" if packet.pts in wanted else "NONREF"
         yield from context.decode(packet)
         wanted.discard(packet.pts)
         if not wanted:
+            # AV1's decoder notices with the packet behind that one is damaged
+            behind = next(packets, None) if context.codec.canonical_name == "av1" else None
+            if behind is not None and behind.size and not behind.is_keyframe:
+                yield from context.decode(behind)
             # all are decoded: what waits for its turn in the order of display comes out without decoding more
             yield from context.decode(None)
             return
 
 
 def _from_start(path: Path, table: FrameTable, wanted: list[int]) -> Iterator[tuple[int, Frames]]:
-    """Decode from the start: for streams without usable times, which are counted, or that cannot seek exactly.
-
-    A frame that the decoder calls damaged spoils those up to the next key frame, which may refer to it.
-    """
+    """Decode from the start: for streams without usable times, which are counted, or that cannot seek exactly."""
     number_of = {pts: i for i, pts in enumerate(table.pts)}
     last, keep = max(wanted), set(wanted)
-    converter, damaged = VideoReformatter(), False
-    with av.open(str(path)) as container:
-        for count, frame in enumerate(container.decode(scanned_stream(container))):
+    converter = VideoReformatter()
+    with open_video(path) as container:
+        for count, (frame, spoiled) in enumerate(_judged(container.decode(scanned_stream(container)), bool(table.pts))):
             i = count if not table.pts else -1 if frame.pts is None else number_of.get(frame.pts, -1)
-            damaged = frame.is_corrupt or (damaged and not frame.key_frame)
             if i in keep:
                 check_sound(path, table, [i])
-                if damaged:
+                if spoiled:
                     raise DecodeError(f"{path}: {table.where([i])} damaged, says the decoder")
                 yield i, _rgb(frame, converter)
             if i >= last:
                 break
+
+
+def _judged(frames: Iterable[VideoFrame], timed: bool) -> Iterator[tuple[VideoFrame, bool]]:
+    """Frames in display order, with whether one of their group that the decoder calls damaged spoils them.
+
+    They come late, as frames that they refer to may be shown behind them. Where frames are counted all that follow are
+    spoiled, as some may be missing.
+    """
+    held: deque[VideoFrame] = deque()
+    spoiled = False
+    for frame in frames:
+        if timed and frame.key_frame and frame.pict_type not in PREDICTED and not frame.is_corrupt:
+            yield from ((each, spoiled) for each in held)
+            held.clear()
+            spoiled = False
+        spoiled = spoiled or frame.is_corrupt
+        held.append(frame)
+        if len(held) > HELD:
+            yield held.popleft(), spoiled
+    yield from ((each, spoiled) for each in held)
 
 
 def _rgb(frame: VideoFrame, converter: VideoReformatter) -> Frames:
