@@ -172,7 +172,7 @@ def encode(source: Path, target: Path, encoding: Encoding) -> None:
 
 def _encode(source: Path, target: Path, encoding: Encoding) -> None:
     try:
-        with av.open(str(target), "w", format="mp4") as new:
+        with av.open(f"file:{target}", "w", format="mp4") as new:
             out: VideoStream | None = None
             for picture in resized(source, encoding.short_side):
                 out = out or _stream(new, picture, encoding)

@@ -90,7 +90,7 @@ def _write(source: Path, part: Path, lines: Sequence[str]) -> None:
     try:
         for image, pts, base, rate in pictures(source):
             if container is None:
-                container = av.open(str(part), "w", format="mp4")
+                container = av.open(f"file:{part}", "w", format="mp4")
                 stream = h264_stream(container, image, base, rate)
                 text = overlay(image.shape[1], image.shape[0], lines)
             container.mux(stream.encode(video_frame(blend(image, text), stream, pts, base)))

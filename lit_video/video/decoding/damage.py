@@ -98,8 +98,10 @@ def gaps(times: Sequence[int], base: Fraction) -> Gaps:
 
 def without_jumps(times: Sequence[int], found: Gaps) -> list[int]:
     """Times with a usual step in place of each jump; empty if there is none."""
-    steps = [found.usual if i in found.jumps else b - a for i, (a, b) in enumerate(pairwise(times))]
-    return list(accumulate(steps, initial=times[0])) if found.jumps else []
+    if not found.jumps:
+        return []
+    steps = (found.usual if i in found.jumps else b - a for i, (a, b) in enumerate(pairwise(times)))
+    return list(accumulate(steps, initial=times[0]))
 
 
 def joints(packets: Sequence[Seen], base: Fraction) -> tuple[set[int], str]:
@@ -138,8 +140,9 @@ def verdict(
     stream = scanned_stream(container)
     codec, base = stream.codec_context.codec.canonical_name, Fraction(stream.time_base or 1)
     found, keys = gaps(times, base), {i for i, packet in enumerate(packets) if packet.is_keyframe}
-    starts, _ = joints(packets, base)  # a joined file's packets before are whole, though marked as corrupt
-    marked = [i for i, packet in enumerate(packets) if packet.is_corrupt and not starts & {*range(i + 1, i + JOINT)}]
+    marked = [i for i, packet in enumerate(packets) if packet.is_corrupt]
+    starts = joints(packets, base)[0] if marked else ()  # a joined file's packets before are whole, though marked
+    marked = [i for i in marked if not {*range(i + 1, i + JOINT)}.intersection(starts)]
     # a parser passes a mark on to the picture before
     hurt = {i for place in marked for i in (place, place + 1) if i < len(packets)}
     why = "the container marks packets as corrupt" if hurt else ""

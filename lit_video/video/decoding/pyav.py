@@ -28,7 +28,7 @@ from lit_video.video.decoding.frame_table import (
 # (path, frame numbers from 0) -> RGB (frames, height, width, 3); raises DecodeError and IndexError
 Decode = Callable[[Path, Sequence[int]], Frames]
 PREDICTED = {PictureType.P, PictureType.B}
-HELD = 16  # frames, at most, that are decoded before another one and shown behind it
+BETWEEN, HELD = {PictureType.B, PictureType.BI}, 16  # B frames, and how many can follow each other
 
 
 def decode(path: Path, numbers: Sequence[int]) -> Frames:
@@ -156,7 +156,7 @@ def _from_start(path: Path, table: FrameTable, wanted: list[int]) -> Iterator[tu
 def _judged(frames: Iterable[VideoFrame], timed: bool) -> Iterator[tuple[VideoFrame, bool]]:
     """Frames in display order, with whether one of their group that the decoder calls damaged spoils them.
 
-    They come late, as frames that they refer to may be shown behind them. Where frames are counted all that follow are
+    B frames come with the next one that is none, which they refer to. Where frames are counted all that follow are
     spoiled, as some may be missing.
     """
     held: deque[VideoFrame] = deque()
@@ -168,7 +168,7 @@ def _judged(frames: Iterable[VideoFrame], timed: bool) -> Iterator[tuple[VideoFr
             spoiled = False
         spoiled = spoiled or frame.is_corrupt
         held.append(frame)
-        if len(held) > HELD:
+        while held and (frame.pict_type not in BETWEEN or len(held) > HELD):
             yield held.popleft(), spoiled
     yield from ((each, spoiled) for each in held)
 
