@@ -59,7 +59,7 @@ def test_a_manifest_that_is_cut_off_is_refused_when_it_is_read(tmp_path):
 def test_verdicts_of_another_version_are_refused(tmp_path, monkeypatch):
     write_rows(tmp_path / "x", ROWS.values())
     monkeypatch.setattr(manifest, "VERSION", manifest.VERSION + 1)
-    with pytest.raises(UserError, match=r"damaged one \(version 4, expected 5\); delete it"):
+    with pytest.raises(UserError, match=r"damaged one \(version 5, expected 6\); delete it"):
         Manifest(tmp_path / "x")
 
 

@@ -284,7 +284,7 @@ def test_damage_that_only_the_decoder_sees_spoils_the_group_and_what_is_decoded_
             decode(path, [i])
     shown = decode_in_order(path, range(30))
     assert len([next(shown) for _ in range(7)]) == 7
-    with pytest.raises(DecodeError, match="frame 7 .* damaged, says the decoder"):
+    with pytest.raises(DecodeError, match=r"frame 7 .* damaged, says the decoder"):
         next(shown)
     info = probe(path, "x", every_frame=True)
     assert (info.status, info.damaged, [*unpack(info.table).damaged]) == ("damaged", 15, [*range(15)])
