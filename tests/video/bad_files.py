@@ -62,7 +62,7 @@ class BadFile:
 # bytes of the pictures that are damaged, in place
 def flipped(content, rng, at):
     for _ in range(3):
-        content[at + rng.randrange(200)] ^= 1 << rng.randrange(8)
+        content[at + rng.randrange(20)] ^= 1 << rng.randrange(8)
 
 
 def zeroed(content, rng, at):

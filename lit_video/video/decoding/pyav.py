@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
@@ -120,20 +120,24 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
 
 def _frames(container: InputContainer, stream: VideoStream, wanted: set[int]) -> Iterator[VideoFrame]:
     """Frames from here on, in display order, until the wanted times have come out of the decoder."""
-    context, packets = stream.codec_context, container.demux(stream)
+    context, packets, late = stream.codec_context, container.demux(stream), _late(stream)
     for packet in packets:
         # a non-reference frame is used by no other frame, so leaving it undecoded changes none
-        context.skip_frame = "DEFAULT" if packet.pts in wanted else "NONREF"
+        context.skip_frame = "DEFAULT" if late or packet.pts in wanted else "NONREF"
         yield from context.decode(packet)
         wanted.discard(packet.pts)
         if not wanted:
-            # AV1's decoder notices with the packet behind that one is damaged
-            behind = next(packets, None) if context.codec.canonical_name == "av1" else None
+            behind = next(packets, None) if late else None
             if behind is not None and behind.size and not behind.is_keyframe:
                 yield from context.decode(behind)
             # all are decoded: what waits for its turn in the order of display comes out without decoding more
             yield from context.decode(None)
             return
+
+
+def _late(stream: VideoStream) -> bool:
+    """Whether a decoder notices damage with the packet behind: AV1's, which also skips one kind of frames for good."""
+    return stream.codec_context.codec.canonical_name == "av1"
 
 
 def _from_start(path: Path, table: FrameTable, wanted: list[int]) -> Iterator[tuple[int, Frames]]:
@@ -142,7 +146,7 @@ def _from_start(path: Path, table: FrameTable, wanted: list[int]) -> Iterator[tu
     last, keep = max(wanted), set(wanted)
     converter = VideoReformatter()
     with open_video(path) as container:
-        for count, (frame, spoiled) in enumerate(_judged(container.decode(scanned_stream(container)), bool(table.pts))):
+        for count, (frame, spoiled) in enumerate(_judged(container, bool(table.pts))):
             i = count if not table.pts else -1 if frame.pts is None else number_of.get(frame.pts, -1)
             if i in keep:
                 check_sound(path, table, [i])
@@ -153,22 +157,23 @@ def _from_start(path: Path, table: FrameTable, wanted: list[int]) -> Iterator[tu
                 break
 
 
-def _judged(frames: Iterable[VideoFrame], timed: bool) -> Iterator[tuple[VideoFrame, bool]]:
+def _judged(container: InputContainer, timed: bool) -> Iterator[tuple[VideoFrame, bool]]:
     """Frames in display order, with whether one of their group that the decoder calls damaged spoils them.
 
     B frames come with the next one that is none, which they refer to. Where frames are counted all that follow are
     spoiled, as some may be missing.
     """
+    stream = scanned_stream(container)
     held: deque[VideoFrame] = deque()
     spoiled = False
-    for frame in frames:
+    for frame in container.decode(stream):
         if timed and frame.key_frame and frame.pict_type not in PREDICTED and not frame.is_corrupt:
             yield from ((each, spoiled) for each in held)
             held.clear()
             spoiled = False
         spoiled = spoiled or frame.is_corrupt
         held.append(frame)
-        while held and (frame.pict_type not in BETWEEN or len(held) > HELD):
+        while len(held) > _late(stream) and (frame.pict_type not in BETWEEN or len(held) > HELD):
             yield held.popleft(), spoiled
     yield from ((each, spoiled) for each in held)
 
