@@ -4,6 +4,7 @@ import os
 import random
 from contextlib import contextmanager, suppress
 from fractions import Fraction
+from itertools import count
 
 import av
 import numpy as np
@@ -55,8 +56,9 @@ def write(
     rotation=None,
     container=None,
     form=None,
+    pictures=None,
 ):
-    """Encode :func:`scroll`, 25 frames per second unless ``pts``, in units of ``time_base``, say more."""
+    """Encode ``pictures``, else :func:`scroll`; ``pts`` are in units of ``time_base``."""
     try:
         av.codec.Codec(codec, "w")
     except av.codec.codec.UnknownCodecError:
@@ -70,7 +72,8 @@ def write(
         stream.options = options or {"preset": "veryfast", "x264-params": x264}
         if rotation is not None:
             stream.set_display_rotation(rotation)
-        for picture, time in zip(scroll(len(pts or range(frames)), height, width), pts or range(frames), strict=True):
+        pictures = scroll(len(pts or range(frames)), height, width) if pictures is None else pictures
+        for time, picture in zip(pts or count(), pictures, strict=False):
             frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
             frame.pts, frame.time_base = time, time_base
             output.mux(stream.encode(frame))
