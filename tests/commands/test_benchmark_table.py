@@ -30,11 +30,7 @@ def test_every_row_is_timed_and_compared_with_the_first(table, tiny, tmp_path, c
     assert "2nd" in printed
 
 
-def test_bad_input_is_reported(table, tmp_path, capsys):
-    assert bench(table[0], tmp_path, "--repeats=1") == 2
-    assert "--repeats: is 1, expected a whole number from 2" in capsys.readouterr().err
-    assert bench(table[0], tmp_path, "--row=third") == 2
-    assert "no row 'third'" in capsys.readouterr().err
+def test_a_damaged_result_is_reported(tmp_path):
     assert read_throughput(tmp_path) is None
     wrong = '{"rows": {"first": {"clips_per_second": "many", "low": 1, "high": 2}}}'
     for damaged in ("{", "{}", '{"rows": {}}', wrong, wrong.replace('"many"', "0"), '{"rows": 3}'):

@@ -133,23 +133,6 @@ def test_the_plot_is_a_picture(tmp_path, monkeypatch, capsys):
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--plot", "no/such/folder/cost.png"], "--plot no/such/folder/cost.png"),
-        (["--plot", "cost.video"], "--plot cost.video"),
-        (["--polt", "cost.png"], "unrecognized arguments: --polt cost.png (did you mean --plot?)"),
-        (["--config", "missing.yaml"], "missing.yaml: no such file"),
-    ],
-)
-def test_mistakes_are_reported_in_one_line(flags, message, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert main(["cost", "--json", *flags]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-
-
 def test_tubelets_and_sampled_frames_cost_what_their_tokens_cost():
     sampled = ViViT(400, frames=32, tubelet=1, sampled_frames=8, size="Ti").network
     joint = TimeSformer(400, frames=8, size="Ti", attention="joint").network

@@ -1,6 +1,7 @@
 """Every mistake of a user: one line that names file and key, exit status 2, nothing written, nothing trained."""
 
 import os
+import shlex
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ from filelock import FileLock
 from lit_video.__main__ import main
 from lit_video.tables.run_files import has_result, run_folders
 from tests.commands.conftest import one_line
+from tests.conftest import ROOT
 
 
 def fit(*args):
@@ -79,15 +81,91 @@ def test_a_wrong_flag_is_reported(flags, message, table, tiny, tmp_path, capsys)
     assert not (tmp_path / "runs").exists()
 
 
-def test_commands_and_options_that_do_not_exist_are_reported(capsys):
-    assert main(["train"]) == 2
-    assert "no command 'train'; commands: finetune, compare, fit, sweep, table" in one_line(capsys)
-    assert main(["repport"]) == 2
-    assert "no command 'repport' (did you mean report?)" in one_line(capsys)
-    assert main(["fit", "--config", "experiments/ablation_tx.yaml"]) == 2
-    assert "ablation_tx.yaml: no such file (did you mean experiments/ablation_t" in one_line(capsys)
-    assert main(["fit"]) == 2
-    assert "--config" in one_line(capsys)
+MISTAKES = """
+train                                          | no command 'train'; commands: finetune, compare, fit
+repport                                        | no command 'repport' (did you mean report?)
+--hlep                                         | unrecognized arguments: --hlep (did you mean --help?)
+fit                                            | required: --config
+fit --config                                   | --config/-c: expected one argument
+fit --config experiments/ablation_tx.yaml      | no such file (did you mean experiments/ablation_t
+fit TABLE experiments/skills.yaml              | unrecognized arguments: experiments/skills.yaml
+fit TABLE --row tw9                            | no row 'tw9' (did you mean tw2?); rows: tw0,
+fit TABLE --row tw9 --print_config             | no row 'tw9'
+fit TABLE --seeds 0..2                         | --seeds: is 0..2, expected whole numbers with commas
+fit TABLE --seed 3                             | unrecognized arguments: --seed 3 (did you mean --seeds?)
+fit TABLE --jobs 0                             | --jobs: is 0, expected a whole number from 1
+fit TABLE --epochs 3                           | --epochs 3; settings are --data.X, --model.X, --trainer.X
+fit TABLE --recipe paper                       | --recipe paper: no file has recipes
+fit --model.help Nothing                       | no class 'Nothing'
+sweep                                          | required: TABLE.yaml
+sweep TABLE                                    | required: TABLE.yaml
+sweep experiments/skills.yaml --mem 3G         | --mem: is for Slurm; add --launcher slurm
+sweep experiments/skills.yaml --launcher pbs   | --launcher: invalid choice: 'pbs'
+sweep experiments/skills.yaml --slurm x        | --slurm: is x, expected KEY=VALUE
+table                                          | required: --config
+table TABLE --row tw1                          | unrecognized arguments: --row tw1
+table TABLE --format jsn                       | --format: invalid choice: 'jsn'
+table TABLE --plot x.doc                       | x.doc ends in none of .png, .svg
+table TABLE --plot skills.png                  | no run of ablation_tw was tested on groups of classes
+report                                         | required: RUNS
+report nowhere                                 | nowhere: no such folder
+pack nowhere                                   | required: --output
+pack nowhere -o out                            | nowhere: no finished run below
+test                                           | --ckpt: give a run's last.ckpt, its folder, or TABLE/ROW
+test --ckpt ablation_tw/tw9                    | --ckpt: ablation_tw/tw9: no such file
+test --ckpt README.md                          | config.yaml does not exist, which holds its settings
+test --weights hub:nothing                     | hub:nothing: no such weights
+validate --order sideways                      | --order: invalid choice: 'sideways'
+predict videos                                 | required: --ckpt
+predict --ckpt README.md                       | required: VIDEO
+attention video.mp4                            | required: --ckpt
+attention a.mp4 b.mp4 --ckpt README.md         | unrecognized arguments: b.mp4
+attention a.mp4 --ckpt README.md --token 1,2   | --token: is 1,2, expected frame, row and column
+attention a.mp4 --ckpt README.md -o a.jpg      | a.jpg: ends in none of .png
+attention a.mp4 --ckpt README.md -o no/a.png   | no such folder
+attention --ckpt README.md --heads             | --heads: is about one video; give it
+embed --ckpt README.md --method pca            | --method: invalid choice: 'pca'
+embed --ckpt README.md -o e.gif                | e.gif ends in none of .png, .svg, .pdf
+embed --ckpt README.md --csv e.txt             | e.txt ends in none of .csv
+cost --polt cost.png                           | unrecognized arguments: --polt cost.png (did you mean --plot?)
+cost --plot no/such/folder/cost.png            | --plot no/such/folder/cost.png
+cost --plot cost.video                         | --plot cost.video
+cost --config missing.yaml                     | missing.yaml: no such file
+cost --row tw1                                 | --row: is about a table; give --config too
+export --to tflite --ckpt README.md -o out     | --to: invalid choice: 'tflite'
+weights fetsh                                  | no command 'fetsh' (did you mean fetch?)
+weights fetch                                  | required: NAME
+benchmark                                      | give a command: table
+benchmark table TABLE --repeats 1              | --repeats: is 1, expected a whole number from 2
+benchmark table TABLE --row tw9                | no row 'tw9'
+reproduce --results nowhere                    | --results nowhere: no such folder
+dashboard nothing.yaml                         | nothing.yaml: no such file
+data                                           | give a command: check, stats, prepare
+data nope                                      | no command 'nope'; commands: check, stats, prepare
+data check videos                              | required: --dataset
+data check videos --dataset folder --model.x 1 | unrecognized arguments: --model.x 1
+data prepare videos out --preset slow          | --preset: invalid choice: 'slow'
+doctor --run x                                 | unrecognized arguments: --run x (did you mean --runs?)
+finetune nowhere                               | nowhere: no such folder
+finetune docs                                  | docs: holds no videos by class; expected docs/CLASS/VIDEO.mp4
+finetune docs --minutes 0                      | --minutes: is 0, expected a number above 0
+finetune docs --seeds 0,1                      | unrecognized arguments: --seeds 0,1 (did you mean --seed?)
+finetune docs --scheme dividd                  | no scheme 'dividd' (did you mean divided?); schemes: xvit
+compare docs                                   | required: --schemes
+compare docs --schemes xvit --seeds 1.5        | --seeds: is 1.5, expected whole numbers
+"""
+TRIED = [[part.strip() for part in line.split("|", 1)] for line in MISTAKES.strip().splitlines()]
+
+
+@pytest.mark.parametrize(("line", "message"), TRIED)
+def test_a_mistake_of_a_new_user_is_one_line(line, message, tmp_path, monkeypatch, capsys):
+    for name in ("experiments", "docs", "README.md"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    assert main(shlex.split(line.replace("TABLE", "--config experiments/ablation_tw.yaml"))) == 2
+    assert message in one_line(capsys)
+    assert sorted(tmp_path.iterdir()) == before or "own" in {path.name for path in tmp_path.iterdir()}
 
 
 @pytest.mark.parametrize(
