@@ -278,7 +278,6 @@ def test_another_test_split_and_no_test_are_refused(run, checkpoints, tmp_path, 
     for args, message in (
         ([copy], "its test split is another one by now than predictions.npz is of"),
         ([ckpt], "holds no predictions.npz of a test; give a video, or a run that was tested"),
-        ([ckpt, "--label", "x"], "--label: is about one video; give it"),
         ([ckpt, "--token", "0,0,0"], "--token: is about one video"),
     ):
         assert attention("--ckpt", *args, "-o", tmp_path / "test") == 2

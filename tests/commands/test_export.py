@@ -77,11 +77,3 @@ def test_what_has_no_place_there_is_reported_in_one_line(name, target, message, 
     assert message in error
     assert error.count("\n") == 1
     assert not (tmp_path / "out").exists()
-
-
-def test_a_missing_or_damaged_checkpoint_is_reported(tmp_path, capsys):
-    damaged = tmp_path / "last.ckpt"
-    damaged.write_bytes(b"nothing")
-    for path, message in ((tmp_path / "no.ckpt", "no such file"), (damaged, "is damaged, or no checkpoint")):
-        assert main(["export", "--to", "hf-vivit", "--ckpt", str(path), "-o", str(tmp_path / "out")]) == 2
-        assert message in capsys.readouterr().err
