@@ -112,7 +112,7 @@ pack nowhere                                   | required: --output
 pack nowhere -o out                            | nowhere: no finished run below
 test                                           | --ckpt: give a run's last.ckpt, its folder, or TABLE/ROW
 test --ckpt ablation_tw/tw9                    | --ckpt: ablation_tw/tw9: no such file
-test --ckpt README.md                          | config.yaml does not exist, which holds its settings
+test --ckpt README.md                          | run.json does not exist, which holds its settings
 test --weights hub:nothing                     | hub:nothing: no such weights
 validate --order sideways                      | --order: invalid choice: 'sideways'
 predict videos                                 | required: --ckpt
