@@ -166,13 +166,3 @@ def test_at_the_command_line(flags, capfd):
         results[name] = [line for line in printed.splitlines() if "test/" in line]
         assert ("as it was trained, --model.scope full" in printed) == (name == "applied")
     assert results["set"] == results["applied"]
-
-
-def test_other_pixels_at_the_command_line(flags, capfd):
-    command = [*TABLE, *flags, "--data.mean=0.4", "--model.scope=full"]
-    assert main(command) == 2
-    refused = capfd.readouterr()
-    assert "release.pyth: it was trained on other pixels: set --data.mean 0.5, or --model.weights" in refused.err
-    assert "test/video_top1" not in refused.out
-    assert main([*command, "--model.weights_settings=apply"]) == 0
-    assert "as it was trained, --data.mean 0.5\n" in capfd.readouterr().out

@@ -243,19 +243,3 @@ def test_the_classifier_starts_at_zero_where_it_is_asked_for(variant):
     zero = ViViT(**options, zero_head=True).network.state_dict()
     assert {key for key in usual if not torch.equal(usual[key], zero[key])} == {"aggregate.head.weight"}
     assert zero["aggregate.head.weight"].count_nonzero() == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NETWORKS)
-def test_networks_as_onnx_compute_the_same(name, tmp_path):
-    pytest.importorskip("onnxscript", reason="onnxscript is not installed")
-    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-    network, path = build(name), tmp_path / "model.onnx"
-    options = dict(input_names=["clip"], output_names=["logits"], verbose=False)
-    batch = ({0: torch.export.Dim("batch")},)
-    torch.onnx.export(network, (clip_of(),), path, dynamo=True, dynamic_shapes=batch, **options)
-    clip = clip_of(count=5)
-    with torch.no_grad():
-        expected = network(clip)
-    (logits,) = runtime.InferenceSession(path).run(["logits"], {"clip": clip.numpy()})
-    torch.testing.assert_close(torch.from_numpy(logits), expected, atol=1e-4, rtol=1e-4)

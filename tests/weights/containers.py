@@ -107,7 +107,8 @@ def save_flax(place):
     def save(tensors, path):
         content = nested(tensors)
         for key in reversed(place.split("/")) if place else []:
-            content = {key: content, "step": 3} if key == "optimizer" else {key: content}
+            beside = {"state": {"m": torch.zeros(1)}} if key == "target" else {}
+            content = {key: content, **beside}
         (path / "checkpoint").write_bytes(flax_bytes(content))
         return path / "checkpoint"
 

@@ -65,13 +65,6 @@ def test_arrays_in_pieces_are_joined(tmp_path):
     equal(read_weights(tmp_path / "checkpoint"), {"embedding/kernel": whole})
 
 
-def test_the_state_of_flax_s_optimizer_is_left(tmp_path):
-    optimizer = {"target": nested(OF_SCENIC), "state": nested({"m/cls": torch.zeros(1)})}
-    content = {"optimizer": optimizer, "rng": torch.ones(2)}
-    (tmp_path / "checkpoint").write_bytes(flax_bytes(content))
-    equal(read_weights(tmp_path / "checkpoint"), OF_SCENIC)
-
-
 def test_of_two_sets_the_average_is_taken_unless_the_other_is_asked_for(tmp_path):
     average = {name: value + 1 for name, value in TENSORS.items()}
     torch.save({"state_dict": TENSORS, "state_dict_ema": average}, tmp_path / "both.pth")
