@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import timm
 import torch
 from einops import einsum, rearrange, repeat
@@ -18,7 +17,7 @@ from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.positions import resize_space
 from lit_video.network.transformer import VideoTransformer
 from lit_video.weights.hub import weights_path
-from lit_video.weights.mapping import TIMM, new_name, refuse_other_names, refuse_other_shapes
+from lit_video.weights.mapping import TIMM, new_name, refuse_other_names, refuse_other_shapes, stored_grid
 from lit_video.weights.reading import StoredWeights, read_weights
 
 PREFIX = "timm:"
@@ -43,7 +42,7 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
     if given.startswith(PREFIX):
         return StoredWeights(_parameters(_of_timm(given.removeprefix(PREFIX)), network))
     path = weights_path(given)
-    if path.suffix == ".npz" and path.exists():
+    if path.suffix == ".npz":
         return StoredWeights(_parameters(_of_google(path), network))
     return read_weights(path, average)
 
@@ -59,9 +58,9 @@ def _of_timm(name: str) -> Any:
 
 def _of_google(path: Path) -> Any:
     """A ViT of the arrays' shapes, which timm fills from them (AugReg, and the first ViT's)."""
+    arrays = read_weights(path).tensors
+    shapes = {name.removeprefix("opt/target/"): value.shape for name, value in arrays.items()}
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            shapes = {name.removeprefix("opt/target/"): arrays[name].shape for name in arrays.files}
         layer = "Transformer/encoderblock_0"
         patch, _, _, width = shapes["embedding/kernel"]
         side = math.isqrt(shapes["Transformer/posembed_input/pos_embedding"][1] - 1)
@@ -75,10 +74,8 @@ def _of_google(path: Path) -> Any:
             num_classes=0,
         )
         vit.load_pretrained(str(path))
-    except KeyError as error:
-        raise ValueError(f"it lacks {error.args[0]} of a ViT") from error
-    except Exception as error:
-        raise ValueError(f"it cannot be read as weights: {' '.join(str(error).split())}") from error
+    except (LookupError, RuntimeError, ValueError) as error:
+        raise ValueError(f"timm could not read it as a ViT of Google's: {' '.join(str(error).split())}") from error
     rest = sum(math.prod(shape) for name, shape in shapes.items() if not name.startswith(("head/", "pre_logits/")))
     if rest != sum(parameter.numel() for parameter in vit.parameters()):
         raise ValueError("it holds more than a ViT of square images, its class token and its classifier")
@@ -196,12 +193,8 @@ def _from_image(network: VideoTransformer, key: str) -> bool:
 
 def _positions(embed: Embedding, table: Tensor) -> Tensor:
     """Positions of an image, led by the class token's, as a network's table."""
-    cells, grid = table.shape[1] - 1, embed.grid
-    side = round(cells**0.5)
-    if side**2 != cells and cells != grid.h * grid.w:
-        raise ValueError(f"pos_embed: {cells} positions are neither those of a square image nor of the network's grid")
-    source = (side, side) if side**2 == cells else (grid.h, grid.w)
-    space = resize_space(table[:, 1:], source, (grid.h, grid.w))
+    grid = embed.grid
+    space = resize_space(table[:, 1:], stored_grid(table.shape[1] - 1, grid), (grid.h, grid.w))
     if isinstance(embed, JointEmbedding):
         space = repeat(space, "1 s d -> 1 (t s) d", t=grid.t)
     return torch.cat((table[:, : embed.slots], space), dim=1)

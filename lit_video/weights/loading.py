@@ -14,7 +14,7 @@ from lit_video.network.positions import Resizing, resize_joint, resize_space, re
 from lit_video.network.transformer import VideoTransformer
 from lit_video.weights.authors import refuse_other_heads, scenic_names, timesformer_names, xvit_names
 from lit_video.weights.hugging_face import hf_timesformer_names, hf_vivit_names
-from lit_video.weights.mapping import refuse_other_names, refuse_other_shapes, take
+from lit_video.weights.mapping import refuse_other_names, refuse_other_shapes, stored_grid, take
 from lit_video.weights.unwrapping import without_prefixes
 
 
@@ -124,7 +124,7 @@ def _positions(
         if joint:
             cells = resize_joint(cells, _joint_grid(cells.shape[1], embed.grid), embed.grid, resizing)
         else:
-            cells = resize_space(cells, _grid(cells.shape[1], embed.grid), embed.grid[1:], resizing.space)
+            cells = resize_space(cells, stored_grid(cells.shape[1], embed.grid), embed.grid[1:], resizing.space)
         found["embed.pos_embed"] = torch.cat((slots, cells), dim=1)
     if embed.temp_embed is not None:
         table = take(theirs, "embed.temp_embed", 3)
@@ -133,22 +133,6 @@ def _positions(
         table, count = take(theirs, "aggregate.pos_embed", 3), int(network.aggregate.cls_token is not None)
         found["aggregate.pos_embed"] = torch.cat((table[:, :count], resize_time(table[:, count:], embed.grid.t)), dim=1)
     return found
-
-
-def _grid(cells: int, here: Grid) -> tuple[int, int]:
-    """Rows and columns that spatial positions are laid out on: the square of their number, else those of the network.
-
-    Releases are of squares: an image of another shape may have as many patches.
-
-    Raises:
-        ValueError: they are neither.
-    """
-    side = round(cells**0.5)
-    if side**2 == cells > 0:
-        return side, side
-    if cells != here.h * here.w:
-        raise ValueError(f"{cells} stored positions are neither those of {here.h} x {here.w} patches nor a square")
-    return here.h, here.w
 
 
 def _joint_grid(cells: int, here: Grid) -> Grid:

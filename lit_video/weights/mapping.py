@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor
 
+from lit_video.attention import Grid
+
 # timm's names -> ours; {} stands for a layer's number
 TIMM = {
     "cls_token": "embed.cls_token",
@@ -87,6 +89,22 @@ def fuse(renamed: dict[str, Tensor], names: tuple[str, str, str]) -> None:
         renamed[first.replace(f".{names[0]}.", ".qkv.")] = torch.cat(parts)
         for key in keys:
             del renamed[key]
+
+
+def stored_grid(cells: int, here: Grid) -> tuple[int, int]:
+    """Rows and columns that spatial positions are laid out on: the square of their number, else those of the network.
+
+    Releases are of squares: an image of another shape may have as many patches.
+
+    Raises:
+        ValueError: they are neither.
+    """
+    side = round(cells**0.5)
+    if side**2 == cells > 0:
+        return side, side
+    if cells != here.h * here.w:
+        raise ValueError(f"{cells} stored positions are neither those of {here.h} x {here.w} patches nor a square")
+    return here.h, here.w
 
 
 def refuse_other_names(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> None:

@@ -65,8 +65,8 @@ def read_weights(path: Path, average: bool | None = None) -> StoredWeights:
     """Tensors of a file, or of a folder of Hugging Face's; code in a file is never run.
 
     Files: torch's (zip or legacy; ``.pth``, ``.pyth``, ``.bin``, ``.ckpt``), safetensors, both of them in several
-    pieces with an ``.index.json``, Flax's msgpack (``checkpoint``). Of a training checkpoint, the model's part;
-    wrappers' prefixes are taken off the names (see :mod:`~lit_video.weights.unwrapping`).
+    pieces with an ``.index.json``, Flax's msgpack (``checkpoint``), ``.npz``. Of a training checkpoint, the model's
+    part; wrappers' prefixes are taken off the names (see :mod:`~lit_video.weights.unwrapping`).
 
     Args:
         path: the file or folder.
@@ -117,6 +117,9 @@ def _read(path: Path) -> Any:
         return _pieces(path)
     if path.suffix == ".safetensors":
         return load_file(path)
+    if path.suffix == ".npz":  # Google's
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: torch.from_numpy(arrays[name]) for name in arrays.files}
     flax = path.suffix == ".msgpack" or (not path.suffix and not is_zipfile(path))  # scenic's is called checkpoint
     return _load_flax(path) if flax else _load_torch(path)
 

@@ -11,6 +11,7 @@ from safetensors.torch import save_file
 from timm.models.vision_transformer import ResPostBlock, VisionTransformer
 
 from lit_video.attention import MixingPlan
+from lit_video.errors import UserError
 from lit_video.modules import TimeSformer, ViViT, XViT
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions
@@ -141,12 +142,12 @@ def test_google_s_arrays_are_read_by_timm(tmp_path):
     check_features(read_image_vit(str(path), video_vit()).tensors, model)
     cut = {name: array for name, array in arrays.items() if name != "Transformer/encoderblock_1/LayerNorm_0/scale"}
     for other, message in (
-        (cut, "it lacks|cannot be read as weights: .*encoderblock_1/LayerNorm_0/scale"),
+        (cut, "could not read it .*encoderblock_1/LayerNorm_0/scale"),
         (arrays | {"Transformer/encoderblock_0/Dense/kernel": np.ones((2, 2))}, "it holds more than a ViT"),
         (arrays | {"cls": np.array([object()])}, "cannot be read as weights: .*allow_pickle"),
     ):
         np.savez(path, **other)
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises((ValueError, UserError), match=message):
             read_image_vit(str(path), video_vit())
     with pytest.raises(ValueError, match="it has 4 heads, this network 2"):
         np.savez(path, **arrays)
@@ -188,7 +189,7 @@ def test_positions_of_an_image_that_is_not_square_fit_their_own_grid_only():
     network = video_vit(image_size=(32, 48))
     load_image_vit(network, weights)
     assert torch.equal(network.embed.pos_embed, weights["pos_embed"])
-    with pytest.raises(ValueError, match="24 positions are neither"):
+    with pytest.raises(ValueError, match="24 stored positions are neither"):
         load_image_vit(video_vit(), weights)
 
 
