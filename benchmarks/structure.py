@@ -32,6 +32,17 @@ def settings(checkout: Path) -> dict[str, Any]:
     return tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))
 
 
+def private(package: Path) -> list[str]:
+    """Private attributes of other libraries that the package uses, one line for each place."""
+    trees = {path: [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))] for path in sorted(package.rglob("*.py"))}
+    own = {getattr(node, "name", None) or getattr(node, "id", "") for nodes in trees.values() for node in nodes}
+    own |= {"_asdict", "_replace", "_exit", "_C"}  # public, of named tuples and os; a part of torch's names
+    used = [(path, node) for path, nodes in trees.items() for node in nodes if isinstance(node, ast.Attribute)]
+    private = [(path, node) for path, node in used if node.attr[:1] == "_" != node.attr[1:2] and node.attr not in own]
+    mine = {node.attr for _, node in private if ast.unparse(node.value) == "self" and isinstance(node.ctx, ast.Store)}
+    return [f"{path.name}:{node.lineno} {node.attr}" for path, node in private if node.attr not in mine]
+
+
 def counts(checkout: Path) -> dict[str, str]:
     """All counts, by what they are of."""
     results = files(checkout / "benchmarks" / "results")
@@ -43,6 +54,7 @@ def counts(checkout: Path) -> dict[str, str]:
         "packages": str(len(packages)),
         "results": f"{len(results):,} files, {sum(path.stat().st_size for path in results) / 1e6:.1f} MB",
         "run-time dependencies": str(len(settings(checkout)["project"]["dependencies"])),
+        "private attributes": str(len(private(checkout / "lit_video"))),
     }
 
 

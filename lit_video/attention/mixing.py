@@ -153,7 +153,7 @@ def _owned(x: Tensor) -> Tensor | None:
     traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
     if traced or torch._C._are_functorch_transforms_active():
         return None
-    whole = x if x._base is None else x._base
+    whole = x if (base := x._base) is None else base
     same = (whole.numel(), whole.shape[-1], whole.dtype) == (x.numel(), x.shape[-1], x.dtype)
     dual = unpack_dual(x).tangent is not None  # type: ignore[no-untyped-call]
     return whole if same and not dual and whole.is_contiguous() and x.is_contiguous() else None
