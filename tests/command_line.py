@@ -1,11 +1,11 @@
-"""What a command line asks for, without running it."""
+"""Read a command line without running it."""
 
 from lit_video.commands.arguments import request_of
 from lit_video.commands.parser import parse, tree
 
 
 def parse_request(flags):
-    """What ``fit`` with these flags is to run."""
+    """The rows that ``fit`` with these flags is to run."""
     return request_of(parse(["fit", *flags]))
 
 

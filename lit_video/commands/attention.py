@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def add(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("video.mp4 --ckpt RUN -o maps.gif", "--ckpt RUN -o attention")
-    parser.add_argument("video", nargs="?", metavar="VIDEO", help="or a folder of pictures, with --fps")
+    parser.add_argument("video", nargs="?", metavar="VIDEO", help="a video, or a folder of pictures with --fps")
     add_shared(parser, "--ckpt", required=True)
     ways = "attention.png, heads.png; without a video the folder attention"
     add_output(parser, "FILE|DIR", otherwise=ways, endings=[*STILL, *MOVING])
@@ -41,7 +41,7 @@ def add(parser: Parser) -> None:
     text = "follow it from this patch of the last layer, counted from 0, instead of from what is classified"
     parser.add_argument("--token", type=_patch, metavar="T,ROW,COLUMN", help=text)
     parser.add_argument("--heads", action="store_true", help="draw each head of the last layer alone")
-    parser.add_argument("--each", type=positive, default=3, metavar="N", help="videos of each class of the test (3)")
+    parser.add_argument("--each", type=positive, default=3, metavar="N", help="videos of each class (default: 3)")
     add_shared(parser, "--fps", "--device")
 
 
@@ -98,7 +98,7 @@ def worst_first(task: TaskPredictions, number: int) -> list[int]:
 
 
 def file_name(number: int, classes: Sequence[str]) -> str:
-    """Of a class's picture: its number, then as much of its name as suits a file."""
+    """Name a class's picture: its number, then as much of its name as suits a file."""
     plain = re.sub(r"[^\w-]+", "_", classes[number]).strip("_")[:60]
     return f"{number:0{len(str(len(classes) - 1))}}_{plain}.png"
 
@@ -127,7 +127,7 @@ def _tested(config: Path, trained: TrainedModel) -> tuple[TaskPredictions, list[
 def _pictures(
     trained: TrainedModel, record: VideoRecord, task: TaskPredictions, row: int, device: str | None
 ) -> AttentionMaps:
-    """What the model attends to in a video of the test, and whether the test got it right."""
+    """Attention to a video of the test, and whether the test got it right."""
     from lit_video.inference.attention_maps import Follow, label_name, maps_of
 
     maps = maps_of(trained, record, Follow(), label_name(record, trained.class_names), device)  # type: ignore[arg-type]

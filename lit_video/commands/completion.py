@@ -1,4 +1,4 @@
-"""What a shell completes, by argcomplete on the tree of commands: tables, rows, recipes, runs, schemes, weights."""
+"""Completion in the shell by argcomplete: commands, flags, tables, rows, recipes, runs, schemes, weights."""
 
 from argparse import Action, ArgumentParser, Namespace
 from collections.abc import Callable

@@ -77,7 +77,7 @@ def stats(arguments: Namespace) -> int:
 def prepare(arguments: Namespace) -> int:
     """Re-encode every video of SRC for fast training, and list them in DST/videos.csv.
 
-    What cannot be read is listed, and the exit status is 1.
+    Videos that cannot be read are listed, and the exit status is 1.
     """
     from lit_video.datamodules.preparation import PRESETS, prepare_folder
 

@@ -31,7 +31,7 @@ def add(parser: Parser) -> None:
     parser.add_argument("--method", choices=["tsne", "umap"], default="tsne", help="default: tsne")
     text = "write path, class, x and y of every video"
     parser.add_argument("--csv", type=new_file("--csv", ".csv"), metavar="FILE", help=text)
-    text = "whose classes colour the videos, of a data set with several (default: the first)"
+    text = "task whose classes colour the videos, in a data set with several (default: the first)"
     parser.add_argument("--task", help=text)
     add_shared(parser, "--seed")
     add_evaluation(parser)
@@ -40,9 +40,9 @@ def add(parser: Parser) -> None:
 def run(arguments: Namespace) -> int:
     """Draw features of videos in the plane, coloured by class.
 
-    What enters the classifier's last layer is brought into the plane so that neighbours stay neighbours. Without
-    videos those of the run's own test split (run.json beside the checkpoint); of your own videos the class is the
-    name of their folder. Exit status 1: a video could not be read.
+    The features before the classifier's last layer are brought into the plane so that neighbours stay neighbours.
+    Without videos those of the run's own test split (run.json beside the checkpoint) are drawn. The class of your own
+    videos is the name of their folder. Exit status 1: a video could not be read.
     """
     if arguments.method == "umap" and find_spec("umap") is None:
         raise UserError("--method umap: umap-learn is not installed; pip install 'lit_video[umap]', or take tsne")

@@ -1,4 +1,4 @@
-"""What the commands ``validate`` and ``test`` have in common: a checkpoint, or pretrained weights, on a data set."""
+"""The part that ``validate`` and ``test`` have in common: a checkpoint, or pretrained weights, on a data set."""
 
 import pickle
 import zipfile
@@ -20,7 +20,7 @@ def add_evaluated(parser: Parser, command: str) -> None:
     text = "published weights, with the settings of their evaluation"
     parser.add_argument("--weights", metavar="hub:NAME", help=text)
     orders = ["forward", "reversed", "shuffled", "static"]
-    parser.add_argument("--order", choices=orders, help="of the frames: what the model makes of time")
+    parser.add_argument("--order", choices=orders, help="order of the frames (default: forward)")
     add_settings(parser, command, more=["--seed_everything", "--print_config"])
 
 

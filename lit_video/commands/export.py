@@ -20,7 +20,7 @@ def add(parser: Parser) -> None:
     parser.add_argument("--to", choices=kinds, required=True, help=text)
     add_shared(parser, "--ckpt", required=True)
     add_output(parser, "DIR", required=True)
-    parser.add_argument("--any_frames", action="store_true", help="of pt2, onnx: for clips of any length too")
+    parser.add_argument("--any_frames", action="store_true", help="for clips of any length too (pt2, onnx)")
 
 
 def run(arguments: Namespace) -> int:

@@ -29,8 +29,8 @@ def add_videos(parser: Parser) -> None:
     """The arguments that ``finetune`` and ``compare`` have in common."""
     parser.add_argument("videos", type=Path, metavar="DIR", help="class folders of videos, or a table of them")
     add_output(parser, "DIR", otherwise="own/NAME")
-    parser.add_argument("--minutes", type=positive_number, metavar="N", help="of training of a run (10 on a CPU)")
-    parser.add_argument("--group", metavar="COLUMN|none", help="of the table: which videos belong together")
+    parser.add_argument("--minutes", type=positive_number, metavar="N", help="training time (default: 10 on a CPU)")
+    parser.add_argument("--group", metavar="COLUMN|none", help="column of the table: videos that belong together")
     add_shared(parser, "--jobs")
     add_settings(parser)
 

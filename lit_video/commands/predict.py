@@ -54,7 +54,7 @@ def add(parser: Parser) -> None:
     parser.add_argument("--rate", type=positive_number, metavar="N", help=text)
     text = "a timeline of each video: the classes of a window that moves on by so much, as segments of one class"
     parser.add_argument("--every", type=positive_number, metavar="SECONDS", help=text)
-    text = "of that timeline (default: a clip of training)"
+    text = "length of that window (default: a clip of training)"
     parser.add_argument("--window", type=positive_number, metavar="SECONDS", help=text)
     text = "draw the timeline (.png, .svg, .pdf); of several videos, into a folder"
     parser.add_argument("--plot", type=Path, metavar="FILE|DIR", help=text)

@@ -12,7 +12,7 @@ from lit_video.utils.files import write_atomically
 def add(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("", "--check")
-    text = "of packs or runs (default: benchmarks/results)"
+    text = "folder of packs or runs (default: benchmarks/results)"
     parser.add_argument("--results", type=Path, default=Path("benchmarks/results"), metavar="DIR", help=text)
     add_shared(parser, "--experiments")
     add_output(parser, "FILE", default="REPRODUCE.md")

@@ -28,11 +28,11 @@ def add(parser: Parser) -> None:
         default="local",
         help="here (default), or an array per table by Slurm",
     )
-    text = "of each run (by Slurm: on each of its nodes)"
+    text = "GPUs of each run (by Slurm: on each of its nodes)"
     parser.add_argument("--gpus-per-run", "--gpus-per-node", type=positive, metavar="N", help=text)
     slurm = parser.add_argument_group("for --launcher slurm", "options of sbatch for each run")
     slurm.add_argument("--nodes", type=positive, metavar="N")
-    slurm.add_argument("--cpus", metavar="N", help="per process")
+    slurm.add_argument("--cpus", metavar="N", help="cores of a process")
     for name in SLURM[1:]:
         slurm.add_argument(f"--{name}")
     slurm.add_argument("--array-parallelism", type=positive, metavar="N", help="runs at a time")
@@ -75,7 +75,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _resources(arguments: Namespace) -> Resources:
-    """What runs ask Slurm for.
+    """Resources that runs ask Slurm for.
 
     Raises:
         UserError: a flag is for another launcher.

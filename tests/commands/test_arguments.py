@@ -1,4 +1,4 @@
-"""What a row is asked to train with: its rows, and its settings as ``--print_config`` prints them."""
+"""The rows that ``fit`` is asked for, and their settings as ``--print_config`` prints them."""
 
 import pytest
 import yaml
