@@ -172,15 +172,9 @@ def test_the_last_layer_of_a_deep_classifier_is_the_one_of_the_classes():
         (dict(kind="timesformer_divided", size=ViTSize(32, 2, 4)), "timesformer", r"is \(.*32.*\) here"),
         (dict(kind="vivit_2"), "hf-vivit", r"lacks aggregate\.|no place"),
         # the same names: a table of positions over space and time, and one of frames
-        (
-            dict(kind="vivit_1"),
-            "hf-timesformer space",
-            "its positions are of frames, here they are over",
-        ),
+        (dict(kind="vivit_1"), "hf-timesformer space", "its positions are of frames, here they are over"),
         (dict(kind="timesformer_space"), "hf-vivit", "its positions are over space and time, here they are of frames"),
         (dict(kind="vivit_1"), "timesformer", "no place for"),
-        # a grid of 3 x 3 for a table over two tubelets: no whole number of either is in the other
-        (dict(kind="vivit_1", image_size=24), "timesformer", "no place for"),
     ],
 )
 def test_a_checkpoint_of_another_kind_or_size_is_refused(network, name, message):
