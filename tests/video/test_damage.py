@@ -322,4 +322,5 @@ def test_no_wrong_frame_is_served_where_something_was_noticed(tmp_path):
     print(f"{len(noticed)} noticed; wrong frames by a loader alone {alone}, with a manifest {listed}")
     assert len(noticed) > 150
     assert not listed
-    assert len(alone) <= 2  # Sorenson's decoder notices less behind a jump; the packets of a stream without times
+    # what a later packet shows, or the end of a stream whose frames are counted, a loader alone has not decoded
+    assert len(alone) < len(noticed) / 20
