@@ -409,11 +409,6 @@ def test_videos_that_would_become_one_and_other_settings_are_refused(src, tmp_pa
 
 def test_a_rate_that_is_no_whole_number_stays(tmp_path):
     (tmp_path / "src").mkdir()
-    with av.open(str(tmp_path / "src/ntsc.mp4"), "w") as output:
-        stream = output.add_stream("libx264", rate=Fraction(30000, 1001))
-        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
-        for i in range(20):
-            output.mux(stream.encode(av.VideoFrame.from_ndarray(np.full((48, 64, 3), i, np.uint8), format="rgb24")))
-        output.mux(stream.encode())
+    write(tmp_path / "src/ntsc.mp4", frames=20, fps=Fraction(30000, 1001))
     assert prepare(tmp_path / "src", tmp_path / "dst") == 0
     assert frame_table(tmp_path / "dst/ntsc.mp4").seconds == Fraction(20 * 1001, 30000)

@@ -29,6 +29,7 @@ from tests.checkpoints import trained
 from tests.commands.conftest import one_line
 from tests.embedded import SKILLS, four_skills
 from tests.float32 import assert_close_in_float32
+from tests.video import made
 
 # arguments of a data set that do not change the clips of a video in the test
 UNSEEN = {
@@ -69,20 +70,15 @@ def two_tasks(root, tmp_path_factory):
     return trained(model, data, tmp_path_factory.mktemp("two") / "last.ckpt")
 
 
-def write(path, frames=12, size=(48, 64), rate=10, times=None):
+def write(path, frames=12, size=(48, 64), rate=10, times=None, rotation=None):
     """A video of coloured squares that brighten slowly; ``times`` in tenths of a second."""
     picture = np.random.default_rng(0).integers(30, 220, (size[0] // 16 + 1, size[1] // 16 + 1, 3), dtype=np.uint8)
     picture = picture.repeat(16, 0).repeat(16, 1)[: size[0], : size[1]]
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=rate, options={"crf": "12"})
-        stream.width, stream.height = size[1], size[0]
-        stream.pix_fmt = "yuv444p" if size[0] % 2 or size[1] % 2 else "yuv420p"
-        stream.codec_context.time_base = Fraction(1, 10 if times else rate)
-        for i in range(frames):
-            frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(picture + np.uint8(2 * i)), format="rgb24")
-            frame.pts = times[i] if times else i
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode())
+    pictures = [np.ascontiguousarray(picture + np.uint8(2 * i)) for i in range(frames)]
+    pixels = "yuv444p" if size[0] % 2 or size[1] % 2 else "yuv420p"
+    shape = dict(pixels=pixels, height=size[0], width=size[1], rotation=rotation)
+    base = Fraction(1, 10) if times else None
+    made.write(path, options={"crf": "12"}, pictures=pictures, fps=rate, pts=times, time_base=base, **shape)
     return path
 
 
@@ -319,17 +315,7 @@ def test_text_stays_inside_any_picture(size, name):
 
 
 def test_rotation_is_applied(checkpoint, tmp_path):
-    plain, turned = write(tmp_path / "plain.mp4", size=(48, 64)), tmp_path / "turned.mp4"
-    with av.open(str(plain)) as source, av.open(str(turned), "w") as target:
-        stream = target.add_stream_from_template(source.streams.video[0])
-        for packet in source.demux(video=0):
-            if packet.dts is not None:
-                packet.stream = stream
-                target.mux(packet)
-    data = turned.read_bytes()  # PyAV writes no rotation: a quarter turn in the track's matrix
-    at = data.index(b"tkhd") + 4 + 40
-    matrix = [0, 1 << 16, 0, (1 << 32) - (1 << 16), 0, 0, 0, 0, 1 << 30]
-    turned.write_bytes(data[:at] + b"".join(value.to_bytes(4, "big") for value in matrix) + data[at + 36 :])
+    turned = write(tmp_path / "turned.mp4", rotation=90)
     assert decode(turned, [0]).shape == (1, 64, 48, 3)
     assert predict("--ckpt", checkpoint, turned, "--draw", tmp_path / "out.mp4") == 0
     image = next(pictures(tmp_path / "out.mp4"))[0]

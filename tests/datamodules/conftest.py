@@ -2,7 +2,6 @@
 
 import shutil
 
-import av
 import numpy as np
 import pytest
 import torch
@@ -10,20 +9,16 @@ import torch
 from lit_video.datamodules.records import print_once
 from lit_video.video.decoding import decode, frame_table
 from lit_video.video.sampling import Dense
+from tests.video.made import write
 
-CODECS = {".mp4": "libx264", ".MP4": "libx264", ".mkv": "libx264", ".avi": "mpeg4", ".webm": "libvpx"}
+CODECS = {".avi": "mpeg4", ".webm": "libvpx"}
 
 
 def encode(path, frames=20, fps=10, side=32):
     """A video that gets brighter frame by frame."""
-    with av.open(str(path), "w", format=path.suffix.lower()[1:].replace("mkv", "matroska")) as container:
-        stream = container.add_stream(CODECS[path.suffix], rate=fps)
-        stream.width, stream.height, stream.pix_fmt = side, side, "yuv420p"
-        stream.codec_context.thread_type = "NONE"
-        for i in range(frames):
-            image = np.full((side, side, 3), 10 + 10 * i, np.uint8)
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(image, "rgb24")))
-        container.mux(stream.encode())
+    pictures = (np.full((side, side, 3), 10 + 10 * i, np.uint8) for i in range(frames))
+    form, codec = path.suffix.lower()[1:].replace("mkv", "matroska"), CODECS.get(path.suffix, "libx264")
+    write(path, codec, options={"g": "12"}, fps=fps, height=side, width=side, form=form, pictures=pictures)
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,5 @@
 """Videos of plain colours, and a model that has learned them in a second: what it says of a video is known."""
 
-import av
 import numpy as np
 import torch
 
@@ -10,6 +9,7 @@ from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
 from lit_video.video.sampling import Dense
 from tests import checkpoints
+from tests.video import made
 
 COLOURS = {"red": (200, 40, 40), "green": (40, 200, 40), "blue": (40, 40, 200)}
 RATE = 10
@@ -20,14 +20,10 @@ def write(path, *parts, size=(24, 32), codec="libx264", options=None):
     """A video of colours one after the other, each for some seconds; never two frames alike."""
     path.parent.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(0)
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream(codec, rate=RATE, options=options or {"g": "12"})
-        stream.width, stream.height, stream.pix_fmt = size[1], size[0], "yuv420p"
-        for name, seconds in parts:
-            for _ in range(round(seconds * RATE)):
-                picture = np.clip(COLOURS[name] + rng.integers(-30, 30, (*size, 3)), 0, 255).astype(np.uint8)
-                container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
-        container.mux(stream.encode())
+    levels = [COLOURS[name] for name, seconds in parts for _ in range(round(seconds * RATE))]
+    pictures = [np.clip(level + rng.integers(-30, 30, (*size, 3)), 0, 255).astype(np.uint8) for level in levels]
+    options = options or {"g": "12"}
+    made.write(path, codec, options=options, fps=RATE, height=size[0], width=size[1], pictures=pictures)
     return path
 
 
