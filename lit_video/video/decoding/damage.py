@@ -140,11 +140,7 @@ def verdict(
     stream = scanned_stream(container)
     codec, base = stream.codec_context.codec.canonical_name, Fraction(stream.time_base or 1)
     found, keys = gaps(times, base), {i for i, packet in enumerate(packets) if packet.is_keyframe}
-    marked = [i for i, packet in enumerate(packets) if packet.is_corrupt]
-    starts = joints(packets, base)[0] if marked else ()  # a joined file's packets before are whole, though marked
-    marked = [i for i in marked if not {*range(i + 1, i + JOINT)}.intersection(starts)]
-    # a parser passes a mark on to the picture before
-    hurt = {i for place in marked for i in (place, place + 1) if i < len(packets)}
+    hurt = _marked(packets, base)
     why = "the container marks packets as corrupt" if hurt else ""
     place_of = {(p.pts if pts else p.dts): i for i, p in enumerate(packets)} if found.after else {}
     around = {i: (place_of[times[i]], place_of[times[i + 1]]) for i in found.after}
@@ -153,10 +149,11 @@ def verdict(
         near = {i for at in {*hurt, *chain(*around.values())} for i in range(at - NEAR, at + NEAR)}
         pictures = _pictures(path, near | {*sorted(keys)[:KEYS]})
     if lost := {*_lost(pictures)}:
-        hurt |= {i for at in lost for i in (at - 1, at) if i < at or i not in keys}
+        sound = {at for at in lost & keys if "frame_num" in pictures[at]}
+        hurt |= lost - sound | {max(at - 1, 0) for at in lost}
         why = "pictures that they refer to are lost"
-    torn = _FREE | _NUMBERED if "mp4" in container.format.name else _FREE
-    if pts and found.even and codec not in torn:
+    exempt = _FREE | _NUMBERED if "mp4" in container.format.name else _FREE
+    if pts and found.even and codec not in exempt:
         # H.264's numbers tell losses, but before a key frame; a loss may take half of the picture before it
         losses = {i: pair for i, pair in around.items() if (i not in found.jumps if pair[1] in keys else not pictures)}
         whole = keys if not any(_groups(packets)[1]) else set()
@@ -172,6 +169,14 @@ def verdict(
         numbers = {i: pictures.get(behind, {}).get("frame_num", 0) for i, (_, behind) in around.items()}
         told |= {i for i in found.after if numbers[i] < (times[i + 1] - times[i]) // found.usual >= TOLD}
     return [], "", _in_words(times, base, sorted(told)) if told else ""
+
+
+def _marked(packets: Sequence[Seen], base: Fraction) -> set[int]:
+    """Places of the packets that the container marks, and of those behind: a parser marks the picture before."""
+    marked = [i for i, packet in enumerate(packets) if packet.is_corrupt]
+    starts = joints(packets, base)[0] if marked else ()  # a joined file's packets before are whole, though marked
+    marked = [i for i in marked if not {*range(i + 1, i + JOINT)}.intersection(starts)]
+    return {i for place in marked for i in (place, place + 1) if i < len(packets)}
 
 
 def _pictures(path: Path, places: Collection[int]) -> dict[int, dict[str, int]]:
