@@ -10,9 +10,8 @@ import torch
 
 from lit_video.attention import Grid, Mixing, MixingPlan
 from lit_video.inference.rollout import Recording, route
-from tests.attention.scheme_cases import CASES, close, randomised, with_steps
+from tests.attention.scheme_cases import CASES, close, randomised, seen, with_steps
 from tests.attention.test_mixing import PLANS, WIDTH, offset_of
-from tests.attention.test_scheme_gradients import seen
 from tests.attention.test_scheme_oracles import linear, norm, projected, step_by_loops
 
 HEADS = 2

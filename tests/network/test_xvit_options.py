@@ -14,21 +14,13 @@ from lit_video.network.xvit import chosen_layers, xvit
 TINY = ViTSize(16, 3, 2)
 OPTIONS = {
     "defaults": {},
-    "window_0": dict(window=0),
     "window_2": dict(window=2),
     "boundary": dict(window=2, boundary=True),
-    "ratio_0": dict(ratio=0.0),
-    "ratio_quarter": dict(ratio=0.25),
     "ratio_1": dict(ratio=1.0),
-    "mixed_x": dict(mixed=("x",)),
-    "mixed_key": dict(mixed=("key",)),
-    "mixed_value": dict(mixed=("value",)),
-    "mixed_query": dict(mixed=("query",)),
     "mixed_all_four": dict(mixed=("x", "query", "key", "value")),
     "mixed_list": dict(mixed=["value", "key"]),
     "layers_odd": dict(layers="odd"),
     "layers_listed": dict(layers=[0, 2]),
-    "layers_none": dict(layers=[]),
     "scope_full": dict(scope="full"),
     "summary": dict(summary=True),
     "summary_own": dict(summary="own"),
@@ -36,15 +28,12 @@ OPTIONS = {
     "summary_before_norm": dict(summary=True, summary_before_norm=True),
     "summary_layers": dict(summary=True, summary_layers=[1]),
     "segments_2": dict(segments=2),
-    "segments_4": dict(segments=4),
     "ta_0": dict(ta_layers=0),
-    "ta_3": dict(ta_layers=3),
     "positions_none": dict(positions="none"),
     "positions_space": dict(positions="space"),
     "causal": dict(causal=True, positions="space"),
     "causal_exact": dict(causal=True, positions="none", exact=True),
     "drop_path": dict(drop_path=0.5),
-    "dropout_0": dict(dropout=0.0),
     "rest": dict(window=2, scope="full", summary=True, segments=2, layers="odd", ta_layers=0, positions="space"),
 }
 
@@ -68,13 +57,10 @@ def clips(count=3, frames=4, height=16, width=16):
     [
         ("all", 4, {0, 1, 2, 3}),
         ("first_half", 4, {0, 1}),
-        ("second_half", 4, {2, 3}),
         ("odd", 4, {1, 3}),
-        ("first_half", 5, {0, 1}),
         ("second_half", 5, {2, 3, 4}),
         ("first_half", 1, set()),
         ([3, 0], 4, {0, 3}),
-        ([], 4, set()),
     ],
 )
 def test_chosen_layers_are_counted_from_zero(choice, depth, layers):
@@ -103,26 +89,6 @@ def test_every_option_classifies_each_clip_for_itself_and_learns(name):
     dead = [key for key, parameter in model.named_parameters() if parameter.grad is None or not parameter.grad.any()]
     assert dead == []
     assert model.train()(batch).isfinite().all()
-
-
-NEUTRAL = {"defaults", "drop_path", "dropout_0", "segments_4", "mixed_list", "ta_3", "ta_0"}
-
-
-@pytest.mark.parametrize("name", sorted(OPTIONS.keys() - NEUTRAL))
-def test_every_option_of_the_backbone_changes_the_features(name):
-    plain, changed = tiny(), tiny(**OPTIONS[name])
-    for key, value in changed.network.state_dict().items():
-        if not key.startswith("aggregate."):
-            theirs = plain.network.state_dict()[key]
-            value.copy_(theirs[:, :2] if key == "embed.temp_embed" and OPTIONS[name].get("segments") == 2 else theirs)
-    with torch.no_grad():
-        assert (plain.network.features(clips()) - changed.network.features(clips())).abs().max() > 1e-3
-
-
-@pytest.mark.parametrize("name", ["mixed_list", "segments_4", "drop_path", "dropout_0"])
-def test_options_that_mean_the_same_in_evaluation_give_the_same_logits(name):
-    with torch.no_grad():
-        assert torch.equal(tiny()(clips()), tiny(**OPTIONS[name])(clips()))
 
 
 def test_every_setting_of_the_mixing_reaches_the_layers():
@@ -177,17 +143,15 @@ def test_stochastic_depth_drops_whole_branches_of_whole_clips_and_scales_the_res
     ("options", "message"),
     [
         (dict(image_size=20), "image_size 20x20 is not divisible by the patch 8"),
-        (dict(frames=6, segments=4), "frames 6 is no multiple of segments 4"),
-        (dict(frames=0), "frames (is )?0"),
         (dict(ta_layers=-1), "ta_layers is -1"),
         (dict(layers=[3]), r"layers lists \[3\]"),
-        (dict(summary=True, summary_layers=[-1]), r"summary_layers lists \[-1\]"),
         (dict(summary_layers=[1]), "summary_layers does not apply without summary"),
-        (dict(summary_tokens=4), "do not apply without summary"),
         (dict(summary=True, summary_tokens=9), "2x2 patches have no 3x3 cells"),
+        (dict(summary=True, summary_tokens=2), "summary_tokens is 2, expected 1, 4, 9"),
+        (dict(summary="mine"), "summary is 'mine', expected true, false or own"),
+        (dict(ratio=float("nan")), "ratio is nan"),
         (dict(window=5), "window 5 at ratio 0.5 leaves no channel"),
         (dict(ratio=1.5), r"ratio is 1\.5"),
-        (dict(window=-1), "window is -1"),
         (dict(mixed=("keys",)), "mixed names keys"),
         (dict(causal=True), "positions is space-time, but causal frames have no place in a clip: give space or none"),
         (dict(causal=True, positions="space", summary=True), "summary is true: .* not causal; give own or false"),
