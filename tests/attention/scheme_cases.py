@@ -219,7 +219,9 @@ CASES = {
     "local_0": Case(partial(LocalWindow, window=0), "frame", (IN_SPACE,)),
     "local_1": Case(LocalWindow, "frame", (Step("attn", alike(frames_apart(1))),)),
     "local_2": Case(partial(LocalWindow, window=2), "none", (Step("attn", alike(frames_apart(2))),)),
-    "local_causal": Case(partial(LocalWindow, window=2, causal=True), "frame", (Step("attn", alike(frames_before(2))),)),
+    "local_causal": Case(
+        partial(LocalWindow, window=2, causal=True), "frame", (Step("attn", alike(frames_before(2))),)
+    ),
     "divided": Case(Divided, "clip", DIVIDED),
     "divided_cls_in_time": Case(partial(Divided, cls_in_time=True), "clip", EQUATION_11),
     "local_global": Case(LocalGlobal, "clip", LOCAL_GLOBAL, even=True),

@@ -10,7 +10,7 @@ from einops import rearrange
 from lit_video.attention import Grid
 from lit_video.network.embedding import ClipEmbedding, FrameEmbedding, JointEmbedding
 from lit_video.network.patches import Patches
-from lit_video.network.positions import Positions, Resizing, resize_space, resize_time
+from lit_video.network.positions import Positions, Resizing, resize_time
 from lit_video.utils.clip_shape import uniform_frames
 from tests.network.conftest import cubic
 
@@ -97,8 +97,8 @@ def nearest(source, target):
     return matrix
 
 
-def table(rows, slots=0, width=3):
-    return torch.randn(1, slots + rows, width, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+def table(rows, width=3):
+    return torch.randn(1, rows, width, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
 
 @pytest.mark.parametrize("frames", [2, 4, 6])

@@ -17,6 +17,7 @@ from lit_video.network.timesformer import SCHEMES, timesformer
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
 from lit_video.network.xvit import aggregation, xvit
+from tests.attention.test_mixing import kept
 from tests.conftest import quick_or_slow
 
 SIZE, CLASSES, PATCH = ViTSize(16, 2, 2), 5, 4
@@ -99,7 +100,7 @@ def test_any_number_of_frames_and_any_image_size_is_classified(name):
     assert network(clips[:0]).shape == (0, CLASSES), "of an empty batch"
 
 
-@pytest.mark.parametrize("shape", [(3, 8, 8), (4, 12, 8), (4, 8, 4)])
+@pytest.mark.parametrize("shape", [(3, 8, 8), (4, 12, 8)])
 def test_local_global_attention_names_a_grid_of_odd_numbers(shape):
     with pytest.raises(ValueError, match="local_global needs a grid of even numbers"):
         build("timesformer_local_global")(clip_of(*shape))
@@ -129,31 +130,16 @@ def test_activation_checkpointing_changes_neither_loss_nor_gradients(name, part)
     assert len(runs) == 2 * len(blocks)
 
 
-def kept_bytes(network, clip):
-    """Bytes that autograd keeps for the backward pass, weights aside."""
-    weights = {parameter.untyped_storage().data_ptr() for parameter in network.parameters()}
-    kept = {}
-
-    def pack(tensor):
-        storage = tensor.untyped_storage()
-        kept[storage.data_ptr()] = storage.nbytes(), tensor  # held, so that no address comes twice
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        network(clip)
-    return sum(size for address, (size, _) in kept.items() if address not in weights)
-
-
 @pytest.mark.parametrize("name", quick_or_slow(NETWORKS, {"xvit", "perceiver"}))
 def test_activation_checkpointing_keeps_less(name):
     """Of the backbone: what the embedding and the head keep is theirs."""
     latents = dict(latents=256) if name.startswith("perceiver") else {}
-    network, kept = build(name, frames=8, image_size=(32, 32), **latents).train(), {}
+    network, sizes = build(name, frames=8, image_size=(32, 32), **latents).train(), {}
     for part in ("none", "attention", "block"):
         checkpoint_layers(network, part)
-        kept[part] = kept_bytes(network, torch.randn(2, 3, 8, 32, 32))
-    assert kept["attention"] < 0.8 * kept["none"]
-    assert kept["block"] < 0.6 * kept["attention"]
+        sizes[part] = kept(network, torch.randn(2, 3, 8, 32, 32))
+    assert sizes["attention"] < 0.8 * sizes["none"]
+    assert sizes["block"] < 0.6 * sizes["attention"]
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -171,22 +157,14 @@ ALL = sorted(NETWORKS.keys() - VARIANTS)
 FEW = quick_or_slow(ALL, {"xvit", "timesformer_divided"})  # a compilation takes seconds
 
 
-def check_compiled(network):
+@pytest.mark.parametrize("name", FEW)
+def test_networks_compile_into_one_graph(name):
+    network = build(name, **SHALLOW).double().train()
     expected = gradients(network)
     torch.compiler.reset()
     actual = gradients(torch.compile(network, fullgraph=True, backend="eager"))
     for value, compiled in zip(expected.values(), actual.values(), strict=True):
         torch.testing.assert_close(compiled, value, atol=1e-12, rtol=1e-12)
-
-
-@pytest.mark.parametrize("name", FEW)
-def test_networks_compile_into_one_graph(name):
-    check_compiled(build(name, **SHALLOW).double().train())
-
-
-@pytest.mark.slow
-def test_stochastic_depth_compiles_into_one_graph():
-    check_compiled(build("vivit_1", drop_path=0.4).double().train())
 
 
 # a loop over the frames; frames chosen by their number
