@@ -4,8 +4,6 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}  # else Python takes UTF-8 where it finds C
 
 
@@ -26,11 +24,3 @@ def test_figures_print_nothing_about_a_home_that_cannot_be_written():
     code = "from lit_video.utils.startup import quiet; quiet(); import lit_video.utils.figures"
     done = python("-c", code, HOME="/dev/null/home", XDG_CACHE_HOME="", XDG_CONFIG_HOME="", MPLCONFIGDIR="")
     assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.slow
-def test_a_run_prints_nothing_about_a_home_that_cannot_be_written(table, tiny, tmp_path):
-    args = ["fit", "--config", table[0], "--row=first", "--runs", tmp_path / "runs", *tiny, "--trainer.max_epochs=1"]
-    done = python("-m", "lit_video", *args, HOME="/dev/null/home", XDG_CACHE_HOME="")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert list(tmp_path.glob("runs/two/default/first/seed0/wandb/wandb/logs/core-debug-*.log"))

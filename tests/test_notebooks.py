@@ -61,25 +61,3 @@ def test_it_is_kept_without_outputs_and_places(path):
             assert not cell.source.startswith(("!", "%pip"))
     assert not re.search(r"/(home|tmp|root|work|Users|mnt)\b", path.read_text())
     assert strip([str(path)]) == 0
-
-
-def test_stripping_takes_away_outputs_only(tmp_path, capsys):
-    cell = nbformat.v4.new_code_cell("1 + 1", execution_count=7, metadata={"execution": {"shell.execute_reply": "now"}})
-    cell.outputs = [nbformat.v4.new_output("execute_result", {"text/plain": "2"}, execution_count=7)]
-    kernel = {"name": "my_env", "display_name": "My environment", "language": "python"}
-    text = nbformat.v4.new_markdown_cell("# Title")
-    notebook = nbformat.v4.new_notebook(cells=[text, cell], metadata={"kernelspec": kernel, "widgets": {}})
-    path = tmp_path / "one.ipynb"
-    nbformat.write(notebook, path)
-    assert strip([str(path)]) == 1  # as pre-commit likes it: a file was changed
-    assert str(path) in capsys.readouterr().out
-    stripped = nbformat.read(path, as_version=4)
-    assert [one.source for one in stripped.cells] == ["# Title", "1 + 1"]
-    assert stripped.cells[1].outputs == []
-    assert stripped.cells[1].execution_count is None
-    assert stripped.cells[1].metadata == {}
-    assert stripped.metadata == {
-        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
-        "language_info": {"name": "python"},
-    }
-    assert strip([str(path)]) == 0

@@ -81,14 +81,6 @@ def test_what_a_gpu_measured_is_shown(stored):
         assert line in text
 
 
-@pytest.mark.parametrize("rounds", [0, 3])
-def test_a_stage_that_was_stopped_shows_what_it_measured(rounds, stored):
-    """Its limit may come before all rounds are done."""
-    row = {"name": "X-ViT, 8 frames", "model": "X-ViT", "frames": 8, "image_size": 224}
-    store(stored, "long", [row], repeats=20, rounds=rounds, checkpointing="none")
-    assert f"NVIDIA H100, medians of {rounds}**\n" in page(stored)
-
-
 def test_measurements_of_a_cpu_and_damaged_ones_are_refused(stored):
     store(stored, "model_bf16", [measured("X-ViT", 1.0)], device="AMD EPYC, 2 threads")
     with pytest.raises(UserError, match=r"model_bf16\.json: made on AMD EPYC, 2 threads, no GPU"):

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 import tarfile
@@ -32,20 +31,6 @@ def kept(out):
         return {name.removeprefix("./") for name in archive.getnames()}
 
 
-def test_needs_names_pinned_wheels_and_commands_without_a_host():
-    done = stages("needs")
-    assert done.returncode == 0
-    pins = re.findall(r"\S+==\S+", done.stdout)
-    constraints = (ROOT / "constraints.txt").read_text().splitlines()
-    names = "av jsonargparse docstring_parser typeshed_client pytorchvideo fvcore iopath parameterized yacs cachetools"
-    assert {pin.partition("==")[0] for pin in pins} == {*names.split(), "termcolor"}
-    assert set(pins) <= set(constraints)
-    assert "pip download --no-deps" in done.stdout and "pip wheel --no-deps" in done.stdout
-    assert "://" not in done.stdout
-    ignored = subprocess.run(["git", "-C", str(ROOT), "check-ignore", ".gpu/wheels"], capture_output=True)
-    assert ignored.returncode == 0 and ".gpu/wheels" in done.stdout
-
-
 @pytest.mark.parametrize(("arguments", "said"), [(["modle"], "no stage modle; stages: parity"), ([], "STAGE ...")])
 def test_mistakes_are_said(arguments, said, tmp_path):
     done = stages(*arguments, OUT=tmp_path)
@@ -61,15 +46,6 @@ def test_a_stage_that_fails_says_so_and_the_others_run(tmp_path):
     for stage in ("parity", "model"):
         assert f"{stage}: FAILED or unfinished" in (tmp_path / "out" / f"{stage}.log").read_text()
     assert done.stdout.endswith("failed or unfinished: parity model\n")
-
-
-def test_a_machine_without_the_wheels_is_told_where_they_are_from(tmp_path):
-    stub = tmp_path / "python"
-    stub.write_text('#!/bin/bash\n[ "$1" = -W ] && echo "No module named av" >&2 && exit 1\nexit 0\n')
-    stub.chmod(0o755)
-    done = stages("parity", OUT=tmp_path / "out", PYTHON=stub, SITE=tmp_path / "site")
-    assert done.returncode == 1
-    assert "No module named av" in done.stderr and "see benchmarks/gpu.sh needs" in done.stdout
 
 
 def test_rows_of_tables_are_kept_without_weights_and_brought_to_a_new_machine(tmp_path):

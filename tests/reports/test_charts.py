@@ -61,26 +61,8 @@ def test_charts_are_valid_described_and_in_the_colours_of_light_and_dark(name):
     assert not re.findall(r"#[0-9a-f]{3,6}\b", text)
 
 
-def test_curves_hold_means_and_seeds():
-    content = spec(CHARTS["curves"]())
-    data = content["datasets"]
-    assert [(p["row"], p["x"], p["y"]) for p in data["mean0"]] == [("a", 1, 2.5), ("a", 2, 1.5), ("b", 1, 4.0)]
-    thin = [("a", 0, 1, 2), ("a", 0, 2, 1), ("a", 1, 1, 3), ("a", 1, 2, 2)]
-    assert [(p["row"], p["seed"], p["x"], p["y"]) for p in data["thin0"]] == thin
-    assert data["thin1"] == [] and sum(p["marked"] for p in data["mean1"]) == 10, "of 30 points every third"
-    assert {"row", "epoch", "loss", "frames", "cost"} <= tips(content)
-
-
 def test_a_mean_over_seeds_has_only_points_that_every_seed_has():
     assert average([[(0, 1.0), (1, 2.0)], [(1, 4.0), (2, 9.0)]]) == [(1, 3.0)]
-
-
-@pytest.mark.parametrize(("epochs", "ticks"), [(1, [1]), (3, [1, 2, 3]), (30, [5, 10, 15, 20, 25, 30])])
-def test_epochs_of_a_learning_curve_are_whole(epochs, ticks):
-    line = Line([(epoch, 1.0 / epoch) for epoch in range(1, epochs + 1)])
-    chart = curves_chart([Panel("epoch", "loss", {"a": line})], ["a"], "what")
-    texts = re.findall(r"<text[^>]*>([^<]+)</text>", vl_convert.vegalite_to_svg(json.dumps(spec(chart))))
-    assert texts[: texts.index("epoch")] == [str(tick) for tick in ticks]
 
 
 def test_intervals_are_hollow_around_zero_and_hold_the_paper_on_their_scale():
@@ -92,14 +74,3 @@ def test_intervals_are_hollow_around_zero_and_hold_the_paper_on_their_scale():
     assert [p["inside"] for p in pairs] == ["var(--s0)", "var(--ground)", "var(--s1)"]
     low, high = content["layer"][0]["encoding"]["x"]["scale"]["domain"]
     assert -4 < low < -3 and 3 < high < 4
-
-
-def test_a_scatter_holds_dots_and_their_spans():
-    content = spec(CHARTS["scatter"]())
-    assert [(p["row"], p["label"], p["x"], p["y"], p["low"]) for p in content["datasets"]["dots"]] == [
-        ("one table", "x", 1.0, 50.0, 0.9), ("one table", "y", 10.0, 60.0, None), ("another", "z", 3.0, 55.0, None),
-    ]  # fmt: skip
-    assert [layer["name"] for layer in content["layer"]] == ["spans", "dots"]
-    without = spec(scatter_chart({"t": [Dot("x", 1.0, 50.0)]}, "GMACs", "what"))
-    assert [layer["name"] for layer in without["layer"]] == ["dots"]
-    assert "middle half, low" in tips(content) and "middle half, low" not in tips(without)

@@ -34,10 +34,3 @@ def test_settings_of_some_rows_are_shown_too():
     """Whoever changed one row by a flag sees it on the page."""
     results = [{"seed": 0, "command": OURS}, {"seed": 0, "command": f"{OURS} --trainer.max_epochs=1"}, {"seed": 0}]
     assert table_command(TABLE, results) == f"{OURS} --trainer.max_epochs=1 --seeds 0"
-
-
-def test_the_repositorys_page_names_overlays_and_seeds():
-    page = (EXPERIMENTS.parent / "REPRODUCE.md").read_text(encoding="utf-8")
-    overlay = "--config experiments/scale/embedded_two_heads.yaml --seeds 0,1,2`"
-    assert f"`python -m lit_video fit --config experiments/ablation_ratio.yaml {overlay}" in page
-    assert "experiments/avletters.yaml --data.root DIR --seeds 0,1,2`" in page

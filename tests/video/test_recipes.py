@@ -5,18 +5,16 @@ from typing import get_args
 import numpy as np
 import pytest
 import torch
-from PIL import Image, ImageOps
+from PIL import Image
 from timm.data.auto_augment import auto_augment_transform
 
 from lit_video.datamodules import Augmentation, TemporalSkills, VideoFolder, recipe
-from lit_video.training.cli import VideoCLI
 from lit_video.video.augmentation import (
     VIVIT_CUTOUT,
     TrainingView,
     cutout,
     cutout_box,
     for_clip,
-    posterize,
     timm_v0,
     vivit_rand,
 )
@@ -98,29 +96,6 @@ def test_recipes_that_flip_are_refused_where_direction_is_the_class(tmp_path, na
         TemporalSkills(root=str(tmp_path), augmentation=name)
 
 
-def test_yaml_names_a_recipe_and_a_sampling(tmp_path):
-    path = tmp_path / "data.yaml"
-    path.write_text(
-        f"""\
-data:
-  class_path: VideoFolder
-  init_args:
-    root: {tmp_path}
-    sampling: {{class_path: ReleasedDense, init_args: {{stride: 4, fps: 30}}}}
-    augmentation: xvit-released-k400
-    views: released
-"""
-    )
-    for name in ("a", "b"):
-        (tmp_path / "train" / name).mkdir(parents=True)
-    flags = ["--trainer.accelerator=cpu", "--trainer.logger=false"]
-    flags += ["--model=XViT", "--model.size.width=16", "--model.size.depth=1", "--model.size.heads=2"]
-    cli = VideoCLI(["--config", str(path), *flags])
-    assert str(cli.datamodule.sampling) == "ReleasedDense(stride=4, fps=30.0)"
-    assert cli.datamodule.augmentation == RECIPES["xvit-released-k400"]
-    assert cli.resolved()["data"]["init_args"]["augmentation"] == "xvit-released-k400"
-
-
 # policies
 
 
@@ -141,13 +116,6 @@ def test_the_released_policy_is_timms_own_on_every_frame():
         changed += int(not np.array_equal(ours, frames))
     assert changed > 75
     assert refused < 15
-
-
-@pytest.mark.parametrize("bits", range(1, 9))
-def test_posterizing_is_pillows_and_no_bits_are_black(bits):
-    image = Image.fromarray(random_frames(1)[0])
-    assert np.array_equal(posterize(image, bits), ImageOps.posterize(image, bits))
-    assert not np.asarray(posterize(image, 0)).any()
 
 
 def test_the_released_policy_comes_before_the_crop():

@@ -84,9 +84,7 @@ def test_a_segment_shorter_than_a_frame_is_a_frame(path):
     assert len(set(data.numbers(data.records[0], 0))) == 1
 
 
-@pytest.mark.parametrize(
-    ("start", "end"), [(6.0, None), (7.0, 9.0), (-1.0, 2.0), (3.0, 2.0), (2.0, 2.0), (None, -1.0), (None, 0.0)]
-)
+@pytest.mark.parametrize(("start", "end"), [(6.0, None), (-1.0, 2.0), (3.0, 2.0), (None, 0.0)])
 def test_a_segment_outside_the_video_is_reported_in_one_line(path, start, end):
     data = dataset(path, Dense(1.0), start, end)
     with pytest.raises(DecodeError, match="no segment from") as error:
