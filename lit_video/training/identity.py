@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.digest import data_digest
@@ -95,21 +94,19 @@ def refuse_other_run(run_dir: Path, before: Record, now: Identity, where: str) -
     Raises:
         UserError: the folder's run is another; names the first difference.
     """
-    packed, averaged = bool(packed_files(run_dir)), averages(now.settings)
-    allowed: set[Kind] = {"code", "place", "spread"}
-    allowed |= set[Kind]() if packed or averaged else {"longer"}
-    allowed |= set[Kind]() if before.finished else {"data"}
+    reasons: dict[Kind, str] = {"training": "", "test": ""}
+    if before.finished:
+        reasons["data"] = " (other videos or labels)"
+    if averages(now.settings):
+        reasons["longer"] = " (averaged weights cannot be trained longer)"
+    if packed_files(run_dir):
+        reasons["longer"] = " (packed, without a checkpoint to go on from)"
     found = differences(before.identity, now)
     for each in found:
-        if each.kind not in allowed:
-            why = {"longer": _not_longer(packed), "data": " (other videos or labels)"}.get(each.kind, "")
-            raise UserError(f"{where}: {run_dir} is another run: {each}{why}; give another --runs, or delete it")
+        if each.kind in reasons:
+            why = reasons[each.kind]
+            raise UserError(f"{where}: {run_dir} is another run: {each}{why}; give another --runs, or delete that folder")
     return found
-
-
-def _not_longer(packed: bool) -> str:
-    why = "packed, without a checkpoint to go on from" if packed else "averaged weights cannot be trained longer"
-    return f" ({why})"
 
 
 def _weights(model: Mapping[str, Any]) -> dict[str, str]:
@@ -140,19 +137,9 @@ def weights_digest(path: Path, average: bool | None = None) -> str:
 
 @lru_cache(maxsize=64)
 def _digest_of(path: Path, average: bool | None, states: tuple[tuple[str, int, int], ...]) -> str:
-    try:
-        return tensors_digest(read_weights(path, average).tensors)
-    except UserError:
-        if not path.is_file():
-            raise
-        return blake2b(path.read_bytes(), digest_size=8).hexdigest()  # timm reads such as Google's .npz
-
-
-def tensors_digest(tensors: Mapping[str, Tensor]) -> str:
-    """16 hexadecimal digits of the names and values of tensors."""
     digest = blake2b(digest_size=8)
-    for name in sorted(tensors):
-        value = tensors[name].detach().cpu().contiguous()
+    for name, value in sorted(read_weights(path, average).tensors.items()):
+        value = value.detach().contiguous()
         digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
         digest.update(value.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
