@@ -104,8 +104,8 @@ def refuse_other_run(run_dir: Path, before: Record, now: Identity, where: str) -
     found = differences(before.identity, now)
     for each in found:
         if each.kind in reasons:
-            why = reasons[each.kind]
-            raise UserError(f"{where}: {run_dir} is another run: {each}{why}; give another --runs, or delete that folder")
+            why = f"{each}{reasons[each.kind]}"
+            raise UserError(f"{where}: {run_dir} is another run: {why}; give another --runs, or delete that folder")
     return found
 
 
