@@ -12,7 +12,7 @@ from lit_video.__main__ import main
 from lit_video.datamodules.probe import probe, unpack
 from lit_video.errors import UserError
 from lit_video.video.clips import ClipDataset, VideoRecord
-from lit_video.video.decoding import DecodeError, decode, decode_in_order, forget_tables, frame_table
+from lit_video.video.decoding import DecodeError, damage, decode, decode_in_order, forget_tables, frame_table
 from lit_video.video.decoding.damage import Seen, spoiled
 from lit_video.video.sampling import Dense
 from tests.video.bad_files import DAMAGES, KINDS
@@ -106,6 +106,13 @@ def test_a_lost_group_of_pictures_may_have_taken_half_of_the_frame_before(tmp_pa
     assert [*returned(path, tmp_path / "whole.mp4")[1]] == [*range(12)]
     info = probe(path, "x", every_frame=False)
     assert info.reason.endswith("damaged: a gap of 0.52 s behind frame 11 (0.44 s) in an even rate")
+
+
+def test_a_file_without_gaps_is_read_once(tmp_path, monkeypatch):
+    path = tmp_path / "rounded.mkv"
+    write(path, fps=30)
+    monkeypatch.setattr(damage, "_pictures", None)
+    assert not isinstance(frame_table(path).pts, range), "its times are whole milliseconds"
 
 
 def test_pictures_before_a_key_frame_refer_to_both_groups_and_spoil_none_of_their_own():

@@ -142,18 +142,18 @@ def verdict(
     found, keys = gaps(times, base), {i for i, packet in enumerate(packets) if packet.is_keyframe}
     hurt = _marked(packets, base)
     why = "the container marks packets as corrupt" if hurt else ""
-    place_of = {(p.pts if pts else p.dts): i for i, p in enumerate(packets)} if found.after else {}
-    around = {i: (place_of[times[i]], place_of[times[i + 1]]) for i in found.after}
+    after = found.after if found.even and codec not in _FREE else ()
+    place_of = {(p.pts if pts else p.dts): i for i, p in enumerate(packets)} if after else {}
+    around = {i: (place_of[times[i]], place_of[times[i + 1]]) for i in after}
     pictures = {}
-    if codec == "h264" and (hurt or found.even):
+    if codec == "h264" and (hurt or around):
         near = {i for at in {*hurt, *chain(*around.values())} for i in range(at - NEAR, at + NEAR)}
         pictures = _pictures(path, near | {*sorted(keys)[:KEYS]})
     if lost := {*_lost(pictures)}:
         sound = {at for at in lost & keys if "frame_num" in pictures[at]}
         hurt |= lost - sound | {max(at - 1, 0) for at in lost}
         why = "pictures that they refer to are lost"
-    exempt = _FREE | _NUMBERED if "mp4" in container.format.name else _FREE
-    if pts and found.even and codec not in exempt:
+    if pts and around and not (codec in _NUMBERED and "mp4" in container.format.name):
         # H.264's numbers tell losses, but before a key frame; a loss may take half of the picture before it
         losses = {i: pair for i, pair in around.items() if (i not in found.jumps if pair[1] in keys else not pictures)}
         whole = keys if not any(_groups(packets)[1]) else set()
@@ -163,11 +163,9 @@ def verdict(
         packets = [packets[0], *(packet._replace(is_keyframe=False) for packet in packets[1:])]
     if places := spoiled(packets, hurt):
         return places, why or "the stream begins inside a group of pictures", ""
-    told = {*found.jumps}
-    if found.even and codec not in _FREE:
-        # fewer pictures than are numbered since the numbers began anew lost none, if the numbers go on
-        numbers = {i: pictures.get(behind, {}).get("frame_num", 0) for i, (_, behind) in around.items()}
-        told |= {i for i in found.after if numbers[i] < (times[i + 1] - times[i]) // found.usual >= TOLD}
+    # fewer pictures than are numbered since the numbers began anew lost none, if the numbers go on
+    numbers = {i: pictures.get(behind, {}).get("frame_num", 0) for i, (_, behind) in around.items()}
+    told = {i for i in around if numbers[i] < (times[i + 1] - times[i]) // found.usual >= TOLD}.union(found.jumps)
     return [], "", _in_words(times, base, sorted(told)) if told else ""
 
 
