@@ -61,24 +61,6 @@ def claim_that(words):
     return claim
 
 
-def test_where_the_half_is_that_mixes_matters_if_any_half_is_better_than_another():
-    claim = claim_that("Where the half is")
-    alike = {"first_half": hits(0.8, videos=4000), "second_half": hits(0.8, videos=4000), "odd": hits(0.8, videos=4000)}
-    assert judge(claim, alike)[0] == "supported"
-    for better in alike:
-        assert judge(claim, alike | {better: hits(0.9, videos=4000)})[0] == "contradicted", better
-        assert judge(claim, alike | {better: hits(0.7, videos=4000)})[0] == "contradicted", better
-
-
-def test_the_cost_that_a_claim_names_is_the_papers():
-    """850 G beside 7,140 G and 17,352 G: 8 and 20 times fewer, as the paper says."""
-    claim = claim_that("at an eighth of the cost or less")
-    costs = [
-        [float(claim.table.row(name).published["cost"].removesuffix("G")) for name in pair] for pair in claim.pairs
-    ]
-    assert all(ours <= others / 8 for ours, others in costs)
-
-
 @pytest.mark.parametrize(
     ("text", "a", "b", "expected"),
     [
@@ -111,15 +93,11 @@ def test_a_claim_of_several_pairs_holds_if_all_do_and_fails_if_one_does(claims):
     ("text", "message"),
     [
         ("{claim: x, table: t, better: [[b, a]]}", "the paper has 50.0 for b and 60.0 for a: it does not claim this"),
-        ("{claim: x, table: t, as_good: [[c, a]], margin: 0.1}", "it does not claim this"),
         ("{claim: x, table: t, better: [[a, e]]}", "no row 'e'"),
         ("{claim: x, table: t, better: [[a, d]]}", "t has no number of the paper for d"),
-        ("{claim: x, table: t, better: [a, b]}", "expected pairs of rows"),
         ("{claim: x, table: t}", "expected better, or as_good with margin"),
-        ("{claim: x, table: t, better: [[a, b]], margin: 1}", "expected better, or as_good with margin"),
         ("{claim: x, table: t, better: [[a, b]], untestable: {embedded: a, b}}", "untestable: expected why"),
         ("{claim: x, table: t, beter: [[a, b]]}", "expected claim, table, and"),
-        ("{claim: x, table: t, numbers: moon, better: [[a, b]]}", "moon.yaml"),
     ],
 )
 def test_a_claim_that_the_paper_does_not_make_is_refused(claims, text, message):
@@ -132,7 +110,6 @@ def test_the_page_has_a_line_for_each_scale_and_counts_verdicts(claims):
     better, worse = {"a": hits(0.7), "b": hits(0.5)}, {"a": hits(0.5), "b": hits(0.7)}
     text = verdicts(given, {"t": {"embedded": better, "gpu": worse}})
     assert "Of 2 verdicts: supported 1, contradicted 1." in text
-    assert "[t](#t-gpuembedded_longer): a - b" in verdicts(given, {"t": {"gpu+embedded_longer": better}})
     first, second = text.splitlines()[-2:]
     assert first.startswith("| A beats b. |") and second.startswith("|  | [t](#t-gpu)"), "said once"
     assert "[t](#t-embedded): a - b | 60.0 - 50.0 | embedded: +20.0 [" in first
@@ -142,9 +119,6 @@ def test_the_page_has_a_line_for_each_scale_and_counts_verdicts(claims):
     assert "Of 1 verdicts: supported 1." in part
     assert "follow_up" not in part
     assert "Of 1 verdicts: not run 1." in verdicts(given, {"t": {"follow_up": {"a": hits(0.7)}}})
-    text = verdicts(given, {})
-    assert "Of 1 verdicts: not run 1." in text
-    assert "| t: a - b | 60.0 - 50.0 |  | not run |" in text
 
 
 def test_a_claim_may_be_untestable_at_some_scales_alone(claims):
@@ -177,8 +151,3 @@ def test_a_claim_is_judged_by_runs_on_its_own_data_set_or_on_ours():
     assert of(claim, "embedded", "k400", "k400-released", "ssv2") == ["not testable here", "supported", "supported"]
     assert of(claim_that("attention in time is worth a lot"), "embedded", "k400", "ssv2") == ["undecided", "undecided"]
     assert of(claim, "ssv2") == ["not testable here"], "as long as nothing else was run"
-
-
-def test_every_claim_is_in_the_page_of_the_repository():
-    page = (EXPERIMENTS.parent / "REPRODUCE.md").read_text(encoding="utf-8")
-    assert all(f"\n|{claim.text}|" in page for claim in CLAIMS)

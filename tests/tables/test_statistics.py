@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from lit_video.tables.statistics import Interval, agreement, kendall_tau, paired_difference
+from lit_video.tables.statistics import agreement, kendall_tau, paired_difference
 
 
 def drawn(rng, rate, videos):
@@ -59,11 +59,6 @@ def test_the_interval_is_that_of_drawing_videos_one_by_one():
     interval = paired_difference(first > 0, second > 0)
     assert interval.value == pytest.approx(100 * (first.mean() - second.mean()))
     assert (interval.low, interval.high) == pytest.approx(np.quantile(values, [0.025, 0.975]), abs=1.5)
-
-
-def test_the_interval_of_one_row_against_itself_is_zero():
-    hits = [drawn(np.random.default_rng(2), 0.5, 100)]
-    assert paired_difference(hits, hits) == Interval(0, 0, 0)
 
 
 def test_seeds_that_disagree_widen_the_interval():
