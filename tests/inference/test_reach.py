@@ -23,16 +23,12 @@ def of(family, frames=8, **options):
         (dict(window=0, positions="space-time"), Reach(0, True)),  # each frame counts by itself, but knows its place
         (dict(window=1), Reach(4, True)),  # two layers, each a frame to either side
         (dict(window=1, layers=[1]), Reach(2, True)),
-        (dict(window=2), Reach(7, True)),
         (dict(window=2, frames=12), Reach(8, True)),  # the windows' whole reach
-        (dict(window=1, size=ViTSize(16, 1, 2)), Reach(2, True)),
         (dict(window=2, boundary=True, size=ViTSize(16, 1, 2)), Reach(4, True)),
         (dict(window=1, exact=True), Reach(4, False, near=True)),  # attends to sets of frames, which know no direction
         (dict(window=1, causal=True), Reach(2, True)),  # a token sees two frames back, and none ahead
-        (dict(window=2, causal=True), Reach(4, True)),
         (dict(window=2, causal=True, boundary=True, size=ViTSize(16, 1, 2)), Reach(2, True)),
         (dict(window=1, causal=True, exact=True), Reach(2, True)),  # a frame that sees another came later
-        (dict(window=1, causal=True, ta_layers=1), Reach(7, True)),
         (dict(window=0, ta_layers=1), Reach(7, False)),
         (dict(window=0, summary=True), Reach(7, False)),
         (dict(window=1, ta_layers=1), Reach(7, True)),

@@ -2,7 +2,6 @@
 
 import json
 import math
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -24,26 +23,18 @@ def tiny(**options):
     return XViT(num_classes=5, frames=4, image_size=16, size=ViTSize(16, 2, 2), patch=8, **options)
 
 
-def released_schedules():
-    return json.loads(RELEASED.read_text())["lr"]
-
-
 def test_rates_are_those_of_the_release():
-    schedules = released_schedules()
+    schedules = json.loads(RELEASED.read_text())["lr"]
     assert len(schedules) == 3
-    for recipe in schedules.values():
+    for name, recipe in schedules.items():
         base, epochs = recipe["base_lr"], recipe["max_epoch"]
         ours = Optimization(
             lr=base, warmup=recipe["warmup_epochs"] / epochs, warmup_start=recipe["warmup_start_lr"] / base
         )
         for epoch, expected in recipe["lr"]:
             assert base * rate(ours, epoch / epochs) == pytest.approx(expected, abs=1e-12)
-
-
-def test_defaults_are_the_course_of_the_ssv2_recipe():
-    recipe = next(value for key, value in released_schedules().items() if key.startswith("SSv2"))
-    for epoch, expected in recipe["lr"]:
-        assert rate(Optimization(), epoch / recipe["max_epoch"]) == pytest.approx(expected / recipe["base_lr"])
+            if name.startswith("SSv2"):  # whose course is the default
+                assert rate(Optimization(), epoch / epochs) == pytest.approx(expected / base)
 
 
 @pytest.mark.parametrize(("warmup", "start"), [(0.1, 0.0), (5 / 35, 0.1), (0.5, 0.0), (0, 1.0)])
@@ -56,11 +47,6 @@ def test_rate_rises_on_a_line_and_then_falls_as_a_cosine_to_zero(warmup, start):
         for step in STEPS
     ]
     assert rates == pytest.approx(expected)
-    top = rates.index(max(rates))
-    assert STEPS[top] == pytest.approx(warmup, abs=1e-3)
-    assert all(a < b for a, b in pairwise(rates[: top + 1]))
-    assert all(a > b for a, b in pairwise(rates[top:]))
-    assert (rates[0], rates[-1]) == pytest.approx((start, 0))
     assert rate(recipe, 1.5) == pytest.approx(0, abs=1e-12), "past the end"
 
 
@@ -86,21 +72,20 @@ def test_decay_all_is_one_group_of_everything():
     assert [id(p) for p in group["params"]] == [id(p) for p in model.parameters()]
 
 
-@pytest.mark.parametrize("nesterov", [False, True])
-def test_sgd_is_made_as_asked(nesterov):
-    recipe = Optimization(lr=0.2, momentum=0.7, nesterov=nesterov, weight_decay=0.3)
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        (torch.optim.SGD, dict(momentum=0.7, nesterov=False)),
+        (torch.optim.SGD, dict(momentum=0.7, nesterov=True)),
+        (torch.optim.AdamW, dict(betas=(0.8, 0.95))),
+    ],
+)
+def test_an_optimizer_is_made_with_its_settings(kind, settings):
+    recipe = Optimization(optimizer=kind.__name__.lower(), lr=0.2, weight_decay=0.3, **settings)
     optimizer = make_optimizer(recipe, tiny())
-    assert type(optimizer) is torch.optim.SGD
-    for group, decay in zip(optimizer.param_groups, (0.3, 0), strict=True):
-        settings = dict(lr=0.2, momentum=0.7, nesterov=nesterov, weight_decay=decay, dampening=0)
-        assert {key: group[key] for key in settings} == settings
-
-
-def test_adamw_is_made_with_its_settings():
-    optimizer = make_optimizer(Optimization(optimizer="adamw", lr=0.2, betas=(0.8, 0.95), weight_decay=0.3), tiny())
-    assert type(optimizer) is torch.optim.AdamW
-    for group, decay in zip(optimizer.param_groups, (0.3, 0), strict=True):
-        assert (group["lr"], group["betas"], group["weight_decay"]) == (0.2, (0.8, 0.95), decay)
+    assert type(optimizer) is kind
+    for group in optimizer.param_groups:
+        assert {key: group[key] for key in ("lr", *settings)} == {"lr": 0.2} | settings
 
 
 def test_muon_steps_along_orthogonal_matrices_and_leaves_the_rest_to_adamw():
@@ -187,12 +172,9 @@ def test_layers_that_start_at_random_are_not_frozen():
     ("options", "message"),
     [
         (dict(lr=0), "lr is 0"),
-        (dict(lr=-1.0), "lr is -1"),
         (dict(layer_decay=0), "layer_decay is 0"),
-        (dict(layer_decay=1.1), "layer_decay is 1.1"),
         (dict(betas=(0.9, 1.0)), "betas are"),
         (dict(warmup=1.0), "warmup is 1"),
-        (dict(warmup=-0.1), "-0.1"),
         (dict(optimizer="muon", decay_all=True), "decay_all is of sgd and adamw"),
     ],
 )

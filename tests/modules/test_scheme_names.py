@@ -26,17 +26,12 @@ def named(family, **options):
     [
         (XViT, {"window": 1, "exact": False}, "X-ViT"),
         (XViT, {"window": 2, "exact": True}, "X-ViT exact"),
-        (XViT, {}, "X-ViT"),
         (XViT, {"causal": True, "positions": "space"}, "X-ViT causal"),
         (TimeSformer, {"attention": "local_global"}, "TimeSformer local-global"),
-        (TimeSformer, {}, "TimeSformer divided"),
-        (ViViT, {"variant": 2, "temporal": "encoder"}, "ViViT-2"),
         (ViViT, {"variant": 2, "temporal": "mean"}, "ViViT-2 mean"),
         (ViViT, {"variant": 3, "temporal": "mean"}, "ViViT-3"),  # which has no temporal encoder to leave out
         (ViViT, {}, "ViViT-1"),
         (ConvNet, {"architecture": "slowfast"}, "SlowFast"),
-        (ConvNet, {"architecture": "r2plus1d", "depth": 50}, "R(2+1)D"),
-        (ConvNet, {}, "I3D"),
         (Perceiver, {}, "Perceiver"),
         (Mamba, {}, "Mamba"),
     ],

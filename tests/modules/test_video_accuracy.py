@@ -90,16 +90,6 @@ def test_top5_of_fewer_than_six_classes_is_everything(classes):
     assert classes == 1 or result["top1"] < 100
 
 
-def test_reset_forgets_everything():
-    metric = VideoAccuracy()
-    metric.update(*views(0))
-    metric.compute()
-    metric.reset()
-    metric.update(*views(1, videos=3))
-    assert metric.compute()["videos"] == 3
-    assert metric.compute() == measured(views(1, videos=3))
-
-
 def test_low_precision_logits_are_averaged_in_single_precision():
     # 256 + 1 is no bfloat16 number
     logits = torch.tensor([[256.0, 256.0], [0.0, 1.0]], dtype=torch.bfloat16)
