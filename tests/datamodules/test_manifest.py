@@ -10,7 +10,7 @@ import pytest
 from lit_video.datamodules import manifest
 from lit_video.datamodules.manifest import Manifest, write_rows
 from lit_video.datamodules.probe import VideoInfo
-from lit_video.datamodules.records import Records, relative
+from lit_video.datamodules.records import Records
 from lit_video.errors import UserError
 from lit_video.video.clips import VideoRecord
 
@@ -82,10 +82,3 @@ def test_records_keep_labels_of_several_tasks_and_times():
     assert records.rates() == [None, 12.5]
     with pytest.raises(IndexError):
         records[2]
-
-
-@pytest.mark.parametrize(
-    ("path", "name"), [("/r/a/b.mp4", "a/b.mp4"), ("/r/../x.mp4", "../x.mp4"), ("/rr/a", "../rr/a"), ("/r", ".")]
-)
-def test_names_are_relative_to_the_root(path, name):
-    assert relative(path, "/r") == relative(Path(path), Path("/r")) == name

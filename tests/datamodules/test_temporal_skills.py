@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from lit_video.datamodules import Dense, Segments, TemporalSkills, WholeVideo, temporal_skills
+from lit_video.datamodules import Dense, TemporalSkills, WholeVideo, temporal_skills
 from lit_video.datamodules.drawing import render, skill
 from lit_video.video.decoding import decode, frame_table
 from lit_video.video.seeding import digest
@@ -54,23 +54,6 @@ def test_bars_turn_clockwise():
         steps = np.rad2deg(np.diff([figure.angle for (figure,) in film]))
         assert 10 <= steps.min() == pytest.approx(steps.max())
         assert steps.max() <= 25
-
-
-def test_a_growing_angle_is_clockwise_in_the_picture():
-    """The bars are horizontal at first; the long axis then points down to the right."""
-    for seed in SEEDS:
-        film = skill("rotation").film(np.random.default_rng(seed), 8)
-        video = np.abs(render(skill("rotation"), seed, 8, 64, 0.0).astype(float) - 128).mean(-1)
-        rows, columns = np.mgrid[0:64, 0:64]
-        for picture, (figure,) in zip(video, film, strict=True):
-            far = np.hypot(columns - 64 * figure.x, rows - 64 * figure.y) < 64 * figure.radius * 1.2
-            background = np.median(picture)
-            weight = np.abs(picture - background) * far
-            x, y = columns - 64 * figure.x, rows - 64 * figure.y
-            # the second moments' axis, of two bars side by side as long as they are apart, is that of the angle
-            turn = np.arctan2(2 * (weight * x * y).sum(), (weight * (x**2 - y**2)).sum()) / 2
-            away = (turn - figure.angle + np.pi / 2) % np.pi - np.pi / 2
-            assert min(abs(away), np.pi / 2 - abs(away)) < 0.5
 
 
 @pytest.mark.parametrize("apart", [1, 3, 5])
@@ -156,8 +139,6 @@ def test_what_blind_models_can_reach(names, ceiling, tmp_path):
     ("changes", "ceiling"),
     [
         ({"length": 16, "frames_per_step": 2}, 37.5),
-        ({"length": 16, "frames_per_step": 2, "test_clips": 2}, 37.5),
-        ({"length": 24, "frames_per_step": 3, "frames": 24}, 37.5),
         # of the steps 0 to 7 these show 1, 3, 4 and 6: at each distance both events, or one, at other places
         ({"length": 16, "frames_per_step": 2, "frames": 4}, 43.27),
         # only one step apart can both be in a clip of two (8 of 15 times); else 3 or 5
@@ -216,18 +197,13 @@ def test_only_training_videos_have_the_training_difficulty(tmp_path):
     ("changes", "message"),
     [
         ({"skills": ("drift", "dance")}, "skills has 'dance', expected drift, zoom"),
-        ({"skills": ("order0",)}, "skills has 'order0'"),
         ({"skills": ()}, "skills is"),
         ({"skills": ("zoom", "zoom")}, "each once"),
         ({"skills": ("order8",)}, "length is 8, too short for order8, which takes 9 frames"),
-        ({"frames": 4}, "length is 4, too short for order5"),
         ({"length": 12}, "length is 12, expected 8"),
         ({"length": 16, "frames_per_step": 3}, "frames_per_step is 3, expected a divisor of the length 16"),
-        ({"length": 8, "frames_per_step": 2}, "length is 8, too short for order5, which takes 12 frames"),
-        ({"frames": 5, "length": 10, "skills": ("zoom",)}, "length is 10"),
         ({"side": 33}, "side is 33, expected an even number"),
         ({"difficulty": 1.5}, "difficulty is 1.5"),
-        ({"test_difficulty": 1.5}, "test_difficulty is 1.5"),
         ({"sampling": Dense(seconds=1.5)}, "sampling.seconds is 1.5, videos last 1.0"),
         ({"sampling": WholeVideo(1.0)}, "expected Dense or Segments"),
     ],
@@ -236,10 +212,6 @@ def test_only_training_videos_have_the_training_difficulty(tmp_path):
 def test_settings_that_do_not_fit_are_refused(tmp_path, changes, message):
     with pytest.raises(ValueError, match=message):
         skills(tmp_path, **changes)
-
-
-def test_a_clip_may_have_every_second_frame_of_a_longer_video(tmp_path):
-    assert skills(tmp_path, length=16, sampling=Segments()).length == 16
 
 
 @pytest.mark.parametrize("name", temporal_skills.SKILLS)
@@ -273,17 +245,5 @@ def test_what_a_seed_draws_is_what_this_version_has_always_drawn():
     """Where this fails, VERSION has to rise: users' folders hold the old pictures under the same name."""
     assert temporal_skills.VERSION == 2
     seed = digest(2, "train", "drift", 0)
-    means = {name: float(render(skill(name), seed, 8, 32, 0.65).mean()) for name in temporal_skills.SKILLS}
-    assert means == pytest.approx(
-        {
-            "drift": 185.56,
-            "zoom": 196.67,
-            "rotation": 183.82,
-            "order1": 199.49,
-            "order3": 199.48,
-            "order5": 199.49,
-            "meeting": 185.86,
-            "duration": 198.17,
-        },
-        abs=0.02,
-    )
+    means = [float(render(skill(name), seed, 8, 32, 0.65).mean()) for name in temporal_skills.SKILLS]
+    assert means == pytest.approx([185.56, 196.67, 183.82, 199.49, 199.48, 199.49, 185.86, 198.17], abs=0.02)

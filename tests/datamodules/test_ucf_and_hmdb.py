@@ -64,11 +64,6 @@ def test_each_split_of_ucf_101_is_read_and_its_sizes_are_reported(ucf, small, lo
     assert sorted(train["label"].tolist()) == test["label"].tolist() == [0, 1]
 
 
-def test_the_released_splits_of_ucf_101_sum_to_its_videos():
-    sizes = [UCF101(root=".", split=split).released for split in (1, 2, 3)]
-    assert [one["train"][0] + one["val"][0] for one in sizes] == [13_320] * 3
-
-
 @pytest.mark.parametrize("split", [1, 2, 3])
 def test_each_split_of_hmdb_51_is_read_and_its_sizes_are_reported(hmdb, small, load, capsys, split):
     data = HMDB51(root=str(hmdb), split=split, missing="skip", **small)
@@ -97,15 +92,8 @@ def test_the_classes_of_every_release_are_counted_without_the_data(data_set, tmp
 @pytest.mark.parametrize(
     ("name", "old", "new", "message"),
     [
-        (
-            "classInd",
-            "7 Action006",
-            "8 Action006",
-            "classInd.txt, line 8, column number: 8 is there already, at line 7",
-        ),
         ("classInd", "101 Action100", "", "classInd.txt has 100 classes, expected 101"),
         ("trainlist01", "Action001/", "Akt/", "trainlist01.txt, line 2, column path: 'Akt' is none of the 101 classes"),
-        ("trainlist01", "Action001/", "../a/Action001/../../", "line 2, column path: .* lies outside"),
         ("testlist01", "Action001/v_test_g01_c01", "Action000/v_test_g01_c00", "line 2, column path: .* at line 1"),
         ("testlist01", "", None, "testlist01.txt does not exist"),
     ],
@@ -124,9 +112,7 @@ def test_wrong_lists_of_ucf_101_are_reported(ucf, small, name, old, new, message
     ("text", "message"),
     [
         ("a.avi 3\n", "deed_05_test_split1.txt, line 1, column use: is '3', expected a whole number from 0 to 2"),
-        ("a.avi\n", "line 1: 1 fields, expected 2"),
         ("a.avi 1\nb.avi 0\na.avi 2\n", "line 3, column video: a.avi is there already, at line 1"),
-        ("../a.avi 1\n", "line 1, column video: ../a.avi lies outside"),
         ("", "deed_05_test_split1.txt is empty"),
     ],
 )
