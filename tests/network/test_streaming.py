@@ -13,12 +13,10 @@ TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
 OPTIONS = {
     "window_1": {},
     "window_2": dict(window=2),
-    "every_channel": dict(window=2, ratio=1.0),
     "boundary": dict(window=3, boundary=True),
     "beyond_the_clip": dict(window=6, ratio=1.0),
     "released_scope": dict(scope="full"),
     "everything_mixed": dict(mixed=("x", "query", "key", "value")),
-    "values": dict(mixed=("value",)),
     "some_layers": dict(layers="odd"),
     "summary_own": dict(summary="own"),
     "averaging": dict(ta_layers=0),

@@ -114,10 +114,6 @@ def test_committed_results_make_a_page(names, write_report):
     names = names or {run.parts[-4] for run in run_folders(results)}
     page = write_report(*(results / name for name in names))
     assert all(f"{name}, scale" in page for name in names)
-    pairs = {fold: re.findall(rf"<details{fold}><summary>(\d+) pairs", page) for fold in ("", " open")}
-    assert pairs[" open"] and all(int(count) <= 15 for count in pairs[" open"])
-    assert all(int(count) > 15 for count in pairs[""])
-    assert pairs[""] or "skills" not in names
 
 
 def pictures(page):

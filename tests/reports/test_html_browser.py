@@ -1,9 +1,7 @@
-"""The page in a real browser: what its script does, and that it fits narrow screens, dark screens and paper."""
+"""The page in a real browser: what its script does, and that it fits narrow and dark screens."""
 
-import base64
 import re
 import shutil
-import subprocess
 
 import pytest
 
@@ -75,20 +73,18 @@ def chromium():
 def show(chromium, page):
     """Open the page with a width and a colour scheme, all charts drawn or only those near; it must log nothing."""
 
-    def opened(width=1280, scheme="light", script=True, every=True):
+    def opened(width=1280, scheme="light", every=True):
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-        chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not script})
         chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": features})
         chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         chromium.get_log("performance")
         chromium.get(page)
-        if script and every:
+        if every:
             WebDriverWait(chromium, 60).until(lambda _: printed(chromium) == CHARTS)
         return chromium
 
     yield opened
-    chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     assert chromium.get_log("browser") == []
 
 
@@ -160,31 +156,3 @@ def test_charts_are_drawn_when_they_come_near(show):
     last = "return document.querySelector('#cost ~ figure svg') !== null"
     WebDriverWait(driver, 30).until(lambda _: driver.execute_script(last))
     assert drawn(driver) < CHARTS
-
-
-def test_without_script_the_page_says_that_charts_need_it(show):
-    (note,) = show(script=False).find_elements("css selector", "noscript")
-    assert "JavaScript" in note.text
-
-
-def test_paper_is_white_and_nothing_is_cut(show, tmp_path):
-    driver = show(scheme="dark", every=False)
-    dark = {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]}
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
-    size = {"width": 696, "height": 1000, "deviceScaleFactor": 1, "mobile": False}  # A4 less its margins
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    assert driver.execute_script("return document.documentElement.scrollWidth") <= 696
-    assert driver.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert not any(each.is_displayed() for each in driver.find_elements("css selector", "select"))
-    pdf = base64.b64decode(driver.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"])
-    assert pdf.startswith(b"%PDF")
-    assert drawn(driver) == CHARTS
-    text = driver.find_element("css selector", ".chart .role-axis-label text")
-    assert text.value_of_css_property("fill") == "rgb(27, 31, 36)"
-    if shutil.which("pdftotext"):
-        (tmp_path / "page.pdf").write_bytes(pdf)
-        words = subprocess.run(["pdftotext", "-layout", tmp_path / "page.pdf", "-"], capture_output=True, text=True)
-        pages = words.stdout.split("\f")
-        titles = ("Space-time attention schemes", "Model variants", "Accuracy against cost")
-        begins = [next(i for i, text in enumerate(pages) if text.strip().startswith(title)) for title in titles]
-        assert begins == sorted(set(begins))

@@ -104,9 +104,7 @@ def test_training_draws_every_multiscale_crop_alike():
 
 def test_a_multiscale_crop_is_cut_where_it_says_and_resized_to_a_square():
     view = TrainingView(Augmentation(crop="multiscale", policy="none"), 32)
-    frames = torch.randint(
-        0, 256, (3, 60, 80, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(0)
-    ).numpy()
+    frames = noise(3, 60, 80)
     for seed in range(30):
         with seeded(seed):
             box = view.box(60, 80)

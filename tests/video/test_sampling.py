@@ -8,9 +8,6 @@ from itertools import pairwise
 import pytest
 import torch
 from pytorchvideo.data.clip_sampling import (
-    ClipInfo,
-    ClipSampler,
-    ConstantClipsPerVideoSampler,
     RandomClipSampler,
     UniformClipSampler,
 )
@@ -41,23 +38,6 @@ def variable_rate(rng, count):
 
 
 # EvenClips
-
-
-@pytest.mark.parametrize("clips", [1, 2, 3, 10])
-@pytest.mark.parametrize("seconds", [Fraction(10), 10.0, Fraction(301, 30)])
-def test_even_clips_obey_pytorchvideos_protocol(clips, seconds):
-    sampler = EvenClips(Fraction(2), clips)
-    assert isinstance(sampler, ClipSampler)
-    for _ in range(2):  # a second video after reset
-        last, time = [], 0.0
-        while not (last and last[-1].is_last_clip):
-            last.append(sampler(time, seconds, {}))
-            time = last[-1].clip_end_sec
-        assert all(isinstance(info, ClipInfo) for info in last)
-        assert [info.clip_index for info in last] == list(range(clips))
-        assert {info.aug_index for info in last} == {0}
-        assert [info.clip_end_sec - info.clip_start_sec for info in last] == pytest.approx([2] * clips)
-        sampler.reset()
 
 
 @pytest.mark.parametrize("clips", [2, 3, 5, 10])
@@ -189,11 +169,8 @@ def test_a_clip_needs_a_length(seconds):
 @pytest.mark.parametrize(
     ("sampler", "seconds", "starts"),
     [
-        (UniformClipSampler(Fraction(1)), Fraction(7, 2), [0, 1, 2]),
         (UniformClipSampler(Fraction(1), backpad_last=True), Fraction(7, 2), [0, 1, 2, Fraction(5, 2)]),
         (UniformClipSampler(Fraction(1), stride=Fraction(1, 2)), Fraction(2), [0, Fraction(1, 2), 1]),
-        (ConstantClipsPerVideoSampler(Fraction(1), 2), Fraction(5), [0, 2]),
-        (ConstantClipsPerVideoSampler(Fraction(1), 2, augs_per_clip=2), Fraction(5), [0, 0, 2, 2]),
         (EvenClips(Fraction(1), 2), Fraction(5), [0, 4]),
     ],
 )
