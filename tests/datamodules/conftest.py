@@ -2,7 +2,6 @@
 
 import shutil
 
-import numpy as np
 import pytest
 import torch
 
@@ -10,15 +9,6 @@ from lit_video.datamodules.records import print_once
 from lit_video.video.decoding import decode, frame_table
 from lit_video.video.sampling import Dense
 from tests.video.made import write
-
-CODECS = {".avi": "mpeg4", ".webm": "libvpx"}
-
-
-def encode(path, frames=20, fps=10, side=32):
-    """A video that gets brighter frame by frame."""
-    pictures = (np.full((side, side, 3), 10 + 10 * i, np.uint8) for i in range(frames))
-    form, codec = path.suffix.lower()[1:].replace("mkv", "matroska"), CODECS.get(path.suffix, "libx264")
-    write(path, codec, options={"g": "12"}, fps=fps, height=side, width=side, form=form, pictures=pictures)
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +25,9 @@ def video(tmp_path_factory):
     def put(path):
         original = folder / f"video{path.suffix}"
         if not original.exists():
-            encode(original)
+            codec = {".avi": "mpeg4", ".webm": "libvpx"}.get(path.suffix, "libx264")
+            form = {".mp4": "mp4", ".mkv": "matroska"}.get(path.suffix.lower(), path.suffix[1:])
+            write(original, codec, options={"g": "12"}, frames=20, fps=10, height=32, width=32, form=form)
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(original, path)
         return path

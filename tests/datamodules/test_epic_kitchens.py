@@ -52,6 +52,10 @@ def test_segments_with_verb_and_noun_are_read_and_cut(root, small, load, capsys)
     path = root / "P01" / "videos" / "P01_01.MP4"
     assert data.records("train") == [VideoRecord(path, (3, 3), 0.0, 1.0), VideoRecord(path, (0, 299), 0.5, 1.5)]
     assert data.records("test") == data.records("val")
+    assert [(task, len(names), names[-1]) for task, names in data.class_names.items()] == [
+        ("verb", 97, "name 96"),
+        ("noun", 300, "name 299"),
+    ]
     assert [record.label for record in data.records("val")] == [(96, 7), (8, 0)]
     assert "the release has 67,217" in capsys.readouterr().err
     train, test = load(data)
@@ -64,12 +68,6 @@ def test_a_segment_shows_its_own_part_of_the_video(root, small):
     dataset = ClipDataset(epic(root, small).records("train"), Dense(seconds=1), 4, view, seed=0, clips=1)
     # seconds 0 to 1 and 0.5 to 1.5 of ten frames a second
     assert [dataset.numbers(record, 0) for record in dataset.records] == [[1, 3, 6, 8], [6, 8, 11, 13]]
-
-
-def test_97_verbs_and_300_nouns_are_named(root, small):
-    names = epic(root, small).class_names
-    assert list(names) == ["verb", "noun"]
-    assert (len(names["verb"]), names["noun"][299]) == (97, "name 299")
 
 
 @pytest.mark.parametrize("place", ["rgb_frames/P01/P01_01", "P01/rgb_frames/P01_01"])
