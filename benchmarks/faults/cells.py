@@ -14,8 +14,9 @@ from typing import Any
 
 import torch
 
-from benchmarks.faults.faults import DAMAGES, FAULTS, TESTED, NotInjected, damage, lock_held
+from benchmarks.faults.faults import DAMAGES, FAULTS, TESTED, NotInjected, damage
 from benchmarks.faults.runs import END, PHASES, ROOT, Attempt, Place, Setting, mount, new_place
+from lit_video.launching.states import lock_held
 from lit_video.tables.run_files import RUN, has_result
 from lit_video.utils.stop_signals import DONE, FAILED, MISTAKE, TERMINATED
 

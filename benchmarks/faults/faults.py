@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from benchmarks.faults.runs import PHASES, Attempt, mount
+from lit_video.launching.states import lock_held
 from lit_video.utils.stop_signals import DONE, FAILED, INTERRUPTED, MISTAKE, PREEMPTED, TERMINATED
 
 REFUSED = (FAILED, MISTAKE)
@@ -49,18 +48,6 @@ def may_mount() -> bool:
         mount("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder)
         mount("umount", "-l", folder)
         return True
-    return False
-
-
-def lock_held(run_dir: Path) -> bool:
-    """Whether a process holds the folder of a run."""
-    with suppress(OSError):  # of a disk that is still read-only
-        if (run_dir / "lock").exists():
-            try:
-                with FileLock(run_dir / "lock", timeout=0):
-                    pass
-            except Timeout:
-                return True
     return False
 
 
