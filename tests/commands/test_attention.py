@@ -150,14 +150,11 @@ def maps_of(frames=3, side=8, box=None):
     return AttentionMaps(pixels, box, numbers, seconds, maps, numbers, 4.0, ["a class, 50 %", "words"])
 
 
-def test_maps_lie_over_their_frames_and_places():
+def test_maps_lie_over_their_frames_and_what_the_model_sees_and_the_rest_is_grey():
     seen = maps_of(side=32)
     bright = overlaid(replace(seen, frames=seen.frames * 0)).sum(-1)
     assert bright[0].max() == bright[2].max() == bright[1, 26:, :6].max() == bright.min()
     assert bright[1, :4, 28:].min() > 3 * 100
-
-
-def test_maps_lie_over_what_the_model_sees_and_the_rest_is_grey():
     seen = maps_of(side=32, box=Box(4, 10, 20, 20))
     over = overlaid(seen)
     outside = np.ones((32, 32), bool)

@@ -57,7 +57,6 @@ def test_a_wrong_setting_in_a_later_row_stops_everything(setting, message, table
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--row", "secnd"], "no row 'secnd' (did you mean second?); rows: first, second"),
         (
             ["--model=XVit"],
             "model: no class 'XVit' (did you mean XViT?); there are ConvNet, Perceiver, TimeSformer, ViViT",
