@@ -65,7 +65,7 @@ def test_memory_that_ends_while_an_end_is_written_down_adds_no_traceback(tmp_pat
     def full(*args, **kwargs):
         raise MemoryError
 
-    monkeypatch.setattr(status, "write_atomically", full)
+    monkeypatch.setattr(status, "update_run", full)
     monkeypatch.setattr(Path, "read_text", full)
     write_end(tmp_path, "failed", "no memory")
     monkeypatch.setattr("lit_video.commands.cost.run", full)
