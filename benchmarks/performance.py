@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from benchmarks import data, long, mixing, model, stream
+from benchmarks import data, long, mixing, model
 from benchmarks.harness import Result, Table, ran
 from lit_video.errors import UserError
 from lit_video.utils.files import read_text, write_atomically
@@ -44,7 +44,6 @@ SECTIONS: tuple[tuple[str, tuple[str, ...], Tables], ...] = (
     ("Models", ("model*", "compile"), model.tables),
     ("The mixing layer", ("mixing",), mixing.tables),
     ("Long clips", ("long",), long.tables),
-    ("Streams", ("stream",), stream.tables),
     ("Reading videos", ("data*",), data.tables),
 )
 

@@ -49,9 +49,9 @@ def test_without_a_gpu_nothing_of_it_is_said_to_be_run(stored):
     text = page(stored)
     assert "No GPU has been measured yet." in text
     assert "Parity with the released code: not run." in text
-    assert "## Streams\n\nnot run" not in text
-    (stored / "cpu" / "stream.json").unlink()
-    assert "## Streams\n\nnot run" in page(stored)
+    assert "## Long clips\n\nnot run" not in text
+    (stored / "cpu" / "long.json").unlink()
+    assert "## Long clips\n\nnot run" in page(stored)
 
 
 def test_what_a_gpu_measured_is_shown(stored):

@@ -84,14 +84,6 @@ def test_mixing_beside_spatial_attention(measured):
     assert rows[0]["forward_ratio"] == 1 and rows[1]["train_ratio"] > 0
 
 
-def test_a_stream_keeps_as_much_however_long_the_video(measured):
-    rows = measured("stream", *SMALL, "--frames", "2", "--length", "16")["rows"]
-    assert [row["seen"] for row in rows] == [4, 8, 12, 16]
-    places, width, depth = 5, 24, 2
-    kept = 4 * (depth * 2 * places * width // 2 + width)  # half of the channels of keys and values, a frame token
-    assert {row["kept_bytes"] for row in rows} == {kept}
-
-
 @pytest.fixture(scope="module")
 def videos(tmp_path_factory):
     folder = tmp_path_factory.mktemp("videos")
