@@ -57,7 +57,8 @@ def observe(folder: Path, jobs: Mapping[str, str]) -> Observed:
         return Observed("not started")
     if job in jobs:
         state: State = "preempted" if status.state == "preempted" else "queued"
-        return Observed(state, f"job {job} waits ({jobs[job]})", status, True)
+        why = "" if jobs[job] == "None" else f" ({jobs[job]})"  # Slurm has not looked at it yet
+        return Observed(state, f"job {job} waits{why}", status, True)
     if status.state == "queued":
         return Observed("stopped", f"job {job} is not in Slurm's queue", status)
     if status.state in ("failed", "stopped", "preempted"):

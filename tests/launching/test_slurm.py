@@ -165,7 +165,7 @@ def test_sweep_submits_a_row_of_two_tasks_that_scontrol_requeues(whole_of_two, t
     run_dir, args = folder(tmp_path), ("--row=first", "--launcher=slurm", "--nodes=2", "--cpus=1")
     job = submit(two_rows, tmp_path, *args)
     assert sweep(two_rows, tmp_path, *args) == 0
-    assert re.search(rf"left alone \((starting )?job {job}\b", capsys.readouterr().out)
+    assert re.search(rf"left alone \((starting )?job {job}_0\b", capsys.readouterr().out)
     wait_for(lambda: in_training(run_dir), job)
     assert sweep(two_rows, tmp_path, *args, "--status") == 0
     assert re.search(rf"first .* running .*/{STEPS // 2} .* job {job}", capsys.readouterr().out)
