@@ -65,7 +65,7 @@ def run(arguments: Namespace) -> int:
     """Predict names and probabilities for your own videos.
 
     The checkpoint of a run is all it takes: it holds the names of the classes and how clips are made. A video that
-    cannot be read is listed with the reason, the others are predicted, and the exit status is 1. Of long videos
+    cannot be read is listed with the reason, the others are predicted, and the exit status is 1. For long videos
     --every gives a timeline.
     """
     _check(arguments)

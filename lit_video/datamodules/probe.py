@@ -51,10 +51,10 @@ class VideoInfo:
         reason: why it is not ``ok``.
         frames: number of frames.
         seconds: duration, last frame included.
-        width: of the picture as it is shown, rotation applied.
+        width: width of the picture as it is shown, rotation applied.
         height: likewise.
         fps: frames per second, on average.
-        rotation: of the stored picture, in degrees, counter-clockwise.
+        rotation: rotation of the stored picture, in degrees, counter-clockwise.
         damaged: number of damaged frames; the table says which.
         decoded: whether all frames were decoded.
         table: the frame table, see :func:`pack`.
@@ -158,7 +158,7 @@ def _first(path: Path, table: FrameTable, read_frames: Decode) -> Frames:
 
 
 def _rotation(path: Path) -> int:
-    """Of the first frame that comes out of the decoder, in degrees."""
+    """Rotation of the first decoded frame, in degrees."""
     with suppress(av.FFmpegError), open_video(path) as container:
         for frame in container.decode(scanned_stream(container)):
             return frame.rotation % 360
@@ -209,7 +209,7 @@ def _decode_all(path: Path, table: FrameTable) -> FrameTable:
 
 
 def _frames(context: VideoCodecContext, packet: Packet[VideoStream]) -> list[VideoFrame]:
-    """What a decoder gives for a packet; one that an error has left full takes no other before it is emptied."""
+    """Decode a packet; a decoder that an error has left full is emptied first."""
     with suppress(av.BlockingIOError):
         return context.decode(packet if packet.size else None)
     context.flush_buffers()

@@ -50,7 +50,7 @@ class TemporalSkills(VideoDataModule):
     same value for both members of a pair; on the test split it gets at most one of two right. The ceiling of such
     models, spatial attention with temporal averaging among them, is 50 %, and in the N orders of one data set 50 / N %,
     where clips show every step: the set of frames is the same at any distance. Clips that leave steps out tell
-    distances in part (:func:`share_told`).
+    distances in part (:func:`share_decided`).
     It holds for models that do not see a frame's place in time: experiments on blind models have no temporal positions.
     ``tests/datamodules/test_reversed_pairs.py`` checks every link of this argument.
 
@@ -74,7 +74,7 @@ class TemporalSkills(VideoDataModule):
         side: side of the pictures in pixels, an even number.
         difficulty: 0 to 1, that of the hardest training videos. Each draws its own from 0 to it, which raises noise and
             texture and lowers the contrast, at 1 to a tenth.
-        test_difficulty: of validation and test videos, harder, so that a model that has learned every skill still
+        test_difficulty: difficulty of validation and test videos, higher, so that a model that learned every skill still
             misses some: one that sees more passes more of them.
         pairs: pairs of videos per skill in train, val and test.
         sampling: how clips are cut: ``Segments``, over all of the video, also of ``None``, or ``Dense``.
@@ -172,7 +172,7 @@ class TemporalSkills(VideoDataModule):
         distances = [one.shortest - 1 for name, one in self.skills.items() if name.startswith("order")]
         others = len(self.skills) - len(distances)
         steps = self.length // self.frames_per_step
-        told = share_told(distances, steps, self._steps_shown()) * len(distances) if distances else 0.0
+        told = share_decided(distances, steps, self._steps_shown()) * len(distances) if distances else 0.0
         return self.reversal_ceiling * (others + told) / len(self.skills)
 
     def _steps_shown(self) -> list[list[int]]:
@@ -228,7 +228,7 @@ class TemporalSkills(VideoDataModule):
             part.replace(path)
 
 
-def share_told(distances: Sequence[int], steps: int, clips: Sequence[Sequence[int]]) -> float:
+def share_decided(distances: Sequence[int], steps: int, clips: Sequence[Sequence[int]]) -> float:
     """Share of videos of two events whose distance the sets of frames of their clips tell, 0 to 1.
 
     Where clips show every step equally often, all distances look alike, and one of N can be guessed: 1 / N. Clips that

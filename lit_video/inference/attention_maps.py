@@ -76,7 +76,7 @@ def attention_maps(
     device: Device | None = None,
     label: str | None = None,
 ) -> AttentionMaps:
-    """What a trained model attends to in the centre view of a video.
+    """Compute attention maps of a trained model for the centre view of a video.
 
     Args:
         ckpt: a run's ``last.ckpt``.
@@ -149,7 +149,7 @@ def folder_class(video: Path, trained: TrainedModel) -> str | None:
 def maps_of(
     trained: TrainedModel, record: VideoRecord, follow: Follow, label: str | None, device: Device | None = None
 ) -> AttentionMaps:
-    """What a transformer attends to in the centre view of a video, whose true class is ``label`` if it is known.
+    """Compute a transformer's attention maps for the centre view of a video, whose true class is ``label`` if known.
 
     Raises:
         UserError: the video cannot be read, or what is to be followed is not there.

@@ -160,7 +160,7 @@ class Queue:
         """Run all, in their order; a signal stops them, and is left in :attr:`stop`.
 
         Args:
-            runs: what to run.
+            runs: runs to start.
             watch: called several times a second.
         """
         self._waiting, free, stopping = list(runs), list(self.places), False
@@ -182,7 +182,7 @@ class Queue:
         self._waiting = []  # of a queue that was stopped
 
     def observe(self, run: Run, jobs: Mapping[str, str]) -> Observed:
-        """What a run is doing, also before it has its lock or its turn."""
+        """State of a run, also before it has its lock or its turn."""
         observed = observe(run.folder, jobs)
         if observed.active:
             return observed

@@ -45,7 +45,7 @@ def run_here(command: str, runs: Sequence[Run], left: Sequence[Run], places: Seq
     Args:
         command: its name, for messages.
         runs: all of the command, the finished ones too.
-        left: those without a result.
+        left: runs without a result.
         places: where they run.
         reuse: whether runs that take over what others have trained come after these.
 
@@ -117,8 +117,8 @@ class View:
     """Runs as they are, looked at now and then.
 
     Args:
-        runs: of a command.
-        queue: that runs them, if this process does.
+        runs: runs of a command.
+        queue: queue that runs them, if this process does.
     """
 
     def __init__(self, runs: Sequence[Run], queue: Queue | None = None) -> None:
@@ -128,7 +128,7 @@ class View:
         self._note = ""
 
     def observed(self) -> list[Observed]:
-        """What every run is doing."""
+        """Line of each run's state."""
         if time.monotonic() - self._asked >= ASK:
             try:
                 self._jobs, self._note = jobs_of(run.folder for run in self.runs), ""

@@ -106,7 +106,7 @@ class VideoAccuracy(Metric):
 def ranked_hits(tasks: Sequence[tuple[Tensor, Tensor]], depth: int) -> Tensor:
     """Whether the n-th best combination of the tasks' classes is the target: bool ``(videos, at most depth)``.
 
-    Of each task given are logits ``(videos, classes)`` and target ``(videos,)``. Logits rank combinations as log
+    Each task gives logits ``(videos, classes)`` and a target ``(videos,)``. Logits rank combinations as log
     probabilities do: they differ by a constant per video and task. The best combinations consist of each task's best
     classes, so that no more than ``depth`` of either are needed.
     """

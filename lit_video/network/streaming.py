@@ -30,7 +30,7 @@ class Stream:
     - Later, tokens read past the last ``frames`` frames, as far back as the layers' windows add up to (``window`` times
       the layers that mix), where those of a clip in training read zeros.
 
-    Several videos that begin together are streamed side by side. What later frames read is kept in this object, and
+    Several videos that begin together are streamed side by side. The state that later frames read is here, and
     nothing else; the network stays as it is and may serve other streams at the same time.
 
     Shape: the next frames ``(b, 3, t, height, width)``, float, normalised -> logits ``(b, t, classes)``, after each.

@@ -225,7 +225,7 @@ def table_command(table: Table, results: Sequence[Mapping[str, Any]]) -> str:
 
     Args:
         table: at the scale.
-        results: of all rows and seeds.
+        results: results of all rows and seeds.
     """
     seeds = ",".join(map(str, sorted({result["seed"] for result in results})))
     flags = dict.fromkeys(flag for result in results for flag in _further(str(result.get("command", ""))))

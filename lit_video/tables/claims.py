@@ -85,9 +85,9 @@ def judge(claim: Claim, hits: Mapping[str, Hits], scale: str = "") -> tuple[Judg
     above 0 or below, or for ``as_good`` above the margin or below.
 
     Args:
-        claim: of a table.
-        hits: of each row of that table that was run, see :func:`~lit_video.tables.agreement.comparable`.
-        scale: of the runs.
+        claim: claim of a table.
+        hits: correctness by row of that table, see :func:`~lit_video.tables.agreement.comparable`.
+        scale: scale of the runs.
 
     Returns:
         The verdict, and the difference of each pair, ``None`` of pairs that were not run.

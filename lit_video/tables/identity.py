@@ -1,4 +1,4 @@
-"""What a run is, and how two runs differ: settings that change numbers, data, weights, commit, versions."""
+"""Identity of a run, and the differences of two: settings that change numbers, data, weights, commit, versions."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -52,14 +52,14 @@ Kind = Literal["code", "data", "place", "spread", "longer", "test", "training"]
 
 @dataclass(frozen=True)
 class Identity:
-    """What a run is, as its folder and its checkpoints keep it.
+    """Identity of a run, kept in its folder and its checkpoints.
 
     Args:
         settings: the resolved configuration.
         data: digest of the videos and labels, or the name of drawn videos.
         weights: digests of the values that training starts from, by the setting that names their file.
-        commit: of the code.
-        versions: of the packages that numbers depend on.
+        commit: commit of the code.
+        versions: versions of the packages that numbers depend on.
     """
 
     settings: Mapping[str, Any]
@@ -80,10 +80,10 @@ class Difference:
     """One thing in which a run differs from what it was.
 
     Args:
-        key: of a setting, or ``data``, ``commit``, ``versions.NAME``.
+        key: key of a setting, or ``data``, ``commit``, ``versions.NAME``.
         was: its value before.
         now: its value now.
-        kind: what it means: ``code``, ``data`` as listed and ``place`` of the videos; ``spread`` of a step over
+        kind: its class: ``code``, ``data`` as listed and ``place`` of the videos; ``spread`` of a step over
             devices; a ``longer`` training; a setting of the ``test`` alone; any other setting of the ``training``.
     """
 

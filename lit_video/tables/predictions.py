@@ -117,7 +117,7 @@ def read_predictions(run_dir: Path, videos: int | None = None) -> Predictions | 
 
     Args:
         run_dir: the run's folder.
-        videos: that its result was measured on.
+        videos: number of videos that its result was measured on.
 
     Raises:
         UserError: the file is damaged, or of another number of videos.

@@ -28,7 +28,7 @@ def read_table(configs: Sequence[Path], recipe: str | None = None) -> Table:
 
     Args:
         configs: the files, in the order of their flags.
-        recipe: of the overlays' ``recipes``, for instance ``paper`` or ``released``; ``None`` for the first. Rows of
+        recipe: name in the overlays' ``recipes``, such as ``paper`` or ``released``; ``None`` for the first. Rows of
             another family than the table's that do not have it take their first.
 
     Raises:
@@ -213,9 +213,9 @@ def check_folder_name(path: Path, where: str, name: str) -> None:
     """Refuse a name that, as a folder, would leave the runs folder or trip a shell.
 
     Args:
-        path: of the YAML file that gives it.
+        path: path of the YAML file that gives it.
         where: in the file, such as ``table.scale: `` or ``table.rows.``.
-        name: what a folder of runs would be called.
+        name: name of a folder of runs.
 
     Raises:
         UserError: it has other characters than ASCII letters, digits and ``_ - . +``, does not begin with a letter,

@@ -21,8 +21,8 @@ class Groups:
     """Accuracies of rows by group, in percent.
 
     Args:
-        kind: of the groups, such as ``skill``.
-        names: of the groups.
+        kind: kind of the groups, such as ``skill``.
+        names: names of the groups.
         rows: summary of each row with results, and its accuracies, ``None`` where there is none.
     """
 

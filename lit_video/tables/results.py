@@ -1,4 +1,4 @@
-"""What runs measured: results by table, row and seed, learning curves, throughput."""
+"""Results of runs by table, row and seed; learning curves; throughput."""
 
 import csv
 import io
@@ -117,7 +117,7 @@ def _parse_curves(text: str) -> list[Point]:
 
 
 def read_throughput(folder: Path) -> dict[str, Any] | None:
-    """What ``benchmark table`` kept in the folder of a table and scale; ``None`` where it was not run.
+    """Read the throughput that ``benchmark table`` measured at a table's scale; ``None`` where it was not run.
 
     Raises:
         UserError: the file is damaged.

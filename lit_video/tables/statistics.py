@@ -61,9 +61,9 @@ def paired_difference(first: Hits, second: Hits, seed: int = 0) -> Interval:
     seed the interval covers these two trained models only. Percentile bootstrap (Efron & Tibshirani, 1993).
 
     Args:
-        first: of each seed, whether each test video was right, ``(videos,)``.
-        second: of the other row, the same videos in the same order.
-        seed: of the draws.
+        first: correctness of each test video by seed, ``(videos,)``.
+        second: the same for the other row: the same videos in the same order.
+        seed: seed of the draws.
 
     Raises:
         ValueError: the rows were not tested on equally many videos.
@@ -78,7 +78,7 @@ def paired_difference(first: Hits, second: Hits, seed: int = 0) -> Interval:
 def _bootstrap(first: tuple[bytes, ...], second: tuple[bytes, ...], seed: int) -> Interval:
     a, b = (np.array([np.frombuffer(hits, np.bool_) for hits in row], np.float64) for row in (first, second))
     rng, videos = np.random.default_rng(seed), a.shape[1]
-    # videos on which all runs did alike are interchangeable: to draw videos is to draw how many there are of each kind
+    # videos with equal outcomes in all runs are interchangeable: draw how many there are of each kind
     kinds, sizes = np.unique(np.concatenate((a, -b)), axis=1, return_counts=True)
     drawn = np.hstack([_shares_of_seeds(rng, len(row)) for row in (a, b)])
     drawn = drawn[np.lexsort(drawn.T[::-1])]  # equal ones together; np.unique takes ten times as long
@@ -122,7 +122,7 @@ def agreement(paper: Mapping[str, float], ours: Mapping[str, float], hits: Mappi
     Args:
         paper: the paper's number of each row.
         ours: our mean, of the rows that were run.
-        hits: of each row run, by seed, whether each test video was right.
+        hits: correctness of each test video, by row and seed.
     """
     rows = [row for row in paper if row in ours]
     tau = kendall_tau([paper[row] for row in rows], [ours[row] for row in rows])

@@ -1,4 +1,4 @@
-"""What a run is doing: the ``state`` in its ``run.json``, for whoever watches."""
+"""State of a run in its ``run.json``, for launchers and ``sweep --status``."""
 
 import os
 import socket
@@ -22,17 +22,17 @@ class Status:
     """State of a run.
 
     Args:
-        state: what it does, or how it ended without a result: ``preempted`` goes on by itself or by the same command,
+        state: phase of the run, or its end without a result: ``preempted`` resumes by itself or by the same command,
             ``stopped`` by Ctrl-C or SIGTERM, ``failed`` by an error. ``queued``: Slurm has it.
-        step: of training.
-        steps: of the whole training; 0 while unknown.
-        clips_per_second: of training; 0 while unknown.
-        seconds_left: of training; 0 while unknown.
+        step: optimizer step.
+        steps: optimizer steps of the whole training; 0 while unknown.
+        clips_per_second: speed of training; 0 while unknown.
+        seconds_left: seconds until training ends; 0 while unknown.
         data_wait: percent of the training's time that waits for data; 0 while unknown.
         message: why it ended, in a line.
         host: where it runs.
-        pid: of its first process.
-        job: of Slurm.
+        pid: number of its first process.
+        job: number of the Slurm job.
         time: when this was written, in seconds since 1970.
     """
 

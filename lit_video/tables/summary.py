@@ -19,9 +19,9 @@ class TableRuns:
 
     Args:
         table: at their scale.
-        results: of each row, by seed, see :func:`~lit_video.tables.results.measured_rows`.
-        predictions: of each row, by seed; of rows that kept all of them, for the same videos.
-        hits: of each row, see :func:`~lit_video.tables.agreement.comparable`.
+        results: results by row and seed, see :func:`~lit_video.tables.results.measured_rows`.
+        predictions: predictions by row and seed, for the same videos; of rows that kept all of them.
+        hits: correctness by row, see :func:`~lit_video.tables.agreement.comparable`.
     """
 
     table: Table

@@ -94,7 +94,7 @@ def peek(path: Path) -> dict[str, Any]:
 
 
 def damage(path: Path) -> str:
-    """What is wrong with a checkpoint's file, in a line; empty for a whole one. Reads all of it."""
+    """Explain the damage of a checkpoint in a line; empty for a whole file. Reads all of it."""
     try:
         with zipfile.ZipFile(path) as archive:
             if member := archive.testzip():

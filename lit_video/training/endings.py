@@ -1,4 +1,4 @@
-"""How a run ends without a result: said in a line, left in ``run.json``, and a Slurm job back in its queue."""
+"""Ends of a run without a result: a line, the state in ``run.json``, and a Slurm job back in its queue."""
 
 import errno
 import logging
@@ -27,7 +27,7 @@ SMALLER = "give a smaller --data.batch_size, or --model.activation_checkpointing
 
 
 def exit_status(reason: str) -> int:
-    """Of a run that a signal or ``max_time`` stopped at a checkpoint."""
+    """Exit status of a run that a signal or ``max_time`` stopped at a checkpoint."""
     return STATUS[Signals[reason]] if reason in Signals.__members__ else PREEMPTED
 
 
@@ -125,7 +125,7 @@ def failures() -> Iterator[None]:
 
 
 def known_failure(text: str) -> str:
-    """What a message of PyTorch says about memory or another process, in a line; empty for any other message."""
+    """Explain a message of PyTorch about memory or another process in a line; empty for any other message."""
     if match := re.search(r"DataLoader worker \(pid.*?\) (is killed by signal: \w+|exited unexpectedly)", text):
         return f"{match[0]}, perhaps out of memory; {AGAIN}, or take fewer --data.num_workers"
     if match := re.search(r"unable to .*(?:file </|shared memory).*", text):  # ends a worker's traceback

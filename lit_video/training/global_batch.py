@@ -17,7 +17,7 @@ def accumulation(global_batch: int | None, devices: int, batch_size: int, accumu
 
     Args:
         global_batch: clips per step; ``None`` for whatever the other three make.
-        devices: of all nodes.
+        devices: number of devices on all nodes.
         batch_size: clips per batch and device.
         accumulate: Lightning's own setting, 1 where ``global_batch`` is given.
 
@@ -61,7 +61,7 @@ def _divisors(number: int) -> str:
 class GlobalBatch(Callback):
     """Translates a checkpoint's counts of batches, which are each process's, to the devices in use.
 
-    Optimizer steps are counted as they are. What the data set has shown of its epoch it keeps itself, as clips.
+    Optimizer steps are counted as they are. The data set itself counts the clips seen of its epoch.
     A step that a checkpoint lies inside of, whose gradients it does not have, starts over.
     """
 
@@ -74,7 +74,7 @@ class GlobalBatch(Callback):
         self.clips = self.batches * trainer.world_size * trainer.datamodule.batch_size  # type: ignore[attr-defined]
 
     def state_dict(self) -> dict[str, int]:
-        """What the counts of a checkpoint refer to."""
+        """Batches per step that the counts of a checkpoint refer to."""
         return {"clips": self.clips, "batches": self.batches}
 
     def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:

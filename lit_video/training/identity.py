@@ -1,4 +1,4 @@
-"""What a run is now, what its folder was made with, and whether it may go on there."""
+"""Identity of the run that is asked for, beside that of its folder: resume, skip or refuse."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -25,11 +25,11 @@ from lit_video.weights.reading import read_weights
 
 @dataclass(frozen=True)
 class Record:
-    """What a run was made with, as its checkpoints and its result keep it.
+    """Identity and changes of a run, as its checkpoints and its result keep them.
 
     Args:
-        identity: of its last attempt.
-        changes: of the identity since the run began: ``key``, ``from`` and ``to``.
+        identity: identity of its last attempt.
+        changes: changes of the identity since the run began: ``key``, ``from`` and ``to``.
         finished: whether there is a result.
     """
 
@@ -50,14 +50,14 @@ class Record:
 
 
 def run_identity(cli: VideoCLI) -> Identity:
-    """What a run with these settings is now."""
+    """Compute the identity of a run with these settings."""
     settings, data = cli.resolved(), cli.datamodule
     listing = data.root.name if isinstance(data, TemporalSkills) else data_digest(data)
     return Identity(settings, listing, _weights(settings["model"]["init_args"]), commit(), versions())
 
 
 def read_record(run_dir: Path) -> Record | None:
-    """What a folder's run was made with, by its result or its last readable checkpoint; ``None`` without either.
+    """Read the record of a folder's run from its result or last readable checkpoint; ``None`` without either.
 
     Raises:
         UserError: the result is damaged.
@@ -71,7 +71,7 @@ def read_record(run_dir: Path) -> Record | None:
 
 
 def checkpoint_record(path: Path) -> Record:
-    """What the run of a checkpoint was made with."""
+    """Read the record of a checkpoint's run."""
     content = peek(path)[RUN_KEY]
     return Record(Identity(**content["identity"]), content["changes"])
 
@@ -84,12 +84,12 @@ def refuse_other_run(run_dir: Path, before: Record, now: Identity, where: str) -
 
     Args:
         run_dir: the folder.
-        before: what it was made with.
-        now: what is asked for.
+        before: record of the folder.
+        now: identity that is asked for.
         where: the settings come from, for the message.
 
     Returns:
-        What differs.
+        The differences.
 
     Raises:
         UserError: the folder's run is another; names the first difference.

@@ -1,4 +1,4 @@
-"""A request to ``fit``: a table, its rows, seeds and settings. Imports no torch."""
+"""Request to ``fit``: a table, its rows, seeds and settings."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -69,9 +69,9 @@ def build_request(
     Args:
         configs: the table's file, and those of a scale.
         rows: names or numbers of its rows, also several with commas; ``None`` for all.
-        seeds: of each row.
+        seeds: seeds of each row.
         runs: folder of the runs.
-        recipe: of the scale; ``None`` for each family's first.
+        recipe: recipe of the scale; ``None`` for each family's first.
         flags: ``--data.X=Y``, other settings.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What a run measured: the test of its final checkpoint, and the result, the last thing that it writes."""
+"""Result of a run: the test of its final checkpoint, written last."""
 
 import resource
 import sys
@@ -88,7 +88,7 @@ def _of_drawn_videos(model: VideoClassifier, data: VideoDataModule) -> dict[str,
 
 
 def _weights(run_dir: Path, checkpoint: Path) -> dict[str, Any]:
-    """What was tested: the file in the run's folder, its step and its digest."""
+    """Tested checkpoint: the file in the run's folder, its step and its digest."""
     file = checkpoint.resolve().relative_to(run_dir.resolve())
     return {"file": str(file), "step": peek(checkpoint)["global_step"], "digest": weights_digest(checkpoint)}
 
@@ -97,10 +97,10 @@ def write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], secon
     """Close the W&B run, then write the result into ``run.json``.
 
     Args:
-        cli: of the run, trained and tested.
-        checkpoint: that was tested.
-        metrics: of the test.
-        seconds: of the training.
+        cli: command line of the trained and tested run.
+        checkpoint: tested checkpoint.
+        metrics: metrics of the test.
+        seconds: seconds of training.
     """
     steps = cli.trainer.global_step
     write_status(cli.run_dir, Status("writing", steps, steps))

@@ -27,9 +27,9 @@ def take_finished(runs: Path, run_dir: Path, now: Identity, seed: int, facts: Ma
     Args:
         runs: folder of the runs, of all tables.
         run_dir: folder of the run that is asked for.
-        now: what it is.
-        seed: of the run.
-        facts: of the result that are its own: table, row, scale.
+        now: identity of the run.
+        seed: seed of the run.
+        facts: facts of its own result: table, row, scale.
 
     Returns:
         Whether there is a result now.

@@ -82,7 +82,7 @@ class RunCLI(VideoCLI):
         return trainer
 
     def _guards(self) -> list[Callback]:
-        """What stops the training; the checkpoints after all that they contain."""
+        """Callbacks that stop the training; checkpoints come after all that they contain."""
         self.finite = RequireFinite(self.run_dir, allowed_skips(self.config.nan))
         limit = time_limit(self.config_init.trainer.max_time)
         every = self.config.checkpoint_every
@@ -91,7 +91,7 @@ class RunCLI(VideoCLI):
 
 
 def as_list(given: Any) -> list[Any]:
-    """What Lightning takes alone, in a list, or not at all."""
+    """List of a setting that Lightning takes alone, in a list, or not at all."""
     return list(given) if isinstance(given, list | tuple) else [given] if given else []
 
 

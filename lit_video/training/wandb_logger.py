@@ -41,7 +41,7 @@ class RowLogger(WandbLogger):
         facts: flat facts of the run (table, row, seed, scheme, params, ...), which dashboards group and filter by.
         config: the resolved configuration; its plain settings become flat keys too.
         row: the table's row, whose paper numbers go to the summary.
-        title: of the table.
+        title: title of the table.
     """
 
     def __init__(self, run_dir: Path, facts: dict[str, Any], config: dict[str, Any], row: Row, title: str) -> None:
@@ -186,7 +186,7 @@ class TrackRow(Callback):
     """Has a training logged often enough, and ends the record of one that does not end well.
 
     Args:
-        logger: of the run.
+        logger: logger of the run.
         every: optimizer steps between rows; ``None`` for 50, or for fewer where that makes less than 50 rows.
     """
 

@@ -22,7 +22,7 @@ def with_progress(results: Iterable[Result], total: int, name: str, every: float
     Args:
         results: results of the work.
         total: how many there will be.
-        name: of the work.
+        name: name of the work.
         every: seconds between lines; work that takes less has none.
     """
     if sys.stderr.isatty():
@@ -48,7 +48,7 @@ def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], name: str
     Args:
         work: a function of a module, so that processes can be given it.
         items: arguments of the calls; the first value of a tuple names the call.
-        name: of the work, for the bar or the lines.
+        name: name of the work in the bar or the lines.
         chunk: items handed over at a time; more where an item takes milliseconds.
 
     Raises:

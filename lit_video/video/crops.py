@@ -72,7 +72,7 @@ def _thirteen_places(height: int, width: int, h: int, w: int) -> list[Box]:
 
 
 def even_boxes(height: int, width: int, crops: int, shape: tuple[int, int] = SQUARE) -> list[Box]:
-    """Squares of the short side, evenly along the longer one; a single one is the centre. Of a shape the largest."""
+    """Squares of the short side, or largest boxes of a shape, evenly along the longer side; a single one is central."""
     down, right = map(round, largest(height, width, shape))
     shares = [i / (crops - 1) for i in range(crops)] if crops > 1 else [0.5]
     return [Box(round((height - down) * share), round((width - right) * share), down, right) for share in shares]

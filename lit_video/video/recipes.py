@@ -10,7 +10,7 @@ TimeSformer (arXiv:2102.05095): the released configurations for Kinetics and SSv
 crop of 224, no policy, no erasing, no mixing, plain cross entropy. They flip on Kinetics only, which a recipe cannot
 know: write it as a mapping there, with ``flip: 0.5``.
 
-ViViT (arXiv:2103.15691): the released configurations. That for Kinetics changes colours too (with probability 0.8) and
+ViViT (arXiv:2103.15691): the released configurations. Kinetics' changes colours too (with probability 0.8) and
 drops them (0.1), in a library whose strengths were not available: this is left out. On SSv2 flips are off, because
 classes differ by direction; the release's configuration does not say.
 """

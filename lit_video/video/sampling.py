@@ -195,7 +195,7 @@ class Uniform(Sampling):
 class WholeVideo(Sampling):
     """Clips of ``seconds`` that follow each other from the start of a long video to its end, as on HowTo100M.
 
-    The clips are those of PyTorchVideo's ``UniformClipSampler``, the last one moved back into the video. Of a video
+    The clips are those of PyTorchVideo's ``UniformClipSampler``, the last one moved back into the video. For a video
     with fewer of them than ``clips`` each comes (nearly) equally often; of one with more, an even choice: set
     as many as cover the longest video (:meth:`covering`). In training one random clip.
 

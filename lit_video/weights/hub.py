@@ -104,7 +104,7 @@ def fetch(release: Release, progress: Progress) -> Path:
     """Download a release to its place, unless it is there.
 
     Args:
-        release: what to fetch.
+        release: release to fetch.
         progress: called with the bytes that are here, and how many there are (``None``: not said).
 
     Raises:

@@ -151,7 +151,7 @@ def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
     """Refuse a network that computes something else than the model that the configuration describes.
 
     Args:
-        config: of ``TimesformerConfig`` or ``VivitConfig``; keys that it lacks are not looked at.
+        config: keys of ``TimesformerConfig`` or ``VivitConfig``; absent ones are not checked.
         network: takes the weights.
 
     Raises:

@@ -65,12 +65,12 @@ def read_weights(path: Path, average: bool | None = None) -> StoredWeights:
     """Tensors of a file, or of a folder of Hugging Face's; code in a file is never run.
 
     Files: torch's (zip or legacy; ``.pth``, ``.pyth``, ``.bin``, ``.ckpt``), safetensors, both of them in several
-    pieces with an ``.index.json``, Flax's msgpack (``checkpoint``), ``.npz``. Of a training checkpoint, the model's
+    pieces with an ``.index.json``, Flax's msgpack (``checkpoint``), ``.npz``. From a training checkpoint, the model's
     part; wrappers' prefixes are taken off the names (see :mod:`~lit_video.weights.unwrapping`).
 
     Args:
         path: the file or folder.
-        average: of a checkpoint, the moving average of the weights, or the weights themselves; ``None`` for the average
+        average: read a checkpoint's moving average of the weights, or the weights; ``None`` for the average
             where there is one.
 
     Raises:

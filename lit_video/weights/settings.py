@@ -190,7 +190,7 @@ def refuse_another_scheme(hparams: Mapping[str, Any], stored: StoredWeights, oth
     """Refuse weights of our own for a model whose attention differs from theirs.
 
     Args:
-        hparams: of the model.
+        hparams: hyper-parameters of the model.
         stored: the weights.
         otherwise: what else can be done.
 

@@ -1,1 +1,1 @@
-"""One static page of all measurements: tables, statistics, curves, confusions. Imports no torch."""
+"""One static page of all measurements: tables, statistics, curves, confusions."""

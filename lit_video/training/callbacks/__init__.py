@@ -1,1 +1,1 @@
-"""What a run records and shows beside its training."""
+"""Callbacks of a run: progress, checkpoints, curves, predictions, checks."""

@@ -23,7 +23,7 @@ class Stopped(Exception):
     Args:
         reason: the signal's name, or ``max_time``.
         step: reached.
-        steps: of the whole training.
+        steps: optimizer steps of the whole training.
     """
 
     def __init__(self, reason: str, step: int, steps: int) -> None:
@@ -34,7 +34,7 @@ class Stopped(Exception):
 
 
 class _Action(IntEnum):
-    """What a process asks for after a step; all processes do the greatest that any of them asks for."""
+    """Action that a process asks for after a step; all processes take the greatest that any asks for."""
 
     NOTHING = 0
     SAVE = 1
@@ -63,13 +63,13 @@ class Checkpoints(Checkpoint):
     Args:
         run_dir: folder of the run.
         every: seconds between checkpoints.
-        max_time: of training in this process; ``None`` for no limit.
+        max_time: seconds of training in this process; ``None`` for no limit.
         stops: the signals.
-        file: that writes.
-        finite: that says whether training goes wrong.
+        file: writer of checkpoints.
+        finite: check of the losses.
 
     Attributes:
-        record: what the run was made with, kept in the checkpoint.
+        record: identity and changes of the run, kept in the checkpoint.
     """
 
     def __init__(

@@ -19,12 +19,12 @@ MUCH = 10.0  # percent
 class DataWait(Callback):
     """Logs ``train/data_wait``: percent of the last 50 steps' time in which the first process waited for a batch.
 
-    That is its time in ``next`` of the loader: no device is asked, and a host that is ahead of its device and finds
+    The wait is the host's time in ``next`` of the loader: no device is asked; a host ahead of its device that finds
     the next batch ready has not waited. Left out are a training's first step, in which workers start, and validations.
     Says once what to do, where a training of some length waits more than 10 %.
 
     Args:
-        name: of the run.
+        name: name of the run.
         advise_after: seconds of training before it is judged.
     """
 
@@ -66,12 +66,12 @@ class DataWait(Callback):
 
 
 def percent(waited: float, time: float) -> float:
-    """Of the time, what was waited."""
+    """Percentage of the time spent waiting."""
     return 100 * waited / time if time else 0.0
 
 
 def advice(trainer: Trainer) -> str:
-    """What makes batches come faster here."""
+    """Advice on faster loading for this machine."""
     data = trainer.datamodule  # type: ignore[attr-defined]
     assert isinstance(data, VideoDataModule)
     cores = usable_cores()

@@ -15,7 +15,7 @@ class Curve(Callback):
     """Writes ``curves.csv`` after every epoch.
 
     It is kept in the checkpoint, so that a resumed run has the curve of an uninterrupted one; loggers start a new file.
-    Of a run that resumes right after an epoch's last step that epoch's validation is missing: Lightning skips it.
+    A run that resumes right after an epoch's last step lacks that epoch's validation: Lightning skips it.
     The training loss is the mean over the epoch's optimizer steps, each the mean over all processes; without those
     that are not finite, if ``--nan skip:N`` lets some be. Training accuracy is that of the epoch's clips, as augmented,
     while the weights changed.
@@ -30,7 +30,7 @@ class Curve(Callback):
         self._reset()
 
     def state_dict(self) -> dict[str, Any]:
-        """What a resumed run needs."""
+        """State that a resumed run needs."""
         state = {"points": list(self.points), "steps": int(self.steps), "validation": dict(self.validation)}
         return state | {"total": float(self.total), "hits": self.hits.tolist()}
 

@@ -30,7 +30,7 @@ class SavePredictions(Callback):
 
     Args:
         run_dir: folder of the run.
-        title: of the figures.
+        title: title of the figures.
     """
 
     def __init__(self, run_dir: Path, title: str) -> None:
@@ -122,7 +122,7 @@ MOST_PATCHES = 8 * 14 * 14
 def record_attention(model: VideoClassifier, data: VideoDataModule, run_dir: Path) -> None:
     """Write ``attention.png``: the rollout in the first test video; nothing of a CNN or of a clip with many patches.
 
-    Of a scheme that the rollout does not support there is no picture; the run goes on.
+    A scheme that the rollout does not support gets no picture; the run goes on.
     """
     network = model.network
     if not isinstance(network, VideoTransformer):

@@ -38,7 +38,7 @@ class ProgressLines(Callback):
     """Prints step, loss, speed, time left and the share that waits for data every few seconds.
 
     Args:
-        name: of the run.
+        name: name of the run.
     """
 
     every = 10.0  # seconds between lines
@@ -140,7 +140,7 @@ class ProgressBar(RichProgressBar):
         self._shown = None
 
     def get_metrics(self, trainer: Trainer, pl_module: LightningModule) -> Numbers:
-        """What stands behind the bar."""
+        """Metrics beside the progress bar."""
         if self._shown is not None:
             return self._shown
         metrics = super().get_metrics(trainer, pl_module)

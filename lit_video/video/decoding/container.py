@@ -86,7 +86,7 @@ def no_video(container: InputContainer) -> str:
 def cut_off(container: InputContainer, stream: VideoStream, path: Path) -> str:
     """Why a file is known to be cut short, or an empty string: its index, or its size, goes beyond its end.
 
-    What is left would decode, but it is not the video that the label was given to.
+    The rest would decode, but it is not the video that the label was given to.
     """
     size = path.stat().st_size
     lost = sum(entry.pos + entry.size > size for entry in stream.index_entries)
@@ -105,10 +105,10 @@ def ends_early(container: InputContainer, stream: VideoStream, first: float, end
     """Why the header shows that the last frames are missing, or an empty string.
 
     Args:
-        container: of the video.
+        container: container of the video.
         stream: the video.
         first: time of the first frame, in seconds.
-        end: of the last frame's end.
+        end: end of the last frame.
         step: from one frame to the next.
     """
     formats, least = set(container.format.name.split(",")), SHORT

@@ -1,4 +1,4 @@
-"""What is damaged in a video, by one rule: the unit of damage is a group of pictures.
+"""Damage of a video by one rule: the unit of damage is a group of pictures.
 
 A packet that is marked as corrupt, cannot be decoded or is missing spoils every frame from the key frame before it to
 the next one, and those behind the next one that are shown before it, as they refer to both groups. Decoders seldom say
@@ -128,9 +128,9 @@ def verdict(
     """Judge a video by its packets in the order of decoding, without decoding.
 
     Args:
-        path: of the video.
+        path: path of the video.
         container: opened.
-        packets: of it.
+        packets: its packets.
         pts: times at which frames are shown; empty where they are not known.
         times: these, or those of decoding, which have gaps where frames are left out on purpose.
 

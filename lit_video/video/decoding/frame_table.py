@@ -58,7 +58,7 @@ class FrameTable:
         shown: times for sampling where ``pts`` are not: without their jumps, or of frames that are counted.
         damaged: numbers of the frames that are known to be damaged, ascending.
         damage: why they are.
-        suspicion: what is odd about the video though no frame is known to be damaged.
+        suspicion: oddity of a video of which no frame is known to be damaged.
     """
 
     pts: Sequence[int]
@@ -251,7 +251,7 @@ def _clock(container: InputContainer, shown: Sequence[Seen]) -> list[int]:
 
 
 def _promise(container: InputContainer, stream: VideoStream, shown: Sequence[Seen], times: Sequence[int]) -> str:
-    """What AVI's header says of frames that are not there, nor left out, or an empty string."""
+    """Describe frames that AVI's header counts and the file lacks, or an empty string."""
     there = 2 * times[-1] - times[-2] if len(times) > 1 else len(shown)
     if container.format.name != "avi" or stream.frames - max(there, len(shown)) <= ODD:
         return ""
