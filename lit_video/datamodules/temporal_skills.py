@@ -74,7 +74,7 @@ class TemporalSkills(VideoDataModule):
         side: side of the pictures in pixels, an even number.
         difficulty: 0 to 1, that of the hardest training videos. Each draws its own from 0 to it, which raises noise and
             texture and lowers the contrast, at 1 to a tenth.
-        test_difficulty: difficulty of validation and test videos, higher, so that a model that learned every skill still
+        test_difficulty: difficulty of validation and test videos, higher, so a model that learned every skill still
             misses some: one that sees more passes more of them.
         pairs: pairs of videos per skill in train, val and test.
         sampling: how clips are cut: ``Segments``, over all of the video, also of ``None``, or ``Dense``.

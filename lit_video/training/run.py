@@ -18,7 +18,13 @@ from lit_video.tables.table import Row
 from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.training.checkpoint_file import LAST, PREVIOUS, best_checkpoint
 from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
-from lit_video.training.endings import (
+from lit_video.training.global_batch import check_scaling
+from lit_video.training.identity import Record, checkpoint_record, read_record, refuse_other_run, run_identity
+from lit_video.training.request import Request
+from lit_video.training.result import check_last_step, measure, write_result
+from lit_video.training.reuse import take_finished
+from lit_video.training.run_cli import RunCLI
+from lit_video.training.run_end import (
     failures,
     last_words,
     say_dead_ranks,
@@ -26,12 +32,6 @@ from lit_video.training.endings import (
     stopped,
     write_end,
 )
-from lit_video.training.global_batch import check_scaling
-from lit_video.training.identity import Record, checkpoint_record, read_record, refuse_other_run, run_identity
-from lit_video.training.request import Request
-from lit_video.training.result import check_last_step, measure, write_result
-from lit_video.training.reuse import take_finished
-from lit_video.training.run_cli import RunCLI
 from lit_video.training.run_folder import disk_errors, locked, set_aside, set_result_aside, usable_checkpoint, writable
 from lit_video.training.stills import start_from_stills
 from lit_video.utils.processes import first_process

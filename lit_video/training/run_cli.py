@@ -22,8 +22,8 @@ from lit_video.training.callbacks.predictions import SavePredictions
 from lit_video.training.callbacks.progress import ReportStatus, progress_callback
 from lit_video.training.checkpoint_file import CheckpointFile, keep_in_run
 from lit_video.training.cli import VideoCLI
-from lit_video.training.endings import keep_handlers
 from lit_video.training.global_batch import GlobalBatch, accumulation
+from lit_video.training.run_end import keep_handlers
 from lit_video.training.wandb_logger import RowLogger, TrackRow
 from lit_video.utils.stop_signals import StopSignals
 

@@ -19,7 +19,7 @@ from lit_video.modules.optimization import Optimization
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import ViTSize, init_backbone
 from lit_video.training.callbacks.progress import ProgressLines
-from lit_video.training.endings import keep_handlers
+from lit_video.training.run_end import keep_handlers
 from lit_video.utils.files import data_folder, write_bytes
 
 SIDE = 32

@@ -21,7 +21,7 @@ from lit_video.tables.flat_settings import flat_settings
 from lit_video.tables.identity import lasting_settings
 from lit_video.tables.table import Row
 from lit_video.training.callbacks.checkpoints import Stopped
-from lit_video.training.endings import exit_status
+from lit_video.training.run_end import exit_status
 from lit_video.utils.stop_signals import DONE, FAILED, INTERRUPTED, PREEMPTED, TERMINATED
 from lit_video.utils.wandb_login import bounded, first_line, server, why_offline
 from lit_video.video.seeding import digest

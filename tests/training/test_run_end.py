@@ -7,7 +7,7 @@ import torch
 from lit_video.__main__ import main
 from lit_video.errors import RunFailed
 from lit_video.tables import status
-from lit_video.training.endings import failures, write_end
+from lit_video.training.run_end import failures, write_end
 
 
 @pytest.mark.parametrize(
