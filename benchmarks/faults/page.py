@@ -14,16 +14,16 @@ STAGES = {"stopped": "a stopped run's files", "finished": "a finished run's file
 HEAD = """\
 # Faults
 
-What happens to a run that something goes wrong with. Each fault is injected into a real run (two ranks: DDP), in each
-phase that it can hit, timed from the phase's own first event; then the same command runs again, without the fault,
-until it is done. Metrics, steps and final weights must equal those of a run that nothing happened to, bit by bit.
+How runs behave under faults. Each fault is injected into a real run (one process, or two DDP ranks), in each phase it
+can hit, timed from that phase's first event; the same command is then rerun without the fault until done. Metrics,
+steps and final weights must equal those of an undisturbed run, bit by bit.
 
     make soak HOURS=1
 
 writes the lines in `benchmarks/results/soak/` and, from them, this page; it needs root for small, full and read-only
-disks. Seeds and times are in the lines. A cell holds the exit statuses that were seen (negative: the signal that ended
-the process, as the kernel reports it) where all was as it should be; a number in brackets points to what was not;
-· is not injected.
+disks. Seeds and times are in the lines. A cell lists the exit statuses of runs that passed (negative: the signal that
+ended the process, as the kernel reports it); a number in brackets refers to a failure listed below; · means not
+injected.
 """
 
 

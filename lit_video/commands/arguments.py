@@ -122,11 +122,11 @@ SHARED: dict[str, dict[str, Any]] = {
     "--jobs": dict(
         type=positive,
         metavar="N",
-        help="runs at a time, each on a GPU or a share of the cores (default: one; sweep: as GPUs allow)",
+        help="runs at a time, each on a GPU or a share of the cores (default: one; of sweep: one per GPU)",
     ),
     "--json": dict(action="store_true", help="print as JSON"),
     "--recipe": dict(help="the scale's recipe where the paper and its code disagree: paper or released"),
-    "--reuse": dict(action="store_true", help="train once what several rows or tables have in common"),
+    "--reuse": dict(action="store_true", help="share the training that rows or tables have in common"),
     "--row": dict(action="append", metavar="NAMES", help="some rows only, by names or numbers from 0, with commas"),
     "--runs": dict(type=Path, default=Path("runs"), metavar="DIR", help="folder of the runs (default: runs)"),
     "--seed": dict(type=natural, default=0, metavar="N", help="seed of all random draws (default: 0)"),

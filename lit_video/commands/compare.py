@@ -22,7 +22,7 @@ def add(parser: Parser) -> None:
     add_videos(parser)
     parser.add_argument("--schemes", required=True, metavar="A,B", help="xvit,divided,joint,vivit2, ...")
     add_shared(parser, "--seeds", default="0,1,2")
-    text = "what schemes have in common: epochs (default), or multiply-adds"
+    text = "budget equal for all schemes: epochs (default) or multiply-adds"
     parser.add_argument("--equal", choices=["epochs", "compute"], help=text)
 
 

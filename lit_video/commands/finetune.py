@@ -29,7 +29,8 @@ def add_videos(parser: Parser) -> None:
     """The arguments that ``finetune`` and ``compare`` have in common."""
     parser.add_argument("videos", type=Path, metavar="DIR", help="class folders of videos, or a table of them")
     add_output(parser, "DIR", otherwise="own/NAME")
-    parser.add_argument("--minutes", type=positive_number, metavar="N", help="training time (default: 10 on a CPU)")
+    text = "minutes of training (default: 10 on a CPU, 30 on a GPU)"
+    parser.add_argument("--minutes", type=positive_number, metavar="N", help=text)
     parser.add_argument("--group", metavar="COLUMN|none", help="column of the table: videos that belong together")
     add_shared(parser, "--jobs")
     add_settings(parser)

@@ -29,7 +29,7 @@ def add(parser: Parser) -> None:
 def run(arguments: Namespace) -> int:
     """Train and test every row of a table, then print it.
 
-    A finished row is skipped, an interrupted one goes on where it stopped: the same command again is always right.
+    Finished rows are skipped and interrupted rows resume: repeating the same command is always safe.
     """
     if arguments.print_config:
         return print_settings(request_of(arguments))

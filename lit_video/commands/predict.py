@@ -42,21 +42,21 @@ def add(parser: Parser) -> None:
     add_output(parser, "FILE", endings=[".csv", ".json"])
     features = new_file("--features", ".npz")
     text = (
-        "write what enters the classifier's last layer, averaged over the views: arrays features, paths, logits, "
+        "write the input of the classifier's last layer, averaged over views: arrays features, paths, logits, "
         "class_names, tasks (.npz)"
     )
     parser.add_argument("--features", type=features, metavar="FILE", help=text)
-    text = "write the video with its prediction on it, as .mp4, without sound; of several videos, into a folder"
+    text = "write the video with its prediction overlaid, as .mp4 without sound; several videos: into a folder"
     parser.add_argument("--draw", type=Path, metavar="FILE|DIR", help=text)
-    text = "write a line (CSV) for every frame while the video is decoded: of a causal X-ViT, on all it has seen"
+    text = "causal X-ViT only: write a CSV line per frame during decoding, predicted from all frames so far"
     parser.add_argument("--stream", action="store_true", help=text)
     text = "frames per second of a stream (default: as in its clips)"
     parser.add_argument("--rate", type=positive_number, metavar="N", help=text)
-    text = "a timeline of each video: the classes of a window that moves on by so much, as segments of one class"
+    text = "a timeline of each video: the classes of a sliding window with this stride, as one-class segments"
     parser.add_argument("--every", type=positive_number, metavar="SECONDS", help=text)
     text = "length of that window (default: a clip of training)"
     parser.add_argument("--window", type=positive_number, metavar="SECONDS", help=text)
-    text = "draw the timeline (.png, .svg, .pdf); of several videos, into a folder"
+    text = "draw the timeline (.png, .svg, .pdf); several videos: into a folder"
     parser.add_argument("--plot", type=Path, metavar="FILE|DIR", help=text)
     add_evaluation(parser)
 
@@ -64,7 +64,7 @@ def add(parser: Parser) -> None:
 def run(arguments: Namespace) -> int:
     """Predict names and probabilities for your own videos.
 
-    The checkpoint of a run is all it takes: it holds the names of the classes and how clips are made. A video that
+    Only the checkpoint of a run is needed: it holds the class names and the clip settings. A video that
     cannot be read is listed with the reason, the others are predicted, and the exit status is 1. For long videos
     --every gives a timeline.
     """
