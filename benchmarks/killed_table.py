@@ -52,7 +52,7 @@ def table(place: Place, kills: int, rng: random.Random, seconds: float) -> int:
         with Attempt(TABLE, place) as attempt:
             while attempt.process.poll() is None:
                 with suppress(subprocess.TimeoutExpired):
-                    attempt.process.wait(rng.uniform(0.1, 0.7) * seconds if done < kills else 900)
+                    attempt.process.wait(rng.uniform(0.35, 0.95) * seconds if done < kills else 900)
                 if done < kills and attempt.process.poll() is None:
                     done += 1
                     print(f"kill {done}: {kill(attempt, rng)}", flush=True)
