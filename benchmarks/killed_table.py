@@ -32,6 +32,12 @@ def outcomes(place: Place) -> list[Outcome | None]:
     return [read_outcome(run.folder(place.runs)) for run in RUNS]
 
 
+def trains(place: Place) -> bool:
+    """Whether a run is in training, or was when it was killed."""
+    states = [read_status(run.folder(place.runs)) for run in RUNS]
+    return any(status and status.state == "training" for status in states)
+
+
 def kill(attempt: Attempt, rng: random.Random) -> str:
     """Kill all processes or one run; returns the state of every run before."""
     states = [(run, read_status(run.folder(attempt.place.runs))) for run in RUNS]
@@ -51,8 +57,10 @@ def table(place: Place, kills: int, rng: random.Random, seconds: float) -> int:
     while failed < 3:
         with Attempt(TABLE, place) as attempt:
             while attempt.process.poll() is None:
+                while done < kills and attempt.process.poll() is None and not trains(place):
+                    time.sleep(0.1)
                 with suppress(subprocess.TimeoutExpired):
-                    attempt.process.wait(rng.uniform(0.35, 0.95) * seconds if done < kills else 900)
+                    attempt.process.wait(rng.uniform(0, 0.7) * seconds if done < kills else 900)
                 if done < kills and attempt.process.poll() is None:
                     done += 1
                     print(f"kill {done}: {kill(attempt, rng)}", flush=True)
