@@ -5,7 +5,7 @@ import torch
 
 from tests.training.trained import RECIPES, train
 
-CHANGES = [("attention", "block"), ("none", "block"), ("attention", "none"), ("true", "attention")]
+CHANGES = [("attention", "block"), ("none", "block"), ("attention", "none")]
 
 
 @pytest.mark.parametrize(
