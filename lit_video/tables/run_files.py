@@ -92,7 +92,7 @@ def packed_files(run_dir: Path) -> Files:
         UserError: the pack is damaged.
     """
     folder = run_dir.absolute()
-    if has_result(run_dir) or len(folder.parents) < 4 or not (pack := pack_of(folder.parents[2])).is_file():
+    if len(folder.parents) < 4 or not (pack := pack_of(folder.parents[2])).is_file() or has_result(run_dir):
         return {}
     return packed_runs(pack).get(folder, {})
 
