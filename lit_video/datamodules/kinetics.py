@@ -68,8 +68,8 @@ class Kinetics(AnnotatedVideos):
 class Kinetics400(Kinetics):
     """Kinetics-400 (arXiv:1705.06950); see :class:`Kinetics`.
 
-    Up to 246,534 training and 19,906 validation videos: lists differ by their date. What is checked, without
-    the release's csv, is a range between the counts that its users report.
+    Up to 246,534 training and 19,906 validation videos: lists differ by their date. The check without the
+    release's csv is for a range between the counts that its users report.
     """
 
     classes = 400
@@ -79,8 +79,8 @@ class Kinetics400(Kinetics):
 class Kinetics600(Kinetics):
     """Kinetics-600 (arXiv:1808.01340); see :class:`Kinetics`.
 
-    About 392,622 training and 30,001 validation videos: lists differ by their date, and CVDF's is longer. What is
-    checked, without the release's csv, is a range between the counts that its users report.
+    About 392,622 training and 30,001 validation videos: lists differ by their date, and CVDF's is longer. The
+    check without the release's csv is for a range between the counts that its users report.
     """
 
     classes = 600

@@ -42,7 +42,7 @@ class Resources:
         """The command that submits an array.
 
         Args:
-            name: of the job.
+            name: name of the job.
             runs: its tasks.
         """
         parallel = f"%{self.parallel}" if self.parallel else ""

@@ -25,9 +25,9 @@ class Observed:
     """A run at a moment.
 
     Args:
-        state: what it does.
+        state: state of the run.
         detail: why or where, in a line.
-        status: what the run last wrote.
+        status: state that the run last wrote.
         active: whether it runs, or waits in Slurm's queue, so that it must not be started again.
     """
 
@@ -41,7 +41,7 @@ def observe(folder: Path, jobs: Mapping[str, str]) -> Observed:
     """Find out what a run is doing.
 
     Args:
-        folder: of the run.
+        folder: folder of the run.
         jobs: Slurm's queue, see :func:`queued_jobs`.
     """
     status = read_status(folder)
@@ -105,7 +105,7 @@ def jobs_of(folders: Iterable[Path]) -> dict[str, str]:
 
 
 def queued_jobs() -> dict[str, str]:
-    """Why each of this user's jobs waits, by number; empty for one that runs. None where Slurm is not installed.
+    """Reasons why this user's jobs wait, by number; empty for one that runs. No jobs where Slurm is not installed.
 
     Raises:
         UserError: Slurm does not answer.

@@ -123,12 +123,12 @@ class View:
 
     def __init__(self, runs: Sequence[Run], queue: Queue | None = None) -> None:
         self.runs, self._queue = runs, queue
-        self._told, self._asked = time.monotonic(), -ASK
+        self._printed, self._asked = time.monotonic(), -ASK
         self._jobs: dict[str, str] = {}
         self._note = ""
 
     def observed(self) -> list[Observed]:
-        """Line of each run's state."""
+        """Observe every run, and ask Slurm about them now and then."""
         if time.monotonic() - self._asked >= ASK:
             try:
                 self._jobs, self._note = jobs_of(run.folder for run in self.runs), ""
@@ -162,8 +162,8 @@ class View:
 
     def tell(self) -> None:
         """Print how far the runs are, if that is some time ago."""
-        if time.monotonic() - self._told >= TELL:
-            self._told = time.monotonic()
+        if time.monotonic() - self._printed >= TELL:
+            self._printed = time.monotonic()
             pairs = list(zip(self.runs, observed := self.observed(), strict=True))
             at_work = [(run.name, each.detail, _progress(each)[0]) for run, each in pairs if each.state == "running"]
             lines = [f"{name} {detail.partition(' ')[0]} {progress}".rstrip() for name, detail, progress in at_work]

@@ -40,7 +40,7 @@ def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None) -> Groups
     """The groups that a table's column or the files' names tell.
 
     Args:
-        videos: of the folder.
+        videos: videos of the folder.
         wanted: a column, ``none``, or ``None`` for the first sign that leaves every class enough groups.
 
     Raises:
@@ -119,7 +119,7 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
     A split that the folder gives is kept; what it leaves out is taken from its training videos.
 
     Args:
-        videos: of the folder.
+        videos: videos of the folder.
         groups: group of each video; ``None`` where every video stands for itself.
     """
     own = groups or [str(i) for i in range(len(videos))]

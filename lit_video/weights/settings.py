@@ -89,7 +89,7 @@ def refuse_other_pixels(data: Mapping[str, Any], stored: StoredWeights, otherwis
     Args:
         data: settings of the data set, mean, std and channels among them.
         stored: the weights.
-        otherwise: what else can be done.
+        otherwise: advice, for the message.
 
     Raises:
         ValueError: with the flags that correct it.
@@ -192,7 +192,7 @@ def refuse_another_scheme(hparams: Mapping[str, Any], stored: StoredWeights, oth
     Args:
         hparams: hyper-parameters of the model.
         stored: the weights.
-        otherwise: what else can be done.
+        otherwise: advice, for the message.
 
     Raises:
         ValueError: with the flags that correct it.

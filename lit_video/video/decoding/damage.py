@@ -23,7 +23,7 @@ from av.video.stream import VideoStream
 from lit_video.video.decoding.container import open_video, scanned_stream
 
 JUMP = 10  # seconds without a frame, and as many usual steps: longer than a pause
-TOLD = 4  # usual steps without a frame that are reported, where they are no loss
+REPORTED = 4  # usual steps without a frame that are reported, where they are no loss
 SEVERAL = 1 / 8  # share of gaps in an even rate; more are a variable rate
 NEAR = 16  # packets before and after a gap in which the lost ones would show
 JOINT = 4  # packets before a new beginning that may be marked as corrupt
@@ -90,7 +90,7 @@ def gaps(times: Sequence[int], base: Fraction) -> Gaps:
     usual = int(np.partition(steps, len(steps) // 2)[len(steps) // 2])
     long = 2 * steps > 3 * usual
     mean = steps[~long].mean()
-    off = np.abs(steps - np.rint(steps / mean) * mean)[steps < (TOLD - 0.5) * mean]
+    off = np.abs(steps - np.rint(steps / mean) * mean)[steps < (REPORTED - 0.5) * mean]
     even = long.sum() <= SEVERAL * len(steps) and (off <= 1 + mean / 10).all()
     jumps = np.flatnonzero(steps > JUMP * max(usual, float(1 / base))).tolist()
     return Gaps(usual, np.flatnonzero(long).tolist(), jumps, bool(even))
@@ -165,8 +165,8 @@ def verdict(
         return places, why or "the stream begins inside a group of pictures", ""
     # fewer pictures than are numbered since the numbers began anew lost none, if the numbers go on
     numbers = {i: pictures.get(behind, {}).get("frame_num", 0) for i, (_, behind) in around.items()}
-    told = {i for i in around if numbers[i] < (times[i + 1] - times[i]) // found.usual >= TOLD}.union(found.jumps)
-    return [], "", _in_words(times, base, sorted(told)) if told else ""
+    long = {i for i in around if numbers[i] < (times[i + 1] - times[i]) // found.usual >= REPORTED}.union(found.jumps)
+    return [], "", _in_words(times, base, sorted(long)) if long else ""
 
 
 def _marked(packets: Sequence[Seen], base: Fraction) -> set[int]:

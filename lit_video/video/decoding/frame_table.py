@@ -35,7 +35,7 @@ T = TypeVar("T")
 TAIL = 32  # packets among which the last frame's is
 NO_TIMESTAMPS = 0x80  # AVFMT_NOTIMESTAMPS: FFmpeg makes times up
 FIRST = 64  # frames that would show a wrong order
-ODD = 3  # frames that a header promises too many, to be told
+ODD = 3  # frames that a header promises too many, to be reported
 RUNS = 3  # runs of frames that a message names
 
 
