@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import wandb
 
 from lit_video.__main__ import main
 from lit_video.commands import dashboard
@@ -36,7 +37,8 @@ def save(monkeypatch, capfd):
             status = main(["dashboard", "experiments/ablation_tw.yaml", "--project", "mine", *flags])
             return status, server.views, capfd.readouterr()
 
-    return run
+    yield run
+    wandb.teardown()  # it keeps the environment of its first use, which a run in this process would be given
 
 
 def looked_up(*tables):
