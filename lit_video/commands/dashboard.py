@@ -1,6 +1,5 @@
 """The ``dashboard`` command: a workspace and a report at W&B that compare the rows of tables."""
 
-import os
 from argparse import Namespace
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,7 +8,7 @@ from lit_video.commands.arguments import add_shared
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
-from lit_video.utils.wandb_login import has_key
+from lit_video.utils.wandb_login import has_key, project
 
 
 def add(parser: Parser) -> None:
@@ -19,7 +18,7 @@ def add(parser: Parser) -> None:
     add_shared(parser, "--config", "--recipe")
     parser.add_argument("--entity", help="user or team at W&B (default: yours)")
     text = "at W&B (default: $WANDB_PROJECT, else lit_video)"
-    parser.add_argument("--project", default=os.environ.get("WANDB_PROJECT", "lit_video"), help=text)
+    parser.add_argument("--project", default=project(), help=text)
     text = "print panels and the keys of runs that each looks up; needs no key"
     parser.add_argument("--dry-run", action="store_true", help=text)
 

@@ -23,7 +23,7 @@ from lit_video.tables.table import Row
 from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.training.run_end import exit_status
 from lit_video.utils.stop_signals import DONE, FAILED, INTERRUPTED, PREEMPTED, TERMINATED
-from lit_video.utils.wandb_login import bounded, first_line, server, why_offline
+from lit_video.utils.wandb_login import bounded, first_line, project, server, why_offline
 from lit_video.video.seeding import digest
 
 TIMEOUT = 20.0  # seconds for a call, of the 30 that Slurm lets a job stop in; three times as many to start
@@ -55,7 +55,7 @@ class RowLogger(WandbLogger):
         own_id = f"{table}-{scale}-{name}-seed{seed}-{lasting:06x}"
         self.settings: dict[str, Any] = {
             "name": f"{row.label}, seed {seed} ({title})",
-            "project": os.environ.get("WANDB_PROJECT", "lit_video"),
+            "project": project(),
             "id": os.environ.get("WANDB_RUN_ID", own_id) if "WANDB_SWEEP_ID" in os.environ else own_id,  # of its agent
             "dir": str(run_dir),
             "group": table,

@@ -19,6 +19,11 @@ def server() -> str:
     return os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai").rstrip("/")
 
 
+def project() -> str:
+    """Name of the W&B project."""
+    return os.environ.get("WANDB_PROJECT", "lit_video")
+
+
 def has_key() -> bool:
     """Whether a key for the W&B server is configured, in ``WANDB_API_KEY`` or by ``wandb login``."""
     if os.environ.get("WANDB_API_KEY"):
