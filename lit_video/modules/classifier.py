@@ -23,7 +23,7 @@ from lit_video.video.seeding import digest
 from lit_video.video.settings import SeenVideos, stored_settings
 from lit_video.weights.hub import weights_path
 from lit_video.weights.hugging_face import check_config, check_labels
-from lit_video.weights.image_vit import TubeletInit, load_image_vit, read_image_vit
+from lit_video.weights.image_vit import TubeletInit, check_image_vit, load_image_vit, read_image_vit
 from lit_video.weights.loading import load_pretrained
 from lit_video.weights.reading import CHECKPOINT_KEY, StoredWeights, of_our_own, read_weights
 from lit_video.weights.settings import (
@@ -137,6 +137,17 @@ class VideoClassifier(LightningModule):
                 self._start_from(self.weights, fresh_head=stage == "fit")
             self._started = True
 
+    def check_image_weights(self) -> None:
+        """Refuse image weights of another size, of a model on the meta device, before anything is trained.
+
+        Raises:
+            UserError: the file does not exist, or names or shapes do not fit.
+        """
+        if (given := self.image_weights) and not given.startswith("stills:"):
+            assert isinstance(self.network, VideoTransformer)
+            with self._naming("image_weights", given):
+                check_image_vit(given, self.network)
+
     def _start_from(self, path: str, fresh_head: bool) -> None:
         stored = read_weights(weights_path(path), self.weights_ema)
         self._say_choice(path, stored)
@@ -181,6 +192,8 @@ class VideoClassifier(LightningModule):
         """Say of which file and setting what is wrong."""
         try:
             yield
+        except UserError as error:
+            raise UserError(f"model.{setting}: {error}") from error
         except ValueError as error:
             raise UserError(f"model.{setting}: {path}: {error}") from error
 

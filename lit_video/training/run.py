@@ -117,6 +117,7 @@ def checked_row(request: Request, row: Row, seed: int) -> CheckCLI:
     """
     cli = build_row(request, row, seed)
     with user_errors(partial(request.place, row)):
+        cli.model.check_image_weights()
         cli.datamodule.check()
         check_scaling(cli.config.trainer, cli.config.global_batch, cli.datamodule.batch_size)
     return cli

@@ -47,9 +47,32 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
     return read_weights(path, average)
 
 
-def _of_timm(name: str) -> Any:
+def check_image_vit(given: str, network: VideoTransformer) -> None:
+    """Refuse an image ViT that does not fit a network on the meta device; of timm's, nothing is downloaded.
+
+    Raises:
+        UserError: the file does not exist, or cannot be read.
+        ValueError: as :func:`read_image_vit` and :func:`load_image_vit`.
+    """
+    if given.startswith(PREFIX):
+        name = _known(given.removeprefix(PREFIX))
+        with torch.device("meta"):
+            parameters = _parameters(timm.create_model(name), network)
+    else:
+        parameters = read_image_vit(given, network).tensors
+    load_image_vit(network, parameters)
+
+
+def _known(name: str) -> str:
     if not timm.is_model(name):
         raise ValueError(f"timm {timm.__version__} has no model of this name")
+    if not timm.is_model_pretrained(name):
+        raise ValueError(f"timm {timm.__version__} has no weights of this name")
+    return name
+
+
+def _of_timm(name: str) -> Any:
+    _known(name)
     try:
         return timm.create_model(name, pretrained=True)
     except Exception as error:  # of the network, its cache, or a name without weights

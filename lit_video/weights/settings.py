@@ -20,14 +20,16 @@ WeightsSettings = Literal["apply", "ignore"]
 IGNORE = "or --model.weights_settings ignore, to use the weights as they are"
 OTHERWISE = "or --model.weights_settings apply (ignore, to use the weights as they are)"
 
-# of the release's three recipes, SSv2 mixes over the whole clip, both Kinetics in groups of 8 frames
-_KINETICS = (400, 600)
-_SEGMENT = 8
+_KINETICS, _SSV2 = (400, 600), 174
+# ratio and segments by the classes of X-ViT's three recipes (SHIFT_DIV 8 and NUM_SEGMENTS 8; SHIFT_DIV 4)
+XVIT_BY_CLASSES: dict[int, dict[str, Any]] = {
+    **{classes: {"ratio": 0.25, "segments": 8} for classes in _KINETICS},
+    _SSV2: {"ratio": 0.5, "segments": None},
+}
 XVIT: dict[str, Any] = {
     "exact": False,
     "window": 1,
     "boundary": False,
-    "ratio": 0.5,
     "mixed": ("key", "value"),
     "layers": "all",
     "scope": "full",
@@ -37,7 +39,6 @@ XVIT: dict[str, Any] = {
 
 # mean and deviation, of all channels alike, of the pixels that releases saw
 PIXELS = {"xvit": (0.5, 0.5), "timesformer": (0.45, 0.225), "scenic-vivit": (0.5, 0.5)}
-_SSV2 = 174  # TimeSformer's release for it saw blue first, those for Kinetics red
 
 # in this order in scenic's classifier
 SCENIC_EPIC = {"noun": 300, "verb": 97}
@@ -46,14 +47,16 @@ SCENIC_EPIC = {"noun": 300, "verb": 97}
 def release_settings(state_dict: Mapping[str, Tensor]) -> dict[str, Any]:
     """Settings of the model that weights were trained with, by flag; none where names and shapes say all.
 
-    Source: X-ViT's release (``SHIFT_DIV`` 4; ``NUM_SEGMENTS`` 8 in its recipes for Kinetics, known by their classes).
+    Source: X-ViT's release. Its ratio and segments differ by data set, which the number of classes shows; they are left
+    out for other numbers.
     """
     if source_of(state_dict) != "xvit":
         return {}
-    classes = _classes(state_dict, "mlp_head.4.bias", "new_fc.bias")
-    if classes is None:
-        return XVIT
-    return XVIT | {"segments": _SEGMENT if classes in _KINETICS else None}
+    return XVIT | XVIT_BY_CLASSES.get(_xvit_classes(state_dict) or 0, {})
+
+
+def _xvit_classes(state_dict: Mapping[str, Tensor]) -> int | None:
+    return _classes(state_dict, "mlp_head.4.bias", "new_fc.bias")
 
 
 def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
@@ -72,7 +75,7 @@ def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
     if source in PIXELS:
         mean, std = PIXELS[source]
         classes = _classes(stored.tensors, "model.head.bias", "head.bias") if source == "timesformer" else None
-        channels = {_SSV2: "bgr"} | dict.fromkeys(_KINETICS, "rgb")
+        channels = {_SSV2: "bgr"} | dict.fromkeys(_KINETICS, "rgb")  # TimeSformer's for SSv2 saw blue first
         return {"mean": mean, "std": std} | ({"channels": channels[classes]} if classes in channels else {})
     given = stored.preprocessor
     if not given.get("do_normalize", True) or given.get("offset") or "image_mean" not in given:
@@ -136,6 +139,12 @@ def refuse_other_settings(network: nn.Module, state_dict: Mapping[str, Tensor]) 
     settings = release_settings(state_dict)
     if settings and isinstance(network, VideoTransformer) and (other := contradictions(network, settings)):
         raise ValueError(f"X-ViT's release was trained with other settings: set {flags(other)}, {OTHERWISE}")
+    if settings and "ratio" not in settings:
+        raise ValueError(
+            f"X-ViT's releases have {', '.join(map(str, sorted(XVIT_BY_CLASSES)))} classes, these weights "
+            f"{_xvit_classes(state_dict)}: their ratio and segments are not known; set them as in training, with "
+            "--model.weights_settings ignore"
+        )
 
 
 def contradictions(network: VideoTransformer, settings: Mapping[str, Any]) -> dict[str, Any]:

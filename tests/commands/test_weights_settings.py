@@ -14,6 +14,7 @@ from lit_video.weights.hub import releases
 from lit_video.weights.mapping import new_name
 from lit_video.weights.reading import StoredWeights, read_weights
 from lit_video.weights.settings import (
+    XVIT_BY_CLASSES,
     pixel_settings,
     refuse_other_pixels,
     refuse_other_settings,
@@ -41,18 +42,22 @@ def release(classes, **changes):
 @pytest.mark.parametrize(
     ("classes", "changes", "flags"),
     [
-        (8, dict(scope="per_head"), "--model.scope full"),
-        (8, dict(ratio=0.25), "--model.ratio 0.5"),
-        (8, dict(window=0, scope="per_head"), "--model.window 1 --model.scope full"),
-        (8, dict(mixed=("key",)), "--model.mixed [key,value]"),
-        (8, dict(layers="first_half"), "--model.layers all"),
-        (8, dict(summary=True), "--model.summary false"),
-        (8, dict(summary=True, summary_layers=[1]), "--model.summary false"),
-        (8, dict(segments=2), "--model.segments null"),
-        (400, dict(frames=16), "--model.segments 8"),
-        (600, dict(frames=16, segments=4), "--model.segments 8"),
+        (174, dict(scope="per_head"), "--model.scope full"),
+        (174, dict(ratio=0.25), "--model.ratio 0.5"),
+        (174, dict(window=0, scope="per_head"), "--model.window 1 --model.scope full"),
+        (174, dict(mixed=("key",)), "--model.mixed [key,value]"),
+        (174, dict(layers="first_half"), "--model.layers all"),
+        (174, dict(summary=True), "--model.summary false"),
+        (174, dict(summary=True, summary_layers=[1]), "--model.summary false"),
+        (174, dict(segments=2), "--model.segments null"),
+        (400, dict(frames=16, ratio=0.25), "--model.segments 8"),
+        (600, dict(frames=16, segments=8), "--model.ratio 0.25"),
         (174, dict(frames=16, segments=8), "--model.segments null"),
-        (8, dict(exact=True), "--model.exact false --model.window 1 --model.boundary false --model.ratio 0.5"),
+        (
+            174,
+            dict(exact=True),
+            "--model.exact false --model.window 1 --model.boundary false --model.mixed [key,value]",
+        ),
     ],
 )
 def test_other_settings_are_refused_with_the_flags_that_mend_them(classes, changes, flags):
@@ -64,15 +69,22 @@ def test_other_settings_are_refused_with_the_flags_that_mend_them(classes, chang
 
 @pytest.mark.parametrize(
     ("classes", "changes"),
-    [(174, {}), (174, dict(frames=16)), (400, dict(frames=16, segments=8)), (400, dict(frames=8)), (8, dict(frames=6))],
+    [
+        (174, {}),
+        (174, dict(frames=16)),
+        (400, dict(frames=16, ratio=0.25, segments=8)),
+        (600, dict(frames=8, ratio=0.25)),
+    ],
 )
 def test_the_release_s_own_settings_are_taken(classes, changes):
     refuse_other_settings(XViT(num_classes=classes, **RELEASED | changes).network, release(classes))
 
 
-def test_of_features_alone_the_segments_are_not_known():
-    weights = {key: value for key, value in release(8).items() if "mlp_head.4" not in key}
-    assert "segments" not in release_settings(weights)
+def test_of_other_classes_ratio_and_segments_are_not_known():
+    weights = release(8)
+    assert not {"ratio", "segments"} & release_settings(weights).keys()
+    with pytest.raises(ValueError, match="these weights 8: their ratio and segments are not known"):
+        refuse_other_settings(XViT(num_classes=8, **RELEASED).network, weights)
 
 
 def test_other_sources_say_all_by_their_names():
@@ -141,8 +153,9 @@ def test_every_release_of_the_list_sees_what_it_saw():
 
 
 @pytest.fixture
-def flags(tiny, tmp_path):
-    """A model of the release's shape with the paper's scope, and a file of the release."""
+def flags(tiny, tmp_path, monkeypatch):
+    """A model of the release's shape with the paper's scope, and a file of the release, for as many classes."""
+    monkeypatch.setitem(XVIT_BY_CLASSES, 8, XVIT_BY_CLASSES[174])
     weights = release(8)
     torch.save({"model_state": weights}, tmp_path / "release.pyth")
     size = "--model.size={width: 16, depth: 2, heads: 4}"

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 
 from benchmarks.parity import xvit
 from lit_video.weights.loading import load_pretrained
+from lit_video.weights.settings import refuse_other_settings
 from tests.float32 import assert_close_in_float32
 from tests.shared import shared
 from tests.weights.conftest import double
@@ -33,6 +34,42 @@ def check_logits(vector):
 @pytest.mark.parametrize("path", MINI, ids=lambda path: path.stem)
 def test_logits_of_the_release(path):
     check_logits(torch.load(path, weights_only=True))
+
+
+def with_classes(vector, classes):
+    """The vector's weights with a classifier of more classes, whose further logits are zero."""
+    weights = dict(vector["state_dict"])
+    for key in [key for key in weights if "mlp_head.4" in key]:
+        more = torch.zeros(classes - len(weights[key]), *weights[key].shape[1:])
+        weights[key] = torch.cat((weights[key], more))
+    return weights
+
+
+def check_ratio(vector, classes, shift_div, other):
+    """The release's ratio is taken and gives its logits; another one is refused, and would have given others."""
+    config, count, weights = vector["config"], vector["logits"].shape[-1], with_classes(vector, classes)
+    segments = config["shift_segments"] if config["shift_segments"] < vector["input"].shape[2] else None  # one group
+    changes = dict(num_classes=classes, shift_segments=segments)
+    own, wrong = (xvit(vector, weights, shift_div=div, **changes) for div in (shift_div, other))
+    refuse_other_settings(own, weights)
+    with pytest.raises(ValueError, match=rf"set --model\.ratio {2 / shift_div}"):
+        refuse_other_settings(wrong, weights)
+    with torch.no_grad():
+        assert_close_in_float32(own(vector["input"])[:, :count], vector["logits"], own)
+        assert (wrong(vector["input"])[:, :count] - vector["logits"]).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize(
+    ("name", "classes", "other"), [("div8_ta1", 600, 4), ("div8_ta1", 400, 4), ("shift_ta1", 174, 8)]
+)
+def test_the_ratio_of_a_release_is_that_of_its_data_set(name, classes, other):
+    vector = mini(name)
+    check_ratio(vector, classes, vector["config"]["shift_div"], other)
+
+
+@pytest.mark.shared
+def test_the_ratio_of_the_release_for_kinetics():
+    check_ratio(torch.load(shared(f"parity/{LARGE[2]}.pt"), weights_only=True), 600, 8, 4)
 
 
 @pytest.mark.parametrize("name", LARGE)

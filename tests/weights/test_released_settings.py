@@ -10,7 +10,7 @@ from lit_video.__main__ import main
 from lit_video.training.cli import CheckCLI
 from lit_video.training.request import setting_flags
 from lit_video.weights.hub import Release, releases
-from lit_video.weights.settings import XVIT, contradictions
+from lit_video.weights.settings import XVIT, XVIT_BY_CLASSES, contradictions
 from tests.commands.test_weights_settings import release as xvit_release
 
 CLASSES = {"Kinetics400": 400, "Kinetics600": 600, "SomethingV2": 174, "HowTo100MTasks": 1059}
@@ -38,7 +38,7 @@ def test_every_release_builds_with_its_settings(name, tmp_path):
     for key, value in release.settings.items():
         assert holds(built.config, key, value), key
     if name.startswith("xvit"):
-        assert contradictions(network, XVIT | {"segments": 8 if "k600" in name else None}) == {}
+        assert contradictions(network, XVIT | XVIT_BY_CLASSES[CLASSES[release.settings["data"]]]) == {}
     if name in PARAMETERS:
         assert sum(parameter.numel() for parameter in network.parameters()) == PARAMETERS[name]
     assert data.channels == ("bgr" if "timesformer" in name and "ssv2" in name else "rgb")
@@ -70,6 +70,7 @@ def known(tiny, tmp_path, monkeypatch):
     settings |= {"data.skills": ["drift", "zoom", "rotation", "meeting"], "model.scope": "full"}
     settings = {key: value for key, value in settings.items() if not key.startswith(("trainer", "model.size."))}
     monkeypatch.setenv("LIT_VIDEO_DATA", str(tmp_path))
+    monkeypatch.setitem(XVIT_BY_CLASSES, 8, XVIT_BY_CLASSES[174])
     release = Release("tiny", settings, "https://nowhere.invalid/tiny.pyth", None, {"top1": 50.0})
     monkeypatch.setattr("lit_video.weights.hub.releases", lambda: {"tiny": release})
     release.place.parent.mkdir(parents=True)
