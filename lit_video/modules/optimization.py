@@ -23,7 +23,8 @@ class Optimization:
         weight_decay: weight decay of the decayed group.
         decay_all: decay norms, biases, tokens and positions too, as X-ViT's release does.
         layer_decay: each layer's rate as a share of that of the layer above it, the classifier's being ``lr`` (BEiT,
-            arXiv:2106.08254, appendix H); 1 is one rate for all.
+            arXiv:2106.08254, appendix H); 1 is one rate for all. Layers over frames (temporal attention, ViViT-2's
+            temporal encoder) have the classifier's rate, a Perceiver's reads that of its first layer.
         warmup: share of training in which the rate rises linearly to the cosine's own value.
         warmup_start: first rate, as a share of ``lr``.
         milestones: shares of training at which the rate falls to a tenth; given, they replace the cosine (TimeSformer:
@@ -104,9 +105,9 @@ def parameter_groups(config: Optimization, module: nn.Module) -> list[dict[str, 
 
 def _layer(name: str) -> int | None:
     """Layer of a parameter, counted from the patches; ``None`` above the last numbered block."""
-    block = re.search(r"(?:^|\.)blocks\.(\d+)\.", name)
+    block = re.search(r"(?:^|\.)blocks\.(\d+)\.(?:layers\.(\d+)\.)?", name)  # a Perceiver's layers are in one block
     if block:
-        return 1 + int(block[1])
+        return 1 + int(block[1]) + int(block[2] or 0)
     return 0 if re.search(r"(?:^|\.)embed\.", name) else None
 
 
