@@ -52,7 +52,11 @@ class Record:
 def run_identity(cli: VideoCLI) -> Identity:
     """Compute the identity of a run with these settings."""
     settings, data = cli.resolved(), cli.datamodule
-    listing = data.root.name if isinstance(data, TemporalSkills) else data_digest(data)
+    if isinstance(data, TemporalSkills):
+        listing = data.root.name  # which says how it is made
+    else:
+        data.prepare_data()  # may make what is listed
+        listing = data_digest(data)
     return Identity(settings, listing, _weights(settings["model"]["init_args"]), commit(), versions())
 
 

@@ -43,5 +43,5 @@ def test_printed_settings_hold_the_scale_s_recipe_and_the_row(capsys, tiny):
     for config, frames, scope, seed in ((paper[1], 8, "per_head", 0), (released, 16, "full", 4)):
         settings = config["model"]["init_args"]
         assert (settings["size"], settings["scope"]) == ("B", scope)
-        assert settings["image_weights"] == "vit_base_patch16_224.orig_in21k.safetensors"
+        assert settings["image_weights"] == "timm:vit_base_patch16_224.orig_in21k"
         assert (config["data"]["init_args"]["frames"], config["seed_everything"]) == (frames, seed)

@@ -11,7 +11,7 @@ from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from lit_video.errors import UserError
-from lit_video.modules import ConvNet, XViT
+from lit_video.modules import ConvNet, Perceiver, XViT
 from lit_video.modules.optimization import Optimization, make_optimizer, parameter_groups, rate
 from lit_video.network.vit import ViTSize
 
@@ -136,6 +136,14 @@ def test_lower_layers_learn_at_lower_rates(optimizer):
     for name, lr in found.items():
         assert lr == next(value for start, value in expected.items() if name.startswith(start)), name
     assert set(found.values()) == set(expected.values())
+
+
+def test_a_perceivers_layers_have_rates_of_their_own():
+    model = Perceiver(num_classes=3, frames=4, image_size=16, size=ViTSize(8, 2, 2), patch=8, latents=4)
+    found = rates(model, layer_decay=0.5)
+    expected = {"embed": 0.125, "blocks.0.layers.1": 0.5, "blocks.0": 0.25, "norm": 1.0, "aggregate": 1.0}
+    for name, lr in found.items():
+        assert lr == next(value for start, value in expected.items() if name.startswith(start)), name
 
 
 @pytest.mark.parametrize(
