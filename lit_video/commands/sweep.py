@@ -68,7 +68,7 @@ def run(arguments: Namespace) -> int:
         here = places(arguments.jobs, arguments.gpus_per_run)
         return run_here("sweep", runs, unfinished(requests), here, arguments.reuse)
     check_slurm()
-    if left := free(unfinished(requests), say):
+    if left := free(unfinished(requests)):
         submit(left, resources, say)
         say("the same command with --status shows how far they are")
     return DONE

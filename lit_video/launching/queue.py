@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from lit_video.launching.states import Observed, lock_held, observe
 from lit_video.launching.work import Run
 from lit_video.tables.status import Status, read_status, write_status
 from lit_video.utils.processes import PARENT, usable_cores
-from lit_video.utils.stop_signals import DONE, MISTAKE, PREEMPTED, handled_by
+from lit_video.utils.stop_signals import DONE, MISTAKE, handled_by
 
 
 @dataclass(frozen=True)
@@ -82,19 +81,11 @@ class Attempt:
         run: the run.
         place: where it runs.
         process: the first one of the run.
-        step: the run's step when the process was started.
     """
 
     run: Run
     place: Place
     process: subprocess.Popen[bytes]
-    step: int
-
-    @property
-    def advanced(self) -> bool:
-        """Whether the run came further than it was."""
-        status = read_status(self.run.folder)
-        return status is not None and status.step > self.step
 
     def reason(self) -> str:
         """Why the run ended without a result; written as its status where it could not do that itself."""
@@ -115,9 +106,8 @@ def start(run: Run, place: Place) -> Attempt:
     """Start a run that ends with this process, its output added to its log."""
     environment = {key: value for key, value in os.environ.items() if not FOREIGN.fullmatch(key)}
     environment |= dict(place.environment) | {PARENT: str(os.getpid()), "PYTHONUNBUFFERED": "1"}
-    status = read_status(run.folder)
     run.folder.mkdir(parents=True, exist_ok=True)
-    return Attempt(run, place, launch(run.command, environment, run.log), status.step if status else 0)
+    return Attempt(run, place, launch(run.command, environment, run.log))
 
 
 def launch(command: Sequence[str], environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
@@ -134,7 +124,6 @@ def last_line(path: Path) -> str:
 
 LEFT_ALONE = "runs elsewhere, left alone"
 POLL = 0.2  # seconds between looks at the processes
-STALLS = 3  # times that a preempted run is started again although it came no further
 
 
 @dataclass
@@ -154,7 +143,6 @@ class Queue:
     stop: signal.Signals | None = None
     _waiting: list[Run] = field(default_factory=list)
     _running: list[Attempt] = field(default_factory=list)
-    _stalls: Counter[str] = field(default_factory=Counter)
 
     def work(self, runs: Sequence[Run], watch: Callable[[], None] = lambda: None) -> None:
         """Run all, in their order; a signal stops them, and is left in :attr:`stop`.
@@ -172,8 +160,7 @@ class Queue:
                 for attempt in [each for each in self._running if each.process.poll() is not None]:
                     self._running.remove(attempt)
                     free.insert(0, attempt.place)
-                    if self._goes_on(attempt):
-                        self._waiting.insert(0, attempt.run)
+                    self._ended(attempt)
                 if self.stop and not stopping:
                     stopping = True
                     self.say(f"{self.stop.name}: {len(self._running)} runs stop at their next checkpoints")
@@ -208,25 +195,18 @@ class Queue:
             self._send()
         return True
 
-    def _goes_on(self, attempt: Attempt) -> bool:
-        """Say how an attempt ended; whether the run is started again."""
+    def _ended(self, attempt: Attempt) -> None:
+        """Say how an attempt ended."""
         run, status = attempt.run, attempt.process.returncode
         if status == DONE:
             self.say(f"{run.name}: done")
-            return False
-        if self.stop:
+        elif self.stop:
             self.say(f"{run.name}: stopped")
-            return False
-        if status == MISTAKE and lock_held(run.folder):  # another process was quicker
+        elif status == MISTAKE and lock_held(run.folder):  # another process was quicker
             self.leave(run, observe(run.folder, {}).detail)
-            return False
-        self._stalls[run.name] = 0 if attempt.advanced else self._stalls[run.name] + 1
-        if status == PREEMPTED and self._stalls[run.name] <= STALLS:
-            self.say(f"{run.name}: preempted, goes on")
-            return True
-        self.missing.append(run)
-        self.say(f"{run.name}: FAILED: {attempt.reason()} (log {run.log})")
-        return False
+        else:
+            self.missing.append(run)
+            self.say(f"{run.name}: FAILED: {attempt.reason()} (log {run.log})")
 
     @contextmanager
     def _signals(self) -> Iterator[None]:

@@ -1,16 +1,11 @@
-"""Runs as people see them: a live table on a terminal, lines elsewhere; the queue of a command between them."""
+"""Runs as people see them: lines while a queue works, a table of their states; the queue of a command."""
 
-import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Sequence
 from datetime import timedelta
-from functools import partial
 
-from rich.console import Console, Group
-from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
@@ -20,6 +15,7 @@ from lit_video.launching.states import Observed, State, jobs_of, observe
 from lit_video.launching.work import Run, rounds
 from lit_video.utils.processes import requeue
 from lit_video.utils.stop_signals import AGAIN, DONE, FAILED, PREEMPTED, STATUS
+from lit_video.utils.text import print_whole
 
 STYLES: dict[State, str] = {
     "running": "cyan",
@@ -31,11 +27,6 @@ STYLES: dict[State, str] = {
     "done": "green",
     "not started": "dim",
 }
-# left out where the terminal has not enough lines
-QUIET: tuple[State, ...] = ("done", "not started", "queued")
-AROUND = 7  # lines of a table without rows, its counts and notes
-WIDE = 140  # characters of a table in a file
-ASK = 10.0  # seconds between questions to Slurm, which serves a whole cluster
 TELL = 30.0  # seconds between lines about runs at work
 
 
@@ -52,23 +43,19 @@ def run_here(command: str, runs: Sequence[Run], left: Sequence[Run], places: Seq
     Raises:
         UserError: some were given to Slurm, which does not answer.
     """
-    console = Console()
-    live = console.is_terminal
-    queue = Queue(places, partial(console.print, markup=False, highlight=False) if live else say)
-    mine, view = free(left, queue.say), View(runs, queue)
-    with (
-        Live(console=console, get_renderable=view.fitting, refresh_per_second=1, transient=True)
-        if live
-        else nullcontext()
-    ):
-        for together in rounds(mine) if reuse and len(places) > 1 else [mine]:
-            queue.work(together, view.tell if not live else lambda: None)
-            if queue.stop:
-                break
-    if live:
-        console.print(view.table())
-    else:
-        say(counts(view.observed()))
+    queue, mine, told = Queue(places, say), free(left), time.monotonic()
+
+    def tell() -> None:
+        nonlocal told
+        if time.monotonic() - told >= TELL:
+            told = time.monotonic()
+            say(_at_work(runs, queue))
+
+    for together in rounds(mine) if reuse and len(places) > 1 else [mine]:
+        queue.work(together, tell)
+        if queue.stop:
+            break
+    say(counts(_observed(runs, queue)[0]))
     if queue.stop:
         requeued = requeue() if STATUS[queue.stop] == PREEMPTED else ""
         end = "; ".join(filter(None, [f"stopped by {queue.stop.name}", requeued, AGAIN]))
@@ -81,7 +68,7 @@ def run_here(command: str, runs: Sequence[Run], left: Sequence[Run], places: Seq
     return FAILED if missing else DONE
 
 
-def free(runs: Sequence[Run], say: Callable[[str], None]) -> list[Run]:
+def free(runs: Sequence[Run]) -> list[Run]:
     """The runs that no process runs and Slurm does not have, with a line for each of the others.
 
     Raises:
@@ -96,15 +83,17 @@ def free(runs: Sequence[Run], say: Callable[[str], None]) -> list[Run]:
 
 
 def show(runs: Sequence[Run]) -> int:
-    """Print how far all runs are, once; on a terminal again and again, until Ctrl-C."""
-    console, view = Console(), View(runs)
-    if not console.is_terminal:
-        console.width = max(console.width, WIDE)
-        console.print(view.table())
-        return DONE
-    with suppress(KeyboardInterrupt), Live(console=console, get_renderable=view.fitting, refresh_per_second=1):
-        while True:
-            time.sleep(1)
+    """Print how far all runs are."""
+    observed, note = _observed(runs)
+    table = Table("table", "row", "seed", "state")
+    for name in ("progress", "clips/s", "data wait", "left"):
+        table.add_column(name, justify="right")
+    table.add_column("", overflow="fold")
+    for run, each in zip(runs, observed, strict=True):
+        names = run.request.table.name, run.row.name, str(run.seed)
+        table.add_row(*names, Text(each.state, STYLES[each.state]), *_progress(each), Text(each.detail))
+    print_whole(table)
+    say("\n".join(filter(None, [counts(observed), note])))
     return DONE
 
 
@@ -113,61 +102,24 @@ def say(line: str) -> None:
     print(line, flush=True)
 
 
-class View:
-    """Runs as they are, looked at now and then.
+def _observed(runs: Sequence[Run], queue: Queue | None = None) -> tuple[list[Observed], str]:
+    """State of every run, and why Slurm's queue is not known."""
+    try:
+        jobs, note = jobs_of(run.folder for run in runs), ""
+    except UserError as error:
+        jobs, note = {}, f"Slurm's queue is not known: {error}"
+    return [queue.observe(run, jobs) if queue else observe(run.folder, jobs) for run in runs], note
 
-    Args:
-        runs: runs of a command.
-        queue: queue that runs them, if this process does.
-    """
 
-    def __init__(self, runs: Sequence[Run], queue: Queue | None = None) -> None:
-        self.runs, self._queue = runs, queue
-        self._printed, self._asked = time.monotonic(), -ASK
-        self._jobs: dict[str, str] = {}
-        self._note = ""
-
-    def observed(self) -> list[Observed]:
-        """Observe every run, and ask Slurm about them now and then."""
-        if time.monotonic() - self._asked >= ASK:
-            try:
-                self._jobs, self._note = jobs_of(run.folder for run in self.runs), ""
-            except UserError as error:
-                self._jobs, self._note = {}, f"Slurm's queue is not known: {error}"
-            self._asked = time.monotonic()
-        if self._queue:
-            return [self._queue.observe(run, self._jobs) for run in self.runs]
-        return [observe(run.folder, self._jobs) for run in self.runs]
-
-    def table(self, lines: int | None = None) -> Group:
-        """The runs as a table with counts below; quiet ones are left out where a terminal has not enough lines."""
-        pairs = list(zip(self.runs, observed := self.observed(), strict=True))
-        whole = lines is None or len(pairs) + AROUND <= lines
-        shown = [pair for pair in pairs if whole or pair[1].state not in QUIET]
-        table = Table("table", "row", "seed", "state")
-        for name in ("progress", "clips/s", "data wait", "left"):
-            table.add_column(name, justify="right")
-        table.add_column("", overflow="fold" if lines is None else "ellipsis", no_wrap=lines is not None)
-        for run, each in shown:
-            word = Text(each.state, STYLES[each.state])
-            table.add_row(
-                run.request.table.name, run.row.name, str(run.seed), word, *_progress(each), Text(each.detail)
-            )
-        hidden = f"{len(pairs) - len(shown)} runs are not shown" if len(shown) < len(pairs) else ""
-        return Group(table, *map(Text, filter(None, [hidden, counts(observed), self._note])))
-
-    def fitting(self) -> Group:
-        """The table for a terminal."""
-        return self.table(shutil.get_terminal_size().lines - 1)
-
-    def tell(self) -> None:
-        """Print how far the runs are, if that is some time ago."""
-        if time.monotonic() - self._printed >= TELL:
-            self._printed = time.monotonic()
-            pairs = list(zip(self.runs, observed := self.observed(), strict=True))
-            at_work = [(run.name, each.detail, _progress(each)[0]) for run, each in pairs if each.state == "running"]
-            lines = [f"{name} {detail.partition(' ')[0]} {progress}".rstrip() for name, detail, progress in at_work]
-            say("; ".join([counts(observed), *lines]))
+def _at_work(runs: Sequence[Run], queue: Queue) -> str:
+    """How many runs are in which state, and how far those are that run."""
+    observed, _ = _observed(runs, queue)
+    lines = [
+        f"{run.name} {each.detail.partition(' ')[0]} {_progress(each)[0]}".rstrip()
+        for run, each in zip(runs, observed, strict=True)
+        if each.state == "running"
+    ]
+    return "; ".join([counts(observed), *lines])
 
 
 def counts(observed: Sequence[Observed]) -> str:

@@ -19,7 +19,7 @@ from lit_video.training.callbacks.data_wait import DataWait
 from lit_video.training.callbacks.finite import RequireFinite
 from lit_video.training.callbacks.learning_curve import Curve
 from lit_video.training.callbacks.predictions import SavePredictions
-from lit_video.training.callbacks.progress import ReportStatus, progress_callback
+from lit_video.training.callbacks.progress import Progress
 from lit_video.training.checkpoint_file import CheckpointFile, keep_in_run
 from lit_video.training.cli import VideoCLI
 from lit_video.training.global_batch import GlobalBatch, accumulation
@@ -52,11 +52,11 @@ class RunCLI(VideoCLI):
         given = as_list(settings.callbacks)
         keep_in_run(given, self.run_dir)
         name = f"{self.row.name} seed {self.facts['seed']}"
-        wait = DataWait(name)
-        kwargs["callbacks"] = [*given, self.timer, ReportBroken(self.run_dir), self.global_batch, wait]
+        kwargs["callbacks"] = [*given, self.timer, ReportBroken(self.run_dir), self.global_batch, DataWait(name)]
         if not settings.fast_dev_run:
-            kwargs["callbacks"] += [Curve(self.run_dir), self.predictions, ReportStatus(self.run_dir, wait.share)]
-        kwargs["callbacks"] += [progress_callback(name), *self._guards()]
+            kwargs["callbacks"] += [Curve(self.run_dir), self.predictions]
+        progress = Progress(name, None if settings.fast_dev_run else self.run_dir)
+        kwargs["callbacks"] += [progress, *self._guards()]
         kwargs["default_root_dir"] = str(self.run_dir)
         kwargs["enable_progress_bar"] = settings.enable_progress_bar is not False and sys.stdout.isatty()
         kwargs["max_time"] = None  # Lightning's would end a training early as if it were complete

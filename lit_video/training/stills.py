@@ -18,7 +18,7 @@ from lit_video.modules import VideoClassifier
 from lit_video.modules.optimization import Optimization
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import ViTSize, init_backbone
-from lit_video.training.callbacks.progress import ProgressLines
+from lit_video.training.callbacks.progress import Progress
 from lit_video.training.run_end import keep_handlers
 from lit_video.utils.files import data_folder, write_bytes
 
@@ -87,7 +87,7 @@ def train_on_stills(size: ViTSize, patch: int, stills: Stills) -> VisionTransfor
             max_epochs=1,
             gradient_clip_val=1.0,
             logger=False,
-            callbacks=[ProgressLines(f"image model of {stills.count} stills")],
+            callbacks=[Progress(f"image model of {stills.count} stills")],
             enable_checkpointing=False,
             enable_model_summary=False,
             enable_progress_bar=False,

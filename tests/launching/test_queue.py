@@ -9,7 +9,7 @@ import pytest
 from filelock import FileLock
 
 from lit_video.errors import UserError
-from lit_video.launching.queue import HERE, STALLS, Place, Queue, gpus, places
+from lit_video.launching.queue import HERE, Place, Queue, gpus, places
 from lit_video.launching.states import observe
 from lit_video.tables.status import Status, read_status, write_status
 
@@ -57,14 +57,6 @@ def test_the_reason_that_a_run_wrote_itself_is_kept(script):
     _, lines = work(run)
     assert lines[-1].startswith("run: FAILED: no memory")
     assert read_status(run.folder).step == 3
-
-
-@pytest.mark.parametrize(("ends", "tries", "last"), [(3, 3, "run: done"), (99, STALLS + 1, "run: FAILED")])
-def test_a_preempted_run_goes_on_while_it_comes_further(script, ends, tries, last):
-    queue, lines = work(run := script("run", f"echo x >> tries; test $(wc -l < tries) = {ends} || exit 75"))
-    assert (run.folder / "tries").read_text() == "x\n" * tries
-    assert lines.count("run: preempted, goes on") == tries - 1 and lines[-1].startswith(last)
-    assert queue.missing == [run] * (ends == 99)
 
 
 MEET = "touch here; for i in $(seq 300); do test -e ../{}/here && exit; sleep 0.1; done; exit 1"
