@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
 
-from lit_video.commands.parser import parse
+from lit_video.commands.parser import parse, tree
 from lit_video.errors import RunFailed, UserError
 from lit_video.utils.startup import quiet
 from lit_video.utils.stop_signals import DONE, FAILED, INTERRUPTED, MISTAKE, finish
@@ -38,10 +38,10 @@ def run() -> None:
     """Entry point of the installed command."""
     if "_ARGCOMPLETE" in os.environ:
         try:
-            from lit_video.commands.completion import complete
+            from argcomplete import autocomplete
         except ImportError:
             sys.exit("completion: argcomplete is not installed; pip install 'lit_video[completion]'")
-        complete()
+        autocomplete(tree(), always_complete_options="long")  # answers the shell, and ends the process
         return
     quiet()
     if isinstance(sys.stdout, TextIOWrapper):  # a terminal without ± shows a question mark

@@ -61,11 +61,6 @@ def run_flags(record: Path) -> list[str]:
     return [f"--seed_everything={settings['seed_everything']}", f"--trainer.precision={json.dumps(precision)}", *groups]
 
 
-def run_names() -> list[str]:
-    """The finished runs of ``runs/`` as ``TABLE/ROW``."""
-    return sorted({f"{run.parents[2].name}/{run.parent.name}" for run in _finished("*/*/*/seed*")})
-
-
 def _named(parts: Sequence[str]) -> list[Path]:
     """Folders of finished runs by the names of table and row."""
     if len(parts) != 2 and len(parts) != 4:

@@ -2,25 +2,17 @@
 
 import sys
 from argparse import Namespace
-from typing import Any
 
 from lit_video.commands.parser import Parser
-from lit_video.utils.text import markdown_lines, text_table
+from lit_video.utils.text import text_table
 from lit_video.weights.hub import Release, fetch, find, releases
 
 COLUMNS = ["name", "model", "data", "clip", "views", "top-1", "top-5", "file", "fetched"]
-MORE = ["container", "settings beside these"]  # of Markdown: wide
-SHOWN = {
-    *("model", "model.size", "model.variant"),
-    *("data", "data.frames", "data.image_size", "data.test_clips", "data.test_crops"),
-}
-CONTAINERS = {".pyth": "torch", ".pth": "torch", "": "Flax msgpack"}
 
 
 def add(parser: Parser) -> None:
     """Examples and arguments, and ``fetch``."""
-    parser.examples("", "--format markdown")
-    parser.add_argument("--format", choices=["text", "markdown"], default="text", help="default: text")
+    parser.examples("", "fetch timesformer-k400")
     parser.add_commands({"fetch": fetch_weights})
     parser.commands["fetch"].examples("timesformer-k400", "xvit-b-k600 xvit-b-ssv2")
     parser.commands["fetch"].add_argument("names", nargs="+", metavar="NAME")
@@ -28,12 +20,7 @@ def add(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """List published weights, for --model.weights hub:NAME, or fetch them."""
-    rows = [_row(release) for release in releases().values()]
-    if arguments.format == "text":
-        print(text_table("Published weights", COLUMNS, rows))
-    else:
-        wide = [row + _more(release) for row, release in zip(rows, releases().values(), strict=True)]
-        print(markdown_lines(COLUMNS + MORE, wide, numbers=False))
+    print(text_table("Published weights", COLUMNS, [_row(release) for release in releases().values()]))
     print("\ntop-1 and top-5 are the authors', with their views; none of these has been fetched or tested by us")
     return 0
 
@@ -77,17 +64,3 @@ def _row(release: Release) -> list[str]:
         release.repository or release.place.name,
         "yes" if release.place.exists() else "no",
     ]
-
-
-def _more(release: Release) -> list[str]:
-    """How the file is stored, and the other settings of the published evaluation."""
-    container = "Hugging Face's folder" if release.repository else CONTAINERS[release.place.suffix]
-    settings = {key: value for key, value in release.settings.items() if key not in SHOWN}
-    return [container, ", ".join(f"{key} {_value(value)}" for key, value in settings.items())]
-
-
-def _value(value: Any) -> str:
-    if not isinstance(value, dict):
-        return str(value)
-    arguments = ", ".join(f"{key} {argument}" for key, argument in value.get("init_args", {}).items())
-    return f"{value['class_path']} ({arguments})" if arguments else value["class_path"]

@@ -22,7 +22,7 @@ from lit_video.training.global_batch import check_scaling
 from lit_video.training.identity import Record, checkpoint_record, read_record, refuse_other_run, run_identity
 from lit_video.training.request import Request
 from lit_video.training.result import check_last_step, measure, write_result
-from lit_video.training.reuse import take_finished
+from lit_video.training.reuse import take_trained
 from lit_video.training.run_cli import RunCLI
 from lit_video.training.run_end import (
     failures,
@@ -90,8 +90,8 @@ def run_row(request: Request, row: Row, seed: int, stops: StopSignals) -> int:
             return DONE
         if before and before.finished:
             set_result_aside(run_dir)
-        elif request.reuse and take_finished(request.runs, run_dir, now, seed, request.names(row)):
-            return DONE
+        elif request.reuse:
+            take_trained(request.runs, run_dir, now, seed)
         stops.last_words = partial(last_words, run_dir)
         write_status(run_dir, Status("starting"))
         return _guarded(request, row, seed, run_dir, stops, now)

@@ -83,7 +83,7 @@ class RunCLI(VideoCLI):
 
     def _guards(self) -> list[Callback]:
         """Callbacks that stop the training; checkpoints come after all that they contain."""
-        self.finite = RequireFinite(self.run_dir, allowed_skips(self.config.nan))
+        self.finite = RequireFinite(allowed_skips(self.config.nan))
         limit = time_limit(self.config_init.trainer.max_time)
         every = self.config.checkpoint_every
         self.checkpoints = Checkpoints(self.run_dir, every, limit, self.stops, self.file, self.finite)

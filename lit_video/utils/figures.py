@@ -1,48 +1,16 @@
 """matplotlib without a screen, and figures saved to files."""
 
 import io
-import sys
 from pathlib import Path
 from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
 
-from lit_video.errors import UserError
-
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-__all__ = ["check_picture", "content_of", "plt", "run_name", "save", "short"]
-
-
-def check_picture(path: Path) -> None:
-    """Refuse a path that no figure can be saved to, before the work for it is done.
-
-    Raises:
-        UserError: the folder does not exist, or the ending is no image format.
-    """
-    formats = plt.figure().canvas.get_supported_filetypes()
-    plt.close()
-    if path.suffix.removeprefix(".").lower() not in formats:
-        raise UserError(f"--plot {path}: {path.suffix or 'no ending'} is no picture; try .png or .svg")
-    if not path.parent.is_dir():
-        raise UserError(f"--plot {path}: no such folder {path.parent}")
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure, and say so.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise UserError(f"--plot {path}: {error.strerror}") from error
-    finally:
-        plt.close(figure)
-    print(f"wrote {path}", file=sys.stderr)
+__all__ = ["content_of", "plt", "run_name", "short"]
 
 
 def content_of(figure: Figure, form: str = "png", **options: Any) -> bytes:

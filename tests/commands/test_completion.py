@@ -28,11 +28,8 @@ for number, line in enumerate(sys.stdin.read().splitlines()):
 
 @pytest.fixture(scope="module")
 def completed(tmp_path_factory):
-    """What completes lines that are typed after ``lit_video``; the folder holds one finished run."""
+    """What completes lines that are typed after ``lit_video``."""
     folder = tmp_path_factory.mktemp("completed")
-    run = folder / "runs/ablation_tw/embedded/tw1/seed0"
-    run.mkdir(parents=True)
-    (run / "run.json").write_text('{"result": {}}')
     (folder / "experiments").symlink_to(ROOT / "experiments")
     lines = "\n".join(f"lit_video {typed}" for typed in LINES)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
@@ -44,25 +41,10 @@ def completed(tmp_path_factory):
 
 EXPECTED = {
     "fi": {"finetune", "fit"},
-    "benchmark ": {"--help", "table"},
     "data ": {"--help", "check", "prepare", "stats"},
-    "weights fetch xvit": {"xvit-b-k600", "xvit-b-ssv2"},
     "fit --re": {"--recipe", "--reuse"},
     "fit --config experiments/ablation_t": {"experiments/ablation_ta.yaml", "experiments/ablation_tw.yaml"},
-    "fit --config experiments/ablation_tw.yaml --config experiments/scale/k": {
-        "experiments/scale/k400.yaml",
-        "experiments/scale/k600.yaml",
-    },
-    "sweep experiments/skills.yaml experiments/ro": {"experiments/room_actions.yaml"},
-    "fit --config experiments/ablation_tw.yaml --row ": {"tw0", "tw1", "tw2", "tw2_boundary"},
-    "sweep experiments/ablation_tw.yaml --row=tw2": {"--row=tw2", "--row=tw2_boundary"},
-    "fit --config experiments/ablation_tw.yaml --recipe ": set(),
-    "fit --config experiments/ablation_tw.yaml --config experiments/scale/ssv2.yaml --recipe ": {"paper", "released"},
-    "predict video.mp4 --ckpt abl": {"ablation_tw/tw1"},
-    "compare DIR --schemes xvit,j": {"xvit,joint"},
-    "test --weights hub:xvit": {"hub:xvit-b-k600", "hub:xvit-b-ssv2"},
     "table --format j": {"json"},
-    "fit --config nothing.yaml --row ": set(),
     "nothing --": {"--help", "--version"},
 }
 EVERY = "fit --"

@@ -125,14 +125,6 @@ def test_costs_of_one_table_are_those_of_its_scale(tiny, capsys):
     assert rows["S"]["macs_per_view"] < rows["ST"]["macs_per_view"]
 
 
-def test_the_plot_is_a_picture(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("lit_video.commands.cost.SIZES", (224,))
-    monkeypatch.setattr("lit_video.commands.cost.FRAMES", (8,))
-    path = tmp_path / "cost.png"
-    assert main(["cost", "--json", "--plot", str(path)]) == 0
-    assert path.read_bytes().startswith(b"\x89PNG")
-
-
 def test_tubelets_and_sampled_frames_cost_what_their_tokens_cost():
     sampled = ViViT(400, frames=32, tubelet=1, sampled_frames=8, size="Ti").network
     joint = TimeSformer(400, frames=8, size="Ti", attention="joint").network

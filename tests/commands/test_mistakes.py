@@ -125,9 +125,7 @@ attention --ckpt README.md --heads             | --heads: is about one video; gi
 embed --ckpt README.md --method pca            | --method: invalid choice: 'pca'
 embed --ckpt README.md -o e.gif                | e.gif ends in none of .png, .svg, .pdf
 embed --ckpt README.md --csv e.txt             | e.txt ends in none of .csv
-cost --polt cost.png                           | unrecognized arguments: --polt cost.png (did you mean --plot?)
-cost --plot no/such/folder/cost.png            | --plot no/such/folder/cost.png
-cost --plot cost.video                         | --plot cost.video
+cost --jsno                                    | unrecognized arguments: --jsno (did you mean --json?)
 cost --config missing.yaml                     | missing.yaml: no such file
 cost --row tw1                                 | --row: is about a table; give --config too
 export --to tflite --ckpt README.md -o out     | --to: invalid choice: 'tflite'

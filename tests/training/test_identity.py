@@ -13,7 +13,7 @@ from lit_video.tables.results import read_result
 from lit_video.training.checkpoint_file import RUN_KEY, peek
 from lit_video.training.identity import read_record, refuse_other_run, weights_digest
 from lit_video.training.request import build_request
-from lit_video.training.reuse import take_finished
+from lit_video.training.reuse import take_trained
 from tests.conftest import ROOT
 from tests.fake_runs import change_result
 
@@ -45,24 +45,25 @@ def fit(path, source, flags, row="again"):
     return main(["fit", "--config", str(path), "--row", row, "--runs", str(source.parents[3]), *flags])
 
 
-def test_another_table_takes_the_result(source, other, tiny, capsys):
+def test_another_table_takes_the_weights_of_the_same_run(source, other, tiny, capsys):
     assert fit(other, source, [*tiny, "--reuse"]) == 0
-    assert f"again seed 0: the same run as {source}, its result taken" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"again seed 0: trained as {source}" in said and "step 8/8" not in said
     folder = source.parents[3] / "other/default/again/seed0"
     taken, result = read_result(folder), read_result(source)
-    assert taken == result | {"table": "other", "row": "again", "same_run": "two/default/second/seed0"}
-    for name in ("last.ckpt", "predictions.npz", "curves.csv"):
-        assert (folder / name).read_bytes() == (source / name).read_bytes()
+    for key in ("metrics", "steps", "identity"):
+        assert taken[key] == result[key]
+    assert (taken["table"], taken["row"]) == ("other", "again")
+    assert (folder / "curves.csv").read_bytes() == (source / "curves.csv").read_bytes()
     assert fit(other, source, [*tiny, "--reuse"]) == 0
     assert "again seed 0: finished, skipped" in capsys.readouterr().out
-    assert main(["table", "--config", str(other), "--runs", str(source.parents[3])]) == 0
 
 
 def test_a_row_that_is_tested_otherwise_takes_the_weights(source, other, tiny, capsys):
     views = ["--data.test_clips", "2", "--data.test_orders", "[reversed]"]
     assert fit(other, source, [*tiny, *views, "--reuse"]) == 0
     said = capsys.readouterr().out
-    assert f"again seed 0: trained as {source}, tested otherwise" in said
+    assert f"again seed 0: trained as {source}" in said
     assert "data.init_args.test_clips was 1, now it is 2" in said
     folder = source.parents[3] / "other/default/again/seed0"
     taken, result = read_result(folder), read_result(source)
@@ -106,7 +107,7 @@ def test_a_run_of_other_code_or_data_or_that_was_changed_or_is_damaged_is_not_ta
     target = tmp_path / "runs/two/default/first/seed0"
     target.mkdir(parents=True)
     change_result(source, **change)
-    assert not take_finished(source.parents[3], target, now, 0, {"row": "first"})
+    take_trained(source.parents[3], target, now, 0)
     assert not list(target.iterdir())
 
 
@@ -125,7 +126,7 @@ def test_a_run_that_goes_on_at_another_commit_says_so_and_is_not_reused(
     assert result["commit"] == OTHER
     other.write_text(other.read_text().replace("first:", "begun:"))
     assert fit(other, source, [*tiny, "--reuse", STOP], "begun") == 75
-    assert "the same run as" not in capsys.readouterr().out
+    assert "trained as" not in capsys.readouterr().out
 
 
 def test_a_finished_run_of_another_commit_is_skipped_with_a_word(source, table, tiny, monkeypatch, capsys):
@@ -145,15 +146,6 @@ def test_processes_that_torchrun_starts_do_not_look_each_for_itself(source, tabl
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert fit(table[0], source, [*tiny, "--reuse"], "first") == 2
     assert "--reuse: not for a run whose processes torchrun" in capsys.readouterr().err
-
-
-def test_without_links_the_checkpoint_is_copied(source, tmp_path, monkeypatch):
-    monkeypatch.setattr("os.link", lambda *_: (_ for _ in ()).throw(OSError("no links here")))
-    target = tmp_path / "runs/t/default/r/seed0"
-    target.mkdir(parents=True)
-    now = Identity(**read_result(source)["identity"])
-    assert take_finished(source.parents[3], target, now, 0, {"table": "t", "row": "r", "scale": "default"})
-    assert read_result(target)["same_run"] == "two/default/second/seed0"
 
 
 def test_equal_weights_in_another_file_are_the_same_and_changed_ones_are_not(tmp_path):

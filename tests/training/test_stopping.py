@@ -137,9 +137,6 @@ def test_a_loss_that_is_not_finite_is_no_result(fit, capfd):
     assert "second seed 0: loss is nan at step" in line
     assert not has_result(run_dir)
     assert read_status(run_dir).state == "failed"
-    kept = torch.load(run_dir / "nonfinite.pt", weights_only=True)
-    assert kept["batch"]["clip"].shape == (4, 3, 4, 16, 16)
-    assert str(kept["step"]) in line
     assert fit(*wild, "--nan=skip:1")[0] == 1, "one step is left out, the weights are beyond help"
     assert "update left out (0 more allowed)" in capfd.readouterr().out
 

@@ -81,4 +81,4 @@ def test_a_run_of_other_labels_is_not_reused(fit, table, videos, monkeypatch, ca
     relabel(videos, "test")
     capsys.readouterr()
     assert fit("--config", str(other), "--reuse", STOP)[0] == 75
-    assert "the same run as" not in capsys.readouterr().out
+    assert "trained as" not in capsys.readouterr().out

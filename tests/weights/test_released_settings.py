@@ -1,7 +1,6 @@
-"""Every published model builds with its settings, is in the page's table, and one is tested by its name alone."""
+"""Every published model builds with its settings, and one is tested by its name alone."""
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 import torch
@@ -89,12 +88,3 @@ def test_a_published_model_is_tested_by_its_name(known, capfd):
 def test_a_repository_alone_says_no_settings(known, capfd):
     assert main(["test", "--weights", "hub:someone/model"]) == 2
     assert "--weights hub:someone/model: its settings are not known" in capfd.readouterr().err
-
-
-PAGE = Path(__file__).parents[2] / "docs" / "weights.md"
-
-
-def test_the_page_ends_with_the_table_of_the_command(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("LIT_VIDEO_DATA", str(tmp_path))
-    assert main(["weights", "--format", "markdown"]) == 0
-    assert PAGE.read_text().endswith(capsys.readouterr().out)

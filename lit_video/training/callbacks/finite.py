@@ -1,7 +1,6 @@
 """Ends a training whose numbers are no longer finite: what follows would be no result."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,27 +11,22 @@ from torch import Tensor, nn
 
 from lit_video.errors import RunFailed
 
-FILE = "nonfinite.pt"
-
 
 class RequireFinite(Callback):
     """Looks at every loss and every validation metric; a NaN or an infinity ends the run as failed.
 
-    On a GPU a loss is looked at one step later, so that no step waits for it. The batch, step and rank are kept in
-    ``nonfinite.pt`` (of rank r in ``nonfinite_r.pt``), to be read by ``torch.load``.
+    On a GPU a loss is looked at one step later, so that no step waits for it.
 
     Args:
-        run_dir: folder of the run.
         skip: steps whose update may be left out because loss or gradient is not finite, before the run ends.
     """
 
-    def __init__(self, run_dir: Path, skip: int = 0) -> None:
-        self.run_dir = run_dir
+    def __init__(self, skip: int = 0) -> None:
         self.skip = skip
         self.skipped = 0
-        self.found: dict[str, Any] | None = None
+        self.found = ""  # a loss and its step
         self._may_skip = skip > 0  # the step at hand
-        self._pending: tuple[Tensor, Any, dict[str, Any]] | None = None
+        self._pending: tuple[Tensor, torch.cuda.Event, int] | None = None
 
     def state_dict(self) -> dict[str, Any]:
         """How many steps were left out."""
@@ -63,19 +57,17 @@ class RequireFinite(Callback):
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Look at the loss: at once on a CPU, at the step before on a GPU."""
-        facts = {"step": trainer.global_step, "epoch": trainer.current_epoch, "batch_idx": batch_idx}
-        loss = outputs["loss"].detach().to("cpu", non_blocking=True)
+        step, loss = trainer.global_step, outputs["loss"].detach().to("cpu", non_blocking=True)
         if outputs["loss"].is_cuda:
             done = torch.cuda.Event()  # type: ignore[no-untyped-call]
             done.record()
-            pending, self._pending = self._pending, (loss, (done, batch), facts)
+            pending, self._pending = self._pending, (loss, done, step)
             if pending is None:
                 return
-            loss, (before, batch), facts = pending
+            loss, before, step = pending
             before.synchronize()
-        facts["rank"] = trainer.global_rank
         if not math.isfinite(float(loss)) and not self._may_skip:
-            self.found = facts | {"loss": float(loss), "batch": batch}
+            self.found = f"loss is {float(loss)} at step {step}"
         self._may_skip = self.skipped < self.skip
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -84,17 +76,12 @@ class RequireFinite(Callback):
         refuse_not_finite(values, f"validation after step {trainer.global_step}")
 
     def fail(self) -> None:
-        """Keep the batch, and end the run.
+        """End the run.
 
         Raises:
             RunFailed: always.
         """
-        if self.found:
-            name = FILE if self.found["rank"] == 0 else f"nonfinite_{self.found['rank']}.pt"
-            torch.save(self.found, self.run_dir / name)
-            what = f"loss is {self.found['loss']} at step {self.found['step']}; its batch is in {self.run_dir / name}"
-        else:
-            what = "the loss of another process is not finite"
+        what = self.found or "the loss of another process is not finite"
         raise RunFailed(f"{what}; lower the learning rate, or start over and allow some such steps with --nan skip:N")
 
 
