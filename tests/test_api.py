@@ -80,11 +80,11 @@ def test_embed_gives_what_the_command_writes(ckpt, videos, tmp_path):
 
 
 def test_attention_maps_are_plain_arrays(ckpt, videos):
-    maps = lit_video.attention_maps(ckpt, videos[0], token=[1, 1, 0], device="cpu")
+    maps = lit_video.attention_maps(ckpt, videos[0], device="cpu")
     assert maps.frames.shape == (4, 32, 32, 3)  # the video's; the model sees 16 x 8
     assert maps.box == (0, 8, 32, 16)
     assert maps.maps.shape == (4, 2, 1)
-    assert maps.maps.argmax() == np.ravel_multi_index((1, 1, 0), maps.maps.shape)
+    assert maps.maps.mean() == pytest.approx(1)
 
 
 def test_mistakes_name_the_argument_and_commands_its_flag(ckpt, videos, tmp_path, capsys):
@@ -96,8 +96,6 @@ def test_mistakes_name_the_argument_and_commands_its_flag(ckpt, videos, tmp_path
         (lambda: lit_video.predict(ckpt, []), "videos: there is none"),
         (lambda: lit_video.Evaluation(workers=-1), "workers: is -1, expected a whole number from 0"),
         (lambda: lit_video.Evaluation(device="tpu"), "device: is tpu, expected cpu or cuda"),
-        (lambda: lit_video.attention_maps(ckpt, videos[0], token=(4, 0, 0), device="cpu"), "token: 4,0,0 is no patch"),
-        (lambda: lit_video.attention_maps(ckpt, videos[0], token=(1, 2)), "token: is (1, 2), expected frame, row and"),
         (lambda: lit_video.embed(ckpt, videos, "pca"), "method: is pca, expected tsne or umap"),
         (lambda: lit_video.embed(ckpt, videos[:4]), "4 videos found, which is too few"),
     ):

@@ -162,11 +162,10 @@ class Rollout:
 def rollout(
     network: VideoTransformer,
     clip: Tensor,
-    query: Sequence[int] | None = None,
     last_layer: bool = False,
     head: int | None = None,
 ) -> Rollout:
-    """Follow the attention of a network in eval mode from its output, or from one patch, back to all patches.
+    """Follow the attention of a network in eval mode from its output back to all patches.
 
     The output is what is classified: the class token, or the mean over those of the frames or over all tokens, through
     the temporal layers where the network has some.
@@ -174,13 +173,12 @@ def rollout(
     Args:
         network: any video transformer.
         clip: one clip, normalised, ``(1, 3, t, height, width)``.
-        query: frame, row and column of a patch of the last layer, to start from instead of the output.
         last_layer: follow the last layer of the encoder only (and temporal layers after it).
         head: head of the last layer's last attention step, counted from 0, instead of the mean over its heads.
 
     Raises:
-        ValueError: the query lies outside the grid, or the last layer has no patches, or not this head; the network
-            holds a layer that this rollout does not support.
+        ValueError: the last layer has no patches, or not this head; the network holds a layer that this rollout does
+            not support.
     """
     outputs: dict[str, Any] = {}
     last = network.blocks[-1]
@@ -207,26 +205,13 @@ def rollout(
     with _hooked(
         (network.embed, lambda module, inputs, output: (ones, grid)),
         *((block, lambda module, inputs, output: inputs[0]) for block in skipped),
-        (last, lambda module, inputs, output: outputs.update(tokens=output)),
     ):
         out = route(network, weights, clip)
     if not torch.allclose(out, torch.ones_like(out), atol=1e-3):
         raise ValueError(f"{type(network).__name__} holds layers that the rollout does not know")
-    start = out[0, 0] if query is None else outputs["tokens"][0, _query(query, grid, place, last)].mean()
-    (shares,) = torch.autograd.grad(start, ones)
+    (shares,) = torch.autograd.grad(out[0, 0], ones)
     patches = shares[0].sum(-1)[place].detach()
     return Rollout(patches, 1 - float(patches.sum()), logits)
-
-
-def _query(query: Sequence[int], grid: Grid, place: Tensor, last: nn.Module) -> Tensor:
-    if not isinstance(last, Block):
-        raise ValueError("the last layer holds latents, no patches to start from")
-    if any(not 0 <= i < size for i, size in zip(query, grid, strict=True)):
-        raise ValueError(
-            f"{','.join(map(str, query))} is no patch; frames, rows and columns count from 0 and there are "
-            f"{grid.t} x {grid.h} x {grid.w}"
-        )
-    return place[tuple(query)]
 
 
 def patch_places(tokens: int, grid: Grid) -> Tensor:

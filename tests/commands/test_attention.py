@@ -6,17 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from matplotlib.colors import to_rgb
 from PIL import Image
 
 from lit_video.__main__ import main
 from lit_video.commands.attention import file_name, worst_first
 from lit_video.inference import attention_picture
-from lit_video.inference.attention_maps import see
-from lit_video.inference.attention_picture import AttentionMaps, moving, overlaid, picture, pictures_of
+from lit_video.inference.attention_maps import maps_of_video, see
+from lit_video.inference.attention_picture import AttentionMaps, overlaid, picture
 from lit_video.inference.checkpoints import load_trained_model
 from lit_video.inference.options import Evaluation
-from lit_video.inference.overlay import pictures
 from lit_video.inference.predict import unlabelled, video_list
 from lit_video.inference.rollout import rollout
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
@@ -103,41 +101,12 @@ def test_what_is_drawn_is_the_rollout_of_the_centre_view(checkpoints, videos, tm
     expected = result.patches.numpy() / result.patches.mean().item()  # over the patches: 1 is reached
     np.testing.assert_allclose(seen.maps, expected[[0, 0, 1, 1]], rtol=1e-5)
     assert (seen.numbers, seen.tubelets) == ([0, 1, 2, 3], [0, 0, 1, 1])
-    assert seen.top == pytest.approx(expected.max(), rel=1e-5)
     share, best = result.logits.softmax(1).max(1)
     assert seen.lines == [
         f"predicted: {loaded.class_names[best]}, {100 * float(share):.0f} %; true class: {videos[0].parent.name}",
         f"{videos[0].name}: attention rollout from the output",
         *([f"{100 * result.other:.0f} % of it goes to tokens that are no patches, such as the class token"]),
     ]
-
-
-def test_flags_choose_layers_and_where_to_start(checkpoints, videos, tmp_path, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(attention_picture, "picture", lambda seen: drawn.append(seen) or b"")
-    for flags in ([], ["--layers", "last"], ["--token", "1,2,1"]):
-        assert attention(videos[0], "--ckpt", checkpoints("divided"), *flags, "-o", tmp_path / "a.png") == 0
-    every, last, patch = drawn
-    assert np.abs(every.maps - last.maps).max() > 1e-3
-    assert last.lines[1] == f"{videos[0].name}: attention rollout from the output, last layer only"
-    assert np.unravel_index(patch.maps.argmax(), patch.maps.shape) == (1, 2, 1)
-    assert patch.top == np.sort(patch.maps.ravel())[-2]
-    assert patch.lines[1] == f"{videos[0].name}: attention rollout from patch 1,2,1"
-
-
-@pytest.mark.parametrize("ending", ["gif", "mp4"])
-def test_moving_pictures_hold_the_frames(ending, checkpoints, videos, tmp_path):
-    path = tmp_path / f"a.{ending}"
-    assert attention(videos[0], "--ckpt", checkpoints("xvit"), "-o", path) == 0
-    if ending == "mp4":
-        images = [image for image, *_ in pictures(path)]
-    else:
-        with Image.open(path) as file:
-            images = [np.asarray((file.seek(i), file.convert("RGB"))[1]) for i in range(file.n_frames)]
-    assert len(images) == 4
-    assert images[0].shape[1] == 2 * 7 * 32  # 32 x 32 pixels seven times, twice
-    source = next(pictures(videos[0]))[0]
-    assert abs(images[0][:224, :224].mean() - source.mean()) < 25
 
 
 def maps_of(frames=3, side=8, box=None):
@@ -147,16 +116,16 @@ def maps_of(frames=3, side=8, box=None):
     pixels = rng.integers(0, 255, (frames, side, side, 3)).astype(np.uint8)
     numbers, seconds = list(range(frames)), [0.5 * i for i in range(frames)]
     box = box or Box(0, 0, side, side)
-    return AttentionMaps(pixels, box, numbers, seconds, maps, numbers, 4.0, ["a class, 50 %", "words"])
+    return AttentionMaps(pixels, box, numbers, seconds, maps, numbers, ["a class, 50 %", "words"])
 
 
 def test_maps_lie_over_their_frames_and_what_the_model_sees_and_the_rest_is_grey():
     seen = maps_of(side=32)
-    bright = overlaid(replace(seen, frames=seen.frames * 0)).sum(-1)
+    bright = overlaid(replace(seen, frames=seen.frames * 0), 4.0).sum(-1)
     assert bright[0].max() == bright[2].max() == bright[1, 26:, :6].max() == bright.min()
     assert bright[1, :4, 28:].min() > 3 * 100
     seen = maps_of(side=32, box=Box(4, 10, 20, 20))
-    over = overlaid(seen)
+    over = overlaid(seen, 4.0)
     outside = np.ones((32, 32), bool)
     outside[4:24, 10:30] = False
     grey = over[:, outside]
@@ -172,9 +141,10 @@ def test_what_the_model_sees_is_outlined_if_it_is_not_all(box, monkeypatch):
     (figure,) = drawn
     panels = [axes for axes in figure.axes if axes.images]
     boxes = [patch for axes in panels for patch in axes.patches]
+    (part,) = figure.subfigs
     assert len(boxes) == (len(panels) if box else 0)
     assert all((one.get_x(), one.get_y(), one.get_width()) == (9.5, 3.5, 20) for one in boxes)
-    assert ("outlined: what the model sees" in figure.get_suptitle()) == bool(box)
+    assert ("outlined: what the model sees" in part.get_suptitle()) == bool(box)
     assert [axes.get_title() for axes in panels if axes.get_title()] == [
         "frame 0, 0:00.0",
         "frame 1, 0:00.5",
@@ -184,42 +154,13 @@ def test_what_the_model_sees_is_outlined_if_it_is_not_all(box, monkeypatch):
     plt.close(figure)
 
 
-def test_pairs_are_the_frame_and_its_map():
-    seen = maps_of(side=300)
-    shown = moving(seen)
-    assert [image.shape[1] for image in shown] == [600] * 3
-    assert len(shown[0]) % 2 == 0
-    assert np.array_equal(shown[2][:300, :300], seen.frames[2])
-    assert np.array_equal(shown[1][:300, 300:], overlaid(seen)[1])
-    cropped = moving(maps_of(side=300, box=Box(50, 100, 200, 200)))
-    outline = np.round(255 * np.array(to_rgb(attention_picture.OUTLINE)))
-    for left in (100, 400):
-        assert (cropped[1][50, left : left + 200] == outline).all()
-        assert (cropped[1][50:250, left + 199] == outline).all()
-    assert np.array_equal(cropped[1][:50, :300], seen.frames[1][:50])
-
-
-def see_clip(trained, video):
-    return see(video_list(trained, unlabelled([video]), Evaluation(1, 1, 1, 0)), unlabelled([video])[0], "cpu").clip
-
-
-# the true class
-
-
-def test_the_true_class_is_the_folder_or_given(checkpoints, videos, tmp_path, monkeypatch, capsys):
+def test_the_true_class_is_the_folder_if_there_is_one(checkpoints, videos, tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(attention_picture, "picture", lambda seen: drawn.append(seen.lines[0]) or b"")
-    elsewhere = tmp_path / "mine.mp4"
-    shutil.copy(videos[0], elsewhere)
-    name = videos[0].parent.name
-    other = next(p.parent.name for p in videos if p.parent.name != name)
-    for args in ([videos[0]], [elsewhere], [elsewhere, "--label", other]):
-        assert attention(*args, "--ckpt", checkpoints("xvit"), "-o", tmp_path / "a.png") == 0
-    ends = [line.partition(" %")[2] for line in drawn]
-    assert ends == [f"; true class: {name}", "", f"; true class: {other}"]
-    capsys.readouterr()
-    assert attention(elsewhere, "--ckpt", checkpoints("xvit"), "--label", f"{name}x", "-o", tmp_path / "a.png") == 2
-    assert f"--label {name}x: no class of the model (did you mean {name}?); it has " in one_line(capsys)
+    elsewhere = shutil.copy(videos[0], tmp_path / "mine.mp4")
+    for video in (videos[0], elsewhere):
+        assert attention(video, "--ckpt", checkpoints("xvit"), "-o", tmp_path / "a.png") == 0
+    assert [line.partition(" %")[2] for line in drawn] == [f"; true class: {videos[0].parent.name}", ""]
 
 
 # the test's videos
@@ -227,8 +168,8 @@ def test_the_true_class_is_the_folder_or_given(checkpoints, videos, tmp_path, mo
 
 def test_pictures_of_the_test_by_class_failures_first(run, tmp_path, monkeypatch, capsys):
     drawn = []
-    monkeypatch.setattr(attention_picture, "pictures_of", lambda seen, title: drawn.append((title, seen)) or b"png")
-    assert attention("--ckpt", run, "-o", tmp_path / "test", "--each", 1) == 0
+    monkeypatch.setattr(attention_picture, "picture", lambda *seen, title: drawn.append((title, seen)) or b"png")
+    assert attention("--ckpt", run, "-o", tmp_path / "test") == 0
     assert "wrote 8 pictures into" in capsys.readouterr().err
     task = read_predictions(run).tasks[""]
     assert sorted(p.name for p in (tmp_path / "test").iterdir()) == sorted(
@@ -254,7 +195,7 @@ def test_failures_come_first_then_those_it_was_least_sure_of():
 def test_several_videos_are_below_each_other_with_four_frames_each(monkeypatch):
     drawn = []
     monkeypatch.setattr(attention_picture, "content_of", lambda figure: drawn.append(figure) or b"")
-    pictures_of([maps_of(9), maps_of(2)], "a class: 1 of 2 test videos right")
+    picture(maps_of(9), maps_of(2), title="a class: 1 of 2 test videos right")
     (figure,) = drawn
     titles = [[axes.get_title() for axes in part.axes if axes.get_title()] for part in figure.subfigs]
     assert [[title.partition(",")[0] for title in each] for each in titles] == [
@@ -275,7 +216,6 @@ def test_another_test_split_and_no_test_are_refused(run, checkpoints, tmp_path, 
     for args, message in (
         ([copy], "its test split is another one by now than predictions.npz is of"),
         ([ckpt], "holds no predictions.npz of a test; give a video, or a run that was tested"),
-        ([ckpt, "--token", "0,0,0"], "--token: is about one video"),
     ):
         assert attention("--ckpt", *args, "-o", tmp_path / "test") == 2
         assert message in one_line(capsys)
@@ -287,17 +227,20 @@ def test_another_test_split_and_no_test_are_refused(run, checkpoints, tmp_path, 
 
 
 @pytest.mark.parametrize("name", quick_or_slow(["xvit", "divided", "exact"], {"xvit"}))
-def test_heads_of_a_video_are_drawn_one_by_one(name, checkpoints, videos, tmp_path, monkeypatch):
-    drawn, real = [], attention_picture.heads_picture
-    monkeypatch.setattr(attention_picture, "heads_picture", lambda heads: drawn.append(heads) or real(heads))
+def test_heads_of_a_video_are_drawn_one_by_one_on_one_scale(name, checkpoints, videos, tmp_path, monkeypatch):
+    drawn, real = [], attention_picture.content_of
+    monkeypatch.setattr(attention_picture, "content_of", lambda figure: drawn.append(figure) or real(figure))
     assert attention(videos[0], "--ckpt", checkpoints(name), "--heads", "-o", tmp_path / "h.png") == 0
-    (heads,) = drawn
-    assert len(heads) == 2 and np.abs(heads[0].maps - heads[1].maps).max() > 1e-3
-    clip = see_clip(trained := load_trained_model(checkpoints(name)), videos[0])
-    expected = rollout(trained.model.network, clip, last_layer=True, head=1).patches
+    (figure,) = drawn
+    assert [sum(bool(axes.images) for axes in part.axes) for part in figure.subfigs] == [8, 4]  # frames above the first
+    assert len({part.axes[-1].get_ylim() for part in figure.subfigs}) == 1
+    loaded, (record,) = load_trained_model(checkpoints(name)), unlabelled([videos[0]])
+    heads = maps_of_video(loaded, record, "cpu", heads=True)
+    data = video_list(loaded, [record], Evaluation(1, 1, 1, 0))
+    expected = rollout(loaded.model.network, see(data, record, "cpu").clip, last_layer=True, head=1).patches
     np.testing.assert_allclose(heads[1].maps, (expected / expected.mean()).numpy(), rtol=1e-4)
-    assert heads[1].lines[1] == f"{videos[0].name}: head 1 of the last layer from the output"
-    assert Image.open(tmp_path / "h.png").size[0] > 1500
+    assert len(heads) == 2 and np.abs(heads[0].maps - heads[1].maps).max() > 1e-3
+    assert heads[1].lines[0] == "head 1 of the last layer"
 
 
 # mistakes
@@ -316,14 +259,12 @@ def test_wrong_flags_of_attention_are_reported(checkpoints, videos, tmp_path, ca
         ([*ckpt, text], "text.mp4: Invalid data"),
         ([*ckpt, tmp_path / "empty"], "empty: holds no video"),
         ([*ckpt, videos[0].parents[1]], "8 videos; attention is drawn of one"),
-        ([*ckpt, videos[0], "--token", "4,0,0"], "--token: 4,0,0 is no patch; frames, rows and columns count from 0"),
-        (["--ckpt", checkpoints("perceiver"), videos[0], "--token", "0,0,0"], "--token: the last layer holds latents"),
         (["--ckpt", checkpoints("convnet"), videos[0]], "is a ConvNet, which has no attention"),
-        (["--heads", *ckpt, videos[0], "--layers", "last"], "--heads: is about the last layer; leave out"),
-        (["--heads", "--ckpt", checkpoints("perceiver"), videos[0]], "--heads: the last layer holds latents"),
+        (
+            ["--heads", "--ckpt", checkpoints("perceiver"), videos[0]],
+            "the last layer holds latents, whose heads read no patches",
+        ),
     ):
         assert attention(*args, *out) == 2, args
         assert message in one_line(capsys)
-    assert attention(*ckpt, videos[0], "--heads", "-o", tmp_path / "a.gif") == 2
-    assert "ends in none of .png" in one_line(capsys)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "text.mp4"]

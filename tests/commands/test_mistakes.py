@@ -118,8 +118,7 @@ predict videos                                 | required: --ckpt
 predict --ckpt README.md                       | required: VIDEO
 attention video.mp4                            | required: --ckpt
 attention a.mp4 b.mp4 --ckpt README.md         | unrecognized arguments: b.mp4
-attention a.mp4 --ckpt README.md --token 1,2   | --token: is 1,2, expected frame, row and column
-attention a.mp4 --ckpt README.md -o a.jpg      | a.jpg: ends in none of .png
+attention a.mp4 --ckpt README.md -o a.jpg      | a.jpg: does not end in .png
 attention a.mp4 --ckpt README.md -o no/a.png   | no such folder
 attention --ckpt README.md --heads             | --heads: is about one video; give it
 embed --ckpt README.md --method pca            | --method: invalid choice: 'pca'

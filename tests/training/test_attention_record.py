@@ -41,10 +41,10 @@ def test_a_clip_of_many_patches_has_no_picture(data, tmp_path, monkeypatch):
 
 
 def test_a_scheme_that_the_rollout_does_not_support_has_no_picture(data, tmp_path, monkeypatch, capsys):
-    def unknown(network, clip):
+    def unknown(network, clip, **options):
         raise ValueError("VideoTransformer holds layers that the rollout does not know")
 
-    monkeypatch.setattr("lit_video.training.callbacks.predictions.rollout", unknown)
+    monkeypatch.setattr("lit_video.inference.attention_maps.rollout", unknown)
     record_attention(FAMILIES["X-ViT"](), data, tmp_path)
     assert not list(tmp_path.iterdir())
     assert "attention.png: not drawn, VideoTransformer holds layers" in capsys.readouterr().out

@@ -9,10 +9,8 @@ from lightning.pytorch.callbacks import Callback
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
-from lit_video.inference.attention_maps import label_name, maps_over_frames, see, titles
+from lit_video.inference.attention_maps import label_name, maps_of
 from lit_video.inference.attention_picture import picture
-from lit_video.inference.ranking import ranked_videos
-from lit_video.inference.rollout import rollout
 from lit_video.modules import VideoClassifier
 from lit_video.network.transformer import VideoTransformer
 from lit_video.tables.predictions import Predictions, TaskPredictions, save_logits
@@ -122,7 +120,7 @@ MOST_PATCHES = 8 * 14 * 14
 def record_attention(model: VideoClassifier, data: VideoDataModule, run_dir: Path) -> None:
     """Write ``attention.png``: the rollout in the first test video; nothing of a CNN or of a clip with many patches.
 
-    A scheme that the rollout does not support gets no picture; the run goes on.
+    A video that cannot be read, or a scheme that the rollout does not support, gets no picture; the run goes on.
     """
     network = model.network
     if not isinstance(network, VideoTransformer):
@@ -131,13 +129,8 @@ def record_attention(model: VideoClassifier, data: VideoDataModule, run_dir: Pat
         return
     record = data.records("test")[0]
     try:
-        seen = see(data, record, next(network.parameters()).device)
-        attention = rollout(network.eval(), seen.clip)
-    except (DecodeError, UserError):
-        return  # the test has listed it
-    except ValueError as error:
+        maps = maps_of(model, data.class_names, data, record, label_name(record, data.class_names))
+    except (DecodeError, UserError) as error:
         print(f"{run_dir / 'attention.png'}: not drawn, {error}", flush=True)
         return
-    ranked = ranked_videos([record.path], attention.logits.float().cpu(), data.class_names, top=1)[0]
-    lines = titles(ranked, label_name(record, data.class_names), "attention rollout in the first test video")
-    write_bytes(run_dir / "attention.png", picture(maps_over_frames(network, attention, seen, lines)))
+    write_bytes(run_dir / "attention.png", picture(*maps))
