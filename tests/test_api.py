@@ -96,7 +96,6 @@ def test_mistakes_name_the_argument_and_commands_its_flag(ckpt, videos, tmp_path
         (lambda: lit_video.predict(ckpt, []), "videos: there is none"),
         (lambda: lit_video.Evaluation(workers=-1), "workers: is -1, expected a whole number from 0"),
         (lambda: lit_video.Evaluation(device="tpu"), "device: is tpu, expected cpu or cuda"),
-        (lambda: lit_video.embed(ckpt, videos, "pca"), "method: is pca, expected tsne or umap"),
         (lambda: lit_video.embed(ckpt, videos[:4]), "4 videos found, which is too few"),
     ):
         with pytest.raises(lit_video.UserError) as raised:

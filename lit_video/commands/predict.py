@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -23,11 +23,9 @@ from lit_video.commands.arguments import (
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.utils.files import write_bytes
-from lit_video.utils.parallel import with_progress
 from lit_video.utils.text import clock
 
 if TYPE_CHECKING:
-    from lit_video.inference.ranking import RankedVideo
     from lit_video.inference.streaming import Moment
 
 COLUMNS = ("path", "seconds", "task", "rank", "name", "probability")  # of a stream
@@ -46,8 +44,8 @@ def add(parser: Parser) -> None:
         "class_names, tasks (.npz)"
     )
     parser.add_argument("--features", type=features, metavar="FILE", help=text)
-    text = "write the video with its prediction overlaid, as .mp4 without sound; several videos: into a folder"
-    parser.add_argument("--draw", type=Path, metavar="FILE|DIR", help=text)
+    text = "write the one video with its prediction overlaid, as .mp4 without sound"
+    parser.add_argument("--draw", type=new_file("--draw", ".mp4"), metavar="FILE", help=text)
     text = "causal X-ViT only: write a CSV line per frame during decoding, predicted from all frames so far"
     parser.add_argument("--stream", action="store_true", help=text)
     text = "frames per second of a stream (default: as in its clips)"
@@ -56,8 +54,8 @@ def add(parser: Parser) -> None:
     parser.add_argument("--every", type=positive_number, metavar="SECONDS", help=text)
     text = "length of that window (default: a clip of training)"
     parser.add_argument("--window", type=positive_number, metavar="SECONDS", help=text)
-    text = "draw the timeline (.png, .svg, .pdf); several videos: into a folder"
-    parser.add_argument("--plot", type=Path, metavar="FILE|DIR", help=text)
+    figure = new_file("--plot", ".png", ".svg", ".pdf")
+    parser.add_argument("--plot", type=figure, metavar="FILE", help="draw the timeline of the one video")
     add_evaluation(parser)
 
 
@@ -86,25 +84,37 @@ def _check(arguments: Namespace) -> None:
     for name, other in (("rate", "stream"), ("window", "every"), ("plot", "every")):
         if name in given and other not in given:
             raise UserError(f"--{name}: goes with --{other} only; give that too")
+    if not given.keys() & {"stream", "every"}:
+        return
     for name in ("clips", "features", "draw"):
-        if name in given and given.keys() & {"stream", "every"}:
+        if name in given:
             raise UserError(f"--{name}: does not go with --stream or --every, which predict more than once a video")
-    if arguments.stream and arguments.output and arguments.output.suffix.lower() != ".csv":
-        raise UserError(f"--output {arguments.output}: --stream writes lines: give a file .csv")
+    if arguments.output and arguments.output.suffix.lower() != ".csv":
+        raise UserError(f"--output {arguments.output}: --stream and --every write lines: give a file .csv")
+
+
+def _check_drawn(flag: str, target: Path | None, videos: Sequence[Path]) -> None:
+    """Refuse to draw several videos, or over the one that is drawn."""
+    if target and len(videos) > 1:
+        raise UserError(f"{flag} {target}: {len(videos)} videos do not fit into one file; give one")
+    if target and target.resolve() == videos[0].resolve():
+        raise UserError(f"{flag} {target}: would write over the video; give another place")
 
 
 def _predict_videos(arguments: Namespace) -> int:
     """Print a table, write the files of the other flags."""
     from lit_video.inference import predict as api  # here, because importing torch takes seconds
-    from lit_video.inference.overlay import drawn_paths
+    from lit_video.inference.overlay import draw
     from lit_video.inference.ranking import print_table, write_features, write_ranking
+    from lit_video.video.decoding import DecodeError
 
     paths = api.find_videos(arguments.videos, arguments.fps)
-    targets = drawn_paths(arguments.draw, paths) if arguments.draw else {}
+    _check_drawn("--draw", arguments.draw, paths)
     outputs = api.predict(arguments.ckpt, paths, arguments.top or 5, evaluation(arguments))
+    broken = dict(outputs.broken)
     if arguments.output:
         with writing("--output", arguments.output):
-            write_ranking(arguments.output, outputs.ranked, outputs.broken)
+            write_ranking(arguments.output, outputs.ranked, broken)
     if outputs.ranked:
         print_table(outputs.ranked)
     _print_written(arguments.output)
@@ -112,54 +122,41 @@ def _predict_videos(arguments: Namespace) -> int:
         with writing("--features", arguments.features):
             write_features(arguments.features, outputs.paths, outputs.features, outputs.logits, outputs.class_names)
     _print_written(arguments.features)
-    broken = outputs.broken | dict(_draw_all(outputs.ranked, targets))
-    _print_written(*(targets[path] for path in targets if path not in broken))
+    if arguments.draw and outputs.ranked:
+        try:
+            draw(api.unlabelled(paths, arguments.fps)[0], arguments.draw, outputs.ranked[0].lines())
+            _print_written(arguments.draw)
+        except DecodeError as error:
+            broken[paths[0]] = str(error).removeprefix(f"{paths[0]}: ")
     for path, reason in broken.items():
         print(f"{path}: {reason}", file=sys.stderr)
     return _status(len(broken), len(paths))
 
 
-def _draw_all(videos: Sequence[RankedVideo], targets: Mapping[Path, Path]) -> Iterator[tuple[Path, str]]:
-    """Write the videos with their predictions; yields those that cannot be decoded to their end, with the reason."""
-    from lit_video.inference.overlay import draw
-    from lit_video.video.decoding import DecodeError
-
-    drawn = [video for video in videos if video.path in targets]
-    for video in with_progress(drawn, len(drawn), "drawing"):
-        try:
-            draw(video.path, targets[video.path], video.lines())
-        except DecodeError as error:
-            yield video.path, str(error).removeprefix(f"{video.path}: ")
-
-
 def _predict_timelines(arguments: Namespace) -> int:
     """Print the segments of every video, write and draw timelines."""
     from lit_video.inference.checkpoints import load_trained_model
-    from lit_video.inference.options import FIGURES
-    from lit_video.inference.overlay import drawn_paths
     from lit_video.inference.predict import find_videos, unlabelled
     from lit_video.inference.timeline import Steps, timeline
     from lit_video.inference.timeline_output import print_segments, timeline_figure, write_timelines
     from lit_video.utils.figures import content_of
 
     paths = find_videos(arguments.videos, arguments.fps)
-    targets = drawn_paths(arguments.plot, paths, "--plot", FIGURES) if arguments.plot else {}
+    _check_drawn("--plot", arguments.plot, paths)
     trained, options = load_trained_model(arguments.ckpt), evaluation(arguments)
     steps = Steps(arguments.every, arguments.window, arguments.top or 5)
-    lines = []
-    for i, record in enumerate(unlabelled(paths, arguments.fps), 1):
-        name = f"{record.path.name} ({i} of {len(paths)}), windows"
-        lines.append(line := timeline(trained, record, options, steps, name))
-        if line.windows and (target := targets.get(record.path)):
-            with writing("--plot", target):
-                write_bytes(target, content_of(timeline_figure(line), target.suffix.removeprefix(".")))
+    names = [f"{path.name} ({i} of {len(paths)}), windows" for i, path in enumerate(paths, 1)]
+    records = zip(unlabelled(paths, arguments.fps), names, strict=True)
+    lines = [timeline(trained, record, options, steps, name) for record, name in records]
     if any(line.windows for line in lines):
         print_segments(lines)
     if arguments.output:
         with writing("--output", arguments.output):
-            files = write_timelines(arguments.output, lines)
-        print(f"wrote {' and '.join(map(str, files))}", file=sys.stderr)
-    _print_written(*(targets[line.path] for line in lines if line.windows and line.path in targets))
+            _print_written(*write_timelines(arguments.output, lines))
+    if arguments.plot and lines[0].windows:
+        with writing("--plot", arguments.plot):
+            write_bytes(arguments.plot, content_of(timeline_figure(lines[0]), arguments.plot.suffix[1:].lower()))
+        _print_written(arguments.plot)
     broken = [line for line in lines if line.broken]
     for line in broken:
         far = f" (read up to {clock(line.windows[-1].end, 1)})" if line.windows else ""
@@ -183,7 +180,7 @@ def _predict_streams(arguments: Namespace) -> int:
         rows.writerow(COLUMNS)
         for record in records:
             try:
-                for moment in _shown(predictor.predict(record), record.path, arguments.output is not None):
+                for moment in predictor.predict(record):
                     rows.writerows(_rows(moment))
                     file.flush()
             except DecodeError as error:
@@ -202,20 +199,6 @@ def _lines(path: Path | None) -> Iterator[TextIO]:
         yield file
 
 
-def _shown(moments: Iterable[Moment], path: Path, progress: bool) -> Iterator[Moment]:
-    """The moments, with how far the video is on a terminal whose standard output does not show it."""
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn
-
-    shown = progress and sys.stderr.isatty()
-    columns = (SpinnerColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not shown) as bar:
-        task = bar.add_task(str(path), total=None)
-        for moment in moments:
-            yield moment
-            bar.update(task, description=f"{path.name}: {moment.seconds:.1f} s")
-
-
 def _rows(moment: Moment) -> Iterator[Sequence[object]]:
     for task, ranked in moment.ranked.ranked.items():
         for rank, one in enumerate(ranked, 1):
@@ -223,9 +206,8 @@ def _rows(moment: Moment) -> Iterator[Sequence[object]]:
 
 
 def _print_written(*paths: Path | None) -> None:
-    if written := [path for path in paths if path]:
-        more = f" and {len(written) - 1} more" if len(written) > 1 else ""
-        print(f"wrote {written[0]}{more}", file=sys.stderr)
+    if written := [str(path) for path in paths if path]:
+        print(f"wrote {' and '.join(written)}", file=sys.stderr)
 
 
 def _status(broken: int, videos: int) -> int:

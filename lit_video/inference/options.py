@@ -1,4 +1,4 @@
-"""Options of evaluating a model on videos, and the file endings of pictures."""
+"""Options of evaluating a model on videos."""
 
 from dataclasses import dataclass
 from math import inf
@@ -42,8 +42,3 @@ class Evaluation:
             raise OptionError("fps", f"is {self.fps:g}, expected more than 0")
         if self.device not in (None, "cpu", "cuda"):
             raise OptionError("device", f"is {self.device}, expected cpu or cuda")
-
-
-MOVING = (".gif", ".mp4")
-STILL = (".png",)
-FIGURES = (".png", ".svg", ".pdf")

@@ -1,23 +1,23 @@
-"""Project features into the plane, by t-SNE or UMAP, and draw them by class."""
+"""Project features into the plane, by t-SNE, and draw them by class."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lit_video.errors import OptionError, UserError
-from lit_video.inference.checkpoints import load_trained_model
+from lit_video.errors import UserError
+from lit_video.inference.checkpoints import TrainedModel, load_trained_model
 from lit_video.inference.options import Evaluation
 from lit_video.inference.predict import Paths, VideoOutputs, compute, find_videos, unlabelled
 from lit_video.utils.figures import content_of, plt, short
+from lit_video.video.clips import VideoRecord
 
-Method = Literal["tsne", "umap"]
-FEWEST = 5  # with fewer points neither method shows anything
-PERPLEXITY, NEIGHBOURS = 30.0, 15  # the methods' defaults
+FEWEST = 5  # with fewer points t-SNE shows nothing
+PERPLEXITY = 30.0  # the default: what t-SNE takes for a point's neighbourhood
 
 
 @dataclass(frozen=True)
@@ -31,83 +31,55 @@ class Embedding(VideoOutputs):
     places: NDArray[np.float64]
 
 
-def embed(
-    ckpt: str | Path, videos: Paths, method: Method = "tsne", seed: int = 0, evaluation: Evaluation | None = None
-) -> Embedding:
+def embed(ckpt: str | Path, videos: Paths, seed: int = 0, evaluation: Evaluation | None = None) -> Embedding:
     """Project the features of the classifier's last layer into the plane.
 
     Args:
         ckpt: a run's ``last.ckpt``.
         videos: files, folders (all videos below them) and patterns, at least five videos.
-        method: UMAP is an extra, see :func:`project`.
-        seed: seed of t-SNE or UMAP.
+        seed: seed of t-SNE.
         evaluation: views, batches and device; ``None`` for the defaults.
 
     Raises:
         UserError: an argument or the checkpoint is wrong, or there are too few videos that can be read.
-        ImportError: UMAP is not installed.
     """
-    if method not in (methods := get_args(Method)):
-        raise OptionError("method", f"is {method}, expected {' or '.join(methods)}")
     evaluation = evaluation or Evaluation()
-    paths = find_videos(videos, evaluation.fps)
-    require_enough(len(paths), "found")
-    outputs = compute(load_trained_model(Path(ckpt)), unlabelled(paths, evaluation.fps), evaluation)
-    require_enough(len(outputs.paths), "could be read")
-    return Embedding(**vars(outputs), places=project(outputs.features.numpy(), method, seed))
+    records = unlabelled(find_videos(videos, evaluation.fps), evaluation.fps)
+    return embed_records(load_trained_model(Path(ckpt)), records, seed, evaluation)
 
 
-def require_enough(count: int, what: str) -> None:
-    """Refuse too few videos.
+def embed_records(
+    trained: TrainedModel, records: Sequence[VideoRecord], seed: int, evaluation: Evaluation
+) -> Embedding:
+    """As :func:`embed`, of a model and videos at hand."""
+    _require_enough(len(records), "found")
+    outputs = compute(trained, records, evaluation)
+    _require_enough(len(outputs.paths), "could be read")
+    return Embedding(**vars(outputs), places=project(outputs.features.numpy(), seed))
 
-    Raises:
-        UserError: fewer than five.
-    """
+
+def _require_enough(count: int, what: str) -> None:
     if count < FEWEST:
         videos = "1 video" if count == 1 else f"{count} videos"
         raise UserError(f"{videos} {what}, which is too few to show neighbours; give at least {FEWEST}")
 
 
-def project(features: NDArray[Any], method: Method = "tsne", seed: int = 0) -> NDArray[np.float64]:
-    """Places of ``features (n, d)`` in the plane, ``(n, 2)``, neighbours near each other.
+def project(features: NDArray[Any], seed: int = 0) -> NDArray[np.float64]:
+    """Places of ``features (n, d)``, five or more, in the plane, ``(n, 2)``, neighbours near each other.
 
-    Source: t-SNE, JMLR 9 (2008), van der Maaten and Hinton; UMAP, arXiv:1802.03426.
-
-    Raises:
-        ValueError: fewer than five features.
-        ImportError: UMAP is not installed.
+    Source: t-SNE, JMLR 9 (2008), van der Maaten and Hinton.
     """
-    count = len(features)
-    if count < FEWEST:
-        raise ValueError(f"{count} videos are too few to show neighbours, at least {FEWEST} are needed")
-    if method == "umap":
-        from umap import UMAP
+    from sklearn.manifold import TSNE
 
-        near = min(NEIGHBOURS, count - 1)
-        start = "spectral" if count > NEIGHBOURS else "random"
-        fitted = UMAP(n_neighbors=near, init=start, random_state=seed, n_jobs=1).fit_transform(features)
-    else:
-        from sklearn.manifold import TSNE
-
-        start = "pca" if features.shape[1] > 1 else "random"
-        fitted = TSNE(perplexity=perplexity(count), init=start, random_state=seed).fit_transform(features)
-    return np.asarray(fitted, np.float64)
-
-
-def perplexity(count: int) -> float:
-    """30, or a third of the neighbours that there are: what t-SNE takes for a point's neighbourhood."""
-    return min(PERPLEXITY, (count - 1) / 3)
+    perplexity = min(PERPLEXITY, (len(features) - 1) / 3)
+    start = "pca" if features.shape[1] > 1 else "random"
+    return np.asarray(TSNE(perplexity=perplexity, init=start, random_state=seed).fit_transform(features), np.float64)
 
 
 # Okabe and Ito's colours, which differ to the colour-blind; without their yellow, which does not show on white
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">")  # 7 and 9 have no common divisor: 63 pairs
 NAMED = 20  # classes in the legend
-
-
-def style_of(number: int) -> tuple[str, str]:
-    """Colour and marker of a class, which differ from those of the classes next to it."""
-    return COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
 
 
 def scatter(places: NDArray[np.float64], classes: Sequence[str], title: str, ending: str) -> bytes:
@@ -123,10 +95,11 @@ def scatter(places: NDArray[np.float64], classes: Sequence[str], title: str, end
     others = ~np.isin(of, named)
     if others.any():
         label = f"{len(counts) - len(named)} other classes"
-        axes.scatter(places[others, 0], places[others, 1], s=0.6 * size, c="#bbbbbb", marker=".", label=label)
+        x, y = places[others].T
+        axes.scatter(x, y, s=0.6 * size, c="#bbbbbb", marker=".", label=label)
     for number, name in enumerate(named):
-        colour, marker = style_of(number)
         x, y = places[of == name].T
+        colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
         axes.scatter(x, y, s=size, c=colour, marker=marker, label=short(name), linewidths=0.25, edgecolors="white")
     axes.set(xticks=[], yticks=[])
     axes.set_aspect("equal", adjustable="datalim")

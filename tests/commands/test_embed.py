@@ -11,12 +11,9 @@ import torch
 from PIL import Image
 
 from lit_video.__main__ import main
-from lit_video.commands.embed import class_of
-from lit_video.errors import UserError
 from lit_video.inference import projection
 from lit_video.inference.checkpoints import load_trained_model
 from lit_video.inference.projection import project, scatter
-from lit_video.video.clips import VideoRecord
 from tests.commands.conftest import one_line
 from tests.float32 import assert_close_in_float32
 
@@ -40,12 +37,12 @@ def test_the_test_split_of_a_run(run, tmp_path):
 
 def test_given_videos_have_their_folders_as_classes(run, videos, tmp_path, monkeypatch):
     seen = []
-    monkeypatch.setattr(projection, "project", lambda x, method, seed: seen.append((x, method, seed)) or x[:, :2])
+    monkeypatch.setattr(projection, "project", lambda x, seed: seen.append((x, seed)) or x[:, :2])
     args = ["--ckpt", run / "last.ckpt", "-o", tmp_path / "e.svg", "--csv", tmp_path / "e.csv", "--seed", 3]
     assert embed(*args, *videos[:6]) == 0
     rows = list(csv.DictReader((tmp_path / "e.csv").open()))
     assert [row["class"] for row in rows] == [video.parent.name for video in videos[:6]]
-    assert seen[0][1:] == ("tsne", 3)
+    assert seen[0][1] == 3
     features = ["--features", tmp_path / "f.npz", "--workers", 0]
     assert main(["predict", "--ckpt", *map(str, [run / "last.ckpt", *videos[:6], *features])]) == 0
     again = torch.from_numpy(np.load(tmp_path / "f.npz")["features"])
@@ -63,26 +60,16 @@ def test_broken_videos_are_listed_and_left_out(run, videos, tmp_path, capsys):
     assert "4 videos could be read, which is too few" in capsys.readouterr().err
 
 
-UMAP = pytest.param("umap", marks=pytest.mark.slow)  # numba compiles
-
-
 @pytest.mark.parametrize("count", [5, 40])
-@pytest.mark.parametrize("method", ["tsne", UMAP])
-def test_neighbours_stay_neighbours(method, count):
-    if method == "umap":
-        pytest.importorskip("umap")
+def test_neighbours_stay_neighbours(count):
     rng = np.random.default_rng(0)
     group = np.arange(count) % 2
     features = (rng.normal(size=(count, 12)) + 20 * group[:, None]).astype(np.float32)
-    places = project(features, method)
-    assert places.shape == (count, 2)
-    assert np.array_equal(places, project(features, method))
-    if method == "tsne" or count > 5:
-        centres = np.stack([places[group == i].mean(0) for i in (0, 1)])
-        nearest = np.linalg.norm(places[:, None] - centres, axis=-1).argmin(1)
-        assert np.array_equal(nearest, group)
-    with pytest.raises(ValueError, match="4 videos are too few"):
-        project(features[:4], method)
+    places = project(features)
+    assert np.array_equal(places, project(features))
+    centres = np.stack([places[group == i].mean(0) for i in (0, 1)])
+    nearest = np.linalg.norm(places[:, None] - centres, axis=-1).argmin(1)
+    assert np.array_equal(nearest, group)
 
 
 def test_at_most_twenty_classes_are_named():
@@ -93,33 +80,18 @@ def test_at_most_twenty_classes_are_named():
     assert any("5 other classes" in one for one in shown)
 
 
-def test_classes_of_several_tasks():
-    records = [VideoRecord(Path("a"), (0, 1)), VideoRecord(Path("b"), (1, 1))]
-    names = {"verb": ["cut", "wash"], "noun": ["pan", "cup"]}
-    assert class_of(records, names, None) == ["cut", "wash"]
-    assert class_of(records, names, "noun") == ["cup", "cup"]
-    with pytest.raises(UserError, match="--task colour: the model's tasks are verb, noun"):
-        class_of(records, names, "colour")
-    with pytest.raises(UserError, match="has one task only"):
-        class_of([VideoRecord(Path("a"), 0)], ["x"], "verb")
-
-
 # mistakes
 
 
-def test_wrong_flags_of_embed_are_reported(run, videos, tmp_path, tmp_path_factory, capsys, monkeypatch):
+def test_wrong_flags_of_embed_are_reported(run, videos, tmp_path, tmp_path_factory, capsys):
     alone = shutil.copy(run / "last.ckpt", tmp_path_factory.mktemp("alone"))
     out = ["-o", tmp_path / "e.png", "--ckpt", run / "last.ckpt"]
     for args, message in (
         ([*out, *videos[:4]], "4 videos found, which is too few to show neighbours; give at least 5"),
         ([*out, videos[0]], "1 video found, which is too few"),
         ([*out, tmp_path / "none"], "none: no such file or folder"),
-        ([*out, "--task", "verb"], "--task verb: the model has one task only"),
         (["--ckpt", alone, "-o", tmp_path / "e.png"], "run.json: no such file; give videos, or"),
     ):
         assert embed(*args) == 2, args
         assert message in one_line(capsys)
-    monkeypatch.setattr("lit_video.commands.embed.find_spec", lambda name: None)
-    assert embed(*out, "--method", "umap") == 2
-    assert "umap-learn is not installed; pip install 'lit_video[umap]'" in one_line(capsys)
     assert not any(tmp_path.iterdir())

@@ -121,7 +121,6 @@ attention a.mp4 b.mp4 --ckpt README.md         | unrecognized arguments: b.mp4
 attention a.mp4 --ckpt README.md -o a.jpg      | a.jpg: does not end in .png
 attention a.mp4 --ckpt README.md -o no/a.png   | no such folder
 attention --ckpt README.md --heads             | --heads: is about one video; give it
-embed --ckpt README.md --method pca            | --method: invalid choice: 'pca'
 embed --ckpt README.md -o e.gif                | e.gif ends in none of .png, .svg, .pdf
 embed --ckpt README.md --csv e.txt             | e.txt ends in none of .csv
 cost --jsno                                    | unrecognized arguments: --jsno (did you mean --json?)

@@ -17,7 +17,7 @@ from lit_video.__main__ import main
 from lit_video.datamodules import TemporalSkills, VideoDataModule
 from lit_video.datamodules.folder import folder_records
 from lit_video.inference.checkpoints import load_trained_model
-from lit_video.inference.overlay import overlay, pictures
+from lit_video.inference.overlay import overlay
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.modules.optimization import Optimization
 from lit_video.network.head import head_inputs, linear_head
@@ -289,19 +289,20 @@ def test_a_drawn_video_keeps_size_times_and_the_picture_above_the_text(size, tim
     source = write(tmp_path / "in.mp4", frames=10, size=size, times=times)
     out = tmp_path / "out.mp4"
     assert predict("--ckpt", checkpoint, source, "--draw", out) == 0
-    before, after = list(pictures(source)), list(pictures(out))
-    assert [image.shape for image, *_ in after] == [(*size, 3)] * 10
-    assert [time * base for _, time, base, _ in after] == [time * base for _, time, base, _ in before]
+    before, after = (decode(path, range(10)) for path in (source, out))
+    assert after.shape == (10, *size, 3)
+    shown, drawn = ([table.seconds_at(i) for i in range(10)] for table in (frame_table(source), frame_table(out)))
+    assert drawn == shown
     assert frame_table(out).seconds == frame_table(source).seconds
     with av.open(str(out)) as container:
         assert container.streams.video[0].codec_context.name == "h264"
     rows = size[0] // 3  # above any band
-    for (old, *_), (new, *_) in zip(before, after, strict=True):
+    for old, new in zip(before, after, strict=True):
         assert np.abs(old[:rows].astype(int) - new[:rows]).mean() < 5
         assert new[-size[0] // 6 :].mean() < 0.8 * old[-size[0] // 6 :].mean()
 
 
-@pytest.mark.parametrize("size", [(16, 16), (48, 36), (80, 60), (340, 256), (1920, 1080), (3840, 2160), (60, 2000)])
+@pytest.mark.parametrize("size", [(16, 16), (80, 60), (340, 256), (1920, 1080), (3840, 2160), (60, 2000)])
 @pytest.mark.parametrize("name", ["left", "Pushing something from left to right", "Donaudampfschifffahrtsgesellschaft"])
 def test_text_stays_inside_any_picture(size, name):
     band = overlay(*size, [f"{i} %  {name}" for i in range(5)])
@@ -318,17 +319,8 @@ def test_rotation_is_applied(checkpoint, tmp_path):
     turned = write(tmp_path / "turned.mp4", rotation=90)
     assert decode(turned, [0]).shape == (1, 64, 48, 3)
     assert predict("--ckpt", checkpoint, turned, "--draw", tmp_path / "out.mp4") == 0
-    image = next(pictures(tmp_path / "out.mp4"))[0]
+    (image,) = decode(tmp_path / "out.mp4", [0])
     assert np.abs(decode(turned, [0])[0][:20].astype(int) - image[:20]).mean() < 5
-
-
-def test_several_videos_are_drawn_into_a_folder_with_their_folders(checkpoint, videos, tmp_path):
-    for name in ("a/1.mp4", "b/1.mp4", "b/1.avi"):
-        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(videos[0], tmp_path / "in" / name)
-    assert predict("--ckpt", checkpoint, tmp_path / "in", "--draw", tmp_path / "out") == 0
-    files = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*") if path.is_file())
-    assert files == ["a/1.mp4", "b/1.avi.mp4", "b/1.mp4"]
 
 
 # mistakes
@@ -343,10 +335,10 @@ def test_wrong_flags_are_reported(checkpoint, videos, tmp_path, capsys):
         (["-o", tmp_path / "out.xml"], "out.xml ends in none of .csv, .json"),
         (["-o", tmp_path / "nowhere" / "out.csv"], "no such folder"),
         (["--features", tmp_path / "out.npy"], "out.npy ends in none of .npz"),
-        (["--draw", tmp_path / "out.avi"], "--draw"),
+        (["--draw", tmp_path / "out.avi"], "out.avi ends in none of .mp4"),
         (["--draw", tmp_path / "nowhere" / "out.mp4"], "no such folder"),
         (["--draw", videos[0]], "would write over the video"),
-        (["--draw", tmp_path / "out.mp4", videos[1]], "2 videos do not fit into one file; give a folder"),
+        (["--draw", tmp_path / "out.mp4", videos[1]], "2 videos do not fit into one file; give one"),
         (["--stream", "--every", "1"], "--stream, --every: give one of them"),
         (["--rate", "1"], "--rate: goes with --stream only"),
         (["--window", "1"], "--window: goes with --every only"),
@@ -354,9 +346,8 @@ def test_wrong_flags_are_reported(checkpoint, videos, tmp_path, capsys):
         (["--stream", "--clips", "2"], "--clips: does not go with"),
         (["--stream", "--draw", tmp_path / "d.mp4"], "--draw: does not go with"),
         (["--every", "1", "--features", tmp_path / "f.npz"], "--features: does not go with"),
-        (["--stream", "-o", tmp_path / "o.json"], "o.json: --stream writes lines: give a file .csv"),
-        (["--every", "1", "--plot", tmp_path / "t.doc"], ".doc is not what is drawn; give a file .png, .svg, .pdf"),
-        (["--every", "1", "--plot", tmp_path / "none" / "t.png"], "no such folder"),
+        (["--stream", "-o", tmp_path / "o.json"], "o.json: --stream and --every write lines"),
+        (["--every", "1", "--plot", tmp_path / "t.doc"], "t.doc ends in none of .png, .svg, .pdf"),
     ):
         assert predict("--ckpt", checkpoint, videos[0], *flags) == 2, flags
         assert message in one_line(capsys)

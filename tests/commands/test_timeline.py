@@ -1,7 +1,6 @@
 """predict --every: a long video as windows, segments and a picture."""
 
 import csv
-import json
 from fractions import Fraction
 from math import isnan
 from pathlib import Path
@@ -123,11 +122,6 @@ def test_segments_are_the_parts_of_the_video(colours, video, tmp_path, capsys):
     assert all(f" {name} " in shown.out for name in ("red", "green", "blue", "0:00.0", "0:12.0"))
     assert f"wrote {out} and {tmp_path / 't_segments.csv'}\nwrote {picture}\n" == shown.err
     assert Image.open(picture).size == (1500, 600)
-    assert predict(video, "--ckpt", colours, "--every", "0.25", "-o", tmp_path / "t.json") == 0
-    (stored,) = json.loads((tmp_path / "t.json").read_text())["videos"]
-    assert [one["name"] for one in stored["segments"]] == ["red", "green", "blue"]
-    assert len(stored["windows"]) == 45 and stored["seconds"] == 12
-    assert [window["start"] for window in stored["windows"]] == [float(r["start"]) for r in windows[::3]]
 
 
 def test_a_video_is_read_once_and_no_more_of_it_is_held_than_a_window(colours, video, monkeypatch):
@@ -198,16 +192,13 @@ def line_of(*names, seconds=90.0):
     return Timeline(Path("walk.mp4"), seconds, windows)
 
 
-def test_the_axes_are_a_clock_and_percent():
+def test_what_a_window_does_not_name_is_not_drawn_as_zero():
     figure = timeline_figure(line_of("sit", "stand", "sit"))
     upper, lower = figure.axes
-    figure.canvas.draw()
-    ticks = [text.get_text() for text in lower.get_xticklabels()]
-    assert ticks[1:4] == ["0:00", "0:10", "0:20"] and lower.get_xlim() == (0, 90)
-    assert upper.get_ylabel() == "probability (%)" and lower.get_xlabel() == "time in the video"
+    assert lower.get_xlim() == (0, 90)
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["sit", "stand"]
     sit, stand = (one.get_ydata() for one in upper.get_lines())
-    assert [isnan(y) for y in sit] == [False, True, False] and stand[1] == 80  # not named is not zero
+    assert [isnan(y) for y in sit] == [False, True, False] and stand[1] == 80
     assert len(lower.patches) == 3
     plt.close(figure)
 
