@@ -12,7 +12,7 @@ from lit_video.errors import UserError
 from lit_video.network.cost import CONVENTION, HEADER, cells
 from lit_video.reports.verdicts import link_to, verdicts
 from lit_video.tables.agreement import sentences
-from lit_video.tables.claims import read_claims
+from lit_video.tables.claims import Measured, read_claims
 from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.rendering import NOT_RUN, groups_table, main_table, measured_groups, seeds_text
 from lit_video.tables.results import PAPERS, read_throughput
@@ -34,11 +34,15 @@ COLUMNS = ("table", "source", "scale", "rows run", "seeds", "Kendall's tau", "or
 INTRODUCTION = """\
 # What is reproduced
 
+Never run: a GPU, the authors' released weights, the papers' data sets. Every run below is of small models on small data
+sets, on a CPU.
+
 Written by `{command}` from the runs in `{results}`, and not edited: every number
 called "ours" was measured by the command beside it. Numbers called "paper" are the papers', on their own data sets;
 ours are of the scale that is named, so compare the order of rows, not values. "Orderings" counts
 the pairs of rows that were run and differ in the paper: those that ours support, contradict, and cannot decide
-(95 % bootstrap intervals over test videos and seeds; of rows of one seed they are of these models, not of the methods).
+(95 % intervals over test videos and seeds, each pair by itself; of rows of one seed they are of these models, not of
+the methods).
 Below a table are the orderings that ours do not support, with our differences; `python -m lit_video table --pairs` has
 those of all rows. "Reach": how many frames apart two may be that a scheme can compare; blind: whatever their order.
 Seconds of training are no benchmark: other processes ran beside.
@@ -74,8 +78,8 @@ def page(experiments: Path, runs: Path) -> str:
     command = "python -m lit_video reproduce"
     parts = [INTRODUCTION.format(command=command, results=runs.as_posix())]
     if claims := read_claims(experiments):
-        hits = {name: {read.table.scale: read.hits for read, _ in of} for name, of in summaries.items()}
-        parts.append(verdicts(claims, hits))
+        measured = {name: dict(_measured(*each) for each in of) for name, of in summaries.items()}
+        parts.append(verdicts(claims, measured))
     parts.append(ceilings(data for of in summaries.values() for _, data in of))
     parts += ["## The papers' tables", "\n".join(lines)]
     if unused:
@@ -93,6 +97,12 @@ def _at_scales(table: Table, runs: Path) -> Iterator[TableRuns]:
         read = read_runs(table_at(table.path, scale), runs)
         if any(read.results.values()):
             yield read
+
+
+def _measured(read: TableRuns, data: dict[str, Any]) -> tuple[str, Measured]:
+    """A scale and its runs to judge claims by; blind rows are those of a data set with a ceiling for them."""
+    rows = [row for row in data["rows"] if row["sees_order"] is False and row["blind_ceiling"] is not None]
+    return read.table.scale, Measured(read.hits, {row["name"] for row in rows})
 
 
 def _line(read: TableRuns, data: dict[str, Any]) -> str:

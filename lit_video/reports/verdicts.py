@@ -3,42 +3,59 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from lit_video.tables.claims import Claim, Judgement, count, judge
+from lit_video.tables.claims import Claim, Judgement, Measured, count, judge
 from lit_video.tables.statistics import Hits, Interval
 from lit_video.utils.text import markdown_lines
 
 HEADER = ["claim", "rows", "paper", "ours", "verdict"]
 
 EXPLANATION = """\
-A claim stands for pairs of rows. "paper" has the paper's numbers of each pair, "ours" the difference of ours with its
-95 % interval over test videos and seeds. Supported: all intervals are above zero (of claims "within N points": above
--N); contradicted: one is below. One seed: a row of the claim was trained once, and the interval is of these models,
-not of the methods. A small model on a small data set says what holds there, not what holds on the paper's
-data."""
+A claim stands for pairs of rows, and has one verdict: that of the runs on its own data set, else of those at the
+table's own scale. "paper" has the paper's numbers of each pair, "ours" the difference of ours with its 95 % interval
+over test videos and seeds. Supported: every difference is above zero, or, of claims "within N points", between -N and
+N; contradicted: one is below zero, or outside. The pairs of a claim are corrected for their number (Holm). By
+construction: the worse rows are blind to the order of frames, and the data set is made so that blind models cannot beat
+50 %. Too few videos to tell: an interval is wider than from -N to N. One seed: a row was trained once, and the interval
+is of these models, not of the methods. A small model on a small data set says what holds there, not what holds on the
+paper's data. Follow-ups say why they were run; they change no verdict."""
 
-# of each table: heading of its section, and by scale of each row whether each test video was right
-Measured = Mapping[str, Mapping[str, Mapping[str, Hits]]]
 
+def verdicts(claims: Sequence[Claim], measured: Mapping[str, Mapping[str, Measured]]) -> str:
+    """A heading, the count of verdicts, and a table for each paper: a line per claim, and its follow-ups below it.
 
-def verdicts(claims: Sequence[Claim], measured: Measured) -> str:
-    """A heading, a table for each paper with a line per claim and scale that was run, and the count of verdicts."""
+    Args:
+        claims: the papers'.
+        measured: runs by table and scale.
+    """
     judgements: list[Judgement] = []
+    of_follow_ups: dict[str, list[Judgement]] = {}
     parts = ["## The papers' claims", EXPLANATION]
     for source, of_paper in groupby(claims, key=lambda claim: claim.source):
-        body, last = [], None
+        body = []
         for claim in of_paper:
-            of_table = measured.get(claim.table.name, {})
-            of_scales = {scale: judge(claim, hits, scale) for scale, hits in of_table.items() if claim.about(scale)}
-            # a follow-up runs some rows of a table, which other claims are not about
-            run = {scale: judged for scale, judged in of_scales.items() if judged[0] != "not run" and any(judged[1])}
-            for scale, (judgement, differences) in (run or of_scales or {"": judge(claim, {})}).items():
-                judgements.append(judgement)
-                verdict = _verdict(claim, scale, judgement, _seeds(claim, of_table.get(scale, {})))
-                body.append(["" if claim is last else claim.text, *_cells(claim, scale, differences), verdict])
-                last = claim
+            scales = [scale for scale in measured.get(claim.table.name, {}) if claim.about(scale)]
+            main = next(filter(claim.decides, scales), claim.scale)
+            for scale in [main, *(each for each in scales if each != main)]:
+                runs = measured.get(claim.table.name, {}).get(scale, Measured({}))
+                judgement, differences = judge(claim, runs, scale)
+                ran = judgement != "not run" and any(differences)  # a follow-up has rows that other claims are about
+                if scale == main:
+                    judgements.append(judgement)
+                elif ran:
+                    of_follow_ups.setdefault(scale, []).append(judgement)
+                if scale == main or ran:
+                    why = claim.follow_ups.get(scale, "")
+                    text = claim.text if scale == main else f"follow-up{why and f': {why}'}"
+                    verdict = _verdict(claim, scale, judgement, _seeds(claim, runs.hits))
+                    body.append([text, *_cells(claim, scale, differences), verdict])
         parts.append(f"**{source}**\n\n{markdown_lines(HEADER, body, numbers=False)}")
-    counts = ", ".join(f"{name} {number}" for name, number in count(judgements).items())
-    return "\n\n".join([*parts[:2], f"Of {len(judgements)} verdicts: {counts}.", *parts[2:]])
+    lines = [f"Of {len(judgements)} claims: {_counted(judgements)}."]
+    lines += [f"Follow-ups at {scale}: {_counted(of_follow_ups[scale])}." for scale in sorted(of_follow_ups)]
+    return "\n\n".join([*parts[:2], " ".join(lines), *parts[2:]])
+
+
+def _counted(judgements: Sequence[Judgement]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in count(judgements).items())
 
 
 def _seeds(claim: Claim, hits: Mapping[str, Hits]) -> int:
@@ -54,7 +71,7 @@ def _verdict(claim: Claim, scale: str, judgement: Judgement, seeds: int) -> str:
 
 def _cells(claim: Claim, scale: str, differences: Sequence[Interval | None]) -> Iterator[str]:
     pairs = "; ".join(f"{first} - {second}" for first, second in claim.pairs)
-    link = link_to(claim.table.name, scale) if scale else claim.table.name
+    link = link_to(claim.table.name, scale) if any(differences) else claim.table.name
     yield f"{link}: {pairs}" + (f"; within {claim.margin:g} points" if claim.margin is not None else "")
     yield "; ".join(f"{a:.1f} - {b:.1f}" for a, b in claim.paper())
     measured = "; ".join(f"{d.value:+.1f} [{d.low:+.1f}, {d.high:+.1f}]" for d in differences if d)

@@ -115,10 +115,8 @@ def sentences(data: Mapping[str, Any]) -> list[str]:
 def certainty(data: Mapping[str, Any]) -> str:
     """Sentence on what the intervals cover."""
     if any(len(row["seeds"]) == 1 for row in data["rows"]):
-        return (
-            "95 % bootstrap intervals over test videos; rows of one seed: of these trained models, not of the methods"
-        )
-    return "95 % bootstrap intervals over test videos and seeds"
+        return "95 % intervals over test videos; rows of one seed: of these trained models, not of the methods"
+    return "95 % intervals over test videos and seeds"
 
 
 def _ordering(ordering: Mapping[str, Any], labels: Mapping[str, str]) -> str:

@@ -1,20 +1,34 @@
 """A paper's claims as pairs of rows of its tables, and the verdict of our runs."""
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
-from lit_video.tables.statistics import Hits, Interval, Verdict, paired_difference
+from lit_video.tables.statistics import Hits, Interval, Verdict, holm, paired_difference
 from lit_video.tables.summary import papers_own
-from lit_video.tables.table import Table
+from lit_video.tables.table import Table, data_sets
 from lit_video.utils.yaml_files import read_yaml
 
 KEYS = {"claim", "table", "numbers", "better", "as_good", "margin", "untestable"}
-Judgement = Verdict | Literal["not run", "not testable here"]
+TOO_FEW: Literal["too few videos to tell"] = "too few videos to tell"
+BY_CONSTRUCTION: Literal["supported by construction"] = "supported by construction"
+Judgement = Verdict | Literal["supported by construction", "too few videos to tell", "not run", "not testable here"]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A table's runs at a scale.
+
+    Args:
+        hits: correctness by row, see :func:`~lit_video.tables.agreement.comparable`.
+        blind: rows that cannot beat the data set's ceiling of models blind to order.
+    """
+
+    hits: Mapping[str, Hits]
+    blind: Set[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -26,9 +40,10 @@ class Claim:
         source: paper.
         table: the paper's, with its numbers of the data set that the claim is about.
         pairs: names of rows, better first.
-        margin: points by which the first may be worse than the second; ``None`` where it must be better.
+        margin: points within which both are as good; ``None`` where the first must be better.
         untestable: why our data cannot decide it, by the beginning of the scale's name, ``""`` for all of ours.
-        numbers: scale of the data set that the claim is about, where the table's first is another.
+        scale: the table's own, whose runs decide where those of the paper's data set are missing.
+        follow_ups: further scales, and why they were run.
     """
 
     text: str
@@ -37,7 +52,8 @@ class Claim:
     pairs: list[tuple[str, str]]
     margin: float | None
     untestable: Mapping[str, str]
-    numbers: str | None = None
+    scale: str
+    follow_ups: Mapping[str, str] = field(default_factory=dict)
 
     def paper(self) -> list[tuple[float, float]]:
         """The paper's numbers of each pair."""
@@ -47,17 +63,17 @@ class Claim:
     def about(self, scale: str) -> bool:
         """Whether runs at a scale are of the claim's data set, or of none of the paper's."""
         named = [key for row in self.table.rows for key in row.paper if papers_own(key)]
-        return not _data_sets(scale) & {key.split()[0].lower() for key in named}
+        return not data_sets(scale) & {key.split()[0].lower() for key in named}
+
+    def decides(self, scale: str) -> bool:
+        """Whether runs at a scale are of the claim's own data set."""
+        return bool(self.table.data_set) and self.table.data_set in data_sets(scale)
 
     def why_untestable(self, scale: str) -> str | None:
         """Why runs at a scale cannot decide it; ``None`` where they can, as those of its own data set."""
-        if self.numbers in _data_sets(scale):
+        if self.decides(scale):
             return None
         return next((why for name, why in self.untestable.items() if scale.startswith(name)), None)
-
-
-def _data_sets(scale: str) -> set[str]:
-    return set(re.split(r"[+-]", scale))
 
 
 def read_claims(experiments: Path) -> list[Claim]:
@@ -72,26 +88,28 @@ def read_claims(experiments: Path) -> list[Claim]:
         content = read_yaml(path)
         for number, given in enumerate(content.get("claims", []), 1):
             where = f"{path}: claim {number}"
-            claim = _read(where, experiments, str(content.get("source", "")), given)
+            claim = _read(where, experiments, content, given)
             _holds_in_the_paper(where, claim)
             claims.append(claim)
     return claims
 
 
-def judge(claim: Claim, hits: Mapping[str, Hits], scale: str = "") -> tuple[Judgement, list[Interval | None]]:
+def judge(claim: Claim, runs: Measured, scale: str = "") -> tuple[Judgement, list[Interval | None]]:
     """Judge a claim by the runs at a scale.
 
-    It is supported where every pair is, and contradicted where one is: by 95 % intervals of the paired difference,
-    above 0 or below, or for ``as_good`` above the margin or below.
+    A claim of a better row is supported where every pair's difference is above 0, contradicted where one is below; a
+    claim of rows within a margin where every difference is inside it (an equivalence test), or one outside. P-values of
+    its pairs are corrected for their number (Holm), at 2.5 % on each side.
 
     Args:
         claim: claim of a table.
-        hits: correctness by row of that table, see :func:`~lit_video.tables.agreement.comparable`.
+        runs: that table's.
         scale: scale of the runs.
 
     Returns:
         The verdict, and the difference of each pair, ``None`` of pairs that were not run.
     """
+    hits = runs.hits
     differences = [
         paired_difference(hits[first], hits[second]) if first in hits and second in hits else None
         for first, second in claim.pairs
@@ -101,32 +119,48 @@ def judge(claim: Claim, hits: Mapping[str, Hits], scale: str = "") -> tuple[Judg
     measured = [difference for difference in differences if difference]
     if len(measured) < len(differences):
         return "not run", differences
-    bound = -(claim.margin or 0.0)
-    if any(difference.high < bound for difference in measured):
-        return "contradicted", differences
-    supported = all(difference.low > bound for difference in measured)
-    return "supported" if supported else "undecided", differences
+    if claim.margin is None:
+        return _better(measured, all(second in runs.blind for _, second in claim.pairs)), differences
+    return _within(measured, claim.margin), differences
+
+
+def _better(differences: Sequence[Interval], than_blind: bool) -> Judgement:
+    if any(holm([difference.below(0) for difference in differences])):
+        return "contradicted"
+    if all(holm([difference.above(0) for difference in differences])):
+        return BY_CONSTRUCTION if than_blind else "supported"
+    return "undecided"
+
+
+def _within(differences: Sequence[Interval], margin: float) -> Judgement:
+    if all(holm([max(each.above(-margin), each.below(margin)) for each in differences])):
+        return "supported"
+    if any(holm([min(each.above(margin), each.below(-margin)) for each in differences])):
+        return "contradicted"
+    return TOO_FEW if any(each.high - each.low > 2 * margin for each in differences) else "undecided"
 
 
 def count(verdicts: Sequence[Judgement]) -> dict[str, int]:
     """How many claims have each verdict, in a fixed order; those of none left out."""
-    order = ("supported", "contradicted", "undecided", "not testable here", "not run")
+    order = ("supported", BY_CONSTRUCTION, "contradicted", "undecided", TOO_FEW, "not testable here", "not run")
     return {verdict: verdicts.count(verdict) for verdict in order if verdict in verdicts}
 
 
-def _read(where: str, experiments: Path, source: str, given: Any) -> Claim:
+def _read(where: str, experiments: Path, content: Mapping[str, Any], given: Any) -> Claim:
     if not isinstance(given, dict) or not {"claim", "table"} <= given.keys() <= KEYS:
         raise UserError(f"{where}: expected claim, table, and {', '.join(sorted(KEYS - {'claim', 'table'}))}")
     if ("better" in given) == ("as_good" in given) or ("margin" in given) != ("as_good" in given):
         raise UserError(f"{where}: expected better, or as_good with margin")
-    scale = [experiments / "scale" / f"{given['numbers']}.yaml"] if "numbers" in given else []
-    table = read_table([experiments / f"{given['table']}.yaml", *scale])
+    path = experiments / f"{given['table']}.yaml"
+    numbers = [experiments / "scale" / f"{given['numbers']}.yaml"] if "numbers" in given else []
+    table = read_table([path, *numbers])
     pairs = _pairs(where, table, given.get("better") or given.get("as_good"))
     why = given.get("untestable") or {}
     untestable = why if isinstance(why, dict) else {"": why}
     if not all(isinstance(text, str) for text in untestable.values()):
         raise UserError(f"{where}: untestable: expected why, or scales with why; quote a text that has a comma")
-    return Claim(str(given["claim"]), source, table, pairs, given.get("margin"), untestable, given.get("numbers"))
+    text, source, scale = str(given["claim"]), str(content.get("source", "")), read_table([path]).scale
+    return Claim(text, source, table, pairs, given.get("margin"), untestable, scale, content.get("follow_ups", {}))
 
 
 def _pairs(where: str, table: Table, given: Any) -> list[tuple[str, str]]:
@@ -140,5 +174,5 @@ def _pairs(where: str, table: Table, given: Any) -> list[tuple[str, str]]:
 
 def _holds_in_the_paper(where: str, claim: Claim) -> None:
     for (first, second), (a, b) in zip(claim.pairs, claim.paper(), strict=True):
-        if a <= b if claim.margin is None else a < b - claim.margin:
+        if a <= b if claim.margin is None else abs(a - b) > claim.margin:
             raise UserError(f"{where}: the paper has {a} for {first} and {b} for {second}: it does not claim this")

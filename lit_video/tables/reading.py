@@ -13,7 +13,7 @@ from lit_video.tables.table import METRIC, Row, Table
 from lit_video.utils.files import write_atomically
 from lit_video.utils.yaml_files import read_yaml
 
-TABLE_KEYS = {"title", "source", "scale", "metric", "family", "set", "at", "rows", "reported"}
+TABLE_KEYS = {"title", "source", "data_set", "scale", "metric", "family", "set", "at", "rows", "reported"}
 ROW_KEYS = {"label", "family", "set", "at", "paper", "published"}
 ORIGIN = "table.yaml"  # beside runs
 REPORTED_KEYS = {"label", "paper", "published"}
@@ -54,6 +54,7 @@ def read_table(configs: Sequence[Path], recipe: str | None = None) -> Table:
         scale=f"{named}-{recipe}" if reader.other_recipe else named,
         title=str(section.get("title", path.stem)),
         source=str(section.get("source", "")),
+        data_set=reader.data_set,
         metric=str(section.get("metric", METRIC)),
         rows=reader.rows("rows", ROW_KEYS, {"run": {}}),
         reported=reader.rows("reported", REPORTED_KEYS, {}),
@@ -118,6 +119,14 @@ class _Reader:
         family = str(self.section.get("family", ""))
         firsts = {next(iter(recipes[family])) for recipes in self.recipes.values() if recipes.get(family)}
         return self.recipe is not None and self.recipe not in firsts
+
+    @property
+    def data_set(self) -> str:
+        """The scale named by the paper's numbers, or for the whole table: one of these scales, else the first."""
+        papers = [row.get("paper", {}) for row in self.section.get("rows", {}).values() if row]
+        of_table = [self.section["data_set"]] if "data_set" in self.section else []
+        named = [*of_table, *(key for paper in papers for key, value in paper.items() if isinstance(value, dict))]
+        return str(next((scale for scale in self.scales if scale in named), named[0] if named else ""))
 
     def rows(self, key: str, allowed: set[str], default: dict[str, Any]) -> list[Row]:
         named = _mapping(self.path, f"table.{key}", self.section.get(key, default))

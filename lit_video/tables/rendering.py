@@ -1,4 +1,4 @@
-"""A table printed: row, params, GMACs, seconds, paper, ours, difference, seeds."""
+"""A table printed: row, params, GMACs, seconds, paper, ours, their difference on the paper's data, seeds."""
 
 import json
 from collections.abc import Sequence
@@ -68,10 +68,11 @@ def main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
         elif key.startswith(OTHER_ORDERS):
             header.append(f"{name} {key.partition('/')[0]}")
         else:
-            header += [f"{name} paper", f"{name} ours", "diff."] if key in printed else [f"{name} ours"]
+            header += [f"{name} paper"] if key in printed else []
+            header += [f"{name} ours", *(["diff."] if key in printed and data["on_papers_data"] else [])]
     header.append("seeds")
-    body = [_cells(row, shown, printed, PAPER_ONLY) for row in data["reported"]]
-    body += [_cells(row, shown, printed, NOT_RUN) for row in data["rows"]]
+    body = [_cells(data, row, shown, printed, PAPER_ONLY) for row in data["reported"]]
+    body += [_cells(data, row, shown, printed, NOT_RUN) for row in data["rows"]]
     return f"{data['title']} - {data['source']}; ours: scale {data['scale']}", header, body
 
 
@@ -139,7 +140,7 @@ def metric_name(key: str) -> str:
     return key.rpartition("/")[2].removeprefix("video_").replace("_", " ")
 
 
-def _cells(row: dict[str, Any], shown: list[str], printed: set[str], absent: str) -> list[str]:
+def _cells(data: dict[str, Any], row: dict[str, Any], shown: list[str], printed: set[str], absent: str) -> list[str]:
     cells = [row["label"]]
     if row["seeds"]:
         cells += [f"{row['params'] / 1e6:.3g}M", f"{row['gmacs']:.3g} x {row['views']}", f"{row['seconds']:.0f}"]
@@ -157,7 +158,9 @@ def _cells(row: dict[str, Any], shown: list[str], printed: set[str], absent: str
         elif key.startswith(OTHER_ORDERS) or key not in printed:
             cells.append(ours)
         else:
-            cells += [paper, ours, "" if values["difference"] is None else f"{values['difference']:+.1f}"]
+            both = values["ours"] is not None and values["paper"] is not None
+            difference = f"{values['ours'] - values['paper']:+.1f}" if both else ""
+            cells += [paper, ours, *([difference] if data["on_papers_data"] else [])]
     return [*cells, seeds_text(row["seeds"])]
 
 

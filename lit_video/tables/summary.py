@@ -68,6 +68,7 @@ def summarise(read: TableRuns, pairs: bool = True) -> dict[str, Any]:
         "scale": table.scale,
         "title": table.title,
         "source": table.source,
+        "on_papers_data": table.on_papers_data,
         "metric": table.metric,
         "rows": rows,
         "reported": [row_summary(row, []) for row in table.reported],
@@ -105,17 +106,13 @@ def _values(of_seeds: Sequence[dict[str, Any]], key: str) -> list[float]:
 
 
 def compare_with_paper(paper: float | None, ours: list[float]) -> dict[str, float | None]:
-    """A metric as plain data: the paper's number; our mean over seeds, its standard deviation, the lowest seed's.
-
-    ``difference`` is our mean less the paper's number.
-    """
+    """A metric as plain data: the paper's number; our mean over seeds, its standard deviation, the lowest seed's."""
     average = mean(ours) if ours else None
     return {
         "paper": paper,
         "ours": average,
         "std": stdev(ours) if len(ours) > 1 else None,
         "lowest": min(ours, default=None),
-        "difference": average - paper if average is not None and paper is not None else None,
     }
 
 

@@ -1,5 +1,6 @@
 """A table of a paper: its rows, and the folders of their runs."""
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,11 @@ from lit_video.errors import UserError
 from lit_video.utils.text import did_you_mean
 
 METRIC = "test/video_top1"
+
+
+def data_sets(scale: str) -> set[str]:
+    """Parts of a scale's name, such as ``ssv2`` of ``ssv2-released``, one of which may name a paper's data set."""
+    return set(re.split(r"[+-]", scale))
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,7 @@ class Table:
         metric: the one that is compared with the paper.
         rows: in the paper's order.
         reported: rows that only the paper has, of methods that are not implemented here.
+        data_set: scale whose data set the paper's numbers are of; empty for a table without a paper's numbers.
     """
 
     name: str
@@ -48,6 +55,12 @@ class Table:
     metric: str = METRIC
     rows: list[Row] = field(default_factory=list)
     reported: list[Row] = field(default_factory=list)
+    data_set: str = ""
+
+    @property
+    def on_papers_data(self) -> bool:
+        """Whether values can be compared with the paper's, not only the order of the rows."""
+        return bool(self.data_set) and self.data_set in data_sets(self.scale)
 
     def row(self, name_or_index: str) -> Row:
         """A row by name, or by its index from 0 (a Slurm array's task id).

@@ -1,11 +1,13 @@
 """Claims are the papers': their numbers say so; verdicts follow the intervals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from lit_video.errors import UserError
 from lit_video.reports.verdicts import verdicts
-from lit_video.tables.claims import judge, read_claims
+from lit_video.tables.claims import Measured, judge, read_claims
 from tests.fake_runs import EXPERIMENTS
 
 CLAIMS = read_claims(EXPERIMENTS)
@@ -14,12 +16,19 @@ trainer: parts/t.yaml
 table:
   title: T
   source: a test
+  scale: own
   rows:
     a: {paper: {test/video_top1: 60.0}}
     b: {paper: {test/video_top1: 50.0}}
     c: {paper: {test/video_top1: 59.5}}
     d: {}
 """
+
+
+def runs(blind=(), **rows):
+    """Runs of rows with such accuracies, or hits."""
+    made = {name: hits(value) if isinstance(value, float) else value for name, value in rows.items()}
+    return Measured(made, frozenset(blind))
 
 
 def hits(*accuracies, videos=1000, seeds=3):
@@ -67,25 +76,27 @@ def claim_that(words):
         ("{claim: x, table: t, better: [[a, b]]}", 0.7, 0.5, "supported"),
         ("{claim: x, table: t, better: [[a, b]]}", 0.5, 0.7, "contradicted"),
         ("{claim: x, table: t, better: [[a, b]]}", 0.5, 0.5, "undecided"),
-        ("{claim: x, table: t, as_good: [[a, b]], margin: 1.0}", 0.5, 0.5, "supported"),
-        ("{claim: x, table: t, as_good: [[a, b]], margin: 1.0}", 0.5, 0.7, "contradicted"),
-        ("{claim: x, table: t, as_good: [[a, b]], margin: 1.0}", 0.5, 0.51, "undecided"),
+        ("{claim: x, table: t, as_good: [[a, c]], margin: 1.0}", 0.5, 0.5, "supported"),
+        ("{claim: x, table: t, as_good: [[a, c]], margin: 1.0}", 0.5, 0.7, "contradicted"),
+        ("{claim: x, table: t, as_good: [[a, c]], margin: 1.0}", 0.7, 0.5, "contradicted"),
+        ("{claim: x, table: t, as_good: [[a, c]], margin: 1.0}", 0.5, 0.51, "undecided"),
+        ("{claim: x, table: t, as_good: [[a, c]], margin: 1.0}", 0.5, 0.48, "contradicted"),
         ("{claim: x, table: t, better: [[a, b]], untestable: no data}", 0.7, 0.5, "not testable here"),
     ],
 )
 def test_verdicts_follow_the_intervals(claims, text, a, b, expected):
     (claim,) = claims(text)
-    verdict, (difference,) = judge(claim, {"a": hits(a), "b": hits(b)})
+    verdict, (difference,) = judge(claim, runs(a=a, b=b, c=b))
     assert verdict == expected
     assert difference.value == pytest.approx(100 * (a - b))
 
 
 def test_a_claim_of_several_pairs_holds_if_all_do_and_fails_if_one_does(claims):
     (claim,) = claims("{claim: x, table: t, better: [[a, b], [a, c]]}")
-    assert judge(claim, {"a": hits(0.7), "b": hits(0.5), "c": hits(0.6)})[0] == "supported"
-    assert judge(claim, {"a": hits(0.7), "b": hits(0.5), "c": hits(0.7)})[0] == "undecided"
-    assert judge(claim, {"a": hits(0.7), "b": hits(0.5), "c": hits(0.8)})[0] == "contradicted"
-    verdict, differences = judge(claim, {"a": hits(0.7), "b": hits(0.5)})
+    assert judge(claim, runs(a=0.7, b=0.5, c=0.6))[0] == "supported"
+    assert judge(claim, runs(a=0.7, b=0.5, c=0.7))[0] == "undecided"
+    assert judge(claim, runs(a=0.7, b=0.5, c=0.8))[0] == "contradicted"
+    verdict, differences = judge(claim, runs(a=0.7, b=0.5))
     assert (verdict, differences[1]) == ("not run", None)
 
 
@@ -105,49 +116,75 @@ def test_a_claim_that_the_paper_does_not_make_is_refused(claims, text, message):
         claims(text)
 
 
-def test_the_page_has_a_line_for_each_scale_and_counts_verdicts(claims):
-    given = claims("{claim: A beats b., table: t, better: [[a, b]]}")
-    better, worse = {"a": hits(0.7), "b": hits(0.5)}, {"a": hits(0.5), "b": hits(0.7)}
-    text = verdicts(given, {"t": {"embedded": better, "gpu": worse}})
-    assert "Of 2 verdicts: supported 1, contradicted 1." in text
+def test_one_pair_of_many_that_just_differs_decides_nothing(claims):
+    rng = np.random.default_rng(0)
+    one, other = ([rng.random(1000) < chance for _ in range(5)] for chance in (0.700, 0.726))
+    (single,), (several,) = (
+        claims("{claim: x, table: t, better: [[a, b]]}"),
+        claims("{claim: x, table: t, better: [[a, b], [a, c], [c, b]]}"),
+    )
+    rows = runs(a=one, b=other, c=one)
+    (difference,) = judge(single, rows)[1]
+    assert 0.025 / 3 < difference.below(0) < 0.025
+    assert judge(single, rows)[0] == "contradicted"
+    assert judge(several, rows)[0] == "undecided"
+
+
+def test_within_a_margin_too_few_videos_cannot_tell(claims):
+    (claim,) = claims("{claim: x, table: t, as_good: [[a, c]], margin: 1.0}")
+    rng = np.random.default_rng(0)
+    few = runs(**{name: [rng.random(100) < 0.7 for _ in range(3)] for name in "ac"})
+    assert judge(claim, few)[0] == "too few videos to tell"
+
+
+def test_rows_that_beat_blind_ones_alone_are_so_by_construction(claims):
+    (claim,) = claims("{claim: x, table: t, better: [[a, b], [a, c]]}")
+    assert judge(claim, runs({"b", "c"}, a=0.7, b=0.5, c=0.5))[0] == "supported by construction"
+    assert judge(claim, runs({"b"}, a=0.7, b=0.5, c=0.5))[0] == "supported"
+    assert judge(claim, runs({"b", "c"}, a=0.5, b=0.7, c=0.5))[0] == "contradicted"
+
+
+def test_the_tables_own_scale_decides_and_follow_ups_are_counted_apart(claims):
+    (claim,) = claims("{claim: A beats b., table: t, better: [[a, b]]}")
+    claim = replace(claim, follow_ups={"gpu": "it was late"})
+    better, worse = runs(a=0.7, b=0.5), runs(a=0.5, b=0.7)
+    text = verdicts([claim], {"t": {"gpu": worse, "own": better}})
+    assert "Of 1 claims: supported 1. Follow-ups at gpu: contradicted 1." in text
     first, second = text.splitlines()[-2:]
-    assert first.startswith("| A beats b. |") and second.startswith("|  | [t](#t-gpu)"), "said once"
-    assert "[t](#t-embedded): a - b | 60.0 - 50.0 | embedded: +20.0 [" in first
+    assert first.startswith("| A beats b. | [t](#t-own): a - b | 60.0 - 50.0 | own: +20.0 [")
     assert first.endswith("| supported |")
-    assert "gpu: -20.0 [" in second
-    part = verdicts(given, {"t": {"follow_up": {"a": hits(0.7)}, "embedded": better}})
-    assert "Of 1 verdicts: supported 1." in part
-    assert "follow_up" not in part
-    assert "Of 1 verdicts: not run 1." in verdicts(given, {"t": {"follow_up": {"a": hits(0.7)}}})
+    assert second.startswith("| follow-up: it was late | [t](#t-gpu): a - b |")
+    assert second.endswith("| contradicted |")
+    part = verdicts([claim], {"t": {"other": runs(a=0.7), "own": better}})
+    assert "Of 1 claims: supported 1." in part
+    assert "other" not in part.splitlines()[-1], "not all of its rows were run there"
+    assert "Of 1 claims: not run 1." in verdicts([claim], {"t": {"other": runs(a=0.7)}})
 
 
 def test_a_claim_may_be_untestable_at_some_scales_alone(claims):
-    (claim,) = claims("{claim: x, table: t, better: [[a, b]], untestable: {embedded: too small}}")
-    runs = {"a": hits(0.7), "b": hits(0.5)}
-    judged = {scale: judge(claim, runs, scale)[0] for scale in ("embedded", "embedded_longer", "gpu")}
+    (claim,) = claims("{claim: x, table: t, better: [[a, b]], untestable: {own: too small}}")
+    rows = runs(a=0.7, b=0.5)
+    judged = {scale: judge(claim, rows, scale)[0] for scale in ("own", "own_longer", "gpu")}
     assert list(judged.values()) == ["not testable here", "not testable here", "supported"]
-    page = verdicts([claim], {"t": {"embedded": runs, "embedded_other": {"c": hits(0.5)}}})
-    assert "| not testable here: too small |" in page
-    assert "embedded_other" not in page, "none of its rows were run there"
+    assert "| not testable here: too small |" in verdicts([claim], {"t": {"own": rows}})
 
 
 def test_a_verdict_of_one_seed_says_so(claims):
     given = claims("{claim: A beats b., table: t, better: [[a, b]]}")
-    line = verdicts(given, {"t": {"embedded": {"a": hits(0.7), "b": hits(0.5, seeds=1)}}}).splitlines()[-1]
+    line = verdicts(given, {"t": {"own": runs(a=0.7, b=hits(0.5, seeds=1))}}).splitlines()[-1]
     assert line.endswith("| supported, of one seed |")
-    assert "Of 1 verdicts: supported 1." in verdicts(given, {"t": {"embedded": {"a": hits(0.7), "b": hits(0.5)}}})
 
 
-def test_a_claim_is_judged_by_runs_on_its_own_data_set_or_on_ours():
+def test_a_claim_is_judged_by_runs_on_its_own_data_set_or_else_on_ours():
     """What a paper says of Kinetics is no claim about SSv2, nor the other way round; Kinetics itself can test it."""
     claim = claim_that("On Kinetics-400 attention in space")
-    runs = {"space": hits(0.7), "divided": hits(0.7), "joint": hits(0.7)}
+    rows = runs(space=0.7, divided=0.7, joint=0.7)
 
     def of(claim, *scales):
-        lines = verdicts([claim], {"timesformer_schemes": dict.fromkeys(scales, runs)}).splitlines()
+        lines = verdicts([claim], {"timesformer_schemes": dict.fromkeys(scales, rows)}).splitlines()
         (first,) = [i for i, line in enumerate(lines) if line.startswith("| " + claim.text)]
         return [line.split(" | ")[-1].partition(":")[0].strip("| ") for line in lines[first:]]
 
-    assert of(claim, "embedded", "k400", "k400-released", "ssv2") == ["not testable here", "supported", "supported"]
+    assert of(claim, "embedded", "k400", "ssv2") == ["supported", "not testable here"], "Kinetics decides"
     assert of(claim_that("attention in time is worth a lot"), "embedded", "k400", "ssv2") == ["undecided", "undecided"]
     assert of(claim, "ssv2") == ["not testable here"], "as long as nothing else was run"

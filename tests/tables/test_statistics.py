@@ -2,36 +2,58 @@
 
 import numpy as np
 import pytest
-from scipy.stats import kendalltau
+from scipy.stats import kendalltau, ttest_ind
 
-from lit_video.tables.statistics import agreement, kendall_tau, paired_difference
+from lit_video.tables.statistics import agreement, holm, kendall_tau, paired_difference
 
 
 def drawn(rng, rate, videos):
     return rng.random(videos) < rate
 
 
-def test_the_interval_covers_the_true_difference_about_as_often_as_it_claims():
-    rng = np.random.default_rng(0)
-    covered = 0
-    for trial in range(200):
-        easy = rng.random(300)  # videos differ; what one row finds easy, the other does too
-        first = [rng.random(300) < 0.3 + 0.6 * easy]
-        second = [rng.random(300) < 0.2 + 0.6 * easy]
-        interval = paired_difference(first, second, seed=trial)
-        covered += interval.low <= 10 <= interval.high
-    assert 180 <= covered <= 199  # 95 % of 200 is 190; a binomial's three standard deviations are 9
+def miss_rate(rng, seeds, spread, trials=400, videos=384):
+    """Share of intervals that miss the true difference of two rows whose seeds spread by so many points."""
+    easy = rng.standard_normal(200_000)
+    chances = [np.clip(mean + 0.2 * easy, 0.01, 0.99) for mean in (0.7, 0.65)]
+    truth, missed = 100 * (chances[0].mean() - chances[1].mean()), 0
+    for _ in range(trials):
+        tested = rng.integers(0, len(easy), videos)  # what one row finds easy, the other does too
+        rows = [
+            [rng.random(videos) < chance[tested] + spread / 100 * rng.standard_normal() for _ in range(seeds)]
+            for chance in chances
+        ]
+        interval = paired_difference(*rows)
+        missed += not interval.low <= truth <= interval.high
+    return missed / trials
 
 
-def test_rows_of_two_seeds_that_are_far_apart_seldom_differ_for_certain(monkeypatch):
-    monkeypatch.setattr("lit_video.tables.statistics.RESAMPLES", 500)
-    rng = np.random.default_rng(0)
-    certain = 0
-    for trial in range(300):
-        one, other = ([drawn(rng, 0.6 + 0.1 * rng.standard_normal(), 1024) for _ in range(2)] for _ in "ab")
-        interval = paired_difference(one, other, seed=trial)
-        certain += not interval.low <= 0 <= interval.high
-    assert certain < 70  # still more than 5 % of 300; without the stretch of seeds' spread they are 90
+@pytest.mark.parametrize("seeds", [3, 5])
+@pytest.mark.parametrize("spread", [1.0, 3.0, 4.5, 6.0])
+def test_intervals_hold_their_level_however_far_seeds_are_apart(seeds, spread):
+    assert miss_rate(np.random.default_rng(0), seeds, spread) <= 0.06
+
+
+def test_the_interval_of_one_seed_covers_the_difference_of_its_models():
+    assert 0.02 <= miss_rate(np.random.default_rng(1), seeds=1, spread=0.0) <= 0.08
+
+
+def test_the_interval_is_welchs_where_videos_are_alike():
+    """Seeds of whole rows right or wrong: SciPy's interval of the seeds' means is all there is."""
+    a, b = [0.1, 0.2, 0.4], [0.5, 0.3, 0.35, 0.6]
+    videos = 200_000
+    rows = [[np.arange(videos) % 1000 < 1000 * mean for mean in means] for means in (a, b)]
+    interval = paired_difference(*rows)
+    expected = ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
+    assert (interval.low, interval.high) == pytest.approx((100 * expected.low, 100 * expected.high), abs=0.1)
+    assert 2 * min(interval.above(0), interval.below(0)) == pytest.approx(
+        ttest_ind(a, b, equal_var=False).pvalue, rel=0.01
+    )
+
+
+def test_holm_rejects_from_the_smallest_until_one_stands():
+    assert holm([0.02, 0.001, 0.3], 0.05) == [True, True, False]
+    assert holm([0.03, 0.001, 0.03], 0.05) == [False, True, False], "0.03 is above 0.05 / 2"
+    assert holm([0.03], 0.05) == [True]
 
 
 def test_pairing_narrows_the_interval_of_rows_that_fail_on_the_same_videos():
@@ -43,22 +65,6 @@ def test_pairing_narrows_the_interval_of_rows_that_fail_on_the_same_videos():
     near, far = paired_difference([first], [alike]), paired_difference([first], [apart])
     assert near.value == pytest.approx(far.value)
     assert near.high - near.low < 0.3 * (far.high - far.low)
-
-
-def test_the_interval_is_that_of_drawing_videos_one_by_one():
-    rng = np.random.default_rng(5)
-    first, second = (np.array([drawn(rng, rate, 50) for _ in range(2)], float) for rate in (0.7, 0.4))
-    values = []
-    for _ in range(4000):
-        videos = rng.integers(0, 50, 50)
-        one, other = (
-            rows.mean(0)[videos].mean() + 2**0.5 * (rows[rng.integers(0, 2, 2)].mean(0) - rows.mean(0))[videos].mean()
-            for rows in (first, second)
-        )
-        values.append(100 * (one - other))
-    interval = paired_difference(first > 0, second > 0)
-    assert interval.value == pytest.approx(100 * (first.mean() - second.mean()))
-    assert (interval.low, interval.high) == pytest.approx(np.quantile(values, [0.025, 0.975]), abs=1.5)
 
 
 def test_seeds_that_disagree_widen_the_interval():
