@@ -37,7 +37,7 @@ def table(arguments: Namespace) -> int:
         "repeats": arguments.repeats,
         "rows": measure(request, device, arguments.batch, arguments.repeats),
     }
-    folder = request.runs / request.table.name / request.table.scale
+    folder = request.folder / request.table.name / request.table.scale
     with writing("--runs", folder / THROUGHPUT):
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / THROUGHPUT, json.dumps(result, indent=2) + "\n")

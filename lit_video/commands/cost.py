@@ -11,7 +11,7 @@ from lit_video.commands.arguments import add_settings, add_shared, request_of
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.network.cost import Published, compare, count, published, render
-from lit_video.training.request import Request
+from lit_video.training.request import Request, Run
 
 if TYPE_CHECKING:
     from lit_video.modules import VideoClassifier
@@ -65,7 +65,7 @@ def _table_costs(request: Request) -> Iterator[dict[str, Any]]:
 
     source = f"{request.table.title} ({request.table.source}), ours at scale {request.table.scale}"
     for row in request.rows:
-        built = build_row(request, row, request.seeds[0])
+        built = build_row(Run(request, row, request.seeds[0]))
         data = built.datamodule
         clip = {"frames": data.frames, "image_size": data.image_size, "classes": outputs(data.num_classes)}
         clip["views"] = data.test_clips * data.test_crops

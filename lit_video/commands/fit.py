@@ -8,7 +8,7 @@ from lit_video.commands.arguments import add_settings, add_shared, add_table, re
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.launching.queue import HERE, places
-from lit_video.launching.work import unfinished, work_list
+from lit_video.launching.work import unfinished
 from lit_video.training.request import Request
 from lit_video.utils.processes import end_with_starter, first_process
 from lit_video.utils.stop_signals import DONE, FAILED, stop_signals
@@ -39,7 +39,7 @@ def run(arguments: Namespace) -> int:
         if request.single:
             from lit_video.training.run import run_row
 
-            return run_row(request, request.rows[0], request.seeds[0], stops)
+            return run_row(request.runs[0], stops)
     return run_table(request, arguments.jobs or 1)
 
 
@@ -49,10 +49,9 @@ def print_settings(request: Request) -> int:
 
     from lit_video.training.run import build_row
 
-    runs = work_list([request])
-    for run in runs:
-        config = build_row(request, run.row, run.seed).resolved()
-        print(f"--- # {run.name}" if len(runs) > 1 else f"# {run.name}")
+    for run in request.runs:
+        config = build_row(run).resolved()
+        print(f"--- # {run.name}" if len(request.runs) > 1 else f"# {run.name}")
         print(yaml.safe_dump(config, sort_keys=False), end="")
     return DONE
 
@@ -73,9 +72,9 @@ def run_table(request: Request, jobs: int) -> int:
         raise UserError("several runs: not for processes that torchrun or srun starts; name one by --row and --seeds")
     if "WANDB_SWEEP_ID" in os.environ:
         raise UserError("several runs: a trial of a W&B sweep is one; name it by --row and --seeds")
-    left, runs = unfinished([request]), work_list([request])
-    status = run_here("fit", runs, left, [HERE] if jobs == 1 else places(jobs, None), request.reuse)
+    left = unfinished(request.runs)
+    status = run_here("fit", request.runs, left, [HERE] if jobs == 1 else places(jobs, None), request.reuse)
     if status in (DONE, FAILED):
-        print(render(summary(request.table, request.runs, request.seeds, pairs=False), "text"))
-        print(f"runs: {request.runs / request.table.name / request.table.scale}")
+        print(render(summary(request.table, request.folder, request.seeds, pairs=False), "text"))
+        print(f"runs: {request.folder / request.table.name / request.table.scale}")
     return status

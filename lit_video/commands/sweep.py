@@ -8,7 +8,7 @@ from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.launching.queue import places
 from lit_video.launching.slurm import Resources, check_slurm, submit
-from lit_video.launching.work import build_requests, unfinished, work_list
+from lit_video.launching.work import build_requests, unfinished
 from lit_video.utils.stop_signals import DONE
 
 SLURM = ("cpus", "mem", "time", "partition", "account", "qos")
@@ -61,14 +61,14 @@ def run(arguments: Namespace) -> int:
         [*arguments.settings, *resources.flags],
     )
     requests = [replace(request, reuse=arguments.reuse) for request in requests]
-    runs = work_list(requests)
+    runs = [run for request in requests for run in request.runs]
     if arguments.status:
         return show(runs)
     if arguments.launcher == "local":
         here = places(arguments.jobs, arguments.gpus_per_run)
-        return run_here("sweep", runs, unfinished(requests), here, arguments.reuse)
+        return run_here("sweep", runs, unfinished(runs), here, arguments.reuse)
     check_slurm()
-    if left := free(unfinished(requests)):
+    if left := free(unfinished(runs)):
         submit(left, resources, say)
         say("the same command with --status shows how far they are")
     return DONE

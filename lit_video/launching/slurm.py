@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from lit_video.errors import UserError
-from lit_video.launching.work import Run
 from lit_video.tables.status import Status, read_status, write_status
+from lit_video.training.request import Run
 
 # a run saves a checkpoint and asks Slurm to queue it again on this signal, which comes this long before the time limit
 SIGNAL = "USR1@90"
@@ -48,7 +48,7 @@ class Resources:
         parallel = f"%{self.parallel}" if self.parallel else ""
         options = {"array": f"0-{len(runs) - 1}{parallel}", "job-name": name, "nodes": str(self.nodes or 1)}
         options |= {"ntasks-per-node": str(self.gpus_per_node or 1), "signal": SIGNAL, "open-mode": "append"}
-        options |= {"output": f"{runs[0].request.runs}/slurm-%A.log"}  # Slurm's own words
+        options |= {"output": f"{runs[0].request.folder}/slurm-%A.log"}  # Slurm's own words
         options |= {"gpus-per-node": str(self.gpus_per_node)} if self.gpus_per_node else {}
         return ["sbatch", "--parsable", "--requeue", *(f"--{k}={v}" for k, v in (options | dict(self.options)).items())]
 

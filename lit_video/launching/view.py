@@ -12,7 +12,8 @@ from rich.text import Text
 from lit_video.errors import UserError
 from lit_video.launching.queue import LEFT_ALONE, Place, Queue
 from lit_video.launching.states import Observed, State, jobs_of, observe
-from lit_video.launching.work import Run, rounds
+from lit_video.launching.work import rounds
+from lit_video.training.request import Run
 from lit_video.utils.processes import requeue
 from lit_video.utils.stop_signals import AGAIN, DONE, FAILED, PREEMPTED, STATUS
 from lit_video.utils.text import print_whole

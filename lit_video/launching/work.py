@@ -1,44 +1,10 @@
-"""The runs of tables: every row with every seed."""
+"""The runs of tables."""
 
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from lit_video.errors import UserError
-from lit_video.tables.table import Row
-from lit_video.training.request import Request, build_request
-
-FIT = [sys.executable, "-m", "lit_video", "fit"]
-
-
-@dataclass(frozen=True)
-class Run:
-    """A row of a table with a seed."""
-
-    request: Request
-    row: Row
-    seed: int
-
-    @property
-    def name(self) -> str:
-        """Table, row and seed, as messages name a run."""
-        return f"{self.request.table.name} {self.row.name} seed {self.seed}"
-
-    @property
-    def folder(self) -> Path:
-        """The run's folder."""
-        return self.request.table.run_dir(self.request.runs, self.row, self.seed)
-
-    @property
-    def log(self) -> Path:
-        """The file of all that its processes print."""
-        return self.folder / "log.txt"
-
-    @property
-    def command(self) -> list[str]:
-        """The command that runs it in a process of its own."""
-        return [*FIT, *self.request.run_args(self.row, self.seed)]
+from lit_video.training.request import Request, Run, build_request
 
 
 def build_requests(
@@ -65,23 +31,20 @@ def build_requests(
     return requests
 
 
-def work_list(requests: Sequence[Request]) -> list[Run]:
-    """All runs, table by table, seed by seed, in the order of the rows."""
-    return [Run(each, row, seed) for each in requests for seed in each.seeds for row in each.rows]
-
-
-def unfinished(requests: Sequence[Request]) -> list[Run]:
-    """The runs without a result, after a check of the settings of all of them.
+def unfinished(runs: Sequence[Run]) -> list[Run]:
+    """The runs without a result, or with one of a shorter training; finds what mistakes can be found before training.
 
     Raises:
-        UserError: the first mistake in any row of any table.
+        UserError: the first mistake in any run, with file, row and key.
     """
-    from lit_video.training.run import check_rows  # here, because importing torch takes seconds
+    from lit_video.training.run import is_done  # here, because importing torch takes seconds
+    from lit_video.training.run_folder import writable
 
-    left = [Run(request, row, seed) for request in requests for row, seed in check_rows(request)]
-    every = len(work_list(requests))
-    if len(left) < every:
-        print(f"{every - len(left)} of {every} runs are finished, skipped", flush=True)
+    left = [run for run in runs if not is_done(run)]
+    for run in runs:  # before this nothing is written
+        writable(run.folder)
+    if len(left) < len(runs):
+        print(f"{len(runs) - len(left)} of {len(runs)} runs are finished, skipped", flush=True)
     return left
 
 
@@ -90,6 +53,6 @@ def rounds(runs: Sequence[Run]) -> list[list[Run]]:
     from lit_video.training.reuse import first_of_each
     from lit_video.training.run import build_row
 
-    firsts = first_of_each([build_row(run.request, run.row, run.seed).resolved() for run in runs])
+    firsts = first_of_each([build_row(run).resolved() for run in runs])
     divided = [[run for run, first in zip(runs, firsts, strict=True) if first is wanted] for wanted in (True, False)]
     return [each for each in divided if each]

@@ -1,6 +1,7 @@
-"""Request to ``fit``: a table, its rows, seeds and settings."""
+"""Request to ``fit``: a table, its rows, seeds and settings; its runs."""
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,46 +15,89 @@ from lit_video.tables.table import Row, Table
 class Request:
     """A table, its rows and seeds, the runs folder, and all other flags as they were given.
 
-    With ``reuse`` a row takes what a finished run of whatever table has in common with it: its result, or its weights.
+    With ``reuse`` a row takes the weights of a finished run, of whatever table, that was trained alike.
     """
 
     table: Table
     configs: list[Path]
     rows: list[Row]
     seeds: list[int]
-    runs: Path
+    folder: Path
     flags: list[str]
     single: bool
     recipe: str | None = None
     reuse: bool = False
 
-    def run_args(self, row: Row, seed: int) -> list[str]:
-        """The arguments of ``fit`` that start one run."""
-        files = [arg for path in self.configs for arg in ("--config", str(path))]
-        recipe = ["--recipe", self.recipe] if self.recipe else []
-        reuse = ["--reuse"] if self.reuse else []
-        chosen = [*files, "--row", row.name, "--seeds", str(seed)]
-        return [*chosen, *recipe, *reuse, "--runs", str(self.runs), *self.flags]
+    @property
+    def runs(self) -> list["Run"]:
+        """Every row with every seed: seed by seed, in the order of the rows."""
+        return [Run(self, row, seed) for seed in self.seeds for row in self.rows]
 
-    def row_args(self, row: Row, seed: int) -> list[str]:
-        """Flags of one row for the Lightning command line: files, then the row's settings, then the user's flags.
+    @property
+    def files(self) -> list[str]:
+        """The files as flags."""
+        return [arg for path in self.configs for arg in ("--config", str(path))]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A row of a table with a seed."""
+
+    request: Request
+    row: Row
+    seed: int
+
+    @property
+    def label(self) -> str:
+        """Row and seed, as messages name a run of one table."""
+        return f"{self.row.name} seed {self.seed}"
+
+    @property
+    def name(self) -> str:
+        """Table, row and seed, as messages of several tables name a run."""
+        return f"{self.request.table.name} {self.label}"
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The names of a run: table, row, scale, seed."""
+        table = self.request.table
+        return {"table": table.name, "row": self.row.name, "scale": table.scale, "seed": self.seed}
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder."""
+        return self.request.table.run_dir(self.request.folder, self.row, self.seed)
+
+    @property
+    def log(self) -> Path:
+        """The file of all that its processes print."""
+        return self.folder / "log.txt"
+
+    @property
+    def command(self) -> list[str]:
+        """The command that runs it in a process of its own."""
+        given = self.request
+        recipe = ["--recipe", given.recipe] if given.recipe else []
+        reuse = ["--reuse"] if given.reuse else []
+        chosen = [*given.files, "--row", self.row.name, "--seeds", str(self.seed), *recipe, *reuse]
+        return [sys.executable, "-m", "lit_video", "fit", *chosen, "--runs", str(given.folder), *given.flags]
+
+    @property
+    def flags(self) -> list[str]:
+        """Flags for the Lightning command line: files, then the row's settings, then the user's flags.
 
         The row comes after all files, overlays too: what a table varies must hold at every scale.
         """
-        files = [arg for path in self.configs for arg in ("--config", str(path))]
-        return [*files, *setting_flags(row.settings), *self.flags, f"--seed_everything={seed}"]
+        given = self.request
+        return [*given.files, *setting_flags(self.row.settings), *given.flags, f"--seed_everything={self.seed}"]
 
-    def names(self, row: Row) -> dict[str, str]:
-        """The names of a row's run: table, row, scale."""
-        return {"table": self.table.name, "row": row.name, "scale": self.table.scale}
-
-    def place(self, row: Row, key: str) -> str:
+    def place(self, key: str = "") -> str:
         """Where a setting was made, for messages: the user's flag, the row, or the files."""
         short = key.replace(".init_args", "")
-        flags = [flag for flag in self.flags if flag.replace(".init_args", "").split("=")[0] == f"--{short}"]
+        flags = [flag for flag in self.request.flags if flag.replace(".init_args", "").split("=")[0] == f"--{short}"]
         if key and flags:
             return "command line"
-        return f"{', '.join(map(str, self.configs))}: row {row.name}"
+        return f"{', '.join(map(str, self.request.configs))}: row {self.row.name}"
 
 
 def build_request(

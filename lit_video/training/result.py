@@ -128,7 +128,7 @@ def write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], secon
     update_run(cli.run_dir, state=None, result=result)
     scores = ", ".join(f"{key} {value:.1f}" for key, value in metrics.items())
     ended = f"{scores} on {videos} videos, {seconds:.0f} s, {peak_memory(cli.trainer.strategy.root_device)}"
-    print(f"{cli.row.name} seed {cli.facts['seed']}: {ended}", flush=True)
+    print(f"{cli.run.label}: {ended}", flush=True)
 
 
 def peak_memory(device: torch.device) -> str:

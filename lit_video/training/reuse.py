@@ -15,18 +15,17 @@ from lit_video.tables.run_files import RUN
 from lit_video.training.checkpoint_file import FOLDER as BEST
 from lit_video.training.checkpoint_file import LAST, RUN_KEY, peek, write_checkpoint
 from lit_video.training.identity import checkpoint_record
+from lit_video.training.request import Run
 from lit_video.utils.processes import started_together
 from lit_video.weights.reading import CHECKPOINT_KEY
 
 
-def take_trained(runs: Path, run_dir: Path, now: Identity, seed: int) -> None:
+def take_trained(run: Run, now: Identity) -> None:
     """Take the last checkpoint and curve of a finished run that was trained alike, which leaves the test.
 
     Args:
-        runs: folder of the runs, of all tables.
-        run_dir: folder of the run that is asked for.
+        run: run that is asked for.
         now: identity of the run.
-        seed: seed of the run.
 
     Raises:
         UserError: the code has no commit of its own, or this process is one of several that look by themselves.
@@ -37,10 +36,10 @@ def take_trained(runs: Path, run_dir: Path, now: Identity, seed: int) -> None:
         raise UserError(
             f"--reuse: the code is not a commit's ({now.commit}), so no run is known as the same; leave it out"
         )
-    source = next(_trained_alike(runs, seed, now), None)
-    if source and not (run_dir / LAST).exists():
-        print(f"{run_dir.parent.name} seed {seed}: trained as {source}", flush=True)
-        _take_weights(source, run_dir, now)
+    source = next(_trained_alike(run.request.folder, run.seed, now), None)
+    if source and not (run.folder / LAST).exists():
+        print(f"{run.label}: trained as {source}", flush=True)
+        _take_weights(source, run.folder, now)
 
 
 def first_of_each(configs: Sequence[Mapping[str, Any]]) -> list[bool]:

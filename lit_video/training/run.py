@@ -4,7 +4,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 
 import torch
 from torch import nn
@@ -14,13 +13,12 @@ from lit_video.tables.identity import Identity, is_longer
 from lit_video.tables.reading import write_origin
 from lit_video.tables.run_files import RUN, update_run
 from lit_video.tables.status import Status, write_status
-from lit_video.tables.table import Row
 from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.training.checkpoint_file import LAST, PREVIOUS, best_checkpoint
 from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
 from lit_video.training.global_batch import check_scaling
 from lit_video.training.identity import Record, checkpoint_record, read_record, refuse_other_run, run_identity
-from lit_video.training.request import Request
+from lit_video.training.request import Run
 from lit_video.training.result import check_last_step, measure, write_result
 from lit_video.training.reuse import take_trained
 from lit_video.training.run_cli import RunCLI
@@ -38,110 +36,90 @@ from lit_video.utils.processes import first_process
 from lit_video.utils.stop_signals import DONE, FAILED, StopSignals
 
 
-def check_rows(request: Request) -> list[tuple[Row, int]]:
-    """Find every mistake that can be found without training, in all rows and seeds, before anything is written.
-
-    Returns:
-        The rows and seeds that are not done: without a result, or with one of a shorter training.
-
-    Raises:
-        UserError: the first one, with file, row and key.
-    """
-    runs = [(row, seed) for seed in request.seeds for row in request.rows]
-    to_do = [run for run in runs if not is_done(request, *run)]
-    for row, seed in runs:
-        writable(request.table.run_dir(request.runs, row, seed))
-    return to_do
-
-
-def is_done(request: Request, row: Row, seed: int) -> bool:
+def is_done(run: Run) -> bool:
     """Whether there is a result, and no longer training is asked for.
 
     Raises:
         UserError: a setting is wrong, or the run's folder was made with others.
     """
-    cli, run_dir = checked_row(request, row, seed), request.table.run_dir(request.runs, row, seed)
+    cli = checked_row(run)
     try:
-        before = read_record(run_dir)
+        before = read_record(run.folder)
     except UserError:
         return False  # damaged: the run measures again
     if before is None:
         return False
-    found = refuse_other_run(run_dir, before, run_identity(cli), request.place(row, ""))
+    found = refuse_other_run(run.folder, before, run_identity(cli), run.place())
     return before.finished and not is_longer(found)
 
 
-def run_row(request: Request, row: Row, seed: int, stops: StopSignals) -> int:
+def run_row(run: Run, stops: StopSignals) -> int:
     """Train and test a row with a seed, from its last checkpoint if there is one; returns the exit status."""
-    run_dir = request.table.run_dir(request.runs, row, seed)
-    name = stops.name = f"{row.name} seed {seed}"
+    run_dir, stops.name = run.folder, run.label
     if not first_process():  # one of several, started by Lightning, torchrun or Slurm
-        return DONE if is_done(request, row, seed) else _guarded(request, row, seed, run_dir, stops)
-    cli = checked_row(request, row, seed)
+        return DONE if is_done(run) else _guarded(run, stops)
+    cli = checked_row(run)
     writable(run_dir)
-    with locked(run_dir, f"{request.table.name} {name}"), disk_errors(run_dir):
+    with locked(run_dir, run.name), disk_errors(run_dir):
         set_aside(run_dir)
-        write_origin(run_dir.parents[1], request.configs, request.recipe)
+        write_origin(run_dir.parents[1], run.request.configs, run.request.recipe)
         before, now = read_record(run_dir), run_identity(cli)
-        found = refuse_other_run(run_dir, before, now, request.place(row, "")) if before else []
+        found = refuse_other_run(run_dir, before, now, run.place()) if before else []
         if before and before.finished and not is_longer(found):
             code = "".join(f"; {each}" for each in found if each.kind == "code")
-            print(f"{name}: finished, skipped (see {run_dir / RUN}{code})")
+            print(f"{run.label}: finished, skipped (see {run_dir / RUN}{code})")
             return DONE
         if before and before.finished:
             set_result_aside(run_dir)
-        elif request.reuse:
-            take_trained(request.runs, run_dir, now, seed)
+        elif run.request.reuse:
+            take_trained(run, now)
         stops.last_words = partial(last_words, run_dir)
         write_status(run_dir, Status("starting"))
-        return _guarded(request, row, seed, run_dir, stops, now)
+        return _guarded(run, stops, now)
 
 
-def build_row(request: Request, row: Row, seed: int, build: type[CheckCLI] = CheckCLI) -> CheckCLI:
+def build_row(run: Run, build: type[CheckCLI] = CheckCLI) -> CheckCLI:
     """Data set and model of a row, on the meta device unless built otherwise.
 
     Raises:
         UserError: a setting is wrong; the message names it.
     """
-    args, where = request.row_args(row, seed), partial(request.place, row)
-    refuse_ignored(args, where(""))
-    with user_errors(where):
-        return build(args)
+    refuse_ignored(run.flags, run.place())
+    with user_errors(run.place):
+        return build(run.flags)
 
 
-def checked_row(request: Request, row: Row, seed: int) -> CheckCLI:
+def checked_row(run: Run) -> CheckCLI:
     """Data set and model of a row whose data and trainer fit too.
 
     Raises:
         UserError: a setting is wrong, or the data is not there.
     """
-    cli = build_row(request, row, seed)
-    with user_errors(partial(request.place, row)):
+    cli = build_row(run)
+    with user_errors(run.place):
         cli.model.check_image_weights()
         cli.datamodule.check()
         check_scaling(cli.config.trainer, cli.config.global_batch, cli.datamodule.batch_size)
     return cli
 
 
-def _guarded(
-    request: Request, row: Row, seed: int, run_dir: Path, stops: StopSignals, now: Identity | None = None
-) -> int:
+def _guarded(run: Run, stops: StopSignals, now: Identity | None = None) -> int:
     """Train and test; whatever ends it early is said in a line, and in ``run.json``.
 
     ``now`` is what the run is, in the process that owns its folder.
     """
-    name = f"{row.name} seed {seed}"
+    name = run.label
     if now:
-        say_dead_ranks(run_dir, name)
+        say_dead_ranks(run.folder, name)
     try:
         with failures():
-            return _train_and_test(request, row, seed, run_dir, stops, now)
+            return _train_and_test(run, stops, now)
     except Stopped as stop:
-        return stopped(stop, run_dir, name) if now else status_of_rank(stop.reason)
+        return stopped(stop, run.folder, name) if now else status_of_rank(stop.reason)
     except BaseException as error:
         if now:
             reason = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
-            write_end(run_dir, "failed", reason)
+            write_end(run.folder, "failed", reason)
         if not isinstance(error, RunFailed):
             raise
         print(f"error: {name}: {error}", file=sys.stderr, flush=True)
@@ -159,12 +137,10 @@ def _compiled(network: nn.Module, wanted: bool) -> Iterator[None]:
         vars(network).pop("forward", None)  # compiled code knows nothing of hooks that come later
 
 
-def _train_and_test(
-    request: Request, row: Row, seed: int, run_dir: Path, stops: StopSignals, now: Identity | None
-) -> int:
-    facts = request.names(row) | {"seed": seed} | ({"commit": now.commit} if now else {})
-    with user_errors(partial(request.place, row)):
-        cli = RunCLI(request.row_args(row, seed), facts, row, run_dir, stops)
+def _train_and_test(run: Run, stops: StopSignals, now: Identity | None) -> int:
+    run_dir = run.folder
+    with user_errors(run.place):
+        cli = RunCLI(run, stops, now.commit if now else "")
         start_from_stills(cli.model, cli.datamodule)
     checkpoint = usable_checkpoint(run_dir, owner=now is not None)
     if now:

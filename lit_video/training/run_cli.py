@@ -1,8 +1,6 @@
 """A run's data set, model and trainer, with what every run has."""
 
 import sys
-from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,7 +10,6 @@ from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvir
 from lightning.pytorch.callbacks import Callback, LearningRateMonitor, Timer
 
 from lit_video.network.cost import count
-from lit_video.tables.table import Row
 from lit_video.training.callbacks.broken_videos import ReportBroken
 from lit_video.training.callbacks.checkpoints import Checkpoints
 from lit_video.training.callbacks.data_wait import DataWait
@@ -23,6 +20,7 @@ from lit_video.training.callbacks.progress import Progress
 from lit_video.training.checkpoint_file import CheckpointFile, keep_in_run
 from lit_video.training.cli import VideoCLI
 from lit_video.training.global_batch import GlobalBatch, accumulation
+from lit_video.training.request import Run
 from lit_video.training.run_end import keep_handlers
 from lit_video.training.wandb_logger import RowLogger, TrackRow
 from lit_video.utils.stop_signals import StopSignals
@@ -31,17 +29,17 @@ from lit_video.utils.stop_signals import StopSignals
 class RunCLI(VideoCLI):
     """Data set, model and trainer of one run, the trainer with the run's folder, checkpoint, progress and logger."""
 
-    def __init__(self, args: list[str], facts: dict[str, Any], row: Row, run_dir: Path, stops: StopSignals) -> None:
-        self.facts = facts
-        self.row = row
-        self.run_dir = run_dir
+    def __init__(self, run: Run, stops: StopSignals, commit: str = "") -> None:
+        self.run = run
+        self.facts = run.facts | {"commit": commit}
+        self.run_dir = run.folder
         self.stops = stops
         self.timer = Timer()
         self.global_batch = GlobalBatch()
         self.logger: RowLogger | None = None
         self.file = CheckpointFile()
-        self.predictions = SavePredictions(run_dir, f"{row.label}, seed {facts['seed']}")
-        super().__init__(args)
+        self.predictions = SavePredictions(run.folder, f"{run.row.label}, seed {run.seed}")
+        super().__init__(run.flags)
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """The configured trainer, completed by what every run has; a logger of the user's own replaces ours."""
@@ -51,7 +49,7 @@ class RunCLI(VideoCLI):
         settings = self.config_init.trainer
         given = as_list(settings.callbacks)
         keep_in_run(given, self.run_dir)
-        name = f"{self.row.name} seed {self.facts['seed']}"
+        name = self.run.label
         kwargs["callbacks"] = [*given, self.timer, ReportBroken(self.run_dir), self.global_batch, DataWait(name)]
         if not settings.fast_dev_run:
             kwargs["callbacks"] += [Curve(self.run_dir), self.predictions]
@@ -65,7 +63,7 @@ class RunCLI(VideoCLI):
             kwargs["plugins"].append(SLURMEnvironment(auto_requeue=False))  # its checkpoint would be found by tests
         if settings.logger in (None, True) and not settings.fast_dev_run:
             title = str((self.config_init.table or {}).get("title", self.facts["table"]))
-            self.logger = RowLogger(self.run_dir, self.facts, self.resolved(), self.row, title)
+            self.logger = RowLogger(self.run_dir, self.facts, self.resolved(), self.run.row, title)
             kwargs["logger"] = self.logger
             kwargs["callbacks"] += [TrackRow(self.logger, settings.log_every_n_steps), LearningRateMonitor("step")]
         tf32 = self.config.float32_products == "tf32"
@@ -84,7 +82,7 @@ class RunCLI(VideoCLI):
     def _guards(self) -> list[Callback]:
         """Callbacks that stop the training; checkpoints come after all that they contain."""
         self.finite = RequireFinite(allowed_skips(self.config.nan))
-        limit = time_limit(self.config_init.trainer.max_time)
+        limit = Timer(self.config_init.trainer.max_time).time_remaining()
         every = self.config.checkpoint_every
         self.checkpoints = Checkpoints(self.run_dir, every, limit, self.stops, self.file, self.finite)
         return [self.finite] if self.config_init.trainer.fast_dev_run else [self.finite, self.checkpoints]
@@ -98,20 +96,3 @@ def as_list(given: Any) -> list[Any]:
 def allowed_skips(policy: str) -> int:
     """Steps that ``--nan`` lets be left out: N of ``skip:N``, none of ``fail``."""
     return int(policy.partition(":")[2] or 0)
-
-
-def time_limit(max_time: str | timedelta | dict[str, int] | None) -> timedelta | None:
-    """``trainer.max_time`` in each of Lightning's forms: ``DD:HH:MM:SS``, units by name, or a timedelta.
-
-    Raises:
-        ValueError: it is none of them.
-    """
-    if isinstance(max_time, dict):
-        return timedelta(**max_time)
-    if not isinstance(max_time, str):
-        return max_time
-    try:
-        days, hours, minutes, seconds = map(int, max_time.split(":"))
-    except ValueError:
-        raise ValueError(f"max_time is {max_time}, expected DD:HH:MM:SS, such as 00:11:50:00") from None
-    return timedelta(days, seconds, hours=hours, minutes=minutes)

@@ -33,8 +33,8 @@ def writable(run_dir: Path) -> None:
         UserError: it cannot be written: read-only, full, or a file is in the way.
     """
     probe = run_dir / f".probe{os.getpid()}"
-    with disk_errors(run_dir):
-        _make(run_dir)
+    try:
+        run_dir.mkdir(parents=True, exist_ok=True)
         try:
             with probe.open("wb") as file:
                 file.write(bytes(1 << 20))
@@ -42,13 +42,8 @@ def writable(run_dir: Path) -> None:
                 os.fsync(file.fileno())
         finally:
             probe.unlink(missing_ok=True)
-
-
-def _make(run_dir: Path) -> None:
-    try:
-        run_dir.mkdir(parents=True, exist_ok=True)
-    except FileNotFoundError as error:  # of what is no disk, such as /proc
-        raise UserError(f"--runs: cannot write {error.filename} ({error.strerror}); give another --runs") from error
+    except OSError as error:
+        raise UserError(_refused(error, run_dir)) from error
 
 
 @contextmanager
@@ -61,10 +56,12 @@ def disk_errors(run_dir: Path) -> Iterator[None]:
             raise
         place = Path(str(error.filename)) if error.filename else run_dir
         if run_dir == place or run_dir in place.parents or place in run_dir.parents:
-            raise UserError(
-                f"--runs: cannot write {place} ({error.strerror}); free it or give another --runs"
-            ) from error
+            raise UserError(_refused(error, place)) from error
         raise UserError(f"cannot write {place} ({error.strerror}); free it, or set TMPDIR to another folder") from error
+
+
+def _refused(error: OSError, place: Path) -> str:
+    return f"--runs: cannot write {error.filename or place} ({error.strerror}); free it or give another --runs"
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import re
 
 import torch
 from einops.layers.torch import Rearrange
-from filelock import FileLock, Timeout
+from filelock import FileLock
 from lightning import Trainer
 from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from safetensors.torch import save
@@ -49,13 +49,7 @@ def start_from_stills(model: VideoClassifier, data: VideoDataModule) -> None:
     path = folder / f"stills-{name}.safetensors"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(path.with_suffix(".lock"))
-        try:
-            held = lock.acquire(timeout=0)
-        except Timeout:  # a row beside this one makes it; meanwhile, the videos
-            data.prepare_data()
-            held = lock.acquire()
-        with held:
+        with FileLock(path.with_suffix(".lock")):  # a row beside this one may be making it
             if not path.exists():
                 write_bytes(path, save(train_on_stills(size, patch, Stills(count, SIDE)).state_dict()))
     except OSError as error:

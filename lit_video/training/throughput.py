@@ -12,7 +12,7 @@ import torch
 from lit_video.tables.results import PAPERS
 from lit_video.tables.table import Row
 from lit_video.training.cli import BuildCLI
-from lit_video.training.request import Request
+from lit_video.training.request import Request, Run
 from lit_video.training.run import build_row
 from lit_video.utils.clip_shape import height_and_width
 from lit_video.utils.text import text_table
@@ -68,7 +68,7 @@ def measure(request: Request, device: torch.device, batch: int, repeats: int) ->
 
 
 def _inference(request: Request, row: Row, device: torch.device, batch: int) -> Callable[[], object]:
-    built = build_row(request, row, request.seeds[0], BuildCLI)
+    built = build_row(Run(request, row, request.seeds[0]), BuildCLI)
     data, network = built.datamodule, built.model.network.eval().to(device)
     clip = torch.randn(batch, 3, data.frames, *height_and_width(data.image_size), device=device)
 

@@ -175,8 +175,8 @@ def test_the_commands_of_the_pages_plan_and_run_an_experiment(command, videos, m
     (words,) = fitted
     request = parse_request(words[1:])
     assert len(request.rows) * len(request.seeds) == (9 if "compare" in command else 1)
-    for row in request.rows:
-        assert CheckCLI(request.row_args(row, 0)).datamodule.records("test")
+    for run in request.runs:
+        assert CheckCLI(run.flags).datamodule.records("test")
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,11 @@
 """Rows on a real Slurm of two nodes, preempted and compared with rows that were not: make test-slurm."""
 
-import os
 import re
-import signal
 import subprocess
 import sys
 import time
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stdout
 from io import StringIO
-from pathlib import Path
 
 import pytest
 
@@ -105,15 +102,6 @@ def in_training(run_dir):
     return status is not None and status.state == "training" and 5 < status.step < STEPS // 2
 
 
-def was_sent(pid, number):
-    """Whether a stopped process has been sent a signal, and waits with it, or was woken by it and has ended."""
-    try:
-        pending = re.search(r"ShdPnd:\s+(\w+)", Path(f"/proc/{pid}/status").read_text())[1]
-    except FileNotFoundError:
-        return True
-    return bool(int(pending, 16) >> (number - 1) & 1)
-
-
 def start_again(job):
     """Skip the minutes for which Slurm keeps a requeued job."""
     wait_for(lambda: states(job) == ["PENDING"], job)
@@ -140,23 +128,6 @@ def test_usr1_puts_a_row_back_into_the_queue_and_changes_no_result(whole, two_ro
     assert re.search(rf"first .* preempted .*job {job}_0 waits", capsys.readouterr().out)
     assert sweep(two_rows, tmp_path, "--row=first") == 1, "the job has it"
     assert f"left alone (job {job}_0 waits" in capsys.readouterr().out
-    start_again(job)
-    check_equal(run_dir, folder(whole))
-
-
-def test_a_time_limit_puts_a_row_back_into_the_queue_and_changes_no_result(whole, two_rows, tmp_path):
-    job = submit(two_rows, tmp_path, "--row=first", "--time=60", "--slurm=signal=USR1@299")
-    run_dir = folder(tmp_path)
-    wait_for(lambda: in_training(run_dir), job)
-    pid = read_status(run_dir).pid
-    os.kill(pid, signal.SIGSTOP)  # Slurm looks every 30 seconds, in which it could end
-    call("scontrol", "update", f"jobid={job}_0", "TimeLimit=5")
-    wait_for(lambda: was_sent(pid, signal.SIGUSR1), job)
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGCONT)
-    wait_for(lambda: states(job) == ["PENDING"], job)
-    assert read_status(run_dir).state == "preempted"
-    call("scontrol", "update", f"jobid={job}_0", "TimeLimit=60")
     start_again(job)
     check_equal(run_dir, folder(whole))
 

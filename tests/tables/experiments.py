@@ -3,6 +3,7 @@
 from functools import cache
 from typing import NamedTuple
 
+from lit_video.training.request import Run
 from lit_video.training.run import build_row
 from tests.command_line import parse_request
 from tests.fake_runs import EXPERIMENTS
@@ -32,7 +33,7 @@ def request_of(*files, flags=(), recipe=None):
 def resolved(row, *files, flags=(), recipe=None):
     """A row by its name."""
     request = request_of(*files, flags=flags, recipe=recipe)
-    built = build_row(request, request.table.row(row), 0)
+    built = build_row(Run(request, request.table.row(row), 0))
     return Resolved(built.resolved(), built.model, built.datamodule, built.config.trainer)
 
 

@@ -9,6 +9,7 @@ from lit_video.datamodules.drawing import encode
 from lit_video.tables.reading import read_table
 from lit_video.tables.results import read_result
 from lit_video.training.cli import BuildCLI
+from lit_video.training.request import Run
 from lit_video.training.run import build_row
 from lit_video.utils.yaml_files import read_yaml
 from tests.command_line import parse_request
@@ -55,7 +56,7 @@ def test_rows_called_spatial_only_know_no_time_or_say_that_they_do(letters, room
     for table, flags in roots.items():
         request = parse_request(["--config", str(EXPERIMENTS / f"{table}.yaml"), *flags])
         (row,) = [row for row in request.rows if row.label.startswith("spatial-only")]
-        positions = build_row(request, row, 0).resolved()["model"]["init_args"]["positions"]
+        positions = build_row(Run(request, row, 0)).resolved()["model"]["init_args"]["positions"]
         assert (positions == "space-time") == ("positions in time" in row.label), table
 
 
@@ -102,7 +103,7 @@ SEEING = [("ablation_layers", "odd"), ("ablation_layers", "second_half")]
 def logits_of_pairs(table, row, tiny):
     """Test logits of a row with random weights, of the videos as rendered and of the same played backwards."""
     request = parse_request(["--config", str(EXPERIMENTS / f"{table}.yaml"), "--data.pairs=[1,1,2]", *FEW])
-    built = build_row(request, request.table.row(row), 0, BuildCLI)
+    built = build_row(Run(request, request.table.row(row), 0), BuildCLI)
     model, data = built.model.eval().double(), built.datamodule
     torch.manual_seed(0)
     for parameter in model.parameters():

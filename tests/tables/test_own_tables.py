@@ -7,6 +7,7 @@ from lit_video.network.streaming import Stream
 from lit_video.tables.identity import lasting_settings
 from lit_video.tables.reading import read_table
 from lit_video.training.cli import BuildCLI, CheckCLI
+from lit_video.training.request import Run
 from lit_video.training.run import build_row
 from tests.command_line import parse_request
 from tests.conftest import quick_or_slow
@@ -44,7 +45,7 @@ def test_every_row_builds_with_clips_of_every_length(row, frames):
 @pytest.mark.parametrize("name", quick_or_slow(REACH, {"xvit0", "exact1_time", "divided"}))
 def test_rows_reach_as_far_as_their_schemes_say(name, tiny):
     request = parse_request(["--config", str(SKILLS)])
-    built = build_row(request, request.table.row(name), 0, BuildCLI)
+    built = build_row(Run(request, request.table.row(name), 0), BuildCLI)
     assert reach(built.model.network, 8, 32) == REACH[name]
 
 
@@ -54,7 +55,7 @@ PAIRS = {"tw1": "causal1", "tw2": "causal2", "tw1_ta": "causal1_ta"}
 
 def built(table, name, build=CheckCLI):
     request = parse_request(["--config", str(table)])
-    return build_row(request, request.table.row(name), 0, build)
+    return build_row(Run(request, request.table.row(name), 0), build)
 
 
 def test_rows_stand_in_pairs_that_differ_in_causality_alone(tiny):

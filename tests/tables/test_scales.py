@@ -118,8 +118,8 @@ def test_the_papers_batch_is_that_of_eight_gpus_on_any_number_of_them():
 def test_every_row_of_every_table_reads_at_every_scale(scale):
     for table in PAPERS:
         request = request_of(table, scale)
-        for row in request.rows:
-            refuse_ignored(request.row_args(row, 0), f"{table.stem} {row.name}")
+        for run in request.runs:
+            refuse_ignored(run.flags, run.name)
 
 
 OTHERS = [

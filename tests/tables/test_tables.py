@@ -214,8 +214,8 @@ def test_another_recipe_is_another_scale(scaled):
 def test_a_class_comes_before_the_settings_that_it_takes(scaled, tiny):
     path, rewrite, overlay = scaled
     rewrite("set: {model.window: 1}", "set: {model.attention: joint, model: TimeSformer}")
-    args = parse_request(["--config", str(path), "--config", str(overlay), "--row", "second"])
-    flags = args.row_args(args.rows[0], 0)
+    (run,) = parse_request(["--config", str(path), "--config", str(overlay), "--row", "second"]).runs
+    flags = run.flags
     assert flags.index("--model=TimeSformer") < min(i for i, flag in enumerate(flags) if flag.startswith("--model."))
 
 

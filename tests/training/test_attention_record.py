@@ -34,12 +34,6 @@ def test_a_picture_shows_what_a_model_attends_to(family, data, tmp_path):
     assert not picture.exists() or min(Image.open(picture).size) > 300
 
 
-def test_a_clip_of_many_patches_has_no_picture(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("lit_video.training.callbacks.predictions.MOST_PATCHES", 15)  # the clip has 16
-    record_attention(FAMILIES["X-ViT"](), data, tmp_path)
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_scheme_that_the_rollout_does_not_support_has_no_picture(data, tmp_path, monkeypatch, capsys):
     def unknown(network, clip, **options):
         raise ValueError("VideoTransformer holds layers that the rollout does not know")

@@ -6,7 +6,7 @@ from safetensors.torch import save_file
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.launching.work import rounds, work_list
+from lit_video.launching.work import rounds
 from lit_video.tables.identity import Identity
 from lit_video.tables.packing import pack_runs
 from lit_video.tables.results import read_result
@@ -84,7 +84,7 @@ def test_a_row_that_is_tested_otherwise_takes_the_weights(source, other, tiny, c
 
 def test_side_by_side_what_trains_comes_first(tiny):
     path = ROOT / "experiments/timesformer_clips.yaml"
-    runs = work_list([build_request([path])])
+    runs = build_request([path]).runs
     trained, tested = rounds(runs)
     assert [(run.row.name, run.seed) for run in trained] == [("base1", 0), ("l1", 0)]
     assert len(tested) == 8
@@ -102,12 +102,12 @@ def test_side_by_side_what_trains_comes_first(tiny):
         {"params": "many"},
     ],
 )
-def test_a_run_of_other_code_or_data_or_that_was_changed_or_is_damaged_is_not_taken(change, source, tmp_path):
+def test_a_run_of_other_code_or_data_or_that_was_changed_or_is_damaged_is_not_taken(change, source, table, tmp_path):
     now = Identity(**read_result(source)["identity"])
     target = tmp_path / "runs/two/default/first/seed0"
     target.mkdir(parents=True)
     change_result(source, **change)
-    take_trained(source.parents[3], target, now, 0)
+    take_trained(build_request([table[0]], ["first"], runs=source.parents[3]).runs[0], now)
     assert not list(target.iterdir())
 
 

@@ -1,7 +1,6 @@
 """Lightning's own callbacks in a run: averaged weights, an early end, the best checkpoint: settings of the run."""
 
 import math
-import shutil
 
 import pytest
 import torch
@@ -10,7 +9,6 @@ from lightning import Callback
 from lit_video.__main__ import main
 from lit_video.tables.results import read_result
 from lit_video.tables.run_files import has_result
-from lit_video.training.result import check_last_step
 from tests.conftest import write_table
 
 AVERAGED = ["--trainer.callbacks+=EMAWeightAveraging", "--trainer.callbacks.decay=0.9"]
@@ -144,14 +142,3 @@ def test_without_a_best_validation_there_is_no_result(change, message, flags, tm
     assert main(["fit", *flags, "--runs", str(tmp_path / "runs"), *BEST, change]) != 0
     assert message in capfd.readouterr().err
     assert not has_result(run_dir(tmp_path / "runs"))
-
-
-@pytest.mark.slow
-def test_a_best_checkpoint_that_is_gone_is_missed(flags, tmp_path, monkeypatch, capfd):
-    def harmed(cli, final):
-        check_last_step(cli, final)
-        shutil.rmtree(cli.run_dir / "best")
-
-    monkeypatch.setattr("lit_video.training.run.check_last_step", harmed)
-    assert main(["fit", *flags, "--runs", str(tmp_path / "runs"), *BEST]) != 0
-    assert "the checkpoint of the best val/known, is gone" in capfd.readouterr().err

@@ -71,8 +71,7 @@ def log(name, value, batch_size, **options):
 def build(row, data_root, monkeypatch, device="cuda"):
     """Model and data of a row, the model on a device that need not be there, and the mode of such tensors."""
     monkeypatch.setenv("LIT_VIDEO_DATA", str(data_root))
-    wanted = build_request([TABLE], [row], flags=["--data.broken=report"])
-    cli = build_row(wanted, wanted.rows[0], 0)
+    cli = build_row(build_request([TABLE], [row], flags=["--data.broken=report"]).runs[0])
     with FakeTensorMode(allow_non_fake_inputs=True) as fake:
         cli.model.to_empty(device=device)
     cli.model.log = log
@@ -85,9 +84,8 @@ def build(row, data_root, monkeypatch, device="cuda"):
 @pytest.mark.parametrize(("given", "precision"), [("exact", "highest"), ("tf32", "high")])
 def test_a_training_rounds_float32_only_if_it_is_told_to(given, precision, tmp_path, monkeypatch):
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", given == "exact")
-    wanted = build_request([TABLE], [ROWS[0]], flags=[f"--float32_products={given}", "--trainer.logger=false"])
-    facts = {"seed": 0, "table": "x", "row": ROWS[0], "scale": "x"}
-    RunCLI(wanted.row_args(wanted.rows[0], 0), facts, wanted.rows[0], tmp_path, StopSignals("test"))
+    flags = [f"--float32_products={given}", "--trainer.logger=false"]
+    RunCLI(build_request([TABLE], [ROWS[0]], runs=tmp_path, flags=flags).runs[0], StopSignals("test"))
     found, convolutions = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
     torch.set_float32_matmul_precision("highest")
     assert found == precision

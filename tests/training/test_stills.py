@@ -1,12 +1,8 @@
 """Image models made of stills, and where training starts from them."""
 
-import time
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 import torch
-from filelock import FileLock
 from safetensors.torch import load_file
 
 from lit_video.datamodules import TemporalSkills
@@ -53,20 +49,6 @@ def test_it_is_made_once_for_all_rows(short, tmp_path, monkeypatch):
     monkeypatch.setattr(stills, "train_on_stills", None)
     start_from_stills(second, data)
     assert first.image_weights == second.image_weights
-
-
-def test_a_row_that_waits_for_another_writes_the_videos(short, tmp_path):
-    data, network = TemporalSkills(root=str(tmp_path), pairs=(1, 1, 1)), model(XViT)
-    lock = FileLock(tmp_path / "stills-v2-100x32-w16-l2-h2-m4-p16.lock", thread_local=False)
-    with lock, ThreadPoolExecutor(1) as row:
-        done = row.submit(start_from_stills, network, data)
-        while not (data.root / "complete").exists():
-            assert not done.done()
-            time.sleep(0.01)
-        assert not list(tmp_path.glob("stills*.safetensors"))
-        lock.release()
-        done.result()
-    assert network.image_weights == str(next(tmp_path.glob("stills*.safetensors")))
 
 
 def test_training_draws_what_it_draws_without(short, tmp_path):

@@ -82,7 +82,7 @@ def test_max_time_stops_training_and_does_not_call_it_complete(fit, finished):
 
 def test_a_wrong_max_time_is_refused(fit, capfd):
     assert fit("--trainer.max_time=soon")[0] == 2
-    assert "max_time is soon, expected DD:HH:MM:SS" in capfd.readouterr().err
+    assert "Expected a string in the format DD:HH:MM:SS" in capfd.readouterr().err
 
 
 @pytest.mark.slow

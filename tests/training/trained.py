@@ -45,12 +45,9 @@ class EveryStep(Callback):
 
 def train(flags, save_to=None, resume=None):
     """Train a row, from the start or from a checkpoint."""
-    request = parse_request(flags)
-    row = request.rows[0]
-    run_dir = request.table.run_dir(request.runs, row, 0)
-    facts = {"seed": 0, "table": request.table.name, "row": row.name, "scale": "x"}
-    cli = RunCLI(request.row_args(row, 0), facts, row, run_dir, StopSignals("test"))
-    run_dir.mkdir(parents=True, exist_ok=True)
+    run = parse_request(flags).runs[0]
+    cli = RunCLI(run, StopSignals("test"))
+    run.folder.mkdir(parents=True, exist_ok=True)
     every = EveryStep(save_to)
     cli.trainer.callbacks.append(every)
     cli.trainer.fit(cli.model, cli.datamodule, ckpt_path=resume, weights_only=True)

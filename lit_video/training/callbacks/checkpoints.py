@@ -1,9 +1,6 @@
 """Saves a run's checkpoint in time, and stops the run there when it is asked to."""
 
-import signal
 import time
-from datetime import timedelta
-from enum import IntEnum
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -33,26 +30,9 @@ class Stopped(Exception):
         self.steps = steps
 
 
-class _Action(IntEnum):
-    """Action that a process asks for after a step; all processes take the greatest that any asks for."""
-
-    NOTHING = 0
-    SAVE = 1
-    TIME_OVER = 2
-    USR1 = 3
-    USR2 = 4
-    TERM = 5
-    INT = 6
-    NOT_FINITE = 7
-
-
-_OF_SIGNAL = {
-    signal.SIGUSR1: _Action.USR1,
-    signal.SIGUSR2: _Action.USR2,
-    signal.SIGTERM: _Action.TERM,
-    signal.SIGINT: _Action.INT,
-}
-_REASONS = {action: number.name for number, action in _OF_SIGNAL.items()} | {_Action.TIME_OVER: "max_time"}
+# what a process asks for after a step; all processes do the last of these that any asks for
+NOTHING, SAVE, TIME_OVER, NOT_FINITE = "", "save", "max_time", "not finite"
+ACTIONS = (NOTHING, SAVE, TIME_OVER, "SIGUSR1", "SIGUSR2", "SIGTERM", "SIGINT", NOT_FINITE)
 
 
 class Checkpoints(Checkpoint):
@@ -76,14 +56,14 @@ class Checkpoints(Checkpoint):
         self,
         run_dir: Path,
         every: float,
-        max_time: timedelta | None,
+        max_time: float | None,
         stops: StopSignals,
         file: CheckpointFile,
         finite: RequireFinite,
     ) -> None:
         self.path = run_dir / LAST
         self.every = every
-        self.max_time = max_time.total_seconds() if max_time is not None else float("inf")
+        self.max_time = float("inf") if max_time is None else max_time
         self.stops = stops
         self.file = file
         self.finite = finite
@@ -109,14 +89,14 @@ class Checkpoints(Checkpoint):
         if (batch_idx + 1) % trainer.accumulate_grad_batches and not trainer.is_last_batch:
             return
         action = self._agree(self._wanted_action(trainer))
-        if action is _Action.NOTHING:
+        if action == NOTHING:
             return
-        if action is _Action.NOT_FINITE:
+        if action == NOT_FINITE:
             self.file.flush()
             self.finite.fail()
         trainer.save_checkpoint(self.path)
         self._saved = time.monotonic()
-        if action is not _Action.SAVE:
+        if action != SAVE:
             self._stop(trainer, action)
 
     def on_validation_batch_end(
@@ -132,12 +112,12 @@ class Checkpoints(Checkpoint):
         if not self.stops.waits:
             return
         action = self._agree(self._wanted_action(trainer))
-        if action in _REASONS:
+        if action not in (NOTHING, SAVE, NOT_FINITE):
             self._stop(trainer, action)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """From here on a signal ends the process at once: after the final checkpoint nothing is lost."""
-        if self._agree(self._wanted_action(trainer)) is _Action.NOT_FINITE:
+        if self._agree(self._wanted_action(trainer)) == NOT_FINITE:
             self.finite.fail()
         trainer.save_checkpoint(self.path)
         self._flush(trainer)
@@ -145,31 +125,31 @@ class Checkpoints(Checkpoint):
         if self.stops.received is not None:
             self.stops.end(self.stops.received)
 
-    def _stop(self, trainer: Trainer, action: _Action) -> NoReturn:
+    def _stop(self, trainer: Trainer, reason: str) -> NoReturn:
         self._flush(trainer)
-        raise Stopped(_REASONS[action], trainer.global_step, int(trainer.estimated_stepping_batches))
+        raise Stopped(reason, trainer.global_step, int(trainer.estimated_stepping_batches))
 
     def _flush(self, trainer: Trainer) -> None:
         """Wait until the first process has the checkpoint on the disk."""
         self.file.flush()
         trainer.strategy.barrier()
 
-    def _wanted_action(self, trainer: Trainer) -> _Action:
+    def _wanted_action(self, trainer: Trainer) -> str:
         now = time.monotonic()
         if self.finite.found:
-            return _Action.NOT_FINITE
+            return NOT_FINITE
         if self.stops.received is not None:
-            return _OF_SIGNAL[self.stops.received]
+            return self.stops.received.name
         if now - self._start >= self.max_time:
-            return _Action.TIME_OVER
-        return _Action.SAVE if now - self._saved >= self.every or _validates(trainer) else _Action.NOTHING
+            return TIME_OVER
+        return SAVE if now - self._saved >= self.every or _validates(trainer) else NOTHING
 
-    def _agree(self, action: _Action) -> _Action:
+    def _agree(self, action: str) -> str:
         if self._group is None:
             return action
-        code = torch.tensor(int(action))
+        code = torch.tensor(ACTIONS.index(action))
         dist.all_reduce(code, dist.ReduceOp.MAX, group=self._group)
-        return _Action(int(code))
+        return ACTIONS[int(code)]
 
 
 def _validates(trainer: Trainer) -> bool:
