@@ -204,5 +204,5 @@ def request_of(arguments: Namespace) -> "Request":
     """
     from lit_video.training.request import build_request
 
-    given = {name: getattr(arguments, name) for name in ("seeds", "runs") if name in arguments}
+    given = {name: getattr(arguments, name) for name in ("seeds", "runs", "reuse") if name in arguments}
     return build_request(arguments.config, arguments.row, recipe=arguments.recipe, flags=arguments.settings, **given)

@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lit_video.commands.arguments import add_settings, add_shared, request_of
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.network.cost import Published, compare, count, published, render
 from lit_video.training.request import Request, Run
-
-if TYPE_CHECKING:
-    from lit_video.modules import VideoClassifier
 
 
 def add(parser: Parser) -> None:
@@ -34,21 +31,16 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def build(model: Published) -> VideoClassifier:
-    """A paper's model on the meta device: shapes without memory."""
+def count_published(model: Published) -> tuple[int, int]:
+    """Our parameters of a paper's model, and multiply-adds of one view; on the meta device: shapes without memory."""
     import torch
 
     from lit_video import modules
 
     settings = model.settings | {"frames": model.frames, "image_size": model.image_size}
     with torch.device("meta"):
-        built: VideoClassifier = getattr(modules, model.family)(model.classes, **settings)
-    return built
-
-
-def count_published(model: Published) -> tuple[int, int]:
-    """Our parameters of a paper's model, and multiply-adds of one view."""
-    return count(build(model).network, model.frames, model.image_size)
+        built = getattr(modules, model.family)(model.classes, **settings)
+    return count(built.network, model.frames, model.image_size)
 
 
 def _published_costs() -> Iterator[dict[str, Any]]:

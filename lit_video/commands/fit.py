@@ -2,13 +2,11 @@
 
 import os
 from argparse import Namespace
-from dataclasses import replace
 
 from lit_video.commands.arguments import add_settings, add_shared, add_table, request_of
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.launching.queue import HERE, places
-from lit_video.launching.work import unfinished
 from lit_video.training.request import Request
 from lit_video.utils.processes import end_with_starter, first_process
 from lit_video.utils.stop_signals import DONE, FAILED, stop_signals
@@ -35,7 +33,7 @@ def run(arguments: Namespace) -> int:
         return print_settings(request_of(arguments))
     end_with_starter()
     with stop_signals("fit") as stops:
-        request = replace(request_of(arguments), reuse=arguments.reuse)
+        request = request_of(arguments)
         if request.single:
             from lit_video.training.run import run_row
 
@@ -72,8 +70,7 @@ def run_table(request: Request, jobs: int) -> int:
         raise UserError("several runs: not for processes that torchrun or srun starts; name one by --row and --seeds")
     if "WANDB_SWEEP_ID" in os.environ:
         raise UserError("several runs: a trial of a W&B sweep is one; name it by --row and --seeds")
-    left = unfinished(request.runs)
-    status = run_here("fit", request.runs, left, [HERE] if jobs == 1 else places(jobs, None), request.reuse)
+    status = run_here("fit", request.runs, [HERE] if jobs == 1 else places(jobs, None), request.reuse)
     if status in (DONE, FAILED):
         print(render(summary(request.table, request.folder, request.seeds, pairs=False), "text"))
         print(f"runs: {request.folder / request.table.name / request.table.scale}")

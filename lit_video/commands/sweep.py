@@ -1,14 +1,14 @@
 """The ``sweep`` command: every row and seed of many tables, on this machine or by Slurm."""
 
 from argparse import ArgumentTypeError, Namespace
-from dataclasses import replace
+from pathlib import Path
 
-from lit_video.commands.arguments import add_settings, add_shared, positive
+from lit_video.commands.arguments import add_settings, add_shared, positive, request_of
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.launching.queue import places
 from lit_video.launching.slurm import Resources, check_slurm, submit
-from lit_video.launching.work import build_requests, unfinished
+from lit_video.training.request import Request
 from lit_video.utils.stop_signals import DONE
 
 SLURM = ("cpus", "mem", "time", "partition", "account", "qos")
@@ -48,30 +48,32 @@ def run(arguments: Namespace) -> int:
     Rows that are finished, running or queued are skipped: the same command again is always right. Mistakes in any row
     are found before anything starts.
     """
-    from lit_video.launching.view import free, run_here, say, show
+    from lit_video.launching.view import free, run_here, say, show, unfinished
 
     resources = _resources(arguments)
-    requests = build_requests(
-        arguments.tables,
-        arguments.config,
-        arguments.recipe,
-        arguments.row,
-        arguments.seeds,
-        arguments.runs,
-        [*arguments.settings, *resources.flags],
-    )
-    requests = [replace(request, reuse=arguments.reuse) for request in requests]
+    given = vars(arguments) | {"settings": [*arguments.settings, *resources.flags]}
+    files = [[table, *arguments.config] for table in dict.fromkeys(arguments.tables)]
+    requests = [request_of(Namespace(**given | {"config": each})) for each in files]
+    _refuse_twins(requests)
     runs = [run for request in requests for run in request.runs]
     if arguments.status:
         return show(runs)
     if arguments.launcher == "local":
-        here = places(arguments.jobs, arguments.gpus_per_run)
-        return run_here("sweep", runs, unfinished(runs), here, arguments.reuse)
+        return run_here("sweep", runs, places(arguments.jobs, arguments.gpus_per_run), arguments.reuse)
     check_slurm()
     if left := free(unfinished(runs)):
         submit(left, resources, say)
         say("the same command with --status shows how far they are")
     return DONE
+
+
+def _refuse_twins(requests: list[Request]) -> None:
+    """Refuse two tables whose runs would be in one folder."""
+    by_name: dict[str, Path] = {}
+    for request in requests:
+        path = request.configs[0]
+        if (other := by_name.setdefault(request.table.name, path)) != path:
+            raise UserError(f"{path}: has the name of {other}, and so its runs the same folders; rename one")
 
 
 def _resources(arguments: Namespace) -> Resources:

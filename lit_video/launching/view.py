@@ -12,7 +12,6 @@ from rich.text import Text
 from lit_video.errors import UserError
 from lit_video.launching.queue import LEFT_ALONE, Place, Queue
 from lit_video.launching.states import Observed, State, jobs_of, observe
-from lit_video.launching.work import rounds
 from lit_video.training.request import Run
 from lit_video.utils.processes import requeue
 from lit_video.utils.stop_signals import AGAIN, DONE, FAILED, PREEMPTED, STATUS
@@ -31,19 +30,19 @@ STYLES: dict[State, str] = {
 TELL = 30.0  # seconds between lines about runs at work
 
 
-def run_here(command: str, runs: Sequence[Run], left: Sequence[Run], places: Sequence[Place], reuse: bool) -> int:
+def run_here(command: str, runs: Sequence[Run], places: Sequence[Place], reuse: bool) -> int:
     """Run what is left on this machine; returns the exit status, 0 if there is no run without a result.
 
     Args:
         command: its name, for messages.
         runs: all of the command, the finished ones too.
-        left: runs without a result.
         places: where they run.
         reuse: whether runs that take over what others have trained come after these.
 
     Raises:
-        UserError: some were given to Slurm, which does not answer.
+        UserError: there is a mistake in any run, or some were given to Slurm, which does not answer.
     """
+    left = unfinished(runs)
     queue, mine, told = Queue(places, say), free(left), time.monotonic()
 
     def tell() -> None:
@@ -67,6 +66,33 @@ def run_here(command: str, runs: Sequence[Run], left: Sequence[Run], places: Seq
     if missing:
         print(f"{command}: {len(missing)} runs have no result; {AGAIN}", file=sys.stderr, flush=True)
     return FAILED if missing else DONE
+
+
+def unfinished(runs: Sequence[Run]) -> list[Run]:
+    """The runs without a result, or with one of a shorter training; finds what mistakes can be found before training.
+
+    Raises:
+        UserError: the first mistake in any run, with file, row and key.
+    """
+    from lit_video.training.run import is_done  # here, because importing torch takes seconds
+    from lit_video.training.run_folder import writable
+
+    left = [run for run in runs if not is_done(run)]
+    for run in runs:  # before this nothing is written
+        writable(run.folder)
+    if len(left) < len(runs):
+        print(f"{len(runs) - len(left)} of {len(runs)} runs are finished, skipped", flush=True)
+    return left
+
+
+def rounds(runs: Sequence[Run]) -> list[list[Run]]:
+    """Runs that train, then those that ``--reuse`` lets take over what one of these has trained."""
+    from lit_video.training.reuse import first_of_each
+    from lit_video.training.run import build_row
+
+    firsts = first_of_each([build_row(run).resolved() for run in runs])
+    divided = [[run for run, first in zip(runs, firsts, strict=True) if first is wanted] for wanted in (True, False)]
+    return [each for each in divided if each]
 
 
 def free(runs: Sequence[Run]) -> list[Run]:

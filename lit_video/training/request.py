@@ -107,6 +107,7 @@ def build_request(
     runs: Path = Path("runs"),
     recipe: str | None = None,
     flags: Sequence[str] = (),
+    reuse: bool = False,
 ) -> Request:
     """Read a table.
 
@@ -117,6 +118,7 @@ def build_request(
         runs: folder of the runs.
         recipe: recipe of the scale; ``None`` for each family's first.
         flags: ``--data.X=Y``, other settings.
+        reuse: see :class:`Request`.
 
     Raises:
         UserError: a file or the table is wrong, or has no such row or recipe.
@@ -125,7 +127,7 @@ def build_request(
     named = {(row := table.row(name)).name: row for text in rows or () for name in text.split(",")}
     chosen = table.rows if rows is None else list(named.values())
     single = len(chosen) == len(seeds) == 1 and (rows is not None or len(table.rows) == 1)
-    return Request(table, list(configs), chosen, list(seeds), runs, list(flags), single, recipe)
+    return Request(table, list(configs), chosen, list(seeds), runs, list(flags), single, recipe, reuse)
 
 
 def setting_flags(settings: Mapping[str, Any]) -> list[str]:

@@ -81,7 +81,7 @@ class RunCLI(VideoCLI):
 
     def _guards(self) -> list[Callback]:
         """Callbacks that stop the training; checkpoints come after all that they contain."""
-        self.finite = RequireFinite(allowed_skips(self.config.nan))
+        self.finite = RequireFinite(int(self.config.nan.partition(":")[2] or 0))  # fail, or skip:N
         limit = Timer(self.config_init.trainer.max_time).time_remaining()
         every = self.config.checkpoint_every
         self.checkpoints = Checkpoints(self.run_dir, every, limit, self.stops, self.file, self.finite)
@@ -91,8 +91,3 @@ class RunCLI(VideoCLI):
 def as_list(given: Any) -> list[Any]:
     """List of a setting that Lightning takes alone, in a list, or not at all."""
     return list(given) if isinstance(given, list | tuple) else [given] if given else []
-
-
-def allowed_skips(policy: str) -> int:
-    """Steps that ``--nan`` lets be left out: N of ``skip:N``, none of ``fail``."""
-    return int(policy.partition(":")[2] or 0)

@@ -1,9 +1,7 @@
 """Every mistake of a user: one line that names file and key, exit status 2, nothing written, nothing trained."""
 
-import os
 import shlex
 import subprocess
-import sys
 
 import pytest
 import torch
@@ -247,22 +245,6 @@ def test_what_only_the_run_can_find_out_is_reported_too(flag, message, table, ti
     assert fit("--config", table[0], "--runs", tmp_path / "runs", *flags) == 2
     assert message in one_line(capsys)
     assert not run_folders(tmp_path / "runs")
-
-
-@pytest.mark.slow
-def test_a_mistake_is_one_line_where_slurm_is_installed(table, tiny, tmp_path, monkeypatch):
-    """Lightning has a hint for everyone who has ``srun`` and does not use it."""
-    srun = tmp_path / "bin/srun"
-    srun.parent.mkdir()
-    srun.write_text("#!/bin/sh\n")
-    srun.chmod(0o755)
-    monkeypatch.setenv("PATH", str(srun.parent), prepend=os.pathsep)
-    args = ["fit", "--config", table[0], "--row=first", "--runs", tmp_path / "runs", *tiny, "--data.batch_size=17"]
-    command = [sys.executable, "-m", "lit_video", *map(str, args)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
-    assert "data.batch_size: a step takes 17 clips (17 x 1 processes x 1 batches), there are 16 videos" in line
 
 
 @pytest.mark.parametrize("form", ["--config {}", "--config={}", "-c {}", "-c={}"])

@@ -6,7 +6,7 @@ from safetensors.torch import save_file
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.launching.work import rounds
+from lit_video.launching.view import rounds
 from lit_video.tables.identity import Identity
 from lit_video.tables.packing import pack_runs
 from lit_video.tables.results import read_result

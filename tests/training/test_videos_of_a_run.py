@@ -71,14 +71,3 @@ def test_a_training_that_goes_on_says_if_its_videos_have_changed_and_so_does_its
     assert (change["key"], change["to"]) == ("data", result["identity"]["data"])
     assert change["from"] != change["to"]
     assert f"{run_dir}: data was {change['from']}, now it is {change['to']}" in capsys.readouterr().out
-
-
-def test_a_run_of_other_labels_is_not_reused(fit, table, videos, monkeypatch, capsys):
-    monkeypatch.setattr("lit_video.training.identity.commit", lambda: "0123456789ab")
-    other = table[0].with_name("other.yaml")
-    shutil.copy(table[0], other)
-    assert fit()[0] == 0
-    relabel(videos, "test")
-    capsys.readouterr()
-    assert fit("--config", str(other), "--reuse", STOP)[0] == 75
-    assert "trained as" not in capsys.readouterr().out
