@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # flags that Lightning's command line reads
 SETTINGS = (
     *("--data", "--model", "--trainer", "--checkpoint_every", "--global_batch", "--nan", "--compile"),
-    "--float32_products",
+    *("--float32_products", "--wandb_artifact"),
 )
 SETTINGS_HELP = """\
 --data NAME, --data.X VALUE    TemporalSkills, VideoFolder, SomethingV2, ...; root, frames, image_size,

@@ -89,6 +89,12 @@ class VideoCLI(LightningCLI):
             default="exact",
             help="fit's float32 matrix products and convolutions on a GPU: tf32 rounds their factors to 10 bits",
         )
+        parser.add_argument(
+            "--wandb_artifact",
+            type=Literal["best", "last"] | None,
+            default=None,
+            help="fit's checkpoint to record at W&B as a model artifact: the tested one, or the last",
+        )
         for name in LINKS:
             parser.link_arguments(f"data.{name}", f"model.init_args.{name}", apply_on="instantiate")
         parser.link_arguments("seed_everything", "data.init_args.seed", compute_fn=int)

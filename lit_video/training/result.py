@@ -18,7 +18,7 @@ from lit_video.tables.run_files import update_run
 from lit_video.tables.status import Status, write_status
 from lit_video.training.callbacks.finite import refuse_not_finite
 from lit_video.training.callbacks.predictions import record_attention
-from lit_video.training.checkpoint_file import peek
+from lit_video.training.checkpoint_file import LAST, peek
 from lit_video.training.identity import weights_digest
 from lit_video.training.run_cli import RunCLI
 from lit_video.utils.command_line import recorded_command
@@ -107,7 +107,7 @@ def write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], secon
     record_attention(cli.model, cli.datamodule, cli.run_dir)
     videos, broken = int(metrics.pop("test/videos")), len(cli.datamodule.found_broken.reasons["test"])
     if cli.logger:
-        cli.logger.finish(metrics)
+        cli.logger.finish(metrics, {"best": checkpoint, "last": cli.run_dir / LAST}.get(cli.config.wandb_artifact))
     facts = cli.facts | _of_drawn_videos(cli.model, cli.datamodule)
     del facts["commit"]  # the identity has it
     result = facts | {

@@ -27,6 +27,7 @@ from lit_video.utils.wandb_login import bounded, first_line, project, server, wh
 from lit_video.video.seeding import digest
 
 TIMEOUT = 20.0  # seconds for a call, of the 30 that Slurm lets a job stop in; three times as many to start
+UPLOAD = 600.0  # seconds for a checkpoint
 FIGURES = ("confusion", "calibration", "attention")  # files NAME.png, or NAME_TASK.png of several tasks
 
 
@@ -97,16 +98,17 @@ class RowLogger(WandbLogger):
         if self.run:
             self.call(partial(self._log, {**metrics, "trainer/global_step": self.step}))
 
-    def finish(self, metrics: dict[str, float]) -> None:
-        """Record the test's metrics, tables and pictures; end the record."""
+    def finish(self, metrics: dict[str, float], checkpoint: Path | None = None) -> None:
+        """Record the test's metrics, tables and pictures, and ``checkpoint`` as a model artifact; end the record."""
+        seconds = UPLOAD if checkpoint else TIMEOUT
         if self.run:
-            self.call(partial(self._log_results, metrics))
-        self.close(DONE)
+            self.call(partial(self._log_results, metrics, checkpoint), seconds)
+        self.close(DONE, seconds)
 
-    def close(self, status: int) -> None:
+    def close(self, status: int, seconds: float | None = None) -> None:
         """End the record, if there is one, with the run's exit status."""
         if self.run:
-            self.call(partial(self._finish, status))
+            self.call(partial(self._finish, status), seconds)
             self._end()
 
     def _begin(self) -> None:
@@ -144,13 +146,17 @@ class RowLogger(WandbLogger):
         self.rows += 1
         (self.folder / "rows").write_text(str(self.rows), encoding="utf-8")
 
-    def _log_results(self, metrics: dict[str, float]) -> None:
+    def _log_results(self, metrics: dict[str, float], checkpoint: Path | None) -> None:
         import wandb
 
         self.run.summary.update(metrics)
         rows = [[key, value, self.paper.get(f"paper/{key}")] for key, value in metrics.items()]
         table = wandb.Table(columns=["metric", "ours", "paper"], data=rows)
         self._log({"result": table, "trainer/global_step": self.step} | wandb_media(self.run_dir))
+        if checkpoint:
+            artifact = wandb.Artifact(f"model-{self.version}", type="model", metadata=metrics)
+            artifact.add_file(str(checkpoint), name="model.ckpt", skip_cache=True)
+            self.run.log_artifact(artifact)
 
     def _finish(self, status: int) -> None:
         if status in (PREEMPTED, INTERRUPTED, TERMINATED):

@@ -45,9 +45,9 @@ def parts(folder):
 
 
 def read_record(run_dir):
-    """Run, config and summary of a record of one part."""
+    """Run, config, summary and artifacts of a record of one part."""
     (path,) = run_dir.glob("wandb/offline-run-*/*.wandb")
-    run, config, summary = {}, {}, {}
+    run, config, summary, artifacts = {}, {}, {}, []
     for line in records(path):
         content = line.get(line["type"], {})
         if line["type"] == "run":
@@ -56,7 +56,9 @@ def read_record(run_dir):
             config |= content["update"]
         elif line["type"] == "summary":
             summary |= content.get("update", {})
-    return run, config, summary
+        elif line["type"] == "artifact":
+            artifacts.append(content)
+    return run, config, summary, artifacts
 
 
 def cores():
@@ -87,8 +89,8 @@ def fit(table, tiny, tmp_path):
 
 @pytest.mark.pictures
 def test_a_run_of_twelve_steps_has_what_dashboards_look_up(fit, table):
-    run_dir = fit("--trainer.max_epochs=3", row="second")
-    run, config, summary = read_record(run_dir)
+    run_dir = fit("--trainer.max_epochs=3", "--wandb_artifact=last", row="second")
+    run, config, summary, artifacts = read_record(run_dir)
     (history,) = parts(run_dir)
     check_facts(run, config, summary, run_dir)
     for key in ("train/loss", "lr-AdamW/pg1"):
@@ -101,6 +103,7 @@ def test_a_run_of_twelve_steps_has_what_dashboards_look_up(fit, table):
     assert len(named) > 20
     for kind, key in (name.split(" ", 1) for name in named):
         assert key in logged[kind], f"no {kind} {key} is logged"
+    assert [one["name"] for one in artifacts if one["type"] == "model"] == [f"model-{run['run_id']}"]
     check_media(run_dir)
 
 
@@ -182,7 +185,7 @@ def test_trials_of_a_sweep_have_folders_ids_and_rates_of_their_own(fit, tmp_path
         monkeypatch.setenv("WANDB_SWEEP_PARAM_PATH", str(tmp_path / f"{trial}.yaml"))
         (tmp_path / f"{trial}.yaml").write_text(f"model.optimization.lr: {{value: {rate}}}")
         flags = [f"--model.optimization.lr={rate}", "--model.window=2", "--model.ratio=0.5", "--trainer.max_epochs=1"]
-        run, config, _ = read_record(fit(*flags, row="second", runs=tmp_path / trial))
+        run, config, *_ = read_record(fit(*flags, row="second", runs=tmp_path / trial))
         assert [run[key] for key in ("run_id", "sweep_id", "run_group", "project")] == [trial, "s", "two", "p"]
         assert [config[key] for key in ("optimization_lr", "window", "ratio")] == [rate, 2, 0.5]
 
