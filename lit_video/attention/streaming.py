@@ -25,11 +25,6 @@ class Streamed:
         """The next frames, ``(b, t * m, d) -> (b, t * m, d)`` on a grid of ``t`` frames."""
         return self.scheme(x, grid)
 
-    @property
-    def kept(self) -> list[Tensor]:
-        """Tensors that are kept of past frames."""
-        return []
-
 
 def streamed(scheme: Scheme) -> Streamed:
     """Wrap a scheme for streaming.
@@ -69,11 +64,6 @@ class MixingStream(Streamed):
             return [delayed(name, y) if name in self.past else y for name, y in parts]
 
         return self.mixing.attend(x, grid, shift)
-
-    @property
-    def kept(self) -> list[Tensor]:
-        """The borrowed channels of the last frames."""
-        return [line for delay in self.past.values() for line in delay.lines.values()]
 
 
 class DelayLines:
@@ -115,8 +105,3 @@ class WindowStream(Streamed):
         kv = torch.cat((*self.past, kv), dim=1)
         self.past = [kv[:, max(kv.shape[1] - self.local.window, 0) :].clone()]
         return x + self.local.attend(q, kv)
-
-    @property
-    def kept(self) -> list[Tensor]:
-        """Keys and values of the last frames."""
-        return self.past

@@ -64,12 +64,7 @@ def _lightning_arguments(arguments: Namespace) -> tuple[list[str], Path | None]:
     """
     flags = [f"--config={path}" for path in arguments.config] + arguments.settings
     if arguments.weights:
-        settings = find(arguments.weights).settings
-        if not settings:
-            raise UserError(
-                f"--weights {arguments.weights}: its settings are not known; give them with --model.weights"
-            )
-        flags = [*setting_flags(settings), f"--model.weights={arguments.weights}", *flags]
+        flags = [*setting_flags(find(arguments.weights).settings), f"--model.weights={arguments.weights}", *flags]
     if arguments.order:
         flags.append(f"--data.order={arguments.order}")
     names = {flag.split("=")[0] for flag in flags}

@@ -1,6 +1,5 @@
 """The ``weights`` commands: published weights, listed and fetched."""
 
-import sys
 from argparse import Namespace
 
 from lit_video.commands.parser import Parser
@@ -26,29 +25,13 @@ def run(arguments: Namespace) -> int:
 
 
 def fetch_weights(arguments: Namespace) -> int:
-    """Download published weights; what was begun goes on.
+    """Download published weights.
 
     They go into $LIT_VIDEO_DATA, else ~/.cache/lit_video.
     """
     for release in [find(name) for name in arguments.names]:
-        print(f"{release.name}: {fetch(release, _Lines(release.name))}")
+        print(f"{release.name}: {fetch(release)}")
     return 0
-
-
-class _Lines:
-    """Progress: a line that is written over on a terminal, else one for every tenth."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.tenth = -1
-
-    def __call__(self, here: int, total: int | None) -> None:
-        tenth = 10 * here // total if total else here >> 26
-        if tenth != self.tenth or sys.stdout.isatty():
-            self.tenth = tenth
-            of = f" of {total / 1e6:.0f}" if total else ""
-            end = "\r" if sys.stdout.isatty() and here != total else "\n"
-            print(f"{self.name}: {here / 1e6:.0f}{of} MB", end=end, flush=True)
 
 
 def _row(release: Release) -> list[str]:

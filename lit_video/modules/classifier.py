@@ -37,8 +37,6 @@ from lit_video.weights.settings import (
     tasks_in_order,
 )
 
-TOP5 = 5
-
 
 class VideoClassifier(LightningModule):
     """Base of all model families: loss, steps, optimizer, clip and video accuracy.
@@ -71,8 +69,7 @@ class VideoClassifier(LightningModule):
             a family, values that do not fit together; the message names them.
     """
 
-    # where training of a family of image transformers starts: a file, ``timm:NAME``, or ``stills:N``, N pictures of the
-    # embedded world
+    # start of image transformers: a file, ``timm:NAME``, or ``stills:N``, N pictures of the embedded world
     image_weights: str | None = None
     size: ViTSize | None = None
     tubelet_init: TubeletInit = "central"
@@ -111,10 +108,7 @@ class VideoClassifier(LightningModule):
 
     @property
     def scheme_name(self) -> str:
-        """Name in comparisons of schemes: the family, and the settings that change its attention.
-
-        Sizes and windows are settings, not names.
-        """
+        """Name in comparisons of schemes: the family, and the kind of its attention, without sizes and windows."""
         return type(self).__name__
 
     def forward(self, clip: Tensor) -> Tensor:
@@ -129,20 +123,15 @@ class VideoClassifier(LightningModule):
             assert isinstance(self.network, VideoTransformer)
             with self._naming("image_weights", self.image_weights):
                 stored = read_image_vit(self.image_weights, self.network, self.weights_ema)
-                self._say_choice(self.image_weights, stored)
                 taken = load_image_vit(self.network, stored.tensors, self.tubelet_init)
-            self._say(f"{self.image_weights}: {taken}")
+            self._say(self.image_weights, stored.choice, taken)
         if self.weights is not None and not self._started:
             with self._naming("weights", self.weights):
                 self._start_from(self.weights, fresh_head=stage == "fit")
             self._started = True
 
     def check_image_weights(self) -> None:
-        """Refuse image weights of another size, of a model on the meta device, before anything is trained.
-
-        Raises:
-            UserError: the file does not exist, or names or shapes do not fit.
-        """
+        """Refuse image weights that do not fit this model, which is on the meta device, before anything is trained."""
         if (given := self.image_weights) and not given.startswith("stills:"):
             assert isinstance(self.network, VideoTransformer)
             with self._naming("image_weights", given):
@@ -150,16 +139,15 @@ class VideoClassifier(LightningModule):
 
     def _start_from(self, path: str, fresh_head: bool) -> None:
         stored = read_weights(weights_path(path), self.weights_ema)
-        self._say_choice(path, stored)
         if self.weights_settings != "ignore":
             refuse_other_settings(self.network, stored.tensors)
             check_config(stored.config, self.network)
             self._refuse_what_differs(stored, OTHERWISE)
         tasks = self.num_classes if isinstance(self.num_classes, dict) else {}
         left_out = load_pretrained(self.network, tasks_in_order(stored.tensors, tasks), fresh_head)
-        if left_out:
-            self._say(f"{path}: no classifier of these classes, it starts from scratch ({left_out})")
-        else:
+        fresh = f"no classifier of these classes, it starts from scratch ({left_out})" if left_out else ""
+        self._say(path, stored.choice, fresh)
+        if not left_out:
             self._check_labels(stored)
 
     def _refuse_what_differs(self, stored: StoredWeights, otherwise: str) -> None:
@@ -169,8 +157,7 @@ class VideoClassifier(LightningModule):
             refuse_other_pixels(stored_settings(data), stored, otherwise)
 
     def _check_labels(self, stored: StoredWeights) -> None:
-        data = self._videos
-        if data and isinstance(names := data.class_names, list):
+        if (data := self._videos) and isinstance(names := data.class_names, list):
             check_labels(stored.labels, names)
 
     @property
@@ -181,10 +168,6 @@ class VideoClassifier(LightningModule):
         except RuntimeError:  # no trainer
             return None
         return data if isinstance(data, SeenVideos) else None
-
-    def _say_choice(self, path: str, stored: StoredWeights) -> None:
-        if stored.choice:
-            self._say(f"{path}: {stored.choice}")
 
     @staticmethod
     @contextmanager
@@ -197,8 +180,10 @@ class VideoClassifier(LightningModule):
         except ValueError as error:
             raise UserError(f"model.{setting}: {path}: {error}") from error
 
-    def _say(self, line: str) -> None:
-        rank_zero_only(print)(line, flush=True)
+    @staticmethod
+    def _say(path: str, *facts: str) -> None:
+        for fact in filter(None, facts):
+            rank_zero_only(print)(f"{path}: {fact}", flush=True)
 
     def on_fit_start(self) -> None:
         """Remember the run's seed before training draws from its stream."""
@@ -277,26 +262,20 @@ class VideoClassifier(LightningModule):
     def on_test_epoch_end(self) -> None:
         """All views per video: video accuracy. The metric keeps its state for callbacks until the next test."""
         result = self.test_accuracy.compute()
-        self.log("test/video_top1", result["top1"])
-        self.log("test/video_top5", result["top5"])
-        self.log("test/videos", result["videos"])
-        self.log_dict({f"test/{k}": v for k, v in result.items() if "_" in k})  # of single tasks
+        whole = {"test/video_top1": result["top1"], "test/video_top5": result["top5"], "test/videos": result["videos"]}
+        self.log_dict(whole | {f"test/{k}": v for k, v in result.items() if "_" in k})  # and of single tasks
 
     @property
     def few_classes(self) -> bool:
-        """Whether there are no more than five, so that the five best are all."""
-        return isinstance(self.num_classes, int) and self.num_classes <= TOP5
+        """Whether there are at most five, so that the five best are all."""
+        return isinstance(self.num_classes, int) and self.num_classes <= 5
 
     def on_test_epoch_start(self) -> None:
         """Forget the last test."""
         self.test_accuracy.reset()
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Refuse weights that were trained with another scheme, on other pixels, or other classes.
-
-        Raises:
-            UserError: with the flags that correct it.
-        """
+        """Refuse weights of another scheme, other pixels or other classes, with the flags that correct it."""
         if self.weights_settings == "ignore":
             return
         stored = of_our_own(checkpoint)
@@ -309,8 +288,8 @@ class VideoClassifier(LightningModule):
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the names of the classes, and how clips are made: with them ``predict`` needs no other file."""
         if data := self._videos:
-            settings = {"model": class_path(type(self)), "data": stored_settings(data), "class_names": data.class_names}
-            checkpoint[CHECKPOINT_KEY] = settings
+            own = {"model": class_path(type(self)), "data": stored_settings(data), "class_names": data.class_names}
+            checkpoint[CHECKPOINT_KEY] = own
 
     def configure_optimizers(self) -> Any:
         """Optimizer, and a rate that follows the step."""

@@ -79,12 +79,6 @@ class Stream:
         self._like, self._whole = (frames.shape[0], *frames.shape[3:]), True
         return torch.stack(logits, dim=1)
 
-    @property
-    def kept_bytes(self) -> int:
-        """Bytes of the state between calls."""
-        kept = [*self._tokens, *(tensor for scheme, _ in self._blocks for tensor in scheme.kept)]
-        return sum(tensor.untyped_storage().nbytes() for tensor in kept)
-
     def _check(self, frames: Tensor) -> None:
         if not self._whole:
             raise ValueError("a call before broke off, and some layers have its frames: reset() starts anew")

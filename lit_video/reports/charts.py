@@ -11,13 +11,12 @@ from typing import Any, TypeAlias
 
 import altair as alt
 
-from lit_video.tables.statistics import Interval
 from lit_video.utils.colours import SERIES
 
 Chart: TypeAlias = alt.LayerChart | alt.ConcatChart
 Values: TypeAlias = list[dict[str, Any]]
 
-GROUND, INK, QUIET, RULE, FIRST, SECOND = (f"var(--{name})" for name in ("ground", "ink", "quiet", "rule", "s0", "s1"))
+INK, QUIET, RULE = (f"var(--{name})" for name in ("ink", "quiet", "rule"))
 SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif'
 TEXT = {"labelColor": INK, "titleColor": QUIET, "titleFontWeight": "normal", "labelFontSize": 12, "titleFontSize": 12}
@@ -33,8 +32,6 @@ FADED = 0.08  # opacity of a series that is not chosen
 WIDTH, HEIGHT = 430, 260  # pixels of a panel of curves
 TICKS = 12  # of their x axis
 MARKED = 15  # points of a line up to which each has a mark; of more, only some
-STEP = 22  # height of a pair's line in pixels
-CROSS = "M-.7 -.7L.7 .7M.7 -.7L-.7 .7"  # SVG path
 SCATTER = 420  # height in pixels
 
 Points = Sequence[tuple[float, float]]
@@ -58,24 +55,12 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Difference:
-    """Labels of two rows, ours first - second with its interval, and the paper's where it has one."""
-
-    first: str
-    second: str
-    ours: Interval
-    paper: float | None = None
-
-
-@dataclass(frozen=True)
 class Dot:
-    """A row: its label, what it costs, its accuracy in percent, and ends of the cost's interval where measured."""
+    """A row: its label, what it costs, its accuracy in percent."""
 
     label: str
     x: float
     y: float
-    low: float | None = None
-    high: float | None = None
 
 
 def spec(chart: Chart) -> dict[str, Any]:
@@ -146,56 +131,6 @@ def _thin(panel: Panel) -> Values:
     ]
 
 
-def intervals_chart(differences: Sequence[Difference], description: str) -> alt.LayerChart:
-    """Draw differences as dots with their intervals, a line each: hollow where the interval holds zero.
-
-    The paper's is a cross where it lies on the scale.
-
-    Args:
-        differences: at least one, in percentage points.
-        description: for screen readers.
-    """
-    low = min(0.0, *(each.ours.low for each in differences))
-    high = max(0.0, *(each.ours.high for each in differences))
-    margin = 0.06 * (high - low) or 1.0
-    scale = dict(domain=[low - margin, high + margin], nice=False)
-    x = alt.X("low:Q", scale=scale, title="percentage points", axis=dict(orient="top", tickCount=9))
-    # names take at most two fifths of a narrow screen
-    limit = alt.ExprRef("min(420, 0.4 * containerSize()[0])")
-    names = dict(title=None, grid=False, ticks=False, domain=False, labelLimit=limit)
-    tips = [alt.Tooltip(f"{key}:Q", format="+.1f") for key in ("ours", "low", "high", "paper")]
-    base = _table("pairs").encode(y=alt.Y("pair:N", sort=None, axis=names), tooltip=[alt.Tooltip("pair:N"), *tips])
-    base = base.encode(stroke=alt.Stroke("colour:N", scale=None), fill=alt.Fill("inside:N", scale=None))
-    ours = base.mark_point(size=70, opacity=1, strokeWidth=2).encode(x=alt.X("ours:Q", scale=scale))
-    cross = base.mark_point(size=90, shape=CROSS, opacity=1, strokeWidth=2, clip=True)
-    figure = alt.LayerChart(
-        layer=[
-            _table("zero").mark_rule(color=QUIET, strokeDash=[2, 2]).encode(x=x),
-            base.mark_rule(strokeWidth=2).encode(x=x, x2="high:Q"),
-            ours,
-            cross.encode(x=alt.X("paper:Q", scale=scale), stroke=alt.value(INK)),
-        ],
-        width="container",
-        height=STEP * len(differences),
-        description=description,
-    )
-    figure.datasets = {"pairs": [_pair(each) for each in differences], "zero": [{"low": 0}]}
-    return figure
-
-
-def _pair(each: Difference) -> dict[str, Any]:
-    colour = SECOND if each.ours.sign < 0 else FIRST
-    return {
-        "pair": f"{each.first} − {each.second}",
-        "ours": each.ours.value,
-        "low": each.ours.low,
-        "high": each.ours.high,
-        "paper": each.paper,
-        "colour": colour,
-        "inside": colour if each.ours.sign else GROUND,
-    }
-
-
 def scatter_chart(dots: Mapping[str, Sequence[Dot]], x_title: str, description: str) -> alt.LayerChart:
     """Draw accuracy against cost, on a logarithmic axis: a series per table and scale, a dot per row."""
     values = [{"row": name, **asdict(dot)} for name, each in dots.items() for dot in each]
@@ -208,22 +143,16 @@ def scatter_chart(dots: Mapping[str, Sequence[Dot]], x_title: str, description: 
         alt.Tooltip("x:Q", title=x_title, format=".4~g"),
         alt.Tooltip("y:Q", title="accuracy (%)", format=".1f"),
     ]
-    spans = any(value["low"] is not None for value in values)
-    if spans:
-        tips += [alt.Tooltip(f"{key}:Q", title=f"middle half, {key}", format=".4~g") for key in ("low", "high")]
-    layers = [base.mark_point(filled=True, size=80).encode(shape=_shape([*dots]), tooltip=tips).properties(name="dots")]
-    if spans:
-        ends = {"x": alt.X("low:Q", title=x_title), "x2": "high:Q"}
-        layers.insert(0, base.mark_rule().encode(**ends).properties(name="spans"))
-    patch = {"op": "add", "path": "/marks/-", "value": _labels(["spans_marks"] if spans else [])}
-    figure = alt.LayerChart(layer=layers, width="container", height=SCATTER, description=description)
+    points = base.mark_point(filled=True, size=80).encode(shape=_shape([*dots]), tooltip=tips).properties(name="dots")
+    patch = {"op": "add", "path": "/marks/-", "value": _labels()}
+    figure = alt.LayerChart(layer=[points], width="container", height=SCATTER, description=description)
     figure = figure.add_params(_chosen())
     figure.usermeta = {"embedOptions": {"patch": [patch]}}
     figure.datasets = {"dots": values}
     return figure
 
 
-def _labels(avoided: list[str]) -> dict[str, Any]:
+def _labels() -> dict[str, Any]:
     """Vega's own labels, which Vega-Lite lacks: beside their points where they cover nothing, else left out."""
     style: dict[str, Any] = {"text": {"field": "datum.label"}, "fillOpacity": {"field": "opacity"}}
     style |= {key: {"value": value} for key, value in (("fill", INK), ("font", FONT), ("fontSize", 12))}
@@ -234,7 +163,7 @@ def _labels(avoided: list[str]) -> dict[str, Any]:
         "interactive": False,
         "from": {"data": "dots_marks"},
         "encode": {"update": style},
-        "transform": [place | {"avoidMarks": avoided}],
+        "transform": [place],
     }
 
 

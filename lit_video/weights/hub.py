@@ -2,7 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -45,7 +46,7 @@ class Release:
     @property
     def place(self) -> Path:
         """Where its file or folder is once it has been fetched."""
-        folder = data_folder() / "weights" / self.name.replace("/", "--")
+        folder = data_folder() / "weights" / self.name
         return folder / PurePosixPath(urlsplit(self.address).path).name if self.address else folder
 
 
@@ -63,7 +64,7 @@ def _release(name: str, given: Mapping[str, Any], recipes: Mapping[str, Any]) ->
 
 
 def find(setting: str) -> Release:
-    """A release by ``hub:NAME``, or any repository of Hugging Face by ``hub:OWNER/NAME``.
+    """A release by ``hub:NAME``.
 
     Raises:
         UserError: there is no such name.
@@ -71,9 +72,7 @@ def find(setting: str) -> Release:
     name = setting.removeprefix(PREFIX)
     if name in releases():
         return releases()[name]
-    if name.count("/") == 1 and all(name.split("/")):
-        return Release(name, {}, None, name, {})
-    raise UserError(f"{setting}: no such weights; python -m lit_video weights lists them (or hub:OWNER/NAME)")
+    raise UserError(f"{setting}: no such weights; python -m lit_video weights lists them")
 
 
 def weights_path(setting: str) -> Path:
@@ -95,17 +94,10 @@ def weights_path(setting: str) -> Path:
 
 # of a folder of Hugging Face: the configuration, and weights in one of their containers
 FILES = ["config.json", "model*.safetensors", "model.safetensors.index.json", "pytorch_model*.bin*"]
-_CHUNK = 1 << 20
-
-Progress = Callable[[int, int | None], None]
 
 
-def fetch(release: Release, progress: Progress) -> Path:
+def fetch(release: Release) -> Path:
     """Download a release to its place, unless it is there.
-
-    Args:
-        release: release to fetch.
-        progress: called with the bytes that are here, and how many there are (``None``: not said).
 
     Raises:
         UserError: there is no network, the server refuses, or the file is not what it should be.
@@ -118,7 +110,7 @@ def fetch(release: Release, progress: Progress) -> Path:
     from http.client import HTTPException  # here, because it takes a tenth of a help's time
 
     try:
-        return _folder(release) if release.repository else _file(release, progress)
+        return _folder(release) if release.repository else _file(release)
     except (OSError, HTTPException) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(f"{release.name}: {reason}; {_by_hand(release)}") from error
@@ -137,32 +129,18 @@ def _folder(release: Release) -> Path:
     return release.place
 
 
-def _file(release: Release, progress: Progress) -> Path:
-    from urllib.error import HTTPError
-    from urllib.request import Request, urlopen
+def _file(release: Release) -> Path:
+    from urllib.request import urlopen
+
+    from rich.progress import wrap_file
 
     part = release.place.with_name(f"{release.place.name}.part")
-    here = part.stat().st_size if part.exists() else 0
-    request = Request(str(release.address), headers={"Range": f"bytes={here}-"} if here else {})
-    try:
-        reply = urlopen(request, timeout=60)
-    except HTTPError as error:
-        if error.code != 416 or not here:  # 416: there is nothing after what is here
-            raise
-        part.unlink()
-        return _file(release, progress)
-    with reply:
-        resumed = reply.status == 206
-        here = here if resumed else 0
-        length = reply.headers.get("Content-Length")
-        total = here + int(length) if length else None
-        with part.open("ab" if resumed else "wb") as file:
-            while chunk := reply.read(_CHUNK):
-                file.write(chunk)
-                here += len(chunk)
-                progress(here, total)
-    if total is not None and here != total:
-        raise OSError(f"the connection ended after {here} of {total} bytes; the same command goes on from there")
+    with urlopen(str(release.address), timeout=60) as reply, part.open("wb") as file:
+        total = int(reply.headers.get("Content-Length") or 0)
+        with wrap_file(reply, total, description=release.name) as content:
+            shutil.copyfileobj(content, file)
+    if total and part.stat().st_size != total:
+        raise OSError(f"the connection ended after {part.stat().st_size} of {total} bytes; run it again")
     _check(release, part)
     part.replace(release.place)
     return release.place

@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Literal
 
 import timm
@@ -30,8 +29,8 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
     """Parameters of an image ViT under timm's names.
 
     Args:
-        given: ``timm:NAME``, a model that timm builds with the weights that it downloads or has in its cache; a file of
-            Google's ``.npz``, which timm reads; or what :func:`~lit_video.weights.reading.read_weights` reads.
+        given: ``timm:NAME``, a model that timm builds with the weights that it downloads or has in its cache; or what
+            :func:`~lit_video.weights.reading.read_weights` reads.
         network: the video transformer that starts from them.
         average: see :func:`~lit_video.weights.reading.read_weights`.
 
@@ -41,10 +40,7 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
     """
     if given.startswith(PREFIX):
         return StoredWeights(_parameters(_of_timm(given.removeprefix(PREFIX)), network))
-    path = weights_path(given)
-    if path.suffix == ".npz":
-        return StoredWeights(_parameters(_of_google(path), network))
-    return read_weights(path, average)
+    return read_weights(weights_path(given), average)
 
 
 def check_image_vit(given: str, network: VideoTransformer) -> None:
@@ -77,32 +73,6 @@ def _of_timm(name: str) -> Any:
         return timm.create_model(name, pretrained=True)
     except Exception as error:  # of the network, its cache, or a name without weights
         raise ValueError(f"timm could not load its weights: {' '.join(str(error).split())}") from error
-
-
-def _of_google(path: Path) -> Any:
-    """A ViT of the arrays' shapes, which timm fills from them (AugReg, and the first ViT's)."""
-    arrays = read_weights(path).tensors
-    shapes = {name.removeprefix("opt/target/"): value.shape for name, value in arrays.items()}
-    try:
-        layer = "Transformer/encoderblock_0"
-        patch, _, _, width = shapes["embedding/kernel"]
-        side = math.isqrt(shapes["Transformer/posembed_input/pos_embedding"][1] - 1)
-        vit = VisionTransformer(
-            img_size=side * patch,
-            patch_size=patch,
-            embed_dim=width,
-            depth=len({name.split("/")[1] for name in shapes if "/encoderblock_" in name}),
-            num_heads=shapes[f"{layer}/MultiHeadDotProductAttention_1/query/kernel"][1],
-            mlp_ratio=shapes[f"{layer}/MlpBlock_3/Dense_0/kernel"][1] / width,
-            num_classes=0,
-        )
-        vit.load_pretrained(str(path))
-    except (LookupError, RuntimeError, ValueError) as error:
-        raise ValueError(f"timm could not read it as a ViT of Google's: {' '.join(str(error).split())}") from error
-    rest = sum(math.prod(shape) for name, shape in shapes.items() if not name.startswith(("head/", "pre_logits/")))
-    if rest != sum(parameter.numel() for parameter in vit.parameters()):
-        raise ValueError("it holds more than a ViT of square images, its class token and its classifier")
-    return vit
 
 
 def _parameters(vit: Any, network: VideoTransformer) -> dict[str, Tensor]:
@@ -143,7 +113,7 @@ def load_image_vit(
             k // 2 and zeros elsewhere, ``average`` at all k frames, divided by k.
 
     Returns:
-        A line: how many tensors were taken, what was resized or copied, and what is new.
+        A line: how many tensors were taken, and what is new.
 
     Raises:
         ValueError: a parameter of the backbone is missing, has another shape, or has no place in the network. Nothing
@@ -167,31 +137,14 @@ def load_image_vit(
         values["embed.pos_embed"] = _positions(network.embed, values["embed.pos_embed"])
     refuse_other_shapes(ours, values)
     network.load_state_dict(values, strict=False)
-    return _summary(network, sources, image)
+    return _summary(network, sources)
 
 
-def _summary(network: VideoTransformer, sources: Mapping[str, str], image: Mapping[str, Tensor]) -> str:
-    own = {source for key, source in sources.items() if key == source}
-    line = [f"{len(own)} tensors of the image model taken"]
-    if (table := image.get("embed.pos_embed")) is not None and "embed.pos_embed" in sources:
-        side, grid = round((table.shape[1] - 1) ** 0.5), network.embed.grid
-        if (side, side) != (grid.h, grid.w):
-            line.append(f"positions resized from {side} x {side} to {grid.h} x {grid.w}")
-    if len(sources) > len(own):
-        line.append("attention over time copied from that over space")
-    if network.embed.patches.tubelet > 1:
-        line.append(f"patches spread over {network.embed.patches.tubelet} frames")
-    new = sorted({_words(key) for key in network.state_dict() if key not in sources})
-    return f"{', '.join(line)}; new: {', '.join(new)}"
-
-
-def _words(key: str) -> str:
-    """Name the part of the network that a parameter belongs to."""
-    if key.startswith("aggregate."):
-        return "classifier"
-    if key == "embed.temp_embed":
-        return "positions in time"
-    return re.sub(r"^blocks\.\d+\.(scheme\.)?", "", key).rpartition(".")[0] or key
+def _summary(network: VideoTransformer, sources: Mapping[str, str]) -> str:
+    taken = sum(key == source for key, source in sources.items())
+    own = [re.sub(r"^aggregate\..*", "classifier", key) for key in network.state_dict() if key not in sources]
+    new = sorted({re.sub(r"^blocks\.\d+\.scheme\.|\.(weight|bias)$", "", key) for key in own})
+    return f"{taken} tensors of the image model taken; new: {', '.join(new)}"
 
 
 def inflate(kernel: Tensor, tubelet: int, how: TubeletInit) -> Tensor:

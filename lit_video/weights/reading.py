@@ -19,13 +19,7 @@ from lit_video.network.vit import ViTSize
 from lit_video.weights.unwrapping import model_of
 
 # of a folder of Hugging Face's transformers, the first that is there
-IN_A_FOLDER = (
-    "model.safetensors",
-    "model.safetensors.index.json",
-    "pytorch_model.bin",
-    "pytorch_model.bin.index.json",
-    "checkpoint",
-)
+IN_A_FOLDER = ("model.safetensors", "pytorch_model.bin", "checkpoint")
 
 # of our own checkpoints, for how clips are made and the names of the classes; and a file of the same beside weights
 CHECKPOINT_KEY, EXPORTED = "lit_video", "settings.json"
@@ -64,9 +58,9 @@ class StoredWeights:
 def read_weights(path: Path, average: bool | None = None) -> StoredWeights:
     """Tensors of a file, or of a folder of Hugging Face's; code in a file is never run.
 
-    Files: torch's (zip or legacy; ``.pth``, ``.pyth``, ``.bin``, ``.ckpt``), safetensors, both of them in several
-    pieces with an ``.index.json``, Flax's msgpack (``checkpoint``), ``.npz``. From a training checkpoint, the model's
-    part; wrappers' prefixes are taken off the names (see :mod:`~lit_video.weights.unwrapping`).
+    Files: torch's (zip or legacy; ``.pth``, ``.pyth``, ``.bin``, ``.ckpt``), safetensors, Flax's msgpack
+    (``checkpoint``). From a training checkpoint, the model's part; wrappers' prefixes are taken off the names (see
+    :mod:`~lit_video.weights.unwrapping`).
 
     Args:
         path: the file or folder.
@@ -113,13 +107,8 @@ def _in_folder(folder: Path) -> Path:
 
 
 def _read(path: Path) -> Any:
-    if path.name.endswith(".index.json"):
-        return _pieces(path)
     if path.suffix == ".safetensors":
         return load_file(path)
-    if path.suffix == ".npz":  # Google's
-        with np.load(path, allow_pickle=False) as arrays:
-            return {name: torch.from_numpy(arrays[name]) for name in arrays.files}
     flax = path.suffix == ".msgpack" or (not path.suffix and not is_zipfile(path))  # scenic's is called checkpoint
     return _load_flax(path) if flax else _load_torch(path)
 
@@ -135,22 +124,6 @@ _BESIDE: list[Any] = [
 def _load_torch(path: Path) -> Any:
     with torch.serialization.safe_globals(_BESIDE):
         return torch.load(path, map_location="cpu", weights_only=True)
-
-
-def _pieces(index: Path) -> dict[str, Tensor]:
-    """The tensors of all files that an index names, each of which must be there and hold what the index says."""
-    places: Mapping[str, str] = json.loads(index.read_text())["weight_map"]
-    tensors: dict[str, Tensor] = {}
-    for name in sorted(set(places.values())):
-        if Path(name).name != name:
-            raise ValueError(f"it names {name}, which is not beside it")
-        if not (index.parent / name).is_file():
-            raise ValueError(f"it names {name}, which is missing")
-        piece = _read(index.parent / name)
-        tensors |= {key: value for key, value in piece.items() if places.get(key) == name}
-    if missing := sorted(places.keys() - tensors.keys()):
-        raise ValueError(f"its pieces lack {missing[0]} ({len(missing)} of {len(places)} tensors)")
-    return tensors
 
 
 def _json(folder: Path | None, name: str) -> dict[str, Any]:
@@ -175,8 +148,7 @@ def _reason(error: Exception) -> str:
 
 
 # https://flax.readthedocs.io/en/latest/_modules/flax/serialization.html: the codes of msgpack's extended types
-_ARRAY, _COMPLEX, _SCALAR = 1, 2, 3
-_CHUNKS = "__msgpack_chunked_array__"
+_ARRAY, _SCALAR = 1, 3
 
 
 def _load_flax(path: Path) -> Any:
@@ -190,17 +162,14 @@ def _load_flax(path: Path) -> Any:
     except ImportError:
         raise ValueError("it is Flax's; pip install 'lit_video[flax]'") from None
     try:
-        content = msgpack.unpackb(path.read_bytes(), ext_hook=_extended, raw=False, strict_map_key=False)
+        return msgpack.unpackb(path.read_bytes(), ext_hook=_extended, raw=False, strict_map_key=False)
     except msgpack.exceptions.ExtraData as error:
         raise ValueError("it goes on after its end: no msgpack file") from error
-    return _joined(content)
 
 
 def _extended(code: int, data: bytes) -> Any:
     import msgpack
 
-    if code == _COMPLEX:
-        return None  # no weights are complex
     if code not in (_ARRAY, _SCALAR):
         return msgpack.ExtType(code, data)
     shape, dtype, values = msgpack.unpackb(data, raw=True)
@@ -209,15 +178,3 @@ def _extended(code: int, data: bytes) -> Any:
         return torch.frombuffer(bytearray(values), dtype=torch.bfloat16).reshape(tuple(shape))
     array = np.frombuffer(values, dtype=np.dtype(name)).reshape(tuple(shape))
     return torch.from_numpy(array.copy()) if code == _ARRAY else array.item()
-
-
-def _joined(content: Any) -> Any:
-    """Join arrays of more than 1 GB, which are written in pieces."""
-    if not isinstance(content, Mapping):
-        return content
-    if content.get(_CHUNKS):
-        shape, chunks = content["shape"], content["chunks"]
-        order = sorted(chunks, key=int)
-        sizes = [int(shape[key]) for key in sorted(shape, key=int)]
-        return torch.cat([chunks[key].flatten() for key in order]).reshape(sizes)
-    return {key: _joined(value) for key, value in content.items()}

@@ -165,4 +165,4 @@ def test_the_pages_python_runs(causal):
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     names = {"frames": list(torch.randn(2, 3, 6, 16, 16).split(1, dim=2))}
     exec(code.replace("runs/causal/embedded/causal1/seed0/last.ckpt", str(causal)), names)
-    assert names["logits"].shape == (2, 8) and names["stream"].kept_bytes == 0
+    assert names["logits"].shape == (2, 8) and not names["stream"]._tokens

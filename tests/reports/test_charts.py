@@ -8,17 +8,14 @@ import vl_convert
 
 from lit_video.reports.charts import (
     CONFIG,
-    Difference,
     Dot,
     Line,
     Panel,
     curves_chart,
-    intervals_chart,
     scatter_chart,
     spec,
 )
 from lit_video.reports.html.views import average
-from lit_video.tables.statistics import Interval
 from lit_video.utils.colours import DARK, LIGHT
 
 PANELS = [
@@ -27,15 +24,9 @@ PANELS = [
     ),
     Panel("frames", "cost", {"b": Line([(x, 10.0**x) for x in range(30)])}),
 ]
-DOTS = {"one table": [Dot("x", 1.0, 50.0, 0.9, 1.2), Dot("y", 10.0, 60.0)], "another": [Dot("z", 3.0, 55.0)]}
-DIFFERENCES = [
-    Difference("a", "b", Interval(2.0, 1.0, 3.0), 2.5),
-    Difference("a", "c", Interval(0.5, -1.0, 2.0)),
-    Difference("b", "c", Interval(-2.0, -3.0, -1.0), 99.0),
-]
+DOTS = {"one table": [Dot("x", 1.0, 50.0), Dot("y", 10.0, 60.0)], "another": [Dot("z", 3.0, 55.0)]}
 CHARTS = {
     "curves": lambda: curves_chart(PANELS, ["a", "b"], "what"),
-    "intervals": lambda: intervals_chart(DIFFERENCES, "what"),
     "scatter": lambda: scatter_chart(DOTS, "GMACs", "what"),
 }
 
@@ -63,14 +54,3 @@ def test_charts_are_valid_described_and_in_the_colours_of_light_and_dark(name):
 
 def test_a_mean_over_seeds_has_only_points_that_every_seed_has():
     assert average([[(0, 1.0), (1, 2.0)], [(1, 4.0), (2, 9.0)]]) == [(1, 3.0)]
-
-
-def test_intervals_are_hollow_around_zero_and_hold_the_paper_on_their_scale():
-    content = spec(CHARTS["intervals"]())
-    pairs = content["datasets"]["pairs"]
-    assert [(p["pair"], p["ours"], p["low"], p["high"], p["paper"]) for p in pairs] == [
-        ("a − b", 2.0, 1.0, 3.0, 2.5), ("a − c", 0.5, -1.0, 2.0, None), ("b − c", -2.0, -3.0, -1.0, 99.0),
-    ]  # fmt: skip
-    assert [p["inside"] for p in pairs] == ["var(--s0)", "var(--ground)", "var(--s1)"]
-    low, high = content["layer"][0]["encoding"]["x"]["scale"]["domain"]
-    assert -4 < low < -3 and 3 < high < 4

@@ -34,7 +34,7 @@ return [Math.min(...texts), Math.min(...seen), ground, marks.length, labels.leng
 """
 
 
-CHARTS = 6  # of the page: two of costs; of two tables intervals and curves
+CHARTS = 4  # of the page: two of costs; of two tables curves
 
 
 def drawn(driver):

@@ -1,8 +1,6 @@
 """Writers of every kind of file that weights come in."""
 
 import argparse
-import json
-from pathlib import Path
 
 import msgpack
 import torch
@@ -78,28 +76,11 @@ def save_folder(tensors, path):
     return path
 
 
-def save_pieces(tensors, path, save=save_file, kind="model.safetensors"):
-    """A folder of two files and their index."""
-    names, places = list(tensors), {}
-    for part in (0, 1):
-        file = f"part-{part + 1}{Path(kind).suffix}"
-        save({name: tensors[name] for name in names[part::2]}, path / file)
-        places |= dict.fromkeys(names[part::2], file)
-    (path / f"{kind}.index.json").write_text(json.dumps({"weight_map": places}))
-    return path
-
-
-def save_bin_pieces(tensors, path):
-    return save_pieces(tensors, path, torch.save, "pytorch_model.bin") / "pytorch_model.bin.index.json"
-
-
 FLAT = {
     "torch": save_torch,
     "legacy": save_legacy,
     "safetensors": save_safetensors,
     "folder": save_folder,
-    "pieces": save_pieces,
-    "bin pieces": save_bin_pieces,
 }
 
 

@@ -1,6 +1,5 @@
 """Every kind of file gives its tensors, or one clear line; nothing in it is run."""
 
-import json
 import os
 import pickle
 
@@ -14,7 +13,7 @@ from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
 from lit_video.weights.reading import read_weights
 from lit_video.weights.unwrapping import model_of
-from tests.weights.containers import FLAT, OF_FLAX, WRAPPERS, flax_bytes, nested, save_folder, save_pieces
+from tests.weights.containers import FLAT, OF_FLAX, WRAPPERS, flax_bytes, nested, save_folder
 
 TENSORS = {"stem.weight": torch.randn(3, 2), "stem.bias": torch.randn(3), "norm.weight": torch.ones(3)}
 NORM = "Transformer/encoder_norm/scale"
@@ -55,14 +54,6 @@ def test_a_compiled_block_inside_a_network_loses_its_prefix_too(tmp_path):
 def test_flax_s_trees_become_names_with_slashes(save, dtype, tmp_path):
     tensors = {name: value.to(dtype) for name, value in OF_SCENIC.items()}
     equal(read_weights(OF_FLAX[save](tensors, tmp_path)), tensors)
-
-
-def test_arrays_in_pieces_are_joined(tmp_path):
-    whole = torch.arange(6.0).reshape(2, 3)
-    chunks = {str(i): part for i, part in enumerate(whole.flatten().split(4))}
-    pieces = {"__msgpack_chunked_array__": True, "shape": {"0": 2, "1": 3}, "chunks": chunks}
-    (tmp_path / "checkpoint").write_bytes(flax_bytes({"params": {"embedding": {"kernel": pieces}}}))
-    equal(read_weights(tmp_path / "checkpoint"), {"embedding/kernel": whole})
 
 
 def test_of_two_sets_the_average_is_taken_unless_the_other_is_asked_for(tmp_path):
@@ -110,21 +101,6 @@ def test_a_folder_s_configuration_is_read_with_it(tmp_path):
 def test_a_folder_without_weights_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"holds no weights: expected one of model\.safetensors"):
         read_weights(tmp_path)
-
-
-def test_pieces_are_all_there(tmp_path):
-    save_pieces(TENSORS, tmp_path)
-    index = tmp_path / "model.safetensors.index.json"
-    whole = index.read_text()
-    places = json.loads(whole)["weight_map"]
-    for change, message in (
-        ({"more": "part-1.safetensors"}, r"its pieces lack more \(1 of 4 tensors\)"),
-        ({"more": "part-3.safetensors"}, r"names part-3\.safetensors, which is missing"),
-        ({"more": "../part-1.safetensors"}, r"names \.\./part-1\.safetensors, which is not beside it"),
-    ):
-        index.write_text(json.dumps({"weight_map": places | change}))
-        with pytest.raises(UserError, match=message):
-            read_weights(tmp_path)
 
 
 class RunsCode:

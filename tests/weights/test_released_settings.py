@@ -83,8 +83,3 @@ def test_a_published_model_is_tested_by_its_name(known, capfd):
     assert len(by_name) == 2
     assert main(["test", "--weights", "hub:tiny", "--data.test_clips=1", "--model.scope=per_head"]) == 2
     assert "hub:tiny: X-ViT's release was trained with other settings: set --model.scope full" in capfd.readouterr().err
-
-
-def test_a_repository_alone_says_no_settings(known, capfd):
-    assert main(["test", "--weights", "hub:someone/model"]) == 2
-    assert "--weights hub:someone/model: its settings are not known" in capfd.readouterr().err

@@ -84,7 +84,6 @@ def _content(section: Section) -> dict[str, Any]:
         "agreement": section.data["agreement"],
         "pairs": pairs,
         "single": any(len(results) == 1 for results in section.read.results.values()),
-        "intervals": views.intervals(pairs),
         "groups": views.groups(section),
         "curves": views.learning_curves(section),
         "confusions": views.confusions(section),

@@ -12,22 +12,19 @@ from markupsafe import Markup
 
 from lit_video.reports.charts import (
     SCATTER,
-    STEP,
     Chart,
-    Difference,
     Dot,
     Line,
     Panel,
     Points,
     curves_chart,
-    intervals_chart,
     scatter_chart,
     spec,
 )
 from lit_video.reports.html.collect import Section
 from lit_video.tables.predictions import TaskPredictions, most_confused
 from lit_video.tables.rendering import measured_groups
-from lit_video.tables.statistics import Interval, calibration
+from lit_video.tables.statistics import calibration
 from lit_video.utils.colours import LIGHT
 
 QUANTITIES = (
@@ -73,18 +70,6 @@ def pairs(section: Section) -> list[dict[str, Any]]:
         of_paper = {"paper": papers[first] - papers[second] if both else None, "verdict": verdicts.get((first, second))}
         shown.append(pair | of_paper | {"first": section.labels[first], "second": section.labels[second]})
     return shown
-
-
-def intervals(shown: Sequence[dict[str, Any]]) -> Markup:
-    """The pairs' differences drawn; empty where there are none."""
-    differences = [
-        Difference(
-            pair["first"], pair["second"], Interval(pair["difference"], pair["low"], pair["high"]), pair["paper"]
-        )
-        for pair in shown
-    ]
-    description = "differences between rows with 95 % intervals, as in the table above"
-    return embedded(intervals_chart(differences, description), STEP * len(shown) + 50) if shown else Markup("")
 
 
 def groups(section: Section) -> dict[str, Any] | None:
@@ -213,7 +198,7 @@ def by_speed(sections: Sequence[Section]) -> Markup:
         ours, measured = section.averages, section.throughput or {}
         rates = measured.get("rows", {})
         dots[f"{_name(section)}, on {measured.get('device', 'unknown device')}"] = [
-            Dot(label, rate["clips_per_second"], ours[row], rate["low"], rate["high"])
+            Dot(label, rate["clips_per_second"], ours[row])
             for row, label in section.labels.items()
             if row in ours and (rate := rates.get(row))
         ]
