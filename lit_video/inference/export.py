@@ -2,8 +2,7 @@
 
 import json
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -61,11 +60,12 @@ TARGETS = {
 }
 
 
-def exported(ckpt: Path, to: str) -> tuple[dict[str, Tensor], dict[str, Any], dict[str, Any]]:
-    """Weights, configuration and preprocessor of a trained model, under the names of one of ``TARGETS``.
+def write_for_transformers(ckpt: Path, to: str, folder: Path) -> str:
+    """Write weights, configuration and preprocessor for one of ``TARGETS``; gives the class that opens them.
 
     Raises:
         UserError: the checkpoint is wrong, or the model has something that the target has not.
+        OSError: a file cannot be written.
     """
     target = TARGETS[to]
     checkpoint = read_checkpoint(ckpt)
@@ -78,7 +78,13 @@ def exported(ckpt: Path, to: str) -> tuple[dict[str, Tensor], dict[str, Any], di
         preprocessor = _preprocessor(target.processor, stored.clips)
     except ValueError as error:
         raise OptionError(f"to {to}", error) from error
-    return weights, target.config(model.hparams) | _shared(model.hparams, stored.class_names), preprocessor
+    config = target.config(model.hparams) | _shared(model.hparams, stored.class_names)
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    for name, content in (("config.json", config), ("preprocessor_config.json", preprocessor)):
+        if content:
+            (folder / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    return str(config["architectures"][0])
 
 
 def _preprocessor(processor: str, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,12 +130,12 @@ def _shared(hparams: Mapping[str, Any], names: list[str] | None) -> dict[str, An
 
 
 FILES = {"pt2": "model.pt2", "onnx": "model.onnx", "safetensors": "model.safetensors"}
-Shapes = dict[int, Any]  # axes of a clip whose size is left open
-# of the logits' largest value, in float32
-TOLERANCE = 1e-4
+Program = Callable[[Tensor], Tensor]
+BATCHES = {0: torch.export.Dim("batch")}  # axes of a clip whose size is left open
+TOLERANCE = 1e-4  # of the logits' largest value, in float32
 
 
-def write_program(ckpt: Path, to: str, folder: Path, any_frames: bool) -> tuple[Path, float | None]:
+def write_program(ckpt: Path, to: str, folder: Path) -> tuple[Path, float]:
     """Write a model of a run for batches of any size, try it, and write beside it how its clips are made.
 
     ``settings.json`` has the names of the classes, frames, size, sampling, mean and deviation. The input is called
@@ -138,35 +144,30 @@ def write_program(ckpt: Path, to: str, folder: Path, any_frames: bool) -> tuple[
     Args:
         ckpt: a run's ``last.ckpt``.
         to: ``pt2``, ``onnx`` or ``safetensors`` (weights alone, which ``model.weights`` takes).
-        folder: exists.
-        any_frames: let the program take longer and shorter clips, too, which get the model's positions resized.
+        folder: made if it does not exist.
 
     Returns:
         The file, and the largest difference of its logits from the model's as a share of the largest logit, for batches
-        of one and of three, and for clips of twice the length; ``None`` where it was not tried because ONNX Runtime is
-        not installed.
+        of one and of three.
 
     Raises:
-        UserError: the checkpoint is wrong, a library is missing, the network takes clips of one length alone, or the
-            program computes something else.
+        UserError: the checkpoint is wrong, a library is missing, or the program computes something else.
     """
     checkpoint = read_checkpoint(ckpt)
     stored = checkpoint.get(CHECKPOINT_KEY)
     if stored is None:
         raise OptionError("ckpt", f"{ckpt} has no settings of its clips: it is another program's, or of no data module")
     network = build_model(checkpoint, VideoClassifier, ckpt).network
-    frames, size = stored["data"]["frames"], height_and_width(stored["data"]["image_size"])
-    lengths = (frames, frames, 2 * frames if any_frames else frames)
-    clips = [torch.randn(b, 3, t, *size) for b, t in zip((2, 1, 3), lengths, strict=True)]
-    shapes: Shapes = {0: torch.export.Dim("batch")} | ({2: torch.export.Dim.DYNAMIC} if any_frames else {})
+    size = height_and_width(stored["data"]["image_size"])
+    first, *others = [torch.randn(b, 3, stored["data"]["frames"], *size) for b in (2, 1, 3)]
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / FILES[to]
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # of the exporters, about themselves
-        with _length_matters(any_frames, frames):
-            program = _WRITERS[to](network, clips[0], path, shapes)
-        differences = [] if program is None else [_difference(network, program, clip) for clip in clips[1:]]
-    difference = largest(differences) if differences else None
-    if difference is not None and not difference <= TOLERANCE:
+        program = _WRITERS[to](network, first, path)
+        differences = [_difference(network, program, clip) for clip in others]
+    difference = float(torch.tensor(differences).max())  # NaN where one is, which Python's max would pass over
+    if not difference <= TOLERANCE:
         path.unlink()
         raise UserError(f"--to {to}: the program's logits differ by {difference:.1e} of the largest one: not kept")
     settings = stored | {"settings": own_settings(of_our_own(checkpoint))}
@@ -174,45 +175,20 @@ def write_program(ckpt: Path, to: str, folder: Path, any_frames: bool) -> tuple[
     return path, difference
 
 
-@contextmanager
-def _length_matters(any_frames: bool, frames: int) -> Iterator[None]:
-    """Say in a line that a network cannot be exported for clips of any length."""
-    try:
-        yield
-    except UserError:
-        raise
-    except Exception as error:  # whatever the tracing of a network's own code raises
-        if not any_frames:
-            raise
-        reason = str(error).strip().split("\n")[0]
-        raise OptionError("any_frames", f"the network takes clips of {frames} frames alone ({reason})") from error
-
-
-def largest(differences: Sequence[float]) -> float:
-    """The greatest of some differences, and no number (NaN) where one is none, which ``max`` would pass over."""
-    return float(torch.tensor(differences).max())
-
-
-def _difference(network: nn.Module, program: Callable[[Tensor], Tensor], clip: Tensor) -> float:
+def _difference(network: nn.Module, program: Program, clip: Tensor) -> float:
     expected = network(clip)
     return float((program(clip) - expected).abs().max() / expected.abs().max())
 
 
-def pt2_program(network: nn.Module, clip: Tensor, path: Path, shapes: Shapes) -> Callable[[Tensor], Tensor]:
-    """The network as ``torch.export`` writes it, read again; ``shapes`` are the axes of any size."""
-    exported = torch.export.export(network, (clip,), dynamic_shapes=(shapes,))
-    torch.export.save(exported, path)
+def _pt2(network: nn.Module, clip: Tensor, path: Path) -> Program:
+    torch.export.save(torch.export.export(network, (clip,), dynamic_shapes=(BATCHES,)), path)
     return torch.export.load(path).module()
 
 
-def onnx_program(network: nn.Module, clip: Tensor, path: Path, shapes: Shapes) -> Callable[[Tensor], Tensor] | None:
-    """The network as ONNX, run by ONNX Runtime on the CPU; ``None`` where that is not installed.
-
-    Raises:
-        UserError: the exporter is not installed.
-    """
-    if find_spec("onnxscript") is None:
-        raise OptionError("to onnx", 'onnxscript is not installed: pip install "lit_video[onnx]"')
+def _onnx(network: nn.Module, clip: Tensor, path: Path) -> Program:
+    """The network as ONNX, run by ONNX Runtime on the CPU."""
+    if not (find_spec("onnxscript") and find_spec("onnxruntime")):
+        raise OptionError("to onnx", 'onnxscript or onnxruntime is not installed: pip install "lit_video[onnx]"')
     torch.onnx.export(
         network,
         (clip,),
@@ -220,22 +196,20 @@ def onnx_program(network: nn.Module, clip: Tensor, path: Path, shapes: Shapes) -
         dynamo=True,
         external_data=False,
         verbose=False,
-        dynamic_shapes=(shapes,),
+        dynamic_shapes=(BATCHES,),
         input_names=["clip"],
         output_names=["logits"],
     )
-    if find_spec("onnxruntime") is None:
-        return None
     from onnxruntime import InferenceSession
 
     session = InferenceSession(path, providers=["CPUExecutionProvider"])
     return lambda batch: torch.from_numpy(session.run(None, {"clip": batch.numpy()})[0])
 
 
-def _safetensors(network: nn.Module, clip: Tensor, path: Path, shapes: Shapes) -> Callable[[Tensor], Tensor]:
+def _safetensors(network: nn.Module, clip: Tensor, path: Path) -> Program:
     save_file({name: value.contiguous() for name, value in network.state_dict().items()}, path)
     stored = load_file(path)
     return lambda batch: torch.func.functional_call(network, stored, (batch,))
 
 
-_WRITERS = {"pt2": pt2_program, "onnx": onnx_program, "safetensors": _safetensors}
+_WRITERS = {"pt2": _pt2, "onnx": _onnx, "safetensors": _safetensors}

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.attention import Divided
 from lit_video.inference import export as programs
 from lit_video.inference.checkpoints import load_trained_model
 from lit_video.weights.loading import load_pretrained
@@ -38,8 +37,8 @@ def colours(tmp_path_factory):
     return trained(tmp_path_factory.mktemp("colours"))
 
 
-def clip_of(count, frames=4):
-    return torch.randn(count, 3, frames, 32, 32, generator=torch.Generator().manual_seed(count))
+def clip_of(count):
+    return torch.randn(count, 3, 4, 32, 32, generator=torch.Generator().manual_seed(count))
 
 
 def exported(kind, checkpoint, tmp_path, capsys):
@@ -82,7 +81,7 @@ def test_a_program_of_onnx_computes_the_same(checkpoint, tmp_path, capsys):
 
 
 def test_a_program_whose_logits_are_no_numbers_for_one_batch_is_not_kept(colours, tmp_path, monkeypatch, capsys):
-    def writer(network, clip, path, shapes):
+    def writer(network, clip, path):
         path.touch()
         return lambda batch: network(batch) * (torch.nan if len(batch) == 3 else 1)
 
@@ -92,40 +91,9 @@ def test_a_program_whose_logits_are_no_numbers_for_one_batch_is_not_kept(colours
     assert not (tmp_path / "out/model.pt2").exists()
 
 
-@pytest.mark.slow  # that networks can is in tests/network/test_networks_run.py
-def test_a_program_may_take_clips_of_any_length(checkpoint, tmp_path, capsys):
-    network, folder = load_trained_model(checkpoint).model.network, tmp_path / "out"
-    command = ["export", "--ckpt", str(checkpoint), "-o", str(folder), "--any_frames", "--to"]
-    for kind in ("pt2", "onnx"):
-        if kind == "onnx":
-            pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-        assert main([*command, kind]) == 0
-        assert "for batches and clips of any size" in capsys.readouterr().out
-    from onnxruntime import InferenceSession
-
-    program, session = torch.export.load(folder / "model.pt2").module(), InferenceSession(folder / "model.onnx")
-    for frames in (4, 6, 12):
-        clip = clip_of(3, frames)
-        with torch.no_grad():
-            expected = network(clip)
-        torch.testing.assert_close(program(clip), expected, atol=1e-5, rtol=1e-5)
-        logits = torch.from_numpy(session.run(["logits"], {"clip": clip.numpy()})[0])
-        torch.testing.assert_close(logits, expected, atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize("checkpoint", ["divided"], indirect=True)
-def test_a_network_for_one_length_alone_is_named(checkpoint, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(Divided, "forward", lambda scheme, x, grid: x * len(range(grid.t)))
-    command = ["export", "--to", "pt2", "--ckpt", str(checkpoint), "-o", str(tmp_path / "out"), "--any_frames"]
-    assert main(command) == 2
-    assert "--any_frames: the network takes clips of 4 frames alone" in capsys.readouterr().err
-    assert main(["export", "--to", "hf-timesformer", *command[3:]]) == 2
-    assert "--any_frames: is for pt2 and onnx" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("checkpoint", ["divided"], indirect=True)
 def test_what_is_not_installed_is_named(checkpoint, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(programs, "find_spec", lambda name: None)
     capsys.readouterr()
     assert main(["export", "--to", "onnx", "--ckpt", str(checkpoint), "-o", str(tmp_path / "out")]) == 2
-    assert '--to onnx: onnxscript is not installed: pip install "lit_video[onnx]"' in capsys.readouterr().err
+    assert 'is not installed: pip install "lit_video[onnx]"' in capsys.readouterr().err
