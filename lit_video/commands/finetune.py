@@ -2,7 +2,6 @@
 
 import shlex
 from argparse import Namespace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +85,7 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
     equal: Any = getattr(arguments, "equal", None) or "epochs"
     made_by = f"{PROGRAM} {shlex.join(arguments.words)}"
     options = PlanOptions(arguments.videos, file, made_by, chosen, weights, arguments.minutes, arguments.group, equal)
-    plan(options, partial(print, flush=True))
+    plan(options)
 
 
 def _check_same_plan(arguments: Namespace, file: Path) -> None:

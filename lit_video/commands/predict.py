@@ -105,7 +105,7 @@ def _predict_videos(arguments: Namespace) -> int:
     """Print a table, write the files of the other flags."""
     from lit_video.inference import predict as api  # here, because importing torch takes seconds
     from lit_video.inference.overlay import draw
-    from lit_video.inference.ranking import print_table, write_features, write_ranking
+    from lit_video.inference.ranking import table_of, write_features, write_ranking
     from lit_video.video.decoding import DecodeError
 
     paths = api.find_videos(arguments.videos, arguments.fps)
@@ -116,7 +116,7 @@ def _predict_videos(arguments: Namespace) -> int:
         with writing("--output", arguments.output):
             write_ranking(arguments.output, outputs.ranked, broken)
     if outputs.ranked:
-        print_table(outputs.ranked)
+        print(table_of(outputs.ranked))
     _print_written(arguments.output)
     if arguments.features:
         with writing("--features", arguments.features):
@@ -138,7 +138,7 @@ def _predict_timelines(arguments: Namespace) -> int:
     from lit_video.inference.checkpoints import load_trained_model
     from lit_video.inference.predict import find_videos, unlabelled
     from lit_video.inference.timeline import Steps, timeline
-    from lit_video.inference.timeline_output import print_segments, timeline_figure, write_timelines
+    from lit_video.inference.timeline_output import table_of, timeline_figure, write_timelines
     from lit_video.utils.figures import content_of
 
     paths = find_videos(arguments.videos, arguments.fps)
@@ -149,7 +149,7 @@ def _predict_timelines(arguments: Namespace) -> int:
     records = zip(unlabelled(paths, arguments.fps), names, strict=True)
     lines = [timeline(trained, record, options, steps, name) for record, name in records]
     if any(line.windows for line in lines):
-        print_segments(lines)
+        print(table_of(lines))
     if arguments.output:
         with writing("--output", arguments.output):
             _print_written(*write_timelines(arguments.output, lines))

@@ -4,18 +4,17 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import reduce
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from rich.table import Table
-from rich.text import Text
 from torch import Tensor
 
 from lit_video.errors import UserError
 from lit_video.utils.files import write_atomically, write_table
-from lit_video.utils.text import print_whole
+from lit_video.utils.text import text_table
 
 ClassNames = list[str] | dict[str, list[str]]
 ONLY_TASK = "class"
@@ -105,22 +104,15 @@ def combined(tasks: Sequence[list[Ranked]], top: int) -> list[Ranked]:
     return reduce(pairs, tasks)
 
 
-def print_table(videos: Sequence[RankedVideo]) -> None:
+def table_of(videos: Sequence[RankedVideo]) -> str:
     """A table of all videos, ranks below each other."""
-    table = Table()
-    table.add_column("video", overflow="fold")
-    for task in videos[0].ranked:
-        table.add_column(task, overflow="fold")
-        table.add_column("%", justify="right", no_wrap=True)
+    tasks = list(videos[0].ranked)
+    body = []
     for video in videos:
-        ranks = max(len(ranked) for ranked in video.ranked.values())
-        for rank in range(ranks):
-            cells = [str(video.path) if rank == 0 else ""]
-            for ranked in video.ranked.values():
-                one = ranked[rank] if rank < len(ranked) else None
-                cells += [one.name, f"{100 * one.probability:.1f}"] if one else ["", ""]
-            table.add_row(*map(Text, cells), end_section=rank == ranks - 1)  # names are no markup
-    print_whole(table)
+        for rank, ranked in enumerate(zip_longest(*video.ranked.values())):
+            cells = [(one.name, f"{100 * one.probability:.1f}") if one else ("", "") for one in ranked]
+            body.append(["" if rank else str(video.path), *chain(*cells)])
+    return text_table("", ["video", *chain(*((task, "%") for task in tasks))], body)
 
 
 def write_ranking(path: Path, videos: Sequence[RankedVideo], broken: Mapping[Path, str]) -> None:

@@ -1,4 +1,4 @@
-"""Print, write and draw timelines: windows, and the segments that they merge into."""
+"""Tables, files and figures of timelines: windows, and the segments that they merge into."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -7,32 +7,24 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from rich.table import Table
-from rich.text import Text
 
 from lit_video.inference.projection import COLOURS
 from lit_video.inference.timeline import Timeline
 from lit_video.utils.figures import plt, short
 from lit_video.utils.files import write_table
-from lit_video.utils.text import clock, print_whole
+from lit_video.utils.text import clock, text_table
 
 OTHERS = "#bbbbbb"
 
 
-def print_segments(timelines: Sequence[Timeline]) -> None:
+def table_of(timelines: Sequence[Timeline]) -> str:
     """A table of the segments of all videos."""
-    table = Table()
-    for name in ("video", "class"):
-        table.add_column(name, overflow="fold")
-    for name in ("from", "to", "mean %"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for line in timelines:
-        segments = line.segments()
-        for i, one in enumerate(segments):
-            figures = [clock(one.start, 1), clock(one.end, 1), f"{100 * one.probability:.1f}"]
-            cells = [str(line.path) if i == 0 else "", one.name, *figures]
-            table.add_row(*map(Text, cells), end_section=i == len(segments) - 1)  # names are no markup
-    print_whole(table)
+    body = [
+        ["" if i else str(line.path), one.name, clock(one.start, 1), clock(one.end, 1), f"{100 * one.probability:.1f}"]
+        for line in timelines
+        for i, one in enumerate(line.segments())
+    ]
+    return text_table("", ["video", "class", "from", "to", "mean %"], body)
 
 
 def write_timelines(path: Path, timelines: Sequence[Timeline]) -> list[Path]:

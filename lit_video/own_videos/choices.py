@@ -141,7 +141,8 @@ def choose(
         *([] if start or few else _pixels(pixels)),
         _flip(classes),
         *_loading(videos, training, machine, start),
-        *(_tuning(start, machine) if start else _scratch(machine, few)),
+        *(_tuning(start) if start else _scratch(machine, few)),
+        *([Choice("trainer.precision", "bf16-mixed", "a GPU")] if machine.gpu else []),
     ]
 
 
@@ -213,22 +214,19 @@ def _loading(videos: Sequence[VideoInfo], training: int, machine: Machine, start
     ]
 
 
-def _tuning(start: Start, machine: Machine) -> list[Choice]:
+def _tuning(start: Start) -> list[Choice]:
     rate = {"optimizer": "adamw", "lr": 1e-4, "weight_decay": 0.05, "layer_decay": 0.75, "warmup": 0.1}
-    chosen = [
+    return [
         Choice("model.weights", start.weights, "as given"),
         Choice("model.optimization", rate, "fine-tuning: AdamW, lower rates for lower layers, a tenth is warm-up"),
     ]
-    if machine.gpu:
-        chosen.append(Choice("trainer.precision", "bf16-mixed", "a GPU"))
-    return chosen
 
 
 def _scratch(machine: Machine, few: bool) -> list[Choice]:
     width, depth, heads = (384, 8, 6) if machine.gpu else (48, 4, 4) if few else (96, 4, 4)
     size = {"width": width, "depth": depth, "heads": heads}
     rate = {"optimizer": "muon", "lr": 3e-3, "weight_decay": 0.05, "warmup": 0.1, "warmup_start": 0.01}
-    chosen = [
+    return [
         Choice("model.size", size, "from scratch, so small; a larger one needs weights to start from (--weights)"),
         Choice("model.patch", 16 if machine.gpu else 8, "pixels a side"),
         Choice("model.positions", "space-time", "the order of frames may matter"),
@@ -237,9 +235,6 @@ def _scratch(machine: Machine, few: bool) -> list[Choice]:
         *([Choice("model.image_weights", STILLS, "so few videos: first an image model of made shapes")] if few else []),
         Choice("model.optimization", rate, "from scratch Muon needs fewer steps than AdamW here"),
     ]
-    if machine.gpu:
-        chosen.append(Choice("trainer.precision", "bf16-mixed", "a GPU"))
-    return chosen
 
 
 def nested(choices: Sequence[Choice]) -> dict[str, dict[str, Any]]:

@@ -124,32 +124,31 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
     """
     own = groups or [str(i) for i in range(len(videos))]
     given = {video.split for video in videos} - {None}
+    splits: list[Split] = [video.split or "train" for video in videos]
+    how = "divided as given"
     if not given and len(videos) < FEW:
-        tested = _share(videos, own, PARTS_OF_FEW)
+        _take(videos, own, splits, "test", PARTS_OF_FEW)
         how = "divided here; so few videos that a third is tested on, and that none choose a checkpoint"
-        return _with(videos, ["test" if one else "train" for one in tested]), how
-    if not given:
-        tested = _share(videos, own)
-        rest = [i for i in range(len(videos)) if not tested[i]]
-        validates = _share([videos[i] for i in rest], [own[i] for i in rest])
-        splits: list[Split] = ["test" if one else "train" for one in tested]
-        for i, one in zip(rest, validates, strict=True):
-            splits[i] = "val" if one else "train"
-        return _with(videos, splits), "divided here"
-    splits = [video.split or "train" for video in videos]
-    if "test" not in given:
-        splits = ["test" if split == "val" else split for split in splits]
-    if "val" in given and "test" in given:
-        return _with(videos, splits), "divided as given"
-    train = [i for i, split in enumerate(splits) if split == "train"]
-    for i, one in zip(train, _share([videos[i] for i in train], [own[i] for i in train]), strict=True):
-        splits[i] = "val" if one else "train"
-    test = "test" if "test" in given else "validation"
-    return _with(videos, splits), f"tested on the {test} videos given, validated on some of the training videos"
+    elif not given:
+        _take(videos, own, splits, "test")
+        _take(videos, own, splits, "val")
+        how = "divided here"
+    elif not {"val", "test"} <= given:
+        if "test" not in given:
+            splits = ["test" if split == "val" else split for split in splits]
+        _take(videos, own, splits, "val")
+        test = "test" if "test" in given else "validation"
+        how = f"tested on the {test} videos given, validated on some of the training videos"
+    return [replace(video, split=split) for video, split in zip(videos, splits, strict=True)], how
 
 
-def _with(videos: Sequence[OwnVideo], splits: Sequence[Split]) -> list[OwnVideo]:
-    return [replace(video, split=split) for video, split in zip(videos, splits, strict=True)]
+def _take(
+    videos: Sequence[OwnVideo], groups: Sequence[str], splits: list[Split], split: Split, parts: int = PARTS
+) -> None:
+    """Give one of ``parts`` of the training videos another split."""
+    train = [i for i, one in enumerate(splits) if one == "train"]
+    for i, chosen in zip(train, _share([videos[i] for i in train], [groups[i] for i in train], parts), strict=True):
+        splits[i] = split if chosen else "train"
 
 
 def without_rare(videos: Sequence[OwnVideo]) -> tuple[list[OwnVideo], list[str]]:
@@ -195,11 +194,8 @@ def _unevenness(labels: NDArray[np.str_], names: NDArray[np.str_], part: NDArray
     return sum(10.0 if share in (0.0, 1.0) else abs(share - 1 / wanted) for share in shares)
 
 
-FEW_TRAINING = 10  # videos of a class
-
-
 def limits(videos: Sequence[OwnVideo]) -> list[str]:
-    """Warn about too few videos to learn from, or to tell models apart.
+    """Say what so few test videos cannot tell apart.
 
     Two models of half right, which disagree on half of the videos, differ by the points named in one of twenty cases
     by chance alone (normal approximation of McNemar's test).
@@ -215,12 +211,5 @@ def limits(videos: Sequence[OwnVideo]) -> list[str]:
     for split in ("val", "test"):
         if counts[split] and (absent := sorted(counts["train"].keys() - counts[split].keys())):
             what = "validates" if split == "val" else "is tested"
-            lines.append(f"no video of {_named(absent)} {what}: too few, or too few recordings")
-    few = sorted(name for name, count in counts["train"].items() if count < FEW_TRAINING)
-    if few:
-        lines.append(f"fewer than {FEW_TRAINING} videos train {_named(few)}: little to learn from")
+            lines.append(f"no video of {', '.join(absent)} {what}: too few, or too few recordings")
     return lines
-
-
-def _named(names: Sequence[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -1,6 +1,6 @@
 """From a folder of videos to an experiment: looks, divides, measures, chooses, writes, and says every step."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -87,7 +87,6 @@ def write_experiment(
 SHOWN = 5  # videos that are named
 SEEN = 50  # videos whose pixels are looked at
 MINUTES = {"CPU": 10.0, "GPU": 30.0}
-Say = Callable[[str], None]
 Equal = Literal["epochs", "compute"]
 
 
@@ -116,8 +115,8 @@ class PlanOptions:
     equal: Equal = "epochs"
 
 
-def plan(options: PlanOptions, say: Say) -> None:
-    """Write the experiment and the table of videos.
+def plan(options: PlanOptions) -> None:
+    """Write the experiment and the table of videos; print what is found and chosen.
 
     Raises:
         UserError: the folder holds too little, or something that the options name is not there.
@@ -129,8 +128,8 @@ def plan(options: PlanOptions, say: Say) -> None:
     notes = [f"{len(found.videos)} videos of {len(found.class_names)} classes in {options.root} ({found.found})"]
     if found.unused:
         notes.append("not used: " + ", ".join(f"{count} {kind}" for kind, count in sorted(found.unused.items())))
-    say(notes[0])
-    videos, facts = _readable(found.videos, options.root, options.file.with_name(MANIFEST), say)
+    print(notes[0], flush=True)
+    videos, facts = _readable(found.videos, options.root, options.file.with_name(MANIFEST))
     videos, rare = without_rare(videos)
     notes += rare
     groups = find_groups(videos, options.group)
@@ -149,11 +148,10 @@ def plan(options: PlanOptions, say: Say) -> None:
     if options.equal == "compute":
         epochs = ", ".join(f"{name} {row['set']['trainer.max_epochs']}" for name, row in rows.items())
         notes.append(f"as many multiply-adds for each scheme: epochs {epochs}")
-    for line in (*notes[1:], *as_lines(choices)):
-        say(line)
+    print(*notes[1:], *as_lines(choices), sep="\n", flush=True)
     write_videos(options.file.with_name(VIDEOS), videos, groups.names)
     write_experiment(options.file, options.command, options.root, model, choices, rows, notes, counts["val"] > 0)
-    say(f"wrote {options.file} and {options.file.with_name(VIDEOS)}")
+    print(f"wrote {options.file} and {options.file.with_name(VIDEOS)}", flush=True)
 
 
 def _pixels(paths: Sequence[Path]) -> tuple[float, float]:
@@ -162,16 +160,14 @@ def _pixels(paths: Sequence[Path]) -> tuple[float, float]:
     return float(pixels.mean()), float(pixels.std())
 
 
-def _readable(
-    videos: Sequence[OwnVideo], root: Path, manifest: Path, say: Say
-) -> tuple[list[OwnVideo], dict[str, VideoInfo]]:
+def _readable(videos: Sequence[OwnVideo], root: Path, manifest: Path) -> tuple[list[OwnVideo], dict[str, VideoInfo]]:
     """The videos that can be read, and what is known of them; names the others."""
     rows = scan({video.path: (root / video.path, None) for video in videos}, manifest).facts()
     broken = [row for row in rows.values() if not row.sound]
     for row in broken[:SHOWN]:
-        say(f"left out: {row.path}: {row.reason}")
+        print(f"left out: {row.path}: {row.reason}")
     if len(broken) > SHOWN:
-        say(f"left out: {len(broken) - SHOWN} more, see {manifest}")
+        print(f"left out: {len(broken) - SHOWN} more, see {manifest}")
     good = [video for video in videos if rows[video.path].sound]
     if not good:
         raise UserError(f"{root}: none of its {len(videos)} videos can be read; see {manifest}")

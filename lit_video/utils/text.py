@@ -29,12 +29,13 @@ def text_table(title: str, header: list[str], body: list[list[str]]) -> str:
     """A table for a terminal, numbers to the right."""
     from rich.console import Console  # here: it takes a tenth of a second, and few commands print tables
     from rich.table import Table as RichTable
+    from rich.text import Text
 
-    table = RichTable(title=title, title_justify="left")
+    table = RichTable(title=title or None, title_justify="left")
     for i, name in enumerate(header):
         table.add_column(name, justify="right" if i else "left", no_wrap=True)
     for cells in body:
-        table.add_row(*cells)
+        table.add_row(*map(Text, cells))  # names are no markup
     natural = sum(3 + max(map(len, column)) for column in zip(header, *body, strict=True))
     console = Console(width=max(100, 13 * len(header), 1 + natural))
     with console.capture() as capture:
