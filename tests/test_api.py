@@ -1,7 +1,6 @@
 """lit_video.predict, attention_maps and embed: the commands' numbers, as plain values, for a notebook."""
 
 import ast
-import csv
 import json
 from importlib import import_module
 from pathlib import Path
@@ -68,15 +67,6 @@ def test_predict_gives_what_the_command_writes(ckpt, videos, tmp_path, capsys):
     assert result.logits.shape == (6, 8) and result.features.shape == (6, 16)
     assert len(result.class_names) == 8
     assert result.broken.keys() == {text}
-
-
-def test_embed_gives_what_the_command_writes(ckpt, videos, tmp_path):
-    result = lit_video.embed(ckpt, videos[0].parents[1], seed=3, evaluation=HERE)
-    args = [videos[0].parents[1], "--ckpt", ckpt, "-o", tmp_path / "e.png", "--csv", tmp_path / "e.csv", "--seed", 3]
-    assert main(["embed", "--workers", "0", "--device", "cpu", *map(str, args)]) == 0
-    rows = list(csv.DictReader((tmp_path / "e.csv").open()))
-    assert [row["path"] for row in rows] == [str(path) for path in result.paths]
-    assert [(row["x"], row["y"]) for row in rows] == [(f"{x:.6g}", f"{y:.6g}") for x, y in result.places]
 
 
 def test_attention_maps_are_plain_arrays(ckpt, videos):

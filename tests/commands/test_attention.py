@@ -135,23 +135,14 @@ def test_maps_lie_over_their_frames_and_what_the_model_sees_and_the_rest_is_grey
 
 @pytest.mark.parametrize("box", [None, Box(4, 10, 20, 20)])
 def test_what_the_model_sees_is_outlined_if_it_is_not_all(box, monkeypatch):
-    seen, drawn = maps_of(side=32, box=box), []
+    drawn = []
     monkeypatch.setattr(attention_picture, "content_of", lambda figure: drawn.append(figure) or b"")
-    picture(seen)
-    (figure,) = drawn
-    panels = [axes for axes in figure.axes if axes.images]
-    boxes = [patch for axes in panels for patch in axes.patches]
-    (part,) = figure.subfigs
-    assert len(boxes) == (len(panels) if box else 0)
-    assert all((one.get_x(), one.get_y(), one.get_width()) == (9.5, 3.5, 20) for one in boxes)
-    assert ("outlined: what the model sees" in part.get_suptitle()) == bool(box)
-    assert [axes.get_title() for axes in panels if axes.get_title()] == [
-        "frame 0, 0:00.0",
-        "frame 1, 0:00.5",
-        "frame 2, 0:01.0",
-    ]
-    assert figure.axes[-1].get_ylabel() == "attention to a patch\n(1 = mean over the clip's patches)"
-    plt.close(figure)
+    picture(maps_of(side=32, box=box))
+    panels = [axes for axes in drawn[0].axes if axes.images]
+    boxes = [(one.get_x(), one.get_y(), one.get_width()) for axes in panels for one in axes.patches]
+    assert boxes == ([(9.5, 3.5, 20)] * len(panels) if box else [])
+    assert [axes.get_title() for axes in panels[:2]] == ["frame 0, 0:00.0", "frame 1, 0:00.5"]
+    plt.close(drawn[0])
 
 
 def test_the_true_class_is_the_folder_if_there_is_one(checkpoints, videos, tmp_path, monkeypatch):
@@ -190,19 +181,6 @@ def test_failures_come_first_then_those_it_was_least_sure_of():
     assert worst_first(task, 1) == [5]
     assert file_name(3, [*"abcdefghi", "j", "Putting [a/b] on: c"]) == "03_d.png"
     assert file_name(1, ["x", "Putting [a/b] on: c"]) == "1_Putting_a_b_on_c.png"
-
-
-def test_several_videos_are_below_each_other_with_four_frames_each(monkeypatch):
-    drawn = []
-    monkeypatch.setattr(attention_picture, "content_of", lambda figure: drawn.append(figure) or b"")
-    picture(maps_of(9), maps_of(2), title="a class: 1 of 2 test videos right")
-    (figure,) = drawn
-    titles = [[axes.get_title() for axes in part.axes if axes.get_title()] for part in figure.subfigs]
-    assert [[title.partition(",")[0] for title in each] for each in titles] == [
-        ["frame 1", "frame 3", "frame 5", "frame 7"],
-        ["frame 0", "frame 1"],
-    ]
-    plt.close(figure)
 
 
 def test_another_test_split_and_no_test_are_refused(run, checkpoints, tmp_path, capsys):

@@ -1,7 +1,6 @@
 """The command embed: features in the plane, their classes and their table, and mistakes in a line each."""
 
 import csv
-import re
 import shutil
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from PIL import Image
 from lit_video.__main__ import main
 from lit_video.inference import projection
 from lit_video.inference.checkpoints import load_trained_model
-from lit_video.inference.projection import project, scatter
+from lit_video.inference.projection import project
 from tests.commands.conftest import one_line
 from tests.float32 import assert_close_in_float32
 
@@ -70,14 +69,6 @@ def test_neighbours_stay_neighbours(count):
     centres = np.stack([places[group == i].mean(0) for i in (0, 1)])
     nearest = np.linalg.norm(places[:, None] - centres, axis=-1).argmin(1)
     assert np.array_equal(nearest, group)
-
-
-def test_at_most_twenty_classes_are_named():
-    names = [f"name{i:02d}" for i in range(25)] * 2 + [f"name{i:02d}" for i in range(5, 25)]
-    text = scatter(np.random.default_rng(0).normal(size=(len(names), 2)), names, "title", "svg").decode()
-    shown = re.findall(r">([^<>]+)</text>", text)
-    assert [one for one in shown if one.startswith("name")] == [f"name{i:02d}" for i in range(5, 25)]
-    assert any("5 other classes" in one for one in shown)
 
 
 # mistakes

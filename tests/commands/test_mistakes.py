@@ -117,14 +117,11 @@ predict --ckpt README.md                       | required: VIDEO
 attention video.mp4                            | required: --ckpt
 attention a.mp4 b.mp4 --ckpt README.md         | unrecognized arguments: b.mp4
 attention a.mp4 --ckpt README.md -o a.jpg      | a.jpg: does not end in .png
-attention a.mp4 --ckpt README.md -o no/a.png   | no such folder
 attention --ckpt README.md --heads             | --heads: is about one video; give it
-embed --ckpt README.md -o e.gif                | e.gif ends in none of .png, .svg, .pdf
 embed --ckpt README.md --csv e.txt             | e.txt ends in none of .csv
 cost --jsno                                    | unrecognized arguments: --jsno (did you mean --json?)
 cost --config missing.yaml                     | missing.yaml: no such file
 cost --row tw1                                 | --row: is about a table; give --config too
-export --to tflite --ckpt README.md -o out     | --to: invalid choice: 'tflite'
 weights fetsh                                  | no command 'fetsh' (did you mean fetch?)
 weights fetch                                  | required: NAME
 benchmark                                      | give a command: table

@@ -21,7 +21,7 @@ from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import decode
 from tests.checkpoints import trained
 from tests.commands.conftest import one_line
-from tests.commands.test_predict import VerbsAndNouns, write
+from tests.commands.test_predict import write
 from tests.conftest import ROOT
 from tests.embedded import CLIPS, four_skills
 
@@ -99,12 +99,6 @@ def test_rate_and_crops_can_be_chosen(causal, long_video, capsys):
     assert [row["seconds"] for row in lines(capsys)] == ["1.000", "3.000"]
 
 
-def test_tasks_have_lines_of_their_own(root, long_video, tmp_path, capsys):
-    ckpt = causal_run(tmp_path, root, VerbsAndNouns, crops=1, ta_layers=0)
-    assert stream("--ckpt", ckpt, long_video) == 0
-    assert [row["task"] for row in lines(capsys)[:6]] == ["verb", "noun", "action"] * 2
-
-
 def test_lines_come_while_the_video_is_decoded(causal, long_video, tmp_path, capsys):
     """What comes before a broken place is written, with the reason after it."""
     cut = tmp_path / "cut.ts"
@@ -140,12 +134,6 @@ def test_clips_without_a_rate_need_one(root, long_video, tmp_path, capsys):
 def test_models_that_cannot_stream_are_refused(checkpoint, long_video, capsys):
     assert main(["predict", "--ckpt", str(checkpoint), str(long_video), "--stream", "--device", "cpu"]) == 2
     assert one_line(capsys).startswith("error: --ckpt: this model cannot stream: Mixing reads later frames")
-
-
-@pytest.mark.parametrize("rate", ["1e9", "1e-9"])
-def test_a_rate_that_no_video_has_is_refused(rate, causal, long_video, capsys):
-    assert main(["predict", "--ckpt", str(causal), str(long_video), "--stream", "--rate", rate]) == 2
-    assert f"--rate: is {float(rate):g}, expected 0.001 to 1000 frames per second" in one_line(capsys)
 
 
 # docs/streaming.md

@@ -20,7 +20,6 @@ from lit_video.inference.timeline import Steps, Timeline, Window, timeline, wind
 from lit_video.inference.timeline_output import timeline_figure
 from lit_video.utils.figures import plt
 from lit_video.utils.parallel import with_progress
-from lit_video.utils.text import clock
 from lit_video.video import clips as reading
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import DecodeError, frame_table
@@ -201,22 +200,6 @@ def test_what_a_window_does_not_name_is_not_drawn_as_zero():
     assert [isnan(y) for y in sit] == [False, True, False] and stand[1] == 80
     assert len(lower.patches) == 3
     plt.close(figure)
-
-
-def test_of_many_classes_the_shortest_are_grey_together():
-    names = [f"class {i}" for i in range(12) for _ in range(12 - i)]
-    figure = timeline_figure(line_of(*names))
-    texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert texts == [*(f"class {i}" for i in range(7)), "5 other classes"]
-    plt.close(figure)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "decimals", "text"),
-    [(0, 0, "0:00"), (59.96, 1, "1:00.0"), (3723.4, 0, "1:02:03"), (83.25, 2, "1:23.25")],
-)
-def test_times_are_written_as_a_player_does(seconds, decimals, text):
-    assert clock(seconds, decimals) == text
 
 
 # many videos
