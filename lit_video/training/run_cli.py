@@ -5,8 +5,6 @@ from typing import Any
 
 import torch
 from lightning import Trainer
-from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
-from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from lightning.pytorch.callbacks import Callback, LearningRateMonitor, Timer
 
 from lit_video.network.cost import count
@@ -59,8 +57,6 @@ class RunCLI(VideoCLI):
         kwargs["enable_progress_bar"] = settings.enable_progress_bar is not False and sys.stdout.isatty()
         kwargs["max_time"] = None  # Lightning's would end a training early as if it were complete
         kwargs["plugins"] = [*as_list(settings.plugins), self.file]
-        if SLURMEnvironment.detect() and not TorchElasticEnvironment.detect():
-            kwargs["plugins"].append(SLURMEnvironment(auto_requeue=False))  # its checkpoint would be found by tests
         if settings.logger in (None, True) and not settings.fast_dev_run:
             title = str((self.config_init.table or {}).get("title", self.facts["table"]))
             self.logger = RowLogger(self.run_dir, self.facts, self.resolved(), self.run.row, title)

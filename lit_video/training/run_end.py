@@ -70,7 +70,8 @@ def say_dead_ranks(run_dir: Path, name: str) -> None:
 def keep_handlers(trainer: Trainer) -> None:
     """Let a trainer leave signals to ours.
 
-    Lightning's own handler of SIGTERM starts a collective in whatever the processes are doing, and they hang.
+    Lightning's own handler of SIGTERM starts a collective in whatever the processes are doing, and they hang; that for
+    Slurm saves and requeues by itself.
     """
     trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
 

@@ -108,10 +108,7 @@ def set_result_aside(run_dir: Path) -> None:
 
 
 def set_aside(run_dir: Path) -> None:
-    """Rename what must not be taken for this run's: a damaged result, and checkpoints that Lightning made for Slurm.
-
-    Lightning would prefer such a checkpoint to the one that it is given.
-    """
+    """Rename a damaged result."""
     try:
         read_result(run_dir)
     except UserError as error:
@@ -119,5 +116,3 @@ def set_aside(run_dir: Path) -> None:
             raise
         (run_dir / RUN).replace(run_dir / "run.damaged.json")
         print(f"{error}; renamed to run.damaged.json, measured again", flush=True)
-    for path in run_dir.glob("hpc_ckpt_*.ckpt"):
-        path.replace(path.with_suffix(".unused"))

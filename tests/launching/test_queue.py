@@ -164,13 +164,3 @@ def test_gpus_are_shared_out(four_gpus):
 def test_only_the_gpus_that_the_process_may_use(given, found, four_gpus, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
     assert gpus() == found
-
-
-def test_without_a_gpu_jobs_share_the_cores(monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    monkeypatch.delenv("OMP_NUM_THREADS")
-    cores = len(os.sched_getaffinity(0))
-    assert [place.environment for place in places(None, None)] == [{}]
-    assert [place.environment for place in places(2, None)] == [{"OMP_NUM_THREADS": str(max(1, cores // 2))}] * 2
-    monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    assert [place.environment for place in places(2, None)] == [{}] * 2

@@ -59,16 +59,6 @@ def test_a_finished_row_is_skipped_and_other_settings_are_refused(finished, tabl
     assert (finished / "run.json").read_bytes() == before
 
 
-def test_a_damaged_checkpoint_is_renamed_and_the_row_starts_over(finished, table, tiny, capsys):
-    expected = read_result(finished)["metrics"]
-    (finished / "run.json").unlink()
-    (finished / "last.ckpt").write_bytes(b"not a checkpoint")
-    assert fit(table[0], finished.parents[3], tiny) == 0
-    assert "last.ckpt: damaged" in capsys.readouterr().out
-    assert (finished / "last.damaged.ckpt").read_bytes() == b"not a checkpoint"
-    assert read_result(finished)["metrics"] == expected
-
-
 def test_the_kept_checkpoint_is_the_one_that_was_tested(finished, tiny, capsys):
     expected = read_result(finished)["metrics"]
     assert main(["test", "--ckpt", str(finished / "last.ckpt")]) == 0

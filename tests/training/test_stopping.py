@@ -85,20 +85,6 @@ def test_a_wrong_max_time_is_refused(fit, capfd):
     assert "Expected a string in the format DD:HH:MM:SS" in capfd.readouterr().err
 
 
-@pytest.mark.slow
-def test_what_slurm_left_of_lightnings_requeueing_is_not_tested(fit, finished, monkeypatch):
-    for key, value in {"NTASKS": "1", "JOB_NAME": "rows", "JOB_ID": "7", "PROCID": "0", "LOCALID": "0"}.items():
-        monkeypatch.setenv(f"SLURM_{key}", value)
-    monkeypatch.setenv("SLURM_NODELIST", "127.0.0.1")
-    status, run_dir = fit(*fault("SignalAtStep", name="SIGTERM", step=6))
-    assert status == 143
-    other = torch.load(run_dir / "last.ckpt", weights_only=True)
-    other["state_dict"] = {key: torch.zeros_like(value) for key, value in other["state_dict"].items()}
-    torch.save(other, run_dir / "hpc_ckpt_1.ckpt")
-    assert fit()[0] == 0
-    check_equal(run_dir, finished)
-
-
 def test_training_may_become_longer(fit, table, tiny, tmp_path):
     constant = ["--model.optimization.warmup=0", "--model.optimization.milestones=[0.99]"]
     flags = ["--trainer.max_epochs=2", "--data.num_workers=1"]

@@ -1,7 +1,6 @@
 """Files, and what is recorded of the code, the packages, the command and a checkpoint."""
 
 import subprocess
-from importlib.metadata import PackageNotFoundError
 
 import pytest
 
@@ -9,19 +8,6 @@ from lit_video import __version__
 from lit_video.utils import environment
 from lit_video.utils.command_line import recorded_command
 from lit_video.utils.files import files_below
-
-
-def test_packages_that_are_not_installed_have_no_version(monkeypatch):
-    def version(name):
-        if name in {"lit_video", "pytorchvideo"}:
-            raise PackageNotFoundError(name)
-        return "1.2"
-
-    monkeypatch.setattr(environment, "version", version)
-    found = environment.versions("other")
-    assert found["lit_video"] == __version__
-    assert found["torch"] == found["other"] == "1.2"
-    assert "pytorchvideo" not in found
 
 
 def test_a_copy_without_git_says_the_commit_that_it_is_told(monkeypatch):
