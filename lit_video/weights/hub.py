@@ -1,6 +1,5 @@
 """Weights that authors have published: where they are, the settings of their evaluation, and fetching them."""
 
-import hashlib
 import os
 import shutil
 from collections.abc import Mapping
@@ -28,7 +27,6 @@ class Release:
         address: the file's; ``None`` for a repository of Hugging Face.
         repository: ``OWNER/NAME`` at Hugging Face; ``None`` for a file.
         published: ``top1`` and ``top5`` in percent, as far as they were printed.
-        sha256: digest of the file, as far as it is known.
     """
 
     name: str
@@ -36,7 +34,6 @@ class Release:
     address: str | None
     repository: str | None
     published: Mapping[str, float]
-    sha256: str | None = None
 
     @property
     def origin(self) -> str:
@@ -54,13 +51,12 @@ class Release:
 def releases() -> dict[str, Release]:
     """Published models by name."""
     content = read_yaml(TABLE)
-    return {name: _release(name, given, content["recipes"]) for name, given in content["weights"].items()}
-
-
-def _release(name: str, given: Mapping[str, Any], recipes: Mapping[str, Any]) -> Release:
-    settings = recipes[given["recipe"]] | given["set"]
-    address, repository = given.get("address"), given.get("repository")
-    return Release(name, settings, address, repository, given.get("published", {}), given.get("sha256"))
+    found = {}
+    for name, given in content["weights"].items():
+        settings = content["recipes"][given["recipe"]] | given["set"]
+        places = given.get("address"), given.get("repository")
+        found[name] = Release(name, settings, *places, given.get("published", {}))
+    return found
 
 
 def find(setting: str) -> Release:
@@ -141,20 +137,8 @@ def _file(release: Release) -> Path:
             shutil.copyfileobj(content, file)
     if total and part.stat().st_size != total:
         raise OSError(f"the connection ended after {part.stat().st_size} of {total} bytes; run it again")
-    _check(release, part)
+    with part.open("rb") as file:
+        if file.read(512).lstrip().lower().startswith((b"<!doctype", b"<html")):
+            raise OSError("the server sent a page, not a file")
     part.replace(release.place)
     return release.place
-
-
-def _check(release: Release, part: Path) -> None:
-    """Refuse a page of HTML, or a file of another digest."""
-    with part.open("rb") as file:
-        start = file.read(512).lstrip().lower()
-        if start.startswith((b"<!doctype", b"<html")):
-            part.unlink()
-            raise OSError("the server sent a page, not a file")
-        file.seek(0)
-        digest = hashlib.file_digest(file, "sha256").hexdigest() if release.sha256 else None
-    if digest != release.sha256:
-        part.unlink()
-        raise OSError(f"its SHA-256 is {digest}, expected {release.sha256}")

@@ -49,20 +49,6 @@ def source_of(state_dict: Mapping[str, Tensor]) -> str | None:
     return next((name for name, source in SOURCES.items() if any(re.match(source.mark, key) for key in names)), None)
 
 
-def detect(state_dict: Mapping[str, Tensor]) -> str:
-    """The source whose names a state dict has.
-
-    Raises:
-        ValueError: no source's.
-    """
-    if source := source_of(state_dict):
-        return source
-    first = next(iter(state_dict), None)
-    image = any("patch_embed.proj." in key for key in state_dict)
-    hint = "; an image model's belong in model.image_weights" if image else ""
-    raise ValueError(f"the names are none of {', '.join(sorted(SOURCES))}; the first is {first}{hint}")
-
-
 def load_pretrained(network: nn.Module, state_dict: Mapping[str, Tensor], fresh_head: bool = False) -> str:
     """Load a released checkpoint, strictly; positions of another grid or length are resized by their authors' rule.
 
@@ -97,7 +83,12 @@ def _translated(
     network: VideoTransformer, state_dict: Mapping[str, Tensor]
 ) -> tuple[dict[str, Tensor], tuple[Resizing, bool]]:
     """The weights under our names, their rule for positions, and whether these are over space and time together."""
-    source = detect(state_dict)
+    source = source_of(state_dict)
+    if source is None:
+        image = any("patch_embed.proj." in key for key in state_dict)
+        hint = "; an image model's belong in model.image_weights" if image else ""
+        first = next(iter(state_dict), None)
+        raise ValueError(f"the names are none of {', '.join(sorted(SOURCES))}; the first is {first}{hint}")
     joint = source == "hf-vivit"
     if source == "scenic-vivit":
         refuse_other_heads(state_dict, next(module.heads for module in network.modules() if isinstance(module, Heads)))

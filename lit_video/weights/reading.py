@@ -161,10 +161,7 @@ def _load_flax(path: Path) -> Any:
         import msgpack
     except ImportError:
         raise ValueError("it is Flax's; pip install 'lit_video[flax]'") from None
-    try:
-        return msgpack.unpackb(path.read_bytes(), ext_hook=_extended, raw=False, strict_map_key=False)
-    except msgpack.exceptions.ExtraData as error:
-        raise ValueError("it goes on after its end: no msgpack file") from error
+    return msgpack.unpackb(path.read_bytes(), ext_hook=_extended, raw=False, strict_map_key=False)
 
 
 def _extended(code: int, data: bytes) -> Any:

@@ -1,15 +1,15 @@
 """The tensors of one model in a file's content: wrappers and prefixes taken off, in any order."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor
 
-# where a training checkpoint keeps the weights: PySlowFast, Lightning, timm, Flax, DINO
-PLACES = ("model_state", "state_dict", "model", "network", "student", "params", "target", "optimizer", "opt")
+# where a training checkpoint keeps the weights: PySlowFast, Lightning, timm, Flax
+PLACES = ("model_state", "state_dict", "model", "network", "params", "target", "optimizer", "opt")
 # and their moving average
-AVERAGES = ("state_dict_ema", "model_ema", "ema_state_dict", "ema", "teacher")
-PREFIXES = ("module.", "model.", "network.", "backbone.")
+AVERAGES = ("state_dict_ema", "model_ema", "ema_state_dict", "ema")
+PREFIXES = ("module.", "model.", "network.")
 # of torch.compile, at any place in a name
 COMPILED = "_orig_mod."
 
@@ -47,20 +47,9 @@ def model_of(content: Any, average: bool | None = None) -> tuple[Tensors, str]:
 def without_prefixes(tensors: Mapping[str, Tensor]) -> Tensors:
     """Tensors by names without the prefixes that compiling and wrapping put before all of them."""
     names = {name: name.replace(COMPILED, "") for name in tensors}
-    while prefix := _shared(names.values()):
-        if prefix == "backbone.":  # DINO's: without the head that projects its features
-            names = {key: name for key, name in names.items() if not name.startswith("head.")}
+    while prefix := next((one for one in PREFIXES if names and all(n.startswith(one) for n in names.values())), ""):
         names = {key: name.removeprefix(prefix) for key, name in names.items()}
     return {name: tensors[key] for key, name in names.items()}
-
-
-def _shared(names: Collection[str]) -> str:
-    """A prefix of all names, DINO's head aside."""
-    for prefix in PREFIXES:
-        also = (prefix, "head.") if prefix == "backbone." else (prefix,)
-        if all(name.startswith(also) for name in names) and any(name.startswith(prefix) for name in names):
-            return prefix
-    return ""
 
 
 def _weights(content: Any) -> Tensors:

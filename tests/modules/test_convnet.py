@@ -33,21 +33,17 @@ def awake(network):
 
 
 @pytest.mark.parametrize("architecture", SMALL)
-def test_takes_any_clip_and_gives_logits(architecture):
-    network = small(architecture).eval()
+def test_every_parameter_learns_and_any_clip_gets_logits(architecture):
+    network = small(architecture)
+    logits = network(torch.randn(2, 3, 16, 48, 48))
+    (logits * torch.randn_like(logits)).sum().backward()
+    assert [name for name, value in network.named_parameters() if value.grad is None or not value.grad.any()] == []
+    network.eval()
     for shape in [(8, 32, 32), (16, 48, 32), (4, 40, 56)]:
         with torch.no_grad():
             logits = network(torch.randn(2, 3, *shape))
         assert logits.shape == (2, 5)
         assert not torch.allclose(logits.sum(1), torch.ones(2))  # no softmax
-
-
-@pytest.mark.parametrize("architecture", SMALL)
-def test_gradients_reach_every_parameter(architecture):
-    network = small(architecture)
-    logits = network(torch.randn(2, 3, 16, 48, 48))
-    (logits * torch.randn_like(logits)).sum().backward()
-    assert [name for name, value in network.named_parameters() if value.grad is None or not value.grad.any()] == []
 
 
 @pytest.mark.parametrize("architecture", ["slowfast", "x3d"])  # all others are plain convolutions
@@ -91,14 +87,6 @@ HUB = {
     "X3D-L": (hub.x3d_l, {"architecture": "x3d", "x3d_depth": 5.0}, *X3D, (16, 312)),
 }
 SOFTMAX = ("R(2+1)D", "X3D")  # after the logits of PyTorchVideo's own
-
-
-@pytest.mark.parametrize("model", HUB)
-def test_names_and_shapes_are_those_of_pytorchvideos_own_models(model):
-    theirs, ours, *_ = HUB[model]
-    with torch.device("meta"):
-        released, network = theirs().state_dict(), convnet(classes=400, **ours).state_dict()
-    assert {key: value.shape for key, value in network.items()} == {k: v.shape for k, v in released.items()}
 
 
 def pair(model):
@@ -160,21 +148,8 @@ def test_a_released_file_loads_and_only_its_classifier_may_start_from_scratch(ar
 @pytest.mark.parametrize(
     ("frames", "alpha", "expected"), [(8, 4, [0, 7]), (32, 4, [0, 4, 8, 13, 17, 22, 26, 31]), (4, 1, [0, 1, 2, 3])]
 )
-def test_the_slow_pathway_reads_every_alphath_frame_and_the_fast_one_all(frames, alpha, expected):
+def test_the_slow_pathway_reads_every_alphath_frame(frames, alpha, expected):
     assert slow_frames(frames, alpha).tolist() == expected
-
-    class Pathway(nn.Module):
-        def __init__(self, index):
-            super().__init__()
-            self.index = index
-
-        def forward(self, pathways):
-            return pathways[self.index].sum()
-
-    for index, seen in enumerate([expected, list(range(frames))]):
-        clip = torch.zeros(1, 3, frames, 4, 4, requires_grad=True)
-        TwoPathways(nn.ModuleList([Pathway(index)]), alpha)(clip).backward()
-        assert clip.grad.sum((0, 1, 3, 4)).nonzero().flatten().tolist() == seen
 
 
 def test_grouped_convolutions_are_counted_by_their_own_channels():

@@ -1,6 +1,5 @@
 """Downloads from a server on this machine: whole, interrupted, refused, or not there."""
 
-import hashlib
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -44,9 +43,9 @@ def server(tmp_path, monkeypatch):
     server.server_close()
 
 
-def release(server, sha256=None):
+def release(server):
     address = f"http://127.0.0.1:{server.server_port}/folder/weights.pyth?dl=1"
-    return Release("name", {}, address, None, {}, sha256)
+    return Release("name", {}, address, None, {})
 
 
 def test_a_file_is_fetched_once(server):
@@ -65,14 +64,6 @@ def test_what_was_cut_is_fetched_again(server):
     assert not release(server).place.exists()
     server.cut = None
     assert fetch(release(server)).read_bytes() == CONTENT
-
-
-def test_the_digest_is_that_of_the_file(server):
-    right = hashlib.sha256(CONTENT).hexdigest()
-    with pytest.raises(UserError, match=r"name: its SHA-256 is .*, expected 0000"):
-        fetch(release(server, "0" * 64))
-    assert not list(release(server).place.parent.iterdir())
-    assert fetch(release(server, right)).read_bytes() == CONTENT
 
 
 def test_a_page_is_no_file(server):

@@ -84,13 +84,6 @@ def test_the_class_token_is_that_of_the_image(name):
     torch.testing.assert_close(features, expected[:, : features.shape[1]], atol=1e-11, rtol=1e-11)
 
 
-def test_positions_in_space_are_the_same_in_every_frame():
-    network = family("vivit_1")
-    load_image_vit(network, image_vit().double().state_dict())
-    rows = network.embed.pos_embed.data[:, 1:].unflatten(1, (FRAMES, -1))
-    assert torch.equal(rows, rows[:, :1].expand_as(rows))
-
-
 @pytest.mark.parametrize("order", ["space_time", "time_space"])
 def test_factorised_attention_starts_as_the_spatial_model_on_any_frames(order):
     """It has no class token: the image model without one, whose tokens are averaged over the clip."""

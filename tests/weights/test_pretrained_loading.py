@@ -154,14 +154,6 @@ def test_a_classifier_of_other_classes_is_left_out_or_refused(name):
     assert changed(network, before) == before.keys() - head
 
 
-def test_the_last_layer_of_a_deep_classifier_is_the_one_of_the_classes():
-    source, network = randomised(network_of("xvit", classes=7)), network_of("xvit")
-    before = snapshot(network)
-    head = {"aggregate.head.4.weight", "aggregate.head.4.bias"}
-    assert {*load_pretrained(network, source.state_dict(), fresh_head=True).split(", ")} == head
-    assert changed(network, before) == before.keys() - head
-
-
 @pytest.mark.parametrize(
     ("network", "name", "message"),
     [

@@ -12,7 +12,6 @@ from lit_video.errors import UserError
 from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
 from lit_video.weights.reading import read_weights
-from lit_video.weights.unwrapping import model_of
 from tests.weights.containers import FLAT, OF_FLAX, WRAPPERS, flax_bytes, nested, save_folder
 
 TENSORS = {"stem.weight": torch.randn(3, 2), "stem.bias": torch.randn(3), "norm.weight": torch.ones(3)}
@@ -80,14 +79,6 @@ def test_a_set_that_is_not_there_is_not_replaced_by_the_other(content, average, 
     torch.save(content, tmp_path / "one.pth")
     with pytest.raises(UserError, match=message):
         read_weights(tmp_path / "one.pth", average)
-
-
-def test_dino_s_teacher_is_its_backbone():
-    teacher = {f"backbone.{name}": value for name, value in TENSORS.items()} | {"head.mlp.0.weight": torch.ones(2)}
-    student = {f"module.{name}": value for name, value in teacher.items()}
-    for average in (None, False):
-        tensors, _ = model_of({"student": student, "teacher": teacher, "epoch": 3}, average)
-        assert tensors.keys() == TENSORS.keys()
 
 
 def test_a_folder_s_configuration_is_read_with_it(tmp_path):
