@@ -6,27 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 
-from rich.table import Table
-from rich.text import Text
-
 from lit_video.errors import UserError
 from lit_video.launching.queue import LEFT_ALONE, Place, Queue
 from lit_video.launching.states import Observed, State, jobs_of, observe
 from lit_video.training.request import Run
 from lit_video.utils.processes import requeue
 from lit_video.utils.stop_signals import AGAIN, DONE, FAILED, PREEMPTED, STATUS
-from lit_video.utils.text import print_whole
+from lit_video.utils.text import text_table
 
-STYLES: dict[State, str] = {
-    "running": "cyan",
-    "queued": "",
-    "preempted": "yellow",
-    "failed": "red",
-    "lost": "red",
-    "stopped": "yellow",
-    "done": "green",
-    "not started": "dim",
-}
+ORDER: tuple[State, ...] = ("running", "queued", "preempted", "failed", "lost", "stopped", "done", "not started")
 TELL = 30.0  # seconds between lines about runs at work
 
 
@@ -112,14 +100,12 @@ def free(runs: Sequence[Run]) -> list[Run]:
 def show(runs: Sequence[Run]) -> int:
     """Print how far all runs are."""
     observed, note = _observed(runs)
-    table = Table("table", "row", "seed", "state")
-    for name in ("progress", "clips/s", "data wait", "left"):
-        table.add_column(name, justify="right")
-    table.add_column("", overflow="fold")
-    for run, each in zip(runs, observed, strict=True):
-        names = run.request.table.name, run.row.name, str(run.seed)
-        table.add_row(*names, Text(each.state, STYLES[each.state]), *_progress(each), Text(each.detail))
-    print_whole(table)
+    header = ["table", "row", "seed", "state", "progress", "clips/s", "data wait", "left", ""]
+    body = [
+        [run.request.table.name, run.row.name, str(run.seed), each.state, *_progress(each), each.detail]
+        for run, each in zip(runs, observed, strict=True)
+    ]
+    say(text_table("", header, body))
     say("\n".join(filter(None, [counts(observed), note])))
     return DONE
 
@@ -152,7 +138,7 @@ def _at_work(runs: Sequence[Run], queue: Queue) -> str:
 def counts(observed: Sequence[Observed]) -> str:
     """How many runs are in which state."""
     by_state = Counter(each.state for each in observed)
-    parts = [f"{by_state[state]} {state}" for state in STYLES if by_state[state]]
+    parts = [f"{by_state[state]} {state}" for state in ORDER if by_state[state]]
     return f"{len(observed)} runs: {', '.join(parts)}"
 
 

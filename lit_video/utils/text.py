@@ -1,12 +1,7 @@
 """Text for people: times, near names, tables."""
 
-import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
 
 
 def clock(seconds: float, decimals: int = 0) -> str:
@@ -47,13 +42,3 @@ def markdown_lines(header: list[str], body: list[list[str]], numbers: bool = Tru
     """A table in Markdown without its title, ``numbers`` to the right."""
     rule = ["---"] + ["---:" if numbers else "---"] * (len(header) - 1)
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *body])
-
-
-def print_whole(table: "RichTable") -> None:
-    """Print a table without cutting anything off: columns that may fold do so on a terminal, nowhere else."""
-    from rich.console import Console
-
-    console = Console()
-    if not sys.stdout.isatty():
-        console.width = console.measure(table, options=console.options.update(width=10_000)).maximum
-    console.print(table)
