@@ -19,9 +19,5 @@ def data_digest(data: VideoDataModule) -> str:
         for (path, start, end), label in zip(records.identities(), labels, strict=True):
             label = tuple(label) if isinstance(label, list) else label
             lines.append(f"{split}\t{relative(path, root)}\t{label}\t{start}\t{end}")
-    return text_digest([f"classes\t{data.class_names}", *sorted(lines)])
-
-
-def text_digest(lines: list[str]) -> str:
-    """16 hexadecimal digits of some lines."""
+    lines = [f"classes\t{data.class_names}", *sorted(lines)]
     return blake2b(to_bytes("\n".join(lines)), digest_size=8).hexdigest()

@@ -12,7 +12,6 @@ from lit_video.datamodules.base import SPLITS, Split, VideoDataModule
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.files import data_root
-from lit_video.utils.text import did_you_mean
 from lit_video.video.clips import VideoRecord
 
 COMMON = (".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v")
@@ -21,12 +20,6 @@ _RARE = """3g2 3gp apng asf dav dif divx dv f4v flv gif h261 h263 264 h264 265 h
 mjpg mk3d mpe mpeg mpg mpv mts mxf nut obu ogv qt rm rmvb tod trp ts vc1 vob wmv wtv y4m"""
 EXTENSIONS = {*COMMON, *(f".{name}" for name in _RARE.split())}
 _NAMED = 3  # files that the line about those left out names for each reason
-
-
-def check_names(classes: list[str] | None) -> None:
-    """Refuse a list of classes that a classifier cannot have."""
-    if classes is not None and len(set(classes)) != max(len(classes), 2):
-        raise ValueError(f"classes is {classes}, expected two or more names, no two the same")
 
 
 def check_fps(fps: float | None) -> None:
@@ -64,29 +57,40 @@ def class_folders(root: Path) -> list[str]:
     return names
 
 
-def left_out(root: Path, split: Split, class_names: list[str], fps: float | None, chosen: bool) -> str:
-    """Describe the files of a split's folder that are no videos, counted, with the reason; empty if there are none.
+def folder_records(root: Path, split: Split, class_names: list[str], fps: float | None = None) -> Records:
+    """Videos of ``root/split/CLASS/``, by class, then by name; folders of frames too if their ``fps`` is given.
 
-    ``chosen`` is whether the classes are a choice.
+    What is left out is printed, counted, with the reason.
+
+    Raises:
+        UserError: the split holds no video, or a class that training does not have.
     """
-    reasons: dict[str, list[str]] = defaultdict(list)
-    for folder in _shown(root / split):
-        if folder.is_file():
-            reasons["outside the folders of classes"].append(folder.name)
-        elif folder.name in class_names:
-            for entry in _shown(folder.path):
-                if not _is_record(entry, fps):
-                    inside = entry.is_dir()
-                    why = "folders without data.fps, the rate of frames" if inside else "no videos by their ending"
-                    reasons[why].append(f"{folder.name}/{entry.name}")
-        elif chosen:
-            reasons["of other classes than data.classes"] += [f"{folder.name}/{e.name}" for e in _shown(folder.path)]
-    parts = [
-        f"{reason} ({len(names):,}: {', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''})"
-        for reason, names in reasons.items()
-    ]
-    count = sum(map(len, reasons.values()))
-    return f"data.root: {count:,} left out of {root / split}: {'; '.join(parts)}" if count else ""
+    folder, found = root / split, dict[str, list[str]]()
+    others: dict[str, list[str]] = defaultdict(list)
+    for entry in _shown(folder):
+        if not entry.is_dir():
+            others["outside the folders of classes"].append(entry.name)
+            continue
+        found[entry.name] = []
+        for video in _entries(entry.path):
+            if is_video(video.name) or (fps is not None and video.is_dir()):
+                found[entry.name].append(video.path)
+            elif not video.name.startswith("."):
+                why = "folders without data.fps, the rate of frames" if video.is_dir() else "no videos by their ending"
+                others[why].append(f"{entry.name}/{video.name}")
+    if unknown := sorted(found.keys() - set(class_names)):
+        raise UserError(f"data.root: {folder} holds classes that {root / 'train'} has not: {', '.join(unknown)}")
+    listed = [(path, label) for label, name in enumerate(class_names) for path in found.get(name, ())]
+    if not listed:
+        raise UserError(f"data.root: {folder} holds no video; expected {folder}/CLASS/VIDEO.mp4")
+    if others:
+        reasons = [
+            f"{why} ({len(names):,}: {', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''})"
+            for why, names in others.items()
+        ]
+        print_once(f"data.root: {sum(map(len, others.values())):,} left out of {folder}: {'; '.join(reasons)}")
+    times = [] if fps is None else [(None, None, frame_rate(path, fps)) for path, _ in listed]
+    return Records([path for path, _ in listed], [label for _, label in listed], times)
 
 
 def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
@@ -103,36 +107,6 @@ def _shown(folder: str | Path) -> list[os.DirEntry[str]]:
     return [entry for entry in _entries(folder) if not entry.name.startswith(".")]
 
 
-def _is_record(entry: os.DirEntry[str], fps: float | None) -> bool:
-    return is_video(entry.name) or (fps is not None and entry.is_dir())
-
-
-def folder_records(
-    root: Path, split: Split, class_names: list[str], fps: float | None = None, chosen: bool = False
-) -> Records:
-    """Videos of ``root/split/CLASS/``, by class, then by name; folders of frames too if their ``fps`` is given.
-
-    Where the classes are a choice, ``chosen``, there may be others.
-
-    Raises:
-        UserError: the split holds no video, or a class that training does not have.
-    """
-    folder = root / split
-    unknown = sorted({entry.name for entry in _shown(folder) if entry.is_dir()} - set(class_names))
-    if unknown and not chosen:
-        raise UserError(f"data.root: {folder} holds classes that {root / 'train'} has not: {', '.join(unknown)}")
-    paths: list[str] = []
-    labels: list[int] = []
-    for label, name in enumerate(class_names):
-        found = [entry.path for entry in _entries(folder / name) if _is_record(entry, fps)]
-        paths += found
-        labels += [label] * len(found)
-    if not paths:
-        raise UserError(f"data.root: {folder} holds no video; expected {folder}/CLASS/VIDEO.mp4")
-    times = [] if fps is None else [(None, None, frame_rate(path, fps)) for path in paths]
-    return Records(paths, labels, times)
-
-
 class VideoFolder(VideoDataModule):
     """Videos as ``root/{train,val,test}/CLASS/VIDEO.mp4``, or any other container that FFmpeg reads.
 
@@ -141,38 +115,27 @@ class VideoFolder(VideoDataModule):
 
     Args:
         root: the folder.
-        classes: names of the folders to use, if not all.
         fps: frames per second of videos that are folders of frames, ``root/train/CLASS/VIDEO/``; if it is not given
             there are none.
         **kwargs: see :class:`VideoDataModule`.
     """
 
-    def __init__(self, root: str, fps: float | None = None, classes: list[str] | None = None, **kwargs: Any) -> None:
+    def __init__(self, root: str, fps: float | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         check_fps(fps)
-        check_names(classes)
         self.fps = fps
-        self.chosen = classes
         self._records: dict[Split, Records] = {}
         self.root = data_root(root)
 
     @cached_property  # of a folder: the number of classes is needed with every batch
     def class_names(self) -> list[str]:
-        """Names of the class folders that are used, sorted."""
-        names = class_folders(self.root)
-        for name in self.chosen or ():
-            if name not in names:
-                near = did_you_mean(name, names)
-                raise UserError(f"data.classes: {self.root / 'train'} has no folder {name!r}{near}")
-        return names if self.chosen is None else sorted(self.chosen)
+        """Names of the class folders, sorted."""
+        return class_folders(self.root)
 
     def records(self, split: Split) -> Records:
         """Videos of a split, listed once."""
         if split not in self._records:
-            chosen = self.chosen is not None
-            self._records[split] = folder_records(self.root, split, self.class_names, self.fps, chosen)
-            if line := left_out(self.root, split, self.class_names, self.fps, chosen):
-                print_once(line)
+            self._records[split] = folder_records(self.root, split, self.class_names, self.fps)
         return self._records[split]
 
     @property

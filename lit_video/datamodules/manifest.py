@@ -4,11 +4,11 @@ import json
 import os
 import sqlite3
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import fields
 from functools import cache, partial
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ from lit_video.video.decoding.frame_table import add_source
 VERSION = 5  # raised with the columns, and where a video may get another verdict, or another frame table, than before
 MANIFEST = "manifest.sqlite"
 LOOKS = 16  # at a time for size and time of change: on a network's disk each waits for its answer
-AT_ONCE = 500  # videos that one of them looks at
 KEPT = 16  # rows that are written together: the most that a killed check loses, but for those being read
 Video = tuple[str | Path, float | None]  # path, and the rate of a folder of images
 
@@ -40,8 +39,8 @@ PRAGMA user_version = {VERSION};
 """
 
 
-class Manifest(Mapping[str, VideoInfo]):
-    """Rows of a manifest by the video's name, each read when it is taken out.
+class Manifest:
+    """Rows of a manifest, by the videos' names.
 
     Args:
         file: path of the manifest; a later check does not change it but puts another in its place.
@@ -56,17 +55,10 @@ class Manifest(Mapping[str, VideoInfo]):
         if (version := self._rows("PRAGMA user_version")[0][0]) != VERSION:
             raise _refused(file, f"version {version}, expected {VERSION}")
 
-    def __len__(self) -> int:
-        count: int = self._rows("SELECT count(*) FROM videos")[0][0]
-        return count
-
-    def __iter__(self) -> Iterator[str]:
-        return (name for (name,) in self._rows("SELECT path FROM videos ORDER BY path"))
-
-    def __getitem__(self, name: str) -> VideoInfo:
-        for row in self._rows(f"SELECT {_ALL} FROM videos WHERE path = CAST(? AS TEXT)", to_bytes(name)):
-            return _info(row)
-        raise KeyError(name)
+    def get(self, name: str) -> VideoInfo | None:
+        """The row of a video, if there is one."""
+        rows = self._rows(f"SELECT {_ALL} FROM videos WHERE path = CAST(? AS TEXT)", to_bytes(name))
+        return _info(rows[0]) if rows else None
 
     def facts(self) -> dict[str, VideoInfo]:
         """All rows without their frame tables."""
@@ -158,11 +150,10 @@ def _scan(videos: Mapping[str, Video], file: Path, part: Path, every_frame: bool
             manifest.commit()
     found = Manifest(part).facts()
     items = [*videos.items()]
-    with ThreadPoolExecutor(LOOKS) as threads:
-        groups = (items[i : i + AT_ONCE] for i in range(0, len(items), AT_ONCE))
-        kept = {name for names in threads.map(partial(_known, every_frame, found), groups) for name in names}
-    jobs = [item for item in items if item[0] not in kept]
-    if kept and jobs:
+    with ThreadPool(LOOKS) as threads:
+        known = threads.map(partial(_known, every_frame, found), items)
+    jobs = [item for item, holds in zip(items, known, strict=True) if not holds]
+    if 0 < len(jobs) < len(items):
         print(f"data check: {len(jobs):,} of {len(videos):,} videos are new or changed", file=sys.stderr, flush=True)
     write_rows(part, in_parallel(partial(_row, every_frame), jobs, "data check", chunk=8))
     with closing(_connect(part)) as manifest:
@@ -171,15 +162,12 @@ def _scan(videos: Mapping[str, Video], file: Path, part: Path, every_frame: bool
         manifest.commit()
 
 
-def _known(every_frame: bool, found: Mapping[str, VideoInfo], videos: Iterable[tuple[str, Video]]) -> list[str]:
-    """Names of the videos whose earlier rows still hold."""
-    names = []
-    for name, (path, fps) in videos:
-        row = found.get(name)
-        known = row and row.sound and row.decoded >= every_frame and row.same_rate(fps)
-        if row and known and row.same_file(stamp(Path(path), name)):
-            names.append(name)
-    return names
+def _known(every_frame: bool, found: Mapping[str, VideoInfo], named: tuple[str, Video]) -> bool:
+    """Whether a video's earlier row still holds."""
+    name, (path, fps) = named
+    row = found.get(name)
+    known = row and row.sound and row.decoded >= every_frame and row.same_rate(fps)
+    return bool(row and known and row.same_file(stamp(Path(path), name)))
 
 
 def _row(every_frame: bool, named: tuple[str, Video]) -> VideoInfo:

@@ -23,7 +23,6 @@ from lit_video.video.decoding import DecodeError, FrameTable, forget_tables, fra
 from lit_video.video.decoding.container import open_video, scanned_stream
 from lit_video.video.decoding.frame_table import check_sound
 
-_SHOWN = 10  # broken videos that are named on the terminal
 # PyAV counts counter-clockwise
 _TURNS = {0: [], 90: ["transpose=cclock"], 180: ["hflip", "vflip"], 270: ["transpose=clock"]}
 
@@ -45,14 +44,6 @@ class Encoding:
     crf: int = 22
     fast_decode: bool = False
 
-    def __post_init__(self) -> None:
-        if self.short_side < 16:
-            raise ValueError(f"short_side is {self.short_side}, expected at least 16")
-        if self.gop < 1:
-            raise ValueError(f"gop is {self.gop}, expected at least 1")
-        if not 0 <= self.crf <= 51:
-            raise ValueError(f"crf is {self.crf}, expected 0 to 51")
-
 
 Preset = Literal["small", "fast", "fastest"]
 PRESETS: dict[Preset, Encoding] = {
@@ -66,8 +57,8 @@ _FAST = {"tune": "fastdecode", "x264-params": "b-pyramid=none"}
 def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
     """Encode every video under ``src`` to the same place under ``dst``; list them in ``videos.csv``.
 
-    Unreadable videos are listed in ``broken.csv`` and on the terminal, and the rest goes on. Videos that are done, and
-    not older than their source, are left as they are.
+    Unreadable videos are named, and the rest goes on. Videos that are done, and not older than their source, are left
+    as they are.
 
     Returns:
         The exit status: 1 where a video is broken.
@@ -75,7 +66,10 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
     Raises:
         UserError: a folder is wrong, or holds videos of another encoding.
     """
-    _check_folders(src, dst)
+    if not src.is_dir():
+        raise UserError(f"SRC: the folder {src} does not exist")
+    if src.resolve() in (dst.resolve(), *dst.resolve().parents):
+        raise UserError(f"DST: {dst} is SRC or lies inside it; give a folder outside {src}")
     jobs = _jobs(src, dst)
     try:
         dst.mkdir(parents=True, exist_ok=True)
@@ -83,16 +77,17 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
             _same_encoding(dst / "encoding.json", encoding)
             results = zip(jobs, in_parallel(partial(_prepare, encoding), jobs, "data prepare"), strict=False)
             broken = {str(source.relative_to(src)): reason for (source, _), reason in results if reason}
-            _write_lists(src, dst, jobs, broken)
+            done = [target.relative_to(dst) for source, target in jobs if str(source.relative_to(src)) not in broken]
+            labels = all(path.parent.name for path in done)  # each the folder that a video lies in
+            rows = [["path", "label"], *([path.as_posix(), path.parent.name] for path in done)]
+            write_table(dst / "videos.csv", [row[: 1 + labels] for row in rows])
     except Timeout:
         raise UserError(f"DST: another process is writing to {dst}; wait or stop it") from None
     except OSError as error:
         raise UserError(f"DST: cannot write {dst} ({error.strerror}); give another folder") from error
     print(f"{len(jobs) - len(broken)} videos in {dst}, listed in {dst / 'videos.csv'}")
     if broken:
-        lines = [f"  {name}: {reason}" for name, reason in list(broken.items())[:_SHOWN]]
-        more = [f"  and {len(broken) - _SHOWN} more"] if len(broken) > _SHOWN else []
-        print("\n".join([f"broken ({len(broken)}, listed in {dst / 'broken.csv'}):", *lines, *more]))
+        print("\n".join([f"broken ({len(broken)}):", *(f"  {name}: {reason}" for name, reason in broken.items())]))
     return int(bool(broken))
 
 
@@ -108,17 +103,6 @@ def _prepare(encoding: Encoding, job: tuple[Path, Path]) -> str:
     finally:
         forget_tables()
     return ""
-
-
-def _check_folders(src: Path, dst: Path) -> None:
-    """Source and target are two folders apart from each other."""
-    if not src.is_dir():
-        raise UserError(f"SRC: the folder {src} does not exist")
-    inner, outer = dst.resolve(), src.resolve()
-    if inner == outer or outer in inner.parents:
-        raise UserError(f"DST: {dst} is SRC or lies inside it; give a folder outside {src}")
-    if dst.exists() and not dst.is_dir():
-        raise UserError(f"DST: {dst} is a file; give a folder")
 
 
 def _jobs(src: Path, dst: Path) -> list[tuple[Path, Path]]:
@@ -141,15 +125,6 @@ def _same_encoding(file: Path, encoding: Encoding) -> None:
     if made != asdict(encoding):
         raise UserError(f"DST: {file.parent} was made with {json.dumps(made)}; give another folder, or delete it")
     write_atomically(file, json.dumps(asdict(encoding)) + "\n")
-
-
-def _write_lists(src: Path, dst: Path, jobs: list[tuple[Path, Path]], broken: dict[str, str]) -> None:
-    """``videos.csv``, with the folder of each as its label if all lie in one, and ``broken.csv``."""
-    done = [(source, target.relative_to(dst)) for source, target in jobs if str(source.relative_to(src)) not in broken]
-    labels = all(path.parent.name for _, path in done)
-    rows = [[path.as_posix(), path.parent.name] if labels else [path.as_posix()] for _, path in done]
-    write_table(dst / "videos.csv", [["path", "label"] if labels else ["path"], *rows])
-    write_table(dst / "broken.csv", [["path", "reason"], *broken.items()])
 
 
 def encode(source: Path, target: Path, encoding: Encoding) -> None:

@@ -1,7 +1,7 @@
 """Your own videos, listed by tables of path and label."""
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -10,10 +10,9 @@ from typing import Any
 from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.annotations import Row, read_table, refuse_repeats
 from lit_video.datamodules.base import Split
-from lit_video.datamodules.folder import check_fps, check_names, frame_rate
+from lit_video.datamodules.folder import check_fps, frame_rate
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
-from lit_video.utils.text import did_you_mean
 
 Values = list[str | int]
 
@@ -46,7 +45,6 @@ class VideoCSV(AnnotatedVideos):
         test_values: values of the test videos.
         classes: names of the classes by number; without them the labels of the training table are these. A label
             is one of them, or else its number.
-        only_classes: names of those to use, if not all; rows of others are left out, counted and named.
         fps: frames per second of videos that are folders of frames.
         source: where the videos come from, named when ``root`` is absent.
         **kwargs: see :class:`AnnotatedVideos`.
@@ -64,15 +62,14 @@ class VideoCSV(AnnotatedVideos):
         val_values: Values | None = None,
         test_values: Values | None = None,
         classes: list[str] | None = None,
-        only_classes: list[str] | None = None,
         fps: float | None = None,
         source: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         check_fps(fps)
-        check_names(classes)
-        check_names(only_classes)
+        if classes is not None and len(set(classes)) != max(len(classes), 2):
+            raise ValueError(f"classes is {classes}, expected two or more names, no two the same")
         values: dict[Split, Values | None] = {"train": train_values, "val": val_values, "test": test_values}
         for split, given in values.items():
             if given and split_column is None:
@@ -91,23 +88,13 @@ class VideoCSV(AnnotatedVideos):
         self.split_column = split_column
         self.given_classes = classes
         self._given = frozenset(classes or ())
-        self.only_classes = only_classes
         self.fps = fps
         self.source = source
         self._read: dict[Path, list[Row]] = {}
 
     @cached_property
     def class_names(self) -> list[str]:
-        """Names of the classes that are used, or their numbers as text."""
-        names = self._all_names
-        for name in self.only_classes or ():
-            if name not in names:
-                table = self.tables["train"]
-                raise UserError(f"data.only_classes: {table} has no class {name!r}{did_you_mean(name, names)}")
-        return [name for name in names if self.only_classes is None or name in self.only_classes]
-
-    @cached_property
-    def _all_names(self) -> list[str]:
+        """Names of the classes, or their numbers as text."""
         if self.given_classes is not None:
             return self.given_classes
         names = {self._label(row) for row in self._rows("train")}
@@ -122,7 +109,7 @@ class VideoCSV(AnnotatedVideos):
     def annotated(self, split: Split) -> Records:
         """Videos that a split's rows list."""
         path, root = self.columns[0], str(self.root)
-        rows = self._chosen(self._rows(split), split)
+        rows = self._rows(split)
         segments = {row.place: (row.text_inside(path, root), *row.segment("start", "end")) for row in rows}
         refuse_repeats(rows, lambda row: segments[row.place], path)
         labels = [self._class(row) for row in rows]
@@ -145,30 +132,12 @@ class VideoCSV(AnnotatedVideos):
                 classes = f"{len(absent)} of {len(self.class_names)} classes ({self.class_names[absent[0]]} first)"
                 print_once(f"{self.tables[split]}: {classes} have no {split} video")
 
-    def _chosen(self, rows: list[Row], split: Split) -> list[Row]:
-        """Rows of the classes that are used."""
-        if self.only_classes is None:
-            return rows
-        names = self.class_names
-        others = Counter(name for row in rows if (name := self._name(row)) not in names)
-        kept = [row for row in rows if self._name(row) in names]
-        if not kept:
-            raise UserError(f"data.only_classes: {self.tables[split]} has no {split} video of {', '.join(names[:3])}")
-        if others:
-            shown = ", ".join(sorted(others)[:3]) + (", ..." if len(others) > 3 else "")
-            count = f"{others.total():,} of {len(rows):,} {split} videos left out"
-            print_once(f"{self.tables[split]}: {count}, of other classes than data.only_classes ({shown})")
-        return kept
-
     def _class(self, row: Row) -> int:
-        return row.member(self.columns[1], self.numbers, self._name(row))
-
-    def _name(self, row: Row) -> str:
-        """The name of a row's class, which may be given by its number."""
+        """Number of a row's class, which may be given by it."""
         text = self._label(row)
         if self.given_classes and text not in self._given and text.isdecimal():
-            return self.given_classes[row.whole(self.columns[1], below=len(self.given_classes))]
-        return text
+            return row.whole(self.columns[1], below=len(self.given_classes))
+        return row.member(self.columns[1], self.numbers, text)
 
     def _label(self, row: Row) -> str:
         text = row.text(self.columns[1])

@@ -20,7 +20,7 @@ from lit_video.network.vit import ViTSize
 from lit_video.utils.class_paths import class_path
 from lit_video.video.batch import Batch, Classes, per_task
 from lit_video.video.seeding import digest
-from lit_video.video.settings import SeenVideos, stored_settings
+from lit_video.video.settings import SETTINGS, stored_settings
 from lit_video.weights.hub import weights_path
 from lit_video.weights.hugging_face import check_config, check_labels
 from lit_video.weights.image_vit import TubeletInit, check_image_vit, load_image_vit, read_image_vit
@@ -161,13 +161,13 @@ class VideoClassifier(LightningModule):
             check_labels(stored.labels, names)
 
     @property
-    def _videos(self) -> SeenVideos | None:
+    def _videos(self) -> Any:
         """The trainer's data set; none in a user's own program."""
         try:
             data = getattr(self.trainer, "datamodule", None)
         except RuntimeError:  # no trainer
             return None
-        return data if isinstance(data, SeenVideos) else None
+        return data if all(hasattr(data, name) for name in ("class_names", *SETTINGS)) else None
 
     @staticmethod
     @contextmanager

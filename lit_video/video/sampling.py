@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor
 
-from pytorchvideo.data.clip_sampling import ClipSampler, RandomClipSampler, UniformClipSampler
-
 from lit_video.utils.clip_shape import uniform_frames
 from lit_video.video.decoding import FrameTable, exact, looped
-from lit_video.video.time_spans import EvenClips, Span, frame_numbers, numbers_on_show, spans
+from lit_video.video.time_spans import Span, clip_span, covering_spans, frame_numbers, numbers_on_show
 
 
 class Sampling(ABC):
@@ -116,8 +114,8 @@ class DenseStride(Sampling):
         """Frame numbers of one clip, see :class:`Sampling`."""
         if self.fps is not None:
             return _dense(table, self.clip_seconds(table, frames), frames, clip, clips)
-        # PyTorchVideo's sampler counts frames for seconds
-        start, _ = _span(Fraction(frames * self.stride), Fraction(table.count), clip, clips)
+        # counts frames for seconds
+        start, _ = clip_span(Fraction(frames * self.stride), Fraction(table.count), clip, clips)
         first = floor(start) + self.stride // 2
         return [min(first + i * self.stride, table.count - 1) for i in range(frames)]
 
@@ -210,8 +208,7 @@ class WholeVideo(Sampling):
 
     def covering(self, seconds: Fraction) -> list[Span]:
         """The clips that cover a video of this length, start and end in seconds."""
-        sampler = UniformClipSampler(exact(self.seconds), backpad_last=True)
-        return spans(sampler, seconds)
+        return covering_spans(exact(self.seconds), seconds)
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Frame numbers of one clip, see :class:`Sampling`."""
@@ -237,17 +234,12 @@ def _even_numbers(table: FrameTable, step: Fraction) -> list[int]:
 
 def _dense(table: FrameTable, length: Fraction, frames: int, clip: int, clips: int | None) -> list[int]:
     """The middles of equal parts of a random clip, or of one of evenly spaced clips."""
-    return frame_numbers(table, _span(length, table.seconds, clip, clips), [0.5] * frames)
+    return frame_numbers(table, clip_span(length, table.seconds, clip, clips), [0.5] * frames)
 
 
 def counted(table: FrameTable) -> FrameTable:
     """A table without times, for samplings that count frames."""
     return replace(table, pts=(), shown=())
-
-
-def _span(length: Fraction, seconds: Fraction, clip: int, clips: int | None) -> Span:
-    sampler: ClipSampler = RandomClipSampler(length) if clips is None else EvenClips(length, clips)
-    return spans(sampler, seconds)[clip]
 
 
 def positive(name: str, value: float | None) -> None:

@@ -2,35 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from lit_video.utils.class_paths import class_path, known_class
-from lit_video.utils.clip_shape import ImageSize
 from lit_video.video import released_sampling  # noqa: F401  # a checkpoint may name its samplings
 from lit_video.video.sampling import Sampling
 
 # the arguments of a data set that decide what a model sees of a video in the test
 SETTINGS = ("frames", "image_size", "sampling", "test_clips", "test_crops", "views", "mean", "std", "channels", "short")
-
-
-@runtime_checkable
-class SeenVideos(Protocol):
-    """A data set that says how its videos are seen: names of its classes, and ``SETTINGS``."""
-
-    frames: int
-    image_size: ImageSize
-    sampling: Sampling
-    test_clips: int
-    test_crops: int
-    views: str
-    mean: float
-    std: float
-    channels: str
-    short: str
-
-    @property
-    def class_names(self) -> list[str] | dict[str, list[str]]:
-        """By class number, of each task if there are several."""
 
 
 def check_storable(sampling: object) -> None:
@@ -44,7 +23,7 @@ def check_storable(sampling: object) -> None:
         raise ValueError(f"sampling: {name} is no dataclass, so a checkpoint cannot keep its settings; make it one")
 
 
-def stored_settings(data: SeenVideos) -> dict[str, Any]:
+def stored_settings(data: object) -> dict[str, Any]:
     """``SETTINGS`` of a data set as plain data, for a checkpoint; a sampling as its class and arguments."""
     return {name: _plain(getattr(data, name)) for name in SETTINGS}
 

@@ -1,53 +1,36 @@
 """Frame numbers of the time spans that PyTorchVideo's clip samplers choose."""
 
-import copy
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil, floor
-from typing import Any
 
-from pytorchvideo.data.clip_sampling import ClipInfo, ClipSampler
+from pytorchvideo.data.clip_sampling import RandomClipSampler, UniformClipSampler
 
 from lit_video.video.decoding import FrameTable
 
 Span = tuple[Fraction, Fraction]
 
 
-class EvenClips(ClipSampler):  # type: ignore[misc]  # PyTorchVideo has no types
-    """Evenly spaced clips that reach both ends of the video; a single clip is the centre one.
+def clip_span(length: Fraction, seconds: Fraction, clip: int, clips: int | None) -> Span:
+    """A random clip of this length, or one of ``clips`` evenly spaced ones, from a video that lasts ``seconds``.
 
-    PyTorchVideo 0.1.5's ``ConstantClipsPerVideoSampler`` divides by n instead of n - 1 and never sees the end.
+    Evenly spaced clips reach both ends of the video; a single one is the centre one. PyTorchVideo 0.1.5's
+    ``ConstantClipsPerVideoSampler`` divides by n instead of n - 1 and never sees the end.
     """
-
-    def __init__(self, clip_duration: Fraction, clips: int) -> None:
-        super().__init__(clip_duration)
-        self._seconds = clip_duration
-        self._clips = clips
-        self._next = 0
-
-    def __call__(self, last_clip_time: float | None, video_duration: Fraction, annotation: dict[str, Any]) -> ClipInfo:
-        """The next clip, PyTorchVideo's interface."""
-        index, self._next = self._next, self._next + 1
-        share = Fraction(index, self._clips - 1) if self._clips > 1 else Fraction(1, 2)
-        start = max(video_duration - self._seconds, Fraction(0)) * share
-        return ClipInfo(start, start + self._seconds, index, 0, self._next >= self._clips)
-
-    def reset(self) -> None:
-        """Start over with the next video."""
-        self._next = 0
+    if clips is None:
+        start = Fraction(RandomClipSampler(length)(0, seconds, {}).clip_start_sec)
+    else:
+        start = max(seconds - length, Fraction(0)) * (Fraction(clip, clips - 1) if clips > 1 else Fraction(1, 2))
+    return start, start + length
 
 
-def spans(sampler: ClipSampler, seconds: Fraction) -> list[Span]:
-    """Every clip that a PyTorchVideo sampler cuts from a video of this length; the sampler itself stays untouched."""
-    sampler = copy.copy(sampler)
-    sampler.reset()
-    cut: list[Span] = []
-    last = False
+def covering_spans(length: Fraction, seconds: Fraction) -> list[Span]:
+    """Clips of this length that follow each other through a video, the last one moved back into it."""
+    sampler, cut, last = UniformClipSampler(length, backpad_last=True), list[Span](), False
     while not last:
-        info = sampler(cut[-1][1] if cut else 0, seconds, {})
-        cut.append((Fraction(info.clip_start_sec), Fraction(info.clip_end_sec)))
-        last = info.is_last_clip
+        start, end, _, _, last = sampler(cut[-1][1] if cut else 0, seconds, {})
+        cut.append((Fraction(start), Fraction(end)))
     return cut
 
 

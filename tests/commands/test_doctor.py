@@ -3,7 +3,6 @@
 import errno
 import os
 import shutil
-import threading
 from collections import namedtuple
 from contextlib import nullcontext
 
@@ -36,28 +35,15 @@ def only(found):
     return one
 
 
-def test_a_check_that_raises_or_hangs_is_a_line_and_the_others_go_on():
-    def fine():
-        yield Finding("ok", "first", "works")
-
-    checks = {"a": fine, "b": raising(OSError(5, "Input/output\nerror")), "c": threading.Event().wait, "d": fine}
-    found = list(doctor.run_checks(checks, 0.5))
-    levels = [("ok", "first"), ("warning", "b"), ("problem", "c"), ("ok", "first")]
-    assert [(each.level, each.name) for each in found] == levels
-    assert "OSError" in found[1].text and "\n" not in found[1].text
-    assert found[2].text == "no answer within 0 s"
-
-
 def test_the_status_is_that_of_the_worst_line_and_lines_are_aligned(monkeypatch, capsys):
     findings = [Finding("ok", "a", "fine"), Finding("warning", "a long name", "small", "take more")]
-    monkeypatch.setattr(doctor, "checks", lambda runs: {"fake": lambda: findings})
+    monkeypatch.setattr(doctor, "findings", lambda runs: findings)
     assert main(["doctor"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [lines[0].index("fine"), lines[1].index("small"), lines[2].index("-> take more")] == [22, 22, 22]
-    assert lines[-1] == "0 problems, 1 warning"
     findings.append(Finding("problem", "b", "broken", "repair it"))
     assert main(["doctor"]) == 1
-    assert "1 problem, 1 warning" in capsys.readouterr().out
+    assert "problems: 1, warnings: 1" in capsys.readouterr().out
 
 
 def test_the_doctor_looks_at_this_machine(tmp_path, monkeypatch, capsys):
@@ -65,7 +51,7 @@ def test_the_doctor_looks_at_this_machine(tmp_path, monkeypatch, capsys):
     status = main(["doctor", "--runs", str(tmp_path / "runs")])
     text = capsys.readouterr().out
     levels = {line[9:22].split()[0]: line[:8].strip() for line in text.splitlines()[:-1] if "->" not in line[:25]}
-    names = {"python", "libraries", "pyav", "wandb", "slurm", "runs", "data", "TMPDIR", "/dev/shm", "locks"}
+    names = {"python", "libraries", "pyav", "wandb", "slurm", "runs", "data", "/dev/shm", "locks"}
     assert levels.keys() >= names and levels["pyav"] == levels["locks"] == "ok"
     assert status == ("problem" in levels.values())
     assert not list(tmp_path.iterdir()), "nothing is left behind"
@@ -100,13 +86,12 @@ def test_no_gpu_is_a_problem_where_there_should_be_one(monkeypatch, driver, cuda
 def test_a_gpu_is_a_line_with_its_error(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda i: "FAKE")
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda i: (70 * doctor.GB, 80 * doctor.GB))
     ones = torch.ones
     monkeypatch.setattr(torch, "ones", lambda *shape, device: ones(*shape))
-    assert only(doctor.check_gpus()).text == "FAKE, 70.0 of 80.0 GB free, multiplies"
+    assert only(doctor.check_gpus()).text == "FAKE multiplies"
     monkeypatch.setattr(torch, "ones", lambda *shape, device: 2 * ones(*shape))
     assert "a product of matrices is wrong" in only(doctor.check_gpus()).text
-    monkeypatch.setattr(torch.cuda, "mem_get_info", raising(RuntimeError("CUDA error: device busy")))
+    monkeypatch.setattr(torch, "ones", raising(RuntimeError("CUDA error: device busy")))
     assert "device busy" in only(doctor.check_gpus()).text
 
 
@@ -140,7 +125,7 @@ def test_a_decoder_that_gives_other_pixels(monkeypatch):
 def test_wandb(monkeypatch, tmp_path, environment, level, text):
     for name, value in ({"HOME": str(tmp_path)} | environment).items():
         monkeypatch.setenv(name, value)
-    found = only([doctor.check_wandb()])
+    found = doctor.check_wandb()
     assert found.level == level and text in found.text
 
 
@@ -165,15 +150,15 @@ def test_slurm(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("gigabytes", "level"), [(0.5, "problem"), (5, "warning"), (500, "ok")])
 def test_space(monkeypatch, tmp_path, gigabytes, level):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Disk(gigabytes * doctor.GB))
-    assert only(doctor.checks(tmp_path / "not/there/yet")["runs"]()).level == level
+    assert doctor.check_folder("runs", tmp_path / "not/there/yet", 20, 1, "give another").level == level
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    assert only(doctor.checks(tmp_path)["runs"]()).text == f"{tmp_path} cannot be written"
+    assert doctor.check_folder("runs", tmp_path, 20, 1, "").text == f"{tmp_path} cannot be written"
 
 
 def test_a_folder_that_refuses_locks_or_renames(monkeypatch, tmp_path):
     monkeypatch.setattr("filelock.FileLock", lambda path, timeout: nullcontext())
-    assert "does not keep others out" in only(doctor.check_locks(tmp_path)).text
+    assert "does not keep others out" in doctor.check_locks(tmp_path).text
     monkeypatch.setattr("filelock.FileLock", raising(NotImplementedError("no flock")))
-    assert "no flock" in only(doctor.check_locks(tmp_path)).text
+    assert "no flock" in doctor.check_locks(tmp_path).text
     monkeypatch.setattr(os, "fsync", raising(OSError(errno.EIO, "Input/output error")))
-    assert "Input/output error" in only(doctor.check_locks(tmp_path)).text
+    assert "Input/output error" in doctor.check_locks(tmp_path).text

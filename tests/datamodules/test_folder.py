@@ -77,20 +77,6 @@ def test_what_is_left_out_is_counted_and_named_once_with_the_reason(root, capsys
     )
 
 
-def test_a_choice_of_classes(root, capsys):
-    for split in ("train", "val", "test"):
-        shutil.copytree(root / split / "run", root / split / "jump")
-    data = VideoFolder(str(root), classes=["walk", "jump"])
-    assert data.class_names == ["jump", "walk"]
-    assert [(r.path.parent.name, r.label) for r in data.records("val")] == [("jump", 0), ("walk", 1)]
-    assert "of other classes than data.classes (1: run/1.mp4)" in capsys.readouterr().err
-    with pytest.raises(UserError, match=r"has no folder 'wlak' \(did you mean walk\?\)"):
-        VideoFolder(str(root), classes=["wlak", "run"]).records("train")
-    for wrong in (["run"], ["run", "run"]):
-        with pytest.raises(ValueError, match="expected two or more names"):
-            VideoFolder(str(root), classes=wrong)
-
-
 def test_the_check_wants_no_test_folder_but_training_does(root, capsys):
     shutil.rmtree(root / "test")
     assert main(["data", "check", str(root), "--dataset", "folder"]) == 0
@@ -120,26 +106,6 @@ def test_several_labels_in_one_cell_are_refused_by_row(root):
         VideoCSV(root=str(root), val="train.csv").records("train")
     given = VideoCSV(root=str(root), val="train.csv", classes=["run", "run|walk"])
     assert [record.label for record in given.records("train")] == [0, 1], "a name that is given as one is one"
-
-
-@pytest.mark.parametrize("numbers", [False, True])
-def test_a_table_may_be_used_for_some_of_its_classes(root, capsys, numbers):
-    names = ["jump", "run", "walk"]
-    labels = [str(names.index(name)) if numbers else name for name in names]
-    files = [f"{split}/{name}/1.mp4" for split in ("train", "val") for name in ("run", "walk", "run")]
-    table(root, [(files[0], labels[1]), (files[1], labels[2]), ("train/jump/1.mp4", labels[0])])
-    table(root, [(files[3], labels[1]), ("val/jump/1.mp4", labels[0]), (files[4], labels[2])], "val.csv")
-    given = dict(root=str(root), classes=names if numbers else None)
-    data = VideoCSV(**given, only_classes=["walk", "run"])
-    assert data.class_names == ["run", "walk"], "their order is that of all classes"
-    assert [(r.path.parent.name, r.label) for r in data.records("val")] == [("run", 0), ("walk", 1)]
-    line = "val.csv: 1 of 3 val videos left out, of other classes than data.only_classes (jump)"
-    assert line in capsys.readouterr().err
-    with pytest.raises(UserError, match=r"data.only_classes: .*train.csv has no class 'wlak'.*did you mean walk"):
-        VideoCSV(**given, only_classes=["wlak", "run"]).records("train")
-    table(root, [("val/jump/1.mp4", labels[0])], "val.csv")
-    with pytest.raises(UserError, match=r"data.only_classes: .*val.csv has no val video of run, walk"):
-        VideoCSV(**given, only_classes=["walk", "run"]).records("val")
 
 
 @pytest.mark.parametrize("command", ["check", "stats"])

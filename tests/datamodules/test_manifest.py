@@ -29,11 +29,10 @@ ROWS = {
 def test_rows_come_back_as_they_were(tmp_path):
     write_rows(tmp_path / "x", [VideoInfo("b.mp4", reason="replaced"), *ROWS.values()])
     found = Manifest(tmp_path / "x")
-    assert dict(found) == ROWS
-    assert list(found) == sorted(ROWS, key=os.fsencode)
+    assert {path: found.get(path) for path in ROWS} == ROWS
     assert found.facts() == {path: VideoInfo(**asdict(row) | {"table": None}) for path, row in ROWS.items()}
     assert {row.path for row in found.faults()} == {ODD, "ä.mp4"}
-    assert "c.mp4" not in found
+    assert found.get("c.mp4") is None
 
 
 def test_any_reader_of_sqlite_can_ask_it(tmp_path):
@@ -68,9 +67,9 @@ def test_a_forked_process_reads_by_a_connection_of_its_own(tmp_path):
     found = Manifest(tmp_path / "x")
     before = found._opened
     if (child := os.fork()) == 0:
-        os._exit(0 if found["b.mp4"] == ROWS["b.mp4"] and found._opened != before else 1)
+        os._exit(0 if found.get("b.mp4") == ROWS["b.mp4"] and found._opened != before else 1)
     assert os.waitpid(child, 0)[1] == 0
-    assert found["b.mp4"] == ROWS["b.mp4"] and found._opened == before
+    assert found.get("b.mp4") == ROWS["b.mp4"] and found._opened == before
 
 
 def test_records_keep_labels_of_several_tasks_and_times():

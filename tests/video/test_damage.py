@@ -1,6 +1,5 @@
 """One verdict on a video: what the check calls damaged no loader returns, what it calls sound every loader reads."""
 
-import json
 import random
 from contextlib import suppress
 
@@ -234,9 +233,6 @@ def test_the_check_tells_the_verdicts_and_a_manifest_excludes_what_it_calls_brok
         "suspicious (1):\n  train/b/2.mkv: a gap of 2.04 s behind frame 20 (0.80 s) (2 such)",
     ):
         assert line in out
-    assert main(["data", "check", str(damaged_set), "--dataset", "folder", "--json"]) == 1
-    train = json.loads(capsys.readouterr().out)["splits"]["train"]
-    assert [train[key] for key in ("broken", "damaged", "suspicious")] == [1, 1, 1]
     paths = sorted(damaged_set.glob("train/*/*.mkv"))
     manifest = dict(manifest=str(damaged_set / "manifest.sqlite"))
 
