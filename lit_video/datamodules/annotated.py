@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lit_video.datamodules.base import Split, VideoDataModule
-from lit_video.datamodules.folder import COMMON, EXTENSIONS
+from lit_video.datamodules.folder import COMMON
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.files import data_root
@@ -15,6 +15,7 @@ from lit_video.video.batch import Classes
 from lit_video.video.clips import VideoRecord
 
 _SHOWN = 3  # paths that a message names
+_ENDINGS = sorted([*COMMON, *map(str.upper, COMMON)])
 
 
 class AnnotatedVideos(VideoDataModule):
@@ -109,7 +110,6 @@ class Folders:
     def __init__(self) -> None:
         # by text: a Path takes longer to hash than all else that is done with it here
         self._names: dict[str, set[str]] = {}
-        self._videos: dict[str, dict[str, str]] = {}
 
     def names(self, folder: str | Path) -> set[str]:
         """Names of all files and folders in a folder; empty if it is absent."""
@@ -130,13 +130,8 @@ class Folders:
 
     def find(self, folder: Path, name: str) -> Path:
         """Video of a name without extension: what is there, or else ``NAME.mp4``."""
-        place = str(folder)
-        if place not in self._videos:
-            parts = [os.path.splitext(file) for file in sorted(self.names(place), reverse=True)]
-            # a preview.gif beside the video is not it
-            parts.sort(key=lambda part: part[1].lower() in COMMON)
-            self._videos[place] = {stem: stem + ending for stem, ending in parts if ending.lower() in EXTENSIONS}
-        return folder / self._videos[place].get(name, f"{name}.mp4")
+        names = self.names(folder)
+        return folder / next((file for ending in _ENDINGS if (file := name + ending) in names), f"{name}.mp4")
 
 
 def _counts(absent: list[str], listed: Records, split: str) -> str:

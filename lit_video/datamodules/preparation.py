@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 import av
 from av.filter import Graph
@@ -45,8 +44,7 @@ class Encoding:
     fast_decode: bool = False
 
 
-Preset = Literal["small", "fast", "fastest"]
-PRESETS: dict[Preset, Encoding] = {
+PRESETS: dict[str, Encoding] = {
     "small": Encoding(),
     "fast": Encoding(fast_decode=True),
     "fastest": Encoding(gop=1, fast_decode=True),
@@ -138,23 +136,19 @@ def encode(source: Path, target: Path, encoding: Encoding) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")
     try:
-        _encode(source, part, encoding)
-        part.replace(target)
-    except DecodeError:
-        part.unlink(missing_ok=True)
-        raise
-
-
-def _encode(source: Path, target: Path, encoding: Encoding) -> None:
-    try:
-        with av.open(f"file:{target}", "w", format="mp4") as new:
+        with av.open(f"file:{part}", "w", format="mp4") as new:
             out: VideoStream | None = None
             for picture in resized(source, encoding.short_side):
                 out = out or _stream(new, picture, encoding)
                 new.mux(out.encode(picture))
             assert out is not None, "a table has frames"
             new.mux(out.encode())
+        part.replace(target)
+    except DecodeError:
+        part.unlink(missing_ok=True)
+        raise
     except av.FFmpegError as error:
+        part.unlink(missing_ok=True)
         if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS}:  # the target's fault
             raise OSError(error.errno, error.strerror) from error
         raise DecodeError(f"{source}: {error.strerror or error}") from error

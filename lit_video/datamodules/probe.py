@@ -54,7 +54,6 @@ class VideoInfo:
         width: width of the picture as it is shown, rotation applied.
         height: likewise.
         fps: frames per second, on average.
-        rotation: rotation of the stored picture, in degrees, counter-clockwise.
         damaged: number of damaged frames; the table says which.
         decoded: whether all frames were decoded.
         table: the frame table, see :func:`pack`.
@@ -70,7 +69,6 @@ class VideoInfo:
     width: int | None = None
     height: int | None = None
     fps: float | None = None
-    rotation: int | None = None
     damaged: int = 0
     decoded: bool = False
     table: dict[str, Any] | None = None
@@ -129,7 +127,6 @@ def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) ->
         info.frames, info.seconds = table.count, float(table.seconds)
         info.height, info.width = picture.shape[1:3]
         info.fps = round(table.count / float(table.seconds), 3)
-        info.rotation = 0 if fps is not None else _rotation(path)
         if fps is not None and every_frame:
             for i in range(table.count):
                 read_frames(path, [i])
@@ -155,14 +152,6 @@ def _first(path: Path, table: FrameTable, read_frames: Decode) -> Frames:
     if first is None:
         raise DecodeError(f"{path}: all frames damaged: {table.damage}")
     return read_frames(path, [first])
-
-
-def _rotation(path: Path) -> int:
-    """Rotation of the first decoded frame, in degrees."""
-    with suppress(av.FFmpegError), open_video(path) as container:
-        for frame in container.decode(scanned_stream(container)):
-            return frame.rotation % 360
-    return 0
 
 
 def _decode_all(path: Path, table: FrameTable) -> FrameTable:

@@ -14,7 +14,7 @@ from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import decode, frame_table
 from lit_video.video.released_sampling import ReleasedDense
-from lit_video.video.sampling import Sampling, Segments, Uniform, WholeVideo
+from lit_video.video.sampling import Sampling, Uniform, WholeVideo
 from tests.video.made import X264_CLOSED, X265, sequentially, write
 
 H264, MPEG4 = dict(x264=X264_CLOSED), dict(codec="mpeg4", options={"bf": "2", "g": "12"})
@@ -108,16 +108,6 @@ def test_several_labels_in_one_cell_are_refused_by_row(root):
     assert [record.label for record in given.records("train")] == [0, 1], "a name that is given as one is one"
 
 
-@pytest.mark.parametrize("command", ["check", "stats"])
-def test_flags_of_the_data_set_take_their_value_behind_a_space(root, command, capsys):
-    table(root, [("train/run/1.mp4", "run"), ("train/walk/1.mp4", "walk")], "x.csv")
-    table(root, [("val/run/1.mp4", "run"), ("val/walk/1.mp4", "walk")], "y.csv")
-    flags = ["--data.train", "x.csv", "--data.val", "y.csv"]
-    for arguments in ([str(root), "--dataset", "csv", *flags], [*flags, "--dataset", "csv", str(root)]):
-        assert main(["data", command, *arguments]) == 0
-        assert "2" in capsys.readouterr().out
-
-
 LOOPED: list[tuple[Sampling, int]] = [
     (Dense(2.0), 8),
     (DenseStride(4), 8),
@@ -159,15 +149,3 @@ def test_a_loop_is_the_frames_modulo_their_number_as_in_mmaction2(tmp_path):
     assert dataset.numbers(record, 0) == [(2 + 4 * i) % 12 for i in range(8)]
     part = VideoRecord(path, 0, start=0.18, end=0.34)
     assert dataset.numbers(part, 0) == [5 + (2 + 4 * i) % 4 for i in range(8)]
-
-
-@pytest.mark.parametrize("sampling", [Dense(0.4), DenseStride(1), Segments()])
-def test_a_video_that_is_long_enough_is_sampled_as_without(tmp_path, sampling):
-    path = tmp_path / "long.mp4"
-    write(path, **H264, frames=40)
-    record = VideoRecord(path, 0)
-    numbers = [
-        ClipDataset([record], sampling, 8, EvaluationViews(1, 16), 0, 3, short=short).numbers(record, 1)
-        for short in ("loop", "repeat")
-    ]
-    assert numbers[0] == numbers[1]

@@ -1,7 +1,5 @@
 """Kinetics in the layouts that disks hold."""
 
-import os
-
 import pytest
 
 from lit_video.datamodules import Kinetics400, Kinetics600
@@ -94,12 +92,3 @@ def test_a_wrong_row_is_reported_with_file_line_and_column(what, tmp_path, video
     write(root, split, change(lines(split, 400)))
     with pytest.raises(UserError, match=message):
         Kinetics400(root=str(root), missing="skip", **small).check()
-
-
-def test_every_folder_is_listed_once_however_many_videos_it_holds(tmp_path, video, small, monkeypatch):
-    data = Kinetics400(root=str(released(tmp_path, video)), missing="skip", **small)
-    listed, real = [], os.listdir
-    monkeypatch.setattr("os.listdir", lambda folder: listed.append(folder) or real(folder))
-    monkeypatch.setattr("os.stat", lambda path, **_: pytest.fail(f"a call for {path} alone"))
-    assert len(data.records("train")) == 2
-    assert listed == [str(tmp_path / "train")]

@@ -24,16 +24,6 @@ def test_the_figure_is_where_the_label_says_and_of_its_tone():
             assert abs(away) < 1
 
 
-def test_larger_sizes_cover_more():
-    covered = {size: [] for size in range(4)}
-    for picture, (_, _, _, size, _, _) in drawn(200):
-        picture = picture.astype(float).mean(0)
-        covered[size].append((np.abs(picture - np.median(picture)) > 40).sum())
-    means = [np.mean(covered[size]) for size in range(4)]
-    assert means == sorted(means)
-    assert means[3] > 2 * means[0]
-
-
 def test_every_label_is_drawn_and_only_bars_have_a_turn():
     labels = np.array([label for _, label in drawn(400)])
     for column, classes in enumerate(TASKS.values()):

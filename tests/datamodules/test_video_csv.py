@@ -4,7 +4,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from lit_video.datamodules import VideoCSV, VideoFolder
+from lit_video.datamodules import VideoCSV
 from lit_video.errors import UserError
 from lit_video.video.clips import ClipDataset, VideoRecord
 
@@ -45,14 +45,6 @@ def test_a_table_per_split_is_read(root, table, load):
     assert test["label"].tolist() == [1, 0]
 
 
-def test_a_third_table_is_the_test_split(root, table):
-    (root / "test.csv").write_text("path,label\nb/2.mp4,sit\n")
-    data = table(test="test.csv")
-    data.check()
-    assert [record.path.name for record in data.records("test")] == ["2.mp4"]
-    assert len(data.records("val")) == 2
-
-
 FORMS = {
     "commas": TRAIN,
     "tabs": TRAIN.replace(",", "\t"),
@@ -83,10 +75,6 @@ def test_quoted_paths_hold_spaces_and_commas(root, table, mark):
     data = table(f'"with space, comma/1.mp4"{mark}walk\na/2.mp4{mark}"sit down"\n')
     assert data.records("train")[0].path == root / "with space, comma" / "1.mp4"
     assert data.class_names == ["sit down", "walk"]
-
-
-def test_an_absolute_path_beneath_the_root_will_do(root, table):
-    assert table(f"{root}/a/1.mp4,walk\na/2.mp4,sit\n").records("train")[0].path == root / "a" / "1.mp4"
 
 
 def test_segments_are_in_seconds_or_hours_minutes_seconds(root, table):
@@ -202,13 +190,6 @@ def test_a_label_that_training_has_not_is_reported(root, table):
         table("path,label\na/1.mp4,3\n", classes=["walk", "jump", "sit"]).check()
 
 
-def test_a_table_that_is_no_file_is_reported(root, small):
-    with pytest.raises(UserError, match=r"data.train: .*/nothing.csv does not exist"):
-        VideoCSV(root=str(root), train="nothing.csv", **small).check()
-    with pytest.raises(UserError, match=r"data.train: .*/a cannot be read: Is a directory"):
-        VideoCSV(root=str(root), train="a", **small).check()
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -228,12 +209,3 @@ def test_folders_of_frames_carry_their_rate_and_videos_their_own(root, table):
     data = table("a/1.mp4,walk\nframes,sit\n", fps=12.5)
     data.check()
     assert data.records("train") == [VideoRecord(root / "a" / "1.mp4", 1), VideoRecord(root / "frames", 0, fps=12.5)]
-
-
-def test_video_folder_takes_folders_of_frames_if_their_rate_is_given(tmp_path, video):
-    for name in ("walk", "sit"):
-        video(tmp_path / "train" / name / "1.mp4")
-        (tmp_path / "train" / name / "2").mkdir()
-    assert len(VideoFolder(root=str(tmp_path)).records("train")) == 2
-    rates = {record.path.name: record.fps for record in VideoFolder(root=str(tmp_path), fps=12).records("train")}
-    assert rates == {"1.mp4": None, "2": 12}

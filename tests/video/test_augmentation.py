@@ -157,26 +157,6 @@ def test_whole_in_training_alone_or_in_test_alone_is_refused(crop, views):
         VideoDataModule(augmentation=Augmentation(crop=crop), views=views, test_crops=1)
 
 
-@pytest.mark.parametrize("name", SIZES)
-def test_one_crop_is_the_middle_one_of_three(name):
-    frames = ruler(*SIZES[name])
-    assert torch.equal(EvaluationViews(1, 32)(frames)[0], EvaluationViews(3, 32)(frames)[1])
-
-
-def test_many_crops_step_evenly():
-    frames = ruler(60, 180)
-    lefts = [place(view[None])[2] for view in EvaluationViews(5, 30)(frames)]
-    assert lefts == pytest.approx([0, 30, 60, 90, 120], abs=1.5)
-
-
-def test_views_leave_the_frames_as_they_were():
-    frames = photo(60, 90, frames=2)
-    before = frames.copy()
-    EvaluationViews(3, 90)(frames)
-    TrainingView(Augmentation(policy="rand", flip=1.0), 24)(frames)
-    assert np.array_equal(frames, before)
-
-
 @pytest.mark.parametrize("turns", [1, 2, 3])
 def test_views_take_rotated_frames_whose_memory_runs_backwards(turns):
     frames = np.rot90(photo(60, 90, frames=2), turns, axes=(1, 2))

@@ -56,12 +56,6 @@ def test_a_video_is_decoded_once_for_all_its_views_of_a_batch(videos, batch_size
     assert torch.cat([batch["first_view"] for batch in batches]).tolist() == [0, 3, 6, 9] * 3
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_workers_give_the_same(videos, workers):
-    one, other = samples(videos, decode, 5)[0], samples(videos, decode, 5, workers)[0]
-    assert all(torch.equal(a["clip"], b["clip"]) for a, b in zip(one, other, strict=True))
-
-
 def test_a_damaged_frame_breaks_the_clips_that_need_it_and_no_others(videos):
     counted = Counted(damaged=[39])
     batches, alone = samples(videos, counted, fail=False)

@@ -187,21 +187,6 @@ def test_frame_table_knows_duration_and_start(made, name, seconds, start):
     assert start is None or table.pts[0] * table.time_base == start
 
 
-@pytest.mark.parametrize(
-    ("name", "numbers"),
-    [
-        ("b_frames_gop_12.mp4", [0, 12, 24, 36, 48]),
-        ("gop_250.mp4", [0]),
-        ("all_intra.mp4", list(range(60))),
-        ("no_duration.mkv", [0, 12, 24, 36, 48]),
-        ("late_start.ts", [0, 12, 24, 36, 48]),
-    ],
-)
-def test_frame_table_knows_where_decoding_can_start(made, name, numbers):
-    table = frame_table(made(name))
-    assert list(table.keyframes) == [table.pts[i] for i in numbers]
-
-
 def test_rotation_turns_the_picture_as_a_player_would(made):
     table = frame_table(made("rotated_90.mp4"))
     assert (table.height, table.width) == (HEIGHT, WIDTH)

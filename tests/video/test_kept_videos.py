@@ -71,8 +71,3 @@ def test_a_data_sets_batches_are_the_same(tmp_path, workers):
         for one, other in zip(plain.train_dataloader(), kept.train_dataloader(), strict=True):
             assert one["clip"].equal(other["clip"])
             assert one["label"].equal(other["label"])
-
-
-def test_less_than_no_memory_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="keep_gb is -1"):
-        TemporalSkills(root=str(tmp_path), keep_gb=-1.0)

@@ -32,11 +32,8 @@ def test_the_order_is_a_shuffle_that_epoch_and_seed_change():
     assert list(range(24)) not in orders
 
 
-def test_evaluation_keeps_the_order():
+def test_evaluation_keeps_the_order_and_gives_ranks_equal_shares_of_an_uneven_number():
     assert evaluation(24, epoch=2) == [(2, i) for i in range(24)]
-
-
-def test_evaluation_gives_ranks_equal_shares_of_an_uneven_number():
     shares = [evaluation(13, ranks=(2, rank)) for rank in range(2)]
     assert [len(share) for share in shares] == [7, 7]
     assert {i for share in shares for _, i in share} == set(range(13))

@@ -7,15 +7,11 @@ from itertools import pairwise
 
 import pytest
 import torch
-from pytorchvideo.data.clip_sampling import (
-    RandomClipSampler,
-    UniformClipSampler,
-)
 
 from lit_video.datamodules import Dense, DenseStride, Segments, Uniform, WholeVideo
 from lit_video.video.decoding import FrameTable
 from lit_video.video.seeding import digest, seeded
-from lit_video.video.time_spans import EvenClips, frame_numbers, spans
+from lit_video.video.time_spans import clip_span, frame_numbers
 
 
 def constant_rate(count, fps, start=0):
@@ -37,46 +33,28 @@ def variable_rate(rng, count):
     return FrameTable(tuple(pts), Fraction(1, 600), (pts[0],), count, Fraction(sum(lengths), 600), 36, 48)
 
 
-# EvenClips
-
-
-@pytest.mark.parametrize("clips", [2, 3, 5, 10])
-@pytest.mark.parametrize("seconds", [Fraction(3), Fraction(10), Fraction(2999, 300)])
-def test_even_clips_reach_both_ends_at_equal_steps(clips, seconds):
-    cut = spans(EvenClips(Fraction("2.56"), clips), seconds)
-    assert len(cut) == clips
-    assert cut[0] == (0, Fraction("2.56"))
-    assert cut[-1] == (seconds - Fraction("2.56"), seconds)
-    assert len({b[0] - a[0] for a, b in pairwise(cut)}) == 1
+# clips of a video
 
 
 @pytest.mark.parametrize("seconds", [Fraction(3), Fraction(10), Fraction(2999, 300)])
-def test_a_single_clip_is_the_centre_one(seconds):
-    ((start, end),) = spans(EvenClips(Fraction(2), 1), seconds)
-    assert end - start == 2
-    assert start == seconds - end
-
-
-@pytest.mark.parametrize("clips", [1, 3])
-def test_clips_of_a_short_video_start_with_it(clips):
-    assert spans(EvenClips(Fraction(2), clips), Fraction(1, 2)) == [(0, 2)] * clips
-    for clip in range(clips):
-        assert Dense(2.0).numbers(constant_rate(5, 10), 4, clip, clips) == [2, 4, 4, 4]
-
-
-# random clips
+def test_even_clips_reach_both_ends_at_equal_steps_and_a_single_one_is_the_centre(seconds):
+    length = Fraction("2.56")
+    for clips in (2, 3, 5, 10):
+        cut = [clip_span(length, seconds, clip, clips) for clip in range(clips)]
+        assert (cut[0], cut[-1]) == ((0, length), (seconds - length, seconds))
+        assert len({b[0] - a[0] for a, b in pairwise(cut)}) == 1
+    start, end = clip_span(length, seconds, 0, 1)
+    assert (end - start, start) == (length, seconds - end)
+    assert clip_span(Fraction(2), Fraction(1, 2), 1, 3) == (0, 2), "of a short video"
 
 
 def test_random_clips_lie_inside_the_video_and_all_over_it():
     random.seed(0)
-    cuts = [spans(RandomClipSampler(Fraction(2)), Fraction(10)) for _ in range(2000)]
-    assert all(len(one) == 1 for one in cuts)
-    starts = [float(one[0][0]) for one in cuts]
-    assert all(0 <= start <= 8 for start in starts)
-    assert all(one[0][1] - one[0][0] == 2 for one in cuts)
+    cuts = [clip_span(Fraction(2), Fraction(10), 0, None) for _ in range(2000)]
+    assert all(0 <= start <= 8 and end - start == 2 for start, end in cuts)
     # each tenth of the range gets 200 of 2000, standard deviation 13.4
     for tenth in range(10):
-        assert 130 < sum(0.8 * tenth <= start < 0.8 * (tenth + 1) for start in starts) < 270
+        assert 130 < sum(0.8 * tenth <= start < 0.8 * (tenth + 1) for start, _ in cuts) < 270
 
 
 # frames of a span
@@ -142,17 +120,8 @@ def test_training_on_segments_takes_each_frame_of_each_segment_equally_often():
     assert all(310 < times < 490 for segment in seen for times in segment)
 
 
-def test_segments_are_drawn_independently():
-    random.seed(0)
-    numbers = torch.tensor([segment_frames(200, 2, 0, None) for _ in range(2000)]).float()
-    assert abs(torch.corrcoef(numbers.T)[0, 1]) < 0.1
-
-
-def test_evaluation_on_segments_takes_the_middles():
+def test_evaluation_on_segments_takes_the_middles_and_several_clips_share_every_segment():
     assert segment_frames(40, 8, 0, 1) == [2, 7, 12, 17, 22, 27, 32, 37]
-
-
-def test_several_test_clips_share_every_segment():
     clips = [segment_frames(72, 8, clip, 3) for clip in range(3)]
     assert clips == [[9 * i + offset for i in range(8)] for offset in (1, 4, 7)]
 
@@ -163,48 +132,11 @@ def test_a_clip_needs_a_length(seconds):
         Dense(seconds=seconds)
 
 
-# PyTorchVideo's own samplers
-
-
-@pytest.mark.parametrize(
-    ("sampler", "seconds", "starts"),
-    [
-        (UniformClipSampler(Fraction(1), backpad_last=True), Fraction(7, 2), [0, 1, 2, Fraction(5, 2)]),
-        (UniformClipSampler(Fraction(1), stride=Fraction(1, 2)), Fraction(2), [0, Fraction(1, 2), 1]),
-        (EvenClips(Fraction(1), 2), Fraction(5), [0, 4]),
-    ],
-)
-def test_spans_lists_every_clip_and_leaves_the_sampler_untouched(sampler, seconds, starts):
-    before = dict(vars(sampler))
-    cut = spans(sampler, seconds)
-    assert [start for start, _ in cut] == starts
-    assert all(end - start == 1 for start, end in cut)
-    assert vars(sampler) == before
-    assert spans(sampler, seconds) == cut
-
-
-def test_spans_of_a_sampler_in_use_start_over_and_do_not_disturb_it():
-    sampler = EvenClips(Fraction(1), 3)
-    sampler(0, Fraction(5), {})
-    assert [start for start, _ in spans(sampler, Fraction(9))] == [0, 4, 8]
-    assert sampler(1, Fraction(5), {}).clip_index == 1
-
-
 # digest and seeded
 
 
 def test_digest_is_the_same_on_every_machine_and_in_every_version():
     assert digest(1, "a") == 4207620368297011618
-
-
-def test_digest_differs_between_keys_and_fills_63_bits():
-    keys = [(), (1,), ("1",), (1, "a"), ("a", 1), (1, "b"), (2, "a"), ((1, "a"),), (11,), (1, 1), ([1, 1],)]
-    assert len({digest(*key) for key in keys}) == len(keys)
-    values = [digest(0, epoch, index) for epoch in range(50) for index in range(50)]
-    assert len(set(values)) == 2500
-    assert all(0 <= value < 2**63 for value in values)
-    # 1250 of 2500, standard deviation 25
-    assert all(1100 < sum(value >> bit & 1 for value in values) < 1400 for bit in range(63))
 
 
 def draws():

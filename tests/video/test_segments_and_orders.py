@@ -7,7 +7,7 @@ import torch
 from lit_video.datamodules import Dense, DenseStride, ReleasedDense, ReleasedSegments, Segments, Uniform, WholeVideo
 from lit_video.datamodules.drawing import encode
 from lit_video.video.augmentation import EvaluationViews
-from lit_video.video.clips import ClipDataset, VideoRecord, reordered
+from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import DecodeError, decode, segment
 from lit_video.video.seeding import seeded
 
@@ -65,11 +65,6 @@ def test_a_segment_begins_with_the_frame_that_is_shown_then_and_ends_before_the_
     assert (first, start, part.count) == (number, 0, number)
 
 
-def test_a_segment_is_sampled_as_if_it_were_a_whole_video(path):
-    data = dataset(path, Segments(), 2.0, 4.0, frames=4, clips=1)
-    assert data.numbers(data.records[0], 0) == [22, 27, 32, 37]
-
-
 def test_a_segment_shows_the_pixels_of_the_whole_videos_frames(path):
     data = dataset(path, Dense(1.0), 2.0, 5.0)
     for clip in range(2):
@@ -117,14 +112,3 @@ def test_shuffled_is_a_permutation_that_every_clip_keeps_and_that_differs_betwee
         assert numbers == shown(data[(0, item)])
         permutations.add(tuple(plain.index(i) for i in numbers))
     assert len(permutations) == 6
-
-
-def test_shuffled_draws_every_permutation_alike():
-    counts = {}
-    with seeded("permutations"):
-        for _ in range(2400):
-            one = tuple(reordered([0, 1, 2, 3], "shuffled"))
-            counts[one] = counts.get(one, 0) + 1
-    assert len(counts) == 24
-    # 100 of 2400 each; 99.9 % of a chi-square with 23 degrees of freedom
-    assert sum((n - 100) ** 2 / 100 for n in counts.values()) < 49.7

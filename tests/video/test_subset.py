@@ -27,13 +27,6 @@ def test_a_larger_share_holds_a_smaller_one_and_is_no_mere_beginning():
     assert larger == sorted(larger, key=every.index)
 
 
-def test_tasks_together_make_a_class():
-    pairs = [VideoRecord(Path(f"{i}.mp4"), (i % 2, i % 3)) for i in range(24)]
-    assert Counter(record.label for record in share_of(pairs, 0.5)) == dict.fromkeys(
-        {(i % 2, i % 3) for i in range(24)}, 2
-    )
-
-
 def test_the_embedded_data_set_keeps_its_pairs(tmp_path):
     data = four_skills(tmp_path, pairs=(8, 1, 1), train_share=0.5)
     for path in (path for _, pair in data._jobs() for path in pair):
