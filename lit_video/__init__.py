@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lit_video.errors import UserError as UserError
     from lit_video.inference.attention_maps import attention_maps as attention_maps
     from lit_video.inference.attention_picture import AttentionMaps as AttentionMaps
-    from lit_video.inference.options import Evaluation as Evaluation
+    from lit_video.inference.predict import Evaluation as Evaluation
     from lit_video.inference.predict import VideoPredictions as VideoPredictions
     from lit_video.inference.predict import predict as predict
     from lit_video.inference.projection import Embedding as Embedding
@@ -32,7 +32,7 @@ avoid_amx()  # before anything multiplies
 _MODULES = {
     "AttentionMaps": "inference.attention_picture",
     "Embedding": "inference.projection",
-    "Evaluation": "inference.options",
+    "Evaluation": "inference.predict",
     "UserError": "errors",
     "VideoPredictions": "inference.predict",
     "attention_maps": "inference.attention_maps",

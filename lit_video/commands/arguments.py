@@ -14,7 +14,7 @@ from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 
 if TYPE_CHECKING:
-    from lit_video.inference.options import Evaluation
+    from lit_video.inference.predict import Evaluation
     from lit_video.training.request import Request
 
 # flags that Lightning's command line reads
@@ -190,7 +190,7 @@ def _show_settings(command: str, words: Sequence[str], arguments: Namespace) -> 
 
 def evaluation(arguments: Namespace) -> "Evaluation":
     """The arguments of :func:`add_evaluation` as options; commands show progress."""
-    from lit_video.inference.options import Evaluation
+    from lit_video.inference.predict import Evaluation
 
     names = ("clips", "crops", "batch", "workers", "device", "fps")
     return Evaluation(**{name: getattr(arguments, name) for name in names}, progress=True)

@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from lit_video.commands.arguments import (
     add_evaluation,
@@ -24,9 +24,6 @@ from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.utils.files import write_bytes
 from lit_video.utils.text import clock
-
-if TYPE_CHECKING:
-    from lit_video.inference.streaming import Moment
 
 COLUMNS = ("path", "seconds", "task", "rank", "name", "probability")  # of a stream
 
@@ -137,17 +134,17 @@ def _predict_timelines(arguments: Namespace) -> int:
     """Print the segments of every video, write and draw timelines."""
     from lit_video.inference.checkpoints import load_trained_model
     from lit_video.inference.predict import find_videos, unlabelled
-    from lit_video.inference.timeline import Steps, timeline
+    from lit_video.inference.timeline import timeline
     from lit_video.inference.timeline_output import table_of, timeline_figure, write_timelines
     from lit_video.utils.figures import content_of
 
     paths = find_videos(arguments.videos, arguments.fps)
     _check_drawn("--plot", arguments.plot, paths)
     trained, options = load_trained_model(arguments.ckpt), evaluation(arguments)
-    steps = Steps(arguments.every, arguments.window, arguments.top or 5)
+    steps = arguments.every, arguments.window, arguments.top or 5
     names = [f"{path.name} ({i} of {len(paths)}), windows" for i, path in enumerate(paths, 1)]
     records = zip(unlabelled(paths, arguments.fps), names, strict=True)
-    lines = [timeline(trained, record, options, steps, name) for record, name in records]
+    lines = [timeline(trained, record, options, *steps, name) for record, name in records]
     if any(line.windows for line in lines):
         print(table_of(lines))
     if arguments.output:
@@ -168,6 +165,7 @@ def _predict_streams(arguments: Namespace) -> int:
     """Write a line per frame and class as they come, to the file or the terminal."""
     from lit_video.inference import predict as api
     from lit_video.inference.checkpoints import load_trained_model
+    from lit_video.inference.ranking import rank_rows
     from lit_video.inference.streaming import StreamPredictor
     from lit_video.video.decoding import DecodeError
 
@@ -180,8 +178,8 @@ def _predict_streams(arguments: Namespace) -> int:
         rows.writerow(COLUMNS)
         for record in records:
             try:
-                for moment in predictor.predict(record):
-                    rows.writerows(_rows(moment))
+                for seconds, ranked in predictor.predict(record):
+                    rows.writerows((record.path, f"{seconds:.3f}", *row) for row in rank_rows(ranked))
                     file.flush()
             except DecodeError as error:
                 print(error, file=sys.stderr)
@@ -197,12 +195,6 @@ def _lines(path: Path | None) -> Iterator[TextIO]:
         return
     with writing("--output", path), path.open("w", newline="", encoding="utf-8") as file:
         yield file
-
-
-def _rows(moment: Moment) -> Iterator[Sequence[object]]:
-    for task, ranked in moment.ranked.ranked.items():
-        for rank, one in enumerate(ranked, 1):
-            yield moment.ranked.path, f"{moment.seconds:.3f}", task, rank, one.name, f"{one.probability:.4f}"
 
 
 def _print_written(*paths: Path | None) -> None:

@@ -1,10 +1,11 @@
 """Attention maps of a trained model on a video: attention rollout over the video's frames."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 from torchvision.transforms.v2 import functional as F
@@ -13,8 +14,7 @@ from lit_video.datamodules import VideoDataModule
 from lit_video.errors import OptionError, UserError
 from lit_video.inference.attention_picture import AttentionMaps
 from lit_video.inference.checkpoints import TrainedModel, load_trained_model
-from lit_video.inference.options import Evaluation
-from lit_video.inference.predict import find_videos, unlabelled, video_list
+from lit_video.inference.predict import Evaluation, find_videos, unlabelled, video_list
 from lit_video.inference.ranking import ClassNames, ranked_videos
 from lit_video.inference.rollout import Rollout, rollout, steps_of, tubelet_frames
 from lit_video.modules import VideoClassifier
@@ -22,27 +22,9 @@ from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.environment import choose_device
 from lit_video.video.clips import VideoRecord
 from lit_video.video.crops import Box
-from lit_video.video.decoding import Frames
 
 LARGEST = 480  # pixels of the longer side of a frame that is drawn
 Device = Literal["cpu", "cuda"]
-
-
-@dataclass(frozen=True)
-class SeenClip:
-    """The centre view of a video.
-
-    Args:
-        clip: as the model takes it, ``(1, 3, t, height, width)``.
-        frames: frames of the clip's video, scaled down if large, ``(t, height, width, 3)``.
-        box: part of the frames that the clip shows.
-        seconds: when each is shown.
-    """
-
-    clip: Tensor
-    frames: Frames
-    box: Box
-    seconds: list[float]
 
 
 def attention_maps(ckpt: str | Path, video: str | Path, device: Device | None = None) -> AttentionMaps:
@@ -122,10 +104,10 @@ def maps_of(
     """
     network = model.network.eval()
     assert isinstance(network, VideoTransformer)
-    seen = see(data, record, next(network.parameters()).device)
+    clip, seen = see(network, data, record)
     try:
         which = [*range(steps_of(network.blocks[-1])[-1].heads)] if heads else [None]
-        results = [rollout(network, seen.clip, last_layer=heads, head=head) for head in which]
+        results = [rollout(network, clip, last_layer=heads, head=head) for head in which]
     except ValueError as error:
         raise UserError(str(error)) from error
     best = ranked_videos([record.path], results[0].logits.float().cpu(), names, top=1)[0].best
@@ -133,13 +115,16 @@ def maps_of(
     predicted = f"predicted: {best.name}, {100 * best.probability:.0f} %{true}"
     if not heads:
         words = f"{record.path.name}: attention rollout from the output"
-        return [maps_over_frames(network, results[0], seen, [predicted, words])]
+        return [_with_relevance(seen, results[0], [predicted, words])]
     lines = [[*([] if i else [predicted, record.path.name]), f"head {i} of the last layer"] for i in which]
-    return [maps_over_frames(network, one, seen, words) for one, words in zip(results, lines, strict=True)]
+    return [_with_relevance(seen, one, words) for one, words in zip(results, lines, strict=True)]
 
 
-def see(data: VideoDataModule, record: VideoRecord, on: torch.device) -> SeenClip:
-    """The centre view of a video on a device, with the frames that it is cut from.
+def see(network: VideoTransformer, data: VideoDataModule, record: VideoRecord) -> tuple[Tensor, AttentionMaps]:
+    """The centre view of a video as the model takes it, and the frames that it is cut from, without relevance.
+
+    Returns:
+        The clip, ``(1, 3, t, height, width)``, on the network's device; the frames, scaled down if large.
 
     Raises:
         UserError: the video cannot be read.
@@ -147,16 +132,19 @@ def see(data: VideoDataModule, record: VideoRecord, on: torch.device) -> SeenCli
     raw, numbers = data.centre_view(record)
     if raw["broken"][0]:
         raise UserError(raw["broken"][0])
-    clip = data.on_after_batch_transfer(raw, 0)["clip"].to(on)
+    clip = data.on_after_batch_transfer(raw, 0)["clip"].to(next(network.parameters()).device)
     frames = record.decode(numbers)
     height, width = frames.shape[1:3]
     (box,) = data.view_type(1, data.image_size).boxes(height, width)
     share = min(1.0, LARGEST / max(height, width))
     size = [round(height * share), round(width * share)]
     scaled = F.resize(torch.from_numpy(frames.copy()).permute(0, 3, 1, 2), size, antialias=True)
-    table = record.table()
-    seconds = [table.seconds_at(i) for i in numbers]
-    return SeenClip(clip, scaled.permute(0, 2, 3, 1).numpy(), _scaled(box, share, size), seconds)
+    tubelets = tubelet_frames(network.embed.patches, len(frames))
+    pairs = sorted((frame, tubelet) for tubelet, members in enumerate(tubelets) for frame in members)
+    shown, places = [frame for frame, _ in pairs], [tubelet for _, tubelet in pairs]
+    seconds = [record.table().seconds_at(numbers[i]) for i in shown]
+    pixels = scaled.permute(0, 2, 3, 1).numpy()[shown]
+    return clip, AttentionMaps(pixels, _scaled(box, share, size), shown, seconds, np.zeros((0, 0, 0)), places, [])
 
 
 def _scaled(box: Box, share: float, size: Sequence[int]) -> Box:
@@ -174,14 +162,10 @@ def label_name(record: VideoRecord, names: ClassNames) -> str:
     return names[record.label]
 
 
-def maps_over_frames(network: VideoTransformer, result: Rollout, seen: SeenClip, lines: Sequence[str]) -> AttentionMaps:
-    """A rollout beside the frames that it is of, under the lines; the share that goes to no patch is added to them."""
-    tubelets = tubelet_frames(network.embed.patches, len(seen.frames))
-    pairs = sorted((frame, tubelet) for tubelet, members in enumerate(tubelets) for frame in members)
-    numbers, places = [frame for frame, _ in pairs], [tubelet for _, tubelet in pairs]
+def _with_relevance(seen: AttentionMaps, result: Rollout, lines: Sequence[str]) -> AttentionMaps:
+    """The maps of a rollout under the lines; the share that goes to no patch is added to them."""
     patches = result.patches.double().cpu()
     maps = patches * (patches.numel() / max(float(patches.sum()), 1e-12))
     share = f"{100 * result.other:.0f} % of it goes to tokens that are no patches, such as the class token"
     lines = [*lines, *([share] if result.other >= 0.005 else [])]
-    seconds = [seen.seconds[i] for i in numbers]
-    return AttentionMaps(seen.frames[numbers], seen.box, numbers, seconds, maps[places].numpy(), places, lines)
+    return replace(seen, maps=maps[seen.tubelets].numpy(), lines=lines)

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
+from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -12,7 +13,6 @@ from torch import Tensor
 from lit_video.datamodules.folder import COMMON, EXTENSIONS, VideoList
 from lit_video.errors import OptionError, UserError
 from lit_video.inference.checkpoints import TrainedModel, load_trained_model
-from lit_video.inference.options import Evaluation
 from lit_video.inference.ranking import RankedVideo, ranked_videos, refuse_not_finite
 from lit_video.modules import VideoClassifier
 from lit_video.network.head import head_inputs
@@ -25,23 +25,51 @@ from lit_video.video.decoding.images import EXTENSIONS as PICTURES
 
 
 @dataclass(frozen=True)
-class VideoOutput:
-    """Output for one video, the mean over its views; meaningless numbers if the video cannot be read.
+class Evaluation:
+    """Options of evaluating a model on videos.
 
     Args:
-        logits: ``(classes,)``.
-        features: ``(d,)``, what enters the linear head.
-        broken: why the video cannot be read, or an empty string.
+        clips: views in time of a video; ``None`` for as many as the model was tested on in training.
+        crops: views in space of each, likewise.
+        batch: clips at a time.
+        workers: processes that decode; 0 decodes in this one.
+        device: ``None`` for a GPU where there is one.
+        progress: show a bar, if this is a terminal.
+        fps: frames per second of folders of pictures, which are videos if it is given.
+
+    Raises:
+        UserError: a number is too small, or there is no such device.
     """
 
-    logits: Tensor
-    features: Tensor
-    broken: str = ""
+    clips: int | None = None
+    crops: int | None = None
+    batch: int = 8
+    workers: int = 2
+    device: Literal["cpu", "cuda"] | None = None
+    progress: bool = False
+    fps: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check every value."""
+        for name, least in {"clips": 1, "crops": 1, "batch": 1, "workers": 0}.items():
+            number = getattr(self, name)
+            if number is not None and number < least:
+                raise OptionError(name, f"is {number}, expected a whole number from {least}")
+        if self.fps is not None and not 0 < self.fps < inf:
+            raise OptionError("fps", f"is {self.fps:g}, expected more than 0")
+        if self.device not in (None, "cpu", "cuda"):
+            raise OptionError("device", f"is {self.device}, expected cpu or cuda")
 
 
-def outputs_of(model: VideoClassifier, data: VideoList, on: torch.device) -> Iterator[VideoOutput]:
-    """Compute the output of every video of ``data``, in its order, of a model on the device ``on``."""
-    views: list[tuple[Tensor, Tensor, str]] = []  # of the video at hand: logits and features of each clip's crops
+Output = tuple[Tensor, Tensor, str]  # logits (classes,), features (d,), and why the video cannot be read, or ""
+
+
+def outputs_of(model: VideoClassifier, data: VideoList, on: torch.device) -> Iterator[Output]:
+    """Compute the output of every video of ``data``, in its order, of a model on the device ``on``.
+
+    Each is the mean over the video's views; the numbers of one that cannot be read mean nothing.
+    """
+    views: list[Output] = []  # of the video at hand: logits and features of each clip's crops
     videos = iter(data.listed)
     for raw in data.test_dataloader():
         batch = data.on_after_batch_transfer({k: v.to(on) if isinstance(v, Tensor) else v for k, v in raw.items()}, 0)
@@ -51,15 +79,11 @@ def outputs_of(model: VideoClassifier, data: VideoList, on: torch.device) -> Ite
         for view in zip(logits.chunk(clips), inputs[0].float().cpu().chunk(clips), raw["broken"], strict=True):
             views.append(view)
             if len(views) == data.test_clips:
-                yield _averaged(views, next(videos).path)
+                each, features, reasons = zip(*views, strict=True)
+                # a reason begins with the path, which is known
+                broken = next(filter(None, reasons), "").removeprefix(f"{next(videos).path}: ")
+                yield torch.cat(each).mean(0), torch.cat(features).mean(0), broken
                 views = []
-
-
-def _averaged(views: Sequence[tuple[Tensor, Tensor, str]], path: Path) -> VideoOutput:
-    logits, features, reasons = zip(*views, strict=True)
-    # a reason begins with the path, which is known
-    broken = next(filter(None, reasons), "").removeprefix(f"{path}: ")
-    return VideoOutput(torch.cat(logits).mean(0), torch.cat(features).mean(0), broken)
 
 
 Paths = str | Path | Sequence[str | Path]
@@ -196,8 +220,9 @@ def compute(trained: TrainedModel, records: Sequence[VideoRecord], evaluation: E
     computed = outputs_of(trained.model.to(on), data, on)
     outputs = list(with_progress(computed, len(records), "predict") if evaluation.progress else computed)
     paths = [record.path for record in records]
-    broken = {path: output.broken for path, output in zip(paths, outputs, strict=True) if output.broken}
-    read = [i for i, output in enumerate(outputs) if not output.broken]
-    logits, features = (torch.stack([getattr(one, x) for one in outputs])[read] for x in ("logits", "features"))
+    each, features, broken = zip(*outputs, strict=True)
+    read = [i for i, reason in enumerate(broken) if not reason]
+    logits = torch.stack(each)[read]
     refuse_not_finite([paths[i] for i in read], logits)
-    return VideoOutputs([paths[i] for i in read], logits, features, trained.class_names, broken)
+    reasons = {path: reason for path, reason in zip(paths, broken, strict=True) if reason}
+    return VideoOutputs([paths[i] for i in read], logits, torch.stack(features)[read], trained.class_names, reasons)

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from lit_video.errors import UserError
 from lit_video.inference.checkpoints import TrainedModel, load_trained_model
-from lit_video.inference.options import Evaluation
-from lit_video.inference.predict import Paths, VideoOutputs, compute, find_videos, unlabelled
+from lit_video.inference.predict import Evaluation, Paths, VideoOutputs, compute, find_videos, unlabelled
 from lit_video.utils.figures import content_of, plt, short
 from lit_video.video.clips import VideoRecord
 

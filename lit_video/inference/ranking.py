@@ -136,11 +136,16 @@ def write_ranking(path: Path, videos: Sequence[RankedVideo], broken: Mapping[Pat
 def _csv_rows(videos: Sequence[RankedVideo], broken: Mapping[Path, str]) -> Iterator[Sequence[object]]:
     yield "path", "task", "rank", "name", "probability", "broken"
     for video in videos:
-        for task, ranked in video.ranked.items():
-            for rank, one in enumerate(ranked, 1):
-                yield video.path, task, rank, one.name, one.probability, ""
+        yield from ((video.path, *row, "") for row in rank_rows(video.ranked))
     for path, reason in broken.items():
         yield path, "", "", "", "", reason
+
+
+def rank_rows(ranked: Mapping[str, Sequence[Ranked]]) -> Iterator[tuple[str, int, str, str]]:
+    """Task, rank, name and probability, for a CSV."""
+    for task, best in ranked.items():
+        for rank, one in enumerate(best, 1):
+            yield task, rank, one.name, f"{one.probability:.6f}"
 
 
 def write_features(path: Path, videos: Sequence[Path], features: Tensor, logits: Tensor, names: ClassNames) -> None:

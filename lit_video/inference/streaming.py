@@ -1,15 +1,13 @@
 """Causal models on streams: a prediction after every frame."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 from lit_video.errors import OptionError
 from lit_video.inference.checkpoints import TrainedModel, load_trained_model
-from lit_video.inference.options import Evaluation
-from lit_video.inference.predict import video_list
-from lit_video.inference.ranking import RankedVideo, ranked_videos
+from lit_video.inference.predict import Evaluation, video_list
+from lit_video.inference.ranking import Ranked, ranked_videos
 from lit_video.modules import VideoClassifier
 from lit_video.network.streaming import Stream
 from lit_video.network.transformer import VideoTransformer
@@ -21,19 +19,6 @@ from lit_video.video.sampling import DenseStride, Sampling
 
 SLOWEST, FASTEST = 1e-3, 1e3
 ONE_FRAME = FrameTable(range(1), Fraction(1), range(1), 1, Fraction(1), 1, 1)
-
-
-@dataclass(frozen=True)
-class Moment:
-    """Prediction for a video up to a frame.
-
-    Args:
-        seconds: when the frame is shown, from the first one.
-        ranked: the most probable classes.
-    """
-
-    seconds: float
-    ranked: RankedVideo
 
 
 def stream(model: VideoClassifier | VideoTransformer | str | Path) -> Stream:
@@ -96,8 +81,8 @@ class StreamPredictor:
         except ValueError as error:
             raise OptionError("rate", f"{error}: give one, in frames per second") from error
 
-    def predict(self, record: VideoRecord) -> Iterator[Moment]:
-        """Predict after each frame of a video.
+    def predict(self, record: VideoRecord) -> Iterator[tuple[float, dict[str, list[Ranked]]]]:
+        """Predict after each frame of a video: when it is shown, in seconds from the first one, and the best classes.
 
         Raises:
             DecodeError: the video cannot be read, or not to its end; what it says until there has come.
@@ -111,4 +96,4 @@ class StreamPredictor:
             crops = normalise(view(image[None])[None].to(self.device), data.mean, data.std, data.channels)
             logits = self.stream(crops).float().mean(0).cpu()
             ranked = ranked_videos([record.path], logits, self.trained.class_names, self.top)
-            yield Moment(table.seconds_at(number), ranked[0])
+            yield table.seconds_at(number), ranked[0].ranked

@@ -14,8 +14,7 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from lit_video.errors import OptionError
 from lit_video.inference.checkpoints import TrainedModel
-from lit_video.inference.options import Evaluation
-from lit_video.inference.predict import video_list
+from lit_video.inference.predict import Evaluation, video_list
 from lit_video.inference.ranking import Ranked, best, ranked_videos
 from lit_video.utils.environment import choose_device
 from lit_video.utils.parallel import with_progress
@@ -24,21 +23,6 @@ from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.batch import normalise
 from lit_video.video.clips import VideoRecord, clip_numbers
 from lit_video.video.decoding import DecodeError, Frames, segment
-
-
-@dataclass(frozen=True)
-class Steps:
-    """How the window moves.
-
-    Args:
-        every: seconds from one window to the next.
-        window: seconds of a window; ``None`` for those of a clip of the model's training.
-        top: classes to name of each window.
-    """
-
-    every: float
-    window: float | None = None
-    top: int = 5
 
 
 @dataclass(frozen=True)
@@ -104,7 +88,15 @@ class Timeline:
         return merged
 
 
-def timeline(trained: TrainedModel, record: VideoRecord, evaluation: Evaluation, steps: Steps, name: str) -> Timeline:
+def timeline(
+    trained: TrainedModel,
+    record: VideoRecord,
+    evaluation: Evaluation,
+    every: float,
+    window: float | None = None,
+    top: int = 5,
+    name: str = "windows",
+) -> Timeline:
     """Classify a window that moves over a video.
 
     Every window is one clip, cut as from a video of that length; views in space and the rest are as in
@@ -115,13 +107,15 @@ def timeline(trained: TrainedModel, record: VideoRecord, evaluation: Evaluation,
         trained: the model.
         record: the video; one that cannot be read, or not to its end, is no error: see ``broken``.
         evaluation: crops, batches, device and processes; one process decodes, if any.
-        steps: how the window moves.
+        every: seconds from one window to the next.
+        window: seconds of a window; ``None`` for those of a clip of the model's training.
+        top: classes to name of each window.
         name: name of the work in the progress bar or lines.
 
     Raises:
-        UserError: the model's clips have no length of their own, and there is none in ``steps``.
+        UserError: the model's clips have no length of their own, and ``window`` is ``None``.
     """
-    clips = _Clips(trained, record, evaluation, steps)
+    clips = _Clips(trained, record, evaluation, every, window)
     try:
         spans = clips.prepare()
     except DecodeError as error:
@@ -139,7 +133,7 @@ def timeline(trained: TrainedModel, record: VideoRecord, evaluation: Evaluation,
         logits.append(row)
     if not logits:
         return Timeline(record.path, clips.seconds, [], broken)
-    ranked = ranked_videos([record.path] * len(logits), torch.stack(logits), trained.class_names, steps.top)
+    ranked = ranked_videos([record.path] * len(logits), torch.stack(logits), trained.class_names, top)
     windows = [Window(*span, of.ranked) for span, of in zip(spans, ranked, strict=False)]
     return Timeline(record.path, clips.seconds, windows, broken)
 
@@ -157,11 +151,18 @@ def window_spans(seconds: float, window: float, every: float) -> list[tuple[floa
 class _Clips(IterableDataset[dict[str, Any]]):
     """The windows' clips, uint8 ``(crops, t, 3, height, width)``, in order, from one pass over the video."""
 
-    def __init__(self, trained: TrainedModel, record: VideoRecord, evaluation: Evaluation, steps: Steps) -> None:
+    def __init__(
+        self,
+        trained: TrainedModel,
+        record: VideoRecord,
+        evaluation: Evaluation,
+        every: float,
+        window: float | None = None,
+    ) -> None:
         self.data = video_list(trained, [record], evaluation)
         self.view: EvaluationViews = self.data.view_type(self.data.test_crops, self.data.image_size)
         self.record = record
-        self.steps = steps
+        self.every, self.window = every, window
         self.seconds = 0.0
         self.numbers: list[list[int]] = []
 
@@ -174,12 +175,12 @@ class _Clips(IterableDataset[dict[str, Any]]):
         """
         table = self.record.table()
         self.seconds = float(table.seconds)
-        length = self.steps.window or self.data.sampling.clip_seconds(table, self.data.frames)
+        length = self.window or self.data.sampling.clip_seconds(table, self.data.frames)
         if length is None:
             kind = type(self.data.sampling).__name__
             whole = f"the model's clips ({kind}) show whole videos"
             raise OptionError("every", f"{whole}; give --window SECONDS, how long those of its training are")
-        spans = window_spans(self.seconds, float(length), self.steps.every)
+        spans = window_spans(self.seconds, float(length), self.every)
         for start, end in spans:
             first, part = segment(self.record.path, table, start, end)
             numbers = clip_numbers(part, self.data.sampling, self.data.frames, self.data.short, 0, 1)

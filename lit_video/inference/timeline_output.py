@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from lit_video.inference.projection import COLOURS
+from lit_video.inference.ranking import rank_rows
 from lit_video.inference.timeline import Timeline
 from lit_video.utils.figures import plt, short
 from lit_video.utils.files import write_table
@@ -45,10 +46,8 @@ def _window_rows(timelines: Sequence[Timeline]) -> Iterator[Sequence[object]]:
     yield "path", "start", "end", "task", "rank", "name", "probability", "broken"
     for line in timelines:
         for window in line.windows:
-            for task, ranked in window.ranked.items():
-                for rank, one in enumerate(ranked, 1):
-                    times = f"{window.start:.3f}", f"{window.end:.3f}"
-                    yield line.path, *times, task, rank, one.name, f"{one.probability:.6f}", ""
+            part = line.path, f"{window.start:.3f}", f"{window.end:.3f}"
+            yield from ((*part, *row, "") for row in rank_rows(window.ranked))
         if line.broken:
             yield line.path, "", "", "", "", "", "", line.broken
 

@@ -14,8 +14,7 @@ from lit_video.inference import attention_picture
 from lit_video.inference.attention_maps import maps_of_video, see
 from lit_video.inference.attention_picture import AttentionMaps, overlaid, picture
 from lit_video.inference.checkpoints import load_trained_model
-from lit_video.inference.options import Evaluation
-from lit_video.inference.predict import unlabelled, video_list
+from lit_video.inference.predict import Evaluation, unlabelled, video_list
 from lit_video.inference.rollout import rollout
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
@@ -215,7 +214,9 @@ def test_heads_of_a_video_are_drawn_one_by_one_on_one_scale(name, checkpoints, v
     loaded, (record,) = load_trained_model(checkpoints(name)), unlabelled([videos[0]])
     heads = maps_of_video(loaded, record, "cpu", heads=True)
     data = video_list(loaded, [record], Evaluation(1, 1, 1, 0))
-    expected = rollout(loaded.model.network, see(data, record, "cpu").clip, last_layer=True, head=1).patches
+    expected = rollout(
+        loaded.model.network, see(loaded.model.network, data, record)[0], last_layer=True, head=1
+    ).patches
     np.testing.assert_allclose(heads[1].maps, (expected / expected.mean()).numpy(), rtol=1e-4)
     assert len(heads) == 2 and np.abs(heads[0].maps - heads[1].maps).max() > 1e-3
     assert heads[1].lines[0] == "head 1 of the last layer"

@@ -13,10 +13,9 @@ from PIL import Image
 from lit_video.__main__ import main
 from lit_video.inference import timeline as module
 from lit_video.inference.checkpoints import load_trained_model
-from lit_video.inference.options import Evaluation
-from lit_video.inference.predict import compute
+from lit_video.inference.predict import Evaluation, compute
 from lit_video.inference.ranking import Ranked
-from lit_video.inference.timeline import Steps, Timeline, Window, timeline, window_spans
+from lit_video.inference.timeline import Timeline, Window, timeline, window_spans
 from lit_video.inference.timeline_output import timeline_figure
 from lit_video.utils.figures import plt
 from lit_video.utils.parallel import with_progress
@@ -67,7 +66,7 @@ def test_windows_follow_each_other_and_the_last_one_ends_with_the_video(seconds,
 
 def test_every_window_is_what_predict_says_of_that_part(colours, video):
     model = load_trained_model(colours)
-    line = timeline(model, VideoRecord(video, 0), HERE, Steps(0.7, 1.6), "")
+    line = timeline(model, VideoRecord(video, 0), HERE, 0.7, 1.6)
     parts = [VideoRecord(video, 0, window.start, window.end) for window in line.windows]
     expected = compute(model, parts, Evaluation(1, 1, 8, 0, "cpu")).logits.softmax(1)
     names = model.class_names
@@ -81,7 +80,7 @@ def test_a_video_shorter_than_a_clip_is_what_predict_says_of_it(short, colours, 
     model = load_trained_model(colours)
     model.settings["short"] = short
     record = VideoRecord(write(tmp_path / "short.mp4", ("red", 0.3), ("blue", 0.2)), 0)
-    (window,) = timeline(model, record, HERE, Steps(1.0), "").windows
+    (window,) = timeline(model, record, HERE, 1.0).windows
     expected = compute(model, [record], Evaluation(1, 1, 8, 0, "cpu")).logits[0].softmax(0)
     shares = {one.name: one.probability for one in window.ranked["class"]}
     ours = torch.tensor([shares[name] for name in model.class_names])
@@ -94,7 +93,7 @@ def test_another_video_at_the_same_path_is_not_taken_for_the_first(colours, tmp_
     write(path, ("red", 2))
     here = Evaluation(2, 1, 8, 0, "cpu")
     for look in (
-        lambda path: timeline(model, VideoRecord(path, 0), HERE, Steps(0.5), "").segments(),
+        lambda path: timeline(model, VideoRecord(path, 0), HERE, 0.5).segments(),
         lambda path: compute(model, [VideoRecord(path, 0)], here).logits.tolist(),
     ):
         write(path, ("red", 2))
@@ -133,7 +132,7 @@ def test_a_video_is_read_once_and_no_more_of_it_is_held_than_a_window(colours, v
             yield frame
 
     monkeypatch.setattr(reading, "decode_in_order", counted)
-    clips = module._Clips(load_trained_model(colours), VideoRecord(video, 0), HERE, Steps(0.5))
+    clips = module._Clips(load_trained_model(colours), VideoRecord(video, 0), HERE, 0.5, None)
     spans = clips.prepare()
     given = iter(clips)
     for number, _ in enumerate(given):
