@@ -79,10 +79,13 @@ class Routing(TorchFunctionMode):
         return out / out.detach() if func is torch.Tensor.add else out
 
 
-def route(module: nn.Module, weights: Sequence[Tensor], *inputs: Any) -> Any:
-    """Run a module as a routing network on tokens of ones; the gradient of its output is the rollout."""
+def route(module: nn.Module, weights: Sequence[Tensor], *inputs: Any, **others: Tensor) -> Any:
+    """Run a module as a routing network on tokens of ones; the gradient of its output is the rollout.
+
+    ``others`` are parameters, by name, in place of a routing network's.
+    """
     with Routing(weights):
-        return functional_call(module, routing_parameters(module), inputs)
+        return functional_call(module, routing_parameters(module) | others, inputs)
 
 
 def routing_parameters(module: nn.Module) -> dict[str, Tensor]:
@@ -120,28 +123,19 @@ def steps_of(layer: nn.Module) -> list[Heads]:
     return [module for module in layer.modules() if isinstance(module, Heads)]
 
 
-def only_head(weights: Sequence[Tensor], heads: int, head: int) -> list[Tensor]:
-    """Zero all heads but one in the weights ``(..., a, m, j)`` of a step's calls, and scale it by their number.
-
-    The projection after attention takes the mean over heads where relevance is followed
-    (:mod:`~lit_video.inference.rollout`), which then is that head's own. A step calls attention with all its heads,
-    once or for one frame after the other, or with some of them at a time.
+def only_head(network: nn.Module, proj: nn.Linear, heads: int, head: int) -> dict[str, Tensor]:
+    """The projection of a step of attention that takes the mean over the channels of one head, by its name.
 
     Raises:
         ValueError: there is no such head.
     """
     if not 0 <= head < heads:
         raise ValueError(f"there is no head {head}; the last layer has {heads}, counted from 0")
-    first, chosen = 0, []
-    for call in weights:
-        of_call = call.shape[-3]
-        loud = torch.zeros_like(call)
-        place = head if of_call == heads else head - first
-        if 0 <= place < of_call:
-            loud[..., place, :, :] = heads * call[..., place, :, :]
-        chosen.append(loud)
-        first += of_call
-    return chosen
+    name = next(name for name, module in network.named_modules() if module is proj)
+    width = proj.in_features // heads
+    weight = torch.zeros_like(proj.weight)
+    weight[:, head * width : (head + 1) * width] = 1 / width
+    return {f"{name}.weight": weight}
 
 
 @dataclass(frozen=True)
@@ -181,23 +175,17 @@ def rollout(
             not support.
     """
     outputs: dict[str, Any] = {}
-    last = network.blocks[-1]
-    steps = steps_of(last) if head is not None else []
+    steps = steps_of(network.blocks[-1]) if head is not None else []
     with (
         torch.no_grad(),
         Recording() as recording,
         _hooked(
             (network.embed, lambda module, inputs, output: outputs.update(embedded=output)),
-            # how many calls of attention there were before each of the layer's steps, and after it
-            *((step.norm, lambda module, *_: outputs.update(begin=len(recording.weights))) for step in steps),
-            (last, lambda module, *_: outputs.update(end=len(recording.weights))),
+            *((step.proj, lambda module, *_: outputs.update(proj=module)) for step in steps),  # the last one remains
         ),
     ):
         logits = network(clip)
-    weights = recording.weights
-    if head is not None:
-        calls = slice(outputs["begin"], outputs["end"])
-        weights[calls] = only_head(weights[calls], steps[-1].heads, head)
+    alone = {} if head is None else only_head(network, outputs["proj"], steps[-1].heads, head)
     embedded, grid = outputs["embedded"]
     ones = torch.ones_like(embedded, requires_grad=True)
     place = patch_places(embedded.shape[1], grid).to(clip.device)
@@ -206,7 +194,7 @@ def rollout(
         (network.embed, lambda module, inputs, output: (ones, grid)),
         *((block, lambda module, inputs, output: inputs[0]) for block in skipped),
     ):
-        out = route(network, weights, clip)
+        out = route(network, recording.weights, clip, **alone)
     if not torch.allclose(out, torch.ones_like(out), atol=1e-3):
         raise ValueError(f"{type(network).__name__} holds layers that the rollout does not know")
     (shares,) = torch.autograd.grad(out[0, 0], ones)
