@@ -141,11 +141,11 @@ def _csv_rows(videos: Sequence[RankedVideo], broken: Mapping[Path, str]) -> Iter
         yield path, "", "", "", "", reason
 
 
-def rank_rows(ranked: Mapping[str, Sequence[Ranked]]) -> Iterator[tuple[str, int, str, str]]:
+def rank_rows(ranked: Mapping[str, Sequence[Ranked]]) -> Iterator[tuple[str, int, str, float]]:
     """Task, rank, name and probability, for a CSV."""
     for task, best in ranked.items():
         for rank, one in enumerate(best, 1):
-            yield task, rank, one.name, f"{one.probability:.6f}"
+            yield task, rank, one.name, one.probability
 
 
 def write_features(path: Path, videos: Sequence[Path], features: Tensor, logits: Tensor, names: ClassNames) -> None:
