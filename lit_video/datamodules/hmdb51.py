@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 from lit_video.datamodules.annotated import AnnotatedVideos
@@ -51,4 +52,4 @@ class HMDB51(AnnotatedVideos):
         rows = read_table("data.root", path, ("video", "use"), ("video", "use"), delimiter=" ")
         refuse_repeats(rows, lambda row: row.cells["video"], "video")
         folder = self.root / "hmdb51_org" / name
-        return [VideoRecord(row.inside("video", folder), label) for row in rows if row.whole("use", 3) == use]
+        return [VideoRecord(Path(row.inside("video", folder)), label) for row in rows if row.whole("use", 3) == use]

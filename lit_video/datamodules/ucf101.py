@@ -47,7 +47,7 @@ class UCF101(AnnotatedVideos):
         return [self._record(row) for row in rows]
 
     def _record(self, row: Row) -> VideoRecord:
-        path = row.inside("path", self.root / "UCF-101")
+        path = Path(row.inside("path", self.root / "UCF-101"))
         return VideoRecord(path, row.member("path", self.numbers, path.parent.name))
 
     def _txt(self, name: str) -> Path:

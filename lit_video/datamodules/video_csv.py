@@ -2,7 +2,6 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -110,7 +109,7 @@ class VideoCSV(AnnotatedVideos):
         """Videos that a split's rows list."""
         path, root = self.columns[0], str(self.root)
         rows = self._rows(split)
-        segments = {row.place: (row.text_inside(path, root), *row.segment("start", "end")) for row in rows}
+        segments = {row.place: (row.inside(path, root), *row.segment("start", "end")) for row in rows}
         refuse_repeats(rows, lambda row: segments[row.place], path)
         labels = [self._class(row) for row in rows]
         self._read.clear()  # rows take much more memory than records
@@ -156,9 +155,11 @@ class VideoCSV(AnnotatedVideos):
         rows = self._read[table]
         if self.split_column is None or not values:
             return rows
-        chosen = [row for row in rows if row.cells[self.split_column] in values]
-        _refuse_absent(f"data.{split}_values", table, self.split_column, values, rows)
-        return chosen
+        present = sorted({row.cells[self.split_column] for row in rows})
+        if absent := [value for value in values if value not in present]:
+            column = f"{table} has no {self.split_column} {absent[0]!r}; it has {', '.join(present)[:200]}"
+            raise UserError(f"{key}_values: {column}")
+        return [row for row in rows if row.cells[self.split_column] in values]
 
 
 def _trained_too(train: Records, tested: Records) -> list[str]:
@@ -171,10 +172,3 @@ def _trained_too(train: Records, tested: Records) -> list[str]:
         for path, start, end in tested.identities()
         if any((start or 0.0) < stop and (end is None or begin < end) for begin, stop in parts.get(path, ()))
     ]
-
-
-def _refuse_absent(key: str, table: Path, column: str, values: Sequence[str], rows: Sequence[Row]) -> None:
-    present = sorted({row.cells[column] for row in rows})
-    absent = [value for value in values if value not in present]
-    if absent:
-        raise UserError(f"{key}: {table} has no {column} {absent[0]!r}; it has {', '.join(present)[:200]}")

@@ -46,25 +46,16 @@ def test_the_released_layout_is_read_and_its_sizes_are_reported(root, small, loa
     assert test["label"].tolist() == [7, 47]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("Diving48_vocab.json", VOCABULARY[:47], "Diving48_vocab.json has 47 classes, expected 48"),
-        ("Diving48_V2_test.json", [{"vid_name": "a", "label": 48}], "test.json, entry 1, column label: is '48', exp"),
-        ("Diving48_V2_train.json", [{"id": "1", "template": "A"}], "train.json, entry 1 has no 'vid_name'"),
-        (
-            "Diving48_V2_train.json",
-            [{"vid_name": str(i), "label": 1} for i in range(15_028)],
-            "list 15,028 videos, the",
-        ),
-    ],
-)
-def test_wrong_files_are_reported(root, small, name, content, message):
-    (root / name).write_text(json.dumps(content))
-    data = diving(root, small)
-    if "15,028" in message:
-        for i in range(15_028):
-            data.folders.names(root / "rgb").add(f"{i}.mp4")
-    with pytest.raises(UserError, match=message):
-        _ = data.class_names
-        data.check()
+def test_wrong_files_are_reported(root, small):
+    (root / "Diving48_vocab.json").write_text(json.dumps(VOCABULARY[:47]))
+    with pytest.raises(UserError, match=r"Diving48_vocab.json has 47 classes, expected 48"):
+        _ = diving(root, small).class_names
+    entries = [{"vid_name": LISTS["train"][0]["vid_name"], "label": 7}]
+    for content, message in (
+        ([{"vid_name": "a", "label": 48}], "train.json, entry 1, column label: is '48', exp"),
+        ([{"id": "1", "template": "A"}], "train.json, entry 1 has no 'vid_name'"),
+        (entries + [{"vid_name": str(i), "label": 1} for i in range(15_027)], "list 15,028 videos, the"),
+    ):
+        (root / "Diving48_V2_train.json").write_text(json.dumps(content))
+        with pytest.raises(UserError, match=message):
+            diving(root, small).check()
