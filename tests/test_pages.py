@@ -3,6 +3,7 @@
 import re
 import shlex
 import subprocess
+import sys
 from contextlib import redirect_stdout
 from dataclasses import fields
 from io import StringIO
@@ -158,6 +159,13 @@ def test_the_table_of_the_readme_is_of_the_results(capsys):
     assert main(command.split()) == 0
     title, table = capsys.readouterr().out.split("\n\n")[:2]
     assert f"{title}\n\n{table}\n" in README
+
+
+def test_the_page_of_settings_is_of_the_experiments_and_explains_every_difference():
+    done = subprocess.run(
+        [sys.executable, "docs/settings_page.py", "--check"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, f"{done.stderr}python docs/settings_page.py writes it"
 
 
 @pytest.mark.parametrize("command", some(r"^table .* --plot docs/"))

@@ -27,16 +27,21 @@ RELEASED = dict(scope="full", frames=4, image_size=32, size=SIZE, patch=8)
 TABLE = ["test", "--config", "experiments/ablation_tw.yaml"]
 
 
+def named_as_released(network):
+    """Parameters of an X-ViT under the release's names."""
+    back = {name: key for key, name in (XVIT | CONSENSUS).items() if key != "base_model.head"}
+    weights = {new_name(key, back): value for key, value in network.state_dict().items()}
+    weights["base_model.temp_embed"] = weights["base_model.temp_embed"][:, :, None]
+    return weights
+
+
 def release(classes, **changes):
     """Weights of an X-ViT of ours under the release's names."""
     torch.manual_seed(0)
     network = XViT(num_classes=classes, **RELEASED | changes).network
     for parameter in network.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
-    back = {name: key for key, name in (XVIT | CONSENSUS).items() if key != "base_model.head"}
-    weights = {new_name(key, back): value for key, value in network.state_dict().items()}
-    weights["base_model.temp_embed"] = weights["base_model.temp_embed"][:, :, None]
-    return weights
+    return named_as_released(network)
 
 
 @pytest.mark.parametrize(

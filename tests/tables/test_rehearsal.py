@@ -1,0 +1,93 @@
+"""Every row of the papers' tables at the papers' scales: a training step and a test clip of the real network.
+
+Networks are on the meta device, at their real size and with the real shapes of their weights; clips are cut from made
+videos as long as the data set's, with the row's own sampling and augmentation.
+"""
+
+import pytest
+
+from lit_video.modules import XViT
+from lit_video.modules.optimization import make_optimizer
+from lit_video.tables.reading import read_table
+from lit_video.training.cli import CheckCLI
+from lit_video.training.request import setting_flags
+from lit_video.training.run import build_row
+from lit_video.video.clips import VideoRecord
+from lit_video.weights.hub import PREFIX, find
+from lit_video.weights.loading import load_pretrained
+from tests.command_line import parse_request
+from tests.commands.test_weights_settings import named_as_released
+from tests.tables.experiments import EXPERIMENTS, PAPERS
+from tests.video.made import write
+
+VIDEOS = {"ssv2": (48, 12), "k400": (300, 30), "k600": (300, 30), "epic100": (180, 60), "diving48": (150, 30)}
+VIDEOS |= {"howto100m": (1100, 10)}  # frames, frames per second
+SMALLER = ["--data.batch_size=2", "--data.num_workers=0", "--data.test_clips=1", "--trainer.accelerator=cpu"]
+
+
+def on_papers_data():
+    """Tables and the scales whose data set their numbers are of."""
+    for path in PAPERS:
+        for scale in VIDEOS:
+            if read_table([path, EXPERIMENTS / f"scale/{scale}.yaml"]).on_papers_data:
+                yield path.stem, scale
+
+
+@pytest.fixture(scope="session")
+def videos(tmp_path_factory):
+    """A video of each data set's length and rate."""
+    folder = tmp_path_factory.mktemp("rehearsal")
+    for name, (frames, rate) in VIDEOS.items():
+        write(folder / f"{name}.mp4", "libx264", options={"g": "30"}, frames=frames, fps=rate, height=48, width=64)
+    return folder
+
+
+def clips_of(data, video):
+    """A batch of training clips and one of test views of a row's data set, its videos replaced; ``(b, 3, t, h, w)``."""
+    label = tuple(range(len(data.num_classes))) if isinstance(data.num_classes, dict) else 1
+    data.records = lambda split: [VideoRecord(video, label)] * 8
+    for loader in (data.train_dataloader(), data.test_dataloader()):
+        batch = next(iter(loader))
+        assert batch["broken"] == [""] * len(batch["broken"])
+        yield data.on_after_batch_transfer(batch, 0)
+
+
+def rehearse(built, video):
+    """A step of training and a test clip; returns the shapes of the clips."""
+    model, shapes = built.model, []
+    given = model.weights
+    if given and given.startswith(PREFIX):  # of the authors' network, which has another classifier
+        data = built.datamodule  # to whose clips positions of the other family are resized
+        clip = {"data.frames": data.frames, "data.image_size": data.image_size, "data.root": str(video.parent)}
+        released = CheckCLI(setting_flags(find(given).settings | clip)).model.network
+        weights = named_as_released(released) if isinstance(model, XViT) else released.state_dict()
+        load_pretrained(model.network, weights, fresh_head=True)
+    model.check_image_weights()
+    optimizer = make_optimizer(model.optimization, model.network)
+    train, test = clips_of(built.datamodule, video)
+    for step, batch in (("train", train), ("test", test)):
+        clip = batch["clip"].to("meta")
+        assert clip.shape[1:] == (3, built.datamodule.frames, built.datamodule.image_size, built.datamodule.image_size)
+        model.train(step == "train")
+        logits = model(clip)
+        if step == "train":
+            model.loss(logits, batch["target"].to("meta")).backward()
+            assert all(p.grad is not None for p in model.network.parameters() if p.requires_grad)
+            optimizer.step()
+        shapes.append(tuple(clip.shape))
+    return shapes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("table", "scale"), on_papers_data())
+def test_every_row_trains_a_step_and_tests_a_clip(table, scale, videos, tmp_path):
+    files = [EXPERIMENTS / f"{table}.yaml", EXPERIMENTS / f"scale/{scale}.yaml"]
+    request = parse_request([*(f"--config={file}" for file in files), *SMALLER, f"--data.root={tmp_path}"])
+    for row in request.rows:
+        shapes = rehearse(build_row(request, row, 0), videos / f"{scale}.mp4")
+        print(f"{table} {scale} {row.name}: {shapes}")
+
+
+def test_the_rehearsal_has_every_table_with_numbers():
+    with_numbers = {path.stem for path in PAPERS if any(row.paper for row in read_table([path]).rows)}
+    assert {table for table, _ in on_papers_data()} >= with_numbers - {"xvit_throughput"}
