@@ -31,6 +31,7 @@ class TimeSformer(VideoClassifier):
         position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time (released code).
         cls_in_time: in divided attention the class token is a key in time, as in the paper's Eq. 11; in the released
             code it is not.
+        hidden_head: the classifier has a hidden layer, as the paper says; in the released code it is one linear layer.
         image_weights: where training starts: file or folder of an image ViT under timm's names, ``timm:NAME`` for
             timm's pretrained weights, or ``stills:N``; attention over time starts from the image's, and adds nothing at
             first.
@@ -52,6 +53,7 @@ class TimeSformer(VideoClassifier):
         drop_path: float = 0.0,
         position_std: float | None = None,
         cls_in_time: bool = False,
+        hidden_head: bool = False,
         image_weights: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -65,6 +67,7 @@ class TimeSformer(VideoClassifier):
             dropout,
             drop_path,
             cls_in_time,
+            hidden_head,
         )
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.image_weights = image_weights

@@ -27,6 +27,21 @@ class LinearHead(nn.Module):
         return self.head(self.drop(x))
 
 
+class HiddenHead(LinearHead):
+    """A classifier with a hidden layer as wide as the features. Shape: ``(b, d) -> (b, classes)``.
+
+    Source: TimeSformer, arXiv:2102.05095, section 3 ("a 1-hidden-layer MLP"); its activation is not given: GELU.
+    """
+
+    def __init__(self, width: int, classes: int, dropout: float = 0.0) -> None:
+        super().__init__(width, classes, dropout)
+        self.hidden = nn.Sequential(nn.Linear(width, width), nn.GELU())
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Classify."""
+        return super().forward(self.hidden(x))
+
+
 class TemporalMean(nn.Module):
     """Mean over frames, then a linear classifier. Shape: ``(b, t, d) -> (b, classes)``.
 

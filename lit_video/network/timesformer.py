@@ -5,7 +5,7 @@ from dataclasses import replace
 from torch import nn
 
 from lit_video.attention import Axial, Divided, Joint, LocalGlobal, Scheme, SlidingGlobal, Space
-from lit_video.network.aggregation import LinearHead
+from lit_video.network.aggregation import HiddenHead, LinearHead
 from lit_video.network.embedding import ClipEmbedding, FrameEmbedding
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions
@@ -33,6 +33,7 @@ def timesformer(
     dropout: float = 0.0,
     drop_path: float = 0.0,
     cls_in_time: bool = False,
+    hidden_head: bool = False,
 ) -> VideoTransformer:
     """Build a TimeSformer (arXiv:2102.05095) for these clips, as :class:`lit_video.modules.TimeSformer` has it.
 
@@ -48,7 +49,7 @@ def timesformer(
         raise ValueError(f"attention is {attention!r}, expected {', '.join(SCHEMES)}")
     positions = positions or Positions()
     patches = clip.patches(size.width)
-    head = LinearHead(size.width, classes, dropout)
+    head = (HiddenHead if hidden_head else LinearHead)(size.width, classes, dropout)
     options = {"cls_in_time": True} if cls_in_time else {}
     blocks = encoder(size, lambda i: SCHEMES[attention](size.width, size.heads, **options), drop_path)
     if attention == "space":

@@ -29,7 +29,7 @@ NETWORKS = {
     "xvit_exact": (xvit, dict(exact=True)),
     "xvit_causal": (xvit, dict(plan=MixingPlan(causal=True), positions=Positions("space"))),
     **{f"timesformer_{attention}": (timesformer, dict(attention=attention)) for attention in SCHEMES},
-    "timesformer_equation_11": (timesformer, dict(cls_in_time=True)),
+    "timesformer_equation_11": (timesformer, dict(cls_in_time=True, hidden_head=True)),
     "vivit_1": (vivit, dict(variant=1)),
     "vivit_1_mean": (vivit, dict(variant=1, pool="mean")),
     "vivit_1_sampled": (vivit, dict(variant=1, sampled_frames=2, tubelet=1)),
