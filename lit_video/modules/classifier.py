@@ -23,7 +23,7 @@ from lit_video.video.seeding import digest
 from lit_video.video.settings import SETTINGS, stored_settings
 from lit_video.weights.hub import weights_path
 from lit_video.weights.hugging_face import check_config, check_labels
-from lit_video.weights.image_vit import TubeletInit, check_image_vit, load_image_vit, read_image_vit
+from lit_video.weights.image_vit import TubeletInit, load_image_vit, read_image_vit
 from lit_video.weights.loading import load_pretrained
 from lit_video.weights.reading import CHECKPOINT_KEY, StoredWeights, of_our_own, read_weights
 from lit_video.weights.settings import (
@@ -135,7 +135,7 @@ class VideoClassifier(LightningModule):
         if (given := self.image_weights) and not given.startswith("stills:"):
             assert isinstance(self.network, VideoTransformer)
             with self._naming("image_weights", given):
-                check_image_vit(given, self.network)
+                load_image_vit(self.network, read_image_vit(given, self.network).tensors, self.tubelet_init)
 
     def _start_from(self, path: str, fresh_head: bool) -> None:
         stored = read_weights(weights_path(path), self.weights_ema)

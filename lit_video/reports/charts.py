@@ -31,7 +31,6 @@ CONFIG: dict[str, Any] = {
 FADED = 0.08  # opacity of a series that is not chosen
 WIDTH, HEIGHT = 430, 260  # pixels of a panel of curves
 TICKS = 12  # of their x axis
-MARKED = 15  # points of a line up to which each has a mark; of more, only some
 SCATTER = 420  # height in pixels
 
 Points = Sequence[tuple[float, float]]
@@ -97,9 +96,7 @@ def _panel(panel: Panel, names: Sequence[str], means: str, thin: str) -> alt.Lay
     tips = [alt.Tooltip("row:N"), alt.Tooltip("x:Q", title=panel.x), alt.Tooltip("y:Q", title=panel.y, format=".4~g")]
     layers = [
         mean.mark_line(strokeWidth=2),
-        mean.transform_filter("datum.marked").mark_point(filled=True, size=45).encode(shape=_shape(names)),
-        # points without a mark have a tooltip too
-        mean.mark_point(filled=True, size=90, fillOpacity=0).encode(tooltip=tips),
+        mean.mark_point(filled=True, size=45).encode(shape=_shape(names), tooltip=tips),
     ]
     if thin:
         layers.insert(0, seeds.mark_line(strokeWidth=1, strokeOpacity=0.45).encode(detail="seed:N"))
@@ -115,11 +112,7 @@ def whole_ticks(places: Sequence[float]) -> list[int]:
 
 
 def _mean(panel: Panel) -> Values:
-    points = []
-    for name, line in panel.lines.items():
-        every = 1 if len(line.points) <= MARKED else len(line.points) // 8
-        points += [{"row": name, "x": x, "y": y, "marked": i % every == 0} for i, (x, y) in enumerate(line.points)]
-    return points
+    return [{"row": name, "x": x, "y": y} for name, line in panel.lines.items() for x, y in line.points]
 
 
 def _thin(panel: Panel) -> Values:

@@ -26,7 +26,7 @@ TubeletInit = Literal["central", "average"]
 
 
 def read_image_vit(given: str, network: VideoTransformer, average: bool | None = None) -> StoredWeights:
-    """Parameters of an image ViT under timm's names.
+    """Parameters of an image ViT under timm's names; for a network on the meta device timm downloads nothing.
 
     Args:
         given: ``timm:NAME``, a model that timm builds with the weights that it downloads or has in its cache; or what
@@ -38,41 +38,21 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
         UserError: the file does not exist, or cannot be read.
         ValueError: timm has no such weights, or its model computes what this network does not.
     """
-    if given.startswith(PREFIX):
-        return StoredWeights(_parameters(_of_timm(given.removeprefix(PREFIX)), network))
-    return read_weights(weights_path(given), average)
-
-
-def check_image_vit(given: str, network: VideoTransformer) -> None:
-    """Refuse an image ViT that does not fit a network on the meta device; of timm's, nothing is downloaded.
-
-    Raises:
-        UserError: the file does not exist, or cannot be read.
-        ValueError: as :func:`read_image_vit` and :func:`load_image_vit`.
-    """
-    if given.startswith(PREFIX):
-        name = _known(given.removeprefix(PREFIX))
-        with torch.device("meta"):
-            parameters = _parameters(timm.create_model(name), network)
-    else:
-        parameters = read_image_vit(given, network).tensors
-    load_image_vit(network, parameters)
-
-
-def _known(name: str) -> str:
+    if not given.startswith(PREFIX):
+        return read_weights(weights_path(given), average)
+    name, device = given.removeprefix(PREFIX), network.norm.weight.device
     if not timm.is_model(name):
         raise ValueError(f"timm {timm.__version__} has no model of this name")
     if not timm.is_model_pretrained(name):
         raise ValueError(f"timm {timm.__version__} has no weights of this name")
-    return name
-
-
-def _of_timm(name: str) -> Any:
-    _known(name)
+    if device.type == "meta":
+        with device:
+            return StoredWeights(_parameters(timm.create_model(name), network))
     try:
-        return timm.create_model(name, pretrained=True)
+        vit = timm.create_model(name, pretrained=True)
     except Exception as error:  # of the network, its cache, or a name without weights
         raise ValueError(f"timm could not load its weights: {' '.join(str(error).split())}") from error
+    return StoredWeights(_parameters(vit, network))
 
 
 def _parameters(vit: Any, network: VideoTransformer) -> dict[str, Tensor]:
@@ -128,10 +108,7 @@ def load_image_vit(
     stem = "embed.patches.proj.weight"
     if values[stem].ndim != 4:
         shape = tuple(values[stem].shape)
-        raise ValueError(
-            f"patch_embed.proj.weight is {shape}, expected (width, 3, patch, patch): a linear stem does not "
-            "say the order of its pixels"
-        )
+        raise ValueError(f"patch_embed.proj.weight is {shape}, expected that of a convolution, not of a linear stem")
     values[stem] = inflate(values[stem], network.embed.patches.tubelet, tubelet_init)
     if "embed.pos_embed" in ours:
         values["embed.pos_embed"] = _positions(network.embed, values["embed.pos_embed"])

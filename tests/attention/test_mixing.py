@@ -249,21 +249,6 @@ def test_gradients_of_any_layout_and_of_one_part_alone():
         assert torch.equal(ours, theirs) and ours.any()
 
 
-@pytest.mark.parametrize("plan", [MixingPlan(window=2, ratio=1.0), MixingPlan(causal=True, mixed=("query", "value"))])
-@pytest.mark.parametrize("t", [1, 3])
-def test_gradients_to_second_order(plan, t):
-    layer = Mixing(4, 1, plan)
-    x = torch.randn(2, 2 * t, 12, dtype=torch.float64, requires_grad=True)
-
-    def squared(y):
-        # the map alone is linear, its second derivative zero for any backward pass
-        return [part**2 for part in layer.shift(PARTS, y * 1, t)]
-
-    assert torch.autograd.gradcheck(lambda y: layer.shift(PARTS, y * 1, t), x)
-    assert torch.autograd.gradcheck(squared, x)
-    assert torch.autograd.gradgradcheck(squared, x)
-
-
 def view_of_product(x, weight, bias):
     """The linear layer of PyTorch 2.11, whose output is a view."""
     return torch.addmm(bias, x.flatten(0, -2), weight.t()).view(*x.shape[:-1], len(weight))
