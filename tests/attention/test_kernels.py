@@ -1,4 +1,4 @@
-"""Every scheme's attention must be such that a GPU has a fast kernel for it, and nearly the same in bf16."""
+"""Every scheme's attention must be such that a GPU has a fast kernel for it."""
 
 import pytest
 import torch
@@ -64,25 +64,3 @@ def test_a_fast_kernel_takes_every_call(name):
     kernels = [SDPBackend.FLASH_ATTENTION, SDPBackend.CUDNN_ATTENTION]
     with sdpa_kernel([*kernels, SDPBackend.EFFICIENT_ATTENTION] if name in MASKED else kernels):
         run(name, "cuda")
-
-
-def outputs_and_gradients(layer, x, grid):
-    layer.zero_grad()
-    y = layer(x, grid)
-    y.square().sum().backward()
-    return [y.detach(), *(parameter.grad.clone() for parameter in layer.parameters())]
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_autocast_computes_nearly_the_same_and_differentiates(name):
-    case = CASES[name]
-    layer, x = case.layer().float(), case.tokens(case.grid).float()
-    with torch.no_grad():
-        for parameter in layer.parameters():
-            parameter.mul_(0.3)  # of a size that rounding does not blow up
-    exact = outputs_and_gradients(layer, x, case.grid)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        rough = outputs_and_gradients(layer, x, case.grid)
-    assert rough[0].dtype == torch.float32 and not torch.equal(rough[0], exact[0])
-    for a, b in zip(rough, exact, strict=True):
-        assert (a - b).norm() < 0.05 * (b.norm() + 1)

@@ -79,20 +79,6 @@ def test_logits_of_the_release_at_larger_sizes(name):
 
 
 @pytest.mark.parametrize("path", MINI, ids=lambda path: path.stem)
-def test_tokens_after_every_layer_of_the_release(path):
-    vector = torch.load(path, weights_only=True)
-    network, expected = xvit(vector).double(), vector["intermediates"]
-    tokens = {}
-    for i, block in enumerate(network.blocks):
-        block.register_forward_hook(lambda module, args, output, i=i: tokens.update({f"block_{i}": output}))
-    with torch.no_grad():
-        tokens["tokens_in"] = network.embed(vector["input"].double())[0]
-        tokens["frame_cls"] = network.features(vector["input"].double())
-    for name, value in tokens.items():  # the release's own are stored as it computed them, in float32
-        assert_close_in_float32(value.float(), expected[name].reshape(value.shape), network)
-
-
-@pytest.mark.parametrize("path", MINI, ids=lambda path: path.stem)
 def test_gradient_norms_of_the_release(path):
     vector = torch.load(path, weights_only=True)
     network = xvit(vector).double()  # the release's rounding is all that is left: it computed in float32
