@@ -121,9 +121,4 @@ def rate(config: Optimization, progress: float) -> float:
 def _schedule(config: Optimization, progress: float) -> float:
     if config.milestones:
         return float(0.1 ** sum(progress >= share for share in config.milestones))
-    return cosine(progress)
-
-
-def cosine(progress: float) -> float:
-    """Half a cosine from 1 to 0."""
     return (1 + math.cos(math.pi * min(progress, 1.0))) / 2
