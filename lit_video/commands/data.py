@@ -19,14 +19,14 @@ def add(parser: Parser) -> None:
     for name in ("check", "stats"):
         _add_dataset(parsers[name])
     parsers["check"].add_argument("--decode", action="store_true", help="decode every frame, not only the first")
-    parsers["check"].examples("ROOT --dataset ssv2", "ROOT --dataset folder --decode -o manifest.sqlite")
-    parsers["stats"].examples("ROOT --dataset folder", "ROOT --dataset ssv2")
+    parsers["check"].examples("ROOT --dataset SomethingV2", "ROOT --dataset VideoFolder --decode -o manifest.sqlite")
+    parsers["stats"].examples("ROOT --dataset VideoFolder", "ROOT --dataset SomethingV2")
     _add_preparation(parsers["prepare"])
 
 
 def _add_dataset(parser: Parser) -> None:
     parser.add_argument("root", type=Path, metavar="ROOT", help="folder of the data set")
-    text = "such as ssv2 or folder; --data.X sets more"
+    text = "such as SomethingV2 or VideoFolder, as fit's --data; --data.X sets more"
     parser.add_argument("--dataset", required=True, metavar="NAME", help=text)
     add_output(parser, "FILE", otherwise="ROOT/manifest.sqlite, a row per video")
     parser.settings = ("--data",)

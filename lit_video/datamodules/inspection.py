@@ -8,40 +8,21 @@ from statistics import median
 
 from jsonargparse import ArgumentError, ArgumentParser
 
-from lit_video.datamodules import (
-    HMDB51,
-    UCF101,
-    Diving48,
-    EpicKitchens100,
-    HowTo100MTasks,
-    Kinetics400,
-    Kinetics600,
-    SomethingV2,
-    TemporalSkills,
-    VideoCSV,
-    VideoDataModule,
-    VideoFolder,
-)
+from lit_video import datamodules
+from lit_video.datamodules.base import VideoDataModule
 from lit_video.datamodules.digest import data_digest
 from lit_video.datamodules.manifest import Video, scan
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.datamodules.records import Records, relative
 from lit_video.errors import UserError
 from lit_video.utils.command_line import explain
-from lit_video.utils.text import text_table
+from lit_video.utils.text import did_you_mean, text_table
 
+BASES = {"AnnotatedVideos", "VideoDataModule"}
 DATASETS: dict[str, type[VideoDataModule]] = {
-    "csv": VideoCSV,
-    "diving48": Diving48,
-    "epic_kitchens100": EpicKitchens100,
-    "folder": VideoFolder,
-    "hmdb51": HMDB51,
-    "howto100m": HowTo100MTasks,
-    "kinetics400": Kinetics400,
-    "kinetics600": Kinetics600,
-    "ssv2": SomethingV2,
-    "temporal_skills": TemporalSkills,
-    "ucf101": UCF101,
+    name: kind
+    for name, kind in vars(datamodules).items()
+    if isinstance(kind, type) and issubclass(kind, VideoDataModule) and name not in BASES
 }
 SHOWN = 10  # videos of a fault
 VERDICTS = ["missing", "broken", "damaged", "suspicious"]
@@ -49,13 +30,15 @@ COLUMNS = ["split", "videos", *VERDICTS, "min s", "median s", "max s", "GB", "us
 
 
 def open_dataset(name: str, root: Path, flags: Sequence[str]) -> VideoDataModule:
-    """A data set by its name in ``DATASETS``, with its folder and flags ``--data.X=Y``, its other arguments.
+    """A data set by the name of its class, with its folder and flags ``--data.X=Y``, its other arguments.
 
     Raises:
         UserError: there is no such data set, root or argument.
     """
     if name not in DATASETS:
-        raise UserError(f"--dataset: no data set {name!r}; data sets: {', '.join(sorted(DATASETS))}")
+        raise UserError(
+            f"--dataset: no data set {name!r}; data sets: {', '.join(sorted(DATASETS))}{did_you_mean(name, DATASETS)}"
+        )
     if not root.is_dir():
         raise UserError(f"ROOT: the folder {root} does not exist")
     parser = ArgumentParser(exit_on_error=False)

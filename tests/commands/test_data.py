@@ -50,7 +50,7 @@ def root(made, tmp_path):
 
 
 def check(root, *flags):
-    return main(["data", "check", str(root), "--dataset", "folder", *flags])
+    return main(["data", "check", str(root), "--dataset", "VideoFolder", *flags])
 
 
 def rows(root):
@@ -93,7 +93,7 @@ def test_missing_videos_are_reported(tmp_path, capsys):
     videos.mkdir()
     for i in (0, 2):
         write(videos / f"{i}.webm", form="matroska")
-    assert main(["data", "check", str(tmp_path), "--dataset", "ssv2"]) == 1
+    assert main(["data", "check", str(tmp_path), "--dataset", "SomethingV2"]) == 1
     assert "missing (1):\n  20bn-something-something-v2/1.webm" in capsys.readouterr().out
 
 
@@ -146,7 +146,7 @@ def test_frames_checked_at_another_rate_last_as_long_as_at_this_one(tmp_path):
 
 
 def test_stats_are_tables(root, capsys):
-    assert main(["data", "stats", str(root), "--dataset", "folder"]) == 0
+    assert main(["data", "stats", str(root), "--dataset", "VideoFolder"]) == 0
     lines = [line.replace("│", "").split() for line in capsys.readouterr().out.splitlines()]
     for line in ("videos per class", "a 2 2 2", "train 0.48 0.72 0.96", "64x48 2 2 2", "25 4 4 4"):
         assert line.split() in lines
@@ -290,11 +290,11 @@ def test_what_is_done_is_left_alone_and_what_is_broken_is_listed(src, tmp_path, 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["check", "ROOT", "--dataset", "nope"], "--dataset: no data set 'nope'; data sets: csv, diving48, "),
-        (["check", "/nowhere", "--dataset", "folder"], "ROOT: the folder /nowhere does not exist"),
-        (["check", "ROOT", "--dataset", "folder", "--data.frames=0"], "frames"),
-        (["check", "ROOT", "--dataset", "folder", "--data.nope=0"], "--data.nope=0"),
-        (["check", "ROOT", "--dataset", "folder", "-o", "/nowhere/x"], "--output /nowhere/x: no such folder"),
+        (["check", "ROOT", "--dataset", "nope"], "--dataset: no data set 'nope'; data sets: Diving48, "),
+        (["check", "/nowhere", "--dataset", "VideoFolder"], "ROOT: the folder /nowhere does not exist"),
+        (["check", "ROOT", "--dataset", "VideoFolder", "--data.frames=0"], "frames"),
+        (["check", "ROOT", "--dataset", "VideoFolder", "--data.nope=0"], "--data.nope=0"),
+        (["check", "ROOT", "--dataset", "VideoFolder", "-o", "/nowhere/x"], "--output /nowhere/x: no such folder"),
         (["prepare", "/nowhere", "DST"], "SRC: the folder /nowhere does not exist"),
         (["prepare", "ROOT", "ROOT"], "lies inside it; give a folder outside"),
         (["prepare", "ROOT", "ROOT/x"], "lies inside it; give a folder outside"),

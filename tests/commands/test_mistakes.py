@@ -132,7 +132,7 @@ dashboard nothing.yaml                         | nothing.yaml: no such file
 data                                           | give a command: check, stats, prepare
 data nope                                      | no command 'nope'; commands: check, stats, prepare
 data check videos                              | required: --dataset
-data check videos --dataset folder --model.x 1 | unrecognized arguments: --model.x 1
+data check videos --dataset VideoFolder --model.x 1 | unrecognized arguments: --model.x 1
 data prepare videos out --preset slow          | --preset: invalid choice: 'slow'
 doctor --run x                                 | unrecognized arguments: --run x (did you mean --runs?)
 finetune nowhere                               | nowhere: no such folder

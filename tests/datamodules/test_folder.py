@@ -56,7 +56,7 @@ def test_every_container_is_sampled_exactly(root, name):
     assert count == len(pictures)
     for numbers in ([0], [count - 1], [33, 7, 33, 50], list(range(count))):
         assert np.array_equal(decode(path, numbers), np.stack([pictures[i] for i in numbers]))
-    assert main(["data", "check", str(root), "--dataset", "folder"]) == 0
+    assert main(["data", "check", str(root), "--dataset", "VideoFolder"]) == 0
 
 
 def test_what_is_left_out_is_counted_and_named_once_with_the_reason(root, capsys):
@@ -79,7 +79,7 @@ def test_what_is_left_out_is_counted_and_named_once_with_the_reason(root, capsys
 
 def test_the_check_wants_no_test_folder_but_training_does(root, capsys):
     shutil.rmtree(root / "test")
-    assert main(["data", "check", str(root), "--dataset", "folder"]) == 0
+    assert main(["data", "check", str(root), "--dataset", "VideoFolder"]) == 0
     out = capsys.readouterr().out
     assert "train" in out and "val" in out and "test" not in out.split("data digest")[0].replace(str(root), "")
     with pytest.raises(UserError, match=r"test holds no video"):

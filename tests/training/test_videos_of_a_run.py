@@ -43,7 +43,7 @@ def test_broken_videos_are_listed_and_a_finished_run_is_not_skipped_for_other_la
     assert all(row["reason"] == "Invalid data found when processing input" for row in rows)
     assert out.count("1 train videos could not be read and were left out") == 1
     assert out.count("2 test videos could not be read and were left out") == 1
-    assert main(["data", "check", str(videos), "--dataset", "folder"]) == 1
+    assert main(["data", "check", str(videos), "--dataset", "VideoFolder"]) == 1
     assert f"data digest  {result['identity']['data']} " in capsys.readouterr().out
     assert fit()[0] == 0
     assert "finished, skipped" in capsys.readouterr().out

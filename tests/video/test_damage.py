@@ -225,7 +225,7 @@ def damaged_set(streams, tmp_path):
 
 
 def test_the_check_tells_the_verdicts_and_a_manifest_excludes_what_it_calls_broken(damaged_set, capsys):
-    assert main(["data", "check", str(damaged_set), "--dataset", "folder"]) == 1
+    assert main(["data", "check", str(damaged_set), "--dataset", "VideoFolder"]) == 1
     out = capsys.readouterr().out
     for line in (
         "broken (1):\n  train/b/1.mkv: Invalid data found when processing input",
