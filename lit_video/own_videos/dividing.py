@@ -5,7 +5,8 @@ import re
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +24,8 @@ _COUNTER = re.compile(r"(?:^|[_\-. ]+)(?:clip|part|seg|segment|shot|take|c|v)?[_
 LEAST = 3  # groups of a class: one each to train, to validate, to test
 
 
-@dataclass(frozen=True)
-class Groups:
-    """The group of every video.
-
-    Args:
-        names: name of each video's group; ``None`` where every video stands for itself.
-        reason: for the user.
-    """
+class Groups(NamedTuple):
+    """The name of each video's group, ``None`` where every video stands for itself, and the reason for the user."""
 
     names: Sequence[str] | None
     reason: str

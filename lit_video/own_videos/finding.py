@@ -48,13 +48,11 @@ class OwnVideos:
     """Videos of a folder.
 
     Args:
-        root: the folder.
         videos: in it.
         found: where they were found, for the user.
         unused: files that are no videos, by their ending.
     """
 
-    root: Path
     videos: Sequence[OwnVideo]
     found: str
     unused: Mapping[str, int] = field(default_factory=dict)
@@ -92,12 +90,12 @@ def _split_folders(root: Path) -> OwnVideos | None:
         found, others = _in_class_folders(root, folder)
         videos += [replace(video, split=split) for video in found]
         unused += others
-    return OwnVideos(root, videos, f"class folders in {', '.join(f.name for f in folders.values())}", unused)
+    return OwnVideos(videos, f"class folders in {', '.join(f.name for f in folders.values())}", unused)
 
 
 def _class_folders(root: Path) -> OwnVideos:
     videos, unused = _in_class_folders(root, root)
-    return OwnVideos(root, videos, "class folders", unused)
+    return OwnVideos(videos, "class folders", unused)
 
 
 def _in_class_folders(root: Path, folder: Path) -> tuple[list[OwnVideo], Counter[str]]:
@@ -116,12 +114,12 @@ def _tables(root: Path, tables: Sequence[Path]) -> OwnVideos | None:
     by_split = {split: path for split, names in SPLITS.items() for path in tables if path.stem.lower() in names}
     if "train" in by_split:
         videos = [video for split, path in by_split.items() for video in _of_table(path, split)]
-        return OwnVideos(root, videos, ", ".join(path.name for path in by_split.values()))
+        return OwnVideos(videos, ", ".join(path.name for path in by_split.values()))
     labelled = [path for path in tables if _columns(path)]
     if len(labelled) > 1:
         names = ", ".join(path.name for path in labelled)
         raise UserError(f"{root}: {names} could all be the table of the videos; keep one of them there")
-    return OwnVideos(root, _of_table(labelled[0]), labelled[0].name) if labelled else None
+    return OwnVideos(_of_table(labelled[0]), labelled[0].name) if labelled else None
 
 
 def _columns(path: Path) -> tuple[str, str] | None:
