@@ -73,14 +73,14 @@ def hf_vivit(frames=4, image_size=(16, 24), tubelet=(2, 8, 8), implementation="s
     return randomised(VivitForVideoClassification(config), dtype)
 
 
-def loaded(model, weights=None, frames=None, image_size=None):
+def loaded(model, weights=None, image_size=None):
     """Our network of a model's configuration, for clips of its own or of another grid, with its weights."""
     config = model.config
     size = ViTSize(
         config.hidden_size, config.num_hidden_layers, config.num_attention_heads,
         config.intermediate_size / config.hidden_size,
     )  # fmt: skip
-    image_size, frames = height_and_width(image_size or config.image_size), frames or config.num_frames
+    image_size, frames = height_and_width(image_size or config.image_size), config.num_frames
     if config.model_type == "timesformer":
         attention = next(ours for ours, theirs in TYPES.items() if theirs == config.attention_type)
         network = timesformer(size, 5, ClipSize(image_size, config.patch_size, frames), attention)
