@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from lit_video.utils.figures import content_of, plt
 from lit_video.utils.text import clock
 from lit_video.video.crops import Box
-from lit_video.video.encoding import Pixels
+from lit_video.video.decoding import Frames
 
 COLOURS = "inferno"  # perceptually uniform, also in grey and to the colour-blind
 OPACITY = 0.65
@@ -46,7 +46,7 @@ class AttentionMaps:
         lines: title and subtitles.
     """
 
-    frames: Pixels
+    frames: Frames
     box: Box
     numbers: list[int]
     seconds: list[float]
@@ -66,7 +66,7 @@ class AttentionMaps:
         return f"{place}, {clock(self.seconds[i], 1)}"
 
 
-def overlaid(attention: AttentionMaps, top: float) -> Pixels:
+def overlaid(attention: AttentionMaps, top: float) -> Frames:
     """Draw the maps over grey frames; relevance of ``top`` and more is brightest, unseen parts are dark."""
     box, grey = attention.box, attention.frames.mean(-1, keepdims=True) / 255
     smooth = F.interpolate(
@@ -135,7 +135,7 @@ def _draw(figure: FigureBase, axes: Any, attention: AttentionMaps, some: Sequenc
     bar.ax.tick_params(labelsize=8)
 
 
-def _show(panel: Axes, image: Pixels, attention: AttentionMaps) -> None:
+def _show(panel: Axes, image: Frames, attention: AttentionMaps) -> None:
     """A frame with the outline of what the model sees of it."""
     panel.imshow(image)
     if attention.is_cropped:

@@ -8,11 +8,13 @@ from textwrap import wrap
 import av
 import matplotlib
 import numpy as np
+from av.video.frame import VideoFrame
+from av.video.reformatter import Colorspace
 from PIL import Image, ImageDraw, ImageFont
 
 from lit_video.errors import UserError
 from lit_video.video.clips import VideoRecord
-from lit_video.video.encoding import Pixels, h264_stream, video_frame
+from lit_video.video.decoding import Frames
 
 SMALLEST, LARGEST = 10, 120  # pixels of a letter's height
 ACROSS = 0.61  # width of a letter as a share of its height
@@ -37,9 +39,18 @@ def draw(record: VideoRecord, target: Path, lines: Sequence[str]) -> None:
     text = overlay(first.shape[1], first.shape[0], lines)
     try:
         with av.open(f"file:{part}", "w", format="mp4") as container:
-            stream = h264_stream(container, first, base, (table.count / table.seconds).limit_denominator(1001))
+            rate = (table.count / table.seconds).limit_denominator(1001)
+            stream = container.add_stream("libx264", rate=rate, options={"crf": "18"})
+            stream.height, stream.width = first.shape[:2]
+            # 4:2:0 has no odd sizes
+            stream.pix_fmt = "yuv444p" if stream.height % 2 or stream.width % 2 else "yuv420p"
+            context = stream.codec_context
+            context.time_base = base
+            context.colorspace = context.color_primaries = context.color_trc = Colorspace.ITU709
             for time, image in zip(times, chain([first], frames), strict=True):
-                frame = video_frame(blend(image.copy(), text), stream, time - times[0], base)
+                frame = VideoFrame.from_ndarray(blend(image.copy(), text), format="rgb24")
+                frame = frame.reformat(format=stream.pix_fmt, dst_colorspace=Colorspace.ITU709)
+                frame.pts, frame.time_base = time - times[0], base
                 container.mux(stream.encode(frame))
             container.mux(stream.encode())
         part.replace(target)
@@ -49,7 +60,7 @@ def draw(record: VideoRecord, target: Path, lines: Sequence[str]) -> None:
         part.unlink(missing_ok=True)
 
 
-def blend(image: Pixels, text: Pixels) -> Pixels:
+def blend(image: Frames, text: Frames) -> Frames:
     """Lay RGBA ``(rows, width, 4)`` over the bottom of RGB ``(height, width, 3)``, in place."""
     below = image[len(image) - len(text) :]
     alpha = text[..., 3:].astype(np.uint16)
@@ -57,7 +68,7 @@ def blend(image: Pixels, text: Pixels) -> Pixels:
     return image
 
 
-def overlay(width: int, height: int, lines: Sequence[str]) -> Pixels:
+def overlay(width: int, height: int, lines: Sequence[str]) -> Frames:
     """A band with as many of the lines as fit, the first one bright: RGBA ``(rows, width, 4)``.
 
     The letters, of one width, measure a twentieth of the shorter side, at least 10 pixels; long lines are broken.
