@@ -4,6 +4,7 @@ import os
 import platform
 import subprocess
 import sys
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -72,13 +73,8 @@ def versions(*others: str) -> dict[str, str]:
         others: further packages.
     """
     names = ("torch", "torchvision", "lightning", "timm", "av", "pytorchvideo", *others)
-    found = {name: _version(name) for name in names}
-    own = {"python": platform.python_version(), "lit_video": sys.modules["lit_video"].__version__}  # installed or not
-    return own | {name: number for name, number in found.items() if number}
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
+    found = {"python": platform.python_version(), "lit_video": sys.modules["lit_video"].__version__}  # installed or not
+    for name in names:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found

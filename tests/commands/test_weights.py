@@ -1,7 +1,6 @@
 """``--model.weights``: released checkpoints from the command line."""
 
 import json
-import pickle
 import re
 
 import pytest
@@ -61,23 +60,16 @@ def test_training_starts_from_them_with_a_new_classifier_and_the_test_does_not_l
     ("name", "message"),
     [
         ("none.pyth", "does not exist"),
-        ("code.pth", "cannot be read as weights"),
-        ("other.pth", "the names are none of"),
-        ("short.pth", "lacks"),
         ("classes.pth", "aggregate.head.weight is (8, 16) here, (9, 16) in the file"),
     ],
 )
 def test_a_file_that_does_not_fit_is_reported_in_one_line(name, message, released, tmp_path, capfd):
     run, weights = released
     tensors = load_file(weights)
-    short = dict(list(tensors.items())[1:])
     nine = tensors | {
         f"classifier.{leaf}": tensors[f"classifier.{leaf}"][[0, *range(8)]] for leaf in ("weight", "bias")
     }
-    torch.save({"a.b": torch.zeros(2)}, tmp_path / "other.pth")
-    torch.save(short, tmp_path / "short.pth")
     torch.save(nine, tmp_path / "classes.pth")
-    (tmp_path / "code.pth").write_bytes(pickle.dumps(print))
     capfd.readouterr()
     assert main(["test", *run_flags(run / "run.json"), "--model.weights", str(tmp_path / name)]) == 2
     error = capfd.readouterr().err

@@ -45,17 +45,6 @@ def test_the_moving_average_of_the_weights_is_tested_and_saved(flags, tmp_path):
     assert not torch.allclose(stored, SEEN[-1], atol=1e-5)
 
 
-def test_a_run_with_another_average_is_another_run(flags, tmp_path, capfd):
-    command = ["fit", *flags, "--runs", str(tmp_path / "runs")]
-    assert main([*command, *AVERAGED]) == 0
-    assert main([*command, *AVERAGED]) == 0
-    capfd.readouterr()
-    for other in ([], [AVERAGED[0], "--trainer.callbacks.decay=0.8"]):
-        assert main([*command, *other]) == 2
-        assert "counting callbacks was [{'class_path': 'lightning" in capfd.readouterr().err
-    assert main([*command, *AVERAGED, "--trainer.callbacks+=DeviceStatsMonitor"]) == 0
-
-
 @pytest.mark.slow
 def test_a_run_with_averaged_weights_cannot_become_longer(flags, tmp_path, capfd):
     command = ["fit", *flags, "--runs", str(tmp_path / "runs"), *AVERAGED]

@@ -107,14 +107,6 @@ def begun(finished, tmp_path):
     return Path(shutil.copytree(finished, tmp_path / "new/two/default/second/seed0", symlinks=True))
 
 
-@pytest.mark.slow
-def test_the_rate_of_a_longer_training_is_its_own_schedules(fit, begun):
-    status, run_dir = fit("--trainer.max_epochs=8", "--trainer.max_time=00:00:00:00")
-    assert status == 75
-    (group, *_) = torch.load(run_dir / "last.ckpt", weights_only=True)["optimizer_states"][0]["param_groups"]
-    assert group["lr"] > 0.7 * group["initial_lr"], "step 9 of 32, not the end of a cosine"
-
-
 def test_a_loss_that_is_not_finite_is_no_result(fit, capfd):
     wild = ["--model.optimization.lr=1e6", "--trainer.gradient_clip_val=null"]
     status, run_dir = fit(*wild)

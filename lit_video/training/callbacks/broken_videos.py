@@ -46,19 +46,14 @@ class ReportBroken(Callback):
         where = ""
         if self.run_dir:
             file = self.run_dir / "broken.csv"
-            _write(file, broken.rows())
+            if rows := broken.rows():
+                write_table(file, [("split", "path", "reason"), *rows])
+            else:
+                file.unlink(missing_ok=True)
             where = f" (see {file})"
         counts = [f"{len(broken.reasons[split])} {split}" for split in splits if broken.reasons[split]]
         if counts:
             print(f"{' and '.join(counts)} videos could not be read and were left out{where}", flush=True)
-
-
-def _write(file: Path, rows: list[tuple[str, str, str]]) -> None:
-    """Write the list; no file where there is nothing to list."""
-    if not rows:
-        file.unlink(missing_ok=True)
-        return
-    write_table(file, [("split", "path", "reason"), *rows])
 
 
 def _broken(trainer: Trainer) -> BrokenVideos:
