@@ -1,6 +1,5 @@
 """Model card of a run as Markdown: data, settings, accuracy, confusions."""
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from lit_video.tables.results import read_result
 from lit_video.utils.clip_shape import in_words
 from lit_video.utils.text import markdown_lines
 
-Z = 1.96  # of a 95 % interval
 MOST = 5  # confusions that are named
 SHOWN = 30  # classes of the table
 LICENCE = """The weights carry what the videos and the weights that they started from allow: look at the licences of
@@ -40,14 +38,6 @@ def model_card(run_dir: Path) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def wilson(hits: int, of: int) -> tuple[float, float]:
-    """95 % interval of a share, in percent (Wilson, 1927)."""
-    share, spread = hits / of, Z * Z / of
-    middle = (share + spread / 2) / (1 + spread)
-    half = Z * math.sqrt(share * (1 - share) / of + spread / (4 * of)) / (1 + spread)
-    return 100 * (middle - half), 100 * (middle + half)
-
-
 def _data(data: dict[str, Any], result: dict[str, Any]) -> str:
     given = data["init_args"]
     counts = result["video_counts"]
@@ -65,11 +55,13 @@ def _accuracy(result: dict[str, Any], predictions: Predictions | None) -> str:
     lines = [f"- {name.removeprefix('test/')}: {value:.1f}" for name, value in result["metrics"].items()]
     if predictions is None:
         return "\n".join(["## Accuracy", "", *lines])
+    from scipy.stats import binomtest  # takes half a second
+
     right = predictions.hits()
-    low, high = wilson(int(right.sum()), len(right))
+    interval = binomtest(int(right.sum()), len(right)).proportion_ci(method="wilson")
     what = f" in {' and '.join(predictions.tasks)}" if len(predictions.tasks) > 1 else ""
     share = f"{100 * right.mean():.1f} % of {len(right)} test videos are right{what}"
-    first = f"- {share} (95 % interval {low:.0f} to {high:.0f} %)"
+    first = f"- {share} (95 % interval {100 * interval.low:.0f} to {100 * interval.high:.0f} %)"
     always = [_always(name, task) for name, task in predictions.tasks.items()]
     parts = [part for name, task in predictions.tasks.items() for part in _of_task(name, task)]
     return "\n".join(["## Accuracy", "", first, *always, *lines, *parts])

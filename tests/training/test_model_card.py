@@ -2,19 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.reports.card import model_card, wilson
+from lit_video.reports.card import model_card
 from lit_video.tables.predictions import save_logits
 from tests.fake_runs import change_result
-
-
-@pytest.mark.parametrize(("hits", "of"), [(0, 5), (3, 11), (50, 100), (999, 1000), (4, 4)])
-def test_intervals_are_wilsons(hits, of):
-    expected = binomtest(hits, of).proportion_ci(method="wilson")
-    assert wilson(hits, of) == pytest.approx((100 * expected.low, 100 * expected.high), abs=0.01)
 
 
 def test_a_card_counts_what_was_right_and_what_was_confused(finished):
