@@ -75,17 +75,6 @@ def table_at(path: Path, scale: str) -> Table:
     return replace(read_table([path]), scale=scale)
 
 
-def recipe_names(configs: Sequence[Path]) -> list[str]:
-    """The recipes that these files have for any family, each once.
-
-    Raises:
-        UserError: a file, or its ``recipes`` section, is wrong.
-    """
-    of_files = _recipes({path: read_yaml(path) for path in configs})
-    families = [names for recipes in of_files.values() for names in recipes.values()]
-    return list(dict.fromkeys(name for names in families for name in names))
-
-
 Recipes = dict[str, dict[str, dict[str, Any]]]
 
 
