@@ -227,9 +227,9 @@ def check_folder_name(path: Path, where: str, name: str) -> None:
 
 
 def write_origin(scale_dir: Path, configs: Sequence[Path], recipe: str | None) -> None:
-    """Keep the files of a table, and the recipe, in the folder of its scale."""
+    """Keep the files of a table, and the recipe, in the folder of its scale, which runs of all rows and seeds share."""
     content = {"configs": [str(path.resolve()) for path in configs], "recipe": recipe}
-    write_atomically(scale_dir / ORIGIN, yaml.safe_dump(content, sort_keys=False))
+    write_atomically(scale_dir / ORIGIN, yaml.safe_dump(content, sort_keys=False), shared=True)
 
 
 def read_origin(scale_dir: Path) -> Table | None:

@@ -7,20 +7,28 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
+from uuid import uuid4
 
 from lit_video.errors import UserError
 
 T = TypeVar("T")
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a text that is either whole or not there."""
-    write_bytes(path, text.encode())
+def write_atomically(path: Path, text: str, shared: bool = False) -> None:
+    """Write a text as :func:`write_bytes` writes bytes."""
+    write_bytes(path, text.encode(), shared)
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file that is either whole or not there."""
-    part = path.with_name(f".{path.name}.part")
+def write_bytes(path: Path, content: bytes, shared: bool = False) -> None:
+    """Write a file that is either whole or not there.
+
+    Args:
+        path: path of the file.
+        content: all of it.
+        shared: whether other processes may write it at the same time: the last one's stays. Without, what a killed
+            process leaves is written over by the next one.
+    """
+    part = path.with_name(f".{path.name}{uuid4().hex if shared else ''}.part")
     with part.open("wb") as file:
         file.write(content)
         file.flush()

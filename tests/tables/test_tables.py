@@ -1,4 +1,5 @@
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.tables.predictions import save_logits
-from lit_video.tables.reading import read_table
+from lit_video.tables.reading import read_origin, read_table, write_origin
 from lit_video.tables.rendering import render
 from lit_video.tables.summary import summary
 from lit_video.utils.yaml_files import read_yaml
@@ -340,3 +341,11 @@ def test_rows_tested_on_other_videos_are_not_compared(table, tmp_path):
     assert data["pairs"] == []
     assert data["agreement"]["undecided"] == 1
     assert "2nd > first (not comparable" in render(data, "text")
+
+
+def test_runs_that_start_together_write_the_table_s_origin_without_disturbing_each_other(table, tmp_path):
+    path, _ = table
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: write_origin(tmp_path, [path], None), range(400)))
+    assert read_origin(tmp_path).path == path.resolve()
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
