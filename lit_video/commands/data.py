@@ -4,7 +4,6 @@ These commands go on where they were stopped.
 """
 
 from argparse import Namespace
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,17 +13,14 @@ from lit_video.commands.parser import Parser
 
 def add(parser: Parser) -> None:
     """The commands of the group."""
-    parser.add_commands({"check": check, "stats": stats, "prepare": prepare})
-    parsers = parser.commands
-    for name in ("check", "stats"):
-        _add_dataset(parsers[name])
-    parsers["check"].add_argument("--decode", action="store_true", help="decode every frame, not only the first")
-    parsers["check"].examples("ROOT --dataset SomethingV2", "ROOT --dataset VideoFolder --decode -o manifest.sqlite")
-    parsers["stats"].examples("ROOT --dataset VideoFolder", "ROOT --dataset SomethingV2")
-    _add_preparation(parsers["prepare"])
+    parser.add_commands({"check": check, "prepare": prepare})
+    _add_dataset(parser.commands["check"])
+    _add_preparation(parser.commands["prepare"])
 
 
 def _add_dataset(parser: Parser) -> None:
+    parser.examples("ROOT --dataset SomethingV2", "ROOT --dataset VideoFolder --decode -o manifest.sqlite")
+    parser.add_argument("--decode", action="store_true", help="decode every frame, not only the first")
     parser.add_argument("root", type=Path, metavar="ROOT", help="folder of the data set")
     text = "such as SomethingV2 or VideoFolder, as fit's --data; --data.X sets more"
     parser.add_argument("--dataset", required=True, metavar="NAME", help=text)
@@ -47,26 +43,13 @@ def check(arguments: Namespace) -> int:
 
     Writes one row per video to a manifest. Exit status 1: something is missing or broken.
     """
-    from lit_video.datamodules.inspection import check_report
-
-    return _inspect(arguments, arguments.decode, check_report)
-
-
-def stats(arguments: Namespace) -> int:
-    """Print tables of a data set's classes, durations, sizes and frame rates."""
-    from lit_video.datamodules.inspection import stats_report
-
-    return _inspect(arguments, False, lambda data, splits, file: stats_report(splits))
-
-
-def _inspect(arguments: Namespace, decode: bool, report: Callable[..., str]) -> int:
-    from lit_video.datamodules.inspection import open_dataset, summarise
+    from lit_video.datamodules.inspection import check_report, open_dataset, summarise
     from lit_video.datamodules.manifest import MANIFEST
 
     data = open_dataset(arguments.dataset, arguments.root, arguments.settings)
     file = arguments.output or arguments.root / MANIFEST
-    splits = summarise(data, file, decode)
-    print(report(data, splits, file))
+    splits = summarise(data, file, arguments.decode)
+    print(check_report(data, splits, file))
     return int(not all(split.is_complete for split in splits.values()))
 
 

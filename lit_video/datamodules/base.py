@@ -13,7 +13,7 @@ from lightning import LightningDataModule
 from torch.utils.data import DataLoader, default_collate
 
 from lit_video.datamodules.broken import BrokenVideos, OnBroken
-from lit_video.datamodules.manifest import load_tables
+from lit_video.datamodules.manifest import Tables, load_tables
 from lit_video.datamodules.records import Records
 from lit_video.errors import UserError
 from lit_video.utils.clip_shape import ImageSize, as_setting, height_and_width
@@ -272,15 +272,16 @@ class VideoDataModule(LightningDataModule):
             listed = share_of(listed, self.train_share)
         records = Records.of(listed)
         self.found_broken.expect(split, records)
-        if self.manifest is not None:
-            tables = load_tables(Path(self.manifest).expanduser(), self.data_root())
-            self.found_broken.apply_manifest(split, tables)
+        if load := self._tables():
+            self.found_broken.apply_manifest(split, load())
         return records
 
+    def _tables(self) -> Callable[[], Tables] | None:
+        if self.manifest is None:
+            return None
+        return partial(load_tables, Path(self.manifest).expanduser(), self.data_root())
+
     def _loader(self, dataset: ClipDataset, sampler: TrainingSampler | EvaluationSampler) -> DataLoader[Sample]:
-        tables = None
-        if self.manifest is not None:
-            tables = partial(load_tables, Path(self.manifest).expanduser(), self.data_root())  # of spawned workers
         return TimedLoader(
             dataset,
             batch_size=self.batch_size,
@@ -288,7 +289,7 @@ class VideoDataModule(LightningDataModule):
             num_workers=self.num_workers,
             persistent_workers=self.num_workers > 0,
             pin_memory=torch.cuda.is_available(),
-            worker_init_fn=partial(_start_worker, tables),
+            worker_init_fn=partial(_start_worker, self._tables()),
         )
 
     def data_root(self) -> Path:

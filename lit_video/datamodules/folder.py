@@ -4,7 +4,6 @@ import os
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.files import data_root
 from lit_video.video.clips import VideoRecord
+from lit_video.video.sampling import positive
 
 COMMON = (".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v")
 # endings of what FFmpeg reads as a video of its own; raw pictures (.yuv) lack their size and are none
@@ -20,12 +20,6 @@ _RARE = """3g2 3gp apng asf dav dif divx dv f4v flv gif h261 h263 264 h264 265 h
 mjpg mk3d mpe mpeg mpg mpv mts mxf nut obu ogv qt rm rmvb tod trp ts vc1 vob wmv wtv y4m"""
 EXTENSIONS = {*COMMON, *(f".{name}" for name in _RARE.split())}
 _NAMED = 3  # files that the line about those left out names for each reason
-
-
-def check_fps(fps: float | None) -> None:
-    """Refuse a rate at which no time passes."""
-    if fps is not None and not 0 < fps < inf:
-        raise ValueError(f"fps is {fps:g}, expected more than 0")
 
 
 def is_video(name: str | Path) -> bool:
@@ -122,7 +116,7 @@ class VideoFolder(VideoDataModule):
 
     def __init__(self, root: str, fps: float | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        check_fps(fps)
+        positive("fps", fps)
         self.fps = fps
         self._records: dict[Split, Records] = {}
         self.root = data_root(root)

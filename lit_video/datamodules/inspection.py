@@ -61,24 +61,12 @@ class SplitSummary:
     videos: int
     faults: dict[str, list[tuple[str, str]]] = field(default_factory=lambda: {what: [] for what in VERDICTS})
     seconds: list[float] = field(default_factory=list)
-    labels: Counter[str] = field(default_factory=Counter)
     files: dict[str, VideoInfo] = field(default_factory=dict)
 
     @property
     def is_complete(self) -> bool:
         """Whether nothing is missing, broken or damaged; what is suspicious can be used."""
         return not any(listed for what, listed in self.faults.items() if what != "suspicious")
-
-    @property
-    def sizes(self) -> Counter[str]:
-        """How many files have which size in pixels."""
-        return Counter(f"{row.width}x{row.height}" for row in self.files.values() if row.width)
-
-    @property
-    def spread(self) -> list[str]:
-        """Least, middle and greatest duration in seconds; empty cells if there is none."""
-        seconds = self.seconds
-        return [f"{one:.2f}" for one in (min(seconds), median(seconds), max(seconds))] if seconds else [""] * 3
 
 
 def summarise(data: VideoDataModule, file: Path, every_frame: bool = False) -> dict[str, SplitSummary]:
@@ -88,17 +76,14 @@ def summarise(data: VideoDataModule, file: Path, every_frame: bool = False) -> d
     for each in records.values():
         videos |= {relative(path, root): (path, fps) for path, fps in zip(each.paths, each.rates(), strict=True)}
     rows = scan(videos, file, every_frame).facts()
-    return {split: _summary(each, rows, data.class_names, root) for split, each in records.items()}
+    return {split: _summary(each, rows, root) for split, each in records.items()}
 
 
-def _summary(
-    records: Records, rows: Mapping[str, VideoInfo], class_names: list[str] | dict[str, list[str]], root: Path
-) -> SplitSummary:
+def _summary(records: Records, rows: Mapping[str, VideoInfo], root: Path) -> SplitSummary:
     summary = SplitSummary(len(records))
     for record in records:
         row = rows[relative(record.path, root)]
         summary.files[row.path] = row
-        summary.labels.update(_names_of(record.label, class_names))
         status, reason = row.status, row.reason
         start = record.start or 0.0
         if row.seconds is not None and start >= row.seconds:
@@ -108,13 +93,6 @@ def _summary(
         if row.seconds is not None and status not in {"missing", "broken"}:
             summary.seconds.append(min(record.end or row.seconds, row.seconds) - start)
     return summary
-
-
-def _names_of(label: int | tuple[int, ...], class_names: list[str] | dict[str, list[str]]) -> list[str]:
-    if isinstance(class_names, dict):
-        labels = label if isinstance(label, tuple) else (label,)
-        return [f"{task} {names[i]}" for (task, names), i in zip(class_names.items(), labels, strict=True)]
-    return [class_names[label if isinstance(label, int) else label[0]]]
 
 
 def check_report(data: VideoDataModule, splits: Mapping[str, SplitSummary], manifest: Path) -> str:
@@ -134,34 +112,7 @@ def check_report(data: VideoDataModule, splits: Mapping[str, SplitSummary], mani
 
 def _cells(name: str, split: SplitSummary) -> list[str]:
     counts = [str(count) for count in (split.videos, *map(len, split.faults.values()))]
+    seconds = [f"{of(split.seconds):.2f}" if split.seconds else "" for of in (min, median, max)]
     total = sum(row.size or 0 for row in split.files.values())
-    return [
-        name,
-        *counts,
-        *split.spread,
-        f"{total / 1e9:.3g}",
-        *([size for size, _ in split.sizes.most_common(1)] or [""]),
-    ]
-
-
-def stats_report(splits: Mapping[str, SplitSummary]) -> str:
-    """Tables of the videos per class, durations, sizes and frame rates of every split."""
-    rates = {
-        name: Counter(f"{round(row.fps, 1):g}" for row in split.files.values() if row.fps)
-        for name, split in splits.items()
-    }
-    seconds = [[name, *split.spread] for name, split in splits.items()]
-    return "\n\n".join(
-        [
-            _counts("videos per class", "class", {name: split.labels for name, split in splits.items()}),
-            text_table("seconds", ["split", "min", "median", "max"], seconds),
-            _counts("files per size in pixels", "size", {name: split.sizes for name, split in splits.items()}),
-            _counts("files per frame rate", "fps", rates),
-        ]
-    )
-
-
-def _counts(title: str, column: str, splits: Mapping[str, Counter[str]]) -> str:
-    total = sum(splits.values(), Counter[str]())
-    rows = [[key, *(str(counts[key]) for counts in splits.values())] for key, _ in total.most_common()]
-    return text_table(title, [column, *splits], rows)
+    sizes = Counter(f"{row.width}x{row.height}" for row in split.files.values() if row.width)
+    return [name, *counts, *seconds, f"{total / 1e9:.3g}", sizes.most_common(1)[0][0] if sizes else ""]

@@ -144,14 +144,12 @@ def encode(source: Path, target: Path, encoding: Encoding) -> None:
             assert out is not None, "a table has frames"
             new.mux(out.encode())
         part.replace(target)
-    except DecodeError:
-        part.unlink(missing_ok=True)
-        raise
     except av.FFmpegError as error:
-        part.unlink(missing_ok=True)
         if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS}:  # the target's fault
             raise OSError(error.errno, error.strerror) from error
         raise DecodeError(f"{source}: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def resized(source: Path, short_side: int) -> Iterator[VideoFrame]:

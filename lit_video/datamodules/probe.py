@@ -142,12 +142,7 @@ def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) ->
 
 
 def _first(path: Path, table: FrameTable, read_frames: Decode) -> Frames:
-    """The first frame that is not known to be damaged.
-
-    Raises:
-        DecodeError: it cannot be decoded: at the start of a part that was cut out it may refer to what is gone; or
-            there is none.
-    """
+    """The first frame that is not known to be damaged, which may still refer to what is gone where a part begins."""
     first = next((i for i in range(table.count) if i not in table.damaged), None)
     if first is None:
         raise DecodeError(f"{path}: all frames damaged: {table.damage}")
@@ -155,11 +150,7 @@ def _first(path: Path, table: FrameTable, read_frames: Decode) -> Frames:
 
 
 def _decode_all(path: Path, table: FrameTable) -> FrameTable:
-    """Decode from start to end: a packet that fails, or gives no frame or a bad one, spoils its group of pictures.
-
-    Raises:
-        DecodeError: the frames have several sizes; or some are damaged, and without times it is not known which.
-    """
+    """Decode from start to end: a packet that fails, or gives no frame or a bad one, spoils its group of pictures."""
     packets: list[Seen] = []
     failed: set[int] = set()  # places of packets
     times: dict[int | None, bool] = {}  # whether their frames are corrupt

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import overload
 
 import numpy as np
 from lightning.pytorch.utilities import rank_zero_only
@@ -55,15 +54,7 @@ class Records(Sequence[VideoRecord]):
     def __len__(self) -> int:
         return len(self._paths)
 
-    @overload
-    def __getitem__(self, index: int) -> VideoRecord: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[VideoRecord]: ...
-
-    def __getitem__(self, index: int | slice) -> VideoRecord | list[VideoRecord]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+    def __getitem__(self, index: int) -> VideoRecord:  # type: ignore[override]  # no slices
         label = self.labels[index].tolist()
         path = Path(to_text(self._paths[index]))
         return VideoRecord(path, tuple(label) if isinstance(label, list) else label, *self._times_of(index))

@@ -9,9 +9,10 @@ from typing import Any
 from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.annotations import Row, read_table, refuse_repeats
 from lit_video.datamodules.base import Split
-from lit_video.datamodules.folder import check_fps, frame_rate
+from lit_video.datamodules.folder import frame_rate
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
+from lit_video.video.sampling import positive
 
 Values = list[str | int]
 
@@ -66,7 +67,7 @@ class VideoCSV(AnnotatedVideos):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        check_fps(fps)
+        positive("fps", fps)
         if classes is not None and len(set(classes)) != max(len(classes), 2):
             raise ValueError(f"classes is {classes}, expected two or more names, no two the same")
         values: dict[Split, Values | None] = {"train": train_values, "val": val_values, "test": test_values}

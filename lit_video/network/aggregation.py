@@ -155,13 +155,13 @@ class TemporalEncoder(nn.Module):
         t = x.shape[1]
         if self.cls_token is not None:
             x = torch.cat((self.cls_token.expand(x.shape[0], -1, -1), x), dim=1)
-        x = x + self.positions(t)
+        x = x + self.resized(self.pos_embed, t)
         for layer in self.layers:
             x = layer(x, Grid(t, 1, 1))
         x = self.norm(x)
         return self.head(self.drop(x.mean(1) if self.cls_token is None else x[:, 0]))
 
-    def positions(self, t: int) -> Tensor:
-        """The table ``pos_embed`` for so many tubelets: resized, but for the class token's position."""
+    def resized(self, table: Tensor, t: int) -> Tensor:
+        """A table like ``pos_embed`` for so many tubelets; the class token's position stays."""
         slots = 0 if self.cls_token is None else 1
-        return torch.cat((self.pos_embed[:, :slots], resize_time(self.pos_embed[:, slots:], t)), dim=1)
+        return torch.cat((table[:, :slots], resize_time(table[:, slots:], t)), dim=1)

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from lit_video.attention import Grid
 from lit_video.network.patches import Patches
-from lit_video.network.positions import Positions, resize_joint, resize_space, resize_time
+from lit_video.network.positions import Positions, Resizing, resize_joint, resize_space, resize_time
 
 
 class Embedding(nn.Module):
@@ -88,8 +88,12 @@ class Embedding(nn.Module):
         """The table ``pos_embed`` for a grid: resized, but for the class token's position; ``None`` without."""
         if self.pos_embed is None or grid[1:] == self.grid[1:]:
             return self.pos_embed
-        cls, cells = self.pos_embed[:, : self.slots], self.pos_embed[:, self.slots :]
-        return torch.cat((cls, resize_space(cells, self.grid[1:], grid[1:], self.resizing.space)), dim=1)
+        return self.resized(self.pos_embed, self.grid, grid, self.resizing)
+
+    def resized(self, table: Tensor, source: Grid, target: Grid, resizing: Resizing) -> Tensor:
+        """A table like ``pos_embed`` of another grid; the class token's position stays."""
+        cells = resize_space(table[:, self.slots :], source[1:], target[1:], resizing.space)
+        return torch.cat((table[:, : self.slots], cells), dim=1)
 
     def time(self, t: int) -> Tensor | float:
         """Temporal positions ``(1, t, 1, d)``; zero without."""
@@ -165,5 +169,9 @@ class JointEmbedding(Embedding):
         """The table ``pos_embed`` for a grid: resized, but for the class token's position."""
         if isinstance(grid.t, int) and grid == self.grid:
             return self.pos_embed
-        cls, cells = self.pos_embed[:, : self.slots], self.pos_embed[:, self.slots :]
-        return torch.cat((cls, resize_joint(cells, self.grid, grid, self.resizing)), dim=1)
+        return self.resized(self.pos_embed, self.grid, grid, self.resizing)
+
+    def resized(self, table: Tensor, source: Grid, target: Grid, resizing: Resizing) -> Tensor:
+        """A table over space and time of another grid; the class token's position stays."""
+        cells = resize_joint(table[:, self.slots :], source, target, resizing)
+        return torch.cat((table[:, : self.slots], cells), dim=1)

@@ -110,6 +110,7 @@ class Sample(TypedDict):
     broken: str
 
 
+@dataclass(eq=False, repr=False)
 class ClipDataset(Dataset[Sample]):
     """Clips of labelled videos.
 
@@ -119,29 +120,16 @@ class ClipDataset(Dataset[Sample]):
     A video that is shorter than a clip repeats its last frame, or, if ``short`` is ``loop``, starts again.
     """
 
-    def __init__(
-        self,
-        records: Sequence[VideoRecord],
-        sampling: Sampling,
-        frames: int,
-        view: TrainingView | EvaluationViews,
-        seed: int,
-        clips: int | None = None,
-        order: Order = "forward",
-        fail: bool = True,
-        decode: Decode = decode,
-        short: Short = "repeat",
-    ) -> None:
-        self.records = records
-        self.sampling = sampling
-        self.frames = frames
-        self.view = view
-        self.seed = seed
-        self.clips = clips
-        self.order = order
-        self.fail = fail
-        self.decode = decode
-        self.short = short
+    records: Sequence[VideoRecord]
+    sampling: Sampling
+    frames: int
+    view: TrainingView | EvaluationViews
+    seed: int
+    clips: int | None = None
+    order: Order = "forward"
+    fail: bool = True
+    decode: Decode = decode
+    short: Short = "repeat"
 
     def __len__(self) -> int:
         """Items per epoch."""

@@ -4,7 +4,7 @@ import random
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, inf
 
 from lit_video.utils.clip_shape import uniform_frames
 from lit_video.video.decoding import FrameTable, exact, looped
@@ -243,10 +243,10 @@ def counted(table: FrameTable) -> FrameTable:
 
 
 def positive(name: str, value: float | None) -> None:
-    """Refuse an argument that is zero or less.
+    """Refuse an argument that is zero or less, or no number.
 
     Raises:
         ValueError: it is.
     """
-    if value is not None and value <= 0:
+    if value is not None and not 0 < value < inf:
         raise ValueError(f"{name} is {value}, expected more than 0")

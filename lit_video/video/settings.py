@@ -34,7 +34,11 @@ def restored_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError: the sampling is of no known class, or its arguments are wrong.
     """
-    return {name: _sampling(value) if name == "sampling" else value for name, value in stored.items()}
+    given = dict(stored)
+    if sampling := given.get("sampling"):
+        kind = known_class(Sampling, sampling["class_path"])  # type: ignore[type-abstract]
+        given["sampling"] = kind(**sampling["init_args"])
+    return given
 
 
 def _plain(value: object) -> Any:
@@ -42,7 +46,3 @@ def _plain(value: object) -> Any:
         arguments = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
         return {"class_path": class_path(type(value)), "init_args": arguments}
     return value
-
-
-def _sampling(stored: Mapping[str, Any]) -> Sampling:
-    return known_class(Sampling, stored["class_path"])(**stored["init_args"])  # type: ignore[type-abstract]

@@ -105,32 +105,31 @@ def fetch(release: Release) -> Path:
     release.place.parent.mkdir(parents=True, exist_ok=True)
     from http.client import HTTPException  # here, because it takes a tenth of a help's time
 
+    part = release.place.with_name(f"{release.place.name}.part")
     try:
-        return _folder(release) if release.repository else _file(release)
+        (_folder if release.repository else _file)(release, part)
+        part.replace(release.place)
     except (OSError, HTTPException) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(f"{release.name}: {reason}; {_by_hand(release)}") from error
+    return release.place
 
 
 def _by_hand(release: Release) -> str:
     return f"download {release.origin} on another machine and put it at {release.place}"
 
 
-def _folder(release: Release) -> Path:
+def _folder(release: Release, part: Path) -> None:
     from huggingface_hub import snapshot_download  # takes a second
 
-    part = release.place.with_name(f"{release.place.name}.part")
     snapshot_download(str(release.repository), local_dir=part, allow_patterns=FILES)
-    part.replace(release.place)
-    return release.place
 
 
-def _file(release: Release) -> Path:
+def _file(release: Release, part: Path) -> None:
     from urllib.request import urlopen
 
     from rich.progress import wrap_file
 
-    part = release.place.with_name(f"{release.place.name}.part")
     with urlopen(str(release.address), timeout=60) as reply, part.open("wb") as file:
         total = int(reply.headers.get("Content-Length") or 0)
         with wrap_file(reply, total, description=release.name) as content:
@@ -140,5 +139,3 @@ def _file(release: Release) -> Path:
     with part.open("rb") as file:
         if file.read(512).lstrip().lower().startswith((b"<!doctype", b"<html")):
             raise OSError("the server sent a page, not a file")
-    part.replace(release.place)
-    return release.place

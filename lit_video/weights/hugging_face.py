@@ -5,7 +5,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
 from einops import rearrange
 from torch import Tensor, nn
 
@@ -65,7 +64,7 @@ def hf_timesformer_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """``TimesformerForVideoClassification``, or ``TimesformerModel`` without a classifier, under our names."""
     if "embeddings.time_embeddings" in state_dict:
         state_dict = {f"timesformer.{key}": value for key, value in state_dict.items()}
-    return _with_bias(rename(state_dict, HF_TIMESFORMER))
+    return rename(state_dict, HF_TIMESFORMER)
 
 
 def hf_vivit_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -80,7 +79,7 @@ def hf_vivit_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     fuse(renamed, ("q", "k", "v"))
     stem = take(renamed, "embed.patches.proj.weight", 5)
     renamed["embed.patches.proj.weight"] = rearrange(stem, "d c k height width -> d (c k) height width").contiguous()
-    return _with_bias(renamed)
+    return renamed
 
 
 def export_hf_timesformer(network: VideoTransformer) -> dict[str, Tensor]:
@@ -134,14 +133,6 @@ def current_name(key: str) -> str:
     if not match:
         return key
     return f"{match[1]}layers.{match[2]}.{_OLDER.get(match[3], match[3])}.{match[4]}"
-
-
-def _with_bias(renamed: dict[str, Tensor]) -> dict[str, Tensor]:
-    """A model made without any bias in query, key and value gets biases of zeros: the same function."""
-    if not any(key.endswith(".qkv.bias") for key in renamed):
-        for key in [key for key in renamed if key.endswith(".qkv.weight")]:
-            renamed[key.replace(".weight", ".bias")] = torch.zeros_like(renamed[key][:, 0])
-    return renamed
 
 
 _EXACT, _TANH = ("gelu", "gelu_python"), ("gelu_fast", "gelu_new", "gelu_pytorch_tanh")

@@ -56,11 +56,7 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
 
 
 def _parameters(vit: Any, network: VideoTransformer) -> dict[str, Tensor]:
-    """The parameters of a ViT of timm, unless it computes something that neither names nor shapes show.
-
-    Raises:
-        ValueError: another kind of ViT, or with other heads, norms or activation.
-    """
+    """The parameters of a ViT of timm; refused if it computes something that neither names nor shapes show."""
     if type(vit) is not VisionTransformer or any(type(block) is not Block for block in vit.blocks):
         raise ValueError(f"timm's {type(vit).__name__} of this name is no plain ViT, which these networks are")
     if vit.no_embed_class:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from lit_video.attention import Grid, Heads
 from lit_video.network.aggregation import TemporalEncoder
 from lit_video.network.embedding import JointEmbedding
-from lit_video.network.positions import Resizing, resize_joint, resize_space, resize_time
+from lit_video.network.positions import Resizing, resize_time
 from lit_video.network.transformer import VideoTransformer
 from lit_video.weights.authors import refuse_other_heads, scenic_names, timesformer_names, xvit_names
 from lit_video.weights.hugging_face import hf_timesformer_names, hf_vivit_names
@@ -100,40 +100,27 @@ def _translated(
 def _positions(
     network: VideoTransformer, theirs: Mapping[str, Tensor], resizing: Resizing, joint: bool
 ) -> dict[str, Tensor]:
-    """Tables of positions as a source's own network would use them in clips of this grid.
-
-    Raises:
-        ValueError: their numbers are of no such grid, or they are of tubelets here and of frames there.
-    """
+    """Tables of positions as a source's own network would use them in clips of this grid."""
     embed, found = network.embed, {}
     if joint != isinstance(embed, JointEmbedding):
         there, here = ("over space and time", "of frames") if joint else ("of frames", "over space and time")
         raise ValueError(f"its positions are {there}, here they are {here}")
     if embed.pos_embed is not None:
-        table = take(theirs, "embed.pos_embed", 3)
-        slots, cells = table[:, : embed.slots], table[:, embed.slots :]
-        if joint:
-            cells = resize_joint(cells, _joint_grid(cells.shape[1], embed.grid), embed.grid, resizing)
-        else:
-            cells = resize_space(cells, stored_grid(cells.shape[1], embed.grid), embed.grid[1:], resizing.space)
-        found["embed.pos_embed"] = torch.cat((slots, cells), dim=1)
+        table, grid = take(theirs, "embed.pos_embed", 3), embed.grid
+        cells = table.shape[1] - embed.slots
+        stored = _joint_grid(cells, grid) if joint else Grid(grid.t, *stored_grid(cells, grid))
+        found["embed.pos_embed"] = embed.resized(table, stored, grid, resizing)
     if embed.temp_embed is not None:
         table = take(theirs, "embed.temp_embed", 3)
         found["embed.temp_embed"] = resize_time(table, embed.temp_embed.shape[1], resizing.time)
     if isinstance(network.aggregate, TemporalEncoder):
-        table, count = take(theirs, "aggregate.pos_embed", 3), int(network.aggregate.cls_token is not None)
-        found["aggregate.pos_embed"] = torch.cat((table[:, :count], resize_time(table[:, count:], embed.grid.t)), dim=1)
+        table = take(theirs, "aggregate.pos_embed", 3)
+        found["aggregate.pos_embed"] = network.aggregate.resized(table, embed.grid.t)
     return found
 
 
 def _joint_grid(cells: int, here: Grid) -> Grid:
-    """Grid that positions over space and time are laid out on, which their number does not say.
-
-    As many tubelets as here if the number allows it, else as large an image.
-
-    Raises:
-        ValueError: it allows neither.
-    """
+    """Grid of stored positions, which their number does not say: as many tubelets as here, else as large an image."""
     space = here.h * here.w
     for t in (here.t, 0 if cells % space else cells // space):
         side = round((cells / max(t, 1)) ** 0.5)

@@ -226,11 +226,7 @@ _ARRAY, _SCALAR = 1, 3
 
 
 def _load_flax(path: Path) -> Any:
-    """The nested content of a file that ``flax.serialization`` has written.
-
-    Raises:
-        ValueError: it is none, or msgpack is not installed.
-    """
+    """The nested content of a file that ``flax.serialization`` has written."""
     try:
         import msgpack
     except ImportError:

@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 
 EXPECTED = {
     "lit_video fi": {"finetune", "fit"},
-    "lit_video data ": {"--help", "check", "prepare", "stats"},
+    "lit_video data ": {"--help", "check", "prepare"},
     "lit_video fit --re": {"--recipe", "--reuse"},
     "lit_video fit --config experiments/ablation_t": {"experiments/ablation_ta.yaml", "experiments/ablation_tw.yaml"},
     "lit_video table --format j": {"json"},

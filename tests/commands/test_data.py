@@ -145,13 +145,6 @@ def test_frames_checked_at_another_rate_last_as_long_as_at_this_one(tmp_path):
         assert {row["seconds"] for row in rows(tmp_path / "root").values()} == {seconds}
 
 
-def test_stats_are_tables(root, capsys):
-    assert main(["data", "stats", str(root), "--dataset", "VideoFolder"]) == 0
-    lines = [line.replace("│", "").split() for line in capsys.readouterr().out.splitlines()]
-    for line in ("videos per class", "a 2 2 2", "train 0.48 0.72 0.96", "64x48 2 2 2", "25 4 4 4"):
-        assert line.split() in lines
-
-
 @pytest.mark.parametrize("name", [name for name, file in BAD_FILES.items() if file.frames])
 def test_a_packed_table_is_the_table(name, tmp_path):
     path = build(tmp_path, [name])[name]

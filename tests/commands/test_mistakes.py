@@ -129,8 +129,8 @@ benchmark table TABLE --repeats 1              | --repeats: is 1, expected a who
 benchmark table TABLE --row tw9                | no row 'tw9'
 reproduce --results nowhere                    | --results nowhere: no such folder
 dashboard nothing.yaml                         | nothing.yaml: no such file
-data                                           | give a command: check, stats, prepare
-data nope                                      | no command 'nope'; commands: check, stats, prepare
+data                                           | give a command: check, prepare
+data nope                                      | no command 'nope'; commands: check, prepare
 data check videos                              | required: --dataset
 data check videos --dataset VideoFolder --model.x 1 | unrecognized arguments: --model.x 1
 data prepare videos out --preset slow          | --preset: invalid choice: 'slow'

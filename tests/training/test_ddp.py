@@ -61,7 +61,7 @@ def seven_videos(data_root, tmp_path_factory):
     data.prepare_data()
     folder = tmp_path_factory.mktemp("seven")
     for split in ("train", "val", "test"):
-        for record in data.records(split)[: 7 if split == "test" else None]:
+        for record in [*data.records(split)][: 7 if split == "test" else None]:
             target = folder / record.path.relative_to(data.root)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.symlink_to(record.path)

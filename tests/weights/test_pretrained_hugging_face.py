@@ -179,13 +179,6 @@ def test_timesformer_has_the_logits_of_transformers(attention, shape, dtype):
 
 
 @pytest.mark.parametrize("attention", TYPES)
-def test_timesformer_without_a_bias_of_query_key_and_value(attention):
-    model = hf_timesformer(attention, SHAPES[1], qkv_bias=False)
-    assert not [key for key in model.state_dict() if key.endswith("qkv.bias")]
-    check(loaded(model), model, clip_of(3, 16, 16))
-
-
-@pytest.mark.parametrize("attention", TYPES)
 @pytest.mark.parametrize(("height", "width"), [(32, 48), (16, 96), (64, 48), (80, 96)])
 def test_another_image_size_gets_the_nearest_positions_as_in_transformers(attention, height, width):
     model, clip = hf_timesformer(attention, SHAPES[0]), clip_of(4, height, width)
@@ -225,14 +218,12 @@ def test_vivit_has_the_logits_of_transformers(shape, implementation, dtype):
     check(loaded(model), model, clip_of(model.config.num_frames, *size, dtype), tolerance=1e-6)
 
 
-@pytest.mark.parametrize("bias", [True, False])
-def test_vivit_of_older_files(bias):
-    model = hf_vivit(qkv_bias=bias, hidden_act="gelu_pytorch_tanh")
+def test_vivit_of_older_files():
+    model = hf_vivit(hidden_act="gelu_pytorch_tanh")
     older = renamed(model.state_dict(), OLDER_VIVIT)
     assert "vivit.encoder.layer.1.attention.output.dense.weight" in older
     assert not [key for key in older if "_proj" in key or "mlp" in key]
-    for weights in (model.state_dict(), older):
-        check(loaded(model, weights), model, clip_of(4, 16, 24))
+    check(loaded(model, older), model, clip_of(4, 16, 24))
 
 
 def test_vivit_positions_serve_other_clips():
