@@ -132,3 +132,23 @@ def test_a_head_is_followed_to_the_patch_that_it_alone_attends():
         # the class token of each frame, of which the mean is classified; its own share is no patch's
         expected = 0.5 * recording.weights[0][:, head, 0, 1:] / 2
         torch.testing.assert_close(rollout(built, clip, head=head).patches.flatten(1), expected)
+
+
+def test_a_head_is_of_the_step_that_is_executed_last():
+    """Model 3 in time-space order: heads of space, whose step is registered first, over the mean of those of time."""
+    built, clip = network("vivit_3_time_space")
+    scheme = built.blocks[-1].scheme
+    z, grid = built.embed(clip)
+    z = built.blocks[0](z, grid)
+    y = z + scheme._time(z, grid)
+    frame, place = torch.arange(12) // 4, torch.arange(12) % 4
+    attention = []  # (heads, tokens, tokens), of tokens of one place, and of one frame
+    for heads, x, group in ((scheme.time_attn, z, place), (scheme.attn, y, frame)):
+        q, k, _ = heads.project(heads.norm(x[0])).unbind(-3)
+        scores = torch.einsum("mac,jac->amj", q, k) / 8**0.5
+        attention.append(scores.masked_fill(group[:, None] != group, -torch.inf).softmax(-1))
+    before = (torch.eye(12) + attention[0].mean(0)) / 2
+    for head in (0, 1):
+        expected = ((torch.eye(12) + attention[1][head]) / 2 @ before).mean(0)
+        patches = rollout(built, clip, last_layer=True, head=head).patches
+        torch.testing.assert_close(patches.flatten(), expected, atol=1e-12, rtol=1e-12)
