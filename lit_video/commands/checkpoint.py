@@ -1,7 +1,6 @@
 """The argument ``--ckpt``: a checkpoint's file, a run's folder, or a row of a table."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 from lit_video.errors import UserError
@@ -16,8 +15,8 @@ def find_checkpoint(text: str) -> Path:
     """The file of a checkpoint.
 
     Args:
-        text: the file; the folder of a run, of which it is the checkpoint that was tested; ``TABLE/ROW`` or
-            ``TABLE/SCALE/ROW/seedK`` of ``runs/``, the first seed if none is named.
+        text: the file; the folder of a run, of which it is the checkpoint that was tested; ``TABLE/ROW`` of ``runs/``,
+            its first seed.
 
     Raises:
         UserError: there is none, or several.
@@ -27,12 +26,14 @@ def find_checkpoint(text: str) -> Path:
         return _of_run(path)
     if path.exists() or path.suffix == ".ckpt":
         return path
-    runs = _named(path.parts)
+    named = len(path.parts) == 2 and not path.is_absolute()
+    found = RUNS.glob(f"{path.parts[0]}/*/{path.parts[1]}/seed*") if named else ()
+    runs = [run for run in found if has_result(run)]
     if not runs:
         raise UserError(f"--ckpt: {text}: no such file; {WAYS}")
     scales = sorted({run.parents[1].name for run in runs})
     if len(scales) > 1:
-        raise UserError(f"--ckpt: {text}: was run at several scales ({', '.join(scales)}); give TABLE/SCALE/ROW/seedK")
+        raise UserError(f"--ckpt: {text}: was run at several scales ({', '.join(scales)}); give a run's folder")
     return _of_run(min(runs, key=lambda run: int(run.name.removeprefix("seed"))))
 
 
@@ -59,18 +60,6 @@ def run_flags(record: Path) -> list[str]:
     groups = [f"--{name}={json.dumps(settings[name])}" for name in ("data", "model")]
     precision = settings["trainer"]["precision"]
     return [f"--seed_everything={settings['seed_everything']}", f"--trainer.precision={json.dumps(precision)}", *groups]
-
-
-def _named(parts: Sequence[str]) -> list[Path]:
-    """Folders of finished runs by the names of table and row."""
-    if len(parts) != 2 and len(parts) != 4:
-        return []
-    pattern = f"{parts[0]}/*/{parts[1]}/seed*" if len(parts) == 2 else "/".join(parts)
-    return _finished(pattern)
-
-
-def _finished(pattern: str) -> list[Path]:
-    return [path.parent for path in RUNS.glob(f"{pattern}/{RUN}") if has_result(path.parent)]
 
 
 def _of_run(folder: Path) -> Path:

@@ -3,7 +3,6 @@
 import shlex
 from argparse import Namespace
 from pathlib import Path
-from typing import Any
 
 from lit_video.commands.arguments import add_output, add_settings, add_shared, positive_number, writing
 from lit_video.commands.parser import PROGRAM, Parser, parse, run_command
@@ -75,14 +74,13 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
         _check_same_plan(arguments, file)
         print(f"going on with {file} as it is; delete it to plan anew", flush=True)
         return
-    from lit_video.own_videos.plan import PlanOptions, plan
-    from lit_video.own_videos.schemes import schemes_named
+    from lit_video.own_videos.plan import PlanOptions, plan, schemes_named
 
     chosen = schemes_named(schemes) if schemes else None
     with writing("--output", file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
     weights = getattr(arguments, "weights", None)
-    equal: Any = getattr(arguments, "equal", None) or "epochs"
+    equal = getattr(arguments, "equal", None) or "epochs"
     made_by = f"{PROGRAM} {shlex.join(arguments.words)}"
     options = PlanOptions(arguments.videos, file, made_by, chosen, weights, arguments.minutes, arguments.group, equal)
     plan(options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -22,7 +22,6 @@ from lit_video.commands.arguments import (
 )
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
-from lit_video.utils.files import write_bytes
 from lit_video.utils.text import clock
 
 COLUMNS = ("path", "seconds", "task", "rank", "name", "probability")  # of a stream
@@ -30,7 +29,7 @@ COLUMNS = ("path", "seconds", "task", "rank", "name", "probability")  # of a str
 
 def add(parser: Parser) -> None:
     """Examples and arguments."""
-    parser.examples("--ckpt RUN videos -o names.csv --top 1", "--ckpt RUN long.mp4 --every 0.5 --plot timeline.png")
+    parser.examples("--ckpt RUN videos -o names.csv --top 1", "--ckpt RUN long.mp4 --every 0.5 -o timeline.csv")
     parser.add_argument("videos", nargs="+", metavar="VIDEO|FOLDER|GLOB", help="a folder: all videos below it")
     add_shared(parser, "--ckpt", required=True)
     parser.add_argument("--top", type=positive, metavar="K", help="classes to name (default: 5; of a stream 1)")
@@ -51,8 +50,6 @@ def add(parser: Parser) -> None:
     parser.add_argument("--every", type=positive_number, metavar="SECONDS", help=text)
     text = "length of that window (default: a clip of training)"
     parser.add_argument("--window", type=positive_number, metavar="SECONDS", help=text)
-    figure = new_file("--plot", ".png", ".svg", ".pdf")
-    parser.add_argument("--plot", type=figure, metavar="FILE", help="draw the timeline of the one video")
     add_evaluation(parser)
 
 
@@ -78,7 +75,7 @@ def _check(arguments: Namespace) -> None:
     given = {name: True for name, value in vars(arguments).items() if value is not None and value is not False}
     if "stream" in given and "every" in given:
         raise UserError("--stream, --every: give one of them, a line for every frame or a window that moves on")
-    for name, other in (("rate", "stream"), ("window", "every"), ("plot", "every")):
+    for name, other in (("rate", "stream"), ("window", "every")):
         if name in given and other not in given:
             raise UserError(f"--{name}: goes with --{other} only; give that too")
     if not given.keys() & {"stream", "every"}:
@@ -90,14 +87,6 @@ def _check(arguments: Namespace) -> None:
         raise UserError(f"--output {arguments.output}: --stream and --every write lines: give a file .csv")
 
 
-def _check_drawn(flag: str, target: Path | None, videos: Sequence[Path]) -> None:
-    """Refuse to draw several videos, or over the one that is drawn."""
-    if target and len(videos) > 1:
-        raise UserError(f"{flag} {target}: {len(videos)} videos do not fit into one file; give one")
-    if target and target.resolve() == videos[0].resolve():
-        raise UserError(f"{flag} {target}: would write over the video; give another place")
-
-
 def _predict_videos(arguments: Namespace) -> int:
     """Print a table, write the files of the other flags."""
     from lit_video.inference import predict as api  # here, because importing torch takes seconds
@@ -106,7 +95,10 @@ def _predict_videos(arguments: Namespace) -> int:
     from lit_video.video.decoding import DecodeError
 
     paths = api.find_videos(arguments.videos, arguments.fps)
-    _check_drawn("--draw", arguments.draw, paths)
+    if arguments.draw and len(paths) > 1:
+        raise UserError(f"--draw {arguments.draw}: {len(paths)} videos do not fit into one file; give one")
+    if arguments.draw and arguments.draw.resolve() == paths[0].resolve():
+        raise UserError(f"--draw {arguments.draw}: would write over the video; give another place")
     outputs = api.predict(arguments.ckpt, paths, arguments.top or 5, evaluation(arguments))
     broken = dict(outputs.broken)
     if arguments.output:
@@ -131,15 +123,12 @@ def _predict_videos(arguments: Namespace) -> int:
 
 
 def _predict_timelines(arguments: Namespace) -> int:
-    """Print the segments of every video, write and draw timelines."""
+    """Print the segments of every video, write timelines."""
     from lit_video.inference.checkpoints import load_trained_model
     from lit_video.inference.predict import find_videos, unlabelled
-    from lit_video.inference.timeline import timeline
-    from lit_video.inference.timeline_output import table_of, timeline_figure, write_timelines
-    from lit_video.utils.figures import content_of
+    from lit_video.inference.timeline import table_of, timeline, write_timelines
 
     paths = find_videos(arguments.videos, arguments.fps)
-    _check_drawn("--plot", arguments.plot, paths)
     trained, options = load_trained_model(arguments.ckpt), evaluation(arguments)
     steps = arguments.every, arguments.window, arguments.top or 5
     names = [f"{path.name} ({i} of {len(paths)}), windows" for i, path in enumerate(paths, 1)]
@@ -150,10 +139,6 @@ def _predict_timelines(arguments: Namespace) -> int:
     if arguments.output:
         with writing("--output", arguments.output):
             _print_written(*write_timelines(arguments.output, lines))
-    if arguments.plot and lines[0].windows:
-        with writing("--plot", arguments.plot):
-            write_bytes(arguments.plot, content_of(timeline_figure(lines[0]), arguments.plot.suffix[1:].lower()))
-        _print_written(arguments.plot)
     broken = [line for line in lines if line.broken]
     for line in broken:
         far = f" (read up to {clock(line.windows[-1].end, 1)})" if line.windows else ""

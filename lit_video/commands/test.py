@@ -1,17 +1,77 @@
 """The ``test`` command: a model on all views of every test video."""
 
+import pickle
+import zipfile
 from argparse import Namespace
+from pathlib import Path
 
-from lit_video.commands.evaluate import add_evaluated, evaluate
+from lit_video.commands.arguments import add_settings, add_shared
+from lit_video.commands.checkpoint import WAYS, run_flags, settings_of
 from lit_video.commands.parser import Parser
+from lit_video.errors import UserError
+from lit_video.training.request import setting_flags
+from lit_video.weights.hub import find
 
 
 def add(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("--ckpt RUN --order shuffled", "--weights hub:timesformer-k400 --data.root DIR")
-    add_evaluated(parser, "test")
+    add_shared(parser, "--ckpt", "--config")
+    text = "published weights, with the settings of their evaluation"
+    parser.add_argument("--weights", metavar="hub:NAME", help=text)
+    orders = ["forward", "reversed", "shuffled", "static"]
+    parser.add_argument("--order", choices=orders, help="order of the frames (default: forward)")
+    add_settings(parser, "test", more=["--seed_everything", "--print_config"])
 
 
 def run(arguments: Namespace) -> int:
     """Evaluate a run, or published weights, on the test videos: all views of each."""
-    return evaluate("test", arguments)
+    from lit_video.training.callbacks.finite import refuse_not_finite
+    from lit_video.training.cli import VideoCLI, refuse_ignored, user_errors
+
+    flags, checkpoint = _lightning_arguments(arguments)
+    argv = ["test", *flags]
+    refuse_ignored(argv, "test")
+    try:
+        with user_errors(lambda key: "test"):
+            cli = VideoCLI([*argv, "--trainer.logger=false", "--verbose=false"], execute=True)
+    except (pickle.UnpicklingError, EOFError, zipfile.BadZipFile) as error:
+        raise UserError(f"--ckpt: {checkpoint} is damaged, or no checkpoint") from error
+    except RuntimeError as error:  # names or shapes differ
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"--ckpt: {checkpoint} does not load into this model: {reason}") from error
+    metrics = {key: float(value) for key, value in cli.trainer.callback_metrics.items()}
+    refuse_not_finite(metrics, f"test of {checkpoint or 'these weights'}")
+    if cli.trainer.is_global_zero:
+        print(f"{int(metrics.pop('test/videos'))} videos, their frames {cli.datamodule.order}")
+        for key, value in metrics.items():
+            if not (cli.model.few_classes and key.endswith("_top5")):
+                print(f"  {key} {value:.2f}")  # as the papers print
+    return 0
+
+
+def _lightning_arguments(arguments: Namespace) -> tuple[list[str], Path | None]:
+    """The arguments as LightningCLI's, and the file of the checkpoint; without one there must be pretrained weights.
+
+    ``--weights hub:NAME`` becomes the settings of its published evaluation, ``--order`` a setting of the data, and a
+    checkpoint brings the settings of its run if no others are given. The user's settings come after them.
+    """
+    flags = [f"--config={path}" for path in arguments.config] + arguments.settings
+    if arguments.weights:
+        flags = [*setting_flags(find(arguments.weights).settings), f"--model.weights={arguments.weights}", *flags]
+    if arguments.order:
+        flags.append(f"--data.order={arguments.order}")
+    names = {flag.split("=")[0] for flag in flags}
+    checkpoint: Path | None = arguments.ckpt
+    if checkpoint is None:
+        if not any(name.endswith(".weights") for name in names):
+            raise UserError(f"--ckpt: {WAYS}")
+        return flags, None
+    if not checkpoint.is_file():
+        raise UserError(f"--ckpt: {checkpoint}: no such file; {WAYS}")
+    own = settings_of(checkpoint)
+    if not arguments.config and own.is_file():
+        flags = [*run_flags(own), *flags]
+    elif not arguments.config and not {"--data", "--model"} <= names:
+        raise UserError(f"--ckpt {checkpoint}: {own} does not exist, which holds its settings; give --config")
+    return [*flags, f"--ckpt_path={checkpoint}"], checkpoint

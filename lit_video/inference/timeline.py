@@ -1,6 +1,6 @@
 """A long video as a timeline: classes of a window that moves over it. The video is decoded once, in order."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, pairwise
@@ -15,10 +15,12 @@ from torch.utils.data import DataLoader, IterableDataset
 from lit_video.errors import OptionError
 from lit_video.inference.checkpoints import TrainedModel
 from lit_video.inference.predict import Evaluation, video_list
-from lit_video.inference.ranking import Ranked, best, ranked_videos
+from lit_video.inference.ranking import Ranked, best, rank_rows, ranked_videos
 from lit_video.utils.environment import choose_device
+from lit_video.utils.files import write_table
 from lit_video.utils.parallel import with_progress
 from lit_video.utils.processes import ignore_stops
+from lit_video.utils.text import clock, text_table
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.batch import normalise
 from lit_video.video.clips import VideoRecord, clip_numbers
@@ -229,3 +231,44 @@ def _reason(error: str, record: VideoRecord) -> str:
 def _start_worker(number: int) -> None:
     """Leave Ctrl-C to the process that predicts."""
     ignore_stops()
+
+
+def table_of(timelines: Sequence[Timeline]) -> str:
+    """A table of the segments of all videos."""
+    body = [
+        ["" if i else str(line.path), one.name, clock(one.start, 1), clock(one.end, 1), f"{100 * one.probability:.1f}"]
+        for line in timelines
+        for i, one in enumerate(line.segments())
+    ]
+    return text_table("", ["video", "class", "from", "to", "mean %"], body)
+
+
+def write_timelines(path: Path, timelines: Sequence[Timeline]) -> list[Path]:
+    """Write a ``.csv`` of windows, and one of segments beside it; gives the files.
+
+    Times are seconds from the video's first frame.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    segments = path.with_name(f"{path.stem}_segments.csv")
+    write_table(path, _window_rows(timelines))
+    write_table(segments, _segment_rows(timelines))
+    return [path, segments]
+
+
+def _window_rows(timelines: Sequence[Timeline]) -> Iterator[Sequence[object]]:
+    yield "path", "start", "end", "task", "rank", "name", "probability", "broken"
+    for line in timelines:
+        for window in line.windows:
+            part = line.path, f"{window.start:.3f}", f"{window.end:.3f}"
+            yield from ((*part, *row, "") for row in rank_rows(window.ranked))
+        if line.broken:
+            yield line.path, "", "", "", "", "", "", line.broken
+
+
+def _segment_rows(timelines: Sequence[Timeline]) -> Iterator[Sequence[object]]:
+    yield "path", "start", "end", "name", "probability", "windows"
+    for line in timelines:
+        for one in line.segments():
+            yield line.path, f"{one.start:.3f}", f"{one.end:.3f}", one.name, f"{one.probability:.6f}", one.windows

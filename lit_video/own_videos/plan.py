@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import yaml
@@ -13,81 +13,51 @@ from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
 from lit_video.network.cost import count
 from lit_video.own_videos.budget import built, clips_per_second, length, of_equal_compute
-from lit_video.own_videos.choices import Choice, Machine, Start, as_lines, choose, nested, start_from
+from lit_video.own_videos.choices import Choice, Machine, as_lines, choose, nested, start_from
 from lit_video.own_videos.dividing import divide, find_groups, limits, without_rare
 from lit_video.own_videos.finding import OwnVideo, find_videos
-from lit_video.own_videos.schemes import SCHEMES, Scheme
 from lit_video.utils.files import write_atomically, write_table
+from lit_video.utils.text import did_you_mean
 from lit_video.video.decoding import decode
 
+Rows = dict[str, dict[str, Any]]  # of a table: label and settings, by name
+# by the short names that ``finetune`` and ``compare`` know
+SCHEMES: Rows = {
+    "xvit": {"label": "X-ViT, t_w = 1", "set": {"model.window": 1, "model.ta_layers": 1}},
+    "xvit2": {"label": "X-ViT, t_w = 2", "set": {"model.window": 2, "model.ta_layers": 1}},
+    "space": {"label": "spatial-only", "set": {"model.window": 0, "model.ta_layers": 0}},
+    **{
+        name: {"label": f"TimeSformer {label}", "set": {"model": "TimeSformer", "model.attention": name}}
+        for name, label in {"divided": "T+S", "joint": "ST", "local_global": "L+G", "axial": "T+W+H"}.items()
+    },
+    **{
+        f"vivit{i}": {
+            "label": f"ViViT-{i}",
+            "set": {"model": "ViViT", "model.variant": i, "model.tubelet": 2, "model.temporal_depth": 2},
+        }
+        for i in (1, 2, 3, 4)
+    },
+    "perceiver": {"label": "Perceiver", "set": {"model": "Perceiver", "model.latents": 32, "model.reads": 2}},
+}
 VIDEOS = "videos.csv"
-TIMES = ("start", "end")  # columns of a table that say which part of a video is meant
-
-
-def write_videos(path: Path, videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> None:
-    """The table that divides the videos."""
-    times = [name for name in TIMES if any(video.columns.get(name) for video in videos)]
-    rows = [
-        [video.path, video.label, video.split, *([groups[i]] if groups else []), *(video.columns[n] for n in times)]
-        for i, video in enumerate(videos)
-    ]
-    write_table(path, [["path", "label", "split", *(["group"] if groups else []), *times], *rows])
-
-
-def write_experiment(
-    path: Path,
-    command: str,
-    root: Path,
-    model: str,
-    choices: Sequence[Choice],
-    rows: Mapping[str, Mapping[str, Any]],
-    notes: Sequence[str],
-    validates: bool,
-) -> None:
-    """The YAML file, with every choice and its reason on top.
-
-    Args:
-        path: path of the file; ``videos.csv`` lies beside it.
-        command: command that makes the file.
-        root: folder of the videos.
-        model: class that the rows start from.
-        choices: settings.
-        rows: rows of the table: label and settings.
-        notes: lines on the videos and on what the test can decide.
-        validates: whether some videos validate.
-    """
-    settings = nested(choices)
-    data = {
-        "root": str(root.resolve()),
-        "train": str((path.parent / VIDEOS).resolve()),
-        "split_column": "split",
-        "train_values": ["train"],
-        # where none validate, the curve is of the test videos, and chooses nothing
-        **({"val_values": ["val"], "test_values": ["test"]} if validates else {"val_values": ["test"]}),
-        **settings["data"],
-    }
-    content = {
-        "trainer": {"accelerator": "auto", "devices": 1} | settings["trainer"],
-        "data": {"class_path": "VideoCSV", "init_args": data},
-        "model": {"class_path": model, "init_args": settings["model"]},
-        "table": {
-            "title": f"Videos of {root.resolve().name}",
-            "source": "your own videos",
-            "scale": "own",
-            "metric": "test/video_top1",
-            "rows": dict(rows),
-        },
-    }
-    lines = [f"Made by {command}", f"Run by  python -m lit_video fit --config {path} --runs {path.parent / 'runs'}"]
-    lines += ["", *notes, "", "Choices, and why:", *(f"  {line}" for line in as_lines(choices))]
-    header = "".join(f"# {line}".rstrip() + "\n" for line in lines)
-    write_atomically(path, header + yaml.safe_dump(content, sort_keys=False, width=120))
-
-
 SHOWN = 5  # videos that are named
 SEEN = 50  # videos whose pixels are looked at
 MINUTES = {"CPU": 10.0, "GPU": 30.0}
-Equal = Literal["epochs", "compute"]
+TIMES = ("start", "end")  # columns of a table that say which part of a video is meant
+
+
+def schemes_named(names: str) -> Rows:
+    """Rows of schemes by ``xvit,divided``, each once.
+
+    Raises:
+        UserError: there is no such name.
+    """
+    wanted = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    unknown = [name for name in wanted if name not in SCHEMES]
+    if unknown or not wanted:
+        wrong = (unknown or [names])[0]
+        raise UserError(f"no scheme {wrong!r}{did_you_mean(wrong, SCHEMES)}; schemes: {', '.join(SCHEMES)}")
+    return {name: SCHEMES[name] for name in wanted}
 
 
 @dataclass(frozen=True)
@@ -108,11 +78,71 @@ class PlanOptions:
     root: Path
     file: Path
     command: str
-    schemes: Mapping[str, Scheme] | None = None
+    schemes: Rows | None = None
     weights: str | None = None
     minutes: float | None = None
     group: str | None = None
-    equal: Equal = "epochs"
+    equal: str = "epochs"
+
+
+def write_videos(path: Path, videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> None:
+    """The table that divides the videos."""
+    times = [name for name in TIMES if any(video.columns.get(name) for video in videos)]
+    rows = [
+        [video.path, video.label, video.split, *([groups[i]] if groups else []), *(video.columns[n] for n in times)]
+        for i, video in enumerate(videos)
+    ]
+    write_table(path, [["path", "label", "split", *(["group"] if groups else []), *times], *rows])
+
+
+def write_experiment(
+    options: PlanOptions,
+    model: str,
+    choices: Sequence[Choice],
+    rows: Rows,
+    notes: Sequence[str],
+    validates: bool,
+) -> None:
+    """The YAML file, with every choice and its reason on top; ``videos.csv`` lies beside it.
+
+    Args:
+        options: folder of the videos, the file, and the command that makes it.
+        model: class that the rows start from.
+        choices: settings.
+        rows: rows of the table.
+        notes: lines on the videos and on what the test can decide.
+        validates: whether some videos validate.
+    """
+    root, path = options.root.resolve(), options.file
+    settings = nested(choices)
+    data = {
+        "root": str(root),
+        "train": str((path.parent / VIDEOS).resolve()),
+        "split_column": "split",
+        "train_values": ["train"],
+        # where none validate, the curve is of the test videos, and chooses nothing
+        **({"val_values": ["val"], "test_values": ["test"]} if validates else {"val_values": ["test"]}),
+        **settings["data"],
+    }
+    content = {
+        "trainer": {"accelerator": "auto", "devices": 1} | settings["trainer"],
+        "data": {"class_path": "VideoCSV", "init_args": data},
+        "model": {"class_path": model, "init_args": settings["model"]},
+        "table": {
+            "title": f"Videos of {root.name}",
+            "source": "your own videos",
+            "scale": "own",
+            "metric": "test/video_top1",
+            "rows": rows,
+        },
+    }
+    lines = [
+        f"Made by {options.command}",
+        f"Run by  python -m lit_video fit --config {path} --runs {path.parent / 'runs'}",
+    ]
+    lines += ["", *notes, "", "Choices, and why:", *(f"  {line}" for line in as_lines(choices))]
+    header = "".join(f"# {line}".rstrip() + "\n" for line in lines)
+    write_atomically(path, header + yaml.safe_dump(content, sort_keys=False, width=120))
 
 
 def plan(options: PlanOptions) -> None:
@@ -141,8 +171,10 @@ def plan(options: PlanOptions) -> None:
     classes = sorted({video.label for video in videos})
     pixels = _pixels([options.root / video.path for video in videos if video.split == "train"])
     choices = choose([facts[v.path] for v in videos], pixels, classes, counts["train"], machine, start)
-    model, rows, shared = _rows(options, start)
-    choices += [Choice(f"model.{key}", value, "of the weights") for key, value in shared.items()]
+    model, rows = "XViT", options.schemes or {"xvit": SCHEMES["xvit"]}
+    if start:
+        model, rows = start.model, {"finetuned": {"label": f"{start.model}, fine-tuned"}}
+        choices += [Choice(f"model.{key}", value, "of the weights") for key, value in start.settings.items()]
     lengths, rows = _lengths(options, choices, model, rows, counts, len(classes), machine)
     choices += lengths
     if options.equal == "compute":
@@ -150,7 +182,7 @@ def plan(options: PlanOptions) -> None:
         notes.append(f"as many multiply-adds for each scheme: epochs {epochs}")
     print(*notes[1:], *as_lines(choices), sep="\n", flush=True)
     write_videos(options.file.with_name(VIDEOS), videos, groups.names)
-    write_experiment(options.file, options.command, options.root, model, choices, rows, notes, counts["val"] > 0)
+    write_experiment(options, model, choices, rows, notes, counts["val"] > 0)
     print(f"wrote {options.file} and {options.file.with_name(VIDEOS)}", flush=True)
 
 
@@ -174,29 +206,15 @@ def _readable(videos: Sequence[OwnVideo], root: Path, manifest: Path) -> tuple[l
     return good, {path: row for path, row in rows.items() if row.sound}
 
 
-def _rows(options: PlanOptions, start: Start | None) -> tuple[str, dict[str, dict[str, Any]], dict[str, Any]]:
-    """The class that rows start from, the rows, and settings of the weights."""
-    if start:
-        return start.model, {"finetuned": {"label": f"{start.model}, fine-tuned"}}, start.settings
-    rows = {name: _row(scheme) for name, scheme in (options.schemes or {"xvit": SCHEMES["xvit"]}).items()}
-    return "XViT", rows, {}
-
-
-def _row(scheme: Scheme) -> dict[str, Any]:
-    settings = {f"model.{key}": value for key, value in scheme.settings.items()}
-    model = {} if scheme.model == "XViT" else {"model": scheme.model}
-    return {"label": scheme.label, "set": model | settings}
-
-
 def _lengths(
     options: PlanOptions,
     choices: list[Choice],
     model: str,
-    rows: Mapping[str, dict[str, Any]],
+    rows: Rows,
     counts: Mapping[str, int],
     classes: int,
     machine: Machine,
-) -> tuple[list[Choice], dict[str, dict[str, Any]]]:
+) -> tuple[list[Choice], Rows]:
     """Equal epochs or equal compute for all rows, so much that the slowest one has the time that is given.
 
     Returns:
@@ -211,7 +229,7 @@ def _lengths(
     rates = {name: clips_per_second(net, data) for name, net in nets.items()}
     minutes = options.minutes or MINUTES["GPU" if machine.gpu else "CPU"]
     if options.equal == "epochs":
-        return length(min(rates.values()), counts["train"], minutes, counts["val"] > 0), dict(rows)
+        return length(min(rates.values()), counts["train"], minutes, counts["val"] > 0), rows
     costs = {name: count(net, data["frames"], data["image_size"])[1] for name, net in nets.items()}
     slowest = min(rates[name] * costs[name] for name in rows) / max(costs.values())  # clips/s at the highest cost
     lengths = length(slowest, counts["train"], minutes, counts["val"] > 0)

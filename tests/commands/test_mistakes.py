@@ -111,7 +111,7 @@ test                                           | --ckpt: give a run's last.ckpt,
 test --ckpt ablation_tw/tw9                    | --ckpt: ablation_tw/tw9: no such file
 test --ckpt README.md                          | run.json does not exist, which holds its settings
 test --weights hub:nothing                     | hub:nothing: no such weights
-validate --order sideways                      | --order: invalid choice: 'sideways'
+test --order sideways                          | --order: invalid choice: 'sideways'
 predict videos                                 | required: --ckpt
 predict --ckpt README.md                       | required: VIDEO
 attention video.mp4                            | required: --ckpt

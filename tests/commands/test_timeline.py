@@ -1,14 +1,12 @@
-"""predict --every: a long video as windows, segments and a picture."""
+"""predict --every: a long video as windows and segments."""
 
 import csv
 from fractions import Fraction
-from math import isnan
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 
 from lit_video.__main__ import main
 from lit_video.inference import timeline as module
@@ -16,8 +14,6 @@ from lit_video.inference.checkpoints import load_trained_model
 from lit_video.inference.predict import Evaluation, compute
 from lit_video.inference.ranking import Ranked
 from lit_video.inference.timeline import Timeline, Window, timeline, window_spans
-from lit_video.inference.timeline_output import timeline_figure
-from lit_video.utils.figures import plt
 from lit_video.utils.parallel import with_progress
 from lit_video.video import clips as reading
 from lit_video.video.clips import VideoRecord
@@ -104,8 +100,8 @@ def test_another_video_at_the_same_path_is_not_taken_for_the_first(colours, tmp_
 
 
 def test_segments_are_the_parts_of_the_video(colours, video, tmp_path, capsys):
-    out, picture = tmp_path / "t.csv", tmp_path / "t.png"
-    assert predict(video, "--ckpt", colours, "--every", "0.25", "-o", out, "--plot", picture) == 0
+    out = tmp_path / "t.csv"
+    assert predict(video, "--ckpt", colours, "--every", "0.25", "-o", out) == 0
     segments = rows(tmp_path / "t_segments.csv")
     assert [one["name"] for one in segments] == ["red", "green", "blue"]
     edges = [0.0, *(float(one["end"]) for one in segments)]
@@ -118,8 +114,7 @@ def test_segments_are_the_parts_of_the_video(colours, video, tmp_path, capsys):
     assert float(segments[0]["probability"]) == pytest.approx(np.mean(first), abs=1e-5)
     shown = capsys.readouterr()
     assert all(f" {name} " in shown.out for name in ("red", "green", "blue", "0:00.0", "0:12.0"))
-    assert f"wrote {out} and {tmp_path / 't_segments.csv'}\nwrote {picture}\n" == shown.err
-    assert Image.open(picture).size == (1500, 600)
+    assert f"wrote {out} and {tmp_path / 't_segments.csv'}\n" == shown.err
 
 
 def test_a_video_is_read_once_and_no_more_of_it_is_held_than_a_window(colours, video, monkeypatch):
@@ -181,26 +176,6 @@ def test_clips_of_whole_videos_need_a_window(video, tmp_path, capsys):
     assert [one["name"] for one in rows(tmp_path / "t_segments.csv")] == ["red", "green", "blue"]
 
 
-# the picture
-
-
-def line_of(*names, seconds=90.0):
-    step = seconds / len(names)
-    windows = [Window(i * step, (i + 1) * step, {"class": [Ranked(name, 0.8)]}) for i, name in enumerate(names)]
-    return Timeline(Path("walk.mp4"), seconds, windows)
-
-
-def test_what_a_window_does_not_name_is_not_drawn_as_zero():
-    figure = timeline_figure(line_of("sit", "stand", "sit"))
-    upper, lower = figure.axes
-    assert lower.get_xlim() == (0, 90)
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["sit", "stand"]
-    sit, stand = (one.get_ydata() for one in upper.get_lines())
-    assert [isnan(y) for y in sit] == [False, True, False] and stand[1] == 80
-    assert len(lower.patches) == 3
-    plt.close(figure)
-
-
 # many videos
 
 
@@ -215,7 +190,7 @@ def test_a_video_that_breaks_on_the_way_keeps_what_was_read(colours, video, tmp_
 
     monkeypatch.setattr(reading, "decode_in_order", broken)
     out = tmp_path / "t.csv"
-    assert predict(video, "--ckpt", colours, "--every", 0.5, "-o", out, "--plot", tmp_path / "t.png") == 1
+    assert predict(video, "--ckpt", colours, "--every", 0.5, "-o", out) == 1
     err = capsys.readouterr().err
     assert f"{video}: its frame 70 is damaged (read up to 0:07.0)" in err
     assert rows(out)[-1]["broken"] == "its frame 70 is damaged"
