@@ -31,20 +31,6 @@ SETTINGS_HELP = """\
 --help all                     every setting; --model.help NAME, --data.help NAME: those of a class"""
 
 
-def check_file(flag: str, path: Path) -> None:
-    """Refuse a file that cannot be written, before the work for it is done.
-
-    Raises:
-        UserError: its folder does not exist, it is a folder itself, or writing is not permitted.
-    """
-    if not path.parent.is_dir():
-        raise UserError(f"{flag} {path}: no such folder {path.parent}")
-    if path.is_dir():
-        raise UserError(f"{flag} {path}: is a folder, expected a file")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise UserError(f"{flag} {path}: writing there is not permitted")
-
-
 @contextmanager
 def writing(flag: str, path: Path) -> Iterator[None]:
     """Raise a :class:`UserError` with the reason if a file cannot be written in the block."""
@@ -55,15 +41,21 @@ def writing(flag: str, path: Path) -> Iterator[None]:
 
 
 def new_file(flag: str, *endings: str) -> Callable[[str], Path]:
-    """Type of an argument that names a file to write, of one of these endings or any: see :func:`check_file`."""
+    """Type of an argument that names a file to write, of one of these endings or any, refused before the work."""
 
-    def path(text: str) -> Path:
-        if endings and Path(text).suffix.lower() not in endings:
+    def checked(text: str) -> Path:
+        path = Path(text)
+        if endings and path.suffix.lower() not in endings:
             raise ArgumentTypeError(f"{text} ends in none of {', '.join(endings)}")
-        check_file(flag, Path(text))
-        return Path(text)
+        if not path.parent.is_dir():
+            raise UserError(f"{flag} {path}: no such folder {path.parent}")
+        if path.is_dir():
+            raise UserError(f"{flag} {path}: is a folder, expected a file")
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            raise UserError(f"{flag} {path}: writing there is not permitted")
+        return path
 
-    return path
+    return checked
 
 
 def at_least(least: int) -> Callable[[str], int]:
@@ -162,7 +154,7 @@ def add_evaluation(parser: Parser) -> None:
 
 def add_output(
     parser: Parser,
-    kind: Literal["FILE", "DIR", "FILE|DIR"],
+    kind: Literal["FILE", "DIR"],
     default: str | None = None,
     otherwise: str = "",
     endings: Sequence[str] = (),

@@ -47,7 +47,7 @@ def run(arguments: Namespace) -> int:
         records = unlabelled(find_videos(arguments.videos, arguments.fps), arguments.fps)
         classes = [record.path.resolve().parent.name for record in records]
     else:
-        records = test_split(settings_of(arguments.ckpt))
+        records = _test_split(settings_of(arguments.ckpt))
         classes = [label_name(record, trained.class_names) for record in records]
     found = embed_records(trained, records, arguments.seed, evaluation(arguments))
     read = [name for record, name in zip(records, classes, strict=True) if record.path not in found.broken]
@@ -66,7 +66,7 @@ def run(arguments: Namespace) -> int:
     return 1 if found.broken else 0
 
 
-def test_split(config: Path) -> list[VideoRecord]:
+def _test_split(config: Path) -> list[VideoRecord]:
     """The test videos of a run's own data set.
 
     Raises:

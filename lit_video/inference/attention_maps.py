@@ -13,7 +13,7 @@ from torchvision.transforms.v2 import functional as F
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import OptionError, UserError
 from lit_video.inference.attention_picture import AttentionMaps
-from lit_video.inference.checkpoints import TrainedModel, load_trained_model
+from lit_video.inference.checkpoints import load_trained_model
 from lit_video.inference.predict import Evaluation, find_videos, unlabelled, video_list
 from lit_video.inference.ranking import ClassNames, ranked_videos
 from lit_video.inference.rollout import Rollout, rollout, steps_of, tubelet_frames
@@ -38,45 +38,31 @@ def attention_maps(ckpt: str | Path, video: str | Path, device: Device | None = 
     Raises:
         UserError: the video cannot be read, or the checkpoint is wrong or its model has no attention.
     """
-    (maps,) = maps_of_video(load_with_attention(Path(ckpt)), one_video(video), device)
+    (maps,) = maps_of_video(Path(ckpt), video, device)
     return maps
 
 
-def load_with_attention(ckpt: Path) -> TrainedModel:
-    """A checkpoint of a transformer.
+def maps_of_video(
+    ckpt: Path,
+    video: str | Path,
+    device: Device | None = None,
+    fps: float | None = None,
+    heads: bool = False,
+) -> list[AttentionMaps]:
+    """As :func:`attention_maps`, or of every head (:func:`maps_of`); the true class is the video's folder if it is one.
 
     Raises:
-        UserError: the checkpoint is wrong, or its model has no attention.
-    """
-    trained = load_trained_model(ckpt)
-    if not isinstance(trained.model.network, VideoTransformer):
-        family = type(trained.model).__name__
-        raise OptionError("ckpt", f"{ckpt} is a {family}, which has no attention that could be drawn")
-    return trained
-
-
-def one_video(video: str | Path, fps: float | None = None) -> VideoRecord:
-    """The one video that is named.
-
-    Raises:
-        UserError: there is none, or there are several.
+        UserError: there is no such video, or there are several; the checkpoint is wrong or its model has no attention.
     """
     videos = find_videos(video, fps)
     if len(videos) > 1:
         raise UserError(f"{video}: {len(videos)} videos; attention is drawn of one")
-    return unlabelled(videos, fps)[0]
-
-
-def maps_of_video(
-    trained: TrainedModel,
-    record: VideoRecord,
-    device: Device | None = None,
-    label: str | None = None,
-    heads: bool = False,
-) -> list[AttentionMaps]:
-    """Attention maps as :func:`maps_of` makes them; the true class is ``label``, or the video's folder if it is one."""
-    name, names = record.path.resolve().parent.name, trained.class_names
-    label = label or (name if isinstance(names, list) and name in names else None)
+    (record,), trained = unlabelled(videos, fps), load_trained_model(ckpt)
+    if not isinstance(trained.model.network, VideoTransformer):
+        family = type(trained.model).__name__
+        raise OptionError("ckpt", f"{ckpt} is a {family}, which has no attention that could be drawn")
+    folder, names = record.path.resolve().parent.name, trained.class_names
+    label = folder if isinstance(names, list) and folder in names else None
     data = video_list(trained, [record], Evaluation(1, 1, 1, 0, device))
     return maps_of(trained.model.to(choose_device(device)), names, data, record, label, heads)
 

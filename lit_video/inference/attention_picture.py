@@ -79,31 +79,27 @@ def overlaid(attention: AttentionMaps, top: float) -> Frames:
     return np.round(255 * over).astype(np.uint8)
 
 
-def picture(*parts: AttentionMaps, title: str = "") -> bytes:
+def picture(*parts: AttentionMaps) -> bytes:
     """A PNG: rows of frames, below each the same frames with their maps; a bar says what colours mean.
 
     Args:
-        parts: one video, all its frames; or several videos, or the heads of one video, four frames of each. Heads have
-            one scale, and their frames stand above the first one only.
-        title: above all.
+        parts: maps of a video; or those of its heads, of four frames, which have one scale and stand above the first
+            head's only.
     """
-    heads = len(parts) > 1 and all(np.array_equal(one.frames, parts[0].frames) for one in parts)
-    shown = [_some(len(one.frames), ACROSS if len(parts) > 1 else len(one.frames)) for one in parts]
-    across = min(max(map(len, shown)), ACROSS)
-    rows = [1 if heads and number else 2 for number in range(len(parts))]
-    heights = [_height(one, row * -(-len(some) // across)) for one, row, some in zip(parts, rows, shown, strict=True)]
+    count, top = len(parts[0].frames), max(*(float(one.maps.max()) for one in parts), 1e-12)
+    few = min(count, ACROSS) if len(parts) > 1 else count
+    some, across = [(2 * i + 1) * count // (2 * few) for i in range(few)], min(few, ACROSS)
+    rows = [2, *[1] * (len(parts) - 1)]
+    heights = [_height(one, row * -(-few // across)) for one, row in zip(parts, rows, strict=True)]
     width = max(PANEL * across + BAR_WIDTH, 6.0)  # at least what a title takes
     layout = ConstrainedLayoutEngine(h_pad=0.02, w_pad=0.02, hspace=0, wspace=0)
-    figure = plt.figure(figsize=(width, sum(heights) + (0.4 if title else 0)), layout=layout)
+    figure = plt.figure(figsize=(width, sum(heights)), layout=layout)
     panels: Any = figure.subfigures(len(parts), 1, squeeze=False, height_ratios=heights)
-    tops = [max(float(one.maps.max()), 1e-12) for one in parts]
-    for part, one, row, some, top in zip(panels[:, 0], parts, rows, shown, tops, strict=True):
-        axes = part.subplots(row * -(-len(some) // across), across, squeeze=False)
-        _draw(part, axes, one, some, row, max(tops) if heads else top)
+    for part, one, row in zip(panels[:, 0], parts, rows, strict=True):
+        axes = part.subplots(row * -(-few // across), across, squeeze=False)
+        _draw(part, axes, one, some, row, top)
         lines = [*one.lines, *(["outlined: what the model sees of the frame"] if one.is_cropped and row == 2 else [])]
         part.suptitle("\n".join(fill(line, int(12 * width)) for line in lines), fontsize=10)
-    if title:
-        figure.suptitle(title, fontsize=12, fontweight="bold")
     return content_of(figure)
 
 
@@ -111,12 +107,6 @@ def _height(attention: AttentionMaps, rows: int) -> float:
     """Inches that rows of frames, their labels and the title take."""
     shape = attention.frames.shape[1] / attention.frames.shape[2]
     return rows * (PANEL * shape + 0.125) + 0.3 + 0.2 * len(attention.lines)
-
-
-def _some(count: int, most: int) -> list[int]:
-    """At most so many of ``count``, evenly spread."""
-    shown = min(count, most)
-    return [(2 * i + 1) * count // (2 * shown) for i in range(shown)]
 
 
 def _draw(figure: FigureBase, axes: Any, attention: AttentionMaps, some: Sequence[int], rows: int, top: float) -> None:

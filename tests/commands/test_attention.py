@@ -9,7 +9,6 @@ import torch
 from PIL import Image
 
 from lit_video.__main__ import main
-from lit_video.commands.attention import file_name, worst_first
 from lit_video.inference import attention_picture
 from lit_video.inference.attention_maps import maps_of_video, see
 from lit_video.inference.attention_picture import AttentionMaps, overlaid, picture
@@ -18,7 +17,6 @@ from lit_video.inference.predict import Evaluation, unlabelled, video_list
 from lit_video.inference.rollout import rollout
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
-from lit_video.tables.predictions import Predictions, TaskPredictions, read_predictions
 from lit_video.utils.figures import plt
 from lit_video.video.crops import Box
 from lit_video.video.decoding import decode, frame_table
@@ -26,7 +24,6 @@ from tests.checkpoints import trained
 from tests.commands.conftest import one_line
 from tests.conftest import quick_or_slow
 from tests.embedded import four_skills
-from tests.fake_runs import save
 
 CLIP = (32, 16)  # of square videos a part
 CLIPS = dict(image_size=CLIP)
@@ -153,53 +150,6 @@ def test_the_true_class_is_the_folder_if_there_is_one(checkpoints, videos, tmp_p
     assert [line.partition(" %")[2] for line in drawn] == [f"; true class: {videos[0].parent.name}", ""]
 
 
-# the test's videos
-
-
-def test_pictures_of_the_test_by_class_failures_first(run, tmp_path, monkeypatch, capsys):
-    drawn = []
-    monkeypatch.setattr(attention_picture, "picture", lambda *seen, title: drawn.append((title, seen)) or b"png")
-    assert attention("--ckpt", run, "-o", tmp_path / "test") == 0
-    assert "wrote 8 pictures into" in capsys.readouterr().err
-    task = read_predictions(run).tasks[""]
-    assert sorted(p.name for p in (tmp_path / "test").iterdir()) == sorted(
-        file_name(i, task.classes) for i in range(len(task.classes))
-    )
-    hits = task.hits()
-    for number, (title, (maps,)) in enumerate(drawn):
-        right = bool(hits[task.target == number][0])
-        assert title == f"{task.classes[number]}: {int(right)} of 1 test videos right"
-        assert f"; true class: {task.classes[number]}" in maps.lines[0]
-        assert ("right in the test" if right else "wrong in the test") in maps.lines[1]
-
-
-def test_failures_come_first_then_those_it_was_least_sure_of():
-    logits = np.array([[3, 0], [1, 0], [0, 1], [0, 4], [5, 0], [0, 9]], np.float32)
-    task = TaskPredictions.of_logits(logits, np.array([0, 0, 0, 0, 0, 1]), ["a", "b"])
-    assert worst_first(task, 0) == [3, 2, 1, 0, 4]
-    assert worst_first(task, 1) == [5]
-    assert file_name(3, [*"abcdefghi", "j", "Putting [a/b] on: c"]) == "03_d.png"
-    assert file_name(1, ["x", "Putting [a/b] on: c"]) == "1_Putting_a_b_on_c.png"
-
-
-def test_another_test_split_and_no_test_are_refused(run, checkpoints, tmp_path, capsys):
-    copy = tmp_path / run.relative_to(run.parents[3])  # TABLE/SCALE/ROW/seedK
-    shutil.copytree(run, copy)
-    predictions = read_predictions(run)
-    task = predictions.tasks[""]
-    save(copy, Predictions(predictions.video, {"": replace(task, target=task.target[::-1])}))
-    ckpt = checkpoints("xvit")
-    capsys.readouterr()
-    for args, message in (
-        ([copy], "its test split is another one by now than predictions.npz is of"),
-        ([ckpt], "holds no predictions.npz of a test; give a video, or a run that was tested"),
-    ):
-        assert attention("--ckpt", *args, "-o", tmp_path / "test") == 2
-        assert message in one_line(capsys)
-    assert attention("--ckpt", ckpt, "-o", tmp_path / "a.png") == 2
-    assert "without a video it is a folder of pictures" in one_line(capsys)
-
-
 # heads
 
 
@@ -212,7 +162,7 @@ def test_heads_of_a_video_are_drawn_one_by_one_on_one_scale(name, checkpoints, v
     assert [sum(bool(axes.images) for axes in part.axes) for part in figure.subfigs] == [8, 4]  # frames above the first
     assert len({part.axes[-1].get_ylim() for part in figure.subfigs}) == 1
     loaded, (record,) = load_trained_model(checkpoints(name)), unlabelled([videos[0]])
-    heads = maps_of_video(loaded, record, "cpu", heads=True)
+    heads = maps_of_video(checkpoints(name), videos[0], "cpu", heads=True)
     data = video_list(loaded, [record], Evaluation(1, 1, 1, 0))
     expected = rollout(
         loaded.model.network, see(loaded.model.network, data, record)[0], last_layer=True, head=1

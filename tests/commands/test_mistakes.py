@@ -116,8 +116,8 @@ predict videos                                 | required: --ckpt
 predict --ckpt README.md                       | required: VIDEO
 attention video.mp4                            | required: --ckpt
 attention a.mp4 b.mp4 --ckpt README.md         | unrecognized arguments: b.mp4
-attention a.mp4 --ckpt README.md -o a.jpg      | a.jpg: does not end in .png
-attention --ckpt README.md --heads             | --heads: is about one video; give it
+attention a.mp4 --ckpt README.md -o a.jpg      | a.jpg ends in none of .png
+attention --ckpt README.md --heads             | required: VIDEO
 embed --ckpt README.md --csv e.txt             | e.txt ends in none of .csv
 cost --jsno                                    | unrecognized arguments: --jsno (did you mean --json?)
 cost --config missing.yaml                     | missing.yaml: no such file
