@@ -15,7 +15,7 @@ from lit_video.errors import OptionError, UserError
 from lit_video.inference.attention_picture import AttentionMaps
 from lit_video.inference.checkpoints import load_trained_model
 from lit_video.inference.predict import Evaluation, find_videos, unlabelled, video_list
-from lit_video.inference.ranking import ClassNames, ranked_videos
+from lit_video.inference.ranking import ClassNames, best, ranked_videos
 from lit_video.inference.rollout import Rollout, rollout, steps_of, tubelet_frames
 from lit_video.modules import VideoClassifier
 from lit_video.network.transformer import VideoTransformer
@@ -96,9 +96,10 @@ def maps_of(
         results = [rollout(network, clip, last_layer=heads, head=head) for head in which]
     except ValueError as error:
         raise UserError(str(error)) from error
-    best = ranked_videos([record.path], results[0].logits.float().cpu(), names, top=1)[0].best
+    (ranked,) = ranked_videos([record.path], results[0].logits.float().cpu(), names, top=1)
+    first = best(ranked.ranked)
     true = "" if label is None else f"; true class: {label}"
-    predicted = f"predicted: {best.name}, {100 * best.probability:.0f} %{true}"
+    predicted = f"predicted: {first.name}, {100 * first.probability:.0f} %{true}"
     if not heads:
         words = f"{record.path.name}: attention rollout from the output"
         return [_with_relevance(seen, results[0], [predicted, words])]

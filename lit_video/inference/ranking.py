@@ -41,11 +41,6 @@ class RankedVideo:
     path: Path
     ranked: dict[str, list[Ranked]]
 
-    @property
-    def best(self) -> Ranked:
-        """The most probable class, or combination of the tasks'."""
-        return best(self.ranked)
-
     def lines(self) -> list[str]:
         """Lines to draw: the classes, or the combinations of the tasks' classes, with aligned figures."""
         ranked = list(self.ranked.values())[-1]

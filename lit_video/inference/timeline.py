@@ -1,8 +1,7 @@
 """A long video as a timeline: classes of a window that moves over it. The video is decoded once, in order."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby, pairwise
 from math import floor
 from pathlib import Path
@@ -34,11 +33,6 @@ class Window:
     start: float
     end: float
     ranked: dict[str, list[Ranked]]
-
-    @property
-    def best(self) -> Ranked:
-        """The most probable class, or combination of the tasks' classes."""
-        return best(self.ranked)
 
     @property
     def middle(self) -> float:
@@ -82,8 +76,8 @@ class Timeline:
         edges = [0.0, *((a.middle + b.middle) / 2 for a, b in pairwise(self.windows))]
         edges.append(self.windows[-1].end if self.windows and self.broken else self.seconds)
         merged, first = [], 0
-        for name, run in groupby(self.windows, key=lambda window: window.best.name):
-            shares = [window.best.probability for window in run]
+        for name, run in groupby(self.windows, key=lambda window: best(window.ranked).name):
+            shares = [best(window.ranked).probability for window in run]
             last = first + len(shares)
             merged.append(Segment(edges[first], edges[last], name, sum(shares) / len(shares), len(shares)))
             first = last
@@ -117,20 +111,20 @@ def timeline(
     Raises:
         UserError: the model's clips have no length of their own, and ``window`` is ``None``.
     """
-    clips = _Clips(trained, record, evaluation, every, window)
+    clips, path = _Clips(trained, record, evaluation, every, window), f"{record.path}: "
     try:
         spans = clips.prepare()
     except DecodeError as error:
-        return Timeline(record.path, 0.0, [], _reason(str(error), record))
+        return Timeline(record.path, 0.0, [], str(error).removeprefix(path))
     on, workers = choose_device(evaluation.device), min(evaluation.workers, 1)
     trained.model.to(on)
     loader: DataLoader[Any] = DataLoader(clips, evaluation.batch, num_workers=workers, worker_init_fn=_start_worker)
-    batches = _flat(partial(_logits, trained, clips, on), loader)
-    shown = with_progress(batches, len(spans), name) if evaluation.progress else batches
+    computed = _logits(trained, clips, on, loader)
+    shown = with_progress(computed, len(spans), name) if evaluation.progress else computed
     logits, broken = [], ""
     for row, reason in shown:
         if reason:
-            broken = _reason(reason, record)
+            broken = reason.removeprefix(path)
             break
         logits.append(row)
     if not logits:
@@ -209,23 +203,16 @@ class _Clips(IterableDataset[dict[str, Any]]):
         return zip(wanted, self.record.decode_in_order(wanted), strict=True)
 
 
-def _logits(trained: TrainedModel, clips: _Clips, on: torch.device, batch: dict[str, Any]) -> Tensor:
-    """Logits of a batch's windows, the mean over the crops of each: ``(b, classes)``."""
+def _logits(
+    trained: TrainedModel, clips: _Clips, on: torch.device, loader: DataLoader[Any]
+) -> Iterator[tuple[Tensor, str]]:
+    """Logits of every window, the mean over its crops, ``(classes,)``; and why its video cannot be read, or ""."""
     data = clips.data
-    inputs = normalise(batch["clip"].to(on), data.mean, data.std, data.channels)
-    with torch.inference_mode():
-        logits: Tensor = trained.model(inputs).float().cpu()
-    return logits.view(len(batch["clip"]), -1, logits.shape[1]).mean(1)
-
-
-def _flat(compute: Callable[[dict[str, Any]], Tensor], loader: DataLoader[Any]) -> Iterator[tuple[Tensor, str]]:
     for batch in loader:
-        yield from zip(compute(batch), batch["broken"], strict=True)
-
-
-def _reason(error: str, record: VideoRecord) -> str:
-    """Without the path, which the timeline has."""
-    return error.removeprefix(f"{record.path}: ")
+        inputs = normalise(batch["clip"].to(on), data.mean, data.std, data.channels)
+        with torch.inference_mode():
+            logits = trained.model(inputs).float().cpu()
+        yield from zip(logits.view(len(batch["clip"]), -1, logits.shape[1]).mean(1), batch["broken"], strict=True)
 
 
 def _start_worker(number: int) -> None:

@@ -1,5 +1,6 @@
 """The videos of a folder and their classes: class folders, with or without splits, or a table."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -124,14 +125,10 @@ def _tables(root: Path, tables: Sequence[Path]) -> OwnVideos | None:
 
 def _columns(path: Path) -> tuple[str, str] | None:
     """The columns of the path and the label, of a table that has both."""
-    header = [cell.strip().strip('"') for cell in _first_line(path).replace("\t", ",").replace(";", ",").split(",")]
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        header = [cell.strip().strip('"') for cell in re.split("[\t;,]", file.readline())]
     names = [next((name for name in header if name.lower() in known), None) for known in (PATH, LABEL)]
     return (names[0], names[1]) if names[0] and names[1] else None
-
-
-def _first_line(path: Path) -> str:
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
-        return file.readline()
 
 
 def _of_table(path: Path, split: Split | None = None) -> list[OwnVideo]:

@@ -176,7 +176,6 @@ def test_heads_of_a_video_are_drawn_one_by_one_on_one_scale(name, checkpoints, v
 
 
 def test_wrong_flags_of_attention_are_reported(checkpoints, videos, tmp_path, capsys):
-    (tmp_path / "empty").mkdir()
     text = tmp_path / "text.mp4"
     text.write_text("no video")
     ckpt = ["--ckpt", checkpoints("xvit")]
@@ -184,9 +183,7 @@ def test_wrong_flags_of_attention_are_reported(checkpoints, videos, tmp_path, ca
     capsys.readouterr()  # making them may warn
     out = ["-o", tmp_path / "a.png"]
     for args, message in (
-        ([*ckpt, tmp_path / "none.mp4"], "none.mp4: no such file or folder"),
         ([*ckpt, text], "text.mp4: Invalid data"),
-        ([*ckpt, tmp_path / "empty"], "empty: holds no video"),
         ([*ckpt, videos[0].parents[1]], "8 videos; attention is drawn of one"),
         (["--ckpt", checkpoints("convnet"), videos[0]], "is a ConvNet, which has no attention"),
         (
@@ -196,4 +193,4 @@ def test_wrong_flags_of_attention_are_reported(checkpoints, videos, tmp_path, ca
     ):
         assert attention(*args, *out) == 2, args
         assert message in one_line(capsys)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "text.mp4"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["text.mp4"]

@@ -96,23 +96,18 @@ def test_agreement_is_to_the_last_printed_digit(ours, printed, met):
     assert agrees(ours, printed) == met
 
 
-def test_prints_every_source_with_its_convention(capsys, monkeypatch):
+def test_prints_every_source_with_its_convention_and_every_model_as_json(capsys, monkeypatch):
     monkeypatch.setattr(cost, "published", lambda: SETTLED)
     assert main(["cost"]) == 0
     printed = capsys.readouterr().out
     assert all(model.source.split(",")[0] in printed for model in SETTLED)
     assert "GMACs are 10^9 multiply-adds" in printed
     assert all(model.note in " ".join(printed.split()) for model in SETTLED)
-
-
-def test_json_has_a_row_for_every_model(capsys, monkeypatch):
-    monkeypatch.setattr(cost, "published", lambda: SETTLED)
     assert main(["cost", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert [row["model"] for row in rows] == [model.label for model in SETTLED]
-    divided = next(row for row in rows if row["model"] == "divided, T+S")
-    assert divided["params"] == 121_392_558
-    assert divided["macs_agree"] is True
+    rows = {row["model"]: row for row in json.loads(capsys.readouterr().out)}
+    assert list(rows) == [model.label for model in SETTLED]
+    divided = rows["divided, T+S"]
+    assert (divided["params"], divided["macs_agree"]) == (121_392_558, True)
 
 
 def test_costs_of_one_table_are_those_of_its_scale(tiny, capsys):

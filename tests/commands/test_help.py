@@ -36,20 +36,15 @@ def test_help_fits_on_a_screen_and_has_examples(command, capsys, monkeypatch):
     assert all(flag in text or flag.startswith("--data.") for flag in flags)
 
 
+SHARED_FLAGS = {"--config", "--recipe", "--row", "--runs", "--seed", "--seeds", "-o"}
+
+
 def test_one_flag_has_one_meaning():
     """The same help and the same values, but for defaults, wherever it stands."""
     texts = {}
     for parser in PARSERS.values():
         for action in parser._actions:
-            for name in {*action.option_strings} & {
-                "--config",
-                "--recipe",
-                "--row",
-                "--runs",
-                "--seed",
-                "--seeds",
-                "-o",
-            }:
+            for name in {*action.option_strings} & SHARED_FLAGS:
                 texts.setdefault(name, set()).add((action.help.partition(" (default")[0], action.type, action.metavar))
     outputs = {text.partition(",")[0] for text, *_ in texts.pop("-o")}
     assert outputs == {"file to write", "folder to write"}

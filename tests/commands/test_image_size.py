@@ -5,7 +5,6 @@ import torch
 from PIL import Image
 
 from lit_video.__main__ import main
-from lit_video.inference.export import _preprocessor
 from lit_video.tables.results import read_result
 from lit_video.utils.files import data_folder
 from lit_video.weights.reading import CHECKPOINT_KEY
@@ -30,10 +29,3 @@ def test_a_run_on_wide_clips_is_tested_drawn_exported_and_predicts(table, tiny, 
     capsys.readouterr()
     assert main(["predict", str(video), "--ckpt", str(run)]) == 0
     assert video.name in capsys.readouterr().out
-
-
-def test_transformers_preprocessors_take_squares_only():
-    clips = {"image_size": (60, 80), "mean": 0.5, "std": 0.5}
-    with pytest.raises(ValueError, match="clips of 60 x 80 pixels: transformers' preprocessors crop squares; use --to"):
-        _preprocessor("VivitImageProcessor", clips)
-    assert _preprocessor("VivitImageProcessor", clips | {"image_size": 64})["crop_size"] == {"height": 64, "width": 64}

@@ -177,16 +177,3 @@ def test_the_commands_of_the_pages_plan_and_run_an_experiment(command, videos, m
     assert len(request.rows) * len(request.seeds) == (9 if "compare" in command else 1)
     for run in request.runs:
         assert CheckCLI(run.flags).datamodule.records("test")
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--weights", "nothing"], "--weights nothing: no such file, and no such name"),
-        (["--group", "speaker"], "--group speaker: no such column"),
-    ],
-)
-def test_what_does_not_suit_the_videos_is_reported(flags, message, videos, capsys):
-    assert main(["finetune", "rooms", *flags]) == 2
-    assert f"error: {message}" in capsys.readouterr().err.splitlines()[-1]
-    assert not list(videos.parent.glob("own/rooms/*.yaml"))

@@ -71,13 +71,13 @@ def two_tasks(root, tmp_path_factory):
     return trained(model, data, tmp_path_factory.mktemp("two") / "last.ckpt")
 
 
-def write(path, frames=12, size=(48, 64), rate=10, times=None, rotation=None):
+def write(path, frames=12, size=(48, 64), rate=10, times=None):
     """A video of coloured squares that brighten slowly; ``times`` in tenths of a second."""
     picture = np.random.default_rng(0).integers(30, 220, (size[0] // 16 + 1, size[1] // 16 + 1, 3), dtype=np.uint8)
     picture = picture.repeat(16, 0).repeat(16, 1)[: size[0], : size[1]]
     pictures = [np.ascontiguousarray(picture + np.uint8(2 * i)) for i in range(frames)]
     pixels = "yuv444p" if size[0] % 2 or size[1] % 2 else "yuv420p"
-    shape = dict(pixels=pixels, height=size[0], width=size[1], rotation=rotation)
+    shape = dict(pixels=pixels, height=size[0], width=size[1])
     base = Fraction(1, 10) if times else None
     made.write(path, options={"crf": "12"}, pictures=pictures, fps=rate, pts=times, time_base=base, **shape)
     return path
@@ -299,14 +299,6 @@ def test_text_stays_inside_any_picture(size, name):
         assert bright.any()
         assert not bright[:, -2:].any()  # nothing runs over the edge
         assert not np.array_equal(band, overlay(*size, [f"{i} %  other" for i in range(5)]))
-
-
-def test_rotation_is_applied(checkpoint, tmp_path):
-    turned = write(tmp_path / "turned.mp4", rotation=90)
-    assert decode(turned, [0]).shape == (1, 64, 48, 3)
-    assert predict("--ckpt", checkpoint, turned, "--draw", tmp_path / "out.mp4") == 0
-    (image,) = decode(tmp_path / "out.mp4", [0])
-    assert np.abs(decode(turned, [0])[0][:20].astype(int) - image[:20]).mean() < 5
 
 
 # mistakes

@@ -176,6 +176,17 @@ def test_clips_of_whole_videos_need_a_window(video, tmp_path, capsys):
     assert [one["name"] for one in rows(tmp_path / "t_segments.csv")] == ["red", "green", "blue"]
 
 
+@pytest.mark.parametrize("flags", [[], ["--every", "1"]], ids=["predict", "timeline"])
+def test_weights_that_are_no_numbers_name_no_class(flags, colours, video, tmp_path, capsys):
+    content = torch.load(colours, weights_only=False)
+    content["state_dict"] = {name: value * torch.nan for name, value in content["state_dict"].items()}
+    torch.save(content, tmp_path / "diverged.ckpt")
+    assert predict(video, "--ckpt", tmp_path / "diverged.ckpt", *flags, "-o", tmp_path / "out.csv") == 2
+    shown = capsys.readouterr()
+    assert f"{video}: the model's logits are not finite, so there is no prediction" in shown.err
+    assert "red" not in shown.out and not (tmp_path / "out.csv").exists()
+
+
 # many videos
 
 
