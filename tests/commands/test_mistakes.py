@@ -158,20 +158,6 @@ def test_a_mistake_of_a_new_user_is_one_line(line, message, tmp_path, monkeypatc
     assert sorted(tmp_path.iterdir()) == before or "own" in {path.name for path in tmp_path.iterdir()}
 
 
-@pytest.mark.parametrize(
-    ("folders", "message"),
-    [([], "holds no class folder"), (["train/a"], "holds one class (a)"), (["train/a", "train/b"], "holds no video")],
-)
-def test_a_data_folder_without_data_is_reported(folders, message, table, tiny, tmp_path, capsys):
-    root = tmp_path / "videos"
-    root.mkdir()
-    for folder in folders:
-        (root / folder).mkdir(parents=True)
-    flags = ["--data=VideoFolder", f"--data.root={root}", "--data.batch_size=2"]
-    assert fit("--config", table[0], "--runs", tmp_path / "runs", *flags) == 2
-    assert message in one_line(capsys)
-
-
 def test_a_full_output_folder_is_reported(table, tiny, tmp_path, capsys):
     small = tmp_path / "small"
     small.mkdir()
@@ -227,21 +213,11 @@ def test_a_broken_video_is_reported_by_its_path(table, tiny, tmp_path, capsys):
     assert "1.mp4: Invalid data found when processing input; fix the video" in line
 
 
-@pytest.mark.parametrize(
-    ("flag", "message"),
-    [
-        (
-            "--data.batch_size=17",
-            "data.batch_size: a step takes 17 clips (17 x 1 processes x 1 batches), there are 16 videos",
-        ),
-        ("--trainer.accelerator=gpu", "trainer: "),
-    ],
-)
 @pytest.mark.skipif(torch.cuda.is_available(), reason="asks for a GPU that must not be there")
-def test_what_only_the_run_can_find_out_is_reported_too(flag, message, table, tiny, tmp_path, capsys):
-    flags = [*tiny, flag, "--row=first", "--trainer.logger=false"]
+def test_what_only_the_run_can_find_out_is_reported_too(table, tiny, tmp_path, capsys):
+    flags = [*tiny, "--trainer.accelerator=gpu", "--row=first", "--trainer.logger=false"]
     assert fit("--config", table[0], "--runs", tmp_path / "runs", *flags) == 2
-    assert message in one_line(capsys)
+    assert "trainer: " in one_line(capsys)
     assert not run_folders(tmp_path / "runs")
 
 

@@ -89,12 +89,9 @@ def test_the_page_is_checked_against_the_results(experiments, tmp_path, capsys):
     assert main([*command, "--check"]) == 1
 
 
-def test_mistakes_are_reported(experiments, tmp_path, capsys):
-    command, _ = write(experiments, tmp_path / "runs")
+def test_a_folder_without_experiments_is_reported(tmp_path, capsys):
     assert main(["reproduce", "--experiments", str(tmp_path / "none")]) == 2
     assert "no YAML files there" in capsys.readouterr().err
-    assert main([*command[:-1], str(tmp_path / "none" / "page.md")]) == 2
-    assert "page.md: no such folder" in capsys.readouterr().err
 
 
 def test_the_repositorys_page_is_up_to_date(monkeypatch, capsys):
