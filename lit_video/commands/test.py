@@ -43,7 +43,7 @@ def run(arguments: Namespace) -> int:
     metrics = {key: float(value) for key, value in cli.trainer.callback_metrics.items()}
     refuse_not_finite(metrics, f"test of {checkpoint or 'these weights'}")
     if cli.trainer.is_global_zero:
-        print(f"{int(metrics.pop('test/videos'))} videos, their frames {cli.datamodule.order}")
+        print(f"{int(metrics.pop('test/videos', 0))} videos, their frames {cli.datamodule.order}")
         for key, value in metrics.items():
             if not (cli.model.few_classes and key.endswith("_top5")):
                 print(f"  {key} {value:.2f}")  # as the papers print
