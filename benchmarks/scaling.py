@@ -24,7 +24,8 @@ FULL = 0.9  # share of a GPU's memory that is planned with
 PAGE = """\
 # Past one machine
 
-What training takes on 1 to 128 GPUs, for X-ViT-B, TimeSformer-L and ViViT-L with the papers' batches on Kinetics-400.
+Time, memory and processor cores of training on 1 to 128 GPUs: X-ViT-B, TimeSformer-L and ViViT-L with the papers'
+batches on Kinetics-400.
 Written by `python benchmarks/scaling.py` from [stored counts and measurements](../benchmarks/results/scaling.json); a
 test keeps it up to date. **Times are estimates: no GPU has been measured.** For other GPUs:
 
@@ -38,8 +39,9 @@ test keeps it up to date. **Times are estimates: no GPU has been measured.** For
 A multiply-add is 2 operations, and the backward pass takes twice the forward pass. {tflops:g} TFLOP/s is an H200 in
 bfloat16 (data sheet, without sparsity), {share:g} an assumed share of it, 10 µs an assumed time in which eager PyTorch
 starts an operator. The second line is DDP's ring all-reduce of float32 gradients, by default at 0.8 of what a DGX H200
-sends to other nodes; none of it hides behind the computation, so real steps may be faster. Clips that do not fit are
-accumulated, in the same time. The papers' batches end at one clip per GPU; more GPUs need a larger `--global_batch`.
+sends to other nodes; the formula does not overlap it with the backward pass, so real steps may be faster. Clips that do
+not fit are accumulated, in the same time. The papers' batches end at one clip per GPU; more GPUs need a larger
+`--global_batch`, and where a step is bound by starting operators (X-ViT-B from 32 GPUs on) they do not help.
 Validation, waiting for data, checkpoints and the start come on top. TimeSformer's authors needed {hours} V100-hours
 for {epochs} epochs of 8 x 224 (arXiv:2102.05095, Table 2), {reached:.3f} of that GPU's 125 TFLOP/s: times may be far
 longer than estimated here.
@@ -52,16 +54,17 @@ Per parameter a GPU holds 16 bytes (weight, gradient, its bucket, momentum) and 
 were counted from shapes (commit {counted}; bfloat16; "recomputed": `--model.activation_checkpointing block`). Clips
 that fit take at most 90 % of the memory; a run prints its peak at its end. "ms" is the CPU time of a training clip on
 one core of {cpu}, of videos like Kinetics' (340 x 256, key frames 250 frames apart) and as `data prepare` writes
-them (12 apart). Times the clips of a GPU per second, it is the cores that keep the GPU busy.
+them (12 apart). Cores per GPU: ms x the clips per second of a GPU / 1000. Clips of 96 frames decode most of a video,
+so close key frames do not help them.
 
 {demands}
 
 ## Checked on two processes
 
 {model} on {frames} x {side}², one thread per process, gloo over loopback, {rounds} rounds of both kinds in turn,
-{device}, commit {commit}: with DDP's all-reduce a step of two processes takes {measured:.2f} times as long as without,
-by the formula {predicted:.2f} times, at the {measured_bandwidth:.2f} GB/s of its largest all-reduce; with {passes}
-accumulated passes {accumulated:.2f} times, by the formula {accumulated_predicted:.2f}.
+{device}, commit {commit}. The time of a step of two processes with DDP's all-reduce, over that without it: {measured:.2f}
+(formula {predicted:.2f}, at the {measured_bandwidth:.2f} GB/s of its largest all-reduce); with {passes} accumulated
+passes {accumulated:.2f} (formula {accumulated_predicted:.2f}).
 """
 
 

@@ -23,9 +23,10 @@ INTRODUCTION = """\
 # Settings at the papers' scale
 
 Written by `python docs/settings_page.py` from [experiments/](../experiments) and [settings.yaml](settings.yaml), and
-held to them by a test. For each data set: how each family is trained, beside the words of its paper and of its released
-code, with the reason of each deviation; then what each row of a table changes. `fit --config TABLE --config
-SCALE --row ROW --print_config` prints all settings of a row. None of these trainings has been run.
+checked against them by a test. For each data set: how each family is trained, beside the values in its paper and in its
+released code, with the reason of each deviation; then the settings of each row of a table. Views are temporal clips x
+spatial crops. `fit --config TABLE --config
+SCALE --row ROW --print_config` prints all settings of a row. No row has been trained at these scales.
 """
 NOT_GIVEN = "not given"
 Settings = Mapping[str, Any]
@@ -97,7 +98,7 @@ def table_part(path: Path, scale: str, content: Settings) -> Iterator[str]:
             "views",
             "epochs",
             "batch",
-            "rate",
+            "learning rate",
             "own settings",
         ]
         yield markdown_lines(header, [_row(table, row, content) for row in table.rows], numbers=False)
@@ -106,7 +107,7 @@ def table_part(path: Path, scale: str, content: Settings) -> Iterator[str]:
 def _row(table: Table, row: Row, content: Settings) -> list[str]:
     ours = described(_defaults(content) | row.settings)
     printed = ", ".join(str(row.published[key]) for key in ("frames", "views") if key in row.published)
-    keys = ("weights", "clip", "crop", "views", "epochs", "batch", "rate")
+    keys = ("weights", "clip", "crop", "views", "epochs", "batch", "learning rate")
     return [row.label, printed or NOT_GIVEN, *(ours[key] for key in keys), _own(table, row)]
 
 
@@ -139,12 +140,12 @@ def described(settings: Settings) -> dict[str, str]:
         "epochs": str(settings["trainer.max_epochs"]),
         "batch": str(settings["global_batch"]),
         "optimizer": _optimizer(optimization),
-        "rate": str(optimization["lr"]),
+        "learning rate": str(optimization["lr"]),
         "schedule": _schedule(optimization, settings["trainer.max_epochs"]),
         "weight decay": f"{optimization['weight_decay']}{EVERYTHING if optimization.get('decay_all') else ''}",
         "gradient clip": _text(settings["trainer.gradient_clip_val"]),
         "augmentation": _augmentation(settings["data.augmentation"]),
-        "pixels": _pixels(settings),
+        "normalisation": _pixels(settings),
         "precision": str(settings["trainer.precision"]),
         "dropout": str(settings.get("model.dropout", 0.0)),
         "drop path": str(settings.get("model.drop_path", 0.0)),

@@ -1,4 +1,4 @@
-"""``python -m lit_video``: runs a command; a mistake is one line."""
+"""``python -m lit_video``: runs a command; a user's mistake prints one line."""
 # PYTHON_ARGCOMPLETE_OK: argcomplete's script looks for this mark before it asks for completions
 
 import os

@@ -1,4 +1,4 @@
-"""Attention schemes: what one encoder layer does before its MLP, residual included.
+"""Attention schemes: the attention of one encoder layer, with its residual.
 
 A scheme maps tokens to tokens, ``forward(x: (b, n, d), grid: Grid) -> (b, n, d)``, and imports no Lightning.
 

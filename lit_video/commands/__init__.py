@@ -1,1 +1,1 @@
-"""A file a command, in one tree of parsers: its arguments, then a call."""
+"""Commands: a file each, with its arguments and the function that runs it."""

@@ -1,4 +1,4 @@
-"""Arguments that several commands have, each defined here once, and what they become below the commands."""
+"""Arguments that several commands share, and what they become for the packages below."""
 
 import os
 from argparse import ArgumentTypeError, Namespace

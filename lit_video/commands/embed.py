@@ -1,4 +1,4 @@
-"""The ``embed`` command: features of videos in the plane, as a picture and a table."""
+"""The ``embed`` command: draws video features in two dimensions (t-SNE), coloured by class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ``fit`` command: every row and seed of a table its own process."""
+"""The ``fit`` command: trains every row and seed of a table, each in a process of its own."""
 
 import os
 from argparse import Namespace

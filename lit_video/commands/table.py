@@ -1,4 +1,4 @@
-"""The ``table`` command: a table from the results that there are."""
+"""The ``table`` command: prints a table of the finished runs."""
 
 import sys
 from argparse import Namespace

@@ -1,4 +1,4 @@
-"""Video data sets as LightningDataModules, and what they are set up with."""
+"""Video data sets as LightningDataModules, with their samplings, views and records."""
 
 from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.base import VideoDataModule

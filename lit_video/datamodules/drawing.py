@@ -1,4 +1,4 @@
-"""Pictures of the temporal skills, and H.264 files in which order leaves no trace."""
+"""Draws the temporal skills, and encodes them as H.264 so that a file shows no order."""
 
 import re
 from collections.abc import Callable

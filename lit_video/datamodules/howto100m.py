@@ -1,4 +1,4 @@
-"""HowTo100M task classification: which task does a video of minutes show."""
+"""HowTo100M tasks: which task a video of minutes shows."""
 
 from collections import Counter
 from functools import cached_property

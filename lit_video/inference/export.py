@@ -1,4 +1,4 @@
-"""Write a trained model for other programs: transformers, torch.export, ONNX, or its weights alone."""
+"""Exports a trained model: safetensors, torch.export, ONNX, transformers."""
 
 import json
 import warnings

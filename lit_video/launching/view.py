@@ -1,4 +1,4 @@
-"""Runs as people see them: lines while a queue works, a table of their states; the queue of a command."""
+"""Lines and tables about runs and their states; the queue of a command."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""Parameters and multiply-adds of networks: counted, as the papers print them, and both in a text table."""
+"""Parameters and multiply-adds of networks, counted and as the papers print them."""
 
 from __future__ import annotations
 

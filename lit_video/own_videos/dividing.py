@@ -1,4 +1,4 @@
-"""Divide videos to train, validate and test: find those that belong together, keep them together."""
+"""Splits videos into training, validation and test, grouped by recording."""
 
 import math
 import re

@@ -26,10 +26,19 @@ NEAR = 1.0  # points from a ceiling
 CEILINGS = """\
 ## Rows at the ceiling of blind models
 
-The embedded videos are made so that a model that is blind to order cannot beat a ceiling. A row whose
-scheme sees order (computed from its layers) and of which a seed ends less than a point above it has not learned; a row
-whose scheme is blind and that ends above it would be a mistake of ours."""
-COLUMNS = ("table", "source", "scale", "rows run", "seeds", "Kendall's tau", "orderings: yes / no / open", "status")
+The synthetic videos are made so that a model that is blind to the order of frames cannot beat a ceiling, which depends
+on a table's skills and clips. A row that sees order (computed from its layers) has not learned if one of its seeds ends
+less than a point above the ceiling. A blind row above the ceiling would be a bug."""
+COLUMNS = (
+    "table",
+    "source",
+    "scale",
+    "rows run",
+    "seeds",
+    "Kendall's tau",
+    "supported / contradicted / undecided",
+    "status",
+)
 
 INTRODUCTION = """\
 # What is reproduced
@@ -38,14 +47,15 @@ Never run: a GPU, the authors' released weights, the papers' data sets. Every ru
 sets, on a CPU.
 
 Written by `{command}` from the runs in `{results}`, and not edited: every number
-called "ours" was measured by the command beside it. Numbers called "paper" are the papers', on their own data sets;
-ours are of the scale that is named, so compare the order of rows, not values. "Orderings" counts
-the pairs of rows that were run and differ in the paper: those that ours support, contradict, and cannot decide
-(95 % intervals over test videos and seeds, each pair by itself; of rows of one seed they are of these models, not of
-the methods).
-Below a table are the orderings that ours do not support, with our differences; `python -m lit_video table --pairs` has
-those of all rows. "Reach": how many frames apart two may be that a scheme can compare; blind: whatever their order.
-Seconds of training are no benchmark: other processes ran beside.
+called "ours" was measured by the command beside it. Numbers called "paper" are the papers', on their own data sets.
+Ours are of the scale that is named (`embedded`: small models on the synthetic data set TemporalSkills), so compare the
+order of rows, not values.
+
+Orderings: the pairs of rows that were run and differ in the paper. Our runs support, contradict or leave undecided each
+pair, by its 95 % interval over test videos and seeds; with one seed the interval covers test videos only, not the
+variance of training. Orderings without support stand below their table, and `python -m lit_video table --pairs` prints
+the differences of all rows. Reach: the largest distance between two frames that a scheme can compare. Blind: the
+scheme's output does not depend on the order of frames. Seconds of training are no benchmark: the machine was shared.
 """
 
 # what one run of many has, or a person chooses for it
@@ -221,11 +231,12 @@ def ceilings(summaries: Iterable[dict[str, Any]]) -> str:
                 impossible.append(text)
     lines = []
     if judged:
-        lines.append(f"Of {judged} rows, see order and have not learned: {'; '.join(stuck) or 'none'}.")
-        lines.append(f"Blind and above: {'; '.join(impossible) or 'none'}.")
+        lines.append(f"{len(stuck)} of {judged} rows see order and have not learned{':' if stuck else '.'}\n")
+        lines += [f"- {text}" for text in stuck]
+        lines.append(f"\nBlind rows above their ceiling: {'; '.join(impossible) or 'none'}.")
     if unknown:
-        lines.append(f"{unknown} rows are of other data, or of versions that did not record it.")
-    return CEILINGS + "\n\n" + " ".join(lines)
+        lines.append(f"{unknown} more rows have no ceiling: other data, or results that do not record it.")
+    return CEILINGS + "\n\n" + "\n".join(lines)
 
 
 def table_command(table: Table, results: Sequence[Mapping[str, Any]]) -> str:

@@ -12,12 +12,19 @@ HEADER = ["claim", "rows", "paper", "ours", "verdict"]
 EXPLANATION = """\
 A claim stands for pairs of rows, and has one verdict: that of the runs on its own data set, else of those at the
 table's own scale. "paper" has the paper's numbers of each pair, "ours" the difference of ours with its 95 % interval
-over test videos and seeds. Supported: every difference is above zero, or, of claims "within N points", between -N and
-N; contradicted: one is below zero, or outside. The pairs of a claim are corrected for their number (Holm). By
-construction: the worse rows are blind to the order of frames, and the data set is made so that blind models cannot beat
-50 %. Too few videos to tell: an interval is wider than from -N to N. One seed: a row was trained once, and the interval
-is of these models, not of the methods. A small model on a small data set says what holds there, not what holds on the
-paper's data. Follow-ups say why they were run; they change no verdict."""
+over test videos and seeds. The pairs of a claim are corrected for their number (Holm).
+
+| verdict | intervals |
+| --- | --- |
+| supported | every one above 0; of rows "within N points" inside -N to N (equivalence) |
+| supported by construction | supported, and the worse rows are blind to the order of frames, which the data set needs |
+| contradicted | one below 0; of rows within N points outside -N to N |
+| undecided | neither |
+| too few videos to tell | of rows within N points: neither, and one is wider than from -N to N |
+| of one seed | a row was trained once: the interval covers test videos only, not the variance of training |
+
+A small model on a small data set shows what holds there, not what holds on the paper's data. Follow-ups name why they
+were run; they change no verdict."""
 
 
 def verdicts(claims: Sequence[Claim], measured: Mapping[str, Mapping[str, Measured]]) -> str:
@@ -72,7 +79,9 @@ def _verdict(claim: Claim, scale: str, judgement: Judgement, seeds: int) -> str:
 def _cells(claim: Claim, scale: str, differences: Sequence[Interval | None]) -> Iterator[str]:
     pairs = "; ".join(f"{first} - {second}" for first, second in claim.pairs)
     link = link_to(claim.table.name, scale) if any(differences) else claim.table.name
-    yield f"{link}: {pairs}" + (f"; within {claim.margin:g} points" if claim.margin is not None else "")
+    yield f"{link}: {pairs}" + (
+        f"; within {claim.margin:g} point{'s' * (claim.margin != 1)}" if claim.margin is not None else ""
+    )
     yield "; ".join(f"{a:.1f} - {b:.1f}" for a, b in claim.paper())
     measured = "; ".join(f"{d.value:+.1f} [{d.low:+.1f}, {d.high:+.1f}]" for d in differences if d)
     yield f"{scale}: {measured}" if measured else ""

@@ -1,4 +1,4 @@
-"""How sure a table is: intervals over test videos, rank agreement with a paper, calibration."""
+"""Confidence intervals over test videos and seeds, rank agreement with a paper, calibration."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""One run of one row: training, test, result."""
+"""Trains and tests one row with one seed, from its last checkpoint if there is one."""
 
 import sys
 from collections.abc import Iterator

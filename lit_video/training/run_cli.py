@@ -1,4 +1,4 @@
-"""A run's data set, model and trainer, with what every run has."""
+"""Data set, model and trainer of a run, with the callbacks and the logger of every run."""
 
 import sys
 from typing import Any

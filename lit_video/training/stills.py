@@ -1,4 +1,4 @@
-"""Image models of the embedded world: what the papers take from ImageNet, made here, once."""
+"""Image models pretrained on synthetic stills, in place of ImageNet."""
 
 import re
 

@@ -1,1 +1,1 @@
-"""Used by two packages or more; imports errors only."""
+"""Helpers that two packages or more share; imports errors only."""

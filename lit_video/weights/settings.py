@@ -1,4 +1,4 @@
-"""Settings of weights that neither names nor shapes show: a network with others would take them and be wrong."""
+"""Settings that neither names nor shapes of weights show; a mismatch would load without an error."""
 
 from collections.abc import Mapping
 from math import prod

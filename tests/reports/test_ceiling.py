@@ -19,7 +19,7 @@ def text(*rows):
 
 
 def test_rows_that_have_learned_and_blind_rows_below_are_counted_only():
-    assert "Of 2 rows, see order and have not learned: none. Blind and above: none." in text(
+    assert "0 of 2 rows see order and have not learned.\n\n\nBlind rows above their ceiling: none." in text(
         row("a", 80.0, True), row("b", 36.0, False), row("not run", None, None, None)
     )
 
@@ -27,10 +27,19 @@ def test_rows_that_have_learned_and_blind_rows_below_are_counted_only():
 @pytest.mark.parametrize(
     ("judged", "expected"),
     [
-        (row("a", 38.0, True), "have not learned: t (embedded) a: 38.0, lowest seed 38.0, ceiling 37.5."),
-        (row("a", 43.4, True, lowest=38.0), "have not learned: t (embedded) a: 43.4, lowest seed 38.0, ceiling 37.5."),
-        (row("b", 36.0, False, lowest=35.0), "Blind and above: none."),
-        (row("b", 60.0, False), "Blind and above: t (embedded) b: 60.0, lowest seed 60.0, ceiling 37.5."),
+        (
+            row("a", 38.0, True),
+            "1 of 1 rows see order and have not learned:\n\n- t (embedded) a: 38.0, lowest seed 38.0, ceiling 37.5\n",
+        ),
+        (
+            row("a", 43.4, True, lowest=38.0),
+            "have not learned:\n\n- t (embedded) a: 43.4, lowest seed 38.0, ceiling 37.5\n",
+        ),
+        (row("b", 36.0, False, lowest=35.0), "Blind rows above their ceiling: none."),
+        (
+            row("b", 60.0, False),
+            "Blind rows above their ceiling: t (embedded) b: 60.0, lowest seed 60.0, ceiling 37.5.",
+        ),
     ],
 )
 def test_a_row_of_which_one_seed_has_not_learned_and_a_blind_one_above_are_named(judged, expected):
@@ -40,4 +49,4 @@ def test_a_row_of_which_one_seed_has_not_learned_and_a_blind_one_above_are_named
 def test_rows_that_do_not_say_are_not_judged():
     found = text(row("old", 80.0, None, None))
     assert "have not learned" not in found
-    assert "1 rows are of other data" in found
+    assert "1 more rows have no ceiling: other data" in found

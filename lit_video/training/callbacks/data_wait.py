@@ -1,4 +1,4 @@
-"""The share of a training that waits for data."""
+"""Share of training time spent waiting for data."""
 
 import time
 from collections import deque

@@ -1,4 +1,4 @@
-"""Ends a training whose numbers are no longer finite: what follows would be no result."""
+"""Stops a training whose loss is not finite."""
 
 import math
 from typing import Any

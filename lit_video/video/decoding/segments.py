@@ -1,4 +1,4 @@
-"""The table of frames of a part of a video, or of one that starts again."""
+"""Frame table of a part of a video, or of a video whose timestamps start again."""
 
 from bisect import bisect_left
 from dataclasses import replace
