@@ -62,7 +62,8 @@ so close key frames do not help them.
 ## Checked on two processes
 
 {model} on {frames} x {side}², one thread per process, gloo over loopback, {rounds} rounds of both kinds in turn,
-{device}, commit {commit}. The time of a step of two processes with DDP's all-reduce, over that without it: {measured:.2f}
+{device}, commit {commit}. The time of a step of two processes with DDP's all-reduce, over that without:
+{measured:.2f}
 (formula {predicted:.2f}, at the {measured_bandwidth:.2f} GB/s of its largest all-reduce); with {passes} accumulated
 passes {accumulated:.2f} (formula {accumulated_predicted:.2f}).
 """
