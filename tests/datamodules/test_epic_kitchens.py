@@ -101,7 +101,6 @@ def test_one_moment_may_have_two_narrations_but_no_narration_is_there_twice(root
         (",open,3,", ",open,97,", "line 2, column verb_class: is '97', expected a whole number from 0 to 96"),
         ("00:00:01.00,1,", "00:00:00.00,1,", "line 2, column stop_timestamp: ends at 0 s, not after its start at 0 s"),
         ("00:00:00.00,00", ",00", "line 2, column start_timestamp: is empty"),
-        ("verb_class", "verb_klass", "line 1: no column 'verb_class'"),
     ],
 )
 def test_a_wrong_row_is_reported_with_line_and_column(root, small, old, new, message):

@@ -12,7 +12,7 @@ from lit_video.datamodules import TemporalSkills, temporal_skills
 from lit_video.errors import UserError
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
-from lit_video.video.augmentation import Augmentation, EvaluationViews
+from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import ClipDataset
 from lit_video.video.decoding import frame_table
 from lit_video.video.sampling import Dense, Segments
@@ -247,11 +247,6 @@ def test_an_interrupted_generation_is_completed_and_stray_half_files_do_not_beco
 
 
 # (e) the interface
-
-
-def test_flips_are_refused_because_they_swap_classes(tmp_path):
-    with pytest.raises(ValueError, match="flip"):
-        skills(tmp_path, augmentation=Augmentation(flip=0.5))
 
 
 def test_the_folder_is_the_given_one_then_the_environments_then_the_cache(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from lit_video.datamodules import Dense, TemporalSkills, WholeVideo, temporal_skills
+from lit_video.datamodules import Augmentation, Dense, TemporalSkills, WholeVideo, temporal_skills
 from lit_video.datamodules.drawing import render, skill
 from lit_video.video.decoding import decode, frame_table
 from lit_video.video.seeding import digest
@@ -193,6 +193,7 @@ def test_splits_share_no_video_and_only_training_has_the_training_difficulty(tmp
         ({"difficulty": 1.5}, "difficulty is 1.5"),
         ({"sampling": Dense(seconds=1.5)}, "sampling.seconds is 1.5, videos last 1.0"),
         ({"sampling": WholeVideo(1.0)}, "expected Dense or Segments"),
+        ({"augmentation": Augmentation(flip=0.5)}, "flip"),
     ],
     ids=str,
 )

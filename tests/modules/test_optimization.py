@@ -116,21 +116,15 @@ def rates(model, **recipe):
     return {name: of[id(parameter)] for name, parameter in model.network.named_parameters()}
 
 
+@pytest.mark.parametrize("family", [XViT, Perceiver])
 @pytest.mark.parametrize("optimizer", ["sgd", "adamw", "muon"])
-def test_lower_layers_learn_at_lower_rates(optimizer):
-    found = rates(tiny(), optimizer=optimizer, layer_decay=0.5)
-    expected = {"embed": 0.125, "blocks.0": 0.25, "blocks.1": 0.5, "norm": 1.0, "aggregate": 1.0}
+def test_lower_layers_learn_at_lower_rates(optimizer, family):
+    model = family(num_classes=5, frames=4, image_size=16, size=ViTSize(16, 2, 2), patch=8)
+    found, last = rates(model, optimizer=optimizer, layer_decay=0.5), {XViT: "blocks.1", Perceiver: "blocks.0.layers.1"}
+    expected = {"embed": 0.125, last[family]: 0.5, "blocks.0": 0.25, "norm": 1.0, "aggregate": 1.0}
     for name, lr in found.items():
         assert lr == next(value for start, value in expected.items() if name.startswith(start)), name
     assert set(found.values()) == set(expected.values())
-
-
-def test_a_perceivers_layers_have_rates_of_their_own():
-    model = Perceiver(num_classes=3, frames=4, image_size=16, size=ViTSize(8, 2, 2), patch=8, latents=4)
-    found = rates(model, layer_decay=0.5)
-    expected = {"embed": 0.125, "blocks.0.layers.1": 0.5, "blocks.0": 0.25, "norm": 1.0, "aggregate": 1.0}
-    for name, lr in found.items():
-        assert lr == next(value for start, value in expected.items() if name.startswith(start)), name
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -103,11 +104,11 @@ def test_frames_times_rate_in_time_is_a_clip_of_so_many_seconds(rate):
     assert first[-1] - first[0] == pytest.approx(7 * 8 * rate / 30, abs=1)
 
 
-@pytest.mark.parametrize("wrong", [dict(stride=0), dict(stride=-4), dict(stride=4, fps=0)])
-@pytest.mark.parametrize("kind", [DenseStride, ReleasedDense])
-def test_a_rate_of_nothing_is_refused_by_name(kind, wrong):
-    with pytest.raises(ValueError, match=r"^(stride|fps) is -?\d, expected more than 0"):
-        kind(**wrong)
+@pytest.mark.parametrize("kind", [Dense, WholeVideo, DenseStride, ReleasedDense, partial(DenseStride, 4)])
+@pytest.mark.parametrize("wrong", [0, -4, float("inf"), float("nan")])
+def test_a_length_or_rate_of_nothing_is_refused_by_name(kind, wrong):
+    with pytest.raises(ValueError, match=rf"^(seconds|stride|fps) is {wrong}, expected more than 0"):
+        kind(wrong)
 
 
 # ViViT's uniform frames

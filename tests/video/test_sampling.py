@@ -126,12 +126,6 @@ def test_evaluation_on_segments_takes_the_middles_and_several_clips_share_every_
     assert clips == [[9 * i + offset for i in range(8)] for offset in (1, 4, 7)]
 
 
-@pytest.mark.parametrize("seconds", [0, -1.0])
-def test_a_clip_needs_a_length(seconds):
-    with pytest.raises(ValueError, match=f"seconds is {seconds}"):
-        Dense(seconds=seconds)
-
-
 # digest and seeded
 
 

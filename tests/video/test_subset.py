@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from lit_video.datamodules.folder import VideoList
 from lit_video.video.clips import VideoRecord, share_of
 from tests.embedded import four_skills
 
@@ -27,20 +28,11 @@ def test_a_larger_share_holds_a_smaller_one_and_is_no_mere_beginning():
     assert larger == sorted(larger, key=every.index)
 
 
-def test_the_embedded_data_set_keeps_its_pairs(tmp_path):
-    data = four_skills(tmp_path, pairs=(8, 1, 1), train_share=0.5)
-    for path in (path for _, pair in data._jobs() for path in pair):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-    listed = {str(record.path): i for i, record in enumerate(data.records("train"))}
-    kept = {listed[str(record.path)] for record in data._expected("train")}
-    assert len(kept) == len(listed) // 2
-    by_class = {}
-    for index in listed.values():
-        by_class.setdefault(data.records("train")[index].label, []).append(index)
-    for left, right in ((0, 1), (2, 3), (4, 5), (6, 7)):
-        assert [i in kept for i in by_class[left]] == [i in kept for i in by_class[right]]
-    assert len(data._expected("test")) == len(data.records("test"))
+def test_classes_listed_in_pairs_keep_pairs_and_the_test_its_videos():
+    data = VideoList(records(8, 8, 8), train_share=0.5)
+    places = [[r.path.stem for r in data._expected("train") if r.label == label] for label in range(3)]
+    assert places == 3 * [places[0]] and len(places[0]) == 4
+    assert data._expected("test") == data.listed
 
 
 @pytest.mark.parametrize("share", [0, -1, 1.5])

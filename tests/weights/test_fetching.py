@@ -1,4 +1,4 @@
-"""Downloads from a server on this machine: whole, interrupted, refused, or not there."""
+"""Downloads from a server on this machine: whole, interrupted, or not there."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,13 +14,10 @@ CONTENT = bytes(range(256)) * 20_000
 
 
 class Server(BaseHTTPRequestHandler):
-    """Sends a file, or a part of it; cuts the connection or refuses when its server says so."""
+    """Sends a file, or a part of it; cuts the connection when its server says so."""
 
     def do_GET(self):
         self.server.asked += 1
-        if self.server.status >= 400:
-            self.send_error(self.server.status)
-            return
         self.send_response(200)
         self.send_header("Content-Length", str(len(self.server.content)))
         self.end_headers()
@@ -36,7 +33,7 @@ def server(tmp_path, monkeypatch):
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
-    server.content, server.cut, server.status, server.asked = CONTENT, None, 200, 0
+    server.content, server.cut, server.asked = CONTENT, None, 0
     threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
     yield server
     server.shutdown()
@@ -71,12 +68,6 @@ def test_a_page_is_no_file(server):
     with pytest.raises(UserError, match="name: the server sent a page, not a file; download http://127"):
         fetch(release(server))
     assert not release(server).place.exists()
-
-
-def test_a_server_that_refuses_is_a_line(server):
-    server.status = 403
-    with pytest.raises(UserError, match=r"name: HTTP Error 403: .*; download http://127.* and put it at"):
-        fetch(release(server))
 
 
 def test_without_a_network_it_is_said_what_to_download_and_where_to_put_it(server):

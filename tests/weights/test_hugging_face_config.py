@@ -41,11 +41,6 @@ def test_another_function_is_refused(name, change, message):
         check_config(config | change, network)
 
 
-def test_a_folder_without_a_configuration_is_not_judged():
-    check_config({}, VIVIT)
-    check_labels({}, ["a", "b"])
-
-
 @pytest.mark.parametrize(
     "labels",
     [
