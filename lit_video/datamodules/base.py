@@ -18,20 +18,14 @@ from lit_video.datamodules.records import Records
 from lit_video.errors import UserError
 from lit_video.utils.clip_shape import ImageSize, as_setting, height_and_width
 from lit_video.utils.processes import end_workers, ignore_stops
-from lit_video.video.augmentation import (
-    Augmentation,
-    EvaluationViews,
-    ReleasedViews,
-    TrainingView,
-    WholeViews,
-)
+from lit_video.video.augmentation import VIEWS, Augmentation, EvaluationViews, TrainingView
 from lit_video.video.batch import Batch, Channels, Classes, RawBatch, evaluation_batch, training_batch
 from lit_video.video.batch_draws import draw
 from lit_video.video.clips import ClipDataset, Order, Sample, Short, VideoRecord, share_of
 from lit_video.video.decoding import KeptVideos, decode
 from lit_video.video.loading import EvaluationSampler, TimedLoader, TrainingSampler
 from lit_video.video.recipes import Recipe, recipe
-from lit_video.video.sampling import Dense, Sampling
+from lit_video.video.sampling import Dense, Sampling, positive
 from lit_video.video.settings import check_storable
 
 Split = Literal["train", "val", "test"]
@@ -106,9 +100,7 @@ class VideoDataModule(LightningDataModule):
         super().__init__()
         if not 0 < train_share <= 1:
             raise ValueError(f"train_share is {train_share}, expected above 0 and at most 1")
-        for name, value in (("frames", frames), ("batch_size", batch_size)):
-            if value < 1:
-                raise ValueError(f"{name} is {value}, expected at least 1")
+        positive(frames=frames, batch_size=batch_size)
         self.frames = frames
         self.image_size = as_setting(image_size)
         height_and_width(image_size)  # refuses sides below 1
@@ -125,7 +117,7 @@ class VideoDataModule(LightningDataModule):
         self.views = views
         if (self.augmentation.crop == "whole") != (views == "whole"):
             raise ValueError(f"augmentation.crop is {self.augmentation.crop}, views is {views}: whole is for both")
-        self.view_type = {"even": EvaluationViews, "released": ReleasedViews, "whole": WholeViews}[views]
+        self.view_type = VIEWS[views]
         self.view_type(test_crops, self.image_size)  # refuses a number of crops that it does not have
         self.mean = mean
         self.std = std
@@ -211,24 +203,22 @@ class VideoDataModule(LightningDataModule):
 
     def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> RawBatch | Any:
         """On the CPU, where the batch still is: keep count of broken videos, and draw for a training batch."""
-        raw: RawBatch = batch
         if self.trainer is None:
-            return raw
-        if any(raw["broken"]):
+            return batch
+        if any(batch["broken"]):
             split = "train" if self.trainer.training else "test" if self.trainer.testing else "val"
-            self.found_broken.add(split, raw["video"].tolist(), raw["broken"])
+            self.found_broken.add(split, batch["video"].tolist(), batch["broken"])
         if self.trainer.training:
-            height, width = raw["clip"].shape[-2:]
-            raw["draws"] = draw(raw["key"], (height, width), self.augmentation, self.seed)
-        return raw
+            height, width = batch["clip"].shape[-2:]
+            batch["draws"] = draw(batch["key"], (height, width), self.augmentation, self.seed)
+        return batch
 
     def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Batch | Any:
         """Normalise, and augment what there are draws for, on the device."""
-        raw: RawBatch = batch
-        if draws := raw.get("draws"):
+        if draws := batch.get("draws"):
             smoothing = self.augmentation.smoothing
-            return training_batch(raw, self.mean, self.std, self.num_classes, smoothing, draws, self.channels)
-        return evaluation_batch(raw, self.mean, self.std, self.channels)
+            return training_batch(batch, self.mean, self.std, self.num_classes, smoothing, draws, self.channels)
+        return evaluation_batch(batch, self.mean, self.std, self.channels)
 
     def state_dict(self) -> dict[str, Any]:
         """How far training is in its epoch, and what it could not read so far, for the checkpoint."""

@@ -116,7 +116,7 @@ class VideoFolder(VideoDataModule):
 
     def __init__(self, root: str, fps: float | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        positive("fps", fps)
+        positive(fps=fps)
         self.fps = fps
         self._records: dict[Split, Records] = {}
         self.root = data_root(root)

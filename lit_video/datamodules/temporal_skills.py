@@ -138,7 +138,7 @@ class TemporalSkills(VideoDataModule):
     def _check_clips(self) -> None:
         if self.augmentation.flip:
             raise ValueError("augmentation has a flip, which must be 0: it turns one class into another")
-        if not isinstance(self.sampling, Dense | Segments):
+        if type(self.sampling) not in (Dense, Segments):
             raise ValueError(f"sampling is {self.sampling}, expected Dense or Segments: others cut no symmetric clips")
         if isinstance(self.sampling, Dense) and self.sampling.seconds > self.length / FPS:
             raise ValueError(f"sampling.seconds is {self.sampling.seconds}, videos last {self.length / FPS}")

@@ -67,7 +67,7 @@ class VideoCSV(AnnotatedVideos):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        positive("fps", fps)
+        positive(fps=fps)
         if classes is not None and len(set(classes)) != max(len(classes), 2):
             raise ValueError(f"classes is {classes}, expected two or more names, no two the same")
         values: dict[Split, Values | None] = {"train": train_values, "val": val_values, "test": test_values}

@@ -251,6 +251,9 @@ class ReleasedViews(EvaluationViews):
         return [uniform_crop(height, width, self.side, i) for i in ((1,) if self.crops == 1 else (0, 1, 2))]
 
 
+VIEWS = {"even": EvaluationViews, "released": ReleasedViews, "whole": WholeViews}
+
+
 def resized_crop(frames: Frames, box: Box, size: tuple[int, int]) -> Tensor:
     """Crop in source pixels, then one antialiased uint8 resize: ``(t, 3, *size)``.
 

@@ -89,8 +89,7 @@ class ReleasedDense(Sampling):
     fps: float | None = None
 
     def __post_init__(self) -> None:
-        positive("stride", self.stride)
-        positive("fps", self.fps)
+        positive(stride=self.stride, fps=self.fps)
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Frame numbers of one clip, see :class:`Sampling`."""

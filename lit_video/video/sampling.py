@@ -77,7 +77,7 @@ class Dense(Sampling):
     seconds: float = 2.0
 
     def __post_init__(self) -> None:
-        positive("seconds", self.seconds)
+        positive(seconds=self.seconds)
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Frame numbers of one clip, see :class:`Sampling`."""
@@ -107,8 +107,7 @@ class DenseStride(Sampling):
     fps: float | None = None
 
     def __post_init__(self) -> None:
-        positive("stride", self.stride)
-        positive("fps", self.fps)
+        positive(stride=self.stride, fps=self.fps)
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Frame numbers of one clip, see :class:`Sampling`."""
@@ -166,8 +165,7 @@ class Uniform(Sampling):
     stride: int = 2
 
     def __post_init__(self) -> None:
-        positive("pool", self.pool)
-        positive("stride", self.stride)
+        positive(pool=self.pool, stride=self.stride)
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Frame numbers of one clip, see :class:`Sampling`."""
@@ -190,7 +188,7 @@ class Uniform(Sampling):
 
 
 @dataclass(frozen=True)
-class WholeVideo(Sampling):
+class WholeVideo(Dense):
     """Clips of ``seconds`` that follow each other from the start of a long video to its end, as on HowTo100M.
 
     The clips are those of PyTorchVideo's ``UniformClipSampler``, the last one moved back into the video. For a video
@@ -203,9 +201,6 @@ class WholeVideo(Sampling):
 
     seconds: float = 8.0
 
-    def __post_init__(self) -> None:
-        positive("seconds", self.seconds)
-
     def covering(self, seconds: Fraction) -> list[Span]:
         """The clips that cover a video of this length, start and end in seconds."""
         return covering_spans(exact(self.seconds), seconds)
@@ -213,17 +208,9 @@ class WholeVideo(Sampling):
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Frame numbers of one clip, see :class:`Sampling`."""
         if clips is None:
-            return Dense(self.seconds).numbers(table, frames)
+            return super().numbers(table, frames)
         covering = self.covering(table.seconds)
         return frame_numbers(table, covering[(2 * clip + 1) * len(covering) // (2 * clips)], [0.5] * frames)
-
-    def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
-        """``seconds``."""
-        return exact(self.seconds)
-
-    def stream_numbers(self, table: FrameTable, frames: int) -> list[int]:
-        """As :class:`Dense`, see :class:`Sampling`."""
-        return Dense(self.seconds).stream_numbers(table, frames)
 
 
 def _even_numbers(table: FrameTable, step: Fraction) -> list[int]:
@@ -242,11 +229,12 @@ def counted(table: FrameTable) -> FrameTable:
     return replace(table, pts=(), shown=())
 
 
-def positive(name: str, value: float | None) -> None:
-    """Refuse an argument that is zero or less, or no number.
+def positive(**values: float | None) -> None:
+    """Refuse an argument that is zero, less, or no number.
 
     Raises:
-        ValueError: it is.
+        ValueError: one is.
     """
-    if value is not None and not 0 < value < inf:
-        raise ValueError(f"{name} is {value}, expected more than 0")
+    for name, value in values.items():
+        if value is not None and not 0 < value < inf:
+            raise ValueError(f"{name} is {value}, expected more than 0")

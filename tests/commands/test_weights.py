@@ -56,14 +56,7 @@ def test_training_starts_from_them_with_a_new_classifier_and_the_test_does_not_l
     assert torch.equal(tested[0].cpu(), trained)
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("none.pyth", "does not exist"),
-        ("classes.pth", "aggregate.head.weight is (8, 16) here, (9, 16) in the file"),
-    ],
-)
-def test_a_file_that_does_not_fit_is_reported_in_one_line(name, message, released, tmp_path, capfd):
+def test_a_file_that_does_not_fit_is_reported_in_one_line(released, tmp_path, capfd):
     run, weights = released
     tensors = load_file(weights)
     nine = tensors | {
@@ -71,33 +64,20 @@ def test_a_file_that_does_not_fit_is_reported_in_one_line(name, message, release
     }
     torch.save(nine, tmp_path / "classes.pth")
     capfd.readouterr()
-    assert main(["test", *run_flags(run / "run.json"), "--model.weights", str(tmp_path / name)]) == 2
+    assert main(["test", *run_flags(run / "run.json"), "--model.weights", str(tmp_path / "classes.pth")]) == 2
     error = capfd.readouterr().err
-    assert message in error
+    assert "aggregate.head.weight is (8, 16) here, (9, 16) in the file" in error
     assert [line for line in error.splitlines() if line.startswith("error: ")] == error.splitlines()[-1:]
     assert "Traceback" not in error
 
 
-def first_two_classes_exchanged(config):
-    labels = config["id2label"]
-    return {"id2label": labels | {"0": labels["1"], "1": labels["0"]}}
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda config: {"hidden_act": "relu"}, "config.json: hidden_act is relu, this network computes gelu"),
-        (first_two_classes_exchanged, "is class 1 of the weights and class 0 of the data"),
-        (lambda config: {}, ""),
-    ],
-)
-def test_the_configuration_in_a_folder_is_held_against_model_and_data(change, message, released, tmp_path, capfd):
+def test_the_configuration_in_a_folder_is_held_against_model_and_data(released, tmp_path, capfd):
     run, weights = released
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    (folder / "model.safetensors").write_bytes(weights.read_bytes())
+    (tmp_path / "model.safetensors").write_bytes(weights.read_bytes())
     stored = json.loads((weights.parent / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(stored | change(stored)))
-    capfd.readouterr()
-    code = main(["test", *run_flags(run / "run.json"), "--model.weights", str(folder)])
-    assert (code, message in capfd.readouterr().err) == (2 if message else 0, True)
+    labels = stored["id2label"]
+    exchanged = {"id2label": labels | {"0": labels["1"], "1": labels["0"]}}
+    for change, message in (({"hidden_act": "relu"}, "hidden_act is relu"), (exchanged, "is class 1 of the weights")):
+        (tmp_path / "config.json").write_text(json.dumps(stored | change))
+        assert main(["test", *run_flags(run / "run.json"), "--model.weights", str(tmp_path)]) == 2
+        assert message in capfd.readouterr().err

@@ -86,10 +86,6 @@ def test_the_check_wants_no_test_folder_but_training_does(root, capsys):
         VideoFolder(str(root)).check()
 
 
-def table(root, rows, name="train.csv"):
-    (root / name).write_text("path,label\n" + "".join(f"{path},{label}\n" for path, label in rows))
-
-
 def test_a_sampling_that_a_checkpoint_cannot_keep_is_refused():
     class Middle(Sampling):
         def numbers(self, table, frames, clip=0, clips=None):
@@ -100,8 +96,7 @@ def test_a_sampling_that_a_checkpoint_cannot_keep_is_refused():
 
 
 def test_several_labels_in_one_cell_are_refused_by_row(root):
-    rows = [("train/run/1.mp4", "run"), ("train/walk/1.mp4", "run|walk")]
-    table(root, rows)
+    (root / "train.csv").write_text("path,label\ntrain/run/1.mp4,run\ntrain/walk/1.mp4,run|walk\n")
     with pytest.raises(UserError, match=r"train.csv, line 3, column label: is 'run\|walk'; several labels per video"):
         VideoCSV(root=str(root), val="train.csv").records("train")
     given = VideoCSV(root=str(root), val="train.csv", classes=["run", "run|walk"])
