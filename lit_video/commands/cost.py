@@ -37,15 +37,15 @@ def count_published(model: Published) -> tuple[int, int]:
 
     from lit_video import modules
 
-    settings = model.settings | {"frames": model.frames, "image_size": model.image_size}
     with torch.device("meta"):
-        built = getattr(modules, model.family)(model.classes, **settings)
-    return count(built.network, model.frames, model.image_size)
+        built = getattr(modules, model.family)(model.classes, **model.settings)
+    return count(built.network, model.settings["frames"], model.settings["image_size"])
 
 
 def _published_costs() -> Iterator[dict[str, Any]]:
     for model in published():
-        clip = {"frames": model.frames, "image_size": model.image_size, "classes": model.classes, "views": model.views}
+        clip = {name: model.settings[name] for name in ("frames", "image_size")}
+        clip |= {"classes": model.classes, "views": model.views}
         printed = {"params": model.params, "cost": model.cost}
         yield compare(model.source, model.label, clip, count_published(model), printed, model.note)
 

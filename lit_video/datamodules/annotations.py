@@ -122,14 +122,13 @@ def read_entries(key: str, path: Path, columns: Sequence[str]) -> list[Row]:
     entries = read_json(key, path)
     if not isinstance(entries, list) or not entries:
         raise UserError(f"{key}: {path} lists no video; put the released file there")
+    rows = []
     for number, entry in enumerate(entries, 1):
-        absent = [name for name in columns if not isinstance(entry, dict) or name not in entry]
-        if absent:
-            raise UserError(f"{key}: {path}, entry {number} has no {absent[0]!r}; is it another data set's file?")
-    return [
-        Row(f"{key}: {path}, entry {number}", {name: str(entry[name]).strip() for name in columns})
-        for number, entry in enumerate(entries, 1)
-    ]
+        place = f"{key}: {path}, entry {number}"
+        if absent := [name for name in columns if not isinstance(entry, dict) or name not in entry]:
+            raise UserError(f"{place} has no {absent[0]!r}; is it another data set's file?")
+        rows.append(Row(place, {name: str(entry[name]).strip() for name in columns}))
+    return rows
 
 
 def read_table(

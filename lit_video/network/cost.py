@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,7 +49,7 @@ class Published:
         family: class of :mod:`lit_video.modules`.
         classes: number of classes of the classifier that is counted.
         views: clips x crops of a video that the printed cost is for.
-        settings: arguments of the family; 8 frames of 224 pixels where they do not say.
+        settings: arguments of the family, with frames and image size of a view.
         params: as printed, such as ``85.9M``.
         cost: multiply-adds of all views as printed, such as ``0.59T`` or ``425G``.
         note: why ours differs.
@@ -60,26 +60,20 @@ class Published:
     family: str
     classes: int
     views: int
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any]
     params: str | None = None
     cost: str | None = None
     note: str = ""
-
-    @property
-    def frames(self) -> int:
-        """Frames of a view."""
-        return int(self.settings.get("frames", 8))
-
-    @property
-    def image_size(self) -> int:
-        """Side of a view in pixels."""
-        return int(self.settings.get("image_size", 224))
 
 
 def published() -> list[Published]:
     """All models of the papers' tables that the project implements."""
     groups = read_yaml(FILE)
-    return [Published(source, label, **row) for source, rows in groups.items() for label, row in rows.items()]
+    return [
+        Published(source, label, **row | {"settings": {"frames": 8, "image_size": 224} | row.get("settings", {})})
+        for source, rows in groups.items()
+        for label, row in rows.items()
+    ]
 
 
 def value(printed: str) -> float:

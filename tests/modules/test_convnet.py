@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from lit_video.modules import ConvNet
-from lit_video.network.convnets import TwoPathways, convnet, slow_frames
+from lit_video.network.convnets import TwoPathways, convnet
 from lit_video.weights.loading import load_pretrained
 from lit_video.weights.reading import read_weights
 from tests.float32 import assert_close_in_float32
@@ -142,13 +142,6 @@ def test_a_released_file_loads_and_only_its_classifier_may_start_from_scratch(ar
     wider = convnet(architecture, 5, **options | {"width": 2 * SMALL[architecture]})
     with pytest.raises(ValueError, match=r"blocks\.0\..* is \("):
         load_pretrained(wider, read_weights(path).tensors, fresh_head=True)
-
-
-@pytest.mark.parametrize(
-    ("frames", "alpha", "expected"), [(8, 4, [0, 7]), (32, 4, [0, 4, 8, 13, 17, 22, 26, 31]), (4, 1, [0, 1, 2, 3])]
-)
-def test_the_slow_pathway_reads_every_alphath_frame(frames, alpha, expected):
-    assert slow_frames(frames, alpha).tolist() == expected
 
 
 @pytest.mark.parametrize(

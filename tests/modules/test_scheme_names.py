@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, VideoClassifier, ViViT, XViT
+from lit_video.modules.convnet import NAMES
 from lit_video.network.convnets import Architecture
 from lit_video.network.vit import ViTSize
 
@@ -41,7 +42,4 @@ def test_a_scheme_is_called_by_family_and_attention(family, options, name):
 
 
 def test_every_architecture_of_convolutions_has_a_name_of_its_own():
-    depths = {"slowfast_50_50": 101}
-    names = {named(ConvNet, architecture=a, depth=depths.get(a, 50)) for a in Architecture.__args__}
-    assert len(names) == len(Architecture.__args__)
-    assert not names & set(Architecture.__args__)
+    assert NAMES.keys() == set(Architecture.__args__) and len({*NAMES.values()}) == len(NAMES)

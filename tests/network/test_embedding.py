@@ -98,16 +98,12 @@ def table(rows, width=3):
     return torch.randn(1, rows, width, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
 
-@pytest.mark.parametrize("frames", [2, 4, 6])
-def test_repeated_positions_start_again_for_every_group(frames):
+def test_repeated_positions_start_again_for_every_group_and_serve_whole_ones_only():
     stored = table(2)
-    assert torch.equal(resize_time(stored, frames, "repeat"), torch.cat([stored] * (frames // 2), dim=1))
-
-
-@pytest.mark.parametrize("frames", [1, 3, 5])
-def test_repeated_positions_serve_whole_groups_only(frames):
-    with pytest.raises(ValueError, match=f"frames {frames} is no multiple of 2, the length of the temporal positions"):
-        resize_time(table(2), frames, "repeat")
+    for groups in (1, 2, 3):
+        assert torch.equal(resize_time(stored, 2 * groups, "repeat"), torch.cat([stored] * groups, dim=1))
+        with pytest.raises(ValueError, match=f"frames {2 * groups - 1} is no multiple of 2, the length of the temp"):
+            resize_time(stored, 2 * groups - 1, "repeat")
 
 
 SOURCE = Grid(5, 4, 6)
