@@ -44,13 +44,7 @@ class Perceiver(VideoClassifier):
         drop_path: float = 0.0,
         **kwargs: Any,
     ) -> None:
-        network = perceiver(
-            size if isinstance(size, ViTSize) else SIZES[size],
-            outputs(num_classes),
-            ClipSize(height_and_width(image_size), patch, frames, tubelet),
-            latents,
-            reads,
-            dropout,
-            drop_path,
-        )
+        vit = size if isinstance(size, ViTSize) else SIZES[size]
+        clip = ClipSize(height_and_width(image_size), patch, frames, tubelet)
+        network = perceiver(vit, outputs(num_classes), clip, latents, reads, dropout, drop_path)
         super().__init__(network, num_classes=num_classes, **kwargs)

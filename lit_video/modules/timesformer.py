@@ -58,17 +58,9 @@ class TimeSformer(VideoClassifier):
         **kwargs: Any,
     ) -> None:
         size = size if isinstance(size, ViTSize) else SIZES[size]
-        network = timesformer(
-            size,
-            outputs(num_classes),
-            ClipSize(height_and_width(image_size), patch, frames),
-            attention,
-            Positions(positions, position_std),
-            dropout,
-            drop_path,
-            cls_in_time,
-            hidden_head,
-        )
+        clip, classes = ClipSize(height_and_width(image_size), patch, frames), outputs(num_classes)
+        table = Positions(positions, position_std)
+        network = timesformer(size, classes, clip, attention, table, dropout, drop_path, cls_in_time, hidden_head)
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.image_weights = image_weights
         self.size = size

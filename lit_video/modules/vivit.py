@@ -65,18 +65,9 @@ class ViViT(VideoClassifier):
         **kwargs: Any,
     ) -> None:
         size = size if isinstance(size, ViTSize) else SIZES[size]
-        network = vivit(
-            size,
-            outputs(num_classes),
-            ClipSize(height_and_width(image_size), patch, frames, tubelet, sampled_frames),
-            variant,
-            pool,
-            order,
-            temporal,
-            temporal_depth,
-            dropout,
-            drop_path,
-        )
+        classes = outputs(num_classes)
+        clip = ClipSize(height_and_width(image_size), patch, frames, tubelet, sampled_frames)
+        network = vivit(size, classes, clip, variant, pool, order, temporal, temporal_depth, dropout, drop_path)
         if zero_head:
             nn.init.zeros_(network.get_parameter("aggregate.head.weight"))
         super().__init__(network, num_classes=num_classes, **kwargs)

@@ -85,23 +85,13 @@ class XViT(VideoClassifier):
         size = size if isinstance(size, ViTSize) else SIZES[size]
         if segments and frames % segments:
             raise ValueError(f"frames {frames} is no multiple of segments {segments}, the temporal positions' length")
-        classes = outputs(num_classes)
+        classes, means = outputs(num_classes), (summary, summary_tokens, summary_before_norm)
+        plan = MixingPlan(window, boundary, ratio, tuple(mixed), scope, *means, segments, causal)
         network = xvit(
             size,
             classes,
             ClipSize(height_and_width(image_size), patch, segments or frames),
-            plan=MixingPlan(
-                window,
-                boundary,
-                ratio,
-                tuple(mixed),
-                scope,
-                summary,
-                summary_tokens,
-                summary_before_norm,
-                segments,
-                causal,
-            ),
+            plan=plan,
             layers=layers,
             summary_layers=summary_layers,
             exact=exact,
