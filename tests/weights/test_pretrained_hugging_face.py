@@ -186,7 +186,7 @@ def test_another_image_size_gets_the_nearest_positions_as_in_transformers(attent
 
 
 @pytest.mark.parametrize("attention", ["divided", "joint"])
-@pytest.mark.parametrize(("frames", "side"), [(6, 64), (3, 32), (9, 80)])
+@pytest.mark.parametrize(("frames", "side"), [(6, 64), (3, 32), (8, 48), (9, 80)])
 def test_another_length_and_size_get_the_nearest_positions(attention, frames, side):
     """Transformers' own tables resized beforehand: it computes something else when the number of frames differs."""
     model = hf_timesformer(attention, SHAPES[0])
