@@ -8,8 +8,7 @@ from lit_video.network.aggregation import LinearHead
 from lit_video.network.block import MLP, Layer
 from lit_video.network.embedding import JointEmbedding
 from lit_video.network.patches import ClipSize
-from lit_video.network.readout import mean_token
-from lit_video.network.transformer import VideoTransformer
+from lit_video.network.transformer import VideoTransformer, mean_token
 from lit_video.network.vit import ViTSize, encoder, init_backbone
 
 

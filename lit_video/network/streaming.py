@@ -7,8 +7,7 @@ from lit_video.attention.streaming import streamed
 from lit_video.network.aggregation import TemporalAttention, TemporalMean
 from lit_video.network.block import Block
 from lit_video.network.embedding import FrameEmbedding
-from lit_video.network.readout import frame_tokens
-from lit_video.network.transformer import VideoTransformer
+from lit_video.network.transformer import VideoTransformer, frame_tokens
 
 AGGREGATES = (TemporalMean, TemporalAttention)
 

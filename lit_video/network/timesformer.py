@@ -9,8 +9,7 @@ from lit_video.network.aggregation import HiddenHead, LinearHead
 from lit_video.network.embedding import ClipEmbedding, FrameEmbedding
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions
-from lit_video.network.readout import clip_token, mean_frame_token
-from lit_video.network.transformer import VideoTransformer
+from lit_video.network.transformer import VideoTransformer, clip_token, mean_frame_token
 from lit_video.network.vit import ViTSize, encoder
 
 # Table 1: S, ST, T+S, L+G, T+W+H; a name added here is a scheme of the family

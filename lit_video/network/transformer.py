@@ -1,12 +1,16 @@
 """The video transformer that all models share: embed -> blocks -> read out -> aggregate."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
+from einops import rearrange, reduce
 from torch import Tensor, nn
 
+from lit_video.attention import Grid
 from lit_video.network.embedding import Embedding
-from lit_video.network.readout import Readout
+
+# tokens ``(b, n, d)`` on a grid, with the final layer norm, to features ``(b, d)`` or ``(b, t, d)``
+Readout = Callable[[Tensor, Grid, nn.Module], Tensor]
 
 
 class VideoTransformer(nn.Module):
@@ -17,7 +21,7 @@ class VideoTransformer(nn.Module):
     Args:
         embed: clip to tokens and their grid.
         blocks: encoder layers, each ``(tokens, grid) -> tokens``.
-        readout: tokens to features, see :mod:`lit_video.network.readout`.
+        readout: tokens to features, one of the functions below.
         aggregate: features to logits.
     """
 
@@ -58,3 +62,28 @@ def freeze(network: nn.Module, layers: int | Literal["backbone"]) -> None:
     count = layers if isinstance(layers, int) else len(network.blocks)
     for part in (network.embed, *network.blocks[:count], *([network.norm] if layers == "backbone" else [])):
         part.requires_grad_(False)
+
+
+def frame_tokens(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
+    """Class token of every frame: ``(b, t * (1 + s), d) -> (b, t, d)``. X-ViT; ViViT's model 2."""
+    return norm(rearrange(x, "b (t m) d -> b t m d", t=grid.t)[:, :, 0])
+
+
+def frame_means(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
+    """Mean token of every frame: ``(b, t * s, d) -> (b, t, d)``. ViViT's model 2 without class tokens."""
+    return reduce(norm(x), "b (t s) d -> b t d", "mean", t=grid.t)
+
+
+def mean_frame_token(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
+    """Mean of the frames' class tokens, *before* the norm: ``(b, t * (1 + s), d) -> (b, d)``. TimeSformer's space."""
+    return norm(rearrange(x, "b (t m) d -> b t m d", t=grid.t)[:, :, 0].mean(1))
+
+
+def clip_token(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
+    """The clip's class token: ``(b, 1 + n, d) -> (b, d)``. TimeSformer; ViViT's model 1."""
+    return norm(x[:, 0])
+
+
+def mean_token(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
+    """Mean of all tokens: ``(b, n, d) -> (b, d)``. ViViT's models 3 and 4; the Perceiver's latents."""
+    return norm(x).mean(1)

@@ -11,8 +11,7 @@ from lit_video.network.aggregation import LinearHead, TemporalEncoder, TemporalM
 from lit_video.network.embedding import FrameEmbedding, JointEmbedding
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions
-from lit_video.network.readout import clip_token, frame_means, frame_tokens, mean_token
-from lit_video.network.transformer import VideoTransformer
+from lit_video.network.transformer import VideoTransformer, clip_token, frame_means, frame_tokens, mean_token
 from lit_video.network.vit import ViTSize, encoder
 
 # of models 1, 2 and 4; model 3 also takes an order

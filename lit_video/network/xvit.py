@@ -12,8 +12,7 @@ from lit_video.network.aggregation import TemporalAttention, TemporalMean
 from lit_video.network.embedding import FrameEmbedding
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions
-from lit_video.network.readout import frame_tokens
-from lit_video.network.transformer import VideoTransformer
+from lit_video.network.transformer import VideoTransformer, frame_tokens
 from lit_video.network.vit import ViTSize, encoder
 
 LayerChoice = Literal["all", "first_half", "second_half", "odd"]

@@ -10,9 +10,8 @@ from torch import Tensor, nn
 
 from lit_video.attention import Heads, Joint
 from lit_video.network.block import MLP, Block
-from lit_video.network.readout import clip_token, mean_frame_token
 from lit_video.network.timesformer import has_cls_in_time
-from lit_video.network.transformer import VideoTransformer
+from lit_video.network.transformer import VideoTransformer, clip_token, mean_frame_token
 from lit_video.weights.mapping import fuse, new_name, rename, rename_by, take
 
 _LAYER = "timesformer.encoder.layer.{}"
