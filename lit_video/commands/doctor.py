@@ -191,7 +191,7 @@ def _controller() -> Finding:
     except subprocess.TimeoutExpired:
         return Finding("warning", "slurm", "sinfo gives no answer within 5 s", advice)
     if done.returncode:
-        return Finding("warning", "slurm", f"sinfo: {done.stderr.strip()[:150] or 'failed'}", advice)
+        return Finding("warning", "slurm", " ".join(done.stderr.split())[:150] or "sinfo failed", advice)
     return Finding("ok", "slurm", f"nodes: {', '.join(done.stdout.splitlines()) or 'none for you'}")
 
 
