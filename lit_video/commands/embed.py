@@ -7,11 +7,11 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lit_video.commands.arguments import add_evaluation, add_output, add_shared, evaluation, new_file, writing
+from lit_video.commands.arguments import add_evaluation, add_output, add_shared, evaluation, writing
 from lit_video.commands.checkpoint import run_flags, settings_of
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
-from lit_video.utils.files import write_bytes, write_table
+from lit_video.utils.files import write_bytes
 
 if TYPE_CHECKING:
     from lit_video.video.clips import VideoRecord
@@ -19,12 +19,10 @@ if TYPE_CHECKING:
 
 def add(parser: Parser) -> None:
     """Examples and arguments."""
-    parser.examples("--ckpt RUN", "--ckpt RUN videos -o features.png --csv features.csv")
+    parser.examples("--ckpt RUN", "--ckpt RUN videos -o features.png")
     parser.add_argument("videos", nargs="*", metavar="VIDEO|FOLDER|GLOB", help="default: the run's test split")
     add_shared(parser, "--ckpt", required=True)
     add_output(parser, "FILE", default="embed.png", endings=[".png", ".svg", ".pdf"])
-    text = "write path, class, x and y of every video"
-    parser.add_argument("--csv", type=new_file("--csv", ".csv"), metavar="FILE", help=text)
     add_shared(parser, "--seed")
     add_evaluation(parser)
 
@@ -40,7 +38,6 @@ def run(arguments: Namespace) -> int:
     from lit_video.inference.checkpoints import load_trained_model
     from lit_video.inference.predict import find_videos, unlabelled
     from lit_video.inference.projection import embed_records, scatter
-    from lit_video.utils.figures import run_name
 
     trained = load_trained_model(arguments.ckpt)
     if arguments.videos:
@@ -53,16 +50,10 @@ def run(arguments: Namespace) -> int:
     read = [name for record, name in zip(records, classes, strict=True) if record.path not in found.broken]
     for path, reason in found.broken.items():
         print(f"{path}: {reason}", file=sys.stderr)
-    title = f"t-SNE of the features of {len(read)} videos\n{run_name(arguments.ckpt)}"
+    title = f"t-SNE of the features of {len(read)} videos\n{arguments.ckpt}"
     with writing("--output", arguments.output):
         write_bytes(arguments.output, scatter(found.places, read, title, arguments.output.suffix[1:].lower()))
     print(f"wrote {arguments.output}", file=sys.stderr)
-    if arguments.csv:
-        places = zip(found.paths, read, found.places.tolist(), strict=True)
-        rows = [(path, name, f"{x:.6g}", f"{y:.6g}") for path, name, (x, y) in places]
-        with writing("--csv", arguments.csv):
-            write_table(arguments.csv, [("path", "class", "x", "y"), *rows])
-        print(f"wrote {arguments.csv}", file=sys.stderr)
     return 1 if found.broken else 0
 
 

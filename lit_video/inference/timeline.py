@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise
 from math import floor
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, IterableDataset
 
 from lit_video.errors import OptionError
 from lit_video.inference.checkpoints import TrainedModel
@@ -18,7 +16,6 @@ from lit_video.inference.ranking import Ranked, best, rank_rows, ranked_videos
 from lit_video.utils.environment import choose_device
 from lit_video.utils.files import write_table
 from lit_video.utils.parallel import with_progress
-from lit_video.utils.processes import ignore_stops
 from lit_video.utils.text import clock, text_table
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.batch import normalise
@@ -102,7 +99,7 @@ def timeline(
     Args:
         trained: the model.
         record: the video; one that cannot be read, or not to its end, is no error: see ``broken``.
-        evaluation: crops, batches, device and processes; one process decodes, if any.
+        evaluation: crops, batches and device; this process decodes.
         every: seconds from one window to the next.
         window: seconds of a window; ``None`` for those of a clip of the model's training.
         top: classes to name of each window.
@@ -116,10 +113,7 @@ def timeline(
         spans = clips.prepare()
     except DecodeError as error:
         return Timeline(record.path, 0.0, [], str(error).removeprefix(path))
-    on, workers = choose_device(evaluation.device), min(evaluation.workers, 1)
-    trained.model.to(on)
-    loader: DataLoader[Any] = DataLoader(clips, evaluation.batch, num_workers=workers, worker_init_fn=_start_worker)
-    computed = _logits(trained, clips, on, loader)
+    computed = _logits(trained, clips, choose_device(evaluation.device), evaluation.batch)
     shown = with_progress(computed, len(spans), name) if evaluation.progress else computed
     logits, broken = [], ""
     for row, reason in shown:
@@ -144,7 +138,7 @@ def window_spans(seconds: float, window: float, every: float) -> list[tuple[floa
     return [(start, start + window) for start in starts]
 
 
-class _Clips(IterableDataset[dict[str, Any]]):
+class _Clips:
     """The windows' clips, uint8 ``(crops, t, 3, height, width)``, in order, from one pass over the video."""
 
     def __init__(
@@ -183,7 +177,7 @@ class _Clips(IterableDataset[dict[str, Any]]):
             self.numbers.append([first + i for i in numbers])
         return spans
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[tuple[Tensor, str]]:
         """One clip after the other; the last one is empty and says why, if the video cannot be read to its end."""
         frames, kept, newest = self._frames(), dict[int, Tensor](), -1
         clip = torch.zeros(self.data.test_crops, self.data.frames, 3, *self.view.size, dtype=torch.uint8)
@@ -194,30 +188,23 @@ class _Clips(IterableDataset[dict[str, Any]]):
                     newest, frame = next(frames)
                     kept[newest] = self.view(frame[None])[:, 0]
                 clip = torch.stack([kept[i] for i in wanted], dim=1)
-                yield {"clip": clip, "broken": ""}
+                yield clip, ""
         except DecodeError as error:
-            yield {"clip": clip, "broken": str(error)}
+            yield clip, str(error)
 
     def _frames(self) -> Iterator[tuple[int, Frames]]:
         wanted = sorted({i for numbers in self.numbers for i in numbers})
         return zip(wanted, self.record.decode_in_order(wanted), strict=True)
 
 
-def _logits(
-    trained: TrainedModel, clips: _Clips, on: torch.device, loader: DataLoader[Any]
-) -> Iterator[tuple[Tensor, str]]:
+def _logits(trained: TrainedModel, clips: _Clips, on: torch.device, batch: int) -> Iterator[tuple[Tensor, str]]:
     """Logits of every window, the mean over its crops, ``(classes,)``; and why its video cannot be read, or ""."""
-    data = clips.data
-    for batch in loader:
-        inputs = normalise(batch["clip"].to(on), data.mean, data.std, data.channels)
+    data, model, windows = clips.data, trained.model.to(on), iter(clips)
+    while some := list(islice(windows, batch)):
+        inputs = normalise(torch.stack([clip for clip, _ in some]).to(on), data.mean, data.std, data.channels)
         with torch.inference_mode():
-            logits = trained.model(inputs).float().cpu()
-        yield from zip(logits.view(len(batch["clip"]), -1, logits.shape[1]).mean(1), batch["broken"], strict=True)
-
-
-def _start_worker(number: int) -> None:
-    """Leave Ctrl-C to the process that predicts."""
-    ignore_stops()
+            logits = model(inputs).float().cpu()
+        yield from zip(logits.view(len(some), -1, logits.shape[1]).mean(1), (reason for _, reason in some), strict=True)
 
 
 def table_of(timelines: Sequence[Timeline]) -> str:

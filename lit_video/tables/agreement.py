@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from lit_video.tables.predictions import Predictions, read_predictions
-from lit_video.tables.statistics import Hits, Interval, agreement, paired_difference
+from lit_video.tables.statistics import Hits, Interval, Verdict, kendall_tau, paired_difference
 from lit_video.tables.table import Table
+
+VERDICTS: dict[int, Verdict] = {1: "supported", -1: "contradicted", 0: "undecided"}  # by an interval's sign
 
 
 def row_predictions(
@@ -60,13 +62,30 @@ def _same_test(one: Predictions, other: Predictions) -> bool:
 def agreement_summary(
     paper: Mapping[str, float], ours: Mapping[str, float], hits: Mapping[str, Hits]
 ) -> dict[str, Any]:
-    """:func:`~lit_video.tables.statistics.agreement` as plain data."""
-    result = agreement(paper, ours, hits)
-    counts = {verdict: result.count(verdict) for verdict in ("supported", "contradicted", "undecided")}
-    orderings = [
-        {"better": o.better, "worse": o.worse, "verdict": o.verdict} | _interval(o.difference) for o in result.orderings
-    ]
-    return {"tau": result.tau, "rows": result.rows, **counts, "orderings": orderings}
+    """Agreement of our runs with a paper on the order of rows, as plain data.
+
+    ``tau`` is Kendall's over the ``rows`` that were run. An ordering, ``better`` over ``worse`` in the paper, is
+    supported or contradicted where the interval of the paired difference excludes zero; else, or without predictions
+    of both rows, it is undecided. Each verdict is counted.
+
+    Args:
+        paper: the paper's number of each row.
+        ours: our mean, of the rows that were run.
+        hits: correctness of each test video, by row and seed.
+    """
+    rows = [row for row in paper if row in ours]
+    orderings = []
+    for one, other in combinations(rows, 2):
+        if paper[one] == paper[other]:
+            continue
+        better, worse = (one, other) if paper[one] > paper[other] else (other, one)
+        both = hits.get(better) and hits.get(worse)
+        difference = paired_difference(hits[better], hits[worse]) if both else None
+        verdict = VERDICTS[difference.sign if difference else 0]
+        orderings.append({"better": better, "worse": worse, "verdict": verdict} | _interval(difference))
+    counts = {str(verdict): [each["verdict"] for each in orderings].count(verdict) for verdict in VERDICTS.values()}
+    tau = kendall_tau([paper[row] for row in rows], [ours[row] for row in rows])
+    return {"tau": tau, "rows": len(rows), **counts, "orderings": orderings}
 
 
 def pairs_summary(

@@ -13,9 +13,9 @@ from lit_video.tables.table import Table, data_sets
 from lit_video.utils.yaml_files import read_yaml
 
 KEYS = {"claim", "table", "numbers", "better", "as_good", "margin", "untestable"}
-TOO_FEW: Literal["too few videos to tell"] = "too few videos to tell"
-BY_CONSTRUCTION: Literal["supported by construction"] = "supported by construction"
-Judgement = Verdict | Literal["supported by construction", "too few videos to tell", "not run", "not testable here"]
+Judgement = Verdict | Literal["supported by construction", "too few videos to tell", "not testable here", "not run"]
+ORDER: tuple[Judgement, ...] = ("supported", "supported by construction", "contradicted", "undecided")
+ORDER += ("too few videos to tell", "not testable here", "not run")
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _better(differences: Sequence[Interval], than_blind: bool) -> Judgement:
     if any(holm([difference.below(0) for difference in differences])):
         return "contradicted"
     if all(holm([difference.above(0) for difference in differences])):
-        return BY_CONSTRUCTION if than_blind else "supported"
+        return "supported by construction" if than_blind else "supported"
     return "undecided"
 
 
@@ -137,13 +137,12 @@ def _within(differences: Sequence[Interval], margin: float) -> Judgement:
         return "supported"
     if any(holm([min(each.above(margin), each.below(-margin)) for each in differences])):
         return "contradicted"
-    return TOO_FEW if any(each.high - each.low > 2 * margin for each in differences) else "undecided"
+    return "too few videos to tell" if any(each.high - each.low > 2 * margin for each in differences) else "undecided"
 
 
 def count(verdicts: Sequence[Judgement]) -> dict[str, int]:
     """How many claims have each verdict, in a fixed order; those of none left out."""
-    order = ("supported", BY_CONSTRUCTION, "contradicted", "undecided", TOO_FEW, "not testable here", "not run")
-    return {verdict: verdicts.count(verdict) for verdict in order if verdict in verdicts}
+    return {verdict: verdicts.count(verdict) for verdict in ORDER if verdict in verdicts}
 
 
 def _read(where: str, experiments: Path, content: Mapping[str, Any], given: Any) -> Claim:

@@ -1,9 +1,8 @@
 """Confidence intervals over test videos and seeds, rank agreement with a paper, calibration."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -41,29 +40,6 @@ class Interval:
     def sign(self) -> int:
         """1 above zero, -1 below, 0 where the interval holds zero."""
         return int(self.low > 0) - int(self.high < 0)
-
-
-@dataclass(frozen=True)
-class Ordering:
-    """Two rows to which a paper gives different numbers, better first, and the verdict of our runs."""
-
-    better: str
-    worse: str
-    difference: Interval | None
-    verdict: Verdict
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """Kendall's tau-b between the paper's numbers and ours over ``rows`` rows, and every ordering of the paper's."""
-
-    tau: float | None
-    rows: int
-    orderings: list[Ordering]
-
-    def count(self, verdict: Verdict) -> int:
-        """How many orderings have a verdict."""
-        return sum(ordering.verdict == verdict for ordering in self.orderings)
 
 
 def paired_difference(first: Hits, second: Hits) -> Interval:
@@ -114,32 +90,6 @@ def kendall_tau(paper: Sequence[float], ours: Sequence[float]) -> float | None:
     signs = [np.sign(np.subtract.outer(values, values)) for values in (paper, ours)]
     untied = np.sqrt(np.prod([(sign**2).sum() for sign in signs]))
     return float((signs[0] * signs[1]).sum() / untied) if untied else None
-
-
-def agreement(paper: Mapping[str, float], ours: Mapping[str, float], hits: Mapping[str, Hits]) -> Agreement:
-    """How far our runs agree with a paper on the order of rows.
-
-    An ordering is supported or contradicted where the interval of the paired difference excludes zero; else, or
-    without predictions of both rows, it is undecided.
-
-    Args:
-        paper: the paper's number of each row.
-        ours: our mean, of the rows that were run.
-        hits: correctness of each test video, by row and seed.
-    """
-    rows = [row for row in paper if row in ours]
-    tau = kendall_tau([paper[row] for row in rows], [ours[row] for row in rows])
-    orderings = []
-    for one, other in combinations(rows, 2):
-        if paper[one] == paper[other]:
-            continue
-        better, worse = (one, other) if paper[one] > paper[other] else (other, one)
-        both = hits.get(better) and hits.get(worse)
-        difference = paired_difference(hits[better], hits[worse]) if both else None
-        sign = difference.sign if difference else 0
-        verdict: Verdict = "supported" if sign > 0 else "contradicted" if sign < 0 else "undecided"
-        orderings.append(Ordering(better, worse, difference, verdict))
-    return Agreement(tau, len(rows), orderings)
 
 
 @dataclass(frozen=True)

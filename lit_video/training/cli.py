@@ -46,7 +46,7 @@ class VideoCLI(LightningCLI):
 
     def __init__(self, args: list[str], execute: bool = False) -> None:
         settings = {"exit_on_error": False, "allow_abbrev": False}
-        names = ("fit", "validate", "test")
+        names = ("fit", "test")
         super().__init__(
             VideoClassifier,
             VideoDataModule,

@@ -1,9 +1,9 @@
 """The folder of a run: one owner, errors of its disk, a checkpoint that can be trusted."""
 
-import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import EACCES, EDQUOT, EEXIST, EFBIG, EIO, ENOSPC, ENOTDIR, EPERM, EROFS
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -13,17 +13,7 @@ from lit_video.tables.results import read_result
 from lit_video.tables.run_files import RUN, read_run
 from lit_video.training.checkpoint_file import LAST, PREVIOUS, damage
 
-REFUSALS = {
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EFBIG,
-    errno.EROFS,
-    errno.EACCES,
-    errno.EPERM,
-    errno.EEXIST,
-    errno.ENOTDIR,
-    errno.EIO,
-}
+REFUSALS = {ENOSPC, EDQUOT, EFBIG, EROFS, EACCES, EPERM, EEXIST, ENOTDIR, EIO}
 
 
 def writable(run_dir: Path) -> None:

@@ -1,7 +1,6 @@
 """matplotlib without a screen, and figures saved to files."""
 
 import io
-from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -10,7 +9,7 @@ from matplotlib.figure import Figure
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-__all__ = ["content_of", "plt", "run_name", "short"]
+__all__ = ["content_of", "plt", "short"]
 
 
 def content_of(figure: Figure, form: str = "png", **options: Any) -> bytes:
@@ -22,11 +21,6 @@ def content_of(figure: Figure, form: str = "png", **options: Any) -> bytes:
         figure.savefig(content, format=form, dpi=150, metadata=metadata, **options)
     plt.close(figure)
     return content.getvalue()
-
-
-def run_name(checkpoint: Path) -> Path:
-    """Table, scale, row and seed of a run's checkpoint, as far as its path says: short enough for a title."""
-    return Path(*checkpoint.resolve().parts[-5:])
 
 
 def short(name: str, most: int = 32) -> str:

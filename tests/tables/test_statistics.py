@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, ttest_ind
 
-from lit_video.tables.statistics import agreement, holm, kendall_tau, paired_difference
+from lit_video.tables.agreement import agreement_summary
+from lit_video.tables.statistics import holm, kendall_tau, paired_difference
 
 
 def drawn(rng, rate, videos):
@@ -114,9 +115,9 @@ def test_agreement_counts_what_the_data_support_contradict_and_cannot_decide():
     }
     hits["alike"] = [seed.copy() for seed in hits["best"]]
     ours = {name: 100 * float(np.mean(seeds)) for name, seeds in hits.items()} | {"silent": 10.0}
-    result = agreement(paper, ours, hits)
-    assert result.rows == 5
-    verdicts = {(o.better, o.worse): o.verdict for o in result.orderings}
+    result = agreement_summary(paper, ours, hits)
+    assert result["rows"] == 5
+    verdicts = {(o["better"], o["worse"]): o["verdict"] for o in result["orderings"]}
     assert verdicts == {
         ("best", "good"): "contradicted",
         ("best", "poor"): "supported",
@@ -126,6 +127,6 @@ def test_agreement_counts_what_the_data_support_contradict_and_cannot_decide():
         ("alike", "poor"): "supported",
         **{(name, "silent"): "undecided" for name in ("best", "good", "poor", "alike")},  # it kept no predictions
     }
-    assert (result.count("supported"), result.count("contradicted"), result.count("undecided")) == (4, 1, 5)
+    assert [result[verdict] for verdict in ("supported", "contradicted", "undecided")] == [4, 1, 5]
     names = ["best", "good", "poor", "alike", "silent"]
-    assert result.tau == pytest.approx(naive_tau([paper[n] for n in names], [ours[n] for n in names]))
+    assert result["tau"] == pytest.approx(naive_tau([paper[n] for n in names], [ours[n] for n in names]))

@@ -30,11 +30,6 @@ class ReportBroken(Callback):
         """Report those of training and validation."""
         self._report(trainer, ("train", "val"))
 
-    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Report those of a validation on its own."""
-        if not trainer.training and trainer.state.fn == "validate":
-            self._report(trainer, ("val",))
-
     def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Report those of the test."""
         self._report(trainer, ("test",))
@@ -57,5 +52,5 @@ class ReportBroken(Callback):
 
 
 def _broken(trainer: Trainer) -> BrokenVideos:
-    data: VideoDataModule = trainer.datamodule  # type: ignore[attr-defined]  # set by fit, validate and test
+    data: VideoDataModule = trainer.datamodule  # type: ignore[attr-defined]  # set by fit and test
     return data.found_broken
