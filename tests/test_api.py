@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from jsonargparse._util import get_import_path
 
 import lit_video
 from lit_video.__main__ import main
@@ -46,11 +45,6 @@ def test_every_name_is_there_and_typed_as_it_is_loaded():
     assert {*lit_video.__all__, "__version__"} <= {*dir(lit_video)}
     with pytest.raises(AttributeError, match="no attribute 'predictions'"):
         lit_video.predictions  # noqa: B018
-
-
-def test_a_runs_configuration_names_classes_as_before():
-    assert get_import_path(lit_video.modules.XViT) == "lit_video.modules.XViT"
-    assert get_import_path(lit_video.datamodules.TemporalSkills) == "lit_video.datamodules.TemporalSkills"
 
 
 def test_predict_gives_what_the_command_writes(ckpt, videos, tmp_path, capsys):

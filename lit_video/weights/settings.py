@@ -26,6 +26,7 @@ XVIT_BY_CLASSES: dict[int, dict[str, Any]] = {
     **{classes: {"ratio": 0.25, "segments": 8} for classes in _KINETICS},
     _SSV2: {"ratio": 0.5, "segments": None},
 }
+XVIT_HEADS = ("mlp_head.4.bias", "new_fc.bias")
 XVIT: dict[str, Any] = {
     "exact": False,
     "window": 1,
@@ -52,11 +53,7 @@ def release_settings(state_dict: Mapping[str, Tensor]) -> dict[str, Any]:
     """
     if source_of(state_dict) != "xvit":
         return {}
-    return XVIT | XVIT_BY_CLASSES.get(_xvit_classes(state_dict) or 0, {})
-
-
-def _xvit_classes(state_dict: Mapping[str, Tensor]) -> int | None:
-    return _classes(state_dict, "mlp_head.4.bias", "new_fc.bias")
+    return XVIT | XVIT_BY_CLASSES.get(_classes(state_dict, *XVIT_HEADS) or 0, {})
 
 
 def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
@@ -140,10 +137,10 @@ def refuse_other_settings(network: nn.Module, state_dict: Mapping[str, Tensor]) 
     if settings and isinstance(network, VideoTransformer) and (other := contradictions(network, settings)):
         raise ValueError(f"X-ViT's release was trained with other settings: set {flags(other)}, {OTHERWISE}")
     if settings and "ratio" not in settings:
+        known, given = ", ".join(map(str, sorted(XVIT_BY_CLASSES))), _classes(state_dict, *XVIT_HEADS)
         raise ValueError(
-            f"X-ViT's releases have {', '.join(map(str, sorted(XVIT_BY_CLASSES)))} classes, these weights "
-            f"{_xvit_classes(state_dict)}: their ratio and segments are not known; set them as in training, with "
-            "--model.weights_settings ignore"
+            f"X-ViT's releases have {known} classes, these weights {given}: their ratio and segments are not known; set "
+            "them as in training, with --model.weights_settings ignore"
         )
 
 

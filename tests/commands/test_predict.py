@@ -18,7 +18,6 @@ from lit_video.__main__ import main
 from lit_video.datamodules import TemporalSkills, VideoDataModule
 from lit_video.datamodules.folder import folder_records
 from lit_video.inference.checkpoints import load_trained_model
-from lit_video.inference.overlay import overlay
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.modules.optimization import Optimization
 from lit_video.network.head import head_inputs, linear_head
@@ -286,19 +285,6 @@ def test_a_drawn_video_keeps_size_times_and_the_picture_above_the_text(size, tim
     for old, new in zip(before, after, strict=True):
         assert np.abs(old[:rows].astype(int) - new[:rows]).mean() < 5
         assert new[-size[0] // 6 :].mean() < 0.8 * old[-size[0] // 6 :].mean()
-
-
-@pytest.mark.parametrize("size", [(16, 16), (80, 60), (340, 256), (1920, 1080), (3840, 2160), (60, 2000)])
-@pytest.mark.parametrize("name", ["left", "Pushing something from left to right", "Donaudampfschifffahrtsgesellschaft"])
-def test_text_stays_inside_any_picture(size, name):
-    band = overlay(*size, [f"{i} %  {name}" for i in range(5)])
-    assert band.shape[1] == size[0]
-    assert len(band) <= max(0.7 * size[1], 16)
-    bright = band[..., :3].min(2) > 140
-    if size != (16, 16):  # too small for a letter beside the margin
-        assert bright.any()
-        assert not bright[:, -2:].any()  # nothing runs over the edge
-        assert not np.array_equal(band, overlay(*size, [f"{i} %  other" for i in range(5)]))
 
 
 # mistakes

@@ -64,8 +64,7 @@ def rehearse(built, video):
         load_pretrained(model.network, weights, fresh_head=True)
     model.check_image_weights()
     optimizer = make_optimizer(model.optimization, model.network)
-    train, test = clips_of(built.datamodule, video)
-    for step, batch in (("train", train), ("test", test)):
+    for step, batch in zip(("train", "test"), clips_of(built.datamodule, video), strict=True):
         clip = batch["clip"].to("meta")
         assert clip.shape[1:] == (3, built.datamodule.frames, built.datamodule.image_size, built.datamodule.image_size)
         model.train(step == "train")
