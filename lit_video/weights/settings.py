@@ -139,8 +139,8 @@ def refuse_other_settings(network: nn.Module, state_dict: Mapping[str, Tensor]) 
     if settings and "ratio" not in settings:
         known, given = ", ".join(map(str, sorted(XVIT_BY_CLASSES))), _classes(state_dict, *XVIT_HEADS)
         raise ValueError(
-            f"X-ViT's releases have {known} classes, these weights {given}: their ratio and segments are not known; set "
-            "them as in training, with --model.weights_settings ignore"
+            f"X-ViT's releases have {known} classes, these weights {given}: their ratio and segments are not known; "
+            "set them as in training, with --model.weights_settings ignore"
         )
 
 
