@@ -5,6 +5,7 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -97,11 +98,12 @@ def _no_class(text: str, name: str) -> str:
 
 
 def _leaves(base: type) -> list[type]:
-    """The class, or of one that others of the same package are derived from, these."""
+    """The class, or classes of the same package derived from it; both for a dataclass, such as ``Dense``."""
     package = base.__module__.partition(".")[0]
     derived: list[type] = type.__subclasses__(base)
     ours = [each for each in derived if each.__module__.partition(".")[0] == package]
-    return [leaf for each in ours for leaf in _leaves(each)] or [base]
+    leaves = [leaf for each in ours for leaf in _leaves(each)]
+    return [base, *leaves] if not leaves or is_dataclass(base) else leaves
 
 
 def _near_setting(text: str, name: str) -> str:

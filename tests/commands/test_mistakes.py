@@ -118,7 +118,7 @@ attention video.mp4                            | required: --ckpt
 attention a.mp4 b.mp4 --ckpt README.md         | unrecognized arguments: b.mp4
 attention a.mp4 --ckpt README.md -o a.jpg      | a.jpg ends in none of .png
 attention --ckpt README.md --heads             | required: VIDEO
-embed --ckpt README.md --csv e.txt             | e.txt ends in none of .csv
+embed --ckpt README.md -o e.txt                 | e.txt ends in none of .png
 cost --jsno                                    | unrecognized arguments: --jsno (did you mean --json?)
 cost --config missing.yaml                     | missing.yaml: no such file
 cost --row tw1                                 | --row: is about a table; give --config too

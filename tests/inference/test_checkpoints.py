@@ -47,7 +47,7 @@ def setting(**stored):
     ("change", "message"),
     [
         (sampling(ZEN), "this.Zen is no Sampling of lit_video"),
-        (sampling({"class_path": DENSE, "init_args": {"seconds": ZEN}}), "'dict' and 'int'"),
+        (sampling({"class_path": DENSE, "init_args": {"seconds": ZEN}}), "'int' and 'dict'"),
         (sampling({"class_path": DENSE, "init_args": {"seconds": 1.0, "x": ZEN}}), "argument 'x'"),
         (sampling({"class_path": "lit_video.video.sampling.Sampling", "init_args": {}}), "abstract class Sampling"),
         (lambda content: content["lit_video"].update(model="this.Zen"), "this.Zen is no VideoClassifier of lit_video"),
