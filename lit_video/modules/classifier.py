@@ -69,7 +69,7 @@ class VideoClassifier(LightningModule):
             a family, values that do not fit together; the message names them.
     """
 
-    # start of image transformers: a file, ``timm:NAME``, or ``stills:N``, N pictures of the embedded world
+    # start of image transformers: a file, ``timm:NAME``, or ``stills:N``, N synthetic pictures
     image_weights: str | None = None
     size: ViTSize | None = None
     tubelet_init: TubeletInit = "central"

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import get_args
 
-from lit_video.tables.claims import Claim, Judgement, Measured, count, judge
+from lit_video.tables.claims import Claim, Judgement, Measured, judge
 from lit_video.tables.statistics import Hits, Interval
 from lit_video.utils.text import markdown_lines
 
@@ -40,10 +41,11 @@ def verdicts(claims: Sequence[Claim], measured: Mapping[str, Mapping[str, Measur
     for source, of_paper in groupby(claims, key=lambda claim: claim.source):
         body = []
         for claim in of_paper:
-            scales = [scale for scale in measured.get(claim.table.name, {}) if claim.about(scale)]
+            of_table = measured.get(claim.table.name, {})
+            scales = [scale for scale in of_table if claim.about(scale)]
             main = next(filter(claim.decides, scales), claim.scale)
             for scale in [main, *(each for each in scales if each != main)]:
-                runs = measured.get(claim.table.name, {}).get(scale, Measured({}))
+                runs = of_table.get(scale, Measured({}))
                 judgement, differences = judge(claim, runs, scale)
                 ran = judgement != "not run" and any(differences)  # a follow-up has rows that other claims are about
                 if scale == main:
@@ -62,7 +64,7 @@ def verdicts(claims: Sequence[Claim], measured: Mapping[str, Mapping[str, Measur
 
 
 def _counted(judgements: Sequence[Judgement]) -> str:
-    return ", ".join(f"{name} {number}" for name, number in count(judgements).items())
+    return ", ".join(f"{verdict} {number}" for verdict in get_args(Judgement) if (number := judgements.count(verdict)))
 
 
 def _seeds(claim: Claim, hits: Mapping[str, Hits]) -> int:

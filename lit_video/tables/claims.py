@@ -7,15 +7,21 @@ from typing import Any, Literal
 
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
-from lit_video.tables.statistics import Hits, Interval, Verdict, holm, paired_difference
+from lit_video.tables.statistics import Hits, Interval, holm, paired_difference
 from lit_video.tables.summary import papers_own
 from lit_video.tables.table import Table, data_sets
 from lit_video.utils.yaml_files import read_yaml
 
 KEYS = {"claim", "table", "numbers", "better", "as_good", "margin", "untestable"}
-Judgement = Verdict | Literal["supported by construction", "too few videos to tell", "not testable here", "not run"]
-ORDER: tuple[Judgement, ...] = ("supported", "supported by construction", "contradicted", "undecided")
-ORDER += ("too few videos to tell", "not testable here", "not run")
+Judgement = Literal[  # in the order of their counts
+    "supported",
+    "supported by construction",
+    "contradicted",
+    "undecided",
+    "too few videos to tell",
+    "not testable here",
+    "not run",
+]
 
 
 @dataclass(frozen=True)
@@ -138,11 +144,6 @@ def _within(differences: Sequence[Interval], margin: float) -> Judgement:
     if any(holm([min(each.above(margin), each.below(-margin)) for each in differences])):
         return "contradicted"
     return "too few videos to tell" if any(each.high - each.low > 2 * margin for each in differences) else "undecided"
-
-
-def count(verdicts: Sequence[Judgement]) -> dict[str, int]:
-    """How many claims have each verdict, in a fixed order; those of none left out."""
-    return {verdict: verdicts.count(verdict) for verdict in ORDER if verdict in verdicts}
 
 
 def _read(where: str, experiments: Path, content: Mapping[str, Any], given: Any) -> Claim:

@@ -113,9 +113,13 @@ class _Reader:
     def data_set(self) -> str:
         """The scale named by the paper's numbers, or for the whole table: one of these scales, else the first."""
         papers = [row.get("paper", {}) for row in self.section.get("rows", {}).values() if row]
-        of_table = [self.section["data_set"]] if "data_set" in self.section else []
+        of_table = [str(self.section["data_set"])] if "data_set" in self.section else []
         named = [*of_table, *(key for paper in papers for key, value in paper.items() if isinstance(value, dict))]
-        return str(next((scale for scale in self.scales if scale in named), named[0] if named else ""))
+        return self._shown(named)
+
+    def _shown(self, named: Sequence[str]) -> str:
+        """The first of these scales that is named, else the first name."""
+        return next((scale for scale in self.scales if scale in named), next(iter(named), ""))
 
     def rows(self, key: str, allowed: set[str], default: dict[str, Any]) -> list[Row]:
         named = _mapping(self.path, f"table.{key}", self.section.get(key, default))
@@ -170,7 +174,7 @@ class _Reader:
                     raise UserError(f"{self.path}: {name}: expected a number, got {number!r}")
         data_sets = {key: value for key, value in paper.items() if isinstance(value, dict)}
         numbers = {key: value for key, value in paper.items() if key not in data_sets}
-        shown = next((scale for scale in self.scales if scale in data_sets), next(iter(data_sets), None))
+        shown = self._shown(list(data_sets))
         for data_set, values in data_sets.items():
             short = {metric.rpartition("/")[2].removeprefix("video_"): number for metric, number in values.items()}
             others = {f"{data_set.upper()} {metric}": number for metric, number in short.items()}

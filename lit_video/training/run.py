@@ -22,14 +22,7 @@ from lit_video.training.request import Run
 from lit_video.training.result import check_last_step, measure, write_result
 from lit_video.training.reuse import take_trained
 from lit_video.training.run_cli import RunCLI
-from lit_video.training.run_end import (
-    failures,
-    last_words,
-    say_dead_ranks,
-    status_of_rank,
-    stopped,
-    write_end,
-)
+from lit_video.training.run_end import failures, last_words, say_dead_ranks, status_of_rank, stopped, write_end
 from lit_video.training.run_folder import disk_errors, locked, set_aside, set_result_aside, usable_checkpoint, writable
 from lit_video.training.stills import start_from_stills
 from lit_video.utils.processes import first_process
