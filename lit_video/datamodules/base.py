@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+import torch.distributed as dist
 from lightning import LightningDataModule
+from lightning.fabric.utilities import move_data_to_device
 from torch.utils.data import DataLoader, default_collate
 
 from lit_video.datamodules.broken import BrokenVideos, OnBroken
@@ -20,7 +22,7 @@ from lit_video.utils.clip_shape import ImageSize, as_setting, height_and_width
 from lit_video.utils.processes import end_workers, ignore_stops
 from lit_video.video.augmentation import VIEWS, Augmentation, EvaluationViews, TrainingView
 from lit_video.video.batch import Batch, Channels, Classes, RawBatch, evaluation_batch, training_batch
-from lit_video.video.batch_draws import draw
+from lit_video.video.batch_draws import BatchDraws, draw
 from lit_video.video.clips import ClipDataset, Order, Sample, Short, VideoRecord, share_of
 from lit_video.video.decoding import KeptVideos, decode
 from lit_video.video.loading import EvaluationSampler, TimedLoader, TrainingSampler
@@ -195,6 +197,10 @@ class VideoDataModule(LightningDataModule):
         """All views of every video."""
         return self._views("test", self.test_clips, self.test_crops)
 
+    def predict_dataloader(self) -> DataLoader[Sample]:
+        """The centre view of every test video."""
+        return self._views("test", clips=1, crops=1)
+
     def centre_view(self, record: VideoRecord) -> tuple[RawBatch, list[int]]:
         """A video's centre clip and crop as a batch of one, and the numbers of its frames; a broken one has none."""
         dataset = self._dataset([record], self.view_type(1, self.image_size), clips=1)
@@ -206,19 +212,35 @@ class VideoDataModule(LightningDataModule):
         if self.trainer is None:
             return batch
         if any(batch["broken"]):
-            split = "train" if self.trainer.training else "test" if self.trainer.testing else "val"
+            test = self.trainer.testing or self.trainer.predicting
+            split: Split = "train" if self.trainer.training else "test" if test else "val"
             self.found_broken.add(split, batch["video"].tolist(), batch["broken"])
         if self.trainer.training:
-            height, width = batch["clip"].shape[-2:]
-            batch["draws"] = draw(batch["key"], (height, width), self.augmentation, self.seed)
+            batch["draws"] = self._draws(batch)
         return batch
 
     def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Batch | Any:
         """Normalise, and augment what there are draws for, on the device."""
-        if draws := batch.get("draws"):
-            smoothing = self.augmentation.smoothing
-            return training_batch(batch, self.mean, self.std, self.num_classes, smoothing, draws, self.channels)
+        return self.augment(batch) if batch.get("draws") else self.normalise(batch)
+
+    def augment(self, batch: RawBatch) -> Batch:
+        """Erase, mix, smooth and normalise a batch of the training loader, on any device.
+
+        Lightning's hooks call it; under Fabric and in a loop of one's own it is called for every batch.
+        """
+        draws = batch.get("draws") or self._draws(batch)
+        smoothing = self.augmentation.smoothing
+        return training_batch(batch, self.mean, self.std, self.num_classes, smoothing, draws, self.channels)
+
+    def normalise(self, batch: RawBatch) -> Batch:
+        """As :meth:`augment`, for a batch of the other loaders: every view becomes a clip."""
         return evaluation_batch(batch, self.mean, self.std, self.channels)
+
+    def _draws(self, batch: RawBatch) -> BatchDraws:
+        height, width = batch["clip"].shape[-2:]
+        draws = draw(batch["key"].cpu(), (height, width), self.augmentation, self.seed)
+        moved: BatchDraws = move_data_to_device(draws, batch["clip"].device)
+        return moved
 
     def state_dict(self) -> dict[str, Any]:
         """How far training is in its epoch, and what it could not read so far, for the checkpoint."""
@@ -288,9 +310,10 @@ class VideoDataModule(LightningDataModule):
         return Path(root or os.path.commonpath([p for split in SPLITS for p in Records.of(self.records(split)).paths]))
 
     def _ranks(self) -> tuple[int, int]:
-        if self.trainer is None:
-            return 1, 0
-        return self.trainer.world_size, self.trainer.global_rank
+        if self.trainer is not None:
+            return self.trainer.world_size, self.trainer.global_rank
+        one = not (dist.is_available() and dist.is_initialized())
+        return (1, 0) if one else (dist.get_world_size(), dist.get_rank())  # Fabric
 
 
 def _start_worker(tables: Callable[[], object] | None, number: int) -> None:

@@ -119,7 +119,7 @@ def see(network: VideoTransformer, data: VideoDataModule, record: VideoRecord) -
     raw, numbers = data.centre_view(record)
     if raw["broken"][0]:
         raise UserError(raw["broken"][0])
-    clip = data.on_after_batch_transfer(raw, 0)["clip"].to(next(network.parameters()).device)
+    clip = data.normalise(raw)["clip"].to(next(network.parameters()).device)
     frames = record.decode(numbers)
     height, width = frames.shape[1:3]
     (box,) = data.view_type(1, data.image_size).boxes(height, width)

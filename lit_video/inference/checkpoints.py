@@ -10,14 +10,9 @@ import torch
 
 from lit_video.errors import OptionError
 from lit_video.modules import VideoClassifier
-from lit_video.modules.optimization import Optimization
-from lit_video.network.vit import ViTSize
 from lit_video.utils.class_paths import known_class
 from lit_video.video.settings import restored_settings
 from lit_video.weights.reading import CHECKPOINT_KEY
-
-# hyper-parameters that are dataclasses: stored as their fields, or as they are if the model was built in Python
-PARTS: dict[str, Any] = {"optimization": Optimization, "size": ViTSize}
 
 
 @dataclass(frozen=True)
@@ -64,8 +59,7 @@ def read_checkpoint(path: Path, option: str = "ckpt") -> dict[str, Any]:
     if not is_zipfile(path):
         raise OptionError(option, f"{path} is damaged, or no checkpoint of lit_video")
     try:
-        with torch.serialization.safe_globals(list(PARTS.values())):
-            checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+        checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except Exception as error:  # a damaged pickle can raise anything
         raise OptionError(option, f"{path} is damaged, or no checkpoint of lit_video: {_line(error)}") from error
     if not isinstance(checkpoint, dict) or not {"state_dict", "hyper_parameters"} <= checkpoint.keys():
@@ -82,15 +76,11 @@ def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], pa
     settings, stored = checkpoint["hyper_parameters"], checkpoint.get(CHECKPOINT_KEY)
     try:
         kind = known_class(family, stored["model"]) if stored else family
-        model = kind(**{name: _part(name, value) for name, value in settings.items() if not name.startswith("_")})
+        model = kind(**{name: value for name, value in settings.items() if not name.startswith("_")})
         model.load_state_dict(checkpoint["state_dict"])
     except Exception as error:  # of constructors, of torch
         raise OptionError("ckpt", f"{path} is no checkpoint of a {family.__name__}: {_line(error)}") from error
     return model.eval()
-
-
-def _part(name: str, value: Any) -> Any:
-    return PARTS[name](**value) if name in PARTS and isinstance(value, Mapping) else value
 
 
 def _line(error: BaseException) -> str:

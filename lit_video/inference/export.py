@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from lit_video.errors import OptionError, UserError
 from lit_video.inference.checkpoints import build_model, read_checkpoint
 from lit_video.modules import TimeSformer, VideoClassifier, ViViT
-from lit_video.network.vit import SIZES, ViTSize
+from lit_video.network.vit import vit_size
 from lit_video.utils.clip_shape import height_and_width
 from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivit
 from lit_video.weights.reading import CHECKPOINT_KEY, EXPORTED, of_our_own
@@ -113,7 +113,7 @@ def _preprocessor(processor: str, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shared(hparams: Mapping[str, Any], names: list[str] | None) -> dict[str, Any]:
-    size = hparams["size"] if isinstance(hparams["size"], ViTSize) else SIZES[hparams["size"]]
+    size = vit_size(hparams["size"])
     labels = names or [f"LABEL_{i}" for i in range(hparams["num_classes"])]
     return {
         "image_size": height_and_width(hparams["image_size"])[0],

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from lightning.fabric.utilities import move_data_to_device
 from torch import Tensor
 
 from lit_video.datamodules.folder import COMMON, EXTENSIONS, VideoList
@@ -72,7 +73,7 @@ def outputs_of(model: VideoClassifier, data: VideoList, on: torch.device) -> Ite
     views: list[Output] = []  # of the video at hand: logits and features of each clip's crops
     videos = iter(data.listed)
     for raw in data.test_dataloader():
-        batch = data.on_after_batch_transfer({k: v.to(on) if isinstance(v, Tensor) else v for k, v in raw.items()}, 0)
+        batch = data.normalise(move_data_to_device(raw, on))
         with torch.inference_mode(), head_inputs(model.network) as inputs:
             logits = model(batch["clip"]).float().cpu()
         clips = len(raw["video"])

@@ -1,25 +1,26 @@
 """Base class of video classifiers: training, validation, test; a family only builds its network."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, is_dataclass, replace
 from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
-from lightning import LightningModule
+from lightning import LightningModule, Trainer
 from lightning.pytorch.utilities import rank_zero_only
 from torch import Tensor, nn
 
 from lit_video.errors import UserError
 from lit_video.modules.metrics import VideoAccuracy, mean_over_ranks
-from lit_video.modules.optimization import Optimization, make_optimizer, rate
+from lit_video.modules.optimization import Optimization, make_optimizer, optimization_of, rate
 from lit_video.network.block import Checkpointing, checkpoint_layers
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.transformer import freeze as freeze_layers
 from lit_video.network.vit import ViTSize
 from lit_video.utils.class_paths import class_path
-from lit_video.video.batch import Batch, Classes, per_task
-from lit_video.video.seeding import digest
+from lit_video.video.batch import Batch, Classes, as_batch, class_numbers, per_task
 from lit_video.video.settings import SETTINGS, stored_settings
 from lit_video.weights.hub import weights_path
 from lit_video.weights.hugging_face import check_config, check_labels
@@ -87,6 +88,8 @@ class VideoClassifier(LightningModule):
     ) -> None:
         super().__init__()
         self.save_hyperparameters(ignore=["network"])
+        # plain values, which torch.load takes from a checkpoint without trust; constructors take them back
+        self.save_hyperparameters({name: _plain(value) for name, value in self.hparams.items()})
         self.network = network
         self.weights = weights
         self.weights_settings = weights_settings
@@ -95,7 +98,7 @@ class VideoClassifier(LightningModule):
         if freeze is not None:
             freeze_layers(network, freeze)
         self.frozen = freeze
-        self.optimization = optimization or Optimization()
+        self.optimization = optimization_of(optimization)
         self.num_classes = num_classes
         self.val_accuracy = VideoAccuracy(classes=num_classes)
         self.test_accuracy = VideoAccuracy(classes=num_classes)
@@ -103,7 +106,6 @@ class VideoClassifier(LightningModule):
         self.step_loss = torch.tensor(0.0)
         self.step_hits = torch.zeros(2)
         self._batches: list[Tensor] = []  # of this step, loss and hits together
-        self._seed = 0
         self._started = False
 
     @property
@@ -112,8 +114,9 @@ class VideoClassifier(LightningModule):
         return type(self).__name__
 
     def forward(self, clip: Tensor) -> Tensor:
-        """Logits of normalised clips."""
-        return self.network(clip)
+        """Logits of normalised clips, computed in the type of the weights."""
+        dtype = next(self.parameters()).dtype
+        return self.network(clip.to(dtype)).to(clip.dtype)
 
     def setup(self, stage: str) -> None:
         """Start from image weights in training, or from released ones, once: not when a trained model is tested."""
@@ -161,12 +164,27 @@ class VideoClassifier(LightningModule):
             check_labels(stored.labels, names)
 
     @property
+    def lr(self) -> float:
+        """Base learning rate, under the name that Lightning's ``Tuner.lr_find`` looks for."""
+        return self.optimization.lr
+
+    @lr.setter
+    def lr(self, lr: float) -> None:
+        self.optimization = replace(self.optimization, lr=lr)
+        self.hparams.update(optimization=asdict(self.optimization))
+
+    @property
+    def _run(self) -> Trainer | None:
+        """Lightning's trainer; none under Fabric and in a loop of one's own."""
+        try:
+            return self.trainer if self.fabric is None else None
+        except RuntimeError:
+            return None
+
+    @property
     def _videos(self) -> Any:
         """The trainer's data set; none in a user's own program."""
-        try:
-            data = getattr(self.trainer, "datamodule", None)
-        except RuntimeError:  # no trainer
-            return None
+        data = getattr(self._run, "datamodule", None)
         return data if all(hasattr(data, name) for name in ("class_names", *SETTINGS)) else None
 
     @staticmethod
@@ -185,27 +203,6 @@ class VideoClassifier(LightningModule):
         for fact in filter(None, facts):
             rank_zero_only(print)(f"{path}: {fact}", flush=True)
 
-    def on_fit_start(self) -> None:
-        """Remember the run's seed before training draws from its stream."""
-        self._seed = torch.initial_seed()
-
-    def on_train_start(self) -> None:
-        """Take the rate from the schedule: where training has become longer, the checkpoint's is another."""
-        schedule = self.trainer.lr_scheduler_configs[0].scheduler
-        assert isinstance(schedule, torch.optim.lr_scheduler.LambdaLR)
-        groups = zip(schedule.optimizer.param_groups, schedule.base_lrs, schedule.lr_lambdas, strict=True)
-        for group, base, share in groups:
-            group["lr"] = base * share(schedule.last_epoch)
-
-    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
-        """Make dropout a function of (seed, step, batch): a resumed run draws what an uninterrupted one draws.
-
-        The batches of a step are counted over accumulation and ranks, so that any devices draw the same.
-        """
-        accumulated = batch_idx % self.trainer.accumulate_grad_batches
-        batch_of_step = accumulated * self.trainer.world_size + self.global_rank
-        torch.manual_seed(digest(self._seed, self.global_step, batch_of_step))
-
     def loss(self, logits: Tensor, target: Tensor) -> Tensor:
         """Cross entropy, summed over tasks, of soft targets or class numbers (see :class:`Batch`).
 
@@ -217,34 +214,47 @@ class VideoClassifier(LightningModule):
         shares = zip(per_task(logits, self.num_classes), per_task(target, self.num_classes), strict=True)
         return torch.stack([F.cross_entropy(*share, reduction="sum") for share in shares]).sum() / len(logits)
 
-    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """Cross entropy with soft targets; a clip is right when all its tasks are."""
-        logits, target = self(batch["clip"]), batch["target"]
+    def training_step(self, batch: Any, batch_idx: int) -> Tensor:
+        """Cross entropy with class numbers or soft targets; a clip is right when all its tasks are.
+
+        Steps take what :func:`~lit_video.video.batch.as_batch` takes.
+        """
+        taken = self._batch(batch, batch_idx)
+        logits, target = self(taken["clip"]), taken["target"]
         loss = self.loss(logits, target)
-        predicted, expected = (
-            torch.stack([share.argmax(1) for share in per_task(x, self.num_classes)]) for x in (logits, target)
-        )
-        hits = (predicted == expected).all(0)
-        read = batch["video"] >= 0
+        if (run := self._run) is None:
+            return loss
+        hits = (class_numbers(logits, self.num_classes) == class_numbers(target, self.num_classes)).all(0)
+        read = taken["video"] >= 0
         count, right = read.sum(), (hits & read).sum().float()
-        self._batches.append(torch.stack((loss.detach(), right, count.float())))
+        self._batches.append(torch.stack((loss.detach().float(), right, count.float())))
         accuracy = right / count.clamp(min=1)  # of what could be read; 0 of none
         # Lightning divides the sum of the ranks' integer weights by their number, and cuts off the rest
-        weight: Any = count * self.trainer.world_size  # on the device, which is not waited for
+        weight: Any = count * run.world_size  # on the device, which is not waited for
         self.log("train/clip_top1", 100 * accuracy, batch_size=weight, on_step=False, on_epoch=True, sync_dist=True)
         return loss
 
+    def _batch(self, batch: Any, number: int, labelled: bool = True) -> Batch:
+        """Batch of any loader; every process numbers its batches differently."""
+        run = self._run
+        return as_batch(batch, number * run.world_size + run.global_rank if run else number, labelled)
+
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """Log the step's loss: the mean over its batches and over all processes, as of one process and one batch."""
+        if not self._batches:  # a training step of the user's own
+            return
         step = mean_over_ranks(torch.stack(self._batches).mean(0))
         self.step_loss, self.step_hits = step[0], step[1:]
         self._batches.clear()
         self.log("train/loss", self.step_loss, batch_size=1)  # prog_bar would fetch it in every step
 
-    def validation_step(self, batch: Batch, batch_idx: int) -> None:
+    def validation_step(self, batch: Any, batch_idx: int) -> None:
         """Collect the centre views."""
-        logits = self(batch["clip"])
-        self.val_accuracy.update(logits, batch["target"], batch["video"], batch["view"])
+        self._collect(self.val_accuracy, batch, batch_idx)
+
+    def _collect(self, accuracy: VideoAccuracy, batch: Any, number: int) -> None:
+        taken = self._batch(batch, number)
+        accuracy.update(self(taken["clip"]), taken["target"], taken["video"], taken["view"])
 
     def on_validation_epoch_end(self) -> None:
         """One view per video: clip accuracy, and the loss over videos that could be read."""
@@ -255,15 +265,20 @@ class VideoClassifier(LightningModule):
         self.log("val/clip_top5", result["top5"])
         self.log_dict({f"val/{k}": v for k, v in result.items() if "_" in k})  # of single tasks
 
-    def test_step(self, batch: Batch, batch_idx: int) -> None:
+    def test_step(self, batch: Any, batch_idx: int) -> None:
         """Collect all views."""
-        self.test_accuracy.update(self(batch["clip"]), batch["target"], batch["video"], batch["view"])
+        self._collect(self.test_accuracy, batch, batch_idx)
 
     def on_test_epoch_end(self) -> None:
         """All views per video: video accuracy. The metric keeps its state for callbacks until the next test."""
         result = self.test_accuracy.compute()
         whole = {"test/video_top1": result["top1"], "test/video_top5": result["top5"], "test/videos": result["videos"]}
         self.log_dict(whole | {f"test/{k}": v for k, v in result.items() if "_" in k})  # and of single tasks
+
+    def predict_step(self, batch: Any, batch_idx: int) -> Tensor:
+        """Logits ``(b, classes)``, of clips with classes or without; NaN where a video could not be read."""
+        taken = self._batch(batch, batch_idx, labelled=False)
+        return self(taken["clip"]).masked_fill((taken["video"] < 0)[:, None], torch.nan)
 
     @property
     def few_classes(self) -> bool:
@@ -295,5 +310,11 @@ class VideoClassifier(LightningModule):
         """Optimizer, and a rate that follows the step."""
         optimizer = make_optimizer(self.optimization, self.network)
         steps = self.trainer.estimated_stepping_batches
+        if steps == math.inf:
+            raise UserError("the schedule of the learning rate needs an end: give trainer.max_epochs or max_steps")
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(self.optimization, step / steps))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+
+def _plain(value: Any) -> Any:
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value

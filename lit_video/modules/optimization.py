@@ -2,8 +2,9 @@
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import nn
@@ -56,6 +57,11 @@ class Optimization:
             raise ValueError(f"betas are {list(self.betas)}, expected two numbers from 0 to below 1")
         if self.optimizer == "muon" and self.decay_all:
             raise ValueError("decay_all is of sgd and adamw; muon is for matrices alone")
+
+
+def optimization_of(given: Optimization | Mapping[str, Any] | None) -> Optimization:
+    """Optimization as it is, by its fields as a checkpoint stores them, or the default one."""
+    return given if isinstance(given, Optimization) else Optimization(**given or {})
 
 
 def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optimizer:

@@ -6,7 +6,7 @@ from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.patches import ClipSize
 from lit_video.network.perceiver import perceiver
 from lit_video.network.transformer import VideoTransformer
-from lit_video.network.vit import SIZES, SizeName, ViTSize
+from lit_video.network.vit import SizeName, ViTSize, vit_size
 from lit_video.utils.clip_shape import ImageSize, height_and_width
 from lit_video.video.batch import Classes, outputs
 
@@ -44,7 +44,7 @@ class Perceiver(VideoClassifier):
         drop_path: float = 0.0,
         **kwargs: Any,
     ) -> None:
-        vit = size if isinstance(size, ViTSize) else SIZES[size]
+        vit = vit_size(size)
         clip = ClipSize(height_and_width(image_size), patch, frames, tubelet)
         network = perceiver(vit, outputs(num_classes), clip, latents, reads, dropout, drop_path)
         super().__init__(network, num_classes=num_classes, **kwargs)

@@ -7,7 +7,7 @@ from lit_video.network.patches import ClipSize
 from lit_video.network.positions import PositionKind, Positions
 from lit_video.network.timesformer import timesformer
 from lit_video.network.transformer import VideoTransformer
-from lit_video.network.vit import SIZES, SizeName, ViTSize
+from lit_video.network.vit import SizeName, ViTSize, vit_size
 from lit_video.utils.clip_shape import ImageSize, height_and_width
 from lit_video.video.batch import Classes, outputs
 
@@ -57,13 +57,13 @@ class TimeSformer(VideoClassifier):
         image_weights: str | None = None,
         **kwargs: Any,
     ) -> None:
-        size = size if isinstance(size, ViTSize) else SIZES[size]
+        vit = vit_size(size)
         clip, classes = ClipSize(height_and_width(image_size), patch, frames), outputs(num_classes)
         table = Positions(positions, position_std)
-        network = timesformer(size, classes, clip, attention, table, dropout, drop_path, cls_in_time, hidden_head)
+        network = timesformer(vit, classes, clip, attention, table, dropout, drop_path, cls_in_time, hidden_head)
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.image_weights = image_weights
-        self.size = size
+        self.size = vit
         self.attention = attention
 
     @property

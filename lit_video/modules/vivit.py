@@ -8,7 +8,7 @@ from lit_video.attention.factorised import Order
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.patches import ClipSize
 from lit_video.network.transformer import VideoTransformer
-from lit_video.network.vit import SIZES, SizeName, ViTSize
+from lit_video.network.vit import SizeName, ViTSize, vit_size
 from lit_video.network.vivit import Pool, Temporal, vivit
 from lit_video.utils.clip_shape import ImageSize, height_and_width
 from lit_video.video.batch import Classes, outputs
@@ -64,15 +64,15 @@ class ViViT(VideoClassifier):
         tubelet_init: TubeletInit = "central",
         **kwargs: Any,
     ) -> None:
-        size = size if isinstance(size, ViTSize) else SIZES[size]
+        vit = vit_size(size)
         classes = outputs(num_classes)
         clip = ClipSize(height_and_width(image_size), patch, frames, tubelet, sampled_frames)
-        network = vivit(size, classes, clip, variant, pool, order, temporal, temporal_depth, dropout, drop_path)
+        network = vivit(vit, classes, clip, variant, pool, order, temporal, temporal_depth, dropout, drop_path)
         if zero_head:
             nn.init.zeros_(network.get_parameter("aggregate.head.weight"))
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.image_weights = image_weights
-        self.size = size
+        self.size = vit
         self.tubelet_init = tubelet_init
         self.variant = variant
         self.temporal = temporal

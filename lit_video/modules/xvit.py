@@ -8,7 +8,7 @@ from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import PositionKind, Positions, Resizing
 from lit_video.network.transformer import VideoTransformer
-from lit_video.network.vit import SIZES, SizeName, ViTSize
+from lit_video.network.vit import SizeName, ViTSize, vit_size
 from lit_video.network.xvit import LayerChoice, aggregation, xvit
 from lit_video.utils.clip_shape import ImageSize, height_and_width
 from lit_video.video.batch import Classes, outputs
@@ -82,26 +82,26 @@ class XViT(VideoClassifier):
     ) -> None:
         if exact and (boundary or summary or segments):
             raise ValueError("exact attends the whole window; boundary, summary and segments do not apply to it")
-        size = size if isinstance(size, ViTSize) else SIZES[size]
+        vit = vit_size(size)
         if segments and frames % segments:
             raise ValueError(f"frames {frames} is no multiple of segments {segments}, the temporal positions' length")
         classes, means = outputs(num_classes), (summary, summary_tokens, summary_before_norm)
         plan = MixingPlan(window, boundary, ratio, tuple(mixed), scope, *means, segments, causal)
         network = xvit(
-            size,
+            vit,
             classes,
             ClipSize(height_and_width(image_size), patch, segments or frames),
             plan=plan,
             layers=layers,
             summary_layers=summary_layers,
             exact=exact,
-            aggregate=aggregation(size, classes, ta_layers, dropout=dropout),
+            aggregate=aggregation(vit, classes, ta_layers, dropout=dropout),
             positions=Positions(positions, position_std, Resizing(time="repeat" if segments else "linear")),
             drop_path=drop_path,
         )
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.image_weights = image_weights
-        self.size = size
+        self.size = vit
         self.exact = exact
         self.causal = causal
 

@@ -1,8 +1,8 @@
 """Sizes of Vision Transformers and their initialisation."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import nn
@@ -34,6 +34,20 @@ SIZES: dict[SizeName, ViTSize] = {
     "L": ViTSize(1024, 24, 16),
     "H": ViTSize(1280, 32, 16),
 }
+
+
+def vit_size(given: str | ViTSize | Mapping[str, Any]) -> ViTSize:
+    """Size by its name, or by its fields as a checkpoint stores them.
+
+    Raises:
+        ValueError: no size has this name, or the fields are none of a size.
+    """
+    if isinstance(given, str):
+        for name, size in SIZES.items():
+            if given == name:
+                return size
+        raise ValueError(f"size is {given}, expected {', '.join(SIZES)}, or width, depth and heads")
+    return ViTSize(**given) if isinstance(given, Mapping) else given
 
 
 def encoder(size: ViTSize, scheme: Callable[[int], Scheme], drop_path: float = 0.0, gelu: Gelu = "none") -> list[Block]:

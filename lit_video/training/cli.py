@@ -142,7 +142,7 @@ class CheckCLI(VideoCLI):
         """Build data set and model on the device; no trainer."""
         with torch.device(self.device):
             built = self.parser.instantiate(self.config)
-        self.datamodule, self.model = built.data, built.model
+        self.config_init, self.datamodule, self.model = built, built.data, built.model
 
 
 class BuildCLI(CheckCLI):

@@ -104,6 +104,7 @@ def write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], secon
     """
     steps = cli.trainer.global_step
     write_status(cli.run_dir, Status("writing", steps, steps))
+    cli.model.float()  # the picture of a run in bf16
     record_attention(cli.model, cli.datamodule, cli.run_dir)
     videos, broken = int(metrics.pop("test/videos")), len(cli.datamodule.found_broken.reasons["test"])
     if cli.logger:

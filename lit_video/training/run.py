@@ -21,7 +21,7 @@ from lit_video.training.identity import Record, checkpoint_record, read_record, 
 from lit_video.training.request import Run
 from lit_video.training.result import check_last_step, measure, write_result
 from lit_video.training.reuse import take_trained
-from lit_video.training.run_cli import RunCLI
+from lit_video.training.run_cli import RunCLI, refuse_searches
 from lit_video.training.run_end import failures, last_words, say_dead_ranks, status_of_rank, stopped, write_end
 from lit_video.training.run_folder import disk_errors, locked, set_aside, set_result_aside, usable_checkpoint, writable
 from lit_video.training.stills import start_from_stills
@@ -92,6 +92,7 @@ def checked_row(run: Run) -> CheckCLI:
     with user_errors(run.place):
         cli.model.check_image_weights()
         cli.datamodule.check()
+        refuse_searches(cli.config_init.trainer.callbacks)
         check_scaling(cli.config.trainer, cli.config.global_batch, cli.datamodule.batch_size)
     return cli
 

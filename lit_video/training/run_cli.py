@@ -5,8 +5,9 @@ from typing import Any
 
 import torch
 from lightning import Trainer
-from lightning.pytorch.callbacks import Callback, LearningRateMonitor, Timer
+from lightning.pytorch.callbacks import BatchSizeFinder, Callback, LearningRateFinder, LearningRateMonitor, Timer
 
+from lit_video.errors import UserError
 from lit_video.network.cost import count
 from lit_video.training.callbacks.broken_videos import ReportBroken
 from lit_video.training.callbacks.checkpoints import Checkpoints
@@ -15,6 +16,7 @@ from lit_video.training.callbacks.finite import RequireFinite
 from lit_video.training.callbacks.learning_curve import Curve
 from lit_video.training.callbacks.predictions import SavePredictions
 from lit_video.training.callbacks.progress import Progress
+from lit_video.training.callbacks.resumption import ExactResumption
 from lit_video.training.checkpoint_file import CheckpointFile, keep_in_run
 from lit_video.training.cli import VideoCLI
 from lit_video.training.global_batch import GlobalBatch, accumulation
@@ -52,7 +54,7 @@ class RunCLI(VideoCLI):
         if not settings.fast_dev_run:
             kwargs["callbacks"] += [Curve(self.run_dir), self.predictions]
         progress = Progress(name, None if settings.fast_dev_run else self.run_dir)
-        kwargs["callbacks"] += [progress, *self._guards()]
+        kwargs["callbacks"] += [progress, ExactResumption(), *self._guards()]
         kwargs["default_root_dir"] = str(self.run_dir)
         kwargs["enable_progress_bar"] = settings.enable_progress_bar is not False and sys.stdout.isatty()
         kwargs["max_time"] = None  # Lightning's would end a training early as if it were complete
@@ -82,6 +84,20 @@ class RunCLI(VideoCLI):
         every = self.config.checkpoint_every
         self.checkpoints = Checkpoints(self.run_dir, every, limit, self.stops, self.file, self.finite)
         return [self.finite] if self.config_init.trainer.fast_dev_run else [self.finite, self.checkpoints]
+
+
+def refuse_searches(callbacks: Any) -> None:
+    """Refuse callbacks that search for a setting: at every start of a run, which records another one.
+
+    Raises:
+        UserError: there is one.
+    """
+    for callback in as_list(callbacks):
+        for kind, setting in ((LearningRateFinder, "model.optimization.lr"), (BatchSizeFinder, "data.batch_size")):
+            if isinstance(callback, kind):
+                reason = f"the run would record another {setting} than it uses, and search again when it resumes"
+                advice = f"search in Python (docs/recipes.md), then set {setting}"
+                raise UserError(f"trainer.callbacks: {kind.__name__}: {reason}; {advice}")
 
 
 def as_list(given: Any) -> list[Any]:

@@ -1,13 +1,14 @@
 """Preparation of a batch on its device: to float, erased, mixed, labels made soft."""
 
-from collections.abc import Sequence
-from typing import Literal, NotRequired, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NotRequired, TypedDict
 
 import torch
 import torch.nn.functional as F
 from einops import rearrange, repeat
 from torch import Tensor
 
+from lit_video.errors import UserError
 from lit_video.video.batch_draws import BatchDraws, Mixture
 
 # of the one task of a data set, or of each of its tasks by name; the columns of logits keep their order
@@ -29,6 +30,37 @@ class Batch(TypedDict):
     target: Tensor
     video: Tensor
     view: Tensor
+
+
+def as_batch(given: Any, number: int, labelled: bool = True) -> Batch:
+    """Batch of any loader: ``(clip, class)``, or a mapping with ``clip`` and ``target``; clips float and normalised.
+
+    Clips without ``video`` are a video each; those without ``view`` are different views.
+
+    Args:
+        given: the batch, on its device.
+        number: its number, another one for every batch and process.
+        labelled: whether it needs classes; without them ``target`` is -100, and clips may come alone.
+
+    Raises:
+        UserError: it is neither.
+    """
+    pair = given if isinstance(given, list | tuple) and len(given) <= 2 else [given]
+    found = given if isinstance(given, Mapping) else dict(zip(("clip", "target"), pair, strict=False))
+    names = [name for name in Batch.__annotations__ if name in found or name in ("clip", "target")[: 1 + labelled]]
+    for name in names:
+        if not isinstance(found.get(name), Tensor):
+            kind = f"is a {type(found[name]).__name__}" if name in found else f"is not among {', '.join(found)}"
+            expected = "a batch is (clip, class), or a mapping of tensors with clip and target"
+            raise UserError(f"{expected}, and video and view if clips share videos; {name} {kind}")
+    clip = found["clip"]
+    if clip.ndim != 5 or not clip.is_floating_point():
+        shape = f"{str(clip.dtype).removeprefix('torch.')} {tuple(clip.shape)}"
+        raise UserError(f"clip is {shape}, expected normalised float values (b, 3, t, height, width)")
+    each = number * 2**20 + torch.arange(len(clip), device=clip.device)
+    unknown = {"target": torch.full_like(each, IGNORED), "video": each, "view": each}
+    batch: Any = unknown | {name: found[name] for name in names}
+    return batch
 
 
 class RawBatch(TypedDict):
@@ -114,6 +146,11 @@ def per_task(x: Tensor, classes: Classes | None) -> Sequence[Tensor]:
     if not isinstance(classes, dict):
         return (x,)
     return torch.split(x, list(classes.values()), dim=1) if x.is_floating_point() else x.unbind(1)
+
+
+def class_numbers(target: Tensor, classes: Classes | None) -> Tensor:
+    """Class numbers ``(tasks, b)``: given ones, or the largest of logits or soft labels."""
+    return torch.stack([x.argmax(1) if x.is_floating_point() else x for x in per_task(target, classes)])
 
 
 def soft_labels(labels: Tensor, classes: Classes, smoothing: float) -> Tensor:

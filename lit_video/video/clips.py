@@ -135,21 +135,22 @@ class ClipDataset(Dataset[Sample]):
         """Items per epoch."""
         return len(self.records) * (self.clips or 1)
 
-    def __getitem__(self, key: Key) -> Sample:
-        """Decode one clip.
+    def __getitem__(self, item: Key | int) -> Sample:
+        """Decode one clip; a number alone, as other samplers give it, is of epoch 0.
 
         Raises:
             DecodeError: the video cannot be read, if that is to fail.
         """
+        key = _key(item)
         return self._sample(key, partial(self.records[key[1] // (self.clips or 1)].decode, decode=self.decode))
 
-    def __getitems__(self, keys: list[Key]) -> list[Sample]:
+    def __getitems__(self, items: list[Key] | list[int]) -> list[Sample]:
         """A batch, as PyTorch's loader asks for it: the clips of a video that are in it are decoded at once.
 
         Raises:
             DecodeError: likewise.
         """
-        by_video = groupby(keys, lambda key: (key[0], key[1] // (self.clips or 1)))
+        by_video = groupby(map(_key, items), lambda key: (key[0], key[1] // (self.clips or 1)))
         return [sample for _, group in by_video for sample in self._samples(list(group))]
 
     def _samples(self, keys: list[Key]) -> list[Sample]:
@@ -198,6 +199,10 @@ class ClipDataset(Dataset[Sample]):
         first, table = segment(record.path, record.table(), record.start, record.end)
         numbers = clip_numbers(table, self.sampling, self.frames, self.short, clip, self.clips)
         return reordered([first + i for i in numbers], self.order)
+
+
+def _key(item: Key | int) -> Key:
+    return item if isinstance(item, tuple) else (0, item)
 
 
 def clip_numbers(

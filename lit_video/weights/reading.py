@@ -15,7 +15,6 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from lit_video.errors import UserError
-from lit_video.network.vit import ViTSize
 
 # of a folder of Hugging Face's transformers, the first that is there
 IN_A_FOLDER = ("model.safetensors", "pytorch_model.bin", "checkpoint")
@@ -122,12 +121,8 @@ def _read(path: Path) -> Any:
     return _load_flax(path) if flax else _load_torch(path)
 
 
-# beside tensors: the command line in checkpoints of timm, DeiT, MAE and DINO; the settings in ours of Python programs
-_BESIDE: list[Any] = [
-    ViTSize,
-    (SimpleNamespace, "argparse.Namespace"),
-    (SimpleNamespace, "lit_video.modules.optimization.Optimization"),
-]
+# beside tensors: the command line in checkpoints of timm, DeiT, MAE and DINO
+_BESIDE: list[Any] = [(SimpleNamespace, "argparse.Namespace")]
 
 
 def _load_torch(path: Path) -> Any:

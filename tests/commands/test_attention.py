@@ -87,7 +87,7 @@ def test_what_is_drawn_is_the_rollout_of_the_centre_view(checkpoints, videos, tm
     data = four_skills(videos[0].parents[3], **CLIPS, batch_size=1, test_crops=1)
     records = [record.path for record in data.records("test")]
     raw = list(data.test_dataloader())[records.index(videos[0])]
-    batch = data.on_after_batch_transfer(raw, 0)
+    batch = data.normalise(raw)
     result = rollout(loaded.model.network, batch["clip"])
     numbers = data._dataset(data.records("test"), None, 1).numbers(data.records("test")[records.index(videos[0])], 0)
     assert np.array_equal(seen.frames, decode(videos[0], numbers))

@@ -76,7 +76,7 @@ def build(row, data_root, monkeypatch, device="cuda"):
         cli.model.to_empty(device=device)
     cli.model.log = log
     cli.datamodule.trainer = cli.model._trainer = SimpleNamespace(
-        training=True, testing=False, world_size=1, accumulate_grad_batches=1
+        training=True, testing=False, predicting=False, world_size=1, global_rank=0, accumulate_grad_batches=1
     )
     return cli.model, cli.datamodule, fake
 

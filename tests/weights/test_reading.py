@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from lit_video.errors import UserError
-from lit_video.modules.optimization import Optimization
-from lit_video.network.vit import ViTSize
+from lit_video.modules import XViT
+from lit_video.modules.optimization import Optimization, optimization_of
+from lit_video.network.vit import ViTSize, vit_size
 from lit_video.weights.reading import read_weights
 from tests.weights.containers import FLAT, OF_FLAX, WRAPPERS, save_folder
 
@@ -125,11 +126,12 @@ def test_a_whole_model_and_objects_of_other_programs_are_refused_by_name(other, 
 
 
 def test_settings_of_a_model_that_was_built_in_python_are_read_beside_its_weights(tmp_path):
-    settings = {"size": ViTSize(16, 2, 4), "optimization": Optimization("adamw")}
-    torch.save({"state_dict": TENSORS, "hyper_parameters": settings, "lit_video": {"data": {}}}, tmp_path / "a.ckpt")
+    hparams = dict(XViT(5, 4, 16, ViTSize(16, 2, 4), optimization=Optimization("adamw")).hparams)
+    torch.save({"state_dict": TENSORS, "hyper_parameters": hparams, "lit_video": {"data": {}}}, tmp_path / "a.ckpt")
     stored = read_weights(tmp_path / "a.ckpt")
     equal(stored, TENSORS)
-    assert stored.model["size"] == ViTSize(16, 2, 4)
+    assert vit_size(stored.model["size"]) == ViTSize(16, 2, 4)
+    assert optimization_of(stored.model["optimization"]) == Optimization("adamw")
 
 
 @pytest.mark.parametrize("content", [[torch.zeros(2)], {"epoch": 3}, {}, torch.zeros(2), {"a": torch.zeros(2), "b": 3}])
