@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from lit_video.commands.checkpoint import find_checkpoint
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
+from lit_video.utils.yaml_files import find_config, find_experiments
 
 if TYPE_CHECKING:
     from lit_video.inference.predict import Evaluation
@@ -103,13 +104,18 @@ SHARED: dict[str, dict[str, Any]] = {
         names=("--config", "-c"),
         action="append",
         default=[],
-        type=Path,
+        type=find_config,
         metavar="FILE",
-        help="settings, a later file over an earlier one: a table's YAML, then experiments/scale/X.yaml",
+        help="settings, a later file over an earlier one: a table's YAML or name, then a scale's (scale/X)",
     ),
     "--crops": dict(type=positive, metavar="M", help="views in space of each (likewise)"),
     "--device": dict(choices=["cpu", "cuda"], help="default: cuda where there is one"),
-    "--experiments": dict(type=Path, metavar="DIR", help="folder of the tables' YAML files (default: experiments)"),
+    "--experiments": dict(
+        type=find_experiments,
+        default="experiments",
+        metavar="DIR",
+        help="folder of the tables' YAML files (default: experiments, else this package's)",
+    ),
     "--fps": dict(type=positive_number, metavar="N", help="frames per second of folders of pictures, each a video"),
     "--jobs": dict(
         type=positive,
@@ -130,7 +136,7 @@ SHARED: dict[str, dict[str, Any]] = {
     ),
     "--workers": dict(type=natural, default=2, metavar="W", help="processes that decode (default: 2)"),
     "runs": dict(nargs="+", type=Path, metavar="RUNS", help="a runs folder, or one inside it"),
-    "tables": dict(nargs="+", type=Path, metavar="TABLE.yaml", help="tables; --config is for files over them"),
+    "tables": dict(nargs="+", type=find_config, metavar="TABLE", help="YAML or names; --config is for files over them"),
 }
 
 

@@ -2,13 +2,13 @@
 
 from argparse import Namespace
 from importlib.util import find_spec
-from pathlib import Path
 
 from lit_video.commands.arguments import add_shared
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
 from lit_video.utils.wandb_login import has_key, project
+from lit_video.utils.yaml_files import find_experiments
 
 
 def add(parser: Parser) -> None:
@@ -25,9 +25,7 @@ def add(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Save a workspace and a report at W&B that compare the rows of tables."""
-    paths = arguments.tables or sorted(Path("experiments").glob("*.yaml"))
-    if not paths:
-        raise UserError("no tables in experiments; name some, or run this in the repository's root")
+    paths = arguments.tables or sorted(find_experiments().glob("*.yaml"))
     tables = [read_table([path, *arguments.config], arguments.recipe) for path in paths]
     if find_spec("wandb_workspaces") is None:
         raise UserError("dashboard needs wandb-workspaces: pip install 'lit_video[dashboard]' (here: '.[dashboard]')")

@@ -3,9 +3,7 @@
 import shlex
 import sys
 from argparse import Namespace
-from pathlib import Path
 
-import lit_video
 from lit_video.commands.arguments import add_output, add_shared, writing
 from lit_video.commands.parser import PROGRAM, Parser
 from lit_video.errors import UserError
@@ -24,7 +22,6 @@ def run(arguments: Namespace) -> int:
 
     Tables, statistics, learning curves and confusions. An older page stays as it is if that fails.
     """
-    experiments = _experiments(arguments.experiments)
     try:
         from lit_video.reports.html.collect import collect
         from lit_video.reports.html.page import render_page, vega
@@ -32,7 +29,7 @@ def run(arguments: Namespace) -> int:
         vega()
     except ImportError as error:
         raise UserError(f"report: {error.name} is not installed; pip install 'lit_video[report]'") from None
-    sections = collect(arguments.runs, experiments)
+    sections = collect(arguments.runs, arguments.experiments)
     page = render_page(sections, f"{PROGRAM} {shlex.join(arguments.words)}").encode()
     with writing("--output", arguments.output):
         write_bytes(arguments.output, page)
@@ -40,11 +37,3 @@ def run(arguments: Namespace) -> int:
     tables = "1 table" if len(sections) == 1 else f"{len(sections)} tables"
     print(f"wrote {arguments.output}: {tables}, {runs} runs, {len(page) / 1e6:.1f} MB", file=sys.stderr)
     return 0
-
-
-def _experiments(folder: Path | None) -> Path:
-    """The folder given; else ``experiments`` in the working directory; else beside the package."""
-    if folder and not folder.is_dir():
-        raise UserError(f"--experiments {folder}: no such folder")
-    here, beside = Path("experiments"), Path(lit_video.__file__).parents[1] / "experiments"
-    return folder or (beside if beside.is_dir() and not here.is_dir() else here)

@@ -25,7 +25,7 @@ def run(arguments: Namespace) -> int:
 
     if not arguments.results.is_dir():
         raise UserError(f"--results {arguments.results}: no such folder")
-    text = page(arguments.experiments or Path("experiments"), arguments.results)
+    text = page(arguments.experiments, arguments.results)
     if arguments.check:
         same = arguments.output.exists() and arguments.output.read_text(encoding="utf-8") == text
         print(f"{arguments.output}: {'up to date' if same else 'out of date; run python -m lit_video reproduce'}")

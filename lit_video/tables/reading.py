@@ -11,7 +11,7 @@ import yaml
 from lit_video.errors import UserError
 from lit_video.tables.table import METRIC, Row, Table
 from lit_video.utils.files import write_atomically
-from lit_video.utils.yaml_files import read_yaml
+from lit_video.utils.yaml_files import find_config, read_yaml
 
 TABLE_KEYS = {"title", "source", "data_set", "scale", "metric", "family", "set", "at", "rows", "reported"}
 ROW_KEYS = {"label", "family", "set", "at", "paper", "published"}
@@ -19,7 +19,7 @@ ORIGIN = "table.yaml"  # beside runs
 REPORTED_KEYS = {"label", "paper", "published"}
 
 
-def read_table(configs: Sequence[Path], recipe: str | None = None) -> Table:
+def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Table:
     """The table of an experiment: of the first file that has a ``table`` section; further files are overlays.
 
     Files without a table make a table of one row, named ``run``. A row's settings are, the later ones winning: the
@@ -27,21 +27,22 @@ def read_table(configs: Sequence[Path], recipe: str | None = None) -> Table:
     ``at``.
 
     Args:
-        configs: the files, in the order of their flags.
+        configs: the files, or names of this package's, in the order of their flags.
         recipe: name in the overlays' ``recipes``, such as ``paper`` or ``released``; ``None`` for the first. Rows of
             another family than the table's that do not have it take their first.
 
     Raises:
         UserError: a file, its name, or its ``table`` or ``recipes`` section is wrong, or has no such recipe.
     """
-    contents = {path: read_yaml(path) for path in configs}
-    path = next((path for path, content in contents.items() if "table" in content), configs[0])
+    files = [find_config(config) for config in configs]
+    contents = {path: read_yaml(path) for path in files}
+    path = next((path for path, content in contents.items() if "table" in content), files[0])
     section = contents[path].get("table", {})
     if not isinstance(section, dict):
         raise UserError(f"{path}: table: expected keys and values")
     _refuse_unknown(path, "table", section, TABLE_KEYS)
     own = str(section.get("scale", "default"))
-    overlay_paths = configs[list(configs).index(path) + 1 :]
+    overlay_paths = files[files.index(path) + 1 :]
     overlays = [overlay.stem for overlay in overlay_paths]
     check_folder_name(path, "table.scale: ", own)
     for file in (path, *overlay_paths):

@@ -16,6 +16,45 @@ except ImportError:  # PyYAML was built without it
     from yaml import SafeLoader  # type: ignore[assignment]
 
 
+# beside the package in a clone, in which a link leads there, and inside it in a wheel
+EXPERIMENTS = (Path(__file__).parents[1] / "experiments").resolve()
+
+
+def find_config(given: str | Path) -> Path:
+    """The file of settings at a path, or an experiment of this package by its name.
+
+    Args:
+        given: a path, which wins if it is there; ``ablation_tw`` or ``scale/ssv2``, also written as in a clone:
+            ``experiments/scale/ssv2.yaml``.
+
+    Raises:
+        UserError: there is neither.
+    """
+    path = Path(given)
+    if path.exists() and not path.is_dir():
+        return path
+    name = path.as_posix().removeprefix("experiments/").removesuffix(".yaml")
+    shipped = {file.relative_to(EXPERIMENTS).with_suffix("").as_posix(): file for file in EXPERIMENTS.rglob("*.yaml")}
+    if name in shipped:
+        return shipped[name]
+    beside = [str(other) for other in path.parent.glob("*.yaml")] if path.suffix or len(path.parts) > 2 else []
+    near = did_you_mean(str(path), beside) or did_you_mean(name, shipped)
+    raise UserError(f"{path}: no such file, and no experiment has this name{near}")
+
+
+def find_experiments(given: str | Path = "experiments") -> Path:
+    """A folder of tables; ``experiments`` is this package's where the working directory has none.
+
+    Raises:
+        UserError: there is no such folder.
+    """
+    path = Path(given)
+    default = path == Path("experiments")
+    if not default and not path.is_dir():
+        raise UserError(f"--experiments {path}: no such folder")
+    return EXPERIMENTS if default and not any(path.glob("*.yaml")) else path
+
+
 class _StrictLoader(SafeLoader):
     """SafeLoader that refuses a key given twice, which plain YAML loaders resolve silently."""
 

@@ -83,7 +83,7 @@ repport                                        | no command 'repport' (did you m
 --hlep                                         | unrecognized arguments: --hlep (did you mean --help?)
 fit                                            | required: --config
 fit --config                                   | --config/-c: expected one argument
-fit --config experiments/ablation_tx.yaml      | no such file (did you mean experiments/ablation_t
+fit --config experiments/ablation_tx.yaml      | has this name (did you mean experiments/ablation_t
 fit TABLE experiments/skills.yaml              | unrecognized arguments: experiments/skills.yaml
 fit TABLE --row tw9                            | no row 'tw9' (did you mean tw2?); rows: tw0,
 fit TABLE --row tw9 --print_config             | no row 'tw9'
@@ -93,8 +93,8 @@ fit TABLE --jobs 0                             | --jobs: is 0, expected a whole 
 fit TABLE --epochs 3                           | --epochs 3; settings are --data.X, --model.X, --trainer.X
 fit TABLE --recipe paper                       | --recipe paper: no file has recipes
 fit --model.help Nothing                       | no class 'Nothing'
-sweep                                          | required: TABLE.yaml
-sweep TABLE                                    | required: TABLE.yaml
+sweep                                          | required: TABLE
+sweep TABLE                                    | required: TABLE
 sweep experiments/skills.yaml --mem 3G         | --mem: is for Slurm; add --launcher slurm
 sweep experiments/skills.yaml --launcher pbs   | --launcher: invalid choice: 'pbs'
 sweep experiments/skills.yaml --slurm x        | --slurm: is x, expected KEY=VALUE
@@ -120,6 +120,7 @@ attention a.mp4 --ckpt README.md -o a.jpg      | a.jpg ends in none of .png
 attention --ckpt README.md --heads             | required: VIDEO
 embed --ckpt README.md -o e.txt                 | e.txt ends in none of .png
 cost --jsno                                    | unrecognized arguments: --jsno (did you mean --json?)
+fit --config ablation_tx                       | no experiment has this name (did you mean ablation_t
 cost --config missing.yaml                     | missing.yaml: no such file
 cost --row tw1                                 | --row: is about a table; give --config too
 weights fetsh                                  | no command 'fetsh' (did you mean fetch?)

@@ -91,6 +91,8 @@ def test_the_page_is_checked_against_the_results(experiments, tmp_path, capsys):
 
 def test_a_folder_without_experiments_is_reported(tmp_path, capsys):
     assert main(["reproduce", "--experiments", str(tmp_path / "none")]) == 2
+    assert "no such folder" in capsys.readouterr().err
+    assert main(["reproduce", "--experiments", str(tmp_path)]) == 2
     assert "no YAML files there" in capsys.readouterr().err
 
 
