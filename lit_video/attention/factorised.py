@@ -25,6 +25,8 @@ class Factorised(Scheme):
         ValueError: ``order`` is neither, or ``width`` is not a multiple of ``heads``.
     """
 
+    class_tokens = "none"
+
     def __init__(self, width: int, heads: int, order: Order = "space_time") -> None:
         super().__init__()
         if order not in ("space_time", "time_space"):

@@ -23,6 +23,8 @@ class FactorisedHeads(Scheme):
         ValueError: the number of heads is odd, or ``width`` is not a multiple of it.
     """
 
+    class_tokens = "none"
+
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         if heads % 2:

@@ -1,6 +1,6 @@
 """Token grid, base class and multi-head projections that all attention schemes share."""
 
-from typing import NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -17,7 +17,23 @@ class Grid(NamedTuple):
 
 
 class Scheme(nn.Module):
-    """Base of all attention schemes."""
+    """Base of all attention schemes, made as ``(width, heads)``, or ``(width, heads, layer)`` with the number from 0.
+
+    Attributes:
+        class_tokens: layout of the class tokens: one per ``clip``, one per ``frame``, or ``none``.
+        causal: whether the scheme claims that no token sees a later frame.
+    """
+
+    class_tokens: ClassVar[Literal["clip", "frame", "none"]] = "clip"
+    causal: bool = False
+
+    @classmethod
+    def check(cls, grid: Grid) -> None:  # most schemes take any grid
+        """Refuse a grid that the scheme cannot serve.
+
+        Raises:
+            ValueError: it cannot.
+        """
 
     def drop_branches(self, drop: nn.Module) -> bool:
         """Apply drop path per branch and return True; return False to drop whole clips.

@@ -23,6 +23,8 @@ class LocalWindow(Scheme):
         ValueError: ``window`` is negative, or ``width`` is not a multiple of ``heads``.
     """
 
+    class_tokens = "frame"
+
     def __init__(self, width: int, heads: int, window: int = 1, causal: bool = False) -> None:
         super().__init__()
         if window < 0:

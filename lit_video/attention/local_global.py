@@ -44,8 +44,8 @@ class LocalGlobal(Scheme):
         quadrants, halves = "b (t i h j w) d -> (b i j) (t h w) d", dict(h=grid.h // 2, w=grid.w // 2)
         return self.local_attn.over(z, quadrants, then=self.local_fc, t=grid.t, i=2, j=2, **halves)
 
-    @staticmethod
-    def check(grid: Grid) -> None:
+    @classmethod
+    def check(cls, grid: Grid) -> None:
         """Refuse a grid that does not divide into two along every axis."""
         if grid.t % 2 or grid.h % 2 or grid.w % 2:
             raise ValueError(

@@ -181,6 +181,8 @@ class Mixing(Scheme):
         ValueError: a head is too narrow for the window, or ``width`` is not a multiple of ``heads``.
     """
 
+    class_tokens = "frame"
+
     def __init__(self, width: int, heads: int, plan: MixingPlan) -> None:
         super().__init__()
         self.attn = Heads(width, heads)

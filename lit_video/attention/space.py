@@ -15,6 +15,8 @@ class Space(Scheme):
     Source: X-ViT, arXiv:2106.05968, Eq. 5; TimeSformer, arXiv:2102.05095, scheme S.
     """
 
+    class_tokens = "frame"
+
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         self.attn = Heads(width, heads)

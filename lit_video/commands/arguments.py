@@ -91,6 +91,16 @@ def positive_number(text: str) -> float:
     return value
 
 
+def scheme_file(text: str) -> str:
+    """Type of an argument that names the file of an attention scheme, which it imports; returns ``MODULE.CLASS``."""
+    from lit_video.attention.own import import_scheme
+
+    try:
+        return import_scheme(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error
+
+
 SHARED: dict[str, dict[str, Any]] = {
     "--batch": dict(type=positive, default=8, metavar="B", help="clips at a time (default: 8)"),
     "--ckpt": dict(
@@ -127,6 +137,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--reuse": dict(action="store_true", help="share the training that rows or tables have in common"),
     "--row": dict(action="append", metavar="NAMES", help="some rows only, by names or numbers from 0, with commas"),
     "--runs": dict(type=Path, default=Path("runs"), metavar="DIR", help="folder of the runs (default: runs)"),
+    "--scheme": dict(type=scheme_file, metavar="FILE.py", help="a run's own attention scheme, whose code is run"),
     "--seed": dict(type=natural, default=0, metavar="N", help="seed of all random draws (default: 0)"),
     "--seeds": dict(
         type=whole_numbers,

@@ -13,6 +13,7 @@ def add(parser: Parser) -> None:
     parser.examples("video.mp4 --ckpt RUN -o maps.png", "video.mp4 --ckpt RUN --heads")
     parser.add_argument("video", metavar="VIDEO", help="a video, or a folder of pictures with --fps")
     add_shared(parser, "--ckpt", required=True)
+    add_shared(parser, "--scheme")
     add_output(parser, "FILE", default="attention.png", endings=[".png"])
     parser.add_argument("--heads", action="store_true", help="draw each head of the last layer alone")
     add_shared(parser, "--fps", "--device")

@@ -1,6 +1,7 @@
 """The argument ``--ckpt``: a checkpoint's file, a run's folder, or a row of a table."""
 
 import json
+import sys
 from pathlib import Path
 
 from lit_video.errors import UserError
@@ -52,11 +53,14 @@ def run_flags(record: Path) -> list[str]:
         record: its ``run.json``.
 
     Raises:
-        UserError: it is damaged, or has no settings yet.
+        UserError: it is damaged, or has no settings yet, or has a scheme whose file is not imported.
     """
     settings = read_run(record.parent).get("identity", {}).get("settings")
     if not settings:
         raise UserError(f"{record}: has no settings; give --config FILE")
+    module, _, scheme = str(settings["model"]["init_args"].get("attention")).rpartition(".")
+    if module and module not in sys.modules and not module.startswith("lit_video."):
+        raise UserError(f"{record}: its attention is {scheme} of {module}.py; give that file as --scheme {module}.py")
     groups = [f"--{name}={json.dumps(settings[name])}" for name in ("data", "model")]
     precision = settings["trainer"]["precision"]
     return [f"--seed_everything={settings['seed_everything']}", f"--trainer.precision={json.dumps(precision)}", *groups]

@@ -22,6 +22,7 @@ def add(parser: Parser) -> None:
     parser.examples("--ckpt RUN", "--ckpt RUN videos -o features.png")
     parser.add_argument("videos", nargs="*", metavar="VIDEO|FOLDER|GLOB", help="default: the run's test split")
     add_shared(parser, "--ckpt", required=True)
+    add_shared(parser, "--scheme")
     add_output(parser, "FILE", default="embed.png", endings=[".png", ".svg", ".pdf"])
     add_shared(parser, "--seed")
     add_evaluation(parser)

@@ -16,6 +16,7 @@ def add(parser: Parser) -> None:
     text = "transformers, torch.export, ONNX, or weights alone"
     parser.add_argument("--to", choices=kinds, required=True, help=text)
     add_shared(parser, "--ckpt", required=True)
+    add_shared(parser, "--scheme")
     add_output(parser, "DIR", required=True)
 
 

@@ -32,6 +32,7 @@ def add(parser: Parser) -> None:
     parser.examples("--ckpt RUN videos -o names.csv --top 1", "--ckpt RUN long.mp4 --every 0.5 -o timeline.csv")
     parser.add_argument("videos", nargs="+", metavar="VIDEO|FOLDER|GLOB", help="a folder: all videos below it")
     add_shared(parser, "--ckpt", required=True)
+    add_shared(parser, "--scheme")
     parser.add_argument("--top", type=positive, metavar="K", help="classes to name (default: 5; of a stream 1)")
     add_output(parser, "FILE", endings=[".csv", ".json"])
     features = new_file("--features", ".npz")

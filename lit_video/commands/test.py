@@ -16,7 +16,7 @@ from lit_video.weights.hub import find
 def add(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("--ckpt RUN --order shuffled", "--weights hub:timesformer-k400 --data.root DIR")
-    add_shared(parser, "--ckpt", "--config")
+    add_shared(parser, "--ckpt", "--scheme", "--config")
     text = "published weights, with the settings of their evaluation"
     parser.add_argument("--weights", metavar="hub:NAME", help=text)
     orders = ["forward", "reversed", "shuffled", "static"]

@@ -1,18 +1,20 @@
 """TimeSformer assembled: one of five attention schemes, then the class token."""
 
 from dataclasses import replace
+from functools import partial
 
 from torch import nn
 
 from lit_video.attention import Axial, Divided, Joint, LocalGlobal, Scheme, SlidingGlobal, Space
+from lit_video.attention.own import build_scheme, own_scheme
 from lit_video.network.aggregation import HiddenHead, LinearHead
 from lit_video.network.embedding import ClipEmbedding, FrameEmbedding
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions
-from lit_video.network.transformer import VideoTransformer, clip_token, mean_frame_token
+from lit_video.network.transformer import VideoTransformer, clip_token, mean_frame_token, mean_token
 from lit_video.network.vit import ViTSize, encoder
 
-# Table 1: S, ST, T+S, L+G, T+W+H; a name added here is a scheme of the family
+# Table 1: S, ST, T+S, L+G, T+W+H
 SCHEMES: dict[str, type[Scheme]] = {
     "space": Space,
     "joint": Joint,
@@ -44,22 +46,30 @@ def timesformer(
     """
     if cls_in_time and attention != "divided":
         raise ValueError(f"cls_in_time is of divided attention, attention is {attention}")
-    if attention not in SCHEMES:
-        raise ValueError(f"attention is {attention!r}, expected {', '.join(SCHEMES)}")
+    kind = scheme_class(attention)
     positions = positions or Positions()
-    patches = clip.patches(size.width)
+    if kind is Space and positions.kind != "none":
+        positions = replace(positions, kind="space")
+    embedding = FrameEmbedding if kind.class_tokens == "frame" else ClipEmbedding
+    patches, with_cls = clip.patches(size.width), kind.class_tokens != "none"
+    embed = embedding(patches, clip.frames, clip.image_size, positions, with_cls)
+    kind.check(embed.grid)
+    make = partial(Divided, cls_in_time=True) if cls_in_time else kind
+    blocks = encoder(size, lambda i: build_scheme(make, size.width, size.heads, i), drop_path)
     head = (HiddenHead if hidden_head else LinearHead)(size.width, classes, dropout)
-    options = {"cls_in_time": True} if cls_in_time else {}
-    blocks = encoder(size, lambda i: SCHEMES[attention](size.width, size.heads, **options), drop_path)
-    if attention == "space":
-        if positions.kind != "none":
-            positions = replace(positions, kind="space")
-        embed = FrameEmbedding(patches, clip.frames, clip.image_size, positions)
-        return VideoTransformer(embed, blocks, mean_frame_token, head)
-    clip_embed = ClipEmbedding(patches, clip.frames, clip.image_size, positions)
-    if issubclass(SCHEMES[attention], LocalGlobal):
-        LocalGlobal.check(clip_embed.grid)
-    return VideoTransformer(clip_embed, blocks, clip_token, head)
+    readout = {"clip": clip_token, "frame": mean_frame_token, "none": mean_token}[kind.class_tokens]
+    return VideoTransformer(embed, blocks, readout, head)
+
+
+def scheme_class(attention: str) -> type[Scheme]:
+    """A scheme by its name in Table 1, or one of one's own by ``MODULE.CLASS``.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if attention not in SCHEMES and "." not in attention:
+        raise ValueError(f"attention is {attention!r}, expected {', '.join(SCHEMES)}, or MODULE.CLASS of your own")
+    return SCHEMES[attention] if attention in SCHEMES else own_scheme(attention)
 
 
 def has_cls_in_time(network: nn.Module) -> bool:

@@ -13,6 +13,7 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from lightning.pytorch.utilities import rank_zero_only
 
+from lit_video.attention.own import import_scheme
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
@@ -100,9 +101,11 @@ class VideoCLI(LightningCLI):
         parser.link_arguments("seed_everything", "data.init_args.seed", compute_fn=int)
 
     def before_instantiate_classes(self) -> None:
-        """With ``model.weights_settings apply``, take what the release of the weights was trained with."""
+        """Import a scheme of one's own; with ``weights_settings apply`` take the settings of the weights' release."""
         config = self.config[self.subcommand] if self.subcommand else self.config
         given = config.model.init_args
+        if "." in (given.get("attention") or ""):
+            given.attention = import_scheme(given.attention)
         if given.get("weights") and given.get("weights_settings") == "apply":
             stored = read_weights(weights_path(given.weights), given.weights_ema)
             taken = [

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from lit_video.attention.own import source_file
 from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.digest import data_digest
 from lit_video.errors import UserError
@@ -114,8 +115,13 @@ def refuse_other_run(run_dir: Path, before: Record, now: Identity, where: str) -
 
 
 def _weights(model: Mapping[str, Any]) -> dict[str, str]:
-    """Digests of the values that training starts from; none of a file that is not here, which training refuses."""
+    """Digests of the files that a model is made of: an own scheme's code, and the values that training starts from.
+
+    None of a file that is not here, which training refuses.
+    """
     found = {}
+    if code := source_file(model.get("attention") or ""):
+        found["model.init_args.attention"] = blake2b(code.read_bytes(), digest_size=8).hexdigest()
     for name in ("weights", "image_weights"):
         if given := model.get(name):
             with suppress(UserError):

@@ -1,0 +1,99 @@
+"""Attention schemes of one's own: a class in a file outside of this package, by its name."""
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from inspect import signature
+from pathlib import Path
+from traceback import extract_tb
+from types import ModuleType
+
+from lit_video.attention.heads import Scheme
+from lit_video.utils.class_paths import class_path, known_class
+
+PACKAGE = "lit_video.attention."
+
+
+def import_scheme(text: str) -> str:
+    """Import the module of a scheme, which runs its code; returns the scheme's name, ``MODULE.CLASS``.
+
+    Args:
+        text: ``FILE.py:CLASS``; ``FILE.py`` that holds one scheme; ``MODULE.CLASS`` of a module that Python finds.
+
+    Raises:
+        ValueError: there is no such file, module or scheme, or another module has the file's name.
+    """
+    path, _, name = text.rpartition(":") if ".py:" in text else (text, "", "")
+    if path.endswith(".py"):
+        module = _module_of(Path(path))
+    else:
+        path, _, name = text.rpartition(".")
+        module = _found(path, text)
+    schemes = {key: kind for key, kind in vars(module).items() if _defined(kind, module)}
+    if name and name not in schemes:
+        raise ValueError(f"{text}: {module.__name__} has no scheme {name}; its schemes: {', '.join(schemes) or 'none'}")
+    if not name and len(schemes) != 1:
+        raise ValueError(f"{text} has {len(schemes)} schemes ({', '.join(schemes)}); give {path}:CLASS")
+    return class_path(schemes[name or next(iter(schemes))])
+
+
+def own_scheme(name: str) -> type[Scheme]:
+    """A scheme by ``MODULE.CLASS``, whose module has been imported; that of this package is imported here.
+
+    Raises:
+        ValueError: there is none; nothing else is imported, as a name may come from anybody's checkpoint.
+    """
+    if name.startswith(PACKAGE):
+        return known_class(Scheme, import_scheme(name))
+    try:
+        return known_class(Scheme, name)
+    except ValueError as error:
+        unknown = f"attention is {name!r}, whose module is not imported: give its file as --scheme FILE.py"
+        raise ValueError(unknown) from error
+
+
+def build_scheme(kind: Callable[..., Scheme], width: int, heads: int, layer: int) -> Scheme:
+    """A layer's scheme; a class that takes ``layer`` gets its number."""
+    return kind(width, heads, **({"layer": layer} if "layer" in signature(kind).parameters else {}))
+
+
+def source_file(name: str) -> Path | None:
+    """The file of an own scheme that has been imported; ``None`` for those of this package."""
+    module = sys.modules.get(name.rpartition(".")[0])
+    own = module is not None and not name.startswith(PACKAGE)
+    return Path(module.__file__) if own and module.__file__ else None
+
+
+def _defined(kind: object, module: ModuleType) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Scheme) and kind.__module__ == module.__name__
+
+
+def _module_of(path: Path) -> ModuleType:
+    """The module of a file, under the file's name."""
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file")
+    name = path.stem
+    loaded = sys.modules.get(name)
+    spec = loaded.__spec__ if loaded else find_spec(name) if name.isidentifier() else None
+    if spec and not (spec.origin and Path(spec.origin).resolve() == path.resolve()):
+        raise ValueError(f"{path}: another module is called {name}; give the file another name")
+    if loaded:
+        return loaded
+    spec = spec_from_file_location(name, path.resolve())
+    assert spec and spec.loader
+    module = sys.modules[name] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        line = extract_tb(error.__traceback__)[-1].lineno
+        raise ValueError(f"{path} cannot be imported, line {line}: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _found(module: str, text: str) -> ModuleType:
+    try:
+        return import_module(module)
+    except (ModuleNotFoundError, ValueError, TypeError) as error:
+        raise ValueError(f"{text}: no module {module or text!r} is found; give FILE.py:CLASS") from error

@@ -1,0 +1,219 @@
+"""Sight of an attention scheme: which tokens see which, from the derivative of one layer with random weights."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from lit_video.attention import Grid, Scheme
+
+Order = Literal["seen", "near", "blind"]
+Make = Callable[[int], Scheme]  # the scheme of a layer, by its number from 0
+NOTHING = 1e-12  # of the largest derivative; rounding in double precision is below
+SPREADS = (0.1, 0.4)  # of random weights: with large ones attention chooses a single token
+
+
+class Place(NamedTuple):
+    """Place of a token; a class token has no row and column, that of a clip no frame either."""
+
+    t: int | None = None
+    h: int | None = None
+    w: int | None = None
+
+    @property
+    def is_patch(self) -> bool:
+        """Whether it is no class token."""
+        return self.h is not None
+
+
+def places(layout: Literal["clip", "frame", "none"], grid: Grid) -> list[Place]:
+    """Places of a clip's tokens, in the order of the tokens."""
+    cells = list(product(range(grid.h), range(grid.w)))
+    if layout == "frame":
+        return [place for t in range(grid.t) for place in (Place(t), *(Place(t, *cell) for cell in cells))]
+    return [Place()] * (layout == "clip") + [Place(t, *cell) for t in range(grid.t) for cell in cells]
+
+
+@dataclass(frozen=True)
+class Sight:
+    """Sight of a scheme on a grid.
+
+    Args:
+        grid: frames, rows, columns.
+        places: places of the tokens.
+        layers: of each layer, ``(n, n)``: size of the derivative of the output of token i by the input of token j, the
+            largest of a row 1; 0 where it does not depend on it.
+        order: whether the order of frames changes more than the order of the outputs (``seen``), any order but the
+            reverse does (``near``), or none does (``blind``).
+    """
+
+    grid: Grid
+    places: Sequence[Place]
+    layers: Sequence[Tensor]
+    order: Order
+
+    @cached_property
+    def depths(self) -> Tensor:
+        """Number of layers after which token i depends on token j, ``(n, n)``; 0 where it never does."""
+        known = torch.eye(len(self.places), dtype=torch.bool)
+        depths = torch.zeros(known.shape, dtype=torch.long)
+        for number, layer in enumerate(self.layers, 1):
+            now = ((layer > 0).double() @ known.double()) > 0
+            depths[now & (depths == 0)] = number
+            known = now
+        return depths
+
+    def reach(self, layers: int) -> int:
+        """Largest distance in frames of two patches of which one sees the other within so many layers."""
+        seen = (self.depths > 0) & (self.depths <= layers)
+        pairs = [(self.places[i], self.places[j]) for i, j in seen.nonzero().tolist()]
+        return max(abs((a.t or 0) - (b.t or 0)) for a, b in pairs if a.is_patch and b.is_patch)
+
+    def later_frames(self, layers: int) -> Iterator[tuple[int, int]]:
+        """Frames, and later ones that their tokens depend on within so many layers."""
+        for i, j in ((self.depths > 0) & (self.depths <= layers)).nonzero().tolist():
+            now, then = self.places[i].t, self.places[j].t
+            if now is not None and then is not None and then > now:
+                yield now, then
+
+
+def sight(make: Make, grid: Grid, depth: int, width: int = 8) -> Sight:
+    """Measure which tokens see which in each layer; weights are random, so that nothing cancels.
+
+    Raises:
+        ValueError: the scheme cannot serve this grid.
+    """
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        schemes = [make(i) for i in range(depth)]
+        tokens = places(schemes[0].class_tokens, grid)
+        x = torch.randn(1, len(tokens), width, dtype=torch.float64)
+        layers = [
+            torch.stack([_derivative(randomised(one, std), x, grid) for std in SPREADS]).amax(0) for one in schemes
+        ]
+        orders = [_order(randomised(one, SPREADS[1]), x, grid, tokens) for one in schemes]
+    order: Order = "seen" if "seen" in orders else "near" if "near" in orders else "blind"
+    return Sight(grid, tokens, layers, order)
+
+
+def randomised(scheme: Scheme, std: float) -> Scheme:
+    """The scheme in double precision, in evaluation, none of whose parameters is zero or one."""
+    for parameter in scheme.double().eval().parameters():
+        nn.init.normal_(parameter, std=std)
+    return scheme
+
+
+def _derivative(scheme: Scheme, x: Tensor, grid: Grid) -> Tensor:
+    x = x.clone().requires_grad_()
+    out = scheme(x.clone(), grid)
+    sums = (out * torch.randn_like(out)).sum(-1)[0]
+    rows = torch.stack([torch.autograd.grad(each, x, retain_graph=True)[0][0].abs().amax(-1) for each in sums])
+    rows = rows / rows.amax(-1, keepdim=True)
+    return torch.where(rows > NOTHING, rows, 0)
+
+
+def _order(scheme: Scheme, x: Tensor, grid: Grid, tokens: Sequence[Place]) -> Order:
+    reverse, turned = list(reversed(range(grid.t))), [*range(1, grid.t), 0]
+    swapped = [1, 0, *range(2, grid.t)]
+    same = [_moves_alike(scheme, x, grid, _moved(tokens, frames)) for frames in (reverse, turned, swapped)]
+    return "blind" if all(same) else "near" if same[0] else "seen"
+
+
+def _moved(tokens: Sequence[Place], frames: Sequence[int]) -> list[int]:
+    """Number of the token at each place of a clip whose frames are put in another order."""
+    number = {place: i for i, place in enumerate(tokens)}
+    return [number[place if place.t is None else place._replace(t=frames[place.t])] for place in tokens]
+
+
+@torch.no_grad()
+def _moves_alike(scheme: Scheme, x: Tensor, grid: Grid, moved: list[int]) -> bool:
+    out = scheme(x.clone(), grid)
+    return torch.allclose(scheme(x[:, moved].clone(), grid), out[:, moved], rtol=0, atol=1e-10 * float(out.abs().max()))
+
+
+def in_words(seen: Sight) -> dict[str, str]:
+    """Sight in words, by what it is about."""
+    depth = len(seen.layers)
+    one, all_layers = seen.reach(1), seen.reach(depth)
+    layers = "" if one == all_layers else f", {all_layers} in {depth} layers"
+    later = any(seen.later_frames(depth))
+    order = {
+        "seen": "seen: other orders of the frames give other tokens",
+        "near": "only nearness is seen: reversed frames give the same tokens in reverse; positions in time must tell it",
+        "blind": "not seen: frames in any order give the same tokens; positions in time must tell it",
+    }
+    return {
+        "sees": "; ".join(_patch_in_words(seen)),
+        "reach": f"{one} frame{'s' * (one != 1)} in one layer{layers}, of a clip of {seen.grid.t}",
+        "order": order[seen.order],
+        "causal": f"{'no' if later else 'yes'}: {'a' if later else 'no'} token of a frame depends on later frames",
+        "class token": _class_token_in_words(seen),
+    }
+
+
+def _patch_in_words(seen: Sight) -> list[str]:
+    """For each kind of places the frames of which a patch sees them, over the layers together."""
+    union = torch.stack(list(seen.layers)).amax(0) > 0
+    frames: dict[str, list[int]] = defaultdict(list)
+    for offset in range(1 - seen.grid.t, seen.grid.t):
+        if places_seen := _places_in_words(seen, union, offset):
+            frames[places_seen].append(offset)
+    return [f"{what} of {_frames_in_words(offsets, seen.grid.t)}" for what, offsets in frames.items()]
+
+
+def _places_in_words(seen: Sight, union: Tensor, offset: int) -> str:
+    """Places that patches see in frames at a distance; empty if there are none."""
+    number = {place: i for i, place in enumerate(seen.places)}
+    cells = list(product(range(seen.grid.h), range(seen.grid.w)))
+    found = []
+    for place in seen.places:
+        if place.is_patch and 0 <= (other := (place.t or 0) + offset) < seen.grid.t:
+            row = union[number[place]]
+            found.append({(h - place.h, w - place.w) for h, w in cells if row[number[Place(other, h, w)]]})
+    far = max((max(abs(h), abs(w)) for one in found for h, w in one), default=None)
+    counts = [len(one) for one in found]
+    if far is None:
+        return ""
+    if min(counts) == len(cells):
+        return "every place"
+    if far == 0:
+        return "its own place"
+    near = far < max(seen.grid.h, seen.grid.w) - 1
+    several = f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else str(counts[0])
+    return f"{several} of {len(cells)} places" + (f", up to {far} away," if near else "")
+
+
+def _frames_in_words(offsets: Sequence[int], frames: int) -> str:
+    given, most = set(offsets), frames - 1
+    known = {
+        "its own frame": {0},
+        "every frame": {*range(-most, most + 1)},
+        "every other frame": {*range(-most, most + 1)} - {0},
+        "all frames before": {*range(-most, 0)},
+        "its own frame and all before": {*range(-most, 1)},
+        "frames at an even distance": {k for k in range(-most, most + 1) if k % 2 == 0},
+        "frames at an odd distance": {k for k in range(-most, most + 1) if k % 2},
+    }
+    for far in range(1, most):
+        known[f"the frames up to {far} away"] = {*range(-far, far + 1)}
+        known[f"the other frames up to {far} away"] = {*range(-far, far + 1)} - {0}
+        known[f"the {far} frames before"] = {*range(-far, 0)}
+        known[f"its own frame and the {far} before"] = {*range(-far, 1)}
+    found = next((words for words, those in known.items() if those == given), "")
+    return found or f"frames at distances {', '.join(f'{k:+d}' if k else '0' for k in sorted(given))}"
+
+
+def _class_token_in_words(seen: Sight) -> str:
+    tokens = [i for i, place in enumerate(seen.places) if not place.is_patch]
+    patches = [i for i, place in enumerate(seen.places) if place.is_patch]
+    if not tokens:
+        return "none; the mean of all tokens is classified"
+    share = (seen.depths[tokens][:, patches] > 0).float().mean().item()
+    first = (seen.layers[0][tokens][:, patches] > 0).float().mean().item()
+    each = "one per frame" if len(tokens) > 1 else "one"
+    return f"{each}; sees {first:.0%} of the patches in one layer, {share:.0%} in {len(seen.layers)}"

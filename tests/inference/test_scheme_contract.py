@@ -1,0 +1,202 @@
+"""The contract of a scheme: every built-in one keeps it, and planted faults are found, in words."""
+
+from functools import lru_cache
+
+import pytest
+import torch
+from torch import nn
+
+from lit_video.attention import (
+    Axial,
+    Divided,
+    Factorised,
+    FactorisedHeads,
+    Joint,
+    LocalGlobal,
+    LocalWindow,
+    Mixing,
+    MixingPlan,
+    Scheme,
+    SlidingGlobal,
+    Space,
+)
+from lit_video.inference.scheme_contract import check_contract as check
+from lit_video.inference.scheme_sight import in_words
+
+check_contract = lru_cache(check)
+
+
+class Plain(Scheme):
+    """Attention of every frame; the planted faults derive from it."""
+
+    class_tokens = "frame"
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.space = Space(width, heads)
+
+    def forward(self, x, grid):
+        return self.space(x, grid)
+
+
+class NoResidual(Plain):
+    def forward(self, x, grid):
+        return self.space(x, grid) - x
+
+
+class Unused(Plain):
+    def __init__(self, width, heads):
+        super().__init__(width, heads)
+        self.gate = nn.Parameter(torch.zeros(width))
+
+
+class SeesTheBatch(Plain):
+    def forward(self, x, grid):
+        return self.space(x + x.mean(0, keepdim=True), grid) - x.mean(0, keepdim=True)
+
+
+class Overwrites(Plain):
+    def forward(self, x, grid):
+        return x.add_(self.space(x, grid) - x)
+
+
+class Remembers(Plain):
+    def forward(self, x, grid):
+        out, self.last = self.space(x, grid) + getattr(self, "last", 0.0) * x.mean(), float(x.detach().mean())
+        return out
+
+
+class Draws(Plain):
+    def forward(self, x, grid):
+        return x + nn.functional.dropout(self.space(x, grid) - x, 0.5, training=True)
+
+
+class Detached(Plain):
+    def forward(self, x, grid):
+        return x + (self.space(x, grid) - x) * x.detach()
+
+
+class LateParameter(Plain):
+    def forward(self, x, grid):
+        if not hasattr(self, "scale"):
+            self.scale = nn.Parameter(torch.ones(x.shape[-1], dtype=x.dtype))
+        return x + (self.space(x, grid) - x) * self.scale
+
+
+class Leaks(Plain):
+    causal = True
+
+    def __init__(self, width, heads):
+        nn.Module.__init__(self)
+        self.mixing = Mixing(width, heads, MixingPlan(window=1))
+
+    def forward(self, x, grid):
+        return self.mixing(x, grid)
+
+
+class DropsFrames(Plain):
+    def forward(self, x, grid):
+        return self.space(x, grid)[:, : x.shape[1] // 2]
+
+
+class SingleFloats(Plain):
+    def forward(self, x, grid):
+        return self.space(x, grid).float()
+
+
+class BlindClassToken(Plain):
+    def forward(self, x, grid):
+        first = torch.arange(x.shape[1]) % (1 + grid.h * grid.w) == 0
+        return torch.where(first[:, None], x, self.space(x, grid))
+
+
+class OddFramesFail(Plain):
+    def forward(self, x, grid):
+        return self.space(x, grid).unflatten(1, (2, -1)).flatten(1, 2)
+
+
+class OtherInTraining(Plain):
+    def forward(self, x, grid):
+        out = self.space(x, grid)
+        return out + x if self.training else out
+
+
+class NotBuilt(Plain):
+    def __init__(self, width, heads, window):
+        super().__init__(width, heads)
+
+
+FAULTS = {
+    NoResidual: "residual",
+    Unused: "gradients of parameters",
+    SeesTheBatch: "clips of a batch",
+    Overwrites: "input",
+    Remembers: "state",
+    Draws: "state",
+    Detached: "gradient of the tokens",
+    LateParameter: "parameters",
+    Leaks: "causal",
+    DropsFrames: "frames and sizes",
+    SingleFloats: "frames and sizes",
+    BlindClassToken: "class token",
+    OddFramesFail: "frames and sizes",
+    OtherInTraining: "training",
+    NotBuilt: "built",
+}
+
+
+def mixing(width, heads):
+    return Mixing(width, heads, MixingPlan())
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(Axial, Divided, Factorised, FactorisedHeads, Joint, LocalGlobal, LocalWindow, mixing, SlidingGlobal, Space),
+        Plain,
+    ],
+)
+def test_schemes_keep_the_contract(kind):
+    contract = check_contract(kind)
+    assert not contract.faults
+    assert contract.sight
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_planted_fault_is_found(kind):
+    assert FAULTS[kind] in [one.check for one in check_contract(kind).faults]
+
+
+def test_a_leak_names_its_frames():
+    (fault,) = check_contract(Leaks).faults
+    assert "in layer 1 frame 0 depends on frame 1" in fault.words
+
+
+def test_an_unused_parameter_is_named():
+    (fault,) = check_contract(Unused).faults
+    assert "gate" in fault.words
+
+
+WORDS = {
+    Space: ("every place of its own frame", "0 frames", "not seen"),
+    Divided: ("every place of every frame", "7 frames", "not seen"),
+    mixing: ("every place of the frames up to 1 away", "1 frame in one layer, 4 in 4", "seen"),
+    LocalWindow: ("every place of the frames up to 1 away", "1 frame in one layer, 4 in 4", "only nearness"),
+    FactorisedHeads: ("its own place of every other frame; every place of its own frame", "7 frames", "not seen"),
+    LocalGlobal: ("every place of every frame", "7 frames", "only nearness"),
+}
+
+
+@pytest.mark.parametrize("kind", WORDS)
+def test_sight_in_words(kind):
+    words = in_words(check_contract(kind).sight)
+    sees, reach, order = WORDS[kind]
+    assert sorted(words["sees"].split("; ")) == sorted(sees.split("; "))
+    assert words["reach"].startswith(reach)
+    assert words["order"].startswith(order)
+
+
+def test_causal_mixing_is_causal():
+    words = in_words(check_contract(lambda width, heads: Mixing(width, heads, MixingPlan(2, causal=True))).sight)
+    assert words["causal"].startswith("yes")
+    assert words["sees"] == "every place of its own frame and the 2 before"
