@@ -2,29 +2,29 @@
 
 import re
 import sys
-from types import ModuleType
 
 import torch
 
+from lit_video.attention.own import import_scheme
+from lit_video.inference.scheme_contract import check_contract
 from lit_video.modules import TimeSformer
-from lit_video.network.timesformer import SCHEMES
 from lit_video.network.vit import ViTSize
 from tests.attention import scheme_cases
 from tests.attention.test_scheme_oracles import test_equals_its_index_sets_written_as_loops as equals_loops
 from tests.conftest import ROOT
 
-PAGE = (ROOT / "docs/adding.md").read_text()
-BLOCKS = re.findall(r"```python\n# (\S+)\n(.*?)```", PAGE, re.DOTALL)
+PAGE = (ROOT / "docs/adding.md").read_text().partition("## A data set")[0]
+BLOCKS = dict(re.findall(r"```python\n# (\S+)\n(.*?)```", PAGE, re.DOTALL))
 
 
-def test_the_example_of_a_scheme_equals_its_index_sets_written_as_loops(monkeypatch):
-    assert len(BLOCKS) == len(re.findall("```python", PAGE)) == 3
-    module, cases = ModuleType("lit_video.attention.even_frames"), dict(vars(scheme_cases))
-    monkeypatch.setitem(sys.modules, module.__name__, module)
+def test_the_example_of_a_scheme_equals_its_index_sets_written_as_loops(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
     monkeypatch.setitem(scheme_cases.CASES, "even_frames", None)  # taken away again
-    monkeypatch.setitem(SCHEMES, "even_frames", None)
-    for (_, code), names in zip(BLOCKS, (vars(module), {"SCHEMES": SCHEMES}, cases), strict=True):
-        exec(code, names)
-    equals_loops("even_frames", scheme_cases.CASES["even_frames"].grid)
-    model = TimeSformer(5, 4, 16, ViTSize(16, 1, 2), 8, attention="even_frames")
+    (tmp_path / "my_scheme.py").write_text(BLOCKS["my_scheme.py"])
+    name = import_scheme(str(tmp_path / "my_scheme.py"))
+    exec(BLOCKS["tests/attention/scheme_cases.py"], dict(vars(scheme_cases)))
+    case = scheme_cases.CASES["even_frames"]
+    assert name == "my_scheme.EvenFrames" and not check_contract(case.factory).faults
+    equals_loops("even_frames", case.grid)
+    model = TimeSformer(5, 4, 16, ViTSize(16, 1, 2), 8, attention=name)
     assert model(torch.zeros(2, 3, 4, 16, 16)).shape == (2, 5)

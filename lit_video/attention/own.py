@@ -60,9 +60,8 @@ def build_scheme(kind: Callable[..., Scheme], width: int, heads: int, layer: int
 
 def source_file(name: str) -> Path | None:
     """The file of an own scheme that has been imported; ``None`` for those of this package."""
-    module = sys.modules.get(name.rpartition(".")[0])
-    own = module is not None and not name.startswith(PACKAGE)
-    return Path(module.__file__) if own and module.__file__ else None
+    file = getattr(sys.modules.get(name.rpartition(".")[0]), "__file__", None)
+    return Path(file) if file and not name.startswith(PACKAGE) else None
 
 
 def _defined(kind: object, module: ModuleType) -> bool:

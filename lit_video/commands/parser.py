@@ -17,8 +17,8 @@ from lit_video.utils.text import did_you_mean
 # modules beside this one, in the order of the help: each has ``run(arguments)``, whose docstring is the command's help,
 # and ``add(parser)`` for its examples and arguments; a group has ``add`` alone, for the commands in it
 COMMANDS = (
-    *("finetune", "compare", "fit", "sweep", "table", "report", "pack", "test", "predict", "attention"),
-    *("embed", "cost", "export", "weights", "benchmark", "reproduce", "dashboard", "data", "doctor"),
+    *("finetune", "compare", "fit", "sweep", "table", "report", "pack", "profile", "test", "predict"),
+    *("attention", "embed", "cost", "export", "weights", "benchmark", "reproduce", "dashboard", "data", "doctor"),
 )
 PROGRAM = "python -m lit_video"
 

@@ -55,7 +55,9 @@ class Recording(TorchFunctionMode):
             return func(*args, **(kwargs or {}))
         q, k, v, seen = (*args, None)[:4]
         scores = q @ k.mT / math.sqrt(q.shape[-1])
-        weights = (scores if seen is None else scores.masked_fill(~seen, -math.inf)).softmax(-1)
+        if seen is not None:
+            scores = scores.masked_fill(~seen, -math.inf) if seen.dtype == torch.bool else scores + seen
+        weights = scores.softmax(-1)
         self.weights.append(weights.detach())
         return weights @ v
 

@@ -144,8 +144,8 @@ def in_words(seen: Sight) -> dict[str, str]:
     later = any(seen.later_frames(depth))
     order = {
         "seen": "seen: other orders of the frames give other tokens",
-        "near": "only nearness is seen: reversed frames give the same tokens in reverse; positions in time must tell it",
-        "blind": "not seen: frames in any order give the same tokens; positions in time must tell it",
+        "near": "only nearness is seen: reversed frames give the same tokens in reverse; positions must tell it",
+        "blind": "not seen: frames in any order give the same tokens; positions must tell it",
     }
     return {
         "sees": "; ".join(_patch_in_words(seen)),
@@ -174,7 +174,8 @@ def _places_in_words(seen: Sight, union: Tensor, offset: int) -> str:
     for place in seen.places:
         if place.is_patch and 0 <= (other := (place.t or 0) + offset) < seen.grid.t:
             row = union[number[place]]
-            found.append({(h - place.h, w - place.w) for h, w in cells if row[number[Place(other, h, w)]]})
+            here = (place.h or 0, place.w or 0)
+            found.append({(h - here[0], w - here[1]) for h, w in cells if row[number[Place(other, h, w)]]})
     far = max((max(abs(h), abs(w)) for one in found for h, w in one), default=None)
     counts = [len(one) for one in found]
     if far is None:

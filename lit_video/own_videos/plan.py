@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from lit_video.attention.own import import_scheme
 from lit_video.datamodules.manifest import MANIFEST, scan
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
@@ -47,17 +48,26 @@ TIMES = ("start", "end")  # columns of a table that say which part of a video is
 
 
 def schemes_named(names: str) -> Rows:
-    """Rows of schemes by ``xvit,divided``, each once.
+    """Rows of schemes by ``xvit,divided``, or ``MODULE.CLASS`` of one's own, each once.
 
     Raises:
         UserError: there is no such name.
     """
     wanted = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
-    unknown = [name for name in wanted if name not in SCHEMES]
+    own = {name: _own_row(name) for name in wanted if name not in SCHEMES and "." in name}
+    unknown = [name for name in wanted if name not in SCHEMES | own]
     if unknown or not wanted:
         wrong = (unknown or [names])[0]
         raise UserError(f"no scheme {wrong!r}{did_you_mean(wrong, SCHEMES)}; schemes: {', '.join(SCHEMES)}")
-    return {name: SCHEMES[name] for name in wanted}
+    return {own[name]["label"] if name in own else name: (SCHEMES | own)[name] for name in wanted}
+
+
+def _own_row(text: str) -> dict[str, Any]:
+    try:
+        name = import_scheme(text)
+    except ValueError as error:
+        raise UserError(f"--schemes: {error}") from error
+    return {"label": name, "set": {"model": "TimeSformer", "model.attention": text}}
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ def load_image_vit(
     """
     image = {new_name(key, TIMM) or key: value for key, value in state_dict.items() if not key.startswith(_HEAD)}
     ours = {key: value for key, value in network.state_dict().items() if _from_image(network, key)}
-    sources = {key: re.sub(r"\.scheme\.\w+_attn\.", ".scheme.attn.", key) for key in ours}
+    sources = {key: re.sub(r"\.scheme\.\w+\.(?=norm|qkv|proj)", ".scheme.attn.", key) for key in ours}
     places = {*sources.values(), "embed.pos_embed", "embed.cls_token"}  # a network may have neither
     values = {key: image[source] for key, source in sources.items() if source in image}
     refuse_other_names(ours, values | {key: value for key, value in image.items() if key not in places})
@@ -134,10 +134,13 @@ def inflate(kernel: Tensor, tubelet: int, how: TubeletInit) -> Tensor:
 
 
 def _from_image(network: VideoTransformer, key: str) -> bool:
-    """Whether a parameter has a counterpart in the image model."""
+    """Whether a parameter has a counterpart in the image model: of a scheme those of its :class:`Heads`."""
     if key.startswith("aggregate.") or key == "embed.temp_embed":
         return False
-    return not isinstance(network.get_submodule(key.rpartition(".")[0]), ZeroLinear)
+    owner = key.rpartition(".")[0]
+    if isinstance(network.get_submodule(owner), ZeroLinear):
+        return False
+    return ".scheme" not in owner or isinstance(network.get_submodule(owner.rpartition(".")[0]), Heads)
 
 
 def _positions(embed: Embedding, table: Tensor) -> Tensor:

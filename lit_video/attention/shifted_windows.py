@@ -1,0 +1,82 @@
+"""Shifted windows in space and time."""
+
+from functools import lru_cache
+
+import torch
+from einops import rearrange, repeat
+from torch import Tensor, nn
+
+from lit_video.attention.heads import Grid, Heads, Scheme
+
+AXES = "b (t i) (h j) (w k) d -> (b t h w) (i j k) d"
+
+
+class ShiftedWindows(Scheme):
+    """Every patch attends the patches of its window in space and time; windows of odd layers are shifted by half.
+
+    z' = z + softmax(q k / sqrt(c) + B) v   over the P M M tokens of a window                      (Eq. 1, 2)
+
+    B depends on the distance along each axis and on the head. The clip is shifted as on a torus; tokens that meet only
+    across its edge do not see each other. A window is no longer than the clip along any axis, and is not shifted there
+    where it is as long.
+
+    Shape: ``(b, t * h * w, d)`` -> same; no class token.
+    Source: Liu et al., Video Swin Transformer, arXiv:2106.13230, section 3.2; without its merging of patches.
+
+    Raises:
+        ValueError: the grid does not divide into windows.
+    """
+
+    class_tokens = "none"
+    window = Grid(8, 7, 7)
+
+    def __init__(self, width: int, heads: int, layer: int = 0) -> None:
+        super().__init__()
+        self.attn = Heads(width, heads)
+        self.shifted = layer % 2 == 1
+        t, h, w = self.window
+        self.bias = nn.Parameter(torch.zeros(heads, 2 * t - 1, 2 * h - 1, 2 * w - 1))
+        nn.init.trunc_normal_(self.bias, std=0.02)
+
+    @classmethod
+    def check(cls, grid: Grid) -> None:
+        """Refuse a grid that does not divide into windows."""
+        if any(size % min(size, side) for size, side in zip(grid, cls.window, strict=True)):
+            words = [" x ".join(map(str, sizes)) for sizes in (grid, cls.window)]
+            raise ValueError(f"a grid of {words[0]} does not divide into windows of {words[1]}")
+
+    def forward(self, x: Tensor, grid: Grid) -> Tensor:
+        """Attend within windows."""
+        window = Grid(*map(min, grid, self.window))
+        shift = [side // 2 * (self.shifted and side < size) for size, side in zip(grid, window, strict=True)]
+        sizes = dict(zip("ijk", window, strict=True))
+        z = self.attn.norm(x).view(x.shape[0], *grid, x.shape[2]).roll([-s for s in shift], (1, 2, 3))
+        q, k, v = self.attn.project(rearrange(z, AXES, **sizes)).unbind(-3)
+        mask = self._bias(window) + repeat(blocked(grid, window, tuple(shift)).to(x), "n i j -> (b n) 1 i j", b=len(x))
+        before, after = AXES.split("->")
+        folds = dict(zip("thw", (size // side for size, side in zip(grid, window, strict=True)), strict=True))
+        y = rearrange(self.attn.attend(q, k, v, mask), f"{after} -> {before}", **sizes, **folds)
+        return x + y.roll(shift, (1, 2, 3)).reshape(x.shape)
+
+    def _bias(self, window: Grid) -> Tensor:
+        """B of every pair of tokens in a window: ``(a, n, n)``."""
+        axes = [torch.arange(side) for side in window]
+        places = torch.stack(torch.meshgrid(*axes, indexing="ij")).flatten(1)
+        apart = places[:, :, None] - places[:, None] + torch.tensor(self.window)[:, None, None] - 1
+        return self.bias[:, apart[0], apart[1], apart[2]]
+
+
+@lru_cache(maxsize=16)
+def blocked(grid: Grid, window: Grid, shift: tuple[int, int, int]) -> Tensor:
+    """Mask ``(windows, n, n)`` of a shifted clip: minus infinity where two tokens meet only across its edge."""
+    beyond = [torch.arange(size, device="cpu") >= size - by for size, by in zip(grid, shift, strict=True)]
+    parts = [part.long() for part in beyond]
+    ids = parts[0][:, None, None] * 4 + parts[1][:, None] * 2 + parts[2]
+    groups = rearrange(ids[None, ..., None], AXES, i=window.t, j=window.h, k=window.w)[..., 0]
+    return torch.zeros(1, device="cpu").masked_fill(groups[:, :, None] != groups[:, None], -torch.inf)
+
+
+class SmallWindows(ShiftedWindows):
+    """Shifted windows for small clips: 4 frames x 2 x 2 patches."""
+
+    window = Grid(4, 2, 2)

@@ -1,0 +1,42 @@
+"""Attention over learned tokens."""
+
+import torch
+from einops import einsum, rearrange
+from torch import Tensor, nn
+
+from lit_video.attention.heads import Grid, Heads, Scheme, split_cls
+
+
+class TokenLearner(Scheme):
+    """Every frame is summed up in ``k`` learned tokens; these attend to each other, and are given back to the patches.
+
+    v_{t,i}  = sum_s softmax_s(A(LN(z_{t,s})))_i z_{t,s}             k tokens per frame          (section 2.1)
+    u        = MSA(LN(v))   over the class token and the t k tokens of the clip
+    z'_{t,s} = z_{t,s} + sum_i sigmoid(B(LN(z_{t,s})))_i u_{t,i}     TokenFuser                  (section 2.2)
+
+    A and B are linear here.
+
+    Shape: ``(b, 1 + t * h * w, d)`` -> same.
+    Source: Ryoo et al., TokenLearner, arXiv:2106.11297; the softmax over places is that of its released code, version
+    1.1. There a network learns tokens once and fuses them at its end; here every layer does both.
+    """
+
+    tokens = 4  # per frame; the paper's is 8, of pictures of 14 x 14 patches
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width, eps=1e-6)
+        self.learn = nn.Linear(width, self.tokens)
+        self.fuse = nn.Linear(width, self.tokens)
+        self.attn = Heads(width, heads)
+
+    def forward(self, x: Tensor, grid: Grid) -> Tensor:
+        """Learn tokens, attend, give back."""
+        cls, z = split_cls(x)
+        frames = rearrange(z, "b (t s) d -> b t s d", t=grid.t)
+        normed = self.norm(frames)
+        learned = einsum(self.learn(normed).softmax(2), frames, "b t s i, b t s d -> b t i d")
+        of_cls, u = split_cls(self.attn(torch.cat((cls, rearrange(learned, "b t i d -> b (t i) d")), dim=1)))
+        u = rearrange(u, "b (t i) d -> b t i d", t=grid.t)
+        given = einsum(self.fuse(normed).sigmoid(), u, "b t s i, b t i d -> b t s d")
+        return torch.cat((cls + of_cls, z + rearrange(given, "b t s d -> b (t s) d")), dim=1)

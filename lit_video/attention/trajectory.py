@@ -1,0 +1,44 @@
+"""Trajectory attention."""
+
+import torch
+import torch.nn.functional as F
+from einops import rearrange
+from torch import Tensor, nn
+
+from lit_video.attention.heads import Grid, Heads, Scheme
+
+
+class Trajectory(Scheme):
+    """Every patch follows what it sees in each frame, and attends along that trajectory in time.
+
+    y_{st,t'} = sum_{s'} softmax_{s'}(q_st . k_{s't'} / sqrt(c)) v_{s't'}                            (Eq. 3)
+    z'_st     = z_st + W_o sum_{t'} softmax_{t'}(W_q y_{st,t} . W_k y_{st,t'} / sqrt(c)) W_v y_{st,t'}   (Eq. 4, 5)
+
+    The class token attends all tokens, itself too, and is no key of the patches.
+
+    Shape: ``(b, 1 + t * h * w, d)`` -> same.
+    Source: Patrick et al., Keeping Your Eye on the Ball, arXiv:2106.05392, section 3.1; without its approximation.
+    """
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.attn = Heads(width, heads)
+        self.path_q = nn.Linear(width, width)
+        self.path_kv = nn.Linear(width, 2 * width)
+
+    def forward(self, x: Tensor, grid: Grid) -> Tensor:
+        """Attend within every frame, then along the trajectories."""
+        q, k, v = rearrange(self.attn.project(self.attn.norm(x)), "b n qkv a c -> qkv b a n c")
+        of_cls = rearrange(F.scaled_dot_product_attention(q[:, :, :1], k, v), "b a 1 c -> b 1 (a c)")
+        k, v = (rearrange(y[:, :, 1:], "b a (t s) c -> b a t s c", t=grid.t) for y in (k, v))
+        asked = q[:, :, None, 1:].expand(-1, -1, grid.t, -1, -1)
+        paths = rearrange(F.scaled_dot_product_attention(asked, k, v), "b a t n c -> b n t (a c)")
+        framewise = rearrange(paths, "b (t s) u d -> b t s u d", t=grid.t)
+        now = torch.diagonal(framewise, dim1=1, dim2=3)  # where u, a frame that is seen, is t: (b, s, d, t)
+        return x + self.attn.proj(torch.cat((of_cls, self._along(paths, rearrange(now, "b s d t -> b (t s) d"))), 1))
+
+    def _along(self, paths: Tensor, now: Tensor) -> Tensor:
+        """Attention of ``now (b, n, d)`` over its trajectory ``(b, n, t, d)``, heads merged."""
+        q = rearrange(self.path_q(now), "b n (a c) -> (b n) a 1 c", a=self.attn.heads)
+        k, v = rearrange(self.path_kv(paths), "b n t (kv a c) -> kv (b n) a t c", kv=2, a=self.attn.heads)
+        return rearrange(F.scaled_dot_product_attention(q, k, v), "(b n) a 1 c -> b n (a c)", b=len(now))

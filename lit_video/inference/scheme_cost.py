@@ -1,0 +1,125 @@
+"""Cost of an attention scheme: parameters, multiply-adds, memory and time of a layer, and how they grow."""
+
+import copy
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import log2
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
+
+from lit_video.attention import Grid, Scheme
+from lit_video.inference.scheme_sight import places
+
+CLIP = Grid(16, 8, 8)  # 16 frames of 64 pixels in patches of 8
+LARGE = Grid(32, 16, 16)  # from which, and twice which, growth is measured
+WIDTH, HEADS, CLIPS, ROUNDS = 96, 4, 2, 5
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Cost of one layer of a scheme for a clip on ``CLIP``, of width ``WIDTH``.
+
+    Args:
+        name: name of the scheme.
+        params: number of parameters.
+        macs: multiply-adds of a clip.
+        bytes: bytes kept for the backward pass, per clip.
+        seconds: of a training step (forward and backward), per clip; the median of rounds in which all schemes
+            take turns.
+        frames: exponent of the multiply-adds in the frames, from ``LARGE`` to twice as many.
+        side: likewise in the side of the picture.
+    """
+
+    name: str
+    params: int
+    macs: int
+    bytes: int
+    seconds: float
+    frames: float
+    side: float
+
+
+def costs(schemes: dict[str, Callable[[], Scheme]]) -> list[Cost]:
+    """Measure schemes by name, side by side on this machine's CPU."""
+    built = {name: make() for name, make in schemes.items()}
+    seconds: dict[str, list[float]] = {name: [] for name in built}
+    for _ in range(ROUNDS):
+        for name, scheme in built.items():
+            seconds[name].append(_step(scheme))
+    return [
+        Cost(
+            name,
+            sum(parameter.numel() for parameter in scheme.parameters()),
+            _macs(scheme, CLIP),
+            _kept(scheme),
+            median(seconds[name]) / CLIPS,
+            *_growth(scheme),
+        )
+        for name, scheme in built.items()
+    ]
+
+
+def _tokens(scheme: Scheme, grid: Grid, clips: int, **where: Any) -> Tensor:
+    return torch.ones(clips, len(places(scheme.class_tokens, grid)), WIDTH, **where)
+
+
+def _step(scheme: Scheme) -> float:
+    x = _tokens(scheme, CLIP, CLIPS)
+    start = time.perf_counter()
+    scheme(x, CLIP).sum().backward()
+    return time.perf_counter() - start
+
+
+def _kept(scheme: Scheme) -> int:
+    """Bytes of the tensors that autograd keeps of a clip, each storage once, parameters left out."""
+    own = {parameter.untyped_storage().data_ptr() for parameter in scheme.parameters()}
+    storages: dict[int, int] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            storages[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        out = scheme(_tokens(scheme, CLIP, 1), CLIP)  # held, so that no address is given twice
+    del out
+    return sum(storages.values())
+
+
+def _macs(scheme: Scheme, grid: Grid) -> int:
+    shadow = copy.deepcopy(scheme).to("meta")
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        shadow(_tokens(shadow, grid, 1, device="meta"), grid)
+    return counter.get_total_flops() // 2
+
+
+def _growth(scheme: Scheme) -> tuple[float, float]:
+    """Exponents of the multiply-adds in frames and in the side."""
+    t, h, w = LARGE
+    here, longer, larger = (_macs(scheme, grid) for grid in (LARGE, Grid(2 * t, h, w), Grid(t, 2 * h, 2 * w)))
+    return log2(longer / here), log2(larger / here)
+
+
+HEADER = ["scheme", "params", "MMACs", "kept, MB", "ms", "~ frames", "~ side"]
+
+
+def cells(found: Sequence[Cost]) -> list[list[str]]:
+    """Costs under ``HEADER``."""
+    return [
+        [
+            one.name,
+            f"{one.params:,}",
+            f"{one.macs / 1e6:,.0f}",
+            f"{one.bytes / 1e6:.1f}",
+            f"{1e3 * one.seconds:.1f}",
+            f"^{one.frames:.2f}",
+            f"^{one.side:.2f}",
+        ]
+        for one in found
+    ]

@@ -1,0 +1,95 @@
+"""Picture of an attention scheme: which patches one patch sees, beside other schemes, and the derivative of a layer."""
+
+from collections.abc import Mapping
+from textwrap import fill
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from matplotlib.patches import Patch, Rectangle
+from numpy.typing import NDArray
+
+from lit_video.inference.scheme_sight import Place, Sight
+from lit_video.utils.colours import LIGHT
+from lit_video.utils.figures import content_of, plt
+
+COLOURS = "viridis"
+NEVER = "#eceff2"
+FAINT = 1e-4  # of the largest derivative; less is drawn alike
+
+
+def sight_picture(title: str, sights: Mapping[str, Sight], words: Mapping[str, str]) -> bytes:
+    """A PNG: for each scheme the patches that one patch sees and after how many layers; of the first the derivative.
+
+    Args:
+        title: title.
+        sights: schemes by name, the one that is shown first, on one grid.
+        words: what is said of the first.
+    """
+    first = next(iter(sights.values()))
+    depth, frames = len(first.layers), first.grid.t
+    figure = plt.figure(figsize=(14, 1.6 + 1.05 * len(sights) + 1.2), layout="constrained")
+    parts: Any = figure.subfigures(2, 1, height_ratios=[1.05 * len(sights) + 0.9, 1.2])
+    bottom, (left, right) = parts[1], parts[0].subfigures(1, 2, width_ratios=[2.2, 1])
+    axes = left.subplots(len(sights), frames, squeeze=False)
+    for row, (name, seen) in zip(axes, sights.items(), strict=True):
+        _strip(row, seen)
+        row[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize=9)
+    for t, panel in enumerate(axes[0]):
+        panel.set_title(f"frame {t}", fontsize=8)
+    shades = [mpl.colormaps[COLOURS](_shade(layer, depth)) for layer in range(1, depth + 1)]
+    labels = [f"in {layer} layer{'s' * (layer > 1)}" for layer in range(1, depth + 1)]
+    legend = [Patch(color=shade, label=label) for shade, label in zip(shades, labels, strict=True)]
+    legend.append(Patch(facecolor=NEVER, edgecolor=LIGHT["rule"], label="never"))
+    left.suptitle("patches that the outlined patch sees", fontsize=10)
+    left.legend(handles=legend, loc="outside lower center", ncols=len(legend), fontsize=8, frameon=False)
+    _derivative(right.subplots(), first)
+    lines = [fill(f"{key}: {text}", 150, subsequent_indent="    ") for key, text in words.items()]
+    bottom.text(0.02, 0.95, "\n".join(lines), fontsize=9, va="top", color=LIGHT["ink"])
+    figure.suptitle(title, fontsize=13, fontweight="bold")
+    return content_of(figure)
+
+
+def _shade(layer: int, depth: int) -> float:
+    return 0.1 + 0.85 * (layer - 1) / max(depth - 1, 1)
+
+
+def _strip(row: Any, seen: Sight) -> None:
+    """The frames of a clip, each patch coloured by the number of layers after which the middle one depends on it."""
+    grid, depth = seen.grid, len(seen.layers)
+    asking = Place(grid.t // 2, grid.h // 2 - 1, grid.w // 2 - 1)
+    depths = seen.depths[list(seen.places).index(asking)].numpy()
+    patches = np.array([one.is_patch for one in seen.places])
+    maps = depths[patches].reshape(grid)
+    for t, panel in enumerate(row):
+        colours: NDArray[Any] = mpl.colormaps[COLOURS](_shades(maps[t], depth))
+        colours[maps[t] == 0] = mpl.colors.to_rgba(NEVER)
+        panel.imshow(colours)
+        if t == asking.t:
+            corner = ((asking.w or 0) - 0.5, (asking.h or 0) - 0.5)
+            panel.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=LIGHT["s1"], linewidth=2.5))
+        panel.set(xticks=[], yticks=[])
+
+
+def _shades(depths: NDArray[Any], depth: int) -> NDArray[Any]:
+    return np.vectorize(lambda layer: _shade(int(layer), depth), otypes=[float])(depths)
+
+
+def _derivative(panel: Axes, seen: Sight) -> None:
+    """Size of the derivative of each patch after one layer by each before it, frame by frame."""
+    patches = [i for i, place in enumerate(seen.places) if place.is_patch]
+    sizes = seen.layers[0][patches][:, patches].numpy()
+    image = panel.imshow(np.where(sizes > 0, sizes.clip(FAINT), np.nan), norm=LogNorm(FAINT, 1), cmap="magma")
+    cells = seen.grid.h * seen.grid.w
+    ticks = [cells * t + cells / 2 - 0.5 for t in range(seen.grid.t)]
+    panel.set(xticks=ticks, yticks=ticks, xticklabels=range(seen.grid.t), yticklabels=range(seen.grid.t))
+    for t in range(1, seen.grid.t):
+        for line in (panel.axhline, panel.axvline):
+            line(cells * t - 0.5, color=LIGHT["rule"], linewidth=0.4)
+    panel.set_xlabel("frame of the patch before the layer", fontsize=8)
+    panel.set_ylabel("frame of the patch after it", fontsize=8)
+    panel.set_title("derivative of one layer, random weights\n(the largest of a row is 1; white: none)", fontsize=10)
+    panel.tick_params(labelsize=8)
+    panel.figure.colorbar(image, ax=panel, shrink=0.8).ax.tick_params(labelsize=8)

@@ -1,0 +1,112 @@
+"""A scheme in a file of one's own is profiled, trained, tested and compared by its name, and is part of a run's identity."""
+
+import json
+import sys
+
+import pytest
+
+from lit_video.__main__ import main
+from lit_video.attention.own import import_scheme, own_scheme
+from lit_video.errors import UserError
+from lit_video.own_videos.plan import schemes_named
+
+CODE = """
+from lit_video.attention.heads import Heads, Scheme
+
+
+class {name}(Scheme):
+    class_tokens = "none"
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.attn = Heads(width, heads)
+
+    def forward(self, x, grid):
+        return x + {scale} * self.attn(x)
+"""
+
+
+@pytest.fixture
+def own_file(tmp_path, monkeypatch):
+    """A file with one scheme; what it imports is forgotten after the test."""
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    path = tmp_path / f"own_{tmp_path.name.replace('-', '_')}.py"
+    path.write_text(CODE.format(name="Halved", scale=0.5))
+    return path
+
+
+def test_a_file_is_imported_by_its_path_once(own_file):
+    name = import_scheme(str(own_file))
+    assert name == f"{own_file.stem}.Halved"
+    assert import_scheme(f"{own_file}:Halved") == name
+    assert own_scheme(name) is own_scheme(import_scheme(name))
+
+
+MISTAKES = {
+    "{}/no.py": "no such file",
+    "{file}:Doubled": "has no scheme Doubled; its schemes: Halved",
+    "no_module.Halved": "no module 'no_module' is found",
+    "Halved": "no module",
+    "{}/json.py": "another module is called json",
+    "{}/broken.py": "broken.py cannot be imported, line 2: ZeroDivisionError",
+    "{}/two.py": "has 2 schemes (Halved, Quartered); give",
+    "{}/none.py": "has 0 schemes",
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_a_mistake_is_named(text, own_file):
+    folder = own_file.parent
+    (folder / "json.py").write_text("")
+    (folder / "none.py").write_text("")
+    (folder / "broken.py").write_text("one = 1\none / 0\n")
+    two = CODE.format(name="Halved", scale=0.5) + CODE.format(name="Quartered", scale=0.25)
+    (folder / "two.py").write_text(two)
+    with pytest.raises(ValueError) as error:
+        import_scheme(text.format(folder, file=own_file))
+    assert MISTAKES[text] in str(error.value)
+
+
+def test_profile_says_what_is_seen_and_writes_a_picture(own_file, tmp_path, capsys):
+    assert main(["profile", str(own_file), "-o", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert "FAULT" not in said and "sees: every place of every frame" in said and "Halved" in said
+    found = json.loads((tmp_path / "out/profile.json").read_text())
+    assert {one["name"] for one in found["costs"]} > {"Halved", "divided", "mixing"}
+    assert (tmp_path / "out/sight.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_profile_of_a_faulty_scheme_names_the_fault_and_measures_nothing(own_file, tmp_path, capsys):
+    own_file.write_text(own_file.read_text().replace("x + 0.5 *", "0.5 *"))
+    assert main(["profile", str(own_file), "-o", str(tmp_path / "out")]) == 1
+    assert "FAULT residual" in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("text, near", [("divded", "did you mean divided?"), ("no.py", "no such file")])
+def test_profile_of_nothing_known_is_one_line(text, near, capsys):
+    assert main(["profile", text]) == 2
+    assert near in capsys.readouterr().err
+
+
+def test_own_schemes_are_compared_beside_built_in_ones(own_file):
+    rows = schemes_named(f"divided,{own_file}")
+    assert [*rows] == ["divided", f"{own_file.stem}.Halved"]
+    with pytest.raises(UserError, match="no module"):
+        schemes_named("divided,none.Here")
+
+
+def test_a_run_is_refused_when_the_scheme_has_changed(own_file, table, tiny, tmp_path, capsys):
+    """The file's code is part of the identity; testing a run runs no code that it names."""
+    words = ["fit", "--config", str(table[0]), "--row", "first", "--runs", str(tmp_path / "runs"), *tiny]
+    words += ["--model=TimeSformer", f"--model.attention={own_file}"]
+    assert main(words) == 0
+    assert main(words) == 0 and "finished, skipped" in capsys.readouterr().out
+    own_file.write_text(own_file.read_text().replace("0.5", "0.25"))
+    assert main(words) == 2
+    assert "attention was" in capsys.readouterr().err
+    run = next((tmp_path / "runs").glob("*/*/*/seed0"))
+    del sys.modules[own_file.stem]
+    assert main(["test", "--ckpt", str(run)]) == 2
+    assert "--scheme" in capsys.readouterr().err
+    assert own_file.stem not in sys.modules
