@@ -110,7 +110,10 @@ FITS = {re.sub(r" --(seeds|jobs) \S+", "", command) for command in some("^fit .*
 
 
 @pytest.mark.parametrize("command", sorted(FITS))
-def test_a_fit_builds_its_first_row_and_its_last(command, letters):
+def test_a_fit_builds_its_first_row_and_its_last(command, letters, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    (tmp_path / "my_scheme.py").write_text(BLOCK.findall(TEXTS["docs/adding.md"])[0])
+    command = command.replace("my_scheme.py", str(tmp_path / "my_scheme.py"))
     files, flags, words = [], [], iter(shlex.split(command.replace("DIR", str(letters)))[1:])
     for word in words:
         files.append(ROOT / next(words)) if word == "--config" else flags.append(word)

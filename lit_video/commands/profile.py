@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from lit_video.commands.arguments import add_output, writing
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
-from lit_video.utils.environment import commit
 from lit_video.utils.files import write_atomically, write_bytes
 from lit_video.utils.text import did_you_mean
 
@@ -31,13 +30,15 @@ def add(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Check an attention scheme, show which tokens see which, and measure its cost beside the built-in ones.
+    """Check an attention scheme, and show what it sees and costs.
 
-    Exits with 1 where the scheme breaks its contract.
+    Draws which tokens see which, and after how many layers; measures parameters, multiply-adds, memory and time beside
+    the built-in schemes. Exits with 1 where the scheme breaks its contract.
     """
     from lit_video.inference.scheme_contract import check_contract
     from lit_video.inference.scheme_cost import HEADER, HEADS, WIDTH, cells, costs
     from lit_video.inference.scheme_sight import in_words
+    from lit_video.utils.environment import commit
     from lit_video.utils.text import text_table
 
     name, kind = _scheme(arguments.scheme)

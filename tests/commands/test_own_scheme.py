@@ -1,4 +1,4 @@
-"""A scheme in a file of one's own is profiled, trained, tested and compared by its name, and is part of a run's identity."""
+"""A scheme in a file of one's own is profiled, trained and compared by its name, and is part of a run's identity."""
 
 import json
 import sys
