@@ -116,7 +116,7 @@ class VideoClassifier(LightningModule):
     def forward(self, clip: Tensor) -> Tensor:
         """Logits of normalised clips, computed in the type of the weights."""
         dtype = next(self.parameters()).dtype
-        return self.network(clip.to(dtype)).to(clip.dtype)
+        return self.network(clip) if dtype == clip.dtype else self.network(clip.to(dtype)).to(clip.dtype)
 
     def setup(self, stage: str) -> None:
         """Start from image weights in training, or from released ones, once: not when a trained model is tested."""

@@ -47,7 +47,8 @@ def as_batch(given: Any, number: int, labelled: bool = True) -> Batch:
     """
     pair = given if isinstance(given, list | tuple) and len(given) <= 2 else [given]
     found = given if isinstance(given, Mapping) else dict(zip(("clip", "target"), pair, strict=False))
-    names = [name for name in Batch.__annotations__ if name in found or name in ("clip", "target")[: 1 + labelled]]
+    needed = {"clip", "target"} if labelled else {"clip"}
+    names = [name for name in Batch.__annotations__ if name in needed or (name in found and name != "target")]
     for name in names:
         if not isinstance(found.get(name), Tensor):
             kind = f"is a {type(found[name]).__name__}" if name in found else f"is not among {', '.join(found)}"

@@ -1,0 +1,424 @@
+"""Every family under a plain Trainer, with Lightning's callbacks, loggers, Tuner and command line, and Fabric."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torchmetrics
+from lightning import Fabric, LightningDataModule, LightningModule, Trainer
+from lightning.pytorch import callbacks, loggers
+from lightning.pytorch.cli import LightningCLI
+from lightning.pytorch.tuner import Tuner
+from torch.utils.data import DataLoader
+
+from lit_video.datamodules import VideoFolder
+from lit_video.errors import UserError
+from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
+from lit_video.modules.optimization import Optimization, make_optimizer
+from lit_video.network.vit import ViTSize
+from lit_video.training.callbacks.resumption import ExactResumption
+from lit_video.video.augmentation import Augmentation
+from tests.conftest import quick_or_slow
+from tests.embedded import four_skills
+
+SMALL = dict(size=ViTSize(16, 1, 2), patch=8, optimization=Optimization("adamw", lr=0.01))
+SETTINGS = {
+    XViT: SMALL,
+    TimeSformer: SMALL,
+    ViViT: SMALL | dict(variant=2, temporal_depth=1),
+    Perceiver: SMALL | dict(latents=4),
+    ConvNet: dict(architecture="x3d", width=4, x3d_width=1.0, x3d_depth=0.5),
+}
+TRANSFORMERS = [family for family in SETTINGS if family is not ConvNet]
+QUIET = dict(accelerator="cpu", logger=False, enable_progress_bar=False, enable_model_summary=False)
+every_family = pytest.mark.parametrize("family", SETTINGS, ids=lambda family: family.__name__)
+one_quick = pytest.mark.parametrize("family", quick_or_slow(SETTINGS, [XViT]), ids=lambda family: family.__name__)
+every_transformer = pytest.mark.parametrize("family", TRANSFORMERS, ids=lambda family: family.__name__)
+
+
+def build(family, classes=8, **others):
+    torch.manual_seed(0)
+    return family(classes, 4, 16, **SETTINGS[family] | {"dropout": 0.0} | others)
+
+
+def trainer(**settings):
+    return Trainer(**QUIET | dict(enable_checkpointing=False, max_epochs=1) | settings)
+
+
+def examples():
+    generator = torch.Generator().manual_seed(1)
+    clips = torch.randn(8, 3, 4, 16, 16, generator=generator)
+    return [(clip, torch.tensor(i)) for i, clip in enumerate(clips)]
+
+
+def loader(kind="tuples", batch_size=4):
+    """Clips of the user's own, without numbers of videos and views."""
+    pairs = examples()
+    made = {
+        "tuples": pairs,
+        "clips": [clip for clip, _ in pairs],
+        "dicts": [{"clip": clip, "target": target} for clip, target in pairs],
+        "soft": [{"clip": clip, "target": torch.eye(8)[target]} for clip, target in pairs],
+        "views": [{"clip": c, "target": y // 2, "video": int(y // 2), "view": int(y % 2)} for c, y in pairs],
+        "no view": [{"clip": c, "target": y // 2, "video": int(y // 2)} for c, y in pairs],
+    }
+    return DataLoader(made[kind], batch_size=batch_size)
+
+
+@pytest.fixture(scope="module")
+def videos(data_root):
+    """The package's data, of 16 videos."""
+
+    def make(**settings):
+        return four_skills(data_root / "lightning", **settings)
+
+    make().prepare_data()
+    return make
+
+
+def weights(model):
+    return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+
+
+def same(one, other, **tolerance):
+    torch.testing.assert_close(one, other, **tolerance or dict(rtol=0, atol=0))
+
+
+class UsersData(LightningDataModule):
+    def __init__(self, batch_size=2):
+        super().__init__()
+        self.batch_size = batch_size
+
+    def train_dataloader(self):
+        return loader(batch_size=self.batch_size)
+
+    val_dataloader = test_dataloader = train_dataloader
+
+
+@every_family
+def test_a_trainer_with_defaults_resumes_tests_and_loads_its_checkpoints(family, tmp_path):
+    best = callbacks.ModelCheckpoint(tmp_path, monitor="val/loss", filename="best")
+    run = Trainer(max_epochs=1, accelerator="cpu", default_root_dir=tmp_path, callbacks=[best], log_every_n_steps=1)
+    model = build(family)
+    run.fit(model, UsersData())
+    (tested,) = run.test(ckpt_path="best", dataloaders=loader(), verbose=False)
+    loaded = family.load_from_checkpoint(best.best_model_path)
+    same(weights(loaded), weights(model))
+    assert loaded.optimization == model.optimization
+    assert trainer().test(loaded, loader(), verbose=False) == [tested]
+    assert tested["test/videos"] == 8
+    longer = trainer(max_epochs=2)
+    longer.fit(build(family), UsersData(), ckpt_path=best.best_model_path)
+    assert longer.global_step == 8
+
+
+@every_family
+@pytest.mark.parametrize("other", ["dicts", "soft"])
+def test_tuples_and_mappings_train_alike(family, other):
+    trained = [build(family), build(family)]
+    for model, kind in zip(trained, ["tuples", other], strict=True):
+        trainer().fit(model, loader(kind))
+    same(*map(weights, trained), rtol=1e-4, atol=1e-5)
+    assert not torch.equal(weights(trained[0]), weights(build(family)))
+
+
+@every_family
+def test_clips_without_a_video_count_each_and_views_of_a_video_are_averaged(family):
+    model = build(family).eval()
+    clips = torch.stack([clip for clip, _ in examples()])
+    with torch.no_grad():
+        logits = model(clips)
+    (alone,) = trainer().validate(model, loader(batch_size=3), verbose=False)
+    assert alone["val/clip_top5"] == pytest.approx(
+        100 * np.mean([i in row.topk(5)[1] for i, row in enumerate(logits)]), abs=1e-4
+    )
+    mean = logits.unflatten(0, (4, 2)).mean(1)
+    expected = {"test/videos": 4, "test/video_top1": 100 * (mean.argmax(1) == torch.arange(4)).float().mean().item()}
+    for kind in ("views", "no view"):
+        (tested,) = trainer().test(model, loader(kind), verbose=False)
+        assert {name: tested[name] for name in expected} == pytest.approx(expected)
+    for kind in ("clips", "tuples", "dicts", "views"):
+        same(torch.cat(trainer().predict(model, loader(kind))), logits, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("batch", "word"),
+    [
+        ({"video": torch.zeros(2, 3, 4, 16, 16), "label": torch.zeros(2)}, "clip is not among video, label"),
+        ({"clip": torch.zeros(2, 3, 4, 16, 16)}, "target is not"),
+        ({"clip": torch.zeros(2, 3, 4, 16, 16), "target": torch.zeros(2), "video": ["a", "b"]}, "video is a list"),
+        ((torch.zeros(2, 3, 4, 16, 16), ["a", "b"]), "target is a list"),
+        ((torch.zeros(2, 3, 4, 16, 16, dtype=torch.uint8), torch.zeros(2)), "uint8"),
+        ((torch.zeros(2, 4, 3, 16), torch.zeros(2)), r"\(2, 4, 3, 16\), expected"),
+        ([torch.zeros(2, 3, 4, 16, 16)] * 3, "clip is a list"),
+    ],
+)
+def test_another_batch_is_refused_in_a_line(batch, word):
+    model = build(XViT)
+    for step in (model.training_step, model.validation_step, model.test_step):
+        with pytest.raises(UserError, match=word) as refusal:
+            step(batch, 0)
+        assert "\n" not in str(refusal.value)
+
+
+@every_transformer
+def test_a_training_that_resumes_in_mid_epoch_ends_at_equal_weights(family, videos, tmp_path):
+    def train(stop, **resume):
+        model = build(family, dropout=0.5, drop_path=0.3)
+        saved = callbacks.ModelCheckpoint(tmp_path, filename="{step}", every_n_train_steps=3, save_top_k=-1)
+        torch.manual_seed(3)
+        run = trainer(max_epochs=2, callbacks=[ExactResumption(), saved], enable_checkpointing=True, **stop)
+        run.fit(model, videos(), **resume)
+        return model
+
+    whole = train({})
+    assert (tmp_path / "step=3.ckpt").exists(), "an epoch has four steps"
+    same(weights(train({}, ckpt_path=tmp_path / "step=3.ckpt")), weights(whole))
+
+
+@every_family
+def test_callbacks_and_a_logger_of_lightning(family, tmp_path):
+    average = callbacks.EMAWeightAveraging(decay=0.5)
+    given = [callbacks.EarlyStopping("val/loss", min_delta=1e9, patience=1), average]
+    given += [callbacks.LearningRateMonitor("step"), callbacks.RichProgressBar()]
+    logger = loggers.CSVLogger(tmp_path)
+    run = trainer(
+        max_epochs=9, callbacks=given, accumulate_grad_batches=2, log_every_n_steps=1, logger=logger,
+        enable_progress_bar=True,
+    )  # fmt: skip
+    model = build(family)
+    run.fit(model, UsersData())
+    assert run.global_step == 2 * 2, "early stopping ends the second epoch; an epoch has two steps of two batches"
+    rows = list(csv.DictReader(Path(logger.log_dir, "metrics.csv").read_text().splitlines()))
+    assert {"train/loss", "train/clip_top1", "val/loss"} < rows[0].keys()
+    assert sum(bool(row["train/loss"]) for row in rows) == 4
+    assert any(name.startswith("lr-") for name in rows[0])
+    swa = trainer(max_epochs=3, callbacks=[callbacks.StochasticWeightAveraging(0.01, swa_epoch_start=1)])
+    swa.fit(model, loader())
+    assert swa.global_step >= 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["TensorBoardLogger", "MLFlowLogger", "WandbLogger"])
+def test_a_logger_takes_metrics_and_settings(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    logger_of = {
+        "TensorBoardLogger": lambda: loggers.TensorBoardLogger(tmp_path),
+        "MLFlowLogger": lambda: loggers.MLFlowLogger(tracking_uri=f"sqlite:///{tmp_path}/runs.db"),
+        "WandbLogger": lambda: loggers.WandbLogger(save_dir=tmp_path, mode="offline"),
+    }
+    try:
+        logger = logger_of[name]()
+    except ModuleNotFoundError as error:
+        pytest.skip(str(error).splitlines()[0])
+    run = trainer(logger=logger, log_every_n_steps=1)
+    run.fit(build(TimeSformer), loader())
+    logger.finalize("success")
+    assert run.logged_metrics["train/loss"] > 0
+    assert [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def own(family):
+    """A user's class: optimizer, schedule, loss and metric of its own."""
+
+    class Own(family):
+        def __init__(self, *args, schedule="plateau", **kwargs):
+            super().__init__(*args, **kwargs)
+            self.schedule = schedule
+            self.f1 = torchmetrics.F1Score("multiclass", num_classes=8, average="macro")
+
+        def configure_optimizers(self):
+            optimizer = torch.optim.AdamW(self.parameters(), lr=1e-3)
+            if self.schedule == "none":
+                return optimizer
+            if self.schedule == "cosine":
+                return [optimizer], [torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 4)]
+            plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+            return {"optimizer": optimizer, "lr_scheduler": {"scheduler": plateau, "monitor": "val/loss"}}
+
+        def loss(self, logits, target):
+            return torchmetrics.functional.hinge_loss(logits, target, task="multiclass", num_classes=8)
+
+        def validation_step(self, batch, batch_idx):
+            super().validation_step(batch, batch_idx)
+            self.f1(self(batch[0]), batch[1])
+            self.log("val/f1", self.f1, on_epoch=True)
+
+    return Own
+
+
+@every_family
+@pytest.mark.parametrize("schedule", quick_or_slow(["none", "cosine", "plateau"], ["cosine"]))
+def test_an_optimizer_a_schedule_a_loss_and_a_metric_of_ones_own(family, schedule):
+    torch.manual_seed(0)
+    model = own(family)(8, 4, 16, **SETTINGS[family], schedule=schedule)
+    before, run = weights(model), trainer()
+    run.fit(model, loader(), loader())
+    assert isinstance(run.optimizers[0], torch.optim.AdamW)
+    assert {"val/f1", "val/clip_top1", "train/loss"} <= run.callback_metrics.keys()
+    assert not torch.equal(weights(model), before)
+
+
+@every_family
+def test_lightnings_command_line_takes_an_optimizer_and_a_schedule(family, videos, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    root = videos().records("train")[0].path.parents[2]
+    size = ["--model.size.width=16", "--model.size.depth=1", "--model.size.heads=2", "--model.patch=8"]
+    small = ["--model.architecture=x3d", "--model.width=4", "--model.x3d_width=1.0", "--model.x3d_depth=0.5"]
+    clips = ["--data.frames=4", "--data.image_size=16", "--data.batch_size=4", "--data.num_workers=0"]
+    model = ["--model.num_classes=8", "--model.frames=4", "--model.image_size=16"]
+    args = ["fit", f"--data.root={root}", *clips, *model, *(small if family is ConvNet else size)]
+    args += ["--optimizer=AdamW", "--optimizer.lr=0.02", "--lr_scheduler=StepLR", "--lr_scheduler.step_size=1"]
+    args += ["--trainer.max_epochs=1", "--trainer.accelerator=cpu", "--trainer.logger=false"]
+    cli = LightningCLI(family, VideoFolder, args=args)
+    (optimizer,), (schedule,) = cli.trainer.optimizers, cli.trainer.lr_scheduler_configs
+    assert isinstance(optimizer, torch.optim.AdamW) and optimizer.param_groups[0]["initial_lr"] == 0.02
+    assert isinstance(schedule.scheduler, torch.optim.lr_scheduler.StepLR)
+    loaded = family.load_from_checkpoint(cli.trainer.checkpoint_callback.best_model_path)
+    same(weights(loaded), weights(cli.model))
+
+
+@every_family
+def test_the_tuner_finds_a_learning_rate_and_a_batch_size(family, tmp_path, monkeypatch):
+    monkeypatch.setattr("lightning.pytorch.tuner.batch_size_scaling.garbage_collection_cuda", lambda: None)  # seconds
+    model, data = build(family), UsersData()
+    before = weights(model)
+    run = trainer(default_root_dir=tmp_path, max_epochs=9)
+    found = Tuner(run).lr_find(model, loader(), num_training=14)
+    assert model.lr == model.optimization.lr == model.hparams.optimization["lr"] == found.suggestion() != 0.01
+    same(weights(model), before)
+    Tuner(run).scale_batch_size(model, datamodule=data, max_trials=2, steps_per_trial=1, init_val=2)
+    assert data.batch_size == 4
+    same(weights(model), before)
+
+
+@every_family
+@pytest.mark.parametrize("precision", quick_or_slow(["bf16-mixed", "bf16-true", "64-true"], ["bf16-true"]))
+def test_precision(family, precision, videos):
+    model, data = build(family), videos(augmentation=Augmentation(mixup=0.4, smoothing=0.1))
+    for clips in (data, loader()):
+        run = trainer(precision=precision, limit_train_batches=2, limit_val_batches=1)
+        run.fit(model, clips)
+        assert model.dtype == {"bf16-true": torch.bfloat16, "64-true": torch.float64}.get(precision, torch.float32)
+        assert torch.isfinite(run.callback_metrics["train/loss"])
+
+
+def test_one_batch_is_overfitted(videos):
+    model = build(XViT, ta_layers=0)
+    losses = []
+    plain = Augmentation(flip=0.0, policy="none", erasing=0.0, mixup=0.0, smoothing=0.0)
+    for epochs in (1, 20):
+        run = trainer(overfit_batches=1, max_epochs=epochs, check_val_every_n_epoch=20)
+        run.fit(model, videos(augmentation=plain))
+        losses.append(run.callback_metrics["train/loss"].item())
+    assert losses[1] < losses[0] / 2
+
+
+@every_family
+def test_the_data_predicts_a_row_of_logits_for_each_test_video(family, videos, tmp_path):
+    model, data = build(family), videos()
+    logits = torch.cat(trainer().predict(model, data))
+    records = data.records("test")
+    clips = torch.cat([data.normalise(data.centre_view(record)[0])["clip"] for record in records])
+    with torch.no_grad():
+        same(logits, model.eval()(clips), rtol=1e-4, atol=1e-5)
+
+
+def test_a_prediction_of_a_video_that_cannot_be_read_is_no_number():
+    model = build(XViT)
+    batch = {"clip": torch.zeros(2, 3, 4, 16, 16), "video": torch.tensor([5, -1])}
+    assert model.predict_step(batch, 0).isnan().any(1).tolist() == [False, True]
+
+
+class Foreign(LightningModule):
+    """Another program's model: keeps its batches."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.seen = torch.nn.Linear(3, 8), []
+
+    def training_step(self, batch, batch_idx):
+        self.seen.append(batch)
+        return -(self.linear(batch["clip"].mean((2, 3, 4))).log_softmax(1) * batch["target"]).sum()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), 0.01)
+
+
+def test_ones_own_loop_augments_as_the_trainer_does_under_a_foreign_module(videos):
+    recipe = Augmentation(erasing=1.0, mixup=0.4, cutmix=1.0, smoothing=0.1)
+    model = Foreign()
+    trainer(max_epochs=1).fit(model, videos(augmentation=recipe))
+    data = videos(augmentation=recipe)
+    batches = [data.augment(raw) for raw in data.train_dataloader()]
+    assert len(model.seen) == len(batches) == 4
+    for one, other in zip(model.seen, batches, strict=True):
+        assert one.keys() == other.keys()
+        for name in one:
+            same(one[name], other[name])
+    assert all((batch["target"] > 0).sum(1).min() > 1 for batch in batches), "smoothed"
+
+
+@every_family
+def test_fabric(family, videos):
+    fabric, data = Fabric(accelerator="cpu", devices=1), videos()
+    model = build(family)
+    before = weights(model)
+    model, optimizer = fabric.setup(model, make_optimizer(model.optimization, model.network))
+    model.mark_forward_method("training_step")
+    for number, raw in enumerate(fabric.setup_dataloaders(data.train_dataloader())):
+        optimizer.zero_grad()
+        fabric.backward(model.training_step(data.augment(raw), number))
+        optimizer.step()
+    assert not torch.equal(weights(model), before)
+    for number, raw in enumerate(fabric.setup_dataloaders(data.val_dataloader())):
+        model.validation_step(data.normalise(raw), number)
+    assert model.val_accuracy.compute()["videos"] == 8
+
+
+@pytest.mark.slow
+@every_family
+def test_two_processes_train_as_one_with_twice_the_batch(family, videos):
+    trained = []
+    for settings, size in ((dict(devices=1), 4), (dict(strategy="ddp_spawn", devices=2), 2)):
+        trained.append(build(family))
+        trainer(max_epochs=2, **settings).fit(trained[-1], videos(batch_size=size))
+    assert not torch.equal(weights(trained[1]), weights(build(family)))
+    if family is not ConvNet:  # a batch norm sees half of the batch
+        same(*map(weights, trained), rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.slow
+@every_family
+def test_a_compiled_module_trains_as_it_does_uncompiled(family):
+    trained = [build(family), build(family)]
+    trainer().fit(trained[0], loader())
+    trainer().fit(torch.compile(trained[1], backend="eager"), loader())
+    same(*map(weights, trained), rtol=1e-3, atol=1e-5)
+
+
+@one_quick
+def test_export(family):
+    model = build(family).eval()
+    clip = torch.stack([clip for clip, _ in examples()[:2]])
+    same(torch.export.export(model, (clip,)).module()(clip), model(clip), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.slow
+@every_family
+def test_onnx(family, tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    model = build(family).eval()
+    clip = torch.stack([clip for clip, _ in examples()[:2]])
+    model.to_onnx(tmp_path / "model.onnx", clip, dynamo=True)
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    (logits,) = session.run(None, {session.get_inputs()[0].name: clip.numpy()})
+    same(torch.from_numpy(logits), model(clip).detach(), rtol=1e-3, atol=1e-4)
+
+
+def test_a_schedule_without_an_end_is_refused():
+    with pytest.raises(UserError, match=r"trainer\.max_epochs"):
+        trainer(max_epochs=-1, max_time="00:00:01:00").fit(build(XViT), loader())
