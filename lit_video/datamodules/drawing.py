@@ -75,6 +75,50 @@ def duration(rng: Rng, frames: int) -> Film:
     return [[figure] if t in shown else [] for t in range(frames)]
 
 
+def count(rng: Rng, frames: int) -> Film:
+    """One place flashes two to four times in each half, more often in the second, for as many frames in both."""
+    figure, half = _figure(rng), frames // 2
+    few, many = sorted(rng.choice([2, 3, 4], 2, replace=False))
+    shown = [bright for times in (few, many) for bright in _flashes(rng, int(times), half)]
+    return [[figure] if bright else [] for bright in shown]
+
+
+def _flashes(rng: Rng, times: int, frames: int) -> list[bool]:
+    """Frames of which half are bright, in so many flashes of random lengths."""
+    bright = frames // 2
+    lengths = np.diff(np.sort(rng.choice(np.arange(1, bright), times - 1, replace=False)), prepend=0, append=bright)
+    gaps = np.diff(np.sort(rng.choice(np.arange(1, frames - bright + 2), times, replace=False)), prepend=0)
+    shown = [False] * int(gaps[0] - 1)
+    for length, gap in zip(lengths, [*gaps[1:], 0], strict=True):
+        shown += [True] * int(length) + [False] * int(gap)
+    return shown + [False] * (frames - len(shown))
+
+
+def speed(rng: Rng, frames: int) -> Film:
+    """A shape moves over a torus in any direction, faster and faster."""
+    start, angle = _figure(rng), rng.uniform(0, 2 * np.pi)
+    slow, fast = rng.uniform(0.005, 0.02), rng.uniform(0.08, 0.12)
+    far = np.cumsum(np.linspace(slow, fast, frames))
+    dx, dy = far * np.cos(angle), far * np.sin(angle)
+    return [[replace(start, x=(start.x + x) % 1, y=(start.y + y) % 1)] for x, y in zip(dx, dy, strict=True)]
+
+
+def occlusion(rng: Rng, frames: int) -> Film:
+    """A bright and a dark shape pass behind a wall of the background's look, the bright one first; from either side."""
+    apart = rng.uniform(0.2, 0.4) * frames
+    middle = 0.5 * frames + rng.uniform(-0.1, 0.1) * frames
+    rows, step = rng.permutation([0.28, 0.72]), rng.uniform(0.8, 1.0) / frames
+    wall, radius = rng.uniform(0.4, 0.6), rng.uniform(0.1, 0.13)
+    film: Film = [[] for _ in range(frames)]
+    for bright, when, y in zip((True, False), (middle - apart / 2, middle + apart / 2), rows, strict=True):
+        side = rng.choice([-1, 1])
+        for t in range(frames):
+            x = side * step * (t + 0.5 - when)
+            if abs(x) > 0.14:
+                film[t].append(Figure(float((wall + x) % 1), float(y), float(radius), bright=bright))
+    return film
+
+
 @dataclass(frozen=True)
 class Skill:
     """Something that takes time to see.
@@ -95,11 +139,14 @@ _SKILLS = (
     Skill("rotation", rotation, "counterclockwise", "clockwise", 2),
     Skill("meeting", meeting, "parting", "meeting", 2),
     Skill("duration", duration, "long last", "long first", 6),
+    Skill("count", count, "more first", "more last", 16),
+    Skill("speed", speed, "slowing", "speeding", 4),
+    Skill("occlusion", occlusion, "dark first", "bright first", 8),
 )
 
 
 def skill(name: str) -> Skill:
-    """A skill by name: drift, zoom, rotation, meeting, duration, or orderN, two events N frames apart.
+    """A skill by name: one of ``_SKILLS``, or orderN, two events N frames apart.
 
     Raises:
         ValueError: there is none of this name.

@@ -39,6 +39,11 @@ class TemporalSkills(VideoDataModule):
     meeting   two shapes move together or apart                   two motions, of which neither says enough
     duration  a shape is there for three frames, gone, and        how long something lasted, and when
               there for one frame; or the other way round
+    count     a place flashes 2 to 4 times in each half, more     how often, not how long: both halves are bright for
+              often in one of them                                as many frames
+    speed     a shape speeds up or slows down                     three frames: a change of what two show
+    occlusion a bright and a dark shape pass behind a wall, one   when each was hidden
+              before the other
     ========  ==================================================  ======================================
 
     **Why no single frame and no sum over frames can show the direction.** Videos come in pairs: the second is the first
@@ -66,8 +71,7 @@ class TemporalSkills(VideoDataModule):
     Args:
         root: folder of the data sets; ``None`` for ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``. In it a folder is
             named after everything that the pictures depend on.
-        skills: drift, zoom, rotation, meeting, duration, and orderN for any N below the number of steps; frames in
-            the table above are steps.
+        skills: those of the table above, in which frames are steps; orderN for any N below the number of steps.
         length: frames of a video; ``None`` for those of a clip, which then shows all of it.
         frames_per_step: frames that a step of what is shown lasts, each with its own noise. A video of 16 with 2 shows
             what one of 8 shows, at twice the frame rate, so that clips of every second frame miss nothing.

@@ -1,6 +1,7 @@
 """What TemporalSkills draws; that its classes differ in time only is in test_reversed_pairs.py."""
 
 from collections import Counter, defaultdict
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -54,6 +55,47 @@ def test_bars_turn_clockwise():
         steps = np.rad2deg(np.diff([figure.angle for (figure,) in film]))
         assert 10 <= steps.min() == pytest.approx(steps.max())
         assert steps.max() <= 25
+
+
+@pytest.mark.parametrize("frames", [16, 32])
+def test_flashes_are_more_in_the_second_half_and_as_long(frames):
+    seen = set()
+    for film in films("count", frames):
+        halves = [[bool(figures) for figures in film[start : start + frames // 2]] for start in (0, frames // 2)]
+        assert [sum(half) for half in halves] == [frames // 4] * 2
+        few, many = (sum(now and not before for before, now in pairwise([False, *half])) for half in halves)
+        assert 2 <= few < many <= 4
+        seen.add((few, many))
+    assert seen == {(2, 3), (2, 4), (3, 4)}
+
+
+@pytest.mark.parametrize("frames", LENGTHS)
+def test_a_shape_speeds_up_in_a_direction_of_its_own(frames):
+    directions = set()
+    for film in films("speed", frames):
+        steps = np.array(
+            [
+                (np.diff([figure.x for (figure,) in film]) + 0.5) % 1 - 0.5,
+                (np.diff([figure.y for (figure,) in film]) + 0.5) % 1 - 0.5,
+            ]
+        )
+        assert (np.diff(np.hypot(*steps)) > 0).all()
+        directions.add(tuple(np.sign(steps[:, -1])))
+    assert len(directions) == 4
+
+
+def test_the_bright_shape_is_hidden_first():
+    sides = set()
+    for film in films("occlusion", 16):
+        middles = []
+        for bright in (True, False):
+            hidden = [t for t, figures in enumerate(film) if bright not in [figure.bright for figure in figures]]
+            assert hidden and [*range(hidden[0], hidden[-1] + 1)] == hidden, "once"
+            middles.append(np.mean(hidden))
+        assert middles[1] - middles[0] >= 2
+        first = {figure.bright: figure for figures in film[1::-1] for figure in figures}
+        sides.add(tuple(first[bright].x < 0.5 for bright in (True, False) if bright in first))
+    assert len(sides) >= 4, "either comes from either side"
 
 
 @pytest.mark.parametrize("apart", [1, 3, 5])
