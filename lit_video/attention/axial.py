@@ -31,7 +31,7 @@ class Axial(Scheme):
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend along time, rows and columns."""
         sizes = grid._asdict()
-        cls, z = split_cls(x)
+        cls, z = split_cls(x, self.prefix)
         z = z + self.time_attn.over(z, "b (t h w) d -> (b h w) t d", then=self.time_fc, **sizes)
         z = z + self.row_attn.over(z, "b (t h w) d -> (b t h) w d", then=self.row_fc, **sizes)
         of_cls, y = self.attn.over_with_cls(cls, z, "b (t h w) d -> (b t w) h d", **sizes)

@@ -37,7 +37,7 @@ class Divided(Scheme):
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend over time, then over space."""
         places, sizes = "b (t s) d -> (b s) t d", dict(t=grid.t, s=grid.h * grid.w)
-        cls, z = split_cls(x)
+        cls, z = split_cls(x, self.prefix)
         if self.cls_in_time:
             y = self.time_fc(self.time_attn.over_with_cls(cls, z, places, **sizes)[1])
         else:

@@ -35,6 +35,8 @@ class Scheme(nn.Module):
             ValueError: it cannot.
         """
 
+    prefix = 1  # class and register tokens that lead the clip, or every frame
+
     def drop_branches(self, drop: nn.Module) -> bool:
         """Apply drop path per branch and return True; return False to drop whole clips.
 
@@ -122,20 +124,21 @@ class Heads(nn.Module):
         return then(rearrange(self.drop(self(grouped)), back, **axes))
 
     def over_with_cls(self, cls: Tensor, x: Tensor, groups: str, **axes: int) -> tuple[Tensor, Tensor]:
-        """Apply :meth:`over` to patches and a class token ``(b, 1, d)`` of the clip, which every group gets a copy of.
+        """Apply :meth:`over` to patches, and to class and register tokens ``(b, r, d)``, copied to every group.
 
-        The class token's branch, which comes first, is the mean over the groups.
+        Their branch, which comes first, is the mean over the groups.
         """
         before, after = groups.split("->")
         grouped = rearrange(x, groups, **axes)
         copies = x.shape[1] // grouped.shape[1]
-        y = self.drop(self(torch.cat((repeat(cls, "b 1 d -> (b g) 1 d", g=copies), grouped), dim=1)))
-        cls, y = split_cls(y)
-        mean = rearrange(cls, "(b g) 1 d -> b g d", g=copies).mean(1, keepdim=True)
+        y = self.drop(self(torch.cat((repeat(cls, "b r d -> (b g) r d", g=copies), grouped), dim=1)))
+        cls, y = split_cls(y, cls.shape[1])
+        mean = rearrange(cls, "(b g) r d -> b g r d", g=copies).mean(1)
         return mean, rearrange(y, f"{after} -> {before}", **axes)
 
 
-def split_cls(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Split tokens ``(b, 1 + n, d)`` into the clip's class token ``(b, 1, d)`` and its patches ``(b, n, d)``."""
-    cls, patches = torch.split(x, [1, x.shape[1] - 1], dim=1)  # gradients are joined; those of slices padded with zeros
+def split_cls(x: Tensor, prefix: int = 1) -> tuple[Tensor, Tensor]:
+    """Split ``(b, prefix + n, d)`` into the clip's class and register tokens ``(b, prefix, d)`` and its patches."""
+    sizes = [prefix, x.shape[1] - prefix]
+    cls, patches = torch.split(x, sizes, dim=1)  # gradients are joined; those of slices padded with zeros
     return cls, patches

@@ -33,7 +33,7 @@ class LocalGlobal(Scheme):
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend locally, then globally."""
         self.check(grid)
-        cls, z = split_cls(x)
+        cls, z = split_cls(x, self.prefix)
         z = z + self.local(z, grid)
         strided, (t, h, w) = "b (t k h i w j) d -> (b k i j) (t h w) d", grid
         of_cls, y = self.attn.over_with_cls(cls, z, strided, t=t // 2, k=2, h=h // 2, i=2, w=w // 2, j=2)

@@ -241,7 +241,8 @@ class Mixing(Scheme):
 
         ``z`` is normed, or is not and its means are.
         """
-        patches, side = rearrange(z, "b (t m) d -> b t m d", t=grid.t)[:, :, 1:], math.isqrt(self.plan.summary_tokens)
+        patches = rearrange(z, "b (t m) d -> b t m d", t=grid.t)[:, :, self.prefix :]
+        side = math.isqrt(self.plan.summary_tokens)
         cells = dict(y=side, x=side, h=grid.h // side, w=grid.w // side)
         means = reduce(patches, "b t (y h x w) d -> b t (y x) d", "mean", **cells)
         _, k, v = self.attn.project(self.attn.norm(means) if self.plan.summary_before_norm else means).unbind(-3)

@@ -190,7 +190,7 @@ def rollout(
     alone = {} if head is None else only_head(network, outputs["proj"], steps[-1].heads, head)
     embedded, grid = outputs["embedded"]
     ones = torch.ones_like(embedded, requires_grad=True)
-    place = patch_places(embedded.shape[1], grid).to(clip.device)
+    place = patch_places(embedded.shape[1], grid, network.embed.prefix).to(clip.device)
     skipped = list(network.blocks)[:-1] if last_layer else []
     with _hooked(
         (network.embed, lambda module, inputs, output: (ones, grid)),
@@ -204,16 +204,16 @@ def rollout(
     return Rollout(patches, 1 - float(patches.sum()), logits)
 
 
-def patch_places(tokens: int, grid: Grid) -> Tensor:
-    """Index of every patch among ``tokens`` tokens in any layout of the class token: ``(t, h, w)``.
+def patch_places(tokens: int, grid: Grid, prefix: int = 1) -> Tensor:
+    """Index of every patch among ``tokens`` tokens, ``prefix`` others before the clip or every frame: ``(t, h, w)``.
 
     Raises:
         ValueError: a number of tokens that no layout has.
     """
     patches = grid.t * grid.h * grid.w
-    if tokens == patches + grid.t:
-        each = torch.arange(tokens).view(grid.t, -1)[:, 1:]
-    elif tokens in (patches, patches + 1):
+    if tokens == patches + prefix * grid.t:
+        each = torch.arange(tokens).view(grid.t, -1)[:, prefix:]
+    elif tokens in (patches, patches + prefix):
         each = torch.arange(tokens - patches, tokens)
     else:
         raise ValueError(f"{tokens} tokens on a grid of {grid.t} x {grid.h} x {grid.w} are no layout that is known")

@@ -9,8 +9,16 @@ from torch.utils.checkpoint import checkpoint
 
 from lit_video.attention import Grid, Scheme
 
-Gelu = Literal["none", "tanh"]
+Gelu = Literal["none", "tanh", "quick"]
 Checkpointing = Literal["none", "attention", "block"]
+
+
+class QuickGELU(nn.Module):
+    """x sigmoid(1.702 x). Source: Hendrycks and Gimpel, arXiv:1606.08415, section 2."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Approximate the GELU."""
+        return x * (1.702 * x).sigmoid()
 
 
 class MLP(nn.Module):
@@ -20,7 +28,8 @@ class MLP(nn.Module):
         width: channels of a token.
         ratio: hidden channels over ``width``.
         eps: epsilon of the layer norm.
-        gelu: approximation of the GELU: ``none`` (timm, TimeSformer, X-ViT) or ``tanh`` (ViViT's release).
+        gelu: approximation of the GELU: ``none`` (timm, TimeSformer, X-ViT), ``tanh`` (ViViT's release) or ``quick``
+            (OpenAI's CLIP).
     """
 
     def __init__(self, width: int, ratio: float = 4.0, eps: float = 1e-6, gelu: Gelu = "none") -> None:
@@ -28,7 +37,7 @@ class MLP(nn.Module):
         hidden = round(width * ratio)
         self.norm = nn.LayerNorm(width, eps=eps)
         self.fc1 = nn.Linear(width, hidden)
-        self.act = nn.GELU(approximate=gelu)
+        self.act = QuickGELU() if gelu == "quick" else nn.GELU(approximate=gelu)
         self.fc2 = nn.Linear(hidden, width)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from lit_video.attention import Grid
 from lit_video.network.patches import Patches
 from lit_video.network.positions import Positions, Resizing, resize_joint, resize_space, resize_time
+from lit_video.network.vit import ViTSize
 
 
 class Embedding(nn.Module):
@@ -39,6 +40,8 @@ class Embedding(nn.Module):
         self.cls_token: nn.Parameter | None = None
         self.pos_embed: nn.Parameter | None = None
         self.temp_embed: nn.Parameter | None = None
+        self.reg_token: nn.Parameter | None = None
+        self.norm_pre: nn.Module = nn.Identity()
         if cls:
             self.cls_token = nn.Parameter(torch.empty(1, 1, self.width))
         if positions.kind != "none":
@@ -57,6 +60,29 @@ class Embedding(nn.Module):
         if self.temp_embed is not None:
             nn.init.normal_(self.temp_embed, std=self.position_std or 0.0)
 
+    def extend(self, size: ViTSize) -> None:
+        """Add what a size has beyond the original ViT: register tokens after the class token, a norm of all tokens.
+
+        Register tokens have no positions (arXiv:2309.16588's models).
+
+        Raises:
+            ValueError: register tokens without a class token.
+        """
+        if size.registers and self.cls_token is None:
+            raise ValueError(f"registers is {size.registers}, but this network has no class token for them to stand by")
+        if size.registers:
+            self.reg_token = nn.Parameter(torch.empty(1, size.registers, self.width))
+            nn.init.trunc_normal_(self.reg_token, std=0.02)
+        if size.norm_pre:
+            self.norm_pre = nn.LayerNorm(self.width, eps=size.eps or 1e-6)
+
+    def complete(self, x: Tensor) -> Tensor:
+        """Embedded tokens ``(..., 1 + n, d)`` with register tokens after the class token, all normed."""
+        if self.reg_token is not None:
+            registers = self.reg_token.expand(*x.shape[:-2], -1, -1)
+            x = torch.cat((x[..., :1, :], registers, x[..., 1:, :]), dim=-2)
+        return self.norm_pre(x)
+
     @property
     def width(self) -> int:
         """Channels of a token."""
@@ -66,6 +92,11 @@ class Embedding(nn.Module):
     def slots(self) -> int:
         """Class tokens in front of the patches: 0 or 1."""
         return 0 if self.cls_token is None else 1
+
+    @property
+    def prefix(self) -> int:
+        """Class and register tokens in front of the patches."""
+        return self.slots + (0 if self.reg_token is None else self.reg_token.shape[1])
 
     def lead(self, x: Tensor) -> Tensor:
         """Put the class token, where there is one, before tokens ``(b, n, d)``."""
@@ -115,7 +146,7 @@ class FrameEmbedding(Embedding):
     def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:
         """Embed a normalised clip."""
         x, grid = self.frames(clip)
-        return rearrange(x + self.time(grid.t), "b t m d -> b (t m) d"), grid
+        return rearrange(self.complete(x + self.time(grid.t)), "b t m d -> b (t m) d"), grid
 
 
 class ClipEmbedding(Embedding):
@@ -132,7 +163,8 @@ class ClipEmbedding(Embedding):
         """Embed a normalised clip."""
         x, grid = self.frames(clip)
         cls, z = x[:, 0, : self.slots], x[:, :, self.slots :]
-        return torch.cat((cls, rearrange(z + self.time(grid.t), "b t s d -> b (t s) d")), dim=1), grid
+        x = torch.cat((cls, rearrange(z + self.time(grid.t), "b t s d -> b (t s) d")), dim=1)
+        return self.complete(x), grid
 
 
 class JointEmbedding(Embedding):
@@ -163,7 +195,7 @@ class JointEmbedding(Embedding):
         x = self.patches(clip)
         grid = Grid(*x.shape[1:4])
         x = self.lead(rearrange(x, "b t h w d -> b (t h w) d"))
-        return x + self.positions(grid), grid
+        return self.complete(x + self.positions(grid)), grid
 
     def positions(self, grid: Grid) -> Tensor:
         """The table ``pos_embed`` for a grid: resized, but for the class token's position."""

@@ -65,4 +65,4 @@ def perceiver(
     """Build a video transformer with a Perceiver bottleneck, as in :class:`lit_video.modules.Perceiver`."""
     embed = JointEmbedding(clip.patches(size.width), clip.frames, clip.image_size, cls=False)
     blocks = [Latents(size, latents, reads, drop_path)]
-    return VideoTransformer(embed, blocks, mean_token, LinearHead(size.width, classes, dropout))
+    return VideoTransformer(embed, blocks, mean_token, LinearHead(size.width, classes, dropout), size)

@@ -58,7 +58,7 @@ def timesformer(
     blocks = encoder(size, lambda i: build_scheme(make, size.width, size.heads, i), drop_path)
     head = (HiddenHead if hidden_head else LinearHead)(size.width, classes, dropout)
     readout = {"clip": clip_token, "frame": mean_frame_token, "none": mean_token}[kind.class_tokens]
-    return VideoTransformer(embed, blocks, readout, head)
+    return VideoTransformer(embed, blocks, readout, head, size)
 
 
 def scheme_class(attention: str) -> type[Scheme]:

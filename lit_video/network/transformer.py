@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from lit_video.attention import Grid
 from lit_video.network.embedding import Embedding
+from lit_video.network.vit import ViTSize
 
 # tokens ``(b, n, d)`` on a grid, with the final layer norm, to features ``(b, d)`` or ``(b, t, d)``
 Readout = Callable[[Tensor, Grid, nn.Module], Tensor]
@@ -23,13 +24,18 @@ class VideoTransformer(nn.Module):
         blocks: encoder layers, each ``(tokens, grid) -> tokens``.
         readout: tokens to features, one of the functions below.
         aggregate: features to logits.
+        size: width, depth and heads of the blocks, and what stands before and between them.
     """
 
-    def __init__(self, embed: Embedding, blocks: Iterable[nn.Module], readout: Readout, aggregate: nn.Module) -> None:
+    def __init__(
+        self, embed: Embedding, blocks: Iterable[nn.Module], readout: Readout, aggregate: nn.Module, size: ViTSize
+    ) -> None:
         super().__init__()
+        embed.extend(size)
+        self.size = size
         self.embed = embed
         self.blocks = nn.ModuleList(blocks)
-        self.norm = nn.LayerNorm(embed.width, eps=1e-6)
+        self.norm = nn.LayerNorm(embed.width, eps=size.eps or 1e-6)
         self.readout = readout
         self.aggregate = aggregate
 
@@ -82,6 +88,11 @@ def mean_frame_token(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
 def clip_token(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
     """The clip's class token: ``(b, 1 + n, d) -> (b, d)``. TimeSformer; ViViT's model 1."""
     return norm(x[:, 0])
+
+
+def normed_mean(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
+    """Mean of all tokens *before* the norm: ``(b, n, d) -> (b, d)``. VideoMAE; timm's ``fc_norm``."""
+    return norm(x.mean(1))
 
 
 def mean_token(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:

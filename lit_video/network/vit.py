@@ -15,12 +15,30 @@ SizeName = Literal["Ti", "S", "B", "L", "H"]
 
 @dataclass(frozen=True)
 class ViTSize:
-    """Width ``d``, depth ``L`` and heads of a Vision Transformer (arXiv:2010.11929, Table 1; Ti: DeiT)."""
+    """Width ``d``, depth ``L`` and heads of a Vision Transformer (arXiv:2010.11929, Table 1; Ti: DeiT).
+
+    Args:
+        width: channels of a token.
+        depth: layers.
+        heads: heads of each layer.
+        mlp_ratio: hidden channels of the MLP over ``width``.
+        eps: epsilon of the layer norms; ``None`` for 1e-6.
+        gelu: see :class:`~lit_video.network.block.MLP`; ``None`` for the family's.
+        norm_pre: whether a norm stands before the first layer (CLIP, arXiv:2103.00020).
+        registers: register tokens beside the class token (arXiv:2309.16588).
+
+    Raises:
+        ValueError: the width is no multiple of the heads.
+    """
 
     width: int
     depth: int
     heads: int
     mlp_ratio: float = 4.0
+    eps: float | None = None
+    gelu: Gelu | None = None
+    norm_pre: bool | None = None
+    registers: int | None = None
 
     def __post_init__(self) -> None:
         if self.width % self.heads:
@@ -53,13 +71,19 @@ def vit_size(given: str | ViTSize | Mapping[str, Any]) -> ViTSize:
 def encoder(size: ViTSize, scheme: Callable[[int], Scheme], drop_path: float = 0.0, gelu: Gelu = "none") -> list[Block]:
     """Build the encoder layers of a size, freshly initialised; ``scheme`` makes the attention of layer i (from 0).
 
-    ``drop_path`` is the stochastic depth of the last layer, rising linearly from 0 in the first; for ``gelu`` see
-    :class:`~lit_video.network.block.MLP`.
+    ``drop_path`` is the stochastic depth of the last layer, rising linearly from 0 in the first; ``gelu`` that of the
+    family, where the size names none.
     """
     if not 0 <= drop_path < 1:
         raise ValueError(f"drop_path is {drop_path}, expected 0 to less than 1")
     rates = torch.linspace(0, drop_path, size.depth, device="cpu").tolist()
-    blocks = [Block(scheme(i), MLP(size.width, size.mlp_ratio, gelu=gelu), rate) for i, rate in enumerate(rates)]
+    mlps = [MLP(size.width, size.mlp_ratio, gelu=size.gelu or gelu) for _ in rates]
+    blocks = [Block(scheme(i), mlp, rate) for i, (mlp, rate) in enumerate(zip(mlps, rates, strict=True))]
+    for module in nn.ModuleList(blocks).modules():
+        if isinstance(module, nn.LayerNorm):
+            module.eps = size.eps or 1e-6
+        elif isinstance(module, Scheme):
+            module.prefix = 1 + (size.registers or 0)
     return [block.apply(init_backbone) for block in blocks]
 
 

@@ -11,12 +11,19 @@ from lit_video.network.aggregation import LinearHead, TemporalEncoder, TemporalM
 from lit_video.network.embedding import FrameEmbedding, JointEmbedding
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions
-from lit_video.network.transformer import VideoTransformer, clip_token, frame_means, frame_tokens, mean_token
+from lit_video.network.transformer import (
+    VideoTransformer,
+    clip_token,
+    frame_means,
+    frame_tokens,
+    mean_token,
+    normed_mean,
+)
 from lit_video.network.vit import ViTSize, encoder
 
 # of models 1, 2 and 4; model 3 also takes an order
 SCHEMES: dict[int, type[Scheme]] = {1: Joint, 2: Space, 4: FactorisedHeads}
-Pool = Literal["token", "mean"]
+Pool = Literal["token", "mean", "fc_norm"]
 Temporal = Literal["encoder", "mean"]
 
 
@@ -46,6 +53,8 @@ def vivit(
         raise ValueError(f"temporal is {temporal!r}, expected encoder or mean")
     if pool == "token" and variant in (3, 4):
         raise ValueError(f"pool is token, but variant {variant} has no class token")
+    if pool == "fc_norm" and variant == 2:
+        raise ValueError("pool is fc_norm, the norm of a mean over the clip, but variant 2 has features of frames")
     cls = pool == "token"
     patches = clip.patches(size.width)
 
@@ -58,10 +67,11 @@ def vivit(
     if variant != 2:
         head = LinearHead(size.width, classes, dropout)
         joint = JointEmbedding(patches, clip.frames, clip.image_size, cls=cls)
-        return VideoTransformer(joint, blocks, clip_token if cls else mean_token, head)
+        readout = {"token": clip_token, "mean": mean_token, "fc_norm": normed_mean}[pool]
+        return VideoTransformer(joint, blocks, readout, head, size)
     embed = FrameEmbedding(patches, clip.frames, clip.image_size, Positions("space"), cls)
     aggregate: nn.Module = TemporalMean(size.width, classes, dropout)
     if temporal == "encoder":
         deep = replace(size, depth=temporal_depth)
         aggregate = TemporalEncoder(deep, classes, embed.grid.t, cls, dropout, drop_path)
-    return VideoTransformer(embed, blocks, frame_tokens if cls else frame_means, aggregate)
+    return VideoTransformer(embed, blocks, frame_tokens if cls else frame_means, aggregate, size)

@@ -76,7 +76,7 @@ def xvit(
 
     embed = FrameEmbedding(clip.patches(size.width), clip.frames, clip.image_size, positions)
     aggregate = aggregate or aggregation(size, classes, ta_layers=1)
-    return VideoTransformer(embed, encoder(size, scheme, drop_path), frame_tokens, aggregate)
+    return VideoTransformer(embed, encoder(size, scheme, drop_path), frame_tokens, aggregate, size)
 
 
 def _check_cells(plan: MixingPlan, clip: ClipSize) -> None:

@@ -1,36 +1,38 @@
 """Image ViTs into a video transformer's backbone: timm builds and reads them, one mapping takes timm's names."""
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
 import timm
 import torch
+import torch.nn.functional as F
 from einops import einsum, rearrange, repeat
-from timm.models.vision_transformer import Block, VisionTransformer
 from torch import Tensor
 
 from lit_video.attention import Heads, ZeroLinear
 from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.positions import resize_space
-from lit_video.network.transformer import VideoTransformer
+from lit_video.network.transformer import VideoTransformer, normed_mean
 from lit_video.weights.hub import weights_path
 from lit_video.weights.mapping import TIMM, new_name, refuse_other_names, refuse_other_shapes, stored_grid
 from lit_video.weights.reading import StoredWeights, read_weights
+from lit_video.weights.timm_vit import HEADS, on_meta, refuse_other_structure
 
 PREFIX = "timm:"
-# the image classifier, which a video transformer replaces, and MAE's decoder
-_HEAD = ("head.", "pre_logits.", "fc_norm.", "decoder_", "mask_token")
+OPTIONAL = ("embed.cls_token", "embed.pos_embed")  # a network may have neither
 TubeletInit = Literal["central", "average"]
 
 
 def read_image_vit(given: str, network: VideoTransformer, average: bool | None = None) -> StoredWeights:
     """Parameters of an image ViT under timm's names; for a network on the meta device timm downloads nothing.
 
+    Mean and deviation of its pixels stand in ``preprocessor``, as far as they are known.
+
     Args:
         given: ``timm:NAME``, a model that timm builds with the weights that it downloads or has in its cache; or what
-            :func:`~lit_video.weights.reading.read_weights` reads.
+            :func:`~lit_video.weights.reading.read_weights` reads. A folder whose ``config.json`` names a model of timm
+            (``architecture``) is checked as that model.
         network: the video transformer that starts from them.
         average: see :func:`~lit_video.weights.reading.read_weights`.
 
@@ -39,37 +41,33 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
         ValueError: timm has no such weights, or its model computes what this network does not.
     """
     if not given.startswith(PREFIX):
-        return read_weights(weights_path(given), average)
-    name, device = given.removeprefix(PREFIX), network.norm.weight.device
-    if not timm.is_model(name):
-        raise ValueError(f"timm {timm.__version__} has no model of this name")
+        stored = read_weights(weights_path(given), average)
+        if name := stored.config.get("architecture"):
+            vit = on_meta(name)
+            refuse_other_structure(vit, network)
+            return _of_timm(vit, stored.tensors, vit.pretrained_cfg | stored.config.get("pretrained_cfg", {}))
+        return stored
+    name = given.removeprefix(PREFIX)
+    vit = on_meta(name)
+    refuse_other_structure(vit, network)
     if not timm.is_model_pretrained(name):
         raise ValueError(f"timm {timm.__version__} has no weights of this name")
-    if device.type == "meta":
-        with device:
-            return StoredWeights(_parameters(timm.create_model(name), network))
-    try:
-        vit = timm.create_model(name, pretrained=True)
-    except Exception as error:  # of the network, its cache, or a name without weights
-        raise ValueError(f"timm could not load its weights: {' '.join(str(error).split())}") from error
-    return StoredWeights(_parameters(vit, network))
+    if network.norm.weight.device.type != "meta":
+        try:
+            vit = timm.create_model(name, pretrained=True)
+        except Exception as error:  # of the network, its cache, or a name without weights
+            raise ValueError(f"timm could not load its weights: {' '.join(str(error).split())}") from error
+    return _of_timm(vit, vit.state_dict(), vit.pretrained_cfg)
 
 
-def _parameters(vit: Any, network: VideoTransformer) -> dict[str, Tensor]:
-    """The parameters of a ViT of timm; refused if it computes something that neither names nor shapes show."""
-    if type(vit) is not VisionTransformer or any(type(block) is not Block for block in vit.blocks):
-        raise ValueError(f"timm's {type(vit).__name__} of this name is no plain ViT, which these networks are")
-    if vit.no_embed_class:
-        raise ValueError("its class token has no position, which it has in these networks")
-    first: Any = vit.blocks[0]
-    ours = next(module for module in network.modules() if isinstance(module, Heads))
-    if first.attn.num_heads != ours.heads:
-        raise ValueError(f"it has {first.attn.num_heads} heads, this network {ours.heads}; set --model.size")
-    if not math.isclose(first.norm1.eps, ours.norm.eps):
-        raise ValueError(f"its layer norms have the epsilon {first.norm1.eps:g}, this network's {ours.norm.eps:g}")
-    if type(first.mlp.act).__name__ not in ("GELU", "GELUTanh"):
-        raise ValueError(f"its activation is {type(first.mlp.act).__name__}, this network computes GELU")
-    return vit.state_dict()
+def _of_timm(vit: Any, tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> StoredWeights:
+    """Weights of a model of timm: mean and deviation under transformers' names, zero where a token has no position."""
+    tensors = dict(tensors)
+    if vit.no_embed_class and "pos_embed" in tensors:
+        tensors["pos_embed"] = F.pad(tensors["pos_embed"], (0, 0, vit.num_prefix_tokens, 0))
+    notes = "; ".join(config.get("notes") or ())  # such as another activation than in training
+    pixels = {"image_mean": config["mean"], "image_std": config["std"]}
+    return StoredWeights(tensors, choice=notes, preprocessor=pixels)
 
 
 def load_image_vit(
@@ -80,7 +78,7 @@ def load_image_vit(
     The classifier, the temporal positions and the layers over frames stay as they are. Spatial positions of another
     grid are resized bicubically, and repeated along time in a table over space and time (ViViT, section 3.4); class
     token and positions are left out where the network has none. Additional attention steps copy the image's attention;
-    the zero-initialised layer that they end in stays (TimeSformer's release).
+    the zero-initialised layer that they end in stays (TimeSformer's release). :func:`folded` comes first.
 
     Args:
         network: the video transformer, changed in place.
@@ -95,10 +93,11 @@ def load_image_vit(
         ValueError: a parameter of the backbone is missing, has another shape, or has no place in the network. Nothing
             has been changed then.
     """
-    image = {new_name(key, TIMM) or key: value for key, value in state_dict.items() if not key.startswith(_HEAD)}
+    image = {new_name(key, TIMM) or key: value for key, value in folded(state_dict).items()}
+    _refuse_other_readout(network, state_dict)
     ours = {key: value for key, value in network.state_dict().items() if _from_image(network, key)}
     sources = {key: re.sub(r"\.scheme\.\w+\.(?=norm|qkv|proj)", ".scheme.attn.", key) for key in ours}
-    places = {*sources.values(), "embed.pos_embed", "embed.cls_token"}  # a network may have neither
+    places = {*sources.values(), *OPTIONAL}
     values = {key: image[source] for key, source in sources.items() if source in image}
     refuse_other_names(ours, values | {key: value for key, value in image.items() if key not in places})
     stem = "embed.patches.proj.weight"
@@ -107,10 +106,10 @@ def load_image_vit(
         raise ValueError(f"patch_embed.proj.weight is {shape}, expected that of a convolution, not of a linear stem")
     values[stem] = inflate(values[stem], network.embed.patches.tubelet, tubelet_init)
     if "embed.pos_embed" in ours:
-        values["embed.pos_embed"] = _positions(network.embed, values["embed.pos_embed"])
+        values["embed.pos_embed"] = _positions(network.embed, values["embed.pos_embed"], "embed.cls_token" in image)
     refuse_other_shapes(ours, values)
     network.load_state_dict(values, strict=False)
-    return _summary(network, sources)
+    return _summary(network, sources) + "".join(f"; {key} left out" for key in OPTIONAL if key in {*image} - {*ours})
 
 
 def _summary(network: VideoTransformer, sources: Mapping[str, str]) -> str:
@@ -118,6 +117,49 @@ def _summary(network: VideoTransformer, sources: Mapping[str, str]) -> str:
     own = [re.sub(r"^aggregate\..*", "classifier", key) for key in network.state_dict() if key not in sources]
     new = sorted({re.sub(r"^blocks\.\d+\.scheme\.|\.(weight|bias)$", "", key) for key in own})
     return f"{taken} tensors of the image model taken; new: {', '.join(new)}"
+
+
+def folded(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Features' parameters of an image ViT, what these networks lack folded into what they have, exactly.
+
+    LayerScale is a factor of the rows of the layer before it (DINOv2); an absent bias is zero (CLIP's patches), where
+    it is absent in all blocks; the norm of a mean takes the last norm's place (``fc_norm``); a distillation token is a
+    register token, and positions of register tokens are added to these.
+    """
+    bare = "norm.weight" not in state_dict  # the norm of the mean is the last, and else a part of the classifier
+    given = {re.sub("^fc_norm", "norm", key) if bare else key: value for key, value in state_dict.items()}
+    image = {key: value for key, value in given.items() if not key.startswith(HEADS)}
+    for key in [key for key in image if re.fullmatch(r"blocks\.\d+\.ls[12]\.gamma", key)]:
+        block, scale, _ = key.rsplit(".", 2)
+        layer, gamma = f"{block}.{'attn.proj' if scale == 'ls1' else 'mlp.fc2'}", image.pop(key)
+        image |= {name: (value.T * gamma).T for name, value in image.items() if name.rpartition(".")[0] == layer}
+    for layer in ("patch_embed.proj", "attn.qkv", "attn.proj", "mlp.fc1", "mlp.fc2"):
+        if not any(key.endswith(f"{layer}.bias") for key in image):
+            weights = {key: value for key, value in image.items() if key.endswith(f"{layer}.weight")}
+            image |= {key.replace(".weight", ".bias"): value.new_zeros(len(value)) for key, value in weights.items()}
+    if "dist_token" in image:
+        image["reg_token"] = image.pop("dist_token")
+    lead = [image[key] for key in ("cls_token", "reg_token") if key in image]
+    count, table = sum(token.shape[1] for token in lead), image.get("pos_embed")
+    if table is None or not lead:
+        return image
+    cls = len(lead) - ("reg_token" in image)
+    if "reg_token" in image:
+        image["reg_token"] = image["reg_token"] + table[:, cls:count]
+    image["pos_embed"] = torch.cat((table[:, :cls], table[:, count:]), dim=1)
+    return image
+
+
+def _refuse_other_readout(network: VideoTransformer, state_dict: Mapping[str, Tensor]) -> None:
+    """Refuse an image model whose features are not read as the network reads its own."""
+    after = "norm.weight" not in state_dict and "fc_norm.weight" in state_dict
+    if "cls_token" not in state_dict and network.embed.cls_token is not None:
+        raise ValueError("it has no class token, which this network has: give ViViT --model.pool mean or fc_norm")
+    if after and "cls_token" in state_dict:
+        raise ValueError("it norms the mean of its patches, beside a class token, which these networks do not")
+    if after != (network.readout is normed_mean):
+        there, here = ("after", "fc_norm") if after else ("before", "mean or token")
+        raise ValueError(f"its last norm stands {there} the mean over tokens: give ViViT --model.pool {here}")
 
 
 def inflate(kernel: Tensor, tubelet: int, how: TubeletInit) -> Tensor:
@@ -143,10 +185,10 @@ def _from_image(network: VideoTransformer, key: str) -> bool:
     return ".scheme" not in owner or isinstance(network.get_submodule(owner.rpartition(".")[0]), Heads)
 
 
-def _positions(embed: Embedding, table: Tensor) -> Tensor:
-    """Positions of an image, led by the class token's, as a network's table."""
+def _positions(embed: Embedding, table: Tensor, slots: int) -> Tensor:
+    """Positions of an image, led by the class token's if it has one, as a network's table."""
     grid = embed.grid
-    space = resize_space(table[:, 1:], stored_grid(table.shape[1] - 1, grid), (grid.h, grid.w))
+    space = resize_space(table[:, slots:], stored_grid(table.shape[1] - slots, grid), (grid.h, grid.w))
     if isinstance(embed, JointEmbedding):
         space = repeat(space, "1 s d -> 1 (t s) d", t=grid.t)
     return torch.cat((table[:, : embed.slots], space), dim=1)

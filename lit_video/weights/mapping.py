@@ -12,6 +12,8 @@ from lit_video.attention import Grid
 TIMM = {
     "cls_token": "embed.cls_token",
     "pos_embed": "embed.pos_embed",
+    "reg_token": "embed.reg_token",
+    "norm_pre": "embed.norm_pre",
     "patch_embed.proj": "embed.patches.proj",
     "blocks.{}.norm1": "blocks.{}.scheme.attn.norm",
     "blocks.{}.attn.qkv": "blocks.{}.scheme.attn.qkv",

@@ -1,33 +1,41 @@
 """A network started from an image ViT must compute what the image ViT computes, frame by frame, or refuse it."""
 
 from functools import partial
+from unittest import mock
 
 import huggingface_hub
 import pytest
 import timm
 import torch
 from safetensors.torch import save_file
-from timm.models.vision_transformer import ResPostBlock, VisionTransformer
+from timm.models.beit import Beit
+from timm.models.deit import VisionTransformerDistilled
+from timm.models.eva import Eva
+from timm.models.vision_transformer import ParallelScalingBlock, ResPostBlock, VisionTransformer
 
 from lit_video.attention import MixingPlan
+from lit_video.inference.rollout import patch_places
 from lit_video.modules import TimeSformer
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions
+from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize
+from lit_video.network.vivit import vivit
 from lit_video.network.xvit import xvit
 from lit_video.weights.image_vit import load_image_vit, read_image_vit
+from lit_video.weights.timm_vit import refuse_other_structure
 from tests.network.conftest import cubic
 from tests.weights.conftest import image_vit, randomised
 
 
-def video_vit(width=32, depth=2, image_size=(32, 32), frames=1, heads=4, patch=8, **changes):
+def video_vit(width=32, depth=2, image_size=(32, 32), frames=1, heads=4, patch=8, size=None, **changes):
     torch.manual_seed(1)
     options = dict(plan=MixingPlan(window=0)) | changes
-    return xvit(ViTSize(width, depth, heads), 5, ClipSize(image_size, patch, frames), **options).eval()
+    return xvit(ViTSize(width, depth, heads, **size or {}), 5, ClipSize(image_size, patch, frames), **options).eval()
 
 
-def features(weights, picture, **options):
-    network = video_vit(**options).double()
+def features(weights, picture, network=None, **options):
+    network = network or video_vit(**options).double()
     load_image_vit(network, weights)
     with torch.no_grad():
         return network.features(picture[:, :, None])[:, 0]
@@ -62,27 +70,140 @@ def test_timm_builds_a_model_and_its_weights_come_from_its_cache(tmp_path, monke
     check_features(weights, model, side=224, image_size=(224, 224), **TINY)
 
 
-class Distilled(VisionTransformer):
+class Unknown(VisionTransformer):
     """Another architecture with the same parameters."""
+
+
+TIMM = dict(img_size=32, patch_size=8, embed_dim=32, depth=2, num_heads=4)
+LAYER_NORM = partial(torch.nn.LayerNorm, eps=1e-5)
+CLIP = dict(pre_norm=True, norm_layer=LAYER_NORM, act_layer=timm.layers.QuickGELU)
+CLIP_SIZE = dict(eps=1e-5, norm_pre=True, gelu="quick")
+EQUAL = {
+    "augreg, dino, mae, deit": ({}, {}),
+    "clip": (CLIP, CLIP_SIZE),
+    "clip without quick": (dict(pre_norm=True, norm_layer=LAYER_NORM), dict(eps=1e-5, norm_pre=True)),
+    "dinov2": (dict(init_values=1e-5), {}),
+    "dinov2 reg": (dict(init_values=1e-5, reg_tokens=4, no_embed_class=True), dict(registers=4)),
+    "registers with positions": (dict(reg_tokens=2), dict(registers=2)),
+    "deit3": (dict(init_values=1e-6, no_embed_class=True), {}),
+    "no qkv bias": (dict(qkv_bias=False), {}),
+    "no bias of projections": (dict(proj_bias=False), {}),
+    "tanh": (dict(act_layer=timm.layers.GELUTanh), dict(gelu="tanh")),
+    "wide mlp": (dict(mlp_ratio=3.0, drop_path_rate=0.1, proj_drop_rate=0.1), dict(mlp_ratio=3.0)),
+    "all at once": (CLIP | dict(init_values=1.0, reg_tokens=3, qkv_bias=False), CLIP_SIZE | dict(registers=3)),
+}
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_features_are_those_of_timm_s_own_model(name):
+    options, size = EQUAL[name]
+    model = randomised(VisionTransformer(**TIMM | options))
+    network = video_vit(size=size).double()
+    check_features(as_read(model, network), model, network=network)
+
+
+def as_read(model, network):
+    """Tensors of a model as ``timm:NAME`` gives them."""
+    model.pretrained_cfg = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
+    with mock.patch.multiple(timm, create_model=lambda name, **_: model, is_model_pretrained=lambda name: True):
+        return read_image_vit(f"timm:{NAME}", network).tensors
+
+
+def test_features_are_those_of_a_distilled_deit():
+    model = randomised(VisionTransformerDistilled(**TIMM))
+    network = video_vit(size=dict(registers=1)).double()
+    check_features(as_read(model, network), model, network=network)
+
+
+@pytest.mark.parametrize(
+    ("pool", "options"),
+    [
+        ("mean", dict(global_pool="map")),
+        ("mean", dict(global_pool="avg", fc_norm=False, init_values=1e-5)),
+        ("fc_norm", dict(global_pool="avg")),
+    ],
+)
+def test_features_of_a_model_without_a_class_token_are_a_mean(pool, options):
+    """SigLIP's and those that average: before the norm where timm norms the mean."""
+    model = randomised(VisionTransformer(**TIMM | options, class_token=False)).double()
+    network = vivit(ViTSize(32, 2, 4, gelu="none"), 5, ClipSize((32, 32), 8, 1), pool=pool).double().eval()
+    load_image_vit(network, as_read(model, network))
+    picture = torch.randn(2, 3, 32, 32, dtype=torch.float64)
+    with torch.no_grad():
+        expected = model.fc_norm(model.forward_features(picture).mean(1))
+        torch.testing.assert_close(network.features(picture[:, :, None]), expected, atol=1e-10, rtol=1e-10)
+    other = vivit(ViTSize(32, 2, 4), 5, ClipSize((32, 32), 8, 1), pool="mean" if pool == "fc_norm" else "fc_norm")
+    with pytest.raises(ValueError, match="its last norm stands"):
+        load_image_vit(other, model.state_dict())
+    with pytest.raises(ValueError, match="it has no class token"):
+        load_image_vit(video_vit(), model.state_dict())
+
+
+@pytest.mark.parametrize("attention", ["divided", "axial", "local_global", "joint", "space"])
+def test_register_tokens_pass_through_every_scheme_of_a_timesformer(attention):
+    """One frame, or equal ones: attention over time adds nothing at first."""
+    model = randomised(VisionTransformer(**TIMM, reg_tokens=3)).double()
+    network = timesformer(ViTSize(32, 2, 4, registers=3), 5, ClipSize((32, 32), 8, 2), attention).double().eval()
+    load_image_vit(network, model.state_dict())
+    picture = torch.randn(2, 3, 32, 32, dtype=torch.float64)
+    frames = 1 if attention == "joint" else 2
+    clip = picture[:, :, None].expand(-1, -1, frames, -1, -1)
+    x, grid = network.embed(clip)
+    assert x.shape[1] == (4 + 16 if attention != "space" else 2 * (4 + 16)) + (
+        16 if frames == 2 and attention not in ("joint", "space") else 0
+    )
+    places = patch_places(x.shape[1], grid, network.embed.prefix)
+    with torch.no_grad():
+        patches = model.patch_embed(picture) + model.pos_embed[:, 4:]
+        torch.testing.assert_close(x[:, places[0].flatten()], patches, atol=1e-12, rtol=1e-12)
+        if attention in ("divided", "joint", "space"):
+            expected = model.forward_features(picture)[:, 0]
+            torch.testing.assert_close(network.features(clip), expected, atol=1e-10, rtol=1e-10)
 
 
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        (VisionTransformer, dict(num_heads=2), "it has 2 heads, this network 4; set --model.size"),
-        (VisionTransformer, dict(norm_layer=partial(torch.nn.LayerNorm, eps=1e-5)), "epsilon 1e-05, .* 1e-06"),
-        (VisionTransformer, dict(act_layer=timm.layers.QuickGELU), "its activation is QuickGELU"),
-        (VisionTransformer, dict(no_embed_class=True), "its class token has no position"),
-        (VisionTransformer, dict(block_fn=ResPostBlock), "no plain ViT"),
-        (Distilled, {}, "timm's Distilled of this name is no plain ViT"),
+        (
+            VisionTransformer,
+            dict(num_heads=2),
+            r"heads 2 \(here 4\): set --model.size '{width: 32, depth: 2, heads: 2}'",
+        ),
+        (VisionTransformer, dict(norm_layer=LAYER_NORM), r"eps 1e-05 \(here 1e-06\): set .*eps: 1e-05"),
+        (VisionTransformer, dict(act_layer=timm.layers.QuickGELU), "set .*gelu: quick"),
+        (VisionTransformer, dict(reg_tokens=4), "set .*registers: 4"),
+        (VisionTransformer, dict(pre_norm=True), "set .*norm_pre: true"),
+        (VisionTransformer, dict(patch_size=16), r"patch 16 \(here 8\): set .* --model.patch 16"),
+        (
+            VisionTransformer,
+            dict(reg_tokens=4, class_token=False, global_pool="avg"),
+            "register tokens without",
+        ),
+        (VisionTransformer, dict(block_fn=ResPostBlock), "its blocks.0 is ResPostBlock"),
+        (VisionTransformer, dict(block_fn=ParallelScalingBlock), "its blocks.0 is ParallelScalingBlock"),
+        (VisionTransformer, dict(qk_norm=True), "its blocks.0.attn.q_norm is LayerNorm"),
+        (VisionTransformer, dict(scale_attn_norm=True), "its blocks.0.attn.norm is LayerNorm"),
+        (VisionTransformer, dict(scale_mlp_norm=True), "its blocks.0.mlp.norm is LayerNorm"),
+        (VisionTransformer, dict(norm_layer=timm.layers.RmsNorm), "its norm is RmsNorm|its blocks.0.norm1 is RmsNorm"),
+        (VisionTransformer, dict(mlp_layer=timm.layers.SwiGLU), "its blocks.0.mlp is SwiGLU"),
+        (VisionTransformer, dict(act_layer=torch.nn.ReLU), "its blocks.0.mlp.act is ReLU"),
+        (VisionTransformer, dict(embed_norm_layer="layernorm"), "its patch_embed.norm is LayerNorm"),
+        (Eva, dict(use_abs_pos_emb=False, use_rot_pos_emb=True), "turn queries and keys"),
+        (Beit, {}, "relative positions"),
+        (Unknown, {}, "timm's Unknown of this name is no plain ViT"),
     ],
 )
-def test_a_model_of_timm_that_computes_something_else_is_refused(kind, options, message, monkeypatch):
-    """None of this shows in names or shapes."""
-    model = kind(**dict(img_size=32, patch_size=8, embed_dim=32, depth=2, num_heads=4) | options)
-    monkeypatch.setattr(timm, "create_model", lambda name, pretrained: model)
+def test_a_model_of_timm_that_computes_something_else_is_refused(kind, options, message):
+    """Little of this shows in names or shapes."""
     with pytest.raises(ValueError, match=message):
-        read_image_vit(f"timm:{NAME}", video_vit())
+        as_read(kind(**TIMM | options), video_vit())
+
+
+def test_norms_of_several_epsilons_are_refused():
+    model = image_vit()
+    model.blocks[1].norm2.eps = 1e-3
+    with pytest.raises(ValueError, match="epsilons"):
+        refuse_other_structure(model, video_vit())
 
 
 def test_a_name_that_timm_does_not_know_is_refused():
@@ -100,8 +221,8 @@ def test_heads_and_mae_s_decoder_are_left_out(more):
     ("options", "change", "message"),
     [
         ({}, {"blocks.2.norm1.weight": torch.ones(32)}, r"no place for blocks\.2\."),
-        ({}, {"blocks.0.ls1.gamma": torch.ones(32)}, r"no place for blocks\.0\.ls1\.gamma"),
-        ({}, {"cls_token": None}, "lacks .*cls_token"),
+        ({}, {"blocks.0.q_norm.gamma": torch.ones(32)}, r"no place for blocks\.0\.q_norm\.gamma"),
+        ({}, {"cls_token": None}, "it has no class token"),
         ({}, {"blocks.1.attn.qkv.bias": None}, r"lacks .*qkv\.bias"),
         ({}, {"patch_embed.proj.weight": torch.ones(32, 192)}, r"not of a linear stem"),
         (dict(patch=16), {}, r"embed\.patches\.proj\.weight is \(.*16\) here, \(.*8\) in the file"),
