@@ -31,6 +31,8 @@ from lit_video.weights.settings import (
     IGNORE,
     OTHERWISE,
     WeightsSettings,
+    channel_pixels,
+    fold_pixels,
     refuse_another_grid,
     refuse_another_scheme,
     refuse_other_pixels,
@@ -60,6 +62,8 @@ class VideoClassifier(LightningModule):
         weights_settings: where a release is known to have been trained with other settings than these, which no shape
             shows: ``None`` refuses its weights, ``apply`` takes its settings (on the command line), ``ignore`` goes on.
         weights_ema: load the moving average of a file that holds it beside the weights; ``None``: where there is one.
+        image_pixels: image weights that are known to have seen pixels of another mean or deviation have the difference
+            folded into the patches; ``ignore`` leaves them as they are (TimeSformer's release).
         freeze: patches, positions and so many blocks, or the whole ``backbone``, stay as they are in training.
         activation_checkpointing: part of a layer that is recomputed in the backward pass: ``attention``, or
             each ``block`` but for its input; the gradients are the same. ``true`` is ``block``, ``false`` ``none``.
@@ -82,6 +86,7 @@ class VideoClassifier(LightningModule):
         weights: str | None = None,
         weights_settings: WeightsSettings | None = None,
         weights_ema: bool | None = None,
+        image_pixels: Literal["ignore"] | None = None,
         freeze: int | Literal["backbone"] | None = None,
         activation_checkpointing: Checkpointing = "none",
         num_classes: Classes | None = None,
@@ -94,6 +99,7 @@ class VideoClassifier(LightningModule):
         self.weights = weights
         self.weights_settings = weights_settings
         self.weights_ema = weights_ema
+        self.image_pixels = image_pixels
         checkpoint_layers(network, activation_checkpointing)
         if freeze is not None:
             freeze_layers(network, freeze)
@@ -127,7 +133,8 @@ class VideoClassifier(LightningModule):
             with self._naming("image_weights", self.image_weights):
                 stored = read_image_vit(self.image_weights, self.network, self.weights_ema)
                 taken = load_image_vit(self.network, stored.tensors, self.tubelet_init)
-            self._say(self.image_weights, stored.choice, taken)
+            pixels = "" if self.image_pixels == "ignore" else self._match_pixels(stored)
+            self._say(self.image_weights, stored.choice, taken, pixels)
         if self.weights is not None and not self._started:
             with self._naming("weights", self.weights):
                 self._start_from(self.weights, fresh_head=stage == "fit")
@@ -149,9 +156,18 @@ class VideoClassifier(LightningModule):
         tasks = self.num_classes if isinstance(self.num_classes, dict) else {}
         left_out = load_pretrained(self.network, tasks_in_order(stored.tensors, tasks), fresh_head)
         fresh = f"no classifier of these classes, it starts from scratch ({left_out})" if left_out else ""
-        self._say(path, stored.choice, fresh)
+        pixels = "" if self.weights_settings == "ignore" or not channel_pixels(stored) else self._match_pixels(stored)
+        self._say(path, stored.choice, fresh, pixels)
         if not left_out:
             self._check_labels(stored)
+
+    def _match_pixels(self, stored: StoredWeights) -> str:
+        """Let the patches see the data's pixels as those that the weights saw; a line on it."""
+        if not (data := self._videos) or not isinstance(self.network, VideoTransformer):
+            return ""
+        if known := channel_pixels(stored):
+            return fold_pixels(self.network.embed, *known, stored_settings(data))
+        return f"its pixels are not known: taken for those of data.mean {data.mean:g} and data.std {data.std:g}"
 
     def _refuse_what_differs(self, stored: StoredWeights, otherwise: str) -> None:
         refuse_another_scheme(self.hparams, stored, otherwise)

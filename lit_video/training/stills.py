@@ -21,6 +21,7 @@ from lit_video.network.vit import ViTSize, init_backbone
 from lit_video.training.callbacks.progress import Progress
 from lit_video.training.run_end import keep_handlers
 from lit_video.utils.files import data_folder, write_bytes
+from lit_video.weights.image_vit import STILLS
 
 SIDE = 32
 OPTIMIZATION = Optimization("muon", lr=4e-3, weight_decay=0.05, warmup=0.1, warmup_start=0.01)
@@ -46,7 +47,7 @@ def start_from_stills(model: VideoClassifier, data: VideoDataModule) -> None:
     size, patch, count = model.size, model.network.embed.patches.patch, int(given.removeprefix("stills:"))
     name = f"v{VERSION}-{count}x{SIDE}-w{size.width}-l{size.depth}-h{size.heads}-m{size.mlp_ratio:g}-p{patch}"
     folder = data.root.parent if isinstance(data, TemporalSkills) else data_folder()
-    path = folder / f"stills-{name}.safetensors"
+    path = folder / f"{STILLS}{name}.safetensors"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(path.with_suffix(".lock")):  # a row beside this one may be making it

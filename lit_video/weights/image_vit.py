@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 import timm
@@ -19,7 +21,7 @@ from lit_video.weights.mapping import TIMM, new_name, refuse_other_names, refuse
 from lit_video.weights.reading import StoredWeights, read_weights
 from lit_video.weights.timm_vit import HEADS, on_meta, refuse_other_structure
 
-PREFIX = "timm:"
+PREFIX, STILLS = "timm:", "stills-"
 OPTIONAL = ("embed.cls_token", "embed.pos_embed")  # a network may have neither
 TubeletInit = Literal["central", "average"]
 
@@ -46,7 +48,8 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
             vit = on_meta(name)
             refuse_other_structure(vit, network)
             return _of_timm(vit, stored.tensors, vit.pretrained_cfg | stored.config.get("pretrained_cfg", {}))
-        return stored
+        own = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3} if Path(given).name.startswith(STILLS) else {}
+        return replace(stored, preprocessor=stored.preprocessor | own)
     name = given.removeprefix(PREFIX)
     vit = on_meta(name)
     refuse_other_structure(vit, network)

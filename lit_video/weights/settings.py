@@ -1,17 +1,18 @@
 """Settings that neither names nor shapes of weights show; a mismatch would load without an error."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, Literal
 
 import torch
+from einops import einsum, rearrange
 from torch import Tensor, nn
 
 from lit_video.attention import Mixing
-from lit_video.network.embedding import JointEmbedding
+from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.timesformer import has_cls_in_time
 from lit_video.network.transformer import VideoTransformer
-from lit_video.network.vit import SIZES
+from lit_video.network.vit import SIZES, ViTSize
 from lit_video.utils.clip_shape import height_and_width
 from lit_video.weights.loading import source_of
 from lit_video.weights.reading import StoredWeights
@@ -59,12 +60,8 @@ def release_settings(state_dict: Mapping[str, Tensor]) -> dict[str, Any]:
 def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
     """Settings of the data set that decide what weights see, by flag, as far as they are known.
 
-    Our own checkpoints store them; X-ViT's, TimeSformer's and scenic's releases have those of their recipes, a folder
-    of Hugging Face those of its ``preprocessor_config.json``, but for one with ``offset``: ViViT's there contradicts
-    the recipe of its weights.
-
-    Raises:
-        ValueError: a mean or deviation that is not the same for all channels, which ``data.mean`` cannot be.
+    Our own checkpoints store them; X-ViT's, TimeSformer's and scenic's releases have those of their recipes, others
+    those of :func:`channel_pixels`, unless channels differ: :func:`fold_pixels` is for these.
     """
     if stored.clips:
         return {key: stored.clips[key] for key in ("mean", "std", "channels") if key in stored.clips}
@@ -74,13 +71,51 @@ def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
         classes = _classes(stored.tensors, "model.head.bias", "head.bias") if source == "timesformer" else None
         channels = {_SSV2: "bgr"} | dict.fromkeys(_KINETICS, "rgb")  # TimeSformer's for SSv2 saw blue first
         return {"mean": mean, "std": std} | ({"channels": channels[classes]} if classes in channels else {})
+    means, stds = channel_pixels(stored) or ((), ())
+    return {"mean": means[0], "std": stds[0]} if len({*means}) == len({*stds}) == 1 else {}
+
+
+def channel_pixels(stored: StoredWeights) -> tuple[Sequence[float], Sequence[float]] | None:
+    """Mean and deviation of red, green and blue that weights saw, if they are known.
+
+    An image model of timm has those of its configuration, a folder of Hugging Face those of its
+    ``preprocessor_config.json``, but for one with ``offset``: ViViT's there contradicts the recipe of its weights.
+    """
     given = stored.preprocessor
     if not given.get("do_normalize", True) or given.get("offset") or "image_mean" not in given:
-        return {}
-    found = {"mean": set(given["image_mean"]), "std": set(given["image_std"])}
-    if max(map(len, found.values())) > 1:
-        raise ValueError("preprocessor_config.json: channels differ in mean or deviation, data.mean is one number")
-    return {name: values.pop() for name, values in found.items()}
+        return None
+    return given["image_mean"], given["image_std"]
+
+
+@torch.no_grad()
+def fold_pixels(embed: Embedding, mean: Sequence[float], std: Sequence[float], data: Mapping[str, Any]) -> str:
+    """Change the projection of the patches, in place, so that it sees a data set's pixels as those of its weights.
+
+    A pixel p is x = (p - m) / s here and x' = (p - m') / s' there, so that x' = x s / s' + (m - m') / s': factors of
+    the kernel's channels and an addition to its bias, exactly.
+
+    Args:
+        embed: its patches are changed.
+        mean: m' of red, green and blue.
+        std: s', likewise.
+        data: settings of the data set: mean m, deviation s, order of the channels.
+
+    Returns:
+        A line on what was folded; empty where the pixels are the same.
+    """
+    m, s, rgb = data["mean"], data["std"], data["channels"] == "rgb"
+    if rgb and {*mean} == {m} and {*std} == {s}:
+        return ""
+    proj = embed.patches.proj
+    kernel = rearrange(proj.weight.double(), "d (c k) h w -> d c k h w", c=3)
+    means, stds = (kernel.new_tensor([*each]) for each in (mean, std))
+    shift = (m - means) / stds
+    assert proj.bias is not None
+    proj.bias.copy_(proj.bias + einsum(kernel, shift, "d c k h w, c -> d"))
+    kernel = kernel * (s / stds)[:, None, None, None]
+    proj.weight.copy_(rearrange(kernel if rgb else kernel.flip(1), "d c k h w -> d (c k) h w"))
+    numbers = [" ".join(f"{x:.4g}" for x in each) for each in (mean, std)]
+    return f"it saw pixels of mean {numbers[0]} and deviation {numbers[1]}: folded into the patches"
 
 
 def refuse_other_pixels(data: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
@@ -183,13 +218,13 @@ SCHEME = (
     *("summary", "summary_tokens", "summary_before_norm", "summary_layers"),
     *("attention", "cls_in_time", "variant", "order", "temporal", "pool", "alpha"),
 )
-HEADS = "size.heads"  # likewise, a part of a setting
+SIZE = ("size.heads", "size.eps", "size.gelu")  # likewise, parts of a setting
 
 
 def own_settings(stored: StoredWeights) -> dict[str, Any]:
     """Settings of the attention scheme of one of our runs, by flag; none for other weights."""
-    model = {**_heads(stored.model), **stored.model}
-    return {key: _plain(model[key]) for key in (*SCHEME, HEADS) if key in model}
+    model = _parts_of_size(stored.model) | stored.model
+    return {key: _plain(model[key]) for key in (*SCHEME, *SIZE) if key in model}
 
 
 def refuse_another_scheme(hparams: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
@@ -203,7 +238,7 @@ def refuse_another_scheme(hparams: Mapping[str, Any], stored: StoredWeights, oth
     Raises:
         ValueError: with the flags that correct it.
     """
-    ours = {key: _plain(value) for key, value in hparams.items()} | _heads(hparams)
+    ours = {key: _plain(value) for key, value in hparams.items()} | _parts_of_size(hparams)
     if other := {key: value for key, value in own_settings(stored).items() if ours.get(key, value) != value}:
         raise ValueError(f"it was trained with other settings: set {flags(other)}, {otherwise}")
 
@@ -229,12 +264,12 @@ def refuse_another_grid(network: nn.Module, stored: StoredWeights, otherwise: st
         raise ValueError(f"its positions are of another grid of patches: set {flags(clips, 'data')}, {otherwise}")
 
 
-def _heads(model: Mapping[str, Any]) -> dict[str, int]:
-    """Number of heads in a model's settings, whose size is a name, a mapping or a ``ViTSize``; ConvNets have none."""
+def _parts_of_size(model: Mapping[str, Any]) -> dict[str, Any]:
+    """Parts of a model's size, which is a name, a mapping or a ``ViTSize``; ConvNets have none."""
     size = model.get("size")
     size = next((one for name, one in SIZES.items() if name == size), size)
-    heads = size.get("heads") if isinstance(size, Mapping) else getattr(size, "heads", None)
-    return {} if heads is None else {HEADS: heads}
+    parts = size if isinstance(size, Mapping) else vars(size) if isinstance(size, ViTSize) else {}
+    return {name: parts.get(name.removeprefix("size.")) for name in SIZE if parts}
 
 
 def _plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from lit_video.weights.mapping import new_name
 from lit_video.weights.reading import StoredWeights, read_weights
 from lit_video.weights.settings import (
     XVIT_BY_CLASSES,
+    channel_pixels,
     pixel_settings,
     refuse_other_pixels,
     refuse_other_settings,
@@ -137,9 +138,10 @@ def test_what_pixels_weights_saw(weights, settings):
         refuse_other_pixels(data, weights)
 
 
-def test_channels_of_different_means_are_no_setting():
-    with pytest.raises(ValueError, match="channels differ in mean or deviation"):
-        pixel_settings(stored("hf-vivit", image_mean=[0.4, 0.5, 0.4], image_std=[0.2, 0.2, 0.2]))
+def test_channels_of_different_means_are_no_setting_but_are_known():
+    weights = stored("hf-vivit", image_mean=[0.4, 0.5, 0.4], image_std=[0.2, 0.2, 0.2])
+    assert pixel_settings(weights) == {}
+    assert channel_pixels(weights) == ([0.4, 0.5, 0.4], [0.2, 0.2, 0.2])
 
 
 def test_the_pixels_of_a_folder_are_those_of_its_preprocessor(tmp_path):

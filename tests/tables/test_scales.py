@@ -103,7 +103,9 @@ def test_every_row_names_image_weights_of_its_own_size():
 def test_weights_of_another_size_are_refused_before_anything_is_started(tiny, tmp_path, capsys):
     flags = ["--model.image_weights=timm:vit_tiny_patch16_224.augreg_in21k", "--runs", str(tmp_path)]
     assert main(["fit", "--config", str(EXPERIMENTS / "ablation_tw.yaml"), "--row", "tw1", *flags]) == 2
-    assert "image_weights: timm:vit_tiny_patch16_224.augreg_in21k: it has 3 heads" in capsys.readouterr().err
+    assert (
+        "image_weights: timm:vit_tiny_patch16_224.augreg_in21k: it is another ViT, width 192" in capsys.readouterr().err
+    )
     assert not list(tmp_path.iterdir())
 
 

@@ -1,16 +1,23 @@
 """Every family starts as the image model whose weights it takes: what that means for each, and what stays fresh."""
 
+import json
+
 import pytest
+import timm
 import torch
 from einops import rearrange
+from safetensors.torch import save_file
 
 from lit_video.attention import MixingPlan
+from lit_video.datamodules import VideoFolder
+from lit_video.modules import XViT
 from lit_video.network.patches import ClipSize
 from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
 from lit_video.network.xvit import xvit
 from lit_video.weights.image_vit import load_image_vit
+from lit_video.weights.settings import fold_pixels
 from tests.weights.conftest import image_vit
 
 SIZE, FRAMES = ViTSize(32, 2, 4), 4
@@ -115,3 +122,59 @@ def test_an_unknown_start_of_tubelets_is_named_and_nothing_is_changed():
     with pytest.raises(ValueError, match="tubelet_init is 'middle'"):
         load_image_vit(network, image_vit().double().state_dict(), "middle")
     assert all(torch.equal(value, before[key]) for key, value in network.state_dict().items())
+
+
+IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+def per_channel(values):
+    return torch.tensor(values, dtype=torch.float64).view(3, 1, 1)
+
+
+@pytest.mark.parametrize("channels", ["rgb", "bgr"])
+@pytest.mark.parametrize("name", ["xvit_spatial", "timesformer_space", "tubelets"])
+def test_pixels_of_the_image_model_are_folded_into_the_patches(name, channels):
+    """Clips of the data set's own mean and deviation, and order of channels, give the features of its pixels."""
+    image = image_vit().double()
+    if name == "tubelets":
+        network = vivit(ViTSize(32, 2, 4, gelu="none"), 5, ClipSize((32, 32), 8, 2, 2), 1).double().eval()
+    else:
+        network = family(name)
+    load_image_vit(network, image.state_dict(), "average")
+    fold_pixels(network.embed, *IMAGENET, dict(mean=0.45, std=0.3, channels=channels))
+    picture = torch.rand(2, 3, 32, 32, dtype=torch.float64)
+    clip = ((picture if channels == "rgb" else picture.flip(1)) - 0.45) / 0.3
+    with torch.no_grad():
+        expected = image.forward_features((picture - per_channel(IMAGENET[0])) / per_channel(IMAGENET[1]))[:, 0]
+        features = network.features(clip[:, :, None].expand(-1, -1, 2, -1, -1)).reshape(2, -1, 32)
+    torch.testing.assert_close(features, expected[:, None].expand_as(features), atol=1e-10, rtol=1e-10)
+
+
+def test_equal_pixels_change_no_bit():
+    network = family("xvit")
+    before = {key: value.clone() for key, value in network.state_dict().items()}
+    assert fold_pixels(network.embed, [0.5] * 3, [0.5] * 3, dict(mean=0.5, std=0.5, channels="rgb")) == ""
+    assert all(torch.equal(value, before[key]) for key, value in network.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("mean", "options", "said"),
+    [(0.5, {}, "pixels of mean 0.485"), (0.5, dict(image_pixels="ignore"), ""), (None, {}, "pixels are not known")],
+)
+def test_training_says_what_it_does_about_pixels(mean, options, said, tmp_path, monkeypatch, capsys):
+    """A folder of timm's names its mean; nothing is known of a bare file."""
+    image = image_vit()
+    save_file(image.state_dict(), tmp_path / "model.safetensors")
+    if mean:
+        (tmp_path / "config.json").write_text(json.dumps({"architecture": "vit_tiny_patch16_224.augreg_in21k"}))
+        config = dict(zip(("mean", "std"), IMAGENET, strict=True))
+        image.pretrained_cfg = config
+        monkeypatch.setattr(timm, "create_model", lambda name: image)
+    given = str(tmp_path if mean else tmp_path / "model.safetensors")
+    model = XViT(5, FRAMES, 32, SIZE, 8, image_weights=given, **options)
+    data = VideoFolder(root=str(tmp_path), frames=FRAMES, image_size=32)
+    monkeypatch.setattr(XViT, "_videos", data)
+    model.setup("fit")
+    out, kernel = capsys.readouterr().out, model.network.embed.patches.proj.weight
+    assert said in out and ("pixels" in out) == bool(said)
+    assert torch.equal(kernel, image.state_dict()["patch_embed.proj.weight"]) == ("0.485" not in said)
