@@ -123,7 +123,7 @@ def _shared(hparams: Mapping[str, Any], names: list[str] | None) -> dict[str, An
         "num_attention_heads": size.heads,
         "intermediate_size": round(size.width * size.mlp_ratio),
         "qkv_bias": True,
-        "layer_norm_eps": 1e-6,
+        "layer_norm_eps": size.eps or 1e-6,
         "id2label": dict(enumerate(labels)),
         "label2id": {label: i for i, label in enumerate(labels)},
     }

@@ -16,6 +16,8 @@ Checkpointing = Literal["none", "attention", "block"]
 class QuickGELU(nn.Module):
     """x sigmoid(1.702 x). Source: Hendrycks and Gimpel, arXiv:1606.08415, section 2."""
 
+    approximate = "quick"
+
     def forward(self, x: Tensor) -> Tensor:
         """Approximate the GELU."""
         return x * (1.702 * x).sigmoid()

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from lit_video.attention import Grid
 from lit_video.network.patches import Patches
-from lit_video.network.positions import Positions, Resizing, resize_joint, resize_space, resize_time
+from lit_video.network.positions import Positions, Resizing, resize_joint, resize_space, resize_time, sinusoids
 from lit_video.network.vit import ViTSize
 
 
@@ -189,6 +189,17 @@ class JointEmbedding(Embedding):
         if self.cls_token is not None:
             nn.init.zeros_(self.cls_token)
         nn.init.normal_(self.pos_embed, std=0.02)
+
+    @torch.no_grad()
+    def fix_positions(self) -> None:
+        """Set the table to :func:`~lit_video.network.positions.sinusoids`, which are not trained (VideoMAE).
+
+        Raises:
+            ValueError: there is a class token.
+        """
+        if self.cls_token is not None:
+            raise ValueError("positions is sinusoidal, of a network without a class token: give pool mean or fc_norm")
+        self.pos_embed.copy_(sinusoids(self.pos_embed.shape[1], self.width)).requires_grad_(False)
 
     def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:
         """Embed a normalised clip."""

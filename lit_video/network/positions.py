@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+import torch
 import torch.nn.functional as F
 from einops import rearrange, repeat
 from torch import Tensor
@@ -47,6 +48,16 @@ class Positions:
     def __post_init__(self) -> None:
         if self.kind not in get_args(PositionKind):
             raise ValueError(f"positions is {self.kind!r}, expected none, space or space-time")
+
+
+def sinusoids(count: int, width: int) -> Tensor:
+    """Fixed positions ``(1, count, d)``: sine (even channels j) or cosine of i / 10000^(2 floor(j / 2) / d).
+
+    Source: Vaswani et al., arXiv:1706.03762, section 3.5; VideoMAE's code counts tubelets frame by frame.
+    """
+    channels = torch.arange(width, device="cpu")
+    angles = torch.arange(count, device="cpu").double()[:, None] / 10000 ** (2 * (channels // 2).double() / width)
+    return torch.where(channels % 2 == 0, angles.sin(), angles.cos()).float()[None]
 
 
 def resize_space(table: Tensor, source: tuple[int, int], target: tuple[int, int], mode: str = "bicubic") -> Tensor:

@@ -63,7 +63,7 @@ def vivit(
             return Factorised(size.width, size.heads, order)
         return SCHEMES[variant](size.width, size.heads)
 
-    blocks = encoder(size, scheme, drop_path, gelu="tanh")
+    blocks = encoder(size, scheme, drop_path, gelu="none" if pool == "fc_norm" else "tanh")
     if variant != 2:
         head = LinearHead(size.width, classes, dropout)
         joint = JointEmbedding(patches, clip.frames, clip.image_size, cls=cls)

@@ -134,6 +134,8 @@ def current_name(key: str) -> str:
     return f"{match[1]}layers.{match[2]}.{_OLDER.get(match[3], match[3])}.{match[4]}"
 
 
+HIDDEN_ACT = {"none": "gelu", "tanh": "gelu_fast", "quick": "quick_gelu"}
+SMALL = 1e-6  # epsilons up to here count as one: transformers has 1e-12 for VideoMAE, its authors 1e-6
 _EXACT, _TANH = ("gelu", "gelu_python"), ("gelu_fast", "gelu_new", "gelu_pytorch_tanh")
 
 
@@ -149,13 +151,12 @@ def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
     """
     theirs = config.get("hidden_act")
     gelus = {module.act.approximate for module in network.modules() if isinstance(module, MLP)}
-    kind = "none" if theirs in _EXACT else "tanh" if theirs in _TANH else None
+    kind = "none" if theirs in _EXACT else "tanh" if theirs in _TANH else "quick" if theirs == "quick_gelu" else None
     if theirs is not None and gelus and gelus != {kind}:
-        ours = "gelu" if gelus == {"none"} else "gelu_fast"
-        raise ValueError(f"config.json: hidden_act is {theirs}, this network computes {ours}")
+        raise ValueError(f"config.json: hidden_act is {theirs}, this network computes {HIDDEN_ACT[gelus.pop()]}")
     epsilon = config.get("layer_norm_eps")
     norms = {module.eps for module in network.modules() if isinstance(module, nn.LayerNorm)}
-    if epsilon is not None and not all(math.isclose(epsilon, eps, rel_tol=1e-3) for eps in norms):
+    if epsilon is not None and not all(math.isclose(epsilon, eps, rel_tol=1e-3, abs_tol=SMALL) for eps in norms):
         raise ValueError(f"config.json: layer_norm_eps is {epsilon:g}, this network has {max(norms):g}")
     heads, number = {m.heads for m in network.modules() if isinstance(m, Heads)}, config.get("num_attention_heads")
     if number is not None and heads and heads != {number}:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import prod
 
 import torch
 from torch import Tensor, nn
@@ -10,12 +11,13 @@ from torch import Tensor, nn
 from lit_video.attention import Grid, Heads
 from lit_video.network.aggregation import TemporalEncoder
 from lit_video.network.embedding import JointEmbedding
-from lit_video.network.positions import Resizing, resize_time
+from lit_video.network.positions import Resizing, resize_time, sinusoids
 from lit_video.network.transformer import VideoTransformer
 from lit_video.weights.authors import refuse_other_heads, scenic_names, timesformer_names, xvit_names
 from lit_video.weights.hugging_face import hf_timesformer_names, hf_vivit_names
 from lit_video.weights.mapping import refuse_other_names, refuse_other_shapes, stored_grid, take
 from lit_video.weights.reading import without_prefixes
+from lit_video.weights.videomae import MARK, is_pretraining, videomae_names
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Source:
 
 NEAREST = Resizing("nearest", "nearest")
 SOURCES = {
+    "videomae": Source(MARK, videomae_names, Resizing()),
     "xvit": Source(r"base_model\.", xvit_names, Resizing(time="repeat")),
     "hf-timesformer": Source(r"timesformer\.|embeddings\.time_embeddings", hf_timesformer_names, NEAREST),
     "hf-vivit": Source(r"(vivit\.)?embeddings\.patch_embeddings\.", hf_vivit_names, Resizing()),
@@ -67,7 +70,8 @@ def load_pretrained(network: nn.Module, state_dict: Mapping[str, Tensor], fresh_
     theirs = {key.removeprefix("network."): value for key, value in state_dict.items()}
     if isinstance(network, VideoTransformer) and "embed.patches.proj.weight" not in theirs:
         theirs, rule = _translated(network, without_prefixes(state_dict))
-    other = {key for key in ours if _is_classifier(key) and (key not in theirs or theirs[key].shape != ours[key].shape)}
+    fresh = {key for key in ours if _is_classifier(key) or (key.startswith("norm.") and is_pretraining(state_dict))}
+    other = {key for key in fresh if key not in theirs or theirs[key].shape != ours[key].shape}
     left_out = other if fresh_head else set()
     ours = {key: value for key, value in ours.items() if key not in left_out}
     theirs = {key: value for key, value in theirs.items() if key not in left_out}
@@ -89,11 +93,13 @@ def _translated(
         hint = "; an image model's belong in model.image_weights" if image else ""
         first = next(iter(state_dict), None)
         raise ValueError(f"the names are none of {', '.join(sorted(SOURCES))}; the first is {first}{hint}")
-    joint = source == "hf-vivit"
+    joint, theirs = source in ("hf-vivit", "videomae"), SOURCES[source].names(state_dict)
+    if source == "videomae":  # its table is no parameter, unless it is learned
+        theirs.setdefault("embed.pos_embed", sinusoids(prod(network.embed.grid), network.embed.width))
     if source == "scenic-vivit":
         refuse_other_heads(state_dict, next(module.heads for module in network.modules() if isinstance(module, Heads)))
         joint = not any(key.startswith("SpatialTransformer/") for key in state_dict)  # all models but the second
-    return SOURCES[source].names(state_dict), (SOURCES[source].resizing, joint)
+    return theirs, (SOURCES[source].resizing, joint)
 
 
 @torch.no_grad()

@@ -24,7 +24,7 @@ CHECKPOINT_KEY, EXPORTED = "lit_video", "settings.json"
 
 
 # where a training checkpoint keeps the weights: PySlowFast, Lightning, timm, Flax
-PLACES = ("model_state", "state_dict", "model", "network", "params", "target", "optimizer", "opt")
+PLACES = ("model_state", "state_dict", "model", "module", "network", "params", "target", "optimizer", "opt")
 # and their moving average
 AVERAGES = ("state_dict_ema", "model_ema", "ema_state_dict", "ema")
 PREFIXES = ("module.", "model.", "network.")

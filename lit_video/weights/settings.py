@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from lit_video.attention import Mixing
 from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.timesformer import has_cls_in_time
-from lit_video.network.transformer import VideoTransformer
+from lit_video.network.transformer import VideoTransformer, normed_mean
 from lit_video.network.vit import SIZES, ViTSize
 from lit_video.utils.clip_shape import height_and_width
 from lit_video.weights.loading import source_of
@@ -39,6 +39,9 @@ XVIT: dict[str, Any] = {
     "causal": False,
 }
 
+VIDEOMAE: dict[str, Any] = {"variant": 1, "pool": "fc_norm", "positions": "sinusoidal"}
+IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
 # mean and deviation, of all channels alike, of the pixels that releases saw
 PIXELS = {"xvit": (0.5, 0.5), "timesformer": (0.45, 0.225), "scenic-vivit": (0.5, 0.5)}
 
@@ -49,9 +52,11 @@ SCENIC_EPIC = {"noun": 300, "verb": 97}
 def release_settings(state_dict: Mapping[str, Tensor]) -> dict[str, Any]:
     """Settings of the model that weights were trained with, by flag; none where names and shapes say all.
 
-    Source: X-ViT's release. Its ratio and segments differ by data set, which the number of classes shows; they are left
-    out for other numbers.
+    Source: X-ViT's and VideoMAE's releases. X-ViT's ratio and segments differ by data set, which the number of classes
+    shows; they are left out for other numbers.
     """
+    if source_of(state_dict) == "videomae":
+        return VIDEOMAE
     if source_of(state_dict) != "xvit":
         return {}
     return XVIT | XVIT_BY_CLASSES.get(_classes(state_dict, *XVIT_HEADS) or 0, {})
@@ -82,6 +87,8 @@ def channel_pixels(stored: StoredWeights) -> tuple[Sequence[float], Sequence[flo
     ``preprocessor_config.json``, but for one with ``offset``: ViViT's there contradicts the recipe of its weights.
     """
     given = stored.preprocessor
+    if source_of(stored.tensors) == "videomae" and "image_mean" not in given:
+        return IMAGENET
     if not given.get("do_normalize", True) or given.get("offset") or "image_mean" not in given:
         return None
     return given["image_mean"], given["image_std"]
@@ -166,12 +173,16 @@ def refuse_other_settings(network: nn.Module, state_dict: Mapping[str, Tensor]) 
     Raises:
         ValueError: with the flags that correct it.
     """
+    if source_of(state_dict) == "videomae" and getattr(network, "readout", None) is not normed_mean:
+        raise ValueError(f"VideoMAE has no class token, and norms the mean: set {flags(VIDEOMAE)}, {OTHERWISE}")
     if source_of(state_dict) in ("timesformer", "hf-timesformer") and has_cls_in_time(network):
         raise ValueError("TimeSformer's release has no class token in time: set --model.cls_in_time false")
     settings = release_settings(state_dict)
-    if settings and isinstance(network, VideoTransformer) and (other := contradictions(network, settings)):
+    if "scope" not in settings:
+        return
+    if isinstance(network, VideoTransformer) and (other := contradictions(network, settings)):
         raise ValueError(f"X-ViT's release was trained with other settings: set {flags(other)}, {OTHERWISE}")
-    if settings and "ratio" not in settings:
+    if "ratio" not in settings:
         known, given = ", ".join(map(str, sorted(XVIT_BY_CLASSES))), _classes(state_dict, *XVIT_HEADS)
         raise ValueError(
             f"X-ViT's releases have {known} classes, these weights {given}: their ratio and segments are not known; "
