@@ -20,6 +20,8 @@ class Axial(Scheme):
     the branch is averaged over the copies, as over frames in :class:`~lit_video.attention.Divided`.
     """
 
+    prefix = 1
+
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         self.time_attn = Heads(width, heads)

@@ -22,6 +22,8 @@ class Divided(Scheme):
     code: the time axis of the tokens is the slowest.
     """
 
+    prefix = 1
+
     def __init__(self, width: int, heads: int, cls_in_time: bool = False) -> None:
         super().__init__()
         self.cls_in_time = cls_in_time

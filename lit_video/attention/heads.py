@@ -22,10 +22,12 @@ class Scheme(nn.Module):
     Attributes:
         class_tokens: layout of the class tokens: one per ``clip``, one per ``frame``, or ``none``.
         causal: whether the scheme claims that no token sees a later frame.
+        prefix: class and register tokens that lead the clip, or every frame; 0 in schemes that take no register tokens.
     """
 
     class_tokens: ClassVar[Literal["clip", "frame", "none"]] = "clip"
     causal: bool = False
+    prefix: int = 0
 
     @classmethod
     def check(cls, grid: Grid) -> None:  # most schemes take any grid
@@ -34,8 +36,6 @@ class Scheme(nn.Module):
         Raises:
             ValueError: it cannot.
         """
-
-    prefix = 1  # class and register tokens that lead the clip, or every frame
 
     def drop_branches(self, drop: nn.Module) -> bool:
         """Apply drop path per branch and return True; return False to drop whole clips.

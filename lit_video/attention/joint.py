@@ -14,6 +14,8 @@ class Joint(Scheme):
     Source: TimeSformer, arXiv:2102.05095, scheme ST; ViViT, arXiv:2103.15691, model 1.
     """
 
+    prefix = 1
+
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         self.attn = Heads(width, heads)

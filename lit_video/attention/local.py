@@ -24,6 +24,7 @@ class LocalWindow(Scheme):
     """
 
     class_tokens = "frame"
+    prefix = 1
 
     def __init__(self, width: int, heads: int, window: int = 1, causal: bool = False) -> None:
         super().__init__()

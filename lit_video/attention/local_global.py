@@ -24,6 +24,8 @@ class LocalGlobal(Scheme):
         ValueError: an axis of the grid is odd.
     """
 
+    prefix = 1
+
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         self.local_attn = Heads(width, heads)

@@ -182,6 +182,7 @@ class Mixing(Scheme):
     """
 
     class_tokens = "frame"
+    prefix = 1
 
     def __init__(self, width: int, heads: int, plan: MixingPlan) -> None:
         super().__init__()

@@ -16,6 +16,7 @@ class Space(Scheme):
     """
 
     class_tokens = "frame"
+    prefix = 1
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()

@@ -73,6 +73,9 @@ def encoder(size: ViTSize, scheme: Callable[[int], Scheme], drop_path: float = 0
 
     ``drop_path`` is the stochastic depth of the last layer, rising linearly from 0 in the first; ``gelu`` that of the
     family, where the size names none.
+
+    Raises:
+        ValueError: a rate that is none, or register tokens for a scheme that takes none.
     """
     if not 0 <= drop_path < 1:
         raise ValueError(f"drop_path is {drop_path}, expected 0 to less than 1")
@@ -80,10 +83,12 @@ def encoder(size: ViTSize, scheme: Callable[[int], Scheme], drop_path: float = 0
     mlps = [MLP(size.width, size.mlp_ratio, gelu=size.gelu or gelu) for _ in rates]
     blocks = [Block(scheme(i), mlp, rate) for i, (mlp, rate) in enumerate(zip(mlps, rates, strict=True))]
     for module in nn.ModuleList(blocks).modules():
-        if isinstance(module, nn.LayerNorm):
-            module.eps = size.eps or 1e-6
-        elif isinstance(module, Scheme):
-            module.prefix = 1 + (size.registers or 0)
+        if isinstance(module, nn.LayerNorm) and size.eps is not None:
+            module.eps = size.eps
+        elif isinstance(module, Scheme) and size.registers:
+            if not module.prefix:
+                raise ValueError(f"registers is {size.registers}, but {type(module).__name__} takes no register tokens")
+            module.prefix = 1 + size.registers
     return [block.apply(init_backbone) for block in blocks]
 
 
