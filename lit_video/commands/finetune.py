@@ -2,13 +2,15 @@
 
 import shlex
 from argparse import Namespace
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from lit_video.commands.arguments import add_output, add_settings, add_shared, positive_number, writing
 from lit_video.commands.parser import PROGRAM, Parser, parse, run_command
 from lit_video.errors import UserError
-from lit_video.tables.reading import check_folder_name
+from lit_video.tables.reading import check_folder_name, read_table
 from lit_video.utils.files import write_atomically
+from lit_video.utils.processes import usable_cores
 from lit_video.utils.stop_signals import DONE
 from lit_video.utils.yaml_files import read_yaml
 
@@ -25,9 +27,10 @@ def add(parser: Parser) -> None:
 
 def add_videos(parser: Parser) -> None:
     """The arguments that ``finetune`` and ``compare`` have in common."""
-    parser.add_argument("videos", type=Path, metavar="DIR", help="class folders of videos, or a table of them")
+    text = "class folders of videos, or a table of them (.csv, .tsv)"
+    parser.add_argument("videos", type=Path, metavar="DIR|TABLE", help=text)
     add_output(parser, "DIR", otherwise="own/NAME")
-    text = "minutes of training (default: 10 on a CPU, 30 on a GPU)"
+    text = "minutes of training: of compare for each run (default: 10 on a CPU, 30 on a GPU)"
     parser.add_argument("--minutes", type=positive_number, metavar="N", help=text)
     parser.add_argument("--group", metavar="COLUMN|none", help="column of the table: videos that belong together")
     add_shared(parser, "--jobs")
@@ -38,27 +41,34 @@ def run(arguments: Namespace) -> int:
     """Train and test a model on a folder of your own videos.
 
     Says what it finds, writes an experiment with a reason for every setting, trains, tests, and writes a page of the
-    results and a model card; the same command again goes on.
+    results and a model card; the same command again goes on. Fewer than 300 videos are all tested, in folds, and
+    the model of all of them is the one to use.
     """
-    from lit_video.reports.card import model_card
-
     file = experiment_of(arguments)
     plan_experiment(arguments, file, arguments.scheme)
-    status = fit_experiment(arguments, file, str(arguments.seed))
+    table = read_table([file])
+    status = fit_experiment(arguments, file, str(arguments.seed), len(table.rows))
     if status == DONE:
+        from lit_video.reports.card import headline, model_card
+        from lit_video.training.folds import take_tests
+
+        folder, *folds = [table.run_dir(runs_of(file), row, arguments.seed) for row in table.rows]
+        if folds:
+            take_tests(folder, {fold.parent.name: fold for fold in folds})
         write_report(file)
-        folder = next(runs_of(file).glob(f"{file.stem}/*/*/seed{arguments.seed}"))
         card = file.with_name("README.md")
         write_atomically(card, model_card(folder))
         print(f"wrote {card}, the model card", flush=True)
-        print(f"predict with it: {PROGRAM} predict --ckpt {folder} VIDEO", flush=True)
+        print(f"predict with it: {PROGRAM} predict --ckpt {shlex.quote(str(folder))} VIDEO", flush=True)
+        print(headline(folder), flush=True)
     return status
 
 
 def experiment_of(arguments: Namespace, ending: str = "") -> Path:
-    """The experiment's file; its name is that of the table."""
-    name = arguments.videos.resolve().name
-    check_folder_name(arguments.videos, "the folder's name ", name)
+    """The experiment's file; its name is that of the folder, or of the file of a table."""
+    place = arguments.videos.resolve()
+    name = place.stem if place.is_file() else place.name
+    check_folder_name(arguments.videos, "the name ", name)
     folder: Path = arguments.output or Path("own") / name
     return folder / f"{name}{ending}.yaml"
 
@@ -74,23 +84,38 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
         _check_same_plan(arguments, file)
         print(f"going on with {file} as it is; delete it to plan anew", flush=True)
         return
-    from lit_video.own_videos.plan import PlanOptions, plan, schemes_named
+    from lit_video.own_videos.plan import SCHEMES, PlanOptions, plan, schemes_named
 
     chosen = schemes_named(schemes) if schemes else None
+    rows = (chosen or {"xvit": SCHEMES["xvit"]}).values()
+    _check_settings(arguments.settings, {str(row["set"].get("model", "XViT")) for row in rows})
     with writing("--output", file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
     weights = getattr(arguments, "weights", None)
     equal = getattr(arguments, "equal", None) or "epochs"
     made_by = f"{PROGRAM} {shlex.join(arguments.words)}"
-    options = PlanOptions(arguments.videos, file, made_by, chosen, weights, arguments.minutes, arguments.group, equal)
-    plan(options)
+    given = (made_by, chosen, weights, arguments.minutes, arguments.group, equal)
+    plan(PlanOptions(arguments.videos, file, *given, folds="schemes" not in arguments))
+
+
+def _check_settings(settings: Sequence[str], models: Collection[str]) -> None:
+    """Refuse a setting that no data set or model has, before videos are looked at.
+
+    Raises:
+        UserError: there is one.
+    """
+    from lit_video.training.cli import ReadCLI, user_errors
+
+    for model in models if settings else ():
+        with user_errors(lambda key: "command line"):
+            ReadCLI(["--data=VideoCSV", "--data.root=.", f"--model={model}", *settings])
 
 
 def _check_same_plan(arguments: Namespace, file: Path) -> None:
     """Refuse what was planned otherwise: the plan's first line holds the command that made it."""
     given = str(arguments.videos.resolve())
-    if (root := read_yaml(file).get("data", {}).get("init_args", {}).get("root", given)) != given:
-        raise UserError(f"{given}: {file} is planned already, for the videos in {root}; give another --output")
+    if (place := read_yaml(file).get("table", {}).get("source", given)) != given:
+        raise UserError(f"{given}: {file} is planned already, for the videos in {place}; give another --output")
     first = file.read_text(encoding="utf-8").partition("\n")[0]
     words = shlex.split(first.partition(PROGRAM)[2])
     planned = vars(parse(words)) if words else {}
@@ -103,11 +128,20 @@ def _check_same_plan(arguments: Namespace, file: Path) -> None:
             )
 
 
-def fit_experiment(arguments: Namespace, file: Path, seeds: str) -> int:
-    """Train and test the experiment's rows as ``fit`` does; returns its exit status."""
-    jobs = ["--jobs", str(arguments.jobs)] if arguments.jobs else []
+def fit_experiment(arguments: Namespace, file: Path, seeds: str, side_by_side: int = 1) -> int:
+    """Train and test the experiment's rows as ``fit`` does; returns its exit status.
+
+    Raises:
+        UserError: a setting is wrong; a plan that has no runs is taken away again.
+    """
+    jobs = ["--jobs", str(arguments.jobs or min(side_by_side, usable_cores()))]
     files = ["--config", str(file), "--runs", str(runs_of(file))]
-    return run_command(["fit", *files, "--seeds", seeds, *jobs, *arguments.settings])
+    try:
+        return run_command(["fit", *files, "--seeds", seeds, *jobs, *arguments.settings])
+    except UserError:
+        if not (runs_of(file) / file.stem).exists():
+            file.unlink()
+        raise
 
 
 def write_report(file: Path) -> None:

@@ -61,8 +61,10 @@ class AnnotatedVideos(VideoDataModule):
         return {name: number for number, name in enumerate(names)}
 
     def records(self, split: Split) -> Records:
-        """Videos of a split; without those that are not there, if these are to be skipped."""
-        split = split if split in self.splits else "val"
+        """Videos of a split, none of one that there is not; without those not there, if these are to be skipped."""
+        split = "val" if split == "test" and split not in self.splits else split
+        if split not in self.splits:
+            return Records.of(())
         if split not in self._records:
             self._records[split] = self._used(split)
         return self._records[split]

@@ -8,7 +8,7 @@ from typing import Any
 
 from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.annotations import Row, read_table, refuse_repeats
-from lit_video.datamodules.base import Split
+from lit_video.datamodules.base import SPLITS, Split
 from lit_video.datamodules.folder import frame_rate
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
@@ -41,7 +41,7 @@ class VideoCSV(AnnotatedVideos):
         label_column: name of the column that holds the label.
         split_column: name of the column that divides a table, by the values that follow.
         train_values: values of the training videos in this column.
-        val_values: values of the validation videos.
+        val_values: values of the validation videos; ``[]`` where no video validates.
         test_values: values of the test videos.
         classes: names of the classes by number; without them the labels of the training table are these. A label
             is one of them, or else its number.
@@ -74,7 +74,7 @@ class VideoCSV(AnnotatedVideos):
         for split, given in values.items():
             if given and split_column is None:
                 raise ValueError(f"{split}_values is {given}, but split_column is not set")
-            if split_column is not None and not given and split != "test":
+            if split_column is not None and not given and (split == "train" or (split == "val" and given is None)):
                 raise ValueError(f"{split}_values is empty, expected values of the column {split_column}")
         val = val or (train if split_column else "val.csv")
         self.tables: dict[Split, Path] = {
@@ -82,7 +82,9 @@ class VideoCSV(AnnotatedVideos):
             "val": self.root / val,
             "test": self.root / (test or val),
         }
-        self.splits = ("train", "val", "test") if test or test_values else ("train", "val")
+        absent = {"val"} if val_values == [] else set()
+        absent |= set() if test or test_values else {"test"}
+        self.splits = tuple(split for split in SPLITS if split not in absent)
         self.values = {split: [str(value) for value in given or ()] for split, given in values.items()}
         self.columns = (path_column, label_column)
         self.split_column = split_column

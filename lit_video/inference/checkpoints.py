@@ -10,6 +10,7 @@ import torch
 
 from lit_video.errors import OptionError
 from lit_video.modules import VideoClassifier
+from lit_video.network.head import linear_head
 from lit_video.utils.class_paths import known_class
 from lit_video.video.settings import restored_settings
 from lit_video.weights.reading import CHECKPOINT_KEY
@@ -68,7 +69,7 @@ def read_checkpoint(path: Path, option: str = "ckpt") -> dict[str, Any]:
 
 
 def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], path: Path) -> VideoClassifier:
-    """The model that a checkpoint describes, with its weights; nothing that it names is imported.
+    """The model that a checkpoint describes, with its weights, calibrated; nothing that it names is imported.
 
     Raises:
         UserError: it is no model of this family, or its weights do not fit.
@@ -78,6 +79,9 @@ def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], pa
         kind = known_class(family, stored["model"]) if stored else family
         model = kind(**{name: value for name, value in settings.items() if not name.startswith("_")})
         model.load_state_dict(checkpoint["state_dict"])
+        if stored and (temperature := stored.get("temperature")):  # of a cross-validation, see training/folds.py
+            for parameter in linear_head(model.network).parameters():
+                parameter.data /= temperature
     except Exception as error:  # of constructors, of torch
         raise OptionError("ckpt", f"{path} is no checkpoint of a {family.__name__}: {_line(error)}") from error
     return model.eval()

@@ -63,27 +63,31 @@ def of_equal_compute(epochs: int, costs: Mapping[str, int]) -> dict[str, dict[st
     }
 
 
-def length(rate: float, training: int, minutes: float, validates: bool) -> list[Choice]:
+def length(rate: float, training: int, minutes: float, validates: bool, runs: str = "a run") -> list[Choice]:
     """Epochs, and how often to validate.
 
     Args:
         rate: clips per second.
-        training: videos that train.
-        minutes: for a run.
+        training: videos that train in an epoch, of all runs that share the time.
+        minutes: for a run, or for all that share them.
         validates: whether some videos validate, so that they can choose a checkpoint.
+        runs: the runs, in words.
     """
-    fit = int(60 * minutes * SHARE * rate / training)
-    epochs = max(FEWEST, min(MOST if validates else MOST_BLIND, fit))
-    every = max(1, epochs // VALIDATIONS)
-    reason = f"{rate:.0f} clips/s were measured, {training} videos, {minutes:g} minutes a run"
+    fit, most = int(60 * minutes * SHARE * rate / training), MOST if validates else MOST_BLIND
+    epochs = max(FEWEST, min(most, fit))
+    every = max(1, epochs // VALIDATIONS) if validates else epochs
+    reason = f"{SHARE:.0%} of {minutes:g} minutes for {runs}, {rate:.0f} clips/s as measured, {training} clips an epoch"
     if epochs > fit:
         reason += f"; {FEWEST} epochs are the minimum, and take {epochs / max(fit, 1):.0f} times as long"
+    if epochs < fit:
+        why = "" if validates else "where no video validates, as nothing would show overfitting, "
+        reason += f", enough for {fit}; {why}{most} are the maximum (--trainer.max_epochs)"
     return [
         Choice("trainer.max_epochs", epochs, reason),
         Choice(
             "trainer.check_val_every_n_epoch",
             every,
-            f"{epochs // every} validations" if validates else f"the test videos' curve has {epochs // every} points",
+            f"{epochs // every} validations" if validates else "no video validates",
         ),
         Choice("trainer.gradient_clip_val", 1.0, "as in the tables"),
         *([_best(max(5, round(0.4 * epochs / every)))] if validates else []),

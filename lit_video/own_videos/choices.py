@@ -116,7 +116,8 @@ class Machine:
 
 def choose(
     videos: Sequence[VideoInfo],
-    pixels: tuple[float, float],
+    decoded: float,
+    pixels: tuple[float, float] | None,
     classes: Sequence[str],
     training: int,
     machine: Machine,
@@ -125,8 +126,9 @@ def choose(
     """Settings of data and model.
 
     Args:
-        videos: probed facts of the videos.
-        pixels: their mean and standard deviation, from 0 to 1.
+        videos: probed facts of the videos, or of the parts that are meant.
+        decoded: gigabytes of all pixels of their files.
+        pixels: mean and standard deviation of those that train, from 0 to 1; ``None`` to leave them out.
         classes: names of the classes.
         training: how many of the videos train.
         machine: machine that trains.
@@ -136,9 +138,9 @@ def choose(
     return [
         *_clips(videos, machine, start),
         *_views(videos),
-        *([] if start or few else _pixels(pixels)),
+        *([] if start or few or pixels is None else _pixels(pixels)),
         _flip(classes),
-        *_loading(videos, training, machine, start),
+        *_loading(decoded, training, machine, start),
         *(_tuning(start) if start else _scratch(machine, few)),
         *([Choice("trainer.precision", "bf16-mixed", "a GPU")] if machine.gpu else []),
     ]
@@ -196,8 +198,7 @@ def _flip(classes: Sequence[str]) -> Choice:
     return Choice("data.augmentation", settings | {"erasing": 0.0, "mixup": 0.0, "smoothing": 0.1}, reason)
 
 
-def _loading(videos: Sequence[VideoInfo], training: int, machine: Machine, start: Start | None) -> list[Choice]:
-    decoded = 3e-9 * sum((v.frames or 0) * (v.width or 0) * (v.height or 0) for v in videos)
+def _loading(decoded: float, training: int, machine: Machine, start: Start | None) -> list[Choice]:
     most = 32 if machine.gpu > 30 else 8 if start else 16
     batch = max(2, min(most, training // 4))
     room = f"{machine.gpu:.0f} GB of the GPU" if machine.gpu else "a CPU"

@@ -4,7 +4,7 @@ import math
 import re
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold
 
-from lit_video.datamodules.base import Split
 from lit_video.errors import UserError
 from lit_video.own_videos.finding import OwnVideo
 
@@ -21,7 +20,8 @@ COLUMNS = ("group", "recording", "source", "session", "scene", "subject", "speak
 _WORDS = "person|subject|subj|actor|speaker|participant|session|scene|rec|g|s|p"
 _MARKED = re.compile(rf"(?:^|(?<=[_\-. ]))(?:{_WORDS})\d+(?![^_\-. ])", re.I)
 _COUNTER = re.compile(r"(?:^|[_\-. ]+)(?:clip|part|seg|segment|shot|take|c|v)?[_\-]?\d+$", re.I)
-LEAST = 3  # groups of a class: one each to train, to validate, to test
+LEAST = 3  # videos of a class, and its groups: one each to train, to validate, to test
+LEAST_OF_FOLDS = 2  # groups of a class where each is tested once
 
 
 class Groups(NamedTuple):
@@ -31,12 +31,13 @@ class Groups(NamedTuple):
     reason: str
 
 
-def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None) -> Groups:
+def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: int = LEAST) -> Groups:
     """The groups that a table's column or the files' names tell.
 
     Args:
         videos: videos of the folder.
         wanted: a column, ``none``, or ``None`` for the first sign that leaves every class enough groups.
+        least: groups that a class needs.
 
     Raises:
         UserError: there is no such column, or a class has too few groups of it.
@@ -44,42 +45,50 @@ def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None) -> Groups
     if wanted == "none":
         return Groups(None, "every video stands for itself (--group none)")
     if wanted is not None:
-        return _of_column(videos, wanted)
+        return _of_column(videos, wanted, least)
+    few = ""
     for column in COLUMNS:
         names = [video.columns.get(column, "") for video in videos]
-        if all(names) and _enough(videos, names):
+        if all(names) and not (rare := _rare(videos, names, least)):
             return Groups(names, f"the column {column} says which belong together ({len(set(names))} of them)")
+        if all(names):
+            rare_one = f"class {rare[0]!r} has fewer than {least} of it"
+            few = f"the column {column} is not used, as {rare_one}, and the test is flattered; "
     for starts, sign in ((_marked(videos), "a part such as s01"), (_without_counters(videos), "their start")):
-        if starts and _enough(videos, starts) and len(set(starts)) < len(videos):
+        if starts and not _rare(videos, starts, least) and len(set(starts)) < len(videos):
             count, example = len(set(starts)), min(starts)
             reason = f"the files' names say which belong together, by {sign} ({count} of them: {example!r}, ...)"
-            return Groups(starts, reason)
-    unknown = "no column or part of the names says which were recorded together; if some were, give --group COLUMN"
+            return Groups(starts, few + reason)
+    unknown = (
+        few + "no column or part of the names says which were recorded together; if some were, give --group COLUMN"
+    )
     paths = [video.path for video in videos]
     if len(set(paths)) == len(videos):
         return Groups(None, unknown)
-    if _enough(videos, paths):
+    if not _rare(videos, paths, least):
         return Groups(paths, f"parts of one file belong together ({len(set(paths))} files); of files, {unknown}")
-    few = f"a class is in fewer than {LEAST} files"
-    return Groups(None, f"{few}: parts of one file are both trained and tested on, which flatters the test; {unknown}")
+    files = f"a class is in fewer than {least} files"
+    return Groups(
+        None, f"{files}: parts of one file are both trained and tested on, which flatters the test; {unknown}"
+    )
 
 
-def _of_column(videos: Sequence[OwnVideo], column: str) -> Groups:
+def _of_column(videos: Sequence[OwnVideo], column: str, least: int) -> Groups:
     if any(not video.columns.get(column) for video in videos):
         there = ", ".join(videos[0].columns) or "there is no table"
         raise UserError(f"--group {column}: no such column, or an empty cell in it; columns: {there}")
     names = [video.columns[column] for video in videos]
-    if not _enough(videos, names):
-        raise UserError(f"--group {column}: a class has fewer than {LEAST} of them: to train, to validate and to test")
+    if rare := _rare(videos, names, least):
+        raise UserError(f"--group {column}: class {rare[0]!r} has fewer than {least} of them, to train and to test")
     return Groups(names, f"the column {column} says which belong together ({len(set(names))} of them)")
 
 
-def _enough(videos: Sequence[OwnVideo], names: Sequence[str]) -> bool:
-    """Whether every class has groups for all splits."""
+def _rare(videos: Sequence[OwnVideo], names: Sequence[str], least: int) -> list[str]:
+    """Classes that have fewer groups than needed."""
     by_class: dict[str, set[str]] = defaultdict(set)
     for video, name in zip(videos, names, strict=True):
         by_class[video.label].add(name)
-    return all(len(groups) >= LEAST for groups in by_class.values())
+    return [label for label, groups in by_class.items() if len(groups) < least]
 
 
 def _marked(videos: Sequence[OwnVideo]) -> list[str] | None:
@@ -102,10 +111,37 @@ def _stem(video: OwnVideo) -> str:
     return video.path.rpartition("/")[2].rpartition(".")[0]
 
 
-PARTS = 5  # a fifth is tested on, a fifth of the rest validates
+PARTS = 5  # a fifth is tested on, a fifth of the rest validates; or each fifth is tested on in turn
 FEW, PARTS_OF_FEW = 150, 3  # of fewer videos a third is tested on, and none validates: a handful would choose by chance
+FEW_FOR_FOLDS = 300  # of fewer videos each is tested on in turn
+FOLD = "fold"  # and a number
 TRIES = 50
 ENOUGH = 0.02  # of a class's share
+
+
+def folds(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[list[OwnVideo], str]:
+    """Give every video the fold that it is tested in, ``fold1`` and on, as its split, and say how; groups are whole.
+
+    Args:
+        videos: videos of the folder, without splits.
+        groups: group of each video; ``None`` where every video stands for itself.
+    """
+    labels = np.array([video.label for video in videos])
+    best, least = np.zeros(len(videos), np.int64), np.inf
+    for numbers in _divisions(labels, groups or [str(i) for i in range(len(videos))], PARTS):
+        parts = numbers.max() + 1
+        off = sum(_unevenness(labels, numbers == number, parts) for number in range(parts))
+        if off < least:
+            best, least = numbers, off
+        if least <= ENOUGH * parts * len(set(labels)):
+            break
+    how = f"so few videos that each is tested once, in one of {best.max() + 1} folds, by a model of the others"
+    return [replace(video, split=f"{FOLD}{number + 1}") for video, number in zip(videos, best, strict=True)], how
+
+
+def fold_names(splits: Iterable[str | None]) -> list[str]:
+    """Folds among the splits of videos, in their order; none of videos that are divided otherwise."""
+    return sorted({split for split in splits if split and split.startswith(FOLD)})
 
 
 def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[list[OwnVideo], str]:
@@ -119,7 +155,7 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
     """
     own = groups or [str(i) for i in range(len(videos))]
     given = {video.split for video in videos} - {None}
-    splits: list[Split] = [video.split or "train" for video in videos]
+    splits = [video.split or "train" for video in videos]
     how = "divided as given"
     if not given and len(videos) < FEW:
         _take(videos, own, splits, "test", PARTS_OF_FEW)
@@ -137,9 +173,7 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
     return [replace(video, split=split) for video, split in zip(videos, splits, strict=True)], how
 
 
-def _take(
-    videos: Sequence[OwnVideo], groups: Sequence[str], splits: list[Split], split: Split, parts: int = PARTS
-) -> None:
+def _take(videos: Sequence[OwnVideo], groups: Sequence[str], splits: list[str], split: str, parts: int = PARTS) -> None:
     """Give one of ``parts`` of the training videos another split."""
     train = [i for i, one in enumerate(splits) if one == "train"]
     for i, chosen in zip(train, _share([videos[i] for i in train], [groups[i] for i in train], parts), strict=True):
@@ -166,26 +200,32 @@ def without_rare(videos: Sequence[OwnVideo]) -> tuple[list[OwnVideo], list[str]]
 def _share(videos: Sequence[OwnVideo], groups: Sequence[str], wanted: int = PARTS) -> NDArray[np.bool_]:
     """Which videos are of one of ``wanted`` parts; of some divisions the one whose classes are nearest to even."""
     labels = np.array([video.label for video in videos])
-    names, counts = np.unique(labels, return_counts=True)
-    parts = max(2, min(wanted, len(set(groups)), counts.max()))
     best, least = np.zeros(len(videos), bool), np.inf
-    for seed in range(TRIES):
-        folds = StratifiedGroupKFold(parts, shuffle=True, random_state=seed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of classes with fewer videos than parts, which _unevenness weighs
-            for _, chosen in folds.split(labels, labels, groups):
-                part = np.zeros(len(videos), bool)
-                part[chosen] = True
-                if (off := _unevenness(labels, names, part, wanted)) < least:
-                    best, least = part, off
-        if least <= ENOUGH * len(names):
+    for numbers in _divisions(labels, groups, wanted):
+        for number in range(numbers.max() + 1):
+            if (off := _unevenness(labels, numbers == number, wanted)) < least:
+                best, least = numbers == number, off
+        if least <= ENOUGH * len(set(labels)):
             break
     return best
 
 
-def _unevenness(labels: NDArray[np.str_], names: NDArray[np.str_], part: NDArray[np.bool_], wanted: int) -> float:
+def _divisions(labels: NDArray[np.str_], groups: Sequence[str], wanted: int) -> Iterator[NDArray[np.int64]]:
+    """Divisions into at most ``wanted`` parts: the number of each video's, from 0."""
+    parts = max(2, min(wanted, len(set(groups)), np.unique(labels, return_counts=True)[1].max()))
+    for seed in range(TRIES):
+        numbers = np.zeros(len(labels), np.int64)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of classes with fewer videos than parts, which _unevenness weighs
+            split = StratifiedGroupKFold(parts, shuffle=True, random_state=seed).split(labels, labels, groups)
+            for number, (_, chosen) in enumerate(split):
+                numbers[chosen] = number
+        yield numbers
+
+
+def _unevenness(labels: NDArray[np.str_], part: NDArray[np.bool_], wanted: int) -> float:
     """Sum over classes of how far their share is from one of ``wanted``; all of a class, or none, counts for ten."""
-    shares = [float(part[labels == name].mean()) for name in names]
+    shares = [float(part[labels == name].mean()) for name in np.unique(labels)]
     return sum(10.0 if share in (0.0, 1.0) else abs(share - 1 / wanted) for share in shares)
 
 
@@ -195,16 +235,19 @@ def limits(videos: Sequence[OwnVideo]) -> list[str]:
     Two models of half right, which disagree on half of the videos, differ by the points named in one of twenty cases
     by chance alone (normal approximation of McNemar's test).
     """
-    counts = {split: Counter(v.label for v in videos if v.split == split) for split in ("train", "val", "test")}
-    tested = sum(counts["test"].values())
+    counts = {split: Counter(v.label for v in videos if v.split == split) for split in {v.split for v in videos}}
+    in_test = counts["test"] if "test" in counts else Counter(video.label for video in videos)  # or in folds
+    tested = sum(in_test.values())
     points = 100 * 1.96 * math.sqrt(0.5 / tested)
-    name, most = counts["test"].most_common(1)[0]
+    name, most = in_test.most_common(1)[0]
     lines = [
         f"{tested} test videos: differences under {points:.0f} points decide nothing",
         f"always {name!r} would be right in {100 * most / tested:.0f} % of the test",
     ]
-    for split in ("val", "test"):
-        if counts[split] and (absent := sorted(counts["train"].keys() - counts[split].keys())):
-            what = "validates" if split == "val" else "is tested"
+    for split, what in (("val", "validates"), ("test", "is tested")):
+        if split in counts and (absent := sorted(counts["train"].keys() - counts[split].keys())):
             lines.append(f"no video of {', '.join(absent)} {what}: too few, or too few recordings")
+    if "test" not in counts:
+        unseen = [name for name, n in sorted(in_test.items()) if n in [count[name] for count in counts.values()]]
+        lines += [f"all videos of {name} are in one fold, so never seen before their test" for name in unseen]
     return lines

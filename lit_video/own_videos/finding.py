@@ -1,15 +1,19 @@
 """The videos of a folder and their classes: class folders, with or without splits, or a table."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 from lit_video.datamodules.annotations import Row, read_table
 from lit_video.datamodules.base import Split
-from lit_video.datamodules.folder import EXTENSIONS
+from lit_video.datamodules.folder import EXTENSIONS, is_video
 from lit_video.errors import UserError
+from lit_video.utils.files import files_below
+from lit_video.video.decoding.images import EXTENSIONS as PICTURES
 
 SPLITS: dict[Split, tuple[str, ...]] = {
     "train": ("train", "training"),
@@ -21,6 +25,10 @@ TABLES = (".csv", ".tsv")
 PATH = ("path", "video", "file", "filename", "video_path", "name")
 LABEL = ("label", "class", "category", "action")
 SPLIT = ("split", "subset", "set")
+TIMES = ("start", "end")  # of the part of a video that is meant, in seconds
+LIKE_TIMES = re.compile(r"(?:.*_)?(?:start|end|begin|stop|from|to|onset|offset)(?:_.*)?", re.I)
+LIKE_LABELS = re.compile(r"(?:label|class|category|action)_?\d+", re.I)
+LOOKED_AT = 10_000  # files of a folder without videos by class
 EXPECTED = (
     "expected DIR/CLASS/VIDEO.mp4, DIR/train/CLASS/VIDEO.mp4 (and test/, val/), "
     "or DIR/labels.csv with columns path and label"
@@ -29,19 +37,23 @@ EXPECTED = (
 
 @dataclass(frozen=True)
 class OwnVideo:
-    """A video.
+    """A video, or a part of one.
 
     Args:
-        path: from the folder.
+        path: from the root.
         label: name of its class.
-        split: split by the folder's name; ``None`` if the folder has no splits.
+        split: split by the folder's name, ``None`` if the folder has no splits; or its fold.
         columns: all that a table says of it, by column.
+        start: of the part, in seconds; ``None`` for the video's.
+        end: likewise.
     """
 
     path: str
     label: str
-    split: Split | None = None
+    split: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    start: float | None = None
+    end: float | None = None
 
 
 @dataclass(frozen=True)
@@ -51,11 +63,13 @@ class OwnVideos:
     Args:
         videos: in it.
         found: where they were found, for the user.
+        root: folder that paths are relative to.
         unused: files that are no videos, by their ending.
     """
 
     videos: Sequence[OwnVideo]
     found: str
+    root: Path
     unused: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -64,21 +78,48 @@ class OwnVideos:
         return sorted({video.label for video in self.videos})
 
 
-def find_videos(root: Path) -> OwnVideos:
-    """Look for videos in the ways that people keep them.
+def find_videos(place: Path) -> OwnVideos:
+    """Look for videos in the ways that people keep them: in a folder, or as a table lists them.
 
     Raises:
-        UserError: there is no such folder, or no video in two classes; a table is wrong.
+        UserError: there is no such folder, or no video in two classes; a table is wrong, or of another task.
     """
-    if not root.is_dir():
-        raise UserError(f"{root}: no such folder")
-    tables = sorted(path for path in root.iterdir() if path.suffix.lower() in TABLES)
-    found = _split_folders(root) or _tables(root, tables) or _class_folders(root)
-    if found is None or not found.videos:
-        raise UserError(f"{root}: holds no videos by class; {EXPECTED.replace('DIR', str(root))}")
+    if place.is_file() and place.suffix.lower() in TABLES:
+        found = _of_tables(place.parent, {place: None})
+    elif place.is_dir():
+        tables = sorted(path for path in place.iterdir() if path.suffix.lower() in TABLES)
+        found = _split_folders(place) or _tables(place, tables) or _class_folders(place, tables)
+    else:
+        raise UserError(f"{place}: no such folder, and no table ({', '.join(TABLES)})")
+    if not found.videos:
+        raise UserError(f"{place}: {_what_is_there(place)}; {EXPECTED.replace('DIR', str(place))}")
     if len(found.class_names) < 2:
-        raise UserError(f"{root}: holds one class ({found.class_names[0]}); a classifier needs two or more")
+        raise UserError(f"{place}: holds one class ({found.class_names[0]}); a classifier needs two or more")
     return found
+
+
+def _what_is_there(root: Path) -> str:
+    """What a folder without videos by class holds instead."""
+    files = [path.relative_to(root) for path in islice(files_below(root), LOOKED_AT)]
+    files = [path for path in files if not any(part.startswith(".") for part in path.parts)]
+    counts = Counter(path.suffix.lower() or "without ending" for path in files).most_common(3)
+    found = ", ".join(f"{count} {ending}" for ending, count in counts) or "no file"
+    tables = [_misses(root / path) for path in files if len(path.parts) == 1 and path.suffix.lower() in TABLES]
+    videos = [path for path in files if is_video(path)]
+    pictures = [path for path in files if path.suffix.lower() in PICTURES]
+    if videos and len(videos[0].parts) == 1:
+        why = f"{videos[0]} and others lie in no class folder"
+    elif videos:
+        above = sorted({path.parts[0] for path in videos})
+        why = f"{videos[0]} lies too deep" + (f"; give {root / above[0]}" if len(above) == 1 else "")
+    elif pictures:
+        frames = len(pictures[0].parts) > 2
+        why = (
+            f"{pictures[0]} is {'in a folder of frames' if frames else 'a picture'}, which docs/adding.md has a way for"
+        )
+    else:
+        why = "no video"
+    return "; ".join([f"holds {found}: {why}", *tables])
 
 
 def _split_folders(root: Path) -> OwnVideos | None:
@@ -91,12 +132,14 @@ def _split_folders(root: Path) -> OwnVideos | None:
         found, others = _in_class_folders(root, folder)
         videos += [replace(video, split=split) for video in found]
         unused += others
-    return OwnVideos(videos, f"class folders in {', '.join(f.name for f in folders.values())}", unused)
+    return OwnVideos(videos, f"class folders in {', '.join(f.name for f in folders.values())}", root, unused)
 
 
-def _class_folders(root: Path) -> OwnVideos:
+def _class_folders(root: Path, tables: Sequence[Path]) -> OwnVideos:
     videos, unused = _in_class_folders(root, root)
-    return OwnVideos(videos, "class folders", unused)
+    return OwnVideos(
+        videos, "; ".join(["class folders", *(f"not used: {_misses(path)}" for path in tables)]), root, unused
+    )
 
 
 def _in_class_folders(root: Path, folder: Path) -> tuple[list[OwnVideo], Counter[str]]:
@@ -112,33 +155,88 @@ def _in_class_folders(root: Path, folder: Path) -> tuple[list[OwnVideo], Counter
 
 def _tables(root: Path, tables: Sequence[Path]) -> OwnVideos | None:
     """A table of all videos, or one for each split."""
-    by_split = {split: path for split, names in SPLITS.items() for path in tables if path.stem.lower() in names}
-    if "train" in by_split:
-        videos = [video for split, path in by_split.items() for video in _of_table(path, split)]
-        return OwnVideos(videos, ", ".join(path.name for path in by_split.values()))
-    labelled = [path for path in tables if _columns(path)]
+    by_split = {path: split for split, names in SPLITS.items() for path in tables if path.stem.lower() in names}
+    if "train" in by_split.values():
+        return _of_tables(root, by_split)
+    labelled = [path for path in tables if all(_columns(path))]
     if len(labelled) > 1:
         names = ", ".join(path.name for path in labelled)
-        raise UserError(f"{root}: {names} could all be the table of the videos; keep one of them there")
-    return OwnVideos(_of_table(labelled[0]), labelled[0].name) if labelled else None
+        raise UserError(f"{root}: {names} could all be the table of the videos; give one of them, or keep one there")
+    return _of_tables(root, {labelled[0]: None}) if labelled else None
 
 
-def _columns(path: Path) -> tuple[str, str] | None:
-    """The columns of the path and the label, of a table that has both."""
+def _header(path: Path) -> list[str]:
     with path.open(encoding="utf-8-sig", errors="replace") as file:
-        header = [cell.strip().strip('"') for cell in re.split("[\t;,]", file.readline())]
-    names = [next((name for name in header if name.lower() in known), None) for known in (PATH, LABEL)]
-    return (names[0], names[1]) if names[0] and names[1] else None
+        line = file.readline().strip()
+    mark = next((mark for mark in "\t,;" if mark in line), None)
+    return [cell.strip().strip('"') for cell in line.split(mark)]
+
+
+def _columns(path: Path) -> list[str | None]:
+    """The columns of the path and the label, of a table that has them."""
+    return [next((name for name in _header(path) if name.lower() in known), None) for known in (PATH, LABEL)]
+
+
+def _misses(path: Path) -> str:
+    """What a table has, and what it needs to be one of videos."""
+    header, found = _header(path), _columns(path)
+    needs = " and ".join(name for name, column in zip(("path", "label"), found, strict=True) if column is None)
+    if any(is_video(cell) for cell in header) or not any(found):
+        return f"{path.name} begins with {', '.join(header)[:80]!r}, no header; add path,label as its first line"
+    return f"{path.name} has columns {', '.join(header)[:200]}; needs {needs}"
+
+
+def _of_tables(folder: Path, tables: Mapping[Path, Split | None]) -> OwnVideos:
+    """Videos of tables, by the split of each; paths count from the folder, or from what all have in common."""
+    videos = [video for path, split in tables.items() for video in _of_table(path, split)]
+    places = [os.path.abspath(folder / video.path) for video in videos]
+    root = Path(os.path.abspath(folder))
+    if not all(Path(place).is_relative_to(root) for place in places):
+        root = Path(os.path.commonpath([os.path.dirname(place) for place in places]))
+    for place in places:
+        if os.path.isdir(place) or Path(place).suffix.lower() in PICTURES:
+            raise UserError(f"{place}: is a picture or a folder of frames, which docs/adding.md has a way for")
+    videos = [replace(video, path=os.path.relpath(place, root)) for video, place in zip(videos, places, strict=True)]
+    return OwnVideos(videos, ", ".join(path.name for path in tables), root)
 
 
 def _of_table(path: Path, split: Split | None = None) -> list[OwnVideo]:
-    columns = _columns(path)
-    if columns is None:
-        raise UserError(f"{path}: no header with a column path and a column label; add it as the first line")
-    rows = read_table("table", path, columns)
-    return [
-        OwnVideo(row.text(columns[0]), row.text(columns[1]), split or _split_of(row), dict(row.cells)) for row in rows
-    ]
+    place, label = _columns(path)
+    if place is None or label is None:
+        raise UserError(f"{path}: {_misses(path)}")
+    rows = read_table("table", path, (place, label))
+    times = {name.lower(): name for name in rows[0].cells if name.lower() in TIMES}
+    others = [name for name in rows[0].cells if name not in times.values()]
+    if unclear := [name for name in others if LIKE_TIMES.fullmatch(name)]:
+        raise UserError(
+            f"{path}: column {unclear[0]}: parts of videos have columns start and end, in seconds; rename it"
+        )
+    if more := [name for name in others if LIKE_LABELS.fullmatch(name)]:
+        raise UserError(f"{path}: column {more[0]}: several labels per video are not learned; keep one column label")
+    videos, seen = list[OwnVideo](), dict[tuple[object, ...], Row]()
+    for row in rows:
+        part = row.segment(times.get("start", "start"), times.get("end", "end"))
+        videos.append(
+            OwnVideo(row.text(place), row.text(label), split or _split_of(row), dict(row.cells), part[0], part[1])
+        )
+        if "|" in row.text(label):
+            raise row.error(label, f"is {row.text(label)!r}; several labels per video are not learned, keep one")
+        if (other := seen.setdefault((row.text(place), *part), row)) is not row:
+            there = f"{row.text(place)} is there already, at {other.place.rpartition(', ')[2]}"
+            raise row.error(place, f"{there}; several labels per video are not learned, keep one row of it")
+    _refuse_quantities(path, label, {video.label for video in videos})
+    return videos
+
+
+def _refuse_quantities(path: Path, column: str, labels: set[str]) -> None:
+    """Refuse labels that are all numbers, some of them with a fraction."""
+    try:
+        parts = sorted(label for label in labels if not float(label).is_integer())
+    except (ValueError, OverflowError):
+        return
+    if parts:
+        what = f"holds quantities such as {parts[0]}, {len(labels)} different ones"
+        raise UserError(f"{path}: column {column}: {what}; finetune learns classes, no regression: name some ranges")
 
 
 def _split_of(row: Row) -> Split | None:

@@ -1,7 +1,9 @@
 """From a folder of videos to an experiment: looks, divides, measures, chooses, writes, and says every step."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,18 @@ from lit_video.errors import UserError
 from lit_video.network.cost import count
 from lit_video.own_videos.budget import built, clips_per_second, length, of_equal_compute
 from lit_video.own_videos.choices import Choice, Machine, as_lines, choose, nested, start_from
-from lit_video.own_videos.dividing import divide, find_groups, limits, without_rare
-from lit_video.own_videos.finding import OwnVideo, find_videos
+from lit_video.own_videos.dividing import (
+    FEW_FOR_FOLDS,
+    LEAST,
+    LEAST_OF_FOLDS,
+    divide,
+    find_groups,
+    fold_names,
+    folds,
+    limits,
+    without_rare,
+)
+from lit_video.own_videos.finding import TIMES, OwnVideo, find_videos
 from lit_video.utils.files import write_atomically, write_table
 from lit_video.utils.text import did_you_mean
 from lit_video.video.decoding import decode
@@ -44,7 +56,7 @@ VIDEOS = "videos.csv"
 SHOWN = 5  # videos that are named
 SEEN = 50  # videos whose pixels are looked at
 MINUTES = {"CPU": 10.0, "GPU": 30.0}
-TIMES = ("start", "end")  # columns of a table that say which part of a video is meant
+ALL = "all"  # the row that trains on all folds
 
 
 def schemes_named(names: str) -> Rows:
@@ -75,7 +87,7 @@ class PlanOptions:
     """Options of a plan.
 
     Args:
-        root: folder of the videos.
+        place: folder or table of the videos.
         file: path of the experiment's YAML.
         command: command line, written into the file.
         schemes: rows by name; ``None`` for the scheme of the weights, or X-ViT.
@@ -83,9 +95,10 @@ class PlanOptions:
         minutes: minutes of training per run; ``None`` for the machine's default.
         group: column that says which videos belong together, ``none``, or ``None`` to look for one.
         equal: quantity that all rows share: epochs or compute.
+        folds: whether few videos are all tested, in folds, and all trained on.
     """
 
-    root: Path
+    place: Path
     file: Path
     command: str
     schemes: Rows | None = None
@@ -93,13 +106,14 @@ class PlanOptions:
     minutes: float | None = None
     group: str | None = None
     equal: str = "epochs"
+    folds: bool = False
 
 
 def write_videos(path: Path, videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> None:
     """The table that divides the videos."""
-    times = [name for name in TIMES if any(video.columns.get(name) for video in videos)]
+    times = [name for name in TIMES if any(getattr(video, name) is not None for video in videos)]
     rows = [
-        [video.path, video.label, video.split, *([groups[i]] if groups else []), *(video.columns[n] for n in times)]
+        [video.path, video.label, video.split, *([groups[i]] if groups else []), *(getattr(video, n) for n in times)]
         for i, video in enumerate(videos)
     ]
     write_table(path, [["path", "label", "split", *(["group"] if groups else []), *times], *rows])
@@ -107,31 +121,32 @@ def write_videos(path: Path, videos: Sequence[OwnVideo], groups: Sequence[str] |
 
 def write_experiment(
     options: PlanOptions,
+    root: Path,
     model: str,
     choices: Sequence[Choice],
     rows: Rows,
     notes: Sequence[str],
-    validates: bool,
+    splits: Collection[str | None],
 ) -> None:
     """The YAML file, with every choice and its reason on top; ``videos.csv`` lies beside it.
 
     Args:
-        options: folder of the videos, the file, and the command that makes it.
+        options: place of the videos, the file, and the command that makes it.
+        root: folder that paths are relative to.
         model: class that the rows start from.
         choices: settings.
         rows: rows of the table.
         notes: lines on the videos and on what the test can decide.
-        validates: whether some videos validate.
+        splits: splits of the videos, or their folds.
     """
-    root, path = options.root.resolve(), options.file
-    settings = nested(choices)
+    path, settings = options.file, nested(choices)
     data = {
-        "root": str(root),
+        "root": str(root.resolve()),
         "train": str((path.parent / VIDEOS).resolve()),
         "split_column": "split",
-        "train_values": ["train"],
-        # where none validate, the curve is of the test videos, and chooses nothing
-        **({"val_values": ["val"], "test_values": ["test"]} if validates else {"val_values": ["test"]}),
+        "train_values": ["train"] if "train" in splits else fold_names(splits),
+        "val_values": ["val"] if "val" in splits else [],
+        **({"test_values": ["test"]} if "test" in splits else {}),
         **settings["data"],
     }
     content = {
@@ -139,8 +154,8 @@ def write_experiment(
         "data": {"class_path": "VideoCSV", "init_args": data},
         "model": {"class_path": model, "init_args": settings["model"]},
         "table": {
-            "title": f"Videos of {root.name}",
-            "source": "your own videos",
+            "title": f"Videos of {options.place.resolve().name}",
+            "source": str(options.place.resolve()),
             "scale": "own",
             "metric": "test/video_top1",
             "rows": rows,
@@ -164,35 +179,47 @@ def plan(options: PlanOptions) -> None:
     start = start_from(options.weights) if options.weights else None
     if start and options.schemes:
         raise UserError(f"--weights {options.weights}: are of {start.model}, which is the scheme; leave --scheme out")
-    found = find_videos(options.root)
-    notes = [f"{len(found.videos)} videos of {len(found.class_names)} classes in {options.root} ({found.found})"]
+    found = find_videos(options.place)
+    with suppress(OSError):
+        options.file.parent.mkdir(parents=True, exist_ok=True)
+    notes = [f"{len(found.videos)} videos of {len(found.class_names)} classes in {options.place} ({found.found})"]
     if found.unused:
         notes.append("not used: " + ", ".join(f"{count} {kind}" for kind, count in sorted(found.unused.items())))
     print(notes[0], flush=True)
-    videos, facts = _readable(found.videos, options.root, options.file.with_name(MANIFEST))
-    videos, rare = without_rare(videos)
+    looked_at = {video.path: (found.root / video.path, None) for video in found.videos}
+    manifest = scan(looked_at, options.file.with_name(MANIFEST)).facts()
+    videos, rare = without_rare(_readable(found.videos, manifest, found.root))
     notes += rare
-    groups = find_groups(videos, options.group)
-    videos, how = divide(videos, groups.names)
-    counts = {split: sum(video.split == split for video in videos) for split in ("train", "val", "test")}
-    notes.append(", ".join(f"{count} {split}" for split, count in counts.items() if count) + f": {how}")
+    few = options.folds and len(videos) < FEW_FOR_FOLDS and not any(video.split for video in videos)
+    groups = find_groups(videos, options.group, LEAST_OF_FOLDS if few else LEAST)
+    videos, how = (folds if few else divide)(videos, groups.names)
+    counts = Counter(video.split for video in videos)
+    notes.append(", ".join(f"{count} {split}" for split, count in sorted(counts.items())) + f": {how}")
     notes += [groups.reason, *limits(videos)]
     machine = Machine.here()
+    if few and not machine.gpu:  # folds train side by side
+        side_by_side = min(len(counts) + 1, machine.cores)
+        machine = replace(machine, memory=machine.memory / side_by_side, cores=machine.cores // side_by_side)
     classes = sorted({video.label for video in videos})
-    pixels = _pixels([options.root / video.path for video in videos if video.split == "train"])
-    choices = choose([facts[v.path] for v in videos], pixels, classes, counts["train"], machine, start)
+    training = len(videos) - max(counts.values()) if few else counts["train"]
+    pixels = None if few else _pixels([found.root / video.path for video in videos if video.split == "train"])
+    facts = [_shown(manifest[video.path], video) for video in videos]
+    files = [manifest[path] for path in {video.path for video in videos}]
+    decoded = 3e-9 * sum((file.frames or 0) * (file.width or 0) * (file.height or 0) for file in files)
+    choices = choose(facts, decoded, pixels, classes, training, machine, start)
     model, rows = "XViT", options.schemes or {"xvit": SCHEMES["xvit"]}
     if start:
         model, rows = start.model, {"finetuned": {"label": f"{start.model}, fine-tuned"}}
         choices += [Choice(f"model.{key}", value, "of the weights") for key, value in start.settings.items()]
     lengths, rows = _lengths(options, choices, model, rows, counts, len(classes), machine)
     choices += lengths
+    rows = _fold_rows(rows, fold_names(counts)) if few else rows
     if options.equal == "compute":
         epochs = ", ".join(f"{name} {row['set']['trainer.max_epochs']}" for name, row in rows.items())
         notes.append(f"as many multiply-adds for each scheme: epochs {epochs}")
     print(*notes[1:], *as_lines(choices), sep="\n", flush=True)
     write_videos(options.file.with_name(VIDEOS), videos, groups.names)
-    write_experiment(options, model, choices, rows, notes, counts["val"] > 0)
+    write_experiment(options, found.root, model, choices, rows, notes, counts)
     print(f"wrote {options.file} and {options.file.with_name(VIDEOS)}", flush=True)
 
 
@@ -202,18 +229,40 @@ def _pixels(paths: Sequence[Path]) -> tuple[float, float]:
     return float(pixels.mean()), float(pixels.std())
 
 
-def _readable(videos: Sequence[OwnVideo], root: Path, manifest: Path) -> tuple[list[OwnVideo], dict[str, VideoInfo]]:
-    """The videos that can be read, and what is known of them; names the others."""
-    rows = scan({video.path: (root / video.path, None) for video in videos}, manifest).facts()
-    broken = [row for row in rows.values() if not row.sound]
-    for row in broken[:SHOWN]:
-        print(f"left out: {row.path}: {row.reason}")
+def _fold_rows(rows: Rows, names: list[str]) -> Rows:
+    """A row that trains on all folds, and one for each that is tested on it and trains on the others."""
+    (row,) = rows.values()
+    label, own = row["label"], row.get("set", {})
+    tested = {"label": f"{label}, all videos; accuracy of the folds", "set": own | {"data.train_values": names}}
+    return {ALL: tested} | {
+        name: {
+            "label": f"{label}, tested on {name}",
+            "set": own | {"data.train_values": [n for n in names if n != name], "data.test_values": [name]},
+        }
+        for name in names
+    }
+
+
+def _shown(whole: VideoInfo, video: OwnVideo) -> VideoInfo:
+    """A video's facts, or those of the part that is meant; without frames if that begins after the video's end."""
+    seconds = whole.seconds or 0.0
+    share = (min(video.end or seconds, seconds) - (video.start or 0.0)) / seconds if seconds else 1.0
+    return replace(whole, seconds=seconds * share, frames=max(0, round((whole.frames or 0) * share)))
+
+
+def _readable(videos: Sequence[OwnVideo], rows: Mapping[str, VideoInfo], root: Path) -> list[OwnVideo]:
+    """The videos that can be read; names the others."""
+    after = "the part from {:g} s begins after its end"
+    why = [rows[v.path].reason if not rows[v.path].sound else after.format(v.start or 0) for v in videos]
+    good = [rows[video.path].sound and bool(_shown(rows[video.path], video).frames) for video in videos]
+    broken = [f"{video.path}: {reason}" for video, reason, fine in zip(videos, why, good, strict=True) if not fine]
+    for line in broken[:SHOWN]:
+        print(f"left out: {line}")
     if len(broken) > SHOWN:
-        print(f"left out: {len(broken) - SHOWN} more, see {manifest}")
-    good = [video for video in videos if rows[video.path].sound]
-    if not good:
-        raise UserError(f"{root}: none of its {len(videos)} videos can be read; see {manifest}")
-    return good, {path: row for path, row in rows.items() if row.sound}
+        print(f"left out: {len(broken) - SHOWN} more, see {MANIFEST}")
+    if not any(good):
+        raise UserError(f"{root}: none of its {len(videos)} videos can be read ({broken[0]})")
+    return [video for video, fine in zip(videos, good, strict=True) if fine]
 
 
 def _lengths(
@@ -221,7 +270,7 @@ def _lengths(
     choices: list[Choice],
     model: str,
     rows: Rows,
-    counts: Mapping[str, int],
+    counts: Mapping[str | None, int],
     classes: int,
     machine: Machine,
 ) -> tuple[list[Choice], Rows]:
@@ -232,16 +281,19 @@ def _lengths(
         compute is equal.
     """
     settings = nested(choices)
-    data, nets = settings["data"], {}
+    data, nets, parts = settings["data"], {}, len(fold_names(counts))
+    # every video trains in all folds but its own, and in the model of all
+    training = parts * sum(counts.values()) if parts else counts["train"]
+    shared = f"{parts} folds and the model of all videos together" if parts else "a run"
     for name, row in rows.items():
         own = {key.removeprefix("model."): value for key, value in row.get("set", {}).items()}
         nets[name] = built(str(own.pop("model", model)), settings["model"] | own, data, classes)
     rates = {name: clips_per_second(net, data) for name, net in nets.items()}
     minutes = options.minutes or MINUTES["GPU" if machine.gpu else "CPU"]
     if options.equal == "epochs":
-        return length(min(rates.values()), counts["train"], minutes, counts["val"] > 0), rows
+        return length(min(rates.values()), training, minutes, counts["val"] > 0, shared), rows
     costs = {name: count(net, data["frames"], data["image_size"])[1] for name, net in nets.items()}
     slowest = min(rates[name] * costs[name] for name in rows) / max(costs.values())  # clips/s at the highest cost
-    lengths = length(slowest, counts["train"], minutes, counts["val"] > 0)
+    lengths = length(slowest, training, minutes, counts["val"] > 0, shared)
     own_lengths = of_equal_compute(nested(lengths)["trainer"]["max_epochs"], costs)
     return lengths, {name: row | {"set": row.get("set", {}) | own_lengths[name]} for name, row in rows.items()}

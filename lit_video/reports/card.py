@@ -11,6 +11,7 @@ from lit_video.tables.results import read_result
 from lit_video.utils.clip_shape import in_words
 from lit_video.utils.text import markdown_lines
 
+SURE = 0.025  # one-sided
 MOST = 5  # confusions that are named
 SHOWN = 30  # classes of the table
 LICENCE = """The weights carry what the videos and the weights that they started from allow: look at the licences of
@@ -23,11 +24,8 @@ def model_card(run_dir: Path) -> str:
     Raises:
         UserError: the run is not finished, or one of its files is damaged.
     """
-    result = read_result(run_dir, anywhere=True)
-    if result is None:
-        raise UserError(f"{run_dir}: no finished run (no run.json); train it first")
+    result, predictions = _tested(run_dir)
     config = result["identity"]["settings"]
-    predictions = read_predictions(run_dir, result["test_videos"])
     parts = [
         f"# {result['scheme']}, {result['table']}",
         _data(config["data"], result),
@@ -36,6 +34,23 @@ def model_card(run_dir: Path) -> str:
         f"## Licence\n\n{LICENCE}",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _tested(run_dir: Path) -> tuple[dict[str, Any], Predictions | None]:
+    result = read_result(run_dir, anywhere=True)
+    if result is None:
+        raise UserError(f"{run_dir}: no finished run (no run.json); train it first")
+    return result, read_predictions(run_dir, result["test_videos"])
+
+
+def headline(run_dir: Path) -> str:
+    """The accuracy of a finished run in a line, with its interval and that of the most frequent class.
+
+    Raises:
+        UserError: as :func:`model_card`.
+    """
+    result, predictions = _tested(run_dir)
+    return "; ".join(accuracy_facts(result, predictions)) if predictions else "not tested"
 
 
 def _data(data: dict[str, Any], result: dict[str, Any]) -> str:
@@ -54,24 +69,42 @@ def _data(data: dict[str, Any], result: dict[str, Any]) -> str:
 def _accuracy(result: dict[str, Any], predictions: Predictions | None) -> str:
     lines = [f"- {name.removeprefix('test/')}: {value:.1f}" for name, value in result["metrics"].items()]
     if predictions is None:
-        return "\n".join(["## Accuracy", "", *lines])
+        return "\n".join(["## Accuracy", "", *(lines or ["- not tested"])])
+    facts = [f"- {fact}" for fact in accuracy_facts(result, predictions)]
+    parts = [part for name, task in predictions.tasks.items() for part in _of_task(name, task)]
+    return "\n".join(["## Accuracy", "", *facts, *lines, *parts])
+
+
+def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str]:
+    """Accuracy with its interval, how it was tested if in folds, and that of the most frequent class of each task."""
     from scipy.stats import binomtest  # takes half a second
 
     right = predictions.hits()
     interval = binomtest(int(right.sum()), len(right)).proportion_ci(method="wilson")
     what = f" in {' and '.join(predictions.tasks)}" if len(predictions.tasks) > 1 else ""
     share = f"{100 * right.mean():.1f} % of {len(right)} test videos are right{what}"
-    first = f"- {share} (95 % interval {100 * interval.low:.0f} to {100 * interval.high:.0f} %)"
-    always = [_always(name, task) for name, task in predictions.tasks.items()]
-    parts = [part for name, task in predictions.tasks.items() for part in _of_task(name, task)]
-    return "\n".join(["## Accuracy", "", first, *always, *lines, *parts])
+    facts = [f"{share} (95 % interval {100 * interval.low:.0f} to {100 * interval.high:.0f} %)"]
+    if folds := result.get("folds"):
+        each = ", ".join(f"{value:.0f}" for value in folds.values())
+        facts += [
+            f"cross-validated: each video was tested once, in one of {len(folds)} folds ({each} %), by a model of the "
+            "others; this model trained on all videos and was not tested itself",
+            f"probabilities are at the temperature {result['temperature']:.2f}, fitted on the folds' tests",
+        ]
+    return facts + [_always(name, task) for name, task in predictions.tasks.items()]
 
 
 def _always(name: str, task: TaskPredictions) -> str:
-    """Accuracy of always predicting the most frequent class, for each task."""
-    often = np.bincount(task.target, minlength=len(task.classes))
-    always = f"always {task.classes[int(often.argmax())]!r}"
-    return f"- {f'{name}: ' if name else ''}{always} would be right in {100 * often.max() / len(task.target):.1f} %"
+    """Accuracy of always predicting the most frequent class, and whether the model is better (exact McNemar test)."""
+    from scipy.stats import binomtest
+
+    often, right = int(np.bincount(task.target).argmax()), task.hits()
+    always = task.target == often
+    gained, lost = int((right & ~always).sum()), int((always & ~right).sum())
+    better = gained + lost and binomtest(gained, gained + lost, alternative="greater").pvalue < SURE
+    says = "the model is better" if better else "the model cannot be told from that"
+    share = f"always {task.classes[often]!r} would be right in {100 * always.mean():.1f} %"
+    return f"{f'{name}: ' if name else ''}{share}: {says}"
 
 
 def _of_task(name: str, task: TaskPredictions) -> list[str]:
@@ -82,13 +115,17 @@ def _of_task(name: str, task: TaskPredictions) -> list[str]:
 
 
 def _classes(task: TaskPredictions) -> str:
-    right = task.hits()
-    body = []
-    for number, name in enumerate(task.classes[:SHOWN]):
+    return markdown_lines(["class", "test videos", "right, %"], class_lines(task)[:SHOWN])
+
+
+def class_lines(task: TaskPredictions) -> list[list[str]]:
+    """Name, number of test videos and accuracy in percent of each class that has some."""
+    right, lines = task.hits(), []
+    for number, name in enumerate(task.classes):
         members = task.target == number
         if members.any():
-            body.append([name, str(int(members.sum())), f"{100 * right[members].mean():.0f}"])
-    return markdown_lines(["class", "test videos", "right, %"], body)
+            lines.append([name, str(int(members.sum())), f"{100 * right[members].mean():.0f}"])
+    return lines
 
 
 def _settings(config: dict[str, Any], result: dict[str, Any]) -> str:
@@ -101,7 +138,7 @@ def _settings(config: dict[str, Any], result: dict[str, Any]) -> str:
         f"- {rate['optimizer']}, rate {rate['lr']:g}, {result['steps']} steps of {result['global_batch']} clips, seed "
         f"{result['seed']}",
         f"- {result['seconds'] / 60:.0f} minutes on {result['device']}",
-        f"- tested: step {result['weights']['step']}, `{result['weights']['file']}`",
+        f"- weights: step {result['weights']['step']}, `{result['weights']['file']}`",
         f"- made by `{result['command']}` at commit {result['commit']}; all settings in `run.json`",
     ]
     return "\n".join(["## Settings and cost", "", *lines])

@@ -126,6 +126,17 @@ def read_predictions(run_dir: Path, videos: int | None = None) -> Predictions | 
     return read_whole(run_dir / FILE, lambda: _predictions(run_file(run_dir, FILE), videos), then)
 
 
+def read_logits(run_dir: Path) -> Logits:
+    """Logits, targets and names of the classes of a test of one task.
+
+    Raises:
+        UserError: the file is damaged.
+        FileNotFoundError: there is none.
+    """
+    with np.load(io.BytesIO(run_file(run_dir, FILE)), allow_pickle=False) as stored:
+        return stored["logits"], stored["target"], [str(name) for name in stored["classes"]]
+
+
 def _named(task: str, **arrays: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return {f"{key}/{task}" if task else key: array for key, array in arrays.items()}
 

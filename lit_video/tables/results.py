@@ -22,6 +22,8 @@ NUMBERS = ("params", "gmacs", "views", "seconds", "test_videos")
 # what the runs of a row have in common, as they were measured: a setting may leave it to the machine
 OF_ROW = ("params", "views", "test_videos", "global_batch", "steps")
 SEED = "seed_everything"  # in which they differ
+# settings by which a row has other videos than the table, as a fold has
+VALUES = ("data.train_values", "data.val_values", "data.test_values")
 
 Point = Mapping[str, float]
 
@@ -67,16 +69,16 @@ def measured_rows(table: Table, runs: Path, seeds: Sequence[int] | None = None) 
     folders = run_folders(runs / table.name / table.scale)
     read = [(folder, read_result(folder)) for row in table.rows for folder in _of_row(folders, row, seeds)]
     measured = [(folder, result) for folder, result in read if result]
-    _refuse_mixtures(measured)
+    _refuse_mixtures(measured, {row.name: str([row.settings.get(key) for key in VALUES]) for row in table.rows})
     return {row.name: [one for _, one in measured if one["row"] == row.name] for row in table.rows}
 
 
-def _refuse_mixtures(measured: Sequence[tuple[Path, Mapping[str, Any]]]) -> None:
-    """Refuse results of other data than the table's first, and those trained otherwise than the first of their row."""
+def _refuse_mixtures(measured: Sequence[tuple[Path, Mapping[str, Any]]], videos: Mapping[str, str]) -> None:
+    """Refuse results of other data than the first of the same ``videos``, and those trained otherwise than the row."""
     firsts: dict[str, tuple[Path, Mapping[str, Any]]] = {}
     for folder, one in measured:
         for name, kinds in (("", {"data"}), (one["row"], {"data", "longer", "test", "training"})):
-            place, first = firsts.setdefault(name, (folder, one))
+            place, first = firsts.setdefault(name or videos[one["row"]], (folder, one))
             found = differences(Identity(**first["identity"]), Identity(**one["identity"]))
             what = [(each.key, each.now, each.was) for each in found if each.kind in kinds and each.key != SEED]
             what += [(key, one[key], first[key]) for key in OF_ROW if name and first[key] != one[key]]

@@ -148,6 +148,13 @@ class CheckCLI(VideoCLI):
         self.config_init, self.datamodule, self.model = built, built.data, built.model
 
 
+class ReadCLI(CheckCLI):
+    """Reads settings, and builds nothing: for names and types before there is data."""
+
+    def instantiate_classes(self) -> None:
+        """None."""
+
+
 class BuildCLI(CheckCLI):
     """Builds data set and model in memory, for use without a trainer."""
 

@@ -106,7 +106,7 @@ def write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], secon
     write_status(cli.run_dir, Status("writing", steps, steps))
     cli.model.float()  # the picture of a run in bf16
     record_attention(cli.model, cli.datamodule, cli.run_dir)
-    videos, broken = int(metrics.pop("test/videos")), len(cli.datamodule.found_broken.reasons["test"])
+    videos, broken = int(metrics.pop("test/videos", 0)), len(cli.datamodule.found_broken.reasons["test"])
     if cli.logger:
         cli.logger.finish(metrics, {"best": checkpoint, "last": cli.run_dir / LAST}.get(cli.config.wandb_artifact))
     facts = cli.facts | _of_drawn_videos(cli.model, cli.datamodule)

@@ -79,6 +79,7 @@ def _content(section: Section) -> dict[str, Any]:
         "anchor": re.sub(r"[^A-Za-z0-9_-]+", "-", f"{table.name}-{table.scale}"),
         "section": section,
         "table": table,
+        "accuracy": views.accuracy(section),
         "header": header,
         "body": body,
         "agreement": section.data["agreement"],
@@ -108,9 +109,14 @@ def _cell(text: str, header: str) -> Cell:
 
 def _without(section: Section) -> dict[str, list[str]]:
     """Labels of rows that lack a file in some run, by what it holds."""
-    results, kept = section.read.results, {"predictions": section.read.predictions, "curves": section.curves}
+    results, folds = section.read.results, views.folds(section)
+    kept = {"predictions": section.read.predictions, "curves": section.curves}
     without = {
-        what: [label for row, label in section.labels.items() if len(of_rows.get(row, ())) < len(results[row])]
+        what: [
+            label
+            for row, label in section.labels.items()
+            if row not in folds and len(of_rows.get(row, ())) < len(results[row])
+        ]
         for what, of_rows in kept.items()
     }
     return {what: ["all rows"] if len(rows) == len(section.labels) else rows for what, rows in without.items() if rows}

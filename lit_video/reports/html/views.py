@@ -10,6 +10,7 @@ import numpy as np
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
+from lit_video.reports.card import accuracy_facts, class_lines
 from lit_video.reports.charts import (
     SCATTER,
     Chart,
@@ -70,6 +71,24 @@ def pairs(section: Section) -> list[dict[str, Any]]:
         of_paper = {"paper": papers[first] - papers[second] if both else None, "verdict": verdicts.get((first, second))}
         shown.append(pair | of_paper | {"first": section.labels[first], "second": section.labels[second]})
     return shown
+
+
+def accuracy(section: Section) -> list[dict[str, Any]]:
+    """Facts and classes of a single model, each of its tasks; nothing where models are compared."""
+    shown = {row: seeds for row, seeds in section.read.predictions.items() if row not in folds(section)}
+    if len(section.labels) - len(folds(section)) != 1 or [len(seeds) for seeds in shown.values()] != [1]:
+        return []
+    ((row, (predictions,)),) = shown.items()
+    facts = accuracy_facts(section.read.results[row][0], predictions)
+    return [
+        {"task": task, "facts": [] if i else facts, "classes": class_lines(each)}
+        for i, (task, each) in enumerate(predictions.tasks.items())
+    ]
+
+
+def folds(section: Section) -> set[str]:
+    """Rows that are folds, whose tests are those of another row."""
+    return {name for results in section.read.results.values() for one in results for name in one.get("folds", ())}
 
 
 def groups(section: Section) -> dict[str, Any] | None:

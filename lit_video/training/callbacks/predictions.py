@@ -127,7 +127,9 @@ def record_attention(model: VideoClassifier, data: VideoDataModule, run_dir: Pat
         return
     if math.prod(network.embed.patches.grid(data.frames, *height_and_width(data.image_size))) > MOST_PATCHES:
         return
-    record = data.records("test")[0]
+    if not (records := data.records("test")):
+        return
+    record = records[0]
     try:
         maps = maps_of(model, data.class_names, data, record, label_name(record, data.class_names))
     except (DecodeError, UserError) as error:

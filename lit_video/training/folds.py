@@ -1,0 +1,72 @@
+"""Cross-validation: the model of all videos takes accuracy and temperature from the tests of the folds."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lit_video.tables.predictions import Logits, TaskPredictions, read_logits, save_logits
+from lit_video.tables.run_files import read_run, update_run
+from lit_video.tables.statistics import calibration
+from lit_video.training.checkpoint_file import PREVIOUS, peek, write_checkpoint
+from lit_video.weights.reading import CHECKPOINT_KEY
+
+LEAST, MOST = 0.2, 20.0  # of a temperature: where all are right the best is 0
+
+
+def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
+    """Write what the folds' tests found into the run of the model that trained on all videos.
+
+    Its record gets their accuracy as its own, marked as ``folds``; its checkpoint the temperature that fits all of
+    their logits. The probabilities that are kept, and judged, are those of each fold at the temperature of the others.
+
+    Args:
+        run_dir: folder of the finished run of all videos.
+        folds: folders of the folds' finished runs, by name.
+    """
+    read = {name: read_logits(folder) for name, folder in folds.items()}
+    cooled = []
+    for name in read:
+        others = [tested for other, tested in read.items() if other != name]
+        cooled.append(read[name][0] / temperature(*_joined(others)))
+    logits, target = _joined(list(read.values()))
+    (classes,) = {tuple(tested[2]) for tested in read.values()}
+    predicted = save_logits(run_dir, np.arange(len(target)), {"": (np.concatenate(cooled), target, [*classes])})
+    result, found = read_run(run_dir)["result"], temperature(logits, target)
+    result |= {"metrics": _metrics(predicted.tasks[""]), "test_videos": len(target), "temperature": found}
+    result |= {"folds": {name: 100 * float((x.argmax(1) == y).mean()) for name, (x, y, _) in read.items()}}
+    path = run_dir / result["weights"]["file"]
+    content = peek(path)
+    if content[CHECKPOINT_KEY].get("temperature") != found:
+        content[CHECKPOINT_KEY]["temperature"] = found
+        write_checkpoint(content, path)
+        path.with_name(PREVIOUS).unlink(missing_ok=True)
+    update_run(run_dir, result=result)
+
+
+def temperature(logits: NDArray[np.floating], target: NDArray[np.integer]) -> float:
+    """The number by which to divide logits for the highest likelihood (Guo et al., arXiv:1706.04599, section 4.2).
+
+    Args:
+        logits: ``(videos, classes)``, of videos that were not trained on.
+        target: class numbers, ``(videos,)``.
+    """
+    from scipy.optimize import minimize_scalar
+    from scipy.special import log_softmax
+
+    def loss(log: float) -> float:
+        scaled = log_softmax(logits.astype(np.float64) / np.exp(log), axis=1)
+        return -float(scaled[np.arange(len(target)), target].mean())
+
+    return float(np.exp(minimize_scalar(loss, bounds=(np.log(LEAST), np.log(MOST)), method="bounded").x))
+
+
+def _joined(folds: list[Logits]) -> tuple[NDArray[np.floating], NDArray[np.integer]]:
+    return np.concatenate([logits for logits, _, _ in folds]), np.concatenate([target for _, target, _ in folds])
+
+
+def _metrics(task: TaskPredictions) -> dict[str, float]:
+    top = {"test/video_top1": 1} | ({"test/video_top5": 5} if len(task.classes) > 5 else {})
+    metrics = {name: 100 * float(task.hits(best).mean()) for name, best in top.items()}
+    return metrics | {"test/calibration_error": calibration(task.confidence, task.hits()).error}
