@@ -84,18 +84,25 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
         _check_same_plan(arguments, file)
         print(f"going on with {file} as it is; delete it to plan anew", flush=True)
         return
+    from lit_video.own_videos.choices import start_from
+    from lit_video.own_videos.finding import find_videos
     from lit_video.own_videos.plan import SCHEMES, PlanOptions, plan, schemes_named
 
     chosen = schemes_named(schemes) if schemes else None
+    weights = getattr(arguments, "weights", None)
+    start = start_from(weights) if weights else None
+    if start and schemes:
+        raise UserError(f"--weights {weights}: are of {start.model}, which is the scheme; leave --scheme out")
     rows = (chosen or {"xvit": SCHEMES["xvit"]}).values()
-    _check_settings(arguments.settings, {str(row["set"].get("model", "XViT")) for row in rows})
+    models = {start.model} if start else {str(row["set"].get("model", "XViT")) for row in rows}
+    _check_settings(arguments.settings, models)
+    found = find_videos(arguments.videos)
     with writing("--output", file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
-    weights = getattr(arguments, "weights", None)
     equal = getattr(arguments, "equal", None) or "epochs"
     made_by = f"{PROGRAM} {shlex.join(arguments.words)}"
-    given = (made_by, chosen, weights, arguments.minutes, arguments.group, equal)
-    plan(PlanOptions(arguments.videos, file, *given, folds="schemes" not in arguments))
+    given = (made_by, chosen, start, arguments.minutes, arguments.group, equal)
+    plan(found, PlanOptions(arguments.videos, file, *given, folds="schemes" not in arguments))
 
 
 def _check_settings(settings: Sequence[str], models: Collection[str]) -> None:

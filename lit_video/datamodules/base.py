@@ -130,6 +130,7 @@ class VideoDataModule(LightningDataModule):
         self.broken = broken
         if keep_gb < 0:
             raise ValueError(f"keep_gb is {keep_gb}, expected 0 or more")
+        self.keep_gb = keep_gb
         self._decode = KeptVideos(decode, keep_gb) if keep_gb else decode
         self.manifest = manifest
         self.train_share = train_share

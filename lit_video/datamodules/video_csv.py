@@ -132,7 +132,8 @@ class VideoCSV(AnnotatedVideos):
             absent = sorted({*range(len(self.class_names))} - {*records.labels.tolist()})
             if absent:
                 classes = f"{len(absent)} of {len(self.class_names)} classes ({self.class_names[absent[0]]} first)"
-                print_once(f"{self.tables[split]}: {classes} have no {split} video")
+                part = f" ({self.split_column} {', '.join(self.values[split])})" if self.values[split] else ""
+                print_once(f"{self.tables[split]}{part}: {classes} have no {split} video")
 
     def _class(self, row: Row) -> int:
         """Number of a row's class, which may be given by it."""

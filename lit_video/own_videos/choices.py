@@ -54,10 +54,12 @@ def start_from(weights: str) -> Start:
     path = path / "last.ckpt" if path.is_dir() else path
     if not path.is_file():
         raise UserError(f"--weights {weights}: no such file, and no such name; python -m lit_video weights lists names")
-    checkpoint = read_checkpoint(path, "weights")
-    if CHECKPOINT_KEY not in checkpoint:
-        raise UserError(f"--weights {weights}: no checkpoint of a run; its settings are not known")
-    own = checkpoint[CHECKPOINT_KEY]
+    try:
+        checkpoint = read_checkpoint(path, "weights")
+        own = checkpoint[CHECKPOINT_KEY]
+    except (UserError, KeyError):
+        image = f"an image ViT is given by --model.image_weights {weights}, with --model.size and --model.patch"
+        raise UserError(f"--weights {weights}: no checkpoint of a run, whose settings it holds; {image}") from None
     given = {key: _plain(value) for key, value in checkpoint["hyper_parameters"].items() if not key.startswith("_")}
     settings = {key: value for key, value in given.items() if key not in LEFT_OUT and value is not None}
     clips = {key: own["data"][key] for key in CLIPS if key in own["data"]}
@@ -154,7 +156,7 @@ def _clips(videos: Sequence[VideoInfo], machine: Machine, start: Start | None) -
     if most <= WHOLE:
         chosen = [
             Choice("data.sampling", {"class_path": "Segments"}, f"a clip shows a whole video: {length}"),
-            Choice("data.test_clips", 1, "likewise"),
+            Choice("data.test_clips", 1, "one clip shows all of a video"),
         ]
     else:
         clip = {"class_path": "Dense", "init_args": {"seconds": 4.0}}
@@ -187,7 +189,7 @@ def _pixels(pixels: tuple[float, float]) -> list[Choice]:
     mean, std = pixels
     return [
         Choice("data.mean", round(mean, 2), "of the pixels of these videos"),
-        Choice("data.std", max(0.05, round(std, 2)), "likewise"),
+        Choice("data.std", max(0.05, round(std, 2)), "of the pixels of these videos"),
     ]
 
 

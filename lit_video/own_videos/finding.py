@@ -112,7 +112,7 @@ def _what_is_there(root: Path) -> str:
     elif videos:
         above = sorted({path.parts[0] for path in videos})
         why = f"{videos[0]} lies too deep" + (f"; give {root / above[0]}" if len(above) == 1 else "")
-    elif pictures:
+    elif len(pictures) > len(files) / 2:
         frames = len(pictures[0].parts) > 2
         why = (
             f"{pictures[0]} is {'in a folder of frames' if frames else 'a picture'}, which docs/adding.md has a way for"

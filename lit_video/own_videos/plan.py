@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
 from lit_video.network.cost import count
 from lit_video.own_videos.budget import built, clips_per_second, length, of_equal_compute
-from lit_video.own_videos.choices import Choice, Machine, as_lines, choose, nested, start_from
+from lit_video.own_videos.choices import Choice, Machine, Start, as_lines, choose, nested
 from lit_video.own_videos.dividing import (
     FEW_FOR_FOLDS,
     LEAST,
@@ -28,7 +27,7 @@ from lit_video.own_videos.dividing import (
     limits,
     without_rare,
 )
-from lit_video.own_videos.finding import TIMES, OwnVideo, find_videos
+from lit_video.own_videos.finding import TIMES, OwnVideo, OwnVideos
 from lit_video.utils.files import write_atomically, write_table
 from lit_video.utils.text import did_you_mean
 from lit_video.video.decoding import decode
@@ -91,7 +90,7 @@ class PlanOptions:
         file: path of the experiment's YAML.
         command: command line, written into the file.
         schemes: rows by name; ``None`` for the scheme of the weights, or X-ViT.
-        weights: to start from; ``None`` to start from scratch.
+        start: weights to start from; ``None`` to start from scratch.
         minutes: minutes of training per run; ``None`` for the machine's default.
         group: column that says which videos belong together, ``none``, or ``None`` to look for one.
         equal: quantity that all rows share: epochs or compute.
@@ -102,7 +101,7 @@ class PlanOptions:
     file: Path
     command: str
     schemes: Rows | None = None
-    weights: str | None = None
+    start: Start | None = None
     minutes: float | None = None
     group: str | None = None
     equal: str = "epochs"
@@ -170,18 +169,13 @@ def write_experiment(
     write_atomically(path, header + yaml.safe_dump(content, sort_keys=False, width=120))
 
 
-def plan(options: PlanOptions) -> None:
+def plan(found: OwnVideos, options: PlanOptions) -> None:
     """Write the experiment and the table of videos; print what is found and chosen.
 
     Raises:
-        UserError: the folder holds too little, or something that the options name is not there.
+        UserError: there is too little, or a group that the options name is not there.
     """
-    start = start_from(options.weights) if options.weights else None
-    if start and options.schemes:
-        raise UserError(f"--weights {options.weights}: are of {start.model}, which is the scheme; leave --scheme out")
-    found = find_videos(options.place)
-    with suppress(OSError):
-        options.file.parent.mkdir(parents=True, exist_ok=True)
+    start = options.start
     notes = [f"{len(found.videos)} videos of {len(found.class_names)} classes in {options.place} ({found.found})"]
     if found.unused:
         notes.append("not used: " + ", ".join(f"{count} {kind}" for kind, count in sorted(found.unused.items())))

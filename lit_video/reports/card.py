@@ -50,7 +50,10 @@ def headline(run_dir: Path) -> str:
         UserError: as :func:`model_card`.
     """
     result, predictions = _tested(run_dir)
-    return "; ".join(accuracy_facts(result, predictions)) if predictions else "not tested"
+    if predictions is None:
+        return "not tested"
+    accuracy, *_, always = accuracy_facts(result, predictions)
+    return "; ".join([accuracy, *(["each in one fold"] if result.get("folds") else []), always])
 
 
 def _data(data: dict[str, Any], result: dict[str, Any]) -> str:

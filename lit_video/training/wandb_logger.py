@@ -122,7 +122,7 @@ class RowLogger(WandbLogger):
         if reason:
             self.run = self.call(partial(self._start, "offline"), 3 * TIMEOUT)
         if reason and self.run:
-            where = f"view: wandb leet {self.folder}; upload: {self._sync()}"
+            where = f"view: wandb leet {shlex.quote(str(self.folder))}; upload: {self._sync()}"
             print(f"W&B: {reason}, recording offline; {where}", flush=True)
         atexit.register(self.close, FAILED)  # after W&B's own, which waits without a limit, so it is called before
 

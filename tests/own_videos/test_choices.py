@@ -13,8 +13,8 @@ def video(seconds=2.0, frames=50, width=320, height=240):
     return VideoInfo("a.mp4", seconds=seconds, frames=frames, width=width, height=height)
 
 
-def settings(*videos, classes=("walk", "sit"), training=400, machine=LAPTOP, start=None):
-    return nested(choose(videos or [video()], (0.41, 0.234), classes, training, machine, start))
+def settings(*videos, decoded=0.1, classes=("walk", "sit"), training=400, machine=LAPTOP, start=None):
+    return nested(choose(videos or [video()], decoded, (0.41, 0.234), classes, training, machine, start))
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def settings(*videos, classes=("walk", "sit"), training=400, machine=LAPTOP, sta
 )
 def test_no_flips_where_classes_name_a_side(classes, flip):
     assert settings(classes=classes)["data"]["augmentation"]["flip"] == flip
-    lines = as_lines(choose([video()], (0.5, 0.5), classes, 40, LAPTOP, None))
+    lines = as_lines(choose([video()], 0.1, (0.5, 0.5), classes, 40, LAPTOP, None))
     (line,) = [line for line in lines if line.startswith("data.augmentation")]
     assert ("in a mirror" in line) == (flip == 0.0)
 
@@ -46,7 +46,7 @@ def test_frames_and_pixels_and_memory():
     assert settings()["data"]["image_size"] == 32
     assert settings(machine=SERVER)["data"]["image_size"] == 112
     assert (settings()["data"]["mean"], settings()["data"]["std"]) == (0.41, 0.23)
-    small, large = settings(), settings(*[video(60.0, 1500, 1920, 1080)] * 10)
+    small, large = settings(), settings(decoded=93.0)
     assert (small["data"]["keep_gb"] > 0, small["data"]["num_workers"]) == (True, 0)
     assert (large["data"]["keep_gb"], large["data"]["num_workers"]) == (0.0, 3)
 
@@ -85,3 +85,13 @@ def test_without_videos_that_validate_no_checkpoint_is_chosen():
     chosen = nested(length(1000, 40, 10.0, False))["trainer"]
     assert "callbacks" not in chosen
     assert chosen["max_epochs"] < nested(length(1000, 40, 10.0, True))["trainer"]["max_epochs"]
+
+
+@pytest.mark.parametrize(("minutes", "epochs"), [(0.01, 10), (1.0, 42), (10.0, 100)])
+def test_the_reason_for_the_epochs_adds_up(minutes, epochs):
+    """Seconds of training times clips per second, by the clips of an epoch; and the bound that was met, if any."""
+    first = length(100, 100, minutes, False, "5 folds and one")[0]
+    assert first.value == epochs
+    assert "5 folds and one" in first.reason and "100 clips/s" in first.reason
+    assert ("minimum" in first.reason, "maximum" in first.reason) == (epochs == 10, epochs == 100)
+    assert ("enough for 420" in first.reason) == (epochs == 100)

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from lit_video.errors import UserError
-from lit_video.own_videos.dividing import divide, find_groups, limits, without_rare
+from lit_video.own_videos.dividing import divide, find_groups, fold_names, folds, limits, without_rare
 from lit_video.own_videos.finding import OwnVideo
 
 
@@ -62,8 +62,39 @@ def test_parts_of_one_file_are_not_both_trained_and_tested_on():
 def test_a_column_with_too_few_values_is_refused_or_passed_over():
     videos = [OwnVideo(f"{i}.mp4", "ab"[i % 2], columns={"speaker": f"s{i % 2}"}) for i in range(20)]
     assert find_groups(videos).names is None
-    with pytest.raises(UserError, match="a class has fewer than 3 of them"):
+    assert "class 'a' has fewer than 3" in find_groups(videos).reason
+    with pytest.raises(UserError, match="class 'a' has fewer than 3 of them"):
         find_groups(videos, "speaker")
+    two = [OwnVideo(f"{i}.mp4", "ab"[i % 2], columns={"speaker": f"s{i % 4}"}) for i in range(20)]
+    assert find_groups(two, least=2).names == [f"s{i % 4}" for i in range(20)]
+
+
+def test_folds_test_every_video_once_and_divide_no_recording():
+    videos = named((label, f"{label}{i}") for label in ("walk", "sit", "fall") for i in range(20))
+    groups = [f"rec{i % 6}" for i in range(60)]
+    divided, how = folds(videos, groups)
+    assert fold_names(video.split for video in divided) == [f"fold{i}" for i in range(1, 6)]
+    assert "tested once" in how and divided == folds(videos, groups)[0]
+    of_group = defaultdict(set)
+    for video, group in zip(divided, groups, strict=True):
+        of_group[group].add(video.split)
+    assert all(len(splits) == 1 for splits in of_group.values())
+    for split in fold_names(video.split for video in divided):
+        assert {video.label for video in divided if video.split != split} == {"walk", "sit", "fall"}
+    assert fold_names(["train", "test", None]) == []
+
+
+def test_folds_of_videos_without_groups_have_equal_shares_of_each_class():
+    divided, _ = folds(named((label, str(i)) for label in ("walk", "sit") for i in range(10)), None)
+    assert Counter((video.split, video.label) for video in divided).most_common()[-1][1] == 2
+    lines = limits(divided)
+    assert lines[0].startswith("20 test videos") and "50 % of the test" in lines[1] and len(lines) == 2
+
+
+def test_a_class_in_one_fold_is_named():
+    videos = [OwnVideo(f"{i}.mp4", "ab"[i % 2], f"fold{i % 4 + 1}") for i in range(8)]
+    videos += [OwnVideo("c.mp4", "c", "fold1")]
+    assert "all videos of c are in one fold" in limits(videos)[2]
 
 
 @pytest.mark.parametrize("grouped", [False, True])

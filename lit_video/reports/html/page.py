@@ -55,7 +55,7 @@ def render_page(sections: Sequence[Section], command: str) -> str:
         commits=sorted({str(result["commit"]) for result in results}),
         devices=sorted({str(result.get("device", "not recorded")) for result in results}),
         runs=len(results),
-        rows=sum(len(section.labels) for section in sections),
+        rows=sum(len(section.labels) - len(views.folds(section)) for section in sections),
         contents=[_content(section) for section in sections],
         by_cost=views.by_cost(sections),
         by_speed=views.by_speed(sections),

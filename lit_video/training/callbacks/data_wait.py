@@ -52,7 +52,8 @@ class DataWait(Callback):
         pl_module.log(DATA_WAIT, torch.tensor(share), prog_bar=True, batch_size=1)
         if not self._judged and self._time >= JUDGED_AFTER:
             self._judged = True
-            if trainer.is_global_zero and share > MUCH:
+            kept = getattr(getattr(trainer, "datamodule", None), "keep_gb", 0)  # no worker reads these sooner
+            if trainer.is_global_zero and share > MUCH and not kept:
                 print(f"{self.name}: {share:.0f} % of the time waits for data: {ADVICE}", flush=True)
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
