@@ -7,11 +7,15 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
 
 from lit_video.__main__ import main
 from lit_video.datamodules.drawing import encode
+from lit_video.inference.checkpoints import load_trained_model
 from lit_video.network.cost import count
+from lit_video.network.head import linear_head
 from lit_video.own_videos.budget import built
+from lit_video.tables.predictions import read_logits
 from lit_video.tables.results import read_result
 from lit_video.tables.run_files import run_folders
 from lit_video.training.cli import CheckCLI
@@ -51,7 +55,7 @@ def videos(rooms, tmp_path, monkeypatch):
     return shutil.copytree(rooms, tmp_path / "rooms")
 
 
-def test_a_folder_becomes_a_tested_model(videos, capsys):
+def test_a_folder_becomes_a_tested_model(videos, capsys, rows_in_this_process):
     (videos / "walk" / "rec9_1.mp4").write_bytes(b"no video")
     command = ["finetune", "rooms", "--minutes", "0.01", *SMALL]
     assert main(command) == 0
@@ -59,19 +63,28 @@ def test_a_folder_becomes_a_tested_model(videos, capsys):
     assert "31 videos of 3 classes in rooms (class folders)" in said
     assert "left out: walk/rec9_1.mp4: " in said
     assert "the files' names say which belong together, by a part such as s01 (5 of them: 'rec0', ...)" in said
-    assert "test videos: differences under" in said
+    assert "30 test videos: differences under" in said
+    assert "for 5 folds and the model of all videos together" in said
     assert "data.sampling Segments: a clip shows a whole video" in said
-    run = videos.parent / "own/rooms/runs/rooms/own/xvit/seed0"
+    run = videos.parent / "own/rooms/runs/rooms/own/all/seed0"
     assert f"predict with it: python -m lit_video predict --ckpt {run.relative_to(videos.parent)} VIDEO" in said
-    result = read_result(run)
-    assert result["test_videos"] == 12
+    last = said.strip().splitlines()[-1]
+    assert re.match(
+        r"[\d.]+ % of 30 test videos are right \(95 % interval \d+ to \d+ %\); each in one fold; always", last
+    )
+    assert last.endswith(("the model is better", "the model cannot be told from that"))
+    _check_folds(run)
+    assert "val/" not in (run / "curves.csv").read_text().replace("val/loss,val/clip_top1,val/clip_top5", "")
     page = (videos.parent / "own/rooms/rooms.html").read_text()
-    assert "Learning curves" in page
+    shown = re.sub(r"<(script|style|svg).*?</\1>", "", page, flags=re.S)
+    opening = [shown.index(text) for text in ("% of 30 test videos", "Accuracy by class", "Confusion matrices", "Rows")]
+    assert opening == sorted(opening)
+    assert "Learning curves" in page and "validation top-1" not in page
     assert "Accuracy against cost" not in page  # one point is no curve
     card = (videos.parent / "own/rooms/README.md").read_text()
-    assert re.search(r"% of 12 test videos are right \(95 % interval \d+ to \d+ %\)", card)
-    assert "- videos: rooms (18 train, 12 test)" in card
-    assert "| walk | 4 |" in card
+    assert re.search(r"% of 30 test videos are right \(95 % interval \d+ to \d+ %\)", card)
+    assert "- videos: rooms (30 train)" in card and "was not tested itself" in card
+    assert "| walk | 10 |" in card
     assert "started from nothing: from scratch" in card
     # an ordinary experiment, with the reasons in it
     path = videos.parent / "own/rooms/rooms.yaml"
@@ -80,7 +93,7 @@ def test_a_folder_becomes_a_tested_model(videos, capsys):
     content = read_yaml(path)
     assert content["data"]["init_args"]["root"] == str(videos)
     assert main(["fit", "--config", str(path), "--runs", "own/rooms/runs", *SMALL]) == 0
-    assert "finished, skipped" in capsys.readouterr().out
+    assert "6 of 6 runs are finished, skipped" in capsys.readouterr().out
     # goes on, and predicts
     assert main(["finetune", "rooms", *SMALL]) == 0
     assert "going on with own/rooms/rooms.yaml as it is" in capsys.readouterr().out
@@ -91,6 +104,65 @@ def test_a_folder_becomes_a_tested_model(videos, capsys):
     assert "--scheme joint: own/rooms/rooms.yaml is planned already, with another; " in capsys.readouterr().err
     assert main(command) == 0  # the same command again goes on
     assert "finished, skipped" in capsys.readouterr().out
+    assert read_result(run)["test_videos"] == 30
+
+
+def _check_folds(run):
+    """The model of all videos has the folds' accuracy, and their temperature in its checkpoint and its predictions."""
+    result = read_result(run)
+    folds = [run.parents[1] / name / "seed0" for name in result["folds"]]
+    read = [read_logits(fold) for fold in folds]
+    right = np.concatenate([logits.argmax(1) == target for logits, target, _ in read])
+    assert len(right) == result["test_videos"] == 30
+    assert result["metrics"]["test/video_top1"] == pytest.approx(100 * right.mean())
+    assert [read_result(fold)["test_videos"] for fold in folds] == [len(logits) for logits, _, _ in read]
+    checkpoint = torch.load(run / "last.ckpt", weights_only=True)
+    assert checkpoint["lit_video"]["temperature"] == result["temperature"]
+    logits = [value for name, value in checkpoint["state_dict"].items() if name.endswith("head.weight")]
+    model = load_trained_model(run / "last.ckpt").model
+    torch.testing.assert_close(linear_head(model.network).weight.data * result["temperature"], logits[-1])
+
+
+def test_few_videos_with_given_splits_are_tested_as_given(videos, monkeypatch):
+    monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: FAILED)
+    for label in ("walk", "sit", "fall"):
+        (videos / "train").mkdir(exist_ok=True)
+        (videos / "test" / label).mkdir(parents=True)
+        (videos / label / "rec0_0.mp4").rename(videos / "test" / label / "rec0_0.mp4")
+        (videos / label).rename(videos / "train" / label)
+    assert main(["finetune", "rooms", "--minutes", "0.01"]) == FAILED
+    assert list(read_yaml(videos.parent / "own/rooms/rooms.yaml")["table"]["rows"]) == ["xvit"]
+
+
+def test_the_plan_of_parts_is_made_from_the_parts(videos, capsys, monkeypatch):
+    """Parts of half a second of videos of one second, in a table elsewhere."""
+    monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: FAILED)
+    lines = [f"{path},{path.parent.name},0.25,0.75" for path in sorted(videos.glob("*/*.mp4"))]
+    lines += [f"{videos / 'walk/rec0_0.mp4'},walk,7,9"]
+    table = videos.parent / "parts.csv"
+    table.write_text("\n".join(["path,label,start,end", *lines]))
+    assert main(["finetune", str(table), "--minutes", "0.01"]) == FAILED
+    said = capsys.readouterr().out
+    assert "videos last 0.5 to 0.5 s" in said and "half of the videos have up to 4 frames" in said
+    assert "left out: walk/rec0_0.mp4: the part from 7 s begins after its end" in said
+    content = read_yaml(videos.parent / "own/parts/parts.yaml")
+    assert content["data"]["init_args"]["root"] == str(videos)
+    assert (videos.parent / "own/parts/videos.csv").read_text().splitlines()[1].endswith(",0.25,0.75")
+    request = parse_request(["--config", str(videos.parent / "own/parts/parts.yaml")])
+    every = [CheckCLI(run.flags).datamodule for run in request.runs]
+    assert [len(data.records("train")) for data in every] == [
+        30,
+        *(30 - len(data.records("test")) for data in every[1:]),
+    ]
+    assert sum(len(data.records("test")) for data in every[1:]) == 30
+    assert not any(data.records("val") for data in every) and not every[0].records("test")
+
+
+def test_a_setting_that_fails_leaves_no_plan_behind(videos, capsys):
+    assert main(["finetune", "rooms", "--model.freez", "x"]) == 2
+    assert "model.freez" in capsys.readouterr().err and not (videos.parent / "own").exists()
+    assert main(["finetune", "rooms", "--minutes", "0.01", "--data.frames", "-1"]) == 2
+    assert "frames" in capsys.readouterr().err and not (videos.parent / "own/rooms/rooms.yaml").exists()
 
 
 @pytest.mark.parametrize("command", [["finetune"], ["compare", "--schemes", "divided"]], ids=["finetune", "compare"])
@@ -107,7 +179,7 @@ def test_a_plan_is_for_the_folder_that_it_was_made_of(command, videos, capsys, m
     assert main([*command, str(other), "--minutes", "0.01", "-o", "own/other"]) == 1
 
 
-def test_a_run_is_a_start_for_other_videos(run, videos, capsys):
+def test_a_run_is_a_start_for_other_videos(run, videos, capsys, rows_in_this_process):
     command = ["finetune", "rooms", "--weights", str(run), "--minutes", "0.01"]
     command += ["--trainer.max_epochs=1", "--trainer.logger=false"]
     assert main(command) == 0
@@ -174,6 +246,6 @@ def test_the_commands_of_the_pages_plan_and_run_an_experiment(command, videos, m
     assert main(shlex.split(command.replace("DIR", "rooms"))) == FAILED
     (words,) = fitted
     request = parse_request(words[1:])
-    assert len(request.rows) * len(request.seeds) == (9 if "compare" in command else 1)
+    assert len(request.rows) * len(request.seeds) == (9 if "compare" in command else 6)
     for run in request.runs:
-        assert CheckCLI(run.flags).datamodule.records("test")
+        assert CheckCLI(run.flags).datamodule.records("train")
