@@ -198,7 +198,7 @@ class VideoDataModule(LightningDataModule):
         """All views of every video."""
         return self._views("test", self.test_clips, self.test_crops)
 
-    def predict_dataloader(self) -> DataLoader[Sample]:
+    def predict_dataloader(self) -> Any:
         """The centre view of every test video."""
         return self._views("test", clips=1, crops=1)
 
@@ -261,7 +261,7 @@ class VideoDataModule(LightningDataModule):
             count = len(self._expected("train"))
             self.found_broken.reasons["train"] = {i: reason for i, reason in broken.items() if i < count}
 
-    def _views(self, split: Split, clips: int, crops: int) -> DataLoader[Sample] | list[DataLoader[Sample]]:
+    def _views(self, split: Split, clips: int, crops: int) -> Any:
         view = self.view_type(crops, self.image_size)
         dataset = self._dataset(self._expected(split), view, clips, self.order)
         if not len(dataset):
