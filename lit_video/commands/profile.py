@@ -44,7 +44,8 @@ def run(arguments: Namespace) -> int:
     name, kind = _scheme(arguments.scheme)
     contract = check_contract(kind)
     for one in contract.findings:
-        print(f"{'ok   ' if one.holds else 'FAULT'} {one.check}: {one.words}", flush=True)
+        print(f"FAULT {one.check}: {one.fault}" if one.fault else f"ok    {one.check}", flush=True)
+    print(f"grids, frames x rows x columns: {contract.grids}")
     if contract.faults or not contract.sight:
         return 1
     words = in_words(contract.sight)

@@ -20,24 +20,24 @@ SAME = 1e-9  # of the size of the tokens, in double precision
 
 @dataclass(frozen=True)
 class Finding:
-    """A check, whether it holds, and in words what was found."""
+    """A check and its fault in words; empty where it holds."""
 
     check: str
-    holds: bool
-    words: str
+    fault: str
 
 
 @dataclass(frozen=True)
 class Contract:
-    """All findings, and the sight of the scheme, which is ``None`` where it could not be measured."""
+    """Findings of all checks, grids that are served or refused, and the sight, where it could be measured."""
 
     findings: list[Finding]
-    sight: Sight | None
+    grids: str = ""
+    sight: Sight | None = None
 
     @property
     def faults(self) -> list[Finding]:
         """The findings that do not hold."""
-        return [one for one in self.findings if not one.holds]
+        return [one for one in self.findings if one.fault]
 
 
 def check_contract(kind: Callable[..., Scheme]) -> Contract:
@@ -46,29 +46,21 @@ def check_contract(kind: Callable[..., Scheme]) -> Contract:
     def make(layer: int) -> Scheme:
         return build_scheme(kind, WIDTH, HEADS, layer)
 
+    findings, grids, seen = [], "", None
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        try:
+        try:  # code of anybody's
             scheme = make(0)
-        except Exception as error:  # of anybody's code
-            return Contract([Finding("built", False, f"{kind.__name__}({WIDTH}, {HEADS}) fails: {_line(error)}")], None)
-        served = {grid: _serves(scheme, grid) for grid in GRIDS}
-        sizes = _sizes(served)
-        grid = next((grid for grid, error in served.items() if not error), None)
-        if grid is None or not sizes.holds:
-            return Contract([sizes], None)
-        findings = [sizes]
-        try:
-            findings.extend(_checks(make, grid))
+            served = {grid: _serves(scheme, grid) for grid in GRIDS}
+            grids = "; ".join(f"{_on(grid)}{f' {error}' * bool(error)}" for grid, error in served.items())
+            findings.append(Finding("frames and sizes", _sizes(served)))
+            if not findings[0].fault:
+                findings.extend(_checks(make, next(grid for grid, error in served.items() if not error)))
+                seen = sight(make, GRID, DEPTH, WIDTH)
+                findings.extend(_sight_checks(scheme, seen))
         except Exception as error:
-            findings.append(Finding("run", False, f"fails: {_line(error)}"))
-    try:
-        seen = sight(make, GRID, DEPTH, WIDTH)
-    except Exception as error:
-        return Contract(
-            [*findings, Finding("sight", False, f"cannot be measured on {_on(GRID)}: {_line(error)}")], None
-        )
-    return Contract([*findings, *_sight_checks(scheme, seen)], seen)
+            findings.append(Finding("run" if findings else "built", f"fails: {_line(error)}"))
+    return Contract(findings, grids, seen)
 
 
 def _tokens(scheme: Scheme, grid: Grid, clips: int = 2) -> Tensor:
@@ -86,21 +78,18 @@ def _serves(scheme: Scheme, grid: Grid) -> str:
         out = scheme(x.clone(), grid)
     except Exception as error:
         return f"fails: {_line(error)}"
-    if not isinstance(out, Tensor) or out.shape != x.shape:
-        return f"fails: tokens {tuple(x.shape)} become {tuple(getattr(out, 'shape', ())) or type(out).__name__}"
-    if out.dtype != x.dtype:
-        return f"fails: tokens of {x.dtype} become {out.dtype}"
+    if not isinstance(out, Tensor) or (out.shape, out.dtype) != (x.shape, x.dtype):
+        got = f"{tuple(out.shape)}, {out.dtype}" if isinstance(out, Tensor) else type(out).__name__
+        return f"fails: tokens {tuple(x.shape)}, {x.dtype}, become {got}"
     return "" if out.isfinite().all() else "fails: tokens are not finite"
 
 
-def _sizes(served: dict[Grid, str]) -> Finding:
-    """Grids that are served, refused by ``check``, or fail."""
-    good = [_on(grid) for grid, error in served.items() if not error]
-    bad = [f"{_on(grid)} {error}" for grid, error in served.items() if error]
-    fails = any(error.startswith("fails") for error in served.values())
-    hint = "; a grid that cannot be served is refused by a classmethod check(grid) with a ValueError" if fails else ""
-    words = "; ".join(filter(None, [f"serves {', '.join(good)}" if good else "serves no grid", *bad])) + hint
-    return Finding("frames and sizes", bool(good) and not fails, f"{words} (frames x rows x columns)")
+def _sizes(served: dict[Grid, str]) -> str:
+    """Faults of grids (frames x rows x columns); those that ``check`` refuses are none, but one must be served."""
+    bad = [f"{_on(grid)} {error}" for grid, error in served.items() if error.startswith("fails")]
+    if bad:
+        return f"{'; '.join(bad)}; check(grid), a classmethod, refuses grids that cannot be served by a ValueError"
+    return "" if not all(served.values()) else "no grid is served"
 
 
 def _on(grid: Grid) -> str:
@@ -110,72 +99,27 @@ def _on(grid: Grid) -> str:
 def _checks(make: Callable[[int], Scheme], grid: Grid) -> Iterator[Finding]:
     scheme, before = randomised(make(0), 0.3), len(list(make(0).parameters()))
     x = _tokens(scheme, grid)
-    out = scheme(x.clone(), grid)
-    yield _found(
-        "parameters",
-        len(list(scheme.parameters())) == before,
-        "all are made by the constructor",
-        "forward makes some, which no optimizer gets",
-    )
-    given = x.clone()
+    given, out = x.clone(), scheme(x.clone(), grid)
+    late = len(list(scheme.parameters())) != before
+    yield Finding("parameters", "forward makes some, which no optimizer gets" * late)
     scheme(given, grid)
-    yield _found("input", torch.equal(given, x), "stays as it is", "is overwritten: the residual of others reads it")
-    other = _tokens(scheme, grid)
-    scheme(other, grid)
-    yield _found(
-        "state",
-        _same(scheme(x.clone(), grid), out),
-        "no call depends on another, or on chance",
-        "a second call with the same tokens gives others: it draws, or keeps something",
-    )
+    yield Finding("input", "is overwritten, and others read it" * (not torch.equal(given, x)))
+    scheme(_tokens(scheme, grid), grid)
+    yield Finding("state", "the same tokens give others in a second call" * _differ(scheme(x.clone(), grid), out))
     alone = torch.cat([scheme(clip[None].clone(), grid) for clip in x])
-    yield _found(
-        "clips of a batch",
-        _same(alone, out),
-        "do not see each other",
-        "see each other: a clip alone gives other tokens than beside another",
-    )
-    yield from _gradients(scheme, x, grid)
-    yield _residual(make(0), x, grid)
-    training = scheme.train()(x.clone(), grid)
-    yield _found(
-        "training",
-        _same(training, out),
-        "computes the same as evaluation",
-        "computes something else than evaluation, which stochastic depth (drop_path) must do alone",
-    )
-
-
-def _gradients(scheme: Scheme, x: Tensor, grid: Grid) -> Iterator[Finding]:
-    out = scheme(x.clone(), grid)
+    yield Finding("clips of a batch", "a clip alone gives other tokens than beside another" * _differ(alone, out))
     (out * torch.randn_like(out)).sum().backward()
     dead = [name for name, one in scheme.named_parameters() if one.grad is None or not one.grad.any()]
-    yield _found("gradients of parameters", not dead, "reach every one", f"do not reach {', '.join(dead)}")
+    yield Finding("gradients of parameters", f"do not reach {', '.join(dead)}" * bool(dead))
+    weight = torch.randn_like(out[:1])
     small = x[:1].clone().requires_grad_()
-    direction = torch.randn_like(out[:1])
-
-    def weighted(tokens: Tensor) -> Tensor:
-        return (scheme(tokens.clone(), grid) * direction).sum()
-
-    right = gradcheck(weighted, small, fast_mode=True, raise_exception=False)
-    yield _found(
-        "gradient of the tokens",
-        right,
-        "equals finite differences",
-        "is not that of finite differences: something is detached, rounded, or cut off",
-    )
-
-
-def _residual(scheme: Scheme, x: Tensor, grid: Grid) -> Finding:
-    """A scheme whose parameters are all zero passes its tokens on."""
-    for parameter in scheme.double().eval().parameters():
+    right = gradcheck(lambda z: (scheme(z.clone(), grid) * weight).sum(), small, fast_mode=True, raise_exception=False)
+    yield Finding("gradient of the tokens", "is not that of finite differences: something is detached" * (not right))
+    training = _differ(scheme.train()(x.clone(), grid), out)
+    yield Finding("training", "gives other tokens than evaluation; drop path is the model's" * training)
+    for parameter in scheme.eval().parameters():
         torch.nn.init.zeros_(parameter)
-    return _found(
-        "residual",
-        _same(scheme(x.clone(), grid), x),
-        "included: with all weights zero tokens pass",
-        "missing: with all weights zero the tokens do not pass as they are",
-    )
+    yield Finding("residual", "with all weights zero the tokens do not pass" * _differ(scheme(x.clone(), grid), x))
 
 
 def _sight_checks(scheme: Scheme, seen: Sight) -> Iterator[Finding]:
@@ -183,31 +127,16 @@ def _sight_checks(scheme: Scheme, seen: Sight) -> Iterator[Finding]:
     patches = [i for i, place in enumerate(seen.places) if place.is_patch]
     if tokens:
         missed = int((seen.depths[tokens][:, patches] == 0).all(0).sum())
-        yield _found(
-            "class token",
-            not missed,
-            "every patch is seen by one",
-            f"{missed} of {len(patches)} patches are seen by none, so the classifier never reads them",
-        )
+        unread = f"{missed} of {len(patches)} patches are seen by none, and never classified"
+        yield Finding("class token", unread * bool(missed))
     if scheme.causal:
-        leak = _leak(seen)
-        yield _found("causal", not leak, "no token depends on a later frame", leak)
+        leaks = ((n, *pair) for n in range(1, len(seen.layers) + 1) for pair in seen.later_frames(n))
+        leak = next(("in layer {} frame {} depends on frame {}".format(*found) for found in leaks), "")
+        yield Finding("causal", leak)
 
 
-def _leak(seen: Sight) -> str:
-    """First layer in which a token of a frame depends on a later one, and the two frames."""
-    for layer in range(1, len(seen.layers) + 1):
-        for now, then in seen.later_frames(layer):
-            return f"claimed, but in layer {layer} frame {now} depends on frame {then}"
-    return ""
-
-
-def _found(check: str, holds: bool, good: str, bad: str) -> Finding:
-    return Finding(check, holds, good if holds else bad)
-
-
-def _same(one: Tensor, other: Tensor) -> bool:
-    return torch.allclose(one, other, rtol=0, atol=SAME * max(1.0, float(other.detach().abs().max())))
+def _differ(one: Tensor, other: Tensor) -> bool:
+    return not torch.allclose(one, other, rtol=0, atol=SAME * max(1.0, float(other.detach().abs().max())))
 
 
 def _line(error: BaseException) -> str:

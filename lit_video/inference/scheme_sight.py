@@ -93,12 +93,15 @@ def sight(make: Make, grid: Grid, depth: int, width: int = 8) -> Sight:
         schemes = [make(i) for i in range(depth)]
         tokens = places(schemes[0].class_tokens, grid)
         x = torch.randn(1, len(tokens), width, dtype=torch.float64)
-        layers = [
-            torch.stack([_derivative(randomised(one, std), x, grid) for std in SPREADS]).amax(0) for one in schemes
-        ]
-        orders = [_order(randomised(one, SPREADS[1]), x, grid, tokens) for one in schemes]
+        found: dict[str, tuple[Tensor, Order]] = {}  # by all that tells layers apart, but weights
+        kinds = [repr([{k: v for k, v in vars(m).items() if k[0] != "_"} for m in one.modules()]) for one in schemes]
+        for kind, one in zip(kinds, schemes, strict=True):
+            if kind not in found:
+                sizes = torch.stack([_derivative(randomised(one, std), x, grid) for std in SPREADS]).amax(0)
+                found[kind] = sizes, _order(one, x, grid, tokens)
+    orders = [order for _, order in found.values()]
     order: Order = "seen" if "seen" in orders else "near" if "near" in orders else "blind"
-    return Sight(grid, tokens, layers, order)
+    return Sight(grid, tokens, [found[kind][0] for kind in kinds], order)
 
 
 def randomised(scheme: Scheme, std: float) -> Scheme:

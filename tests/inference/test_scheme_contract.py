@@ -169,12 +169,12 @@ def test_a_planted_fault_is_found(kind):
 
 def test_a_leak_names_its_frames():
     (fault,) = check_contract(Leaks).faults
-    assert "in layer 1 frame 0 depends on frame 1" in fault.words
+    assert "in layer 1 frame 0 depends on frame 1" in fault.fault
 
 
 def test_an_unused_parameter_is_named():
     (fault,) = check_contract(Unused).faults
-    assert "gate" in fault.words
+    assert "gate" in fault.fault
 
 
 WORDS = {
