@@ -1,0 +1,101 @@
+"""docs/in_python.md and docs/recipes.md: every block of Python and every command runs."""
+
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from timm.models.vision_transformer import VisionTransformer
+
+from lit_video.__main__ import main
+from lit_video.modules import TimeSformer
+from lit_video.network.vit import ViTSize
+from lit_video.weights.hub import find
+from tests.conftest import ROOT, few_stills
+
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+IN_PYTHON, RECIPES, ADDING = ((ROOT / f"docs/{name}.md").read_text() for name in ("in_python", "recipes", "adding"))
+COMMANDS = re.findall(r"^ *python -m lit_video (.+)$", RECIPES, re.MULTILINE)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty current folder, from which modules are imported, with the data sets' folder in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    yield tmp_path
+    for name in ("my_scheme", "my_video"):
+        sys.modules.pop(name, None)
+
+
+def test_the_first_example_has_fifteen_lines():
+    lines = [line for line in PYTHON.findall(IN_PYTHON)[0].splitlines() if line.strip()]
+    assert len(lines) <= 15
+
+
+def test_the_blocks_in_python_run(here, checkpoint, videos, monkeypatch, capsys):
+    monkeypatch.setenv("LIT_VIDEO_DATA", str(here))
+    (here / "last.ckpt").symlink_to(checkpoint)
+    (here / "videos").symlink_to(videos[0].parents[2])
+    (here / "my_scheme.py").write_text(PYTHON.findall(ADDING)[0])
+    fetched = find("hub:timesformer-k400").place
+    fetched.parent.mkdir(parents=True)
+    small = TimeSformer(num_classes=400, size=ViTSize(16, 1, 2))  # in the names of this package, without a network
+    torch.save(small.network.state_dict(), fetched)
+    blocks, names = PYTHON.findall(IN_PYTHON), {"__name__": "page", "small": ViTSize(16, 1, 2)}
+    assert len(blocks) >= 8
+    for block in blocks:
+        exec(
+            block.replace('"Ti"', "small").replace("TimeSformer(num_classes=400)", "TimeSformer(400, size=small)"),
+            names,
+        )
+    clip = (names["pixels"] / 255 - 0.45) / 0.225
+    torch.testing.assert_close(names["logits"], small.eval()(clip))
+    assert 0 <= names["accuracy"] <= 1 and len(names["queries"].paths) == 8
+    assert names["again"].num_classes == 8
+
+
+def test_twelve_questions_have_a_command_each():
+    questions = re.findall(r"^\*\*.*\?\*\*", RECIPES, re.MULTILINE)
+    assert len(questions) == 12 and len(COMMANDS) == 13, "CSV and TensorBoard"
+    answers = RECIPES.split("\n**")[1:]
+    assert all("python -m lit_video" in answer for answer in answers)
+
+
+@pytest.mark.slow
+def test_the_recipes_run(here, data_root, monkeypatch, capsys):
+    monkeypatch.setenv("LIT_VIDEO_DATA", str(data_root))
+    monkeypatch.setattr("lit_video.training.stills.Stills", few_stills)
+    (block,) = PYTHON.findall(RECIPES)
+    (here / "my_video.py").write_text(block)
+    torch.save(VisionTransformer(img_size=32, patch_size=8, embed_dim=64, depth=4, num_heads=4).state_dict(), "vit.pth")
+    small = ["--data.pairs=[2,1,1]", "--data.num_workers=0", "--trainer.max_epochs=1", "--trainer.logger=false"]
+    small += ["--trainer.check_val_every_n_epoch=1", "--trainer.accelerator=cpu", "--data.batch_size=8"]
+    for number, command in enumerate(COMMANDS):
+        if "TensorBoard" in command and not _installed("tensorboard"):
+            continue
+        words = shlex.split(command.replace("$lr", "0.003"))
+        if words[0] == "fit":
+            runs = [] if "--runs" in words or number == 0 else ["--runs", f"runs/{number}"]
+            given = {word.partition("=")[0] for word in words}
+            words += [flag for flag in small if flag.partition("=")[0] not in given] + runs
+        assert main(words) == 0, f"{command}\n{capsys.readouterr().err}"
+    results = [json.loads(path.read_text())["result"] for path in here.glob("runs/**/run.json")]
+    assert len(results) == sum(command.startswith("fit") for command in COMMANDS) - (not _installed("tensorboard"))
+    assert (here / "report.html").stat().st_size > 1000
+    logged = {
+        folder: "".join(map(Path.read_text, here.glob(f"{folder}/**/metrics.csv"))) for folder in ("logs", "metrics")
+    }
+    assert "train/loss" in logged["logs"] and "val/f1" in logged["metrics"]
+
+
+def _installed(name):
+    try:
+        __import__(name)
+    except ImportError:
+        return False
+    return True
