@@ -16,6 +16,8 @@ from lit_video.commands.arguments import SHARED
 from lit_video.commands.parser import parse
 from lit_video.errors import UserError
 from lit_video.modules.optimization import Optimization
+from lit_video.network.vit import ViTSize
+from lit_video.utils.yaml_files import find_config
 from tests.command_line import every_parser, parse_request
 from tests.conftest import ROOT
 from tests.tables.experiments import request_of, resolved
@@ -26,6 +28,8 @@ README = TEXTS["README.md"]
 BLOCK = re.compile(r"^```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 CALL = re.compile(r"-m lit_video (?!COMMAND)([a-z][^\n\"]*)")
 SETTING = re.compile(r"--(?:model|data|trainer)(?:\.[a-z]\w*)+")
+
+OTHER_SETTINGS = ("--global_batch=32", "--model=my_video.Focal", "--model=my_video.OneCycle")
 
 
 def spans(text):
@@ -67,10 +71,14 @@ def test_the_pages_have_commands():
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_parses(command, monkeypatch):
     monkeypatch.setitem(SHARED["--ckpt"], "type", Path)
+    for name in ("--config", "tables"):
+        monkeypatch.setitem(
+            SHARED[name], "type", lambda text: find_config("ablation_tw" if text[:2].isupper() else text)
+        )
     plain = command.replace("...", "").replace(" SEED", " 0")
     words = shlex.split(re.sub(r"\|[\w|]+", "", plain))  # of A|B|C the first
     try:
-        assert all(SETTING.match(setting) for setting in parse(words).settings)
+        assert all(SETTING.match(setting) or setting in OTHER_SETTINGS for setting in parse(words).settings)
     except UserError as error:
         assert "..." in command and "arguments are required" in str(error)
 
@@ -88,8 +96,9 @@ def settings():
     with redirect_stdout(StringIO()) as printed:
         for words in helps:
             main(["fit", *words.split()])
-    optimization = {f"--model.optimization.{field.name}" for field in fields(Optimization)}
-    return optimization | set(re.findall(r"--[\w.]+", printed.getvalue()))
+    parts = {"size": ViTSize, "optimization": Optimization}
+    inner = {f"--model.{part}.{field.name}" for part, kind in parts.items() for field in fields(kind)}
+    return inner | set(re.findall(r"--[\w.]+", printed.getvalue()))
 
 
 OTHERS = r"srun|sbatch|torchrun|pip|python (-m )?benchmarks|scontrol|#SBATCH|--requeue|--open-mode|make|\.\.\. "
