@@ -37,13 +37,13 @@ def run(arguments: Namespace) -> int:
     """
     from lit_video.inference.attention_maps import label_name  # here, because importing torch takes seconds
     from lit_video.inference.checkpoints import load_trained_model
-    from lit_video.inference.predict import find_videos, unlabelled
+    from lit_video.inference.predict import find_videos, own_folder, unlabelled
     from lit_video.inference.projection import embed_records, scatter
 
     trained = load_trained_model(arguments.ckpt)
     if arguments.videos:
         records = unlabelled(find_videos(arguments.videos, arguments.fps), arguments.fps)
-        classes = [record.path.resolve().parent.name for record in records]
+        classes = [own_folder(record.path) for record in records]
     else:
         records = _test_split(settings_of(arguments.ckpt))
         classes = [label_name(record, trained.class_names) for record in records]

@@ -14,7 +14,7 @@ from lit_video.datamodules import VideoDataModule
 from lit_video.errors import OptionError, UserError
 from lit_video.inference.attention_picture import AttentionMaps
 from lit_video.inference.checkpoints import load_trained_model
-from lit_video.inference.predict import Evaluation, find_videos, unlabelled, video_list
+from lit_video.inference.predict import Evaluation, find_videos, own_folder, unlabelled, video_list
 from lit_video.inference.ranking import ClassNames, best, ranked_videos
 from lit_video.inference.rollout import Rollout, rollout, steps_of, tubelet_frames
 from lit_video.modules import VideoClassifier
@@ -61,7 +61,7 @@ def maps_of_video(
     if not isinstance(trained.model.network, VideoTransformer):
         family = type(trained.model).__name__
         raise OptionError("ckpt", f"{ckpt} is a {family}, which has no attention that could be drawn")
-    folder, names = record.path.resolve().parent.name, trained.class_names
+    folder, names = own_folder(record.path), trained.class_names
     label = folder if isinstance(names, list) and folder in names else None
     data = video_list(trained, [record], Evaluation(1, 1, 1, 0, device))
     return maps_of(trained.model.to(choose_device(device)), names, data, record, label, heads)

@@ -1,5 +1,6 @@
 """Videos through the evaluation path of the data set that a model was trained on: logits, features, names."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
@@ -181,6 +182,11 @@ def _nothing(matches: Sequence[Path]) -> str:
     if any(_below(path, fps=1.0) for path in matches if path.is_dir()):
         return "holds pictures, no video; give --fps N, the frames per second at which they were taken"
     return f"{'holds no video' if matches else 'matches no file'} ({endings})"
+
+
+def own_folder(path: Path) -> str:
+    """Name of the folder that a video lies in, or the link to it, whose target's name says nothing."""
+    return Path(os.path.abspath(path)).parent.name
 
 
 def unlabelled(paths: Sequence[Path], fps: float | None = None) -> list[VideoRecord]:

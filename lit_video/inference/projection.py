@@ -67,9 +67,14 @@ def project(features: NDArray[Any], seed: int = 0) -> NDArray[np.float64]:
     """Places of ``features (n, d)``, five or more, in the plane, ``(n, 2)``, neighbours near each other.
 
     Source: t-SNE, JMLR 9 (2008), van der Maaten and Hinton.
+
+    Raises:
+        UserError: all features are equal, for which scikit-learn's t-SNE crashes.
     """
     from sklearn.manifold import TSNE
 
+    if not np.ptp(features, axis=0).any():
+        raise UserError(f"the features of all {len(features)} videos are equal: copies, or a model that has collapsed")
     perplexity = min(PERPLEXITY, (len(features) - 1) / 3)
     start = "pca" if features.shape[1] > 1 else "random"
     return np.asarray(TSNE(perplexity=perplexity, init=start, random_state=seed).fit_transform(features), np.float64)

@@ -34,7 +34,7 @@ GREY = 128
 VIVIT_OPS = ["AutoContrast", "Equalize", "Invert", "Posterize", "Solarize", "Color", "Contrast", "Brightness"]
 VIVIT_OPS += ["Sharpness", "SolarizeAdd"]
 VIVIT_LAYERS, VIVIT_MAGNITUDE = 2, 20  # for Something-Something v2
-VIVIT_CUTOUT = 40 * VIVIT_MAGNITUDE // 10  # half the side of the box, in pixels
+VIVIT_CUTOUT = 40 * VIVIT_MAGNITUDE // 10  # half the side of the box, in pixels of a clip of 224
 
 
 def timm_v0() -> ImageOp:
@@ -100,10 +100,10 @@ def cutout(image: Image.Image) -> Image.Image:
 
 def cutout_box(size: tuple[int, int]) -> tuple[int, int, int, int]:
     """Draw the square in a picture of this width and height: left, top, right, bottom."""
-    edges = []
+    edges, half = [], round(VIVIT_CUTOUT * min(size) / 224)
     for length in size:
         centre = random.randrange(length)
-        edges.append((max(centre - VIVIT_CUTOUT, 0), min(centre + VIVIT_CUTOUT, length)))
+        edges.append((max(centre - half, 0), min(centre + half, length)))
     (left, right), (top, bottom) = edges
     return left, top, right, bottom
 

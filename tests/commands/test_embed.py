@@ -30,8 +30,11 @@ def test_given_videos_have_their_folders_as_classes(run, videos, tmp_path, monke
     seen = []
     monkeypatch.setattr(projection, "project", lambda x, seed: seen.append((x, seed)) or x[:, :2])
     args = ["--ckpt", run / "last.ckpt", "-o", tmp_path / "e.svg", "--seed", 3]
-    assert embed(*args, *videos[:6]) == 0
-    assert all(f">{video.parent.name}</text>" in (tmp_path / "e.svg").read_text() for video in videos[:6])
+    for number, video in enumerate(videos[:6]):  # a link has the class of its own folder
+        (tmp_path / f"class{number}").mkdir()
+        (tmp_path / f"class{number}" / video.name).symlink_to(video)
+    assert embed(*args, *sorted(tmp_path.glob("class*"))) == 0
+    assert all(f">class{number}</text>" in (tmp_path / "e.svg").read_text() for number in range(6))
     assert seen[0][1] == 3
     features = ["--features", tmp_path / "f.npz", "--workers", 0]
     assert main(["predict", "--ckpt", *map(str, [run / "last.ckpt", *videos[:6], *features])]) == 0
@@ -63,6 +66,12 @@ def test_neighbours_stay_neighbours(count):
 
 
 # mistakes
+
+
+def test_equal_features_are_one_line(run, videos, tmp_path, capsys):
+    copies = [shutil.copy(videos[0], tmp_path / f"{i}.mp4") for i in range(6)]
+    assert embed("--ckpt", run / "last.ckpt", *copies, "-o", tmp_path / "e.png") == 2
+    assert "the features of all 6 videos are equal" in one_line(capsys)
 
 
 def test_wrong_flags_of_embed_are_reported(run, videos, tmp_path, tmp_path_factory, capsys):

@@ -112,23 +112,30 @@ def test_vivits_operations_are_equally_likely():
 
 
 def test_vivits_cutout_is_a_black_square_around_a_uniform_centre():
-    draws, covered = 1500, np.zeros((400, 500))
+    draws, covered, half = 1500, np.zeros((400, 500)), round(VIVIT_CUTOUT * 400 / 224)
     with seeded("cutout"):
         for _ in range(draws):
             left, top, right, bottom = cutout_box((500, 400))
-            assert VIVIT_CUTOUT <= bottom - top <= 2 * VIVIT_CUTOUT
-            assert VIVIT_CUTOUT <= right - left <= 2 * VIVIT_CUTOUT
+            assert half <= bottom - top <= 2 * half
+            assert half <= right - left <= 2 * half
             covered[top:bottom, left:right] += 1
     with seeded("one"):
         black = np.asarray(cutout(Image.new("RGB", (500, 400), (255, 255, 255)))) == 0
     with seeded("one"):
         left, top, right, bottom = cutout_box((500, 400))
     assert black[top:bottom, left:right].all() and black.sum() == 3 * (bottom - top) * (right - left)
-    # a pixel is covered by centres up to half a side away, 160 of 400 rows and of 500 columns; a corner by a quarter
-    share = (2 * VIVIT_CUTOUT) ** 2 / (400 * 500)
+    # a pixel is covered by centres up to half a side away, 286 of 400 rows and of 500 columns; a corner by a quarter
+    share = (2 * half) ** 2 / (400 * 500)
     assert covered[200, 250] / draws == pytest.approx(share, abs=5 * (share / draws) ** 0.5)
     for corner in (covered[0, 0], covered[0, -1], covered[-1, 0], covered[-1, -1]):
         assert corner / draws == pytest.approx(share / 4, abs=5 * (share / 4 / draws) ** 0.5)
+
+
+@pytest.mark.parametrize("side", [32, 64, 224])
+def test_vivits_cutout_takes_the_same_part_of_every_size(side):
+    with seeded("sizes"):
+        boxes = [cutout_box((side, side)) for _ in range(300)]
+    assert max(right - left for left, _, right, _ in boxes) == 2 * round(80 * side / 224)
 
 
 # mixing
