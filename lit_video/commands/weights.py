@@ -27,10 +27,11 @@ def run(arguments: Namespace) -> int:
 def fetch_weights(arguments: Namespace) -> int:
     """Download published weights.
 
-    They go into $LIT_VIDEO_DATA, else ~/.cache/lit_video.
+    They go into $LIT_VIDEO_DATA, else ~/.cache/lit_video, the SHA-256 of their files beside them.
     """
     for release in [find(name) for name in arguments.names]:
         print(f"{release.name}: {fetch(release)}")
+        print(release.sums.read_text() if release.sums.exists() else "", end="")
     return 0
 
 

@@ -1,12 +1,15 @@
 """Checkpoints of runs, usable alone: the model, the names of its classes, and how its clips are made."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zipfile import is_zipfile
 
 import torch
+from torch import Tensor, nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from lit_video.errors import OptionError
 from lit_video.modules import VideoClassifier
@@ -77,7 +80,8 @@ def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], pa
     settings, stored = checkpoint["hyper_parameters"], checkpoint.get(CHECKPOINT_KEY)
     try:
         kind = known_class(family, stored["model"]) if stored else family
-        model = kind(**{name: value for name, value in settings.items() if not name.startswith("_")})
+        with _no_larger_than(checkpoint["state_dict"]):
+            model = kind(**{name: value for name, value in settings.items() if not name.startswith("_")})
         model.load_state_dict(checkpoint["state_dict"])
         if stored and (temperature := stored.get("temperature")):  # of a cross-validation, see training/folds.py
             for parameter in linear_head(model.network).parameters():
@@ -85,6 +89,28 @@ def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], pa
     except Exception as error:  # of constructors, of torch
         raise OptionError("ckpt", f"{path} is no checkpoint of a {family.__name__}: {_line(error)}") from error
     return model.eval()
+
+
+@contextmanager
+def _no_larger_than(stored: Mapping[str, Tensor]) -> Iterator[None]:
+    """Refuse a model of more parameters than a file holds, twice as many since some are replaced, before it is whole.
+
+    Raises:
+        ValueError: it is larger.
+    """
+    left = 2 * sum(tensor.numel() for tensor in stored.values())
+
+    def count(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
+        nonlocal left
+        left -= 0 if parameter is None else parameter.numel()
+        if left < 0:
+            raise ValueError("its settings ask for a larger model than it holds")
+
+    counting = register_module_parameter_registration_hook(count)
+    try:
+        yield
+    finally:
+        counting.remove()
 
 
 def _line(error: BaseException) -> str:

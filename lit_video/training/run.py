@@ -53,7 +53,7 @@ def run_row(run: Run, stops: StopSignals) -> int:
         return DONE if is_done(run) else _guarded(run, stops)
     cli = checked_row(run)
     writable(run_dir)
-    with locked(run_dir, run.name), disk_errors(run_dir):
+    with disk_errors(run_dir), locked(run_dir, run.name):
         set_aside(run_dir)
         write_origin(run_dir.parents[1], run.request.configs, run.request.recipe)
         before, now = read_record(run_dir), run_identity(cli)

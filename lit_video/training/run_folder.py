@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from errno import EACCES, EDQUOT, EEXIST, EFBIG, EIO, ENOSPC, ENOTDIR, EPERM, EROFS
+from errno import EACCES, EDQUOT, EEXIST, EFBIG, EIO, ENOLCK, ENOSPC, ENOTDIR, EPERM, EROFS
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -13,7 +13,7 @@ from lit_video.tables.results import read_result
 from lit_video.tables.run_files import RUN, read_run
 from lit_video.training.checkpoint_file import LAST, PREVIOUS, damage
 
-REFUSALS = {ENOSPC, EDQUOT, EFBIG, EROFS, EACCES, EPERM, EEXIST, ENOTDIR, EIO}
+REFUSALS = {ENOLCK, ENOSPC, EDQUOT, EFBIG, EROFS, EACCES, EPERM, EEXIST, ENOTDIR, EIO}
 
 
 def writable(run_dir: Path) -> None:

@@ -5,12 +5,13 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from hashlib import file_digest
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
 from lit_video.errors import UserError
-from lit_video.utils.files import data_folder
+from lit_video.utils.files import data_folder, write_atomically
 from lit_video.utils.yaml_files import read_yaml
 
 TABLE = Path(__file__).with_name("released.yaml")
@@ -45,6 +46,11 @@ class Release:
         """Where its file or folder is once it has been fetched."""
         folder = data_folder() / "weights" / self.name
         return folder / PurePosixPath(urlsplit(self.address).path).name if self.address else folder
+
+    @property
+    def sums(self) -> Path:
+        """SHA-256 of what was fetched, beside it."""
+        return self.place.with_name(f"{self.place.name}.sha256")
 
 
 @cache
@@ -93,7 +99,7 @@ FILES = ["config.json", "model*.safetensors", "model.safetensors.index.json", "p
 
 
 def fetch(release: Release) -> Path:
-    """Download a release to its place, unless it is there.
+    """Download a release to its place, unless it is there, and keep the SHA-256 of its files beside it.
 
     Raises:
         UserError: there is no network, the server refuses, or the file is not what it should be.
@@ -108,11 +114,22 @@ def fetch(release: Release) -> Path:
     part = release.place.with_name(f"{release.place.name}.part")
     try:
         (_folder if release.repository else _file)(release, part)
+        _sums(part, release)
         part.replace(release.place)
     except (OSError, HTTPException) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(f"{release.name}: {reason}; {_by_hand(release)}") from error
     return release.place
+
+
+def _sums(part: Path, release: Release) -> None:
+    """Write the sums of what was fetched, as ``sha256sum`` does."""
+    lines = []
+    for path in [part] if part.is_file() else sorted(part.glob("[!.]*")):
+        with path.open("rb") as file:
+            name = release.place.name if path == part else f"{release.place.name}/{path.name}"
+            lines.append(f"{file_digest(file, 'sha256').hexdigest()}  {name}\n")
+    write_atomically(release.sums, "".join(lines))
 
 
 def _by_hand(release: Release) -> str:
@@ -126,11 +143,17 @@ def _folder(release: Release, part: Path) -> None:
 
 
 def _file(release: Release, part: Path) -> None:
-    from urllib.request import urlopen
+    from urllib.request import HTTPRedirectHandler, build_opener
 
     from rich.progress import wrap_file
 
-    with urlopen(str(release.address), timeout=60) as reply, part.open("wb") as file:
+    class Encrypted(HTTPRedirectHandler):
+        def redirect_request(self, request: Any, *reply: Any) -> Any:
+            if request.type == "https" and urlsplit(to := reply[-1]).scheme != "https":
+                raise OSError(f"the server refers from https to {to}, which anybody on the way could change")
+            return super().redirect_request(request, *reply)
+
+    with build_opener(Encrypted).open(str(release.address), timeout=60) as reply, part.open("wb") as file:
         total = int(reply.headers.get("Content-Length") or 0)
         with wrap_file(reply, total, description=release.name) as content:
             shutil.copyfileobj(content, file)

@@ -78,9 +78,9 @@ def read_weights(path: Path, average: bool | None = None) -> StoredWeights:
     Raises:
         UserError: the file does not exist, cannot be read, or holds no tensors by name.
     """
-    if not path.exists():
-        raise UserError(f"the weights file {path} does not exist")
     file = _in_folder(path) if path.is_dir() else path
+    if not file.is_file():
+        raise UserError(f"the weights file {path} " + ("is no plain file" if path.exists() else "does not exist"))
     try:
         content = _read(file)
         tensors, choice = model_of(content, average)

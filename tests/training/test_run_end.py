@@ -1,13 +1,15 @@
 import errno
+import fcntl
 from pathlib import Path
 
 import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.errors import RunFailed
+from lit_video.errors import RunFailed, UserError
 from lit_video.tables import status
 from lit_video.training.run_end import failures, write_end
+from lit_video.training.run_folder import disk_errors, locked
 
 MEMORY = "out of memory; give a smaller --data.batch_size"
 SHARED = "shared memory: unable to "
@@ -59,3 +61,16 @@ def test_memory_that_ends_while_an_end_is_written_down_adds_no_traceback(tmp_pat
     monkeypatch.setattr("lit_video.commands.cost.run", full)
     assert main(["cost"]) == 1
     assert capsys.readouterr().err == "error: out of memory\n"
+
+
+def test_a_disk_without_locks_is_one_line(tmp_path, monkeypatch):
+    def flock(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with (
+        pytest.raises(UserError, match=r"--runs: .* \(No locks available\)"),
+        disk_errors(tmp_path),
+        locked(tmp_path, "x"),
+    ):
+        pass

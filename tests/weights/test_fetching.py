@@ -1,7 +1,11 @@
 """Downloads from a server on this machine: whole, interrupted, or not there."""
 
 import threading
+from dataclasses import replace
+from hashlib import sha256
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.request import HTTPSHandler
 
 import pytest
 
@@ -18,6 +22,10 @@ class Server(BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.server.asked += 1
+        if self.path == self.server.moved:
+            self.send_response(302)
+            self.send_header("Location", f"http://127.0.0.1:{self.server.server_port}/elsewhere")
+            return self.end_headers()
         self.send_response(200)
         self.send_header("Content-Length", str(len(self.server.content)))
         self.end_headers()
@@ -33,7 +41,7 @@ def server(tmp_path, monkeypatch):
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
-    server.content, server.cut, server.asked = CONTENT, None, 0
+    server.content, server.cut, server.asked, server.moved = CONTENT, None, 0, None
     threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
     yield server
     server.shutdown()
@@ -51,7 +59,18 @@ def test_a_file_is_fetched_once(server):
     assert place.read_bytes() == CONTENT
     assert fetch(release(server)) == place
     assert server.asked == 1
-    assert [path.name for path in place.parent.iterdir()] == ["weights.pyth"]
+    assert sorted(path.name for path in place.parent.iterdir()) == ["weights.pyth", "weights.pyth.sha256"]
+    assert (place.parent / "weights.pyth.sha256").read_text() == f"{sha256(CONTENT).hexdigest()}  weights.pyth\n"
+
+
+def test_https_is_never_left_for_http(server, monkeypatch):
+    server.moved = "/folder/weights.pyth?dl=1"
+    assert fetch(release(server)).read_bytes() == CONTENT
+    release(server).place.unlink()
+    monkeypatch.setattr(HTTPSHandler, "https_open", lambda self, request: self.do_open(HTTPConnection, request))
+    with pytest.raises(UserError, match=r"name: the server refers from https to http://127\.0\.0\.1"):
+        fetch(replace(release(server), address=release(server).address.replace("http:", "https:")))
+    assert not release(server).place.exists()
 
 
 def test_what_was_cut_is_fetched_again(server):
@@ -90,7 +109,10 @@ def test_offline_nothing_is_asked_for(name, server, monkeypatch):
 def test_the_command_says_where_the_file_is(server, monkeypatch, capsys):
     monkeypatch.setattr("lit_video.weights.hub.releases", lambda: {"name": release(server)})
     assert main(["weights", "fetch", "name"]) == 0
-    assert f"name: {release(server).place}" in capsys.readouterr().out.splitlines()
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        f"name: {release(server).place}",
+        f"{sha256(CONTENT).hexdigest()}  weights.pyth",
+    ]
     assert main(["weights", "fetch", "another"]) == 2
 
 
