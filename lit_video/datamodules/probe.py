@@ -150,7 +150,10 @@ def _first(path: Path, table: FrameTable, read_frames: Decode) -> Frames:
 
 
 def _decode_all(path: Path, table: FrameTable) -> FrameTable:
-    """Decode from start to end: a packet that fails, or gives no frame or a bad one, spoils its group of pictures."""
+    """Decode from start to end: a packet that fails, or gives no frame or a bad one, spoils its group of pictures.
+
+    A key frame spoils the group before it too, in which its damage may have begun without a sign.
+    """
     packets: list[Seen] = []
     failed: set[int] = set()  # places of packets
     times: dict[int | None, bool] = {}  # whether their frames are corrupt
@@ -183,6 +186,7 @@ def _decode_all(path: Path, table: FrameTable) -> FrameTable:
     number_of = {pts: i for i, pts in enumerate(table.pts) if pts not in known}
     failed |= {i for i, packet in enumerate(packets) if times.get(packet.pts, True) and packet.pts in number_of}
     packets = [packet._replace(is_keyframe=packet.is_keyframe and packet.pts not in partial) for packet in packets]
+    failed |= {i - 1 for i in failed if i and packets[i].is_keyframe}
     hurt = {number_of[time] for i in spoiled(packets, failed) if (time := packets[i].pts) in number_of}
     why = table.damage or ("they cannot be decoded without errors" if hurt else "")
     return replace(table, damaged=compact({*hurt, *table.damaged}), damage=why)

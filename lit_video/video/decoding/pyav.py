@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 
 import av
@@ -127,17 +127,23 @@ def _frames(container: InputContainer, stream: VideoStream, wanted: set[int]) ->
         yield from context.decode(packet)
         wanted.discard(packet.pts)
         if not wanted:
-            behind = next(packets, None) if late else None
-            if behind is not None and behind.size and not behind.is_keyframe:
-                yield from context.decode(behind)
+            # damage is often noticed with the packet behind, of which the others only read the headers
+            context.skip_frame = "DEFAULT" if late else "ALL"
+            for behind in islice(packets, _behind(stream)):
+                yield from context.decode(behind) if behind.size else ()
             # all are decoded: what waits for its turn in the order of display comes out without decoding more
             yield from context.decode(None)
             return
 
 
 def _late(stream: VideoStream) -> bool:
-    """Whether a decoder notices damage with the packet behind: AV1's, which also skips one kind of frames for good."""
+    """Whether a decoder notices damage some packets behind: AV1's, which also skips one kind of frames for good."""
     return stream.codec_context.codec.canonical_name == "av1"
+
+
+def _behind(stream: VideoStream) -> int:
+    """Packets behind a frame that show whether it is whole."""
+    return 3 if _late(stream) else 1
 
 
 def _from_start(path: Path, table: FrameTable, wanted: list[int]) -> Iterator[tuple[int, Frames]]:
@@ -160,8 +166,8 @@ def _from_start(path: Path, table: FrameTable, wanted: list[int]) -> Iterator[tu
 def _judged(container: InputContainer, timed: bool) -> Iterator[tuple[VideoFrame, bool]]:
     """Frames in display order, with whether one of their group that the decoder calls damaged spoils them.
 
-    B frames come with the next one that is none, which they refer to. Where frames are counted all that follow are
-    spoiled, as some may be missing.
+    B frames come with the next one that is none, which they refer to, and every frame after those behind it
+    that show its damage. Where frames are counted all that follow are spoiled, as some may be missing.
     """
     stream = scanned_stream(container)
     held: deque[VideoFrame] = deque()
@@ -173,7 +179,7 @@ def _judged(container: InputContainer, timed: bool) -> Iterator[tuple[VideoFrame
             spoiled = False
         spoiled = spoiled or frame.is_corrupt
         held.append(frame)
-        while len(held) > _late(stream) and (frame.pict_type not in BETWEEN or len(held) > HELD):
+        while len(held) > _behind(stream) and (frame.pict_type not in BETWEEN or len(held) > HELD):
             yield held.popleft(), spoiled
     yield from ((each, spoiled) for each in held)
 
