@@ -40,6 +40,8 @@ from lit_video.weights.settings import (
     tasks_in_order,
 )
 
+LOADED = "loaded"  # of a network, once weights have been loaded
+
 
 class VideoClassifier(LightningModule):
     """Base of all model families: loss, steps, optimizer, clip and video accuracy.
@@ -112,7 +114,7 @@ class VideoClassifier(LightningModule):
         self.step_loss = torch.tensor(0.0)
         self.step_hits = torch.zeros(2)
         self._batches: list[Tensor] = []  # of this step, loss and hits together
-        self._started = False
+        network.register_load_state_dict_post_hook(_mark_loaded)
 
     @property
     def scheme_name(self) -> str:
@@ -120,14 +122,27 @@ class VideoClassifier(LightningModule):
         return type(self).__name__
 
     def forward(self, clip: Tensor) -> Tensor:
-        """Logits of normalised clips, computed in the type of the weights."""
+        """Logits of normalised clips, computed in the type of the weights.
+
+        Raises:
+            UserError: the weights that training is to start from have not been loaded yet.
+        """
+        if (given := self.weights or self.image_weights) and not (self._loaded or clip.is_meta):
+            raise UserError(f"model: {given} is loaded when training starts; call setup('fit') to load it now")
         dtype = next(self.parameters()).dtype
         return self.network(clip) if dtype == clip.dtype else self.network(clip.to(dtype)).to(clip.dtype)
+
+    @property
+    def _loaded(self) -> bool:
+        """Whether the network's weights have come from a file, or a checkpoint."""
+        return bool(getattr(self.network, LOADED, False))
 
     def setup(self, stage: str) -> None:
         """Start from image weights in training, or from released ones, once: not when a trained model is tested."""
         if stage == "fit" and self.frozen is not None and not (self.weights or self.image_weights):
             raise UserError(f"model.freeze: {self.frozen}, of a network that starts at random: give model.weights")
+        if self._loaded:
+            return
         if stage == "fit" and self.image_weights:
             assert isinstance(self.network, VideoTransformer)
             with self._naming("image_weights", self.image_weights):
@@ -135,10 +150,9 @@ class VideoClassifier(LightningModule):
                 taken = load_image_vit(self.network, stored.tensors, self.tubelet_init)
             pixels = "" if self.image_pixels == "ignore" else self._match_pixels(stored)
             self._say(self.image_weights, stored.choice, taken, pixels)
-        if self.weights is not None and not self._started:
+        if self.weights is not None:
             with self._naming("weights", self.weights):
                 self._start_from(self.weights, fresh_head=stage == "fit")
-            self._started = True
 
     def check_image_weights(self) -> None:
         """Refuse image weights that do not fit this model, which is on the meta device, before anything is trained."""
@@ -334,3 +348,7 @@ class VideoClassifier(LightningModule):
 
 def _plain(value: Any) -> Any:
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def _mark_loaded(network: nn.Module, _: object) -> None:
+    setattr(network, LOADED, True)
