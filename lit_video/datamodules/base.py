@@ -23,7 +23,7 @@ from lit_video.utils.processes import end_workers, ignore_stops
 from lit_video.video.augmentation import VIEWS, Augmentation, EvaluationViews, TrainingView
 from lit_video.video.batch import Batch, Channels, Classes, RawBatch, evaluation_batch, training_batch
 from lit_video.video.batch_draws import BatchDraws, draw
-from lit_video.video.clips import ClipDataset, Order, Sample, Short, VideoRecord, share_of
+from lit_video.video.clips import ClipDataset, Order, Sample, Short, Suspicious, VideoRecord, share_of
 from lit_video.video.decoding import KeptVideos, decode
 from lit_video.video.loading import EvaluationSampler, TimedLoader, TrainingSampler
 from lit_video.video.recipes import Recipe, recipe
@@ -70,8 +70,10 @@ class VideoDataModule(LightningDataModule):
             which then are decoded once.
         manifest: file of ``data check``; its frame tables save the scan of every video, and videos that are broken or
             damaged in it are refused, or left out with a line, before the first is read. ``None`` for none.
-        short: filling of a video shorter than a clip: ``repeat`` its last frame, or ``loop``, which starts it again
-            as MMAction2 and Scenic do.
+        short: filling of a video shorter than a clip: ``repeat`` its last frame; ``loop``, which starts it again as
+            MMAction2 and Scenic do; or ``spread`` its frames evenly over the clip, as PyTorchVideo does.
+        suspicious: effect of a video in which something is odd, but no frame is known to be damaged: ``report``
+            (``None``) prints their number at the start, if a manifest knows it; ``fail`` and ``skip``: see ``broken``.
         train_share: share of every class's training videos that is used, above 0 and at most 1.
     """
 
@@ -98,6 +100,7 @@ class VideoDataModule(LightningDataModule):
         manifest: str | None = None,
         train_share: float = 1.0,
         short: Short = "repeat",
+        suspicious: Suspicious | None = None,
     ) -> None:
         super().__init__()
         if not 0 < train_share <= 1:
@@ -135,7 +138,8 @@ class VideoDataModule(LightningDataModule):
         self.manifest = manifest
         self.train_share = train_share
         self.short: Short = short
-        self.found_broken = BrokenVideos(broken, broken_percent)
+        self.suspicious: Suspicious = suspicious or "report"
+        self.found_broken = BrokenVideos(broken, broken_percent, self.suspicious)
         # by split, how many videos annotations list and how many of them are used; where a data set counts them
         self.video_counts: dict[str, dict[str, int]] = {}
         self._resume = (0, 0)
@@ -276,10 +280,8 @@ class VideoDataModule(LightningDataModule):
         clips: int | None = None,
         order: Order = "forward",
     ) -> ClipDataset:
-        fail = self.broken == "fail"
-        return ClipDataset(
-            records, self.sampling, self.frames, view, self.seed, clips, order, fail, self._decode, self.short
-        )
+        how = (self.broken == "fail", self._decode, self.short, self.suspicious)
+        return ClipDataset(records, self.sampling, self.frames, view, self.seed, clips, order, *how)
 
     def _expected(self, split: Split) -> Records:
         listed = self.records(split)

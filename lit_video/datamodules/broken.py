@@ -1,13 +1,15 @@
 """Which videos of a data set could not be read, and when that is too many."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import torch.distributed as dist
 
 from lit_video.datamodules.manifest import Tables
+from lit_video.datamodules.probe import VideoInfo
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
+from lit_video.video.clips import Suspicious
 
 OnBroken = Literal["fail", "skip", "report"]
 
@@ -16,11 +18,12 @@ class BrokenVideos:
     """The broken videos of every split: each counts once, over all epochs, clips and reasons.
 
     A process has those that it met itself; :meth:`gather` gives every process those of all. With ``skip`` ``percent``
-    of a split may be broken.
+    of a split may be broken, suspicious ones that are skipped among them.
     """
 
-    def __init__(self, on_broken: OnBroken, percent: float) -> None:
+    def __init__(self, on_broken: OnBroken, percent: float, on_suspicious: Suspicious = "report") -> None:
         self.on_broken = on_broken
+        self.on_suspicious = on_suspicious
         self.percent = percent
         self.reasons: dict[str, dict[int, str]] = {"train": {}, "val": {}, "test": {}}
         self._records: dict[str, Records] = {}
@@ -30,23 +33,32 @@ class BrokenVideos:
         self._records[split] = records
 
     def apply_manifest(self, split: str, tables: Tables) -> None:
-        """Refuse what a manifest calls broken or damaged, or say what is left out, before anything is read.
+        """Refuse what a manifest calls broken, damaged or suspicious, or say what is done, before anything is read.
 
         Raises:
-            UserError: none may be broken, or there are too many.
+            UserError: none may be, or there are too many.
         """
         records = self._records[split]
-        faults = tables.faults(records.paths)
-        if not faults:
+        rows = tables.faults(records.paths)
+        unsound = {path: row for path, row in rows.items() if not row.sound}
+        odd = {path: row for path, row in rows.items() if row.sound}
+        effect = "left out, of the damaged those clips that need damaged frames"
+        self._tell(split, unsound, "broken or damaged", f"broken: {self.on_broken}", effect)
+        skipped = odd if self.on_suspicious == "skip" else {}
+        self._tell(split, odd, "suspicious", f"suspicious: {self.on_suspicious}", "left out" if skipped else "used")
+        left_out = {path for path, row in rows.items() if row.status == "broken"} | skipped.keys()
+        paths = {i: path for i, path in enumerate(records.paths) if path in left_out}
+        self.add(split, list(paths), [f"{path}: {rows[path].reason}" for path in paths.values()])
+
+    @staticmethod
+    def _tell(split: str, rows: Mapping[str, VideoInfo], what: str, setting: str, effect: str) -> None:
+        if not rows:
             return
-        first = min(faults)
-        text = f"{len(faults)} of the {split} videos broken or damaged (first {first}: {faults[first].reason})"
-        if self.on_broken == "fail":
-            raise UserError(f"data.manifest: {text}; replace or delete them, or set data.broken: skip")
-        print_once(f"data.manifest: {text}; left out, of the damaged those clips that need damaged frames")
-        broken = {path for path, row in faults.items() if row.status == "broken"}
-        paths = {i: path for i, path in enumerate(records.paths) if path in broken}
-        self.add(split, list(paths), [f"{path}: {faults[path].reason}" for path in paths.values()])
+        first = min(rows)
+        text = f"data.manifest: {len(rows)} of the {split} videos {what} (first {first}: {rows[first].reason})"
+        if setting.endswith("fail"):
+            raise UserError(f"{text}; replace or delete them, or set data.{setting.replace('fail', 'skip')}")
+        print_once(f"{text}; {effect}")
 
     def add(self, split: str, videos: Sequence[int], reasons: Sequence[str]) -> None:
         """Take a batch's numbers of videos, and why each could not be read: empty for one that could.
@@ -84,7 +96,7 @@ class BrokenVideos:
 
     def _check(self, split: str) -> None:
         reasons = self.reasons[split]
-        if self.on_broken != "skip" or not reasons or split not in self._records:
+        if self.on_broken == "report" or not reasons or split not in self._records:
             return
         share = 100 * len(reasons) / len(self._records[split])
         if share > self.percent:

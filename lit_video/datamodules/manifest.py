@@ -21,7 +21,7 @@ from lit_video.utils.parallel import in_parallel
 from lit_video.video.decoding import DecodeError, FrameTable
 from lit_video.video.decoding.frame_table import add_source
 
-VERSION = 6  # raised with the columns, and where a video may get another verdict, or another frame table, than before
+VERSION = 7  # raised with the columns, and where a video may get another verdict, or another frame table, than before
 MANIFEST = "manifest.sqlite"
 LOOKS = 16  # at a time for size and time of change: on a network's disk each waits for its answer
 KEPT = 16  # rows that are written together: the most that a killed check loses, but for those being read
@@ -30,11 +30,12 @@ Video = tuple[str | Path, float | None]  # path, and the rate of a folder of ima
 _COLUMNS = [field.name for field in fields(VideoInfo)]
 _ALL = ", ".join(f'"{name}"' for name in _COLUMNS)
 _FACTS = _ALL.replace('"table"', "NULL")
+_FAULTS = "('broken', 'damaged', 'suspicious')"
 _INSERT = f"INSERT OR REPLACE INTO videos VALUES (CAST(? AS TEXT){', ?' * (len(_COLUMNS) - 1)})"
 _CREATE = f"""
 PRAGMA synchronous = OFF;
 CREATE TABLE IF NOT EXISTS videos ({_ALL.replace('"path"', '"path" TEXT PRIMARY KEY')});
-CREATE INDEX IF NOT EXISTS faults ON videos (status) WHERE status IN ('broken', 'damaged');
+CREATE INDEX IF NOT EXISTS faults ON videos (status) WHERE status IN {_FAULTS};
 PRAGMA user_version = {VERSION};
 """
 
@@ -66,8 +67,8 @@ class Manifest:
         return {row[0]: _info(row) for row in rows}
 
     def faults(self) -> list[VideoInfo]:
-        """Rows of the videos that are broken or damaged."""
-        rows = self._rows(f"SELECT {_ALL} FROM videos WHERE status IN ('broken', 'damaged')")
+        """Rows of the videos that are broken, damaged or suspicious, without their frame tables."""
+        rows = self._rows(f"SELECT {_FACTS} FROM videos WHERE status IN {_FAULTS}")
         return [_info(row) for row in rows]
 
     def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
@@ -196,7 +197,7 @@ class Tables:
         return unpack(row.table) if row.table else None
 
     def faults(self, paths: Iterable[str]) -> dict[str, VideoInfo]:
-        """Rows of those videos that are broken or damaged, and have not changed since."""
+        """Rows of those videos that are broken, damaged or suspicious, and have not changed since."""
         faulty = {str(self._root / row.path): row for row in self.manifest.faults()}
         return {path: faulty[path] for path in dict.fromkeys(paths) if path in faulty and self._holds(faulty[path])}
 

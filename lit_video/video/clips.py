@@ -32,7 +32,8 @@ from lit_video.video.seeding import digest, seeded
 
 Key = tuple[int, int]  # (epoch, index): the epoch travels with the index, so persistent workers cannot go stale
 Order = Literal["forward", "reversed", "shuffled", "static"]
-Short = Literal["repeat", "loop"]
+Short = Literal["repeat", "loop", "spread"]
+Suspicious = Literal["report", "fail", "skip"]
 TOGETHER = 2**28  # bytes of pixels that clips of a video are decoded into at once
 
 
@@ -117,7 +118,8 @@ class ClipDataset(Dataset[Sample]):
     In training (``clips`` is None) one random clip per video. In evaluation ``clips`` even ones, each of which is an
     item of its own: item ``i`` is clip ``i % clips`` of video ``i // clips``.
 
-    A video that is shorter than a clip repeats its last frame, or, if ``short`` is ``loop``, starts again.
+    A video that is shorter than a clip is filled as ``short`` says (:func:`clip_numbers`). One whose packets or times
+    are odd (``FrameTable.suspicion``) is read, or taken for broken: not at all (``fail``), or left out (``skip``).
     """
 
     records: Sequence[VideoRecord]
@@ -130,6 +132,7 @@ class ClipDataset(Dataset[Sample]):
     fail: bool = True
     decode: Decode = decode
     short: Short = "repeat"
+    suspicious: Suspicious = "report"
 
     def __len__(self) -> int:
         """Items per epoch."""
@@ -176,12 +179,15 @@ class ClipDataset(Dataset[Sample]):
     def _sample(self, key: Key, decode: Callable[[list[int]], Frames]) -> Sample:
         epoch, index = key
         video, clip = divmod(index, self.clips or 1)
-        record, broken = self.records[video], ""
+        record, broken, fail = self.records[video], "", self.fail
         try:
+            if self.suspicious != "report" and (odd := record.table().suspicion):
+                fail = self.suspicious == "fail"
+                raise DecodeError(f"{record.path}: suspicious: {odd}")
             with seeded(self.seed, epoch, index):
                 views = self.view(decode(self.numbers(record, clip)))
         except DecodeError as error:
-            if self.fail:
+            if fail:
                 raise
             broken = str(error)
             views = torch.zeros(self.view.crops, self.frames, 3, *self.view.size, dtype=torch.uint8)
@@ -208,8 +214,14 @@ def _key(item: Key | int) -> Key:
 def clip_numbers(
     table: FrameTable, sampling: Sampling, frames: int, short: Short, clip: int = 0, clips: int | None = None
 ) -> list[int]:
-    """Frame numbers of one clip of a video; one that is shorter is looped, or its last frame repeated."""
-    long = sampling.long_enough(table, frames) if short == "loop" else table
+    """Frame numbers of one clip of a video.
+
+    One that is shorter than a clip repeats its last frame, is looped (MMAction2, Scenic), or its frames are spread
+    evenly over the clip, as by PyTorchVideo's ``UniformTemporalSubsample``.
+    """
+    long = table if short == "repeat" else sampling.long_enough(table, frames)
+    if short == "spread" and long.count > table.count:
+        return [int(i) for i in torch.linspace(0, table.count - 1, frames)]
     return [i % table.count for i in sampling.numbers(long, frames, clip, clips)]
 
 

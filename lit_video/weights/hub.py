@@ -159,6 +159,6 @@ def _file(release: Release, part: Path) -> None:
             shutil.copyfileobj(content, file)
     if total and part.stat().st_size != total:
         raise OSError(f"the connection ended after {part.stat().st_size} of {total} bytes; run it again")
-    with part.open("rb") as file:
-        if file.read(512).lstrip().lower().startswith((b"<!doctype", b"<html")):
+    with part.open("rb") as begun:
+        if begun.read(512).lstrip().lower().startswith((b"<!doctype", b"<html")):
             raise OSError("the server sent a page, not a file")

@@ -136,6 +136,20 @@ def test_a_short_video_starts_again(tmp_path, sampling, frames, clips, kind):
     assert all(abs(a - b) <= 1 for a, b in zip(long[:inside], repeated[:inside], strict=True)), "the first round"
 
 
+@pytest.mark.parametrize(("sampling", "frames"), LOOPED, ids=lambda value: type(value).__name__)
+def test_a_short_video_is_spread_as_pytorchvideo_does_and_a_long_one_cut_as_ever(tmp_path, sampling, frames):
+    shorts = {1: [0] * 8, 10: [0, 1, 2, 3, 5, 6, 7, 9], 12: [0, 1, 3, 4, 6, 7, 9, 11]}
+    for count in (*shorts, 75):
+        path = tmp_path / f"{count}.mp4"
+        write(path, **H264, frames=count)
+        record, view = VideoRecord(path, 0), EvaluationViews(1, 16)
+        spread, repeated = (
+            ClipDataset([record], sampling, frames, view, 0, 1, short=short).numbers(record, 0)
+            for short in ("spread", "repeat")
+        )
+        assert spread == shorts.get(count, repeated)
+
+
 def test_a_loop_is_the_frames_modulo_their_number_as_in_mmaction2(tmp_path):
     path = tmp_path / "short.mp4"
     write(path, **H264, frames=12)

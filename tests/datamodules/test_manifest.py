@@ -44,7 +44,7 @@ def test_another_file_is_refused_by_name(tmp_path, content):
 def test_verdicts_of_another_version_are_refused(tmp_path, monkeypatch):
     write_rows(tmp_path / "x", ROWS.values())
     monkeypatch.setattr(manifest, "VERSION", manifest.VERSION + 1)
-    with pytest.raises(UserError, match=r"damaged one \(version 6, expected 7\); delete it"):
+    with pytest.raises(UserError, match=r"damaged one \(version 7, expected 8\); delete it"):
         Manifest(tmp_path / "x")
 
 

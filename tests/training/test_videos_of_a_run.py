@@ -41,8 +41,8 @@ def test_broken_videos_are_listed_and_a_finished_run_is_not_skipped_for_other_la
     assert sorted(row["split"] for row in rows) == ["test", "test", "train"]
     assert all(row["path"].startswith(str(videos / row["split"])) for row in rows)
     assert all(row["reason"] == "Invalid data found when processing input" for row in rows)
-    assert out.count("1 train videos could not be read and were left out") == 1
-    assert out.count("2 test videos could not be read and were left out") == 1
+    assert out.count("1 train videos could not be used and were left out") == 1
+    assert out.count("2 test videos could not be used and were left out") == 1
     assert main(["data", "check", str(videos), "--dataset", "VideoFolder"]) == 1
     assert f"data digest  {result['identity']['data']} " in capsys.readouterr().out
     assert fit()[0] == 0

@@ -241,10 +241,31 @@ def test_the_check_tells_the_verdicts_and_a_manifest_excludes_what_it_calls_brok
     assert broken[5] == f"{paths[5]}: Invalid data found when processing input"
     assert set(broken) <= {0, 5}
     assert data.found_broken.reasons["train"] == {5: broken[5]}
-    (line,) = capsys.readouterr().err.strip().splitlines()
-    assert "2 of the train videos broken or damaged" in line
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert ["2 of the train videos broken or damaged" in line for line in lines] == [True, False]
+    assert "1 of the train videos suspicious (first " in lines[1] and lines[1].endswith("; used")
     with pytest.raises(UserError, match=r"data\.broken_percent: 12\.5 % of the train videos"):
         Listed(paths, broken="skip", broken_percent=10, **manifest).train_dataloader()
+
+
+@pytest.mark.parametrize("with_manifest", [False, True])
+def test_suspicious_videos_are_left_out_or_refused_as_broken_ones_are(with_manifest, damaged_set, capsys):
+    paths = [damaged_set / f"train/b/{i}.mkv" for i in (0, 2, 3)]
+    how = dict(manifest=str(damaged_set / "manifest.sqlite")) if with_manifest else {}
+    main(["data", "check", str(damaged_set), "--dataset", "VideoFolder"])
+
+    class Listed(Videos):
+        root = damaged_set
+
+    data = Listed(paths, suspicious="skip", broken_percent=40, batch_size=1, num_workers=0, **how)
+    broken = {int(raw["video"]): raw["broken"][0] for raw in data.train_dataloader()}
+    assert broken[1].startswith(f"{paths[1]}: suspicious: a gap of 2.04 s") and broken[0] == broken[2] == ""
+    with pytest.raises((UserError, DecodeError), match=r"2\.mkv: (suspicious: )?a gap of 2\.04 s"):
+        next(iter(Listed(paths[1:], suspicious="fail", batch_size=2, num_workers=0, **how).train_dataloader()))
+    if with_manifest:
+        assert data.found_broken.reasons["train"].keys() == {1}
+        with pytest.raises(UserError, match=r"data\.broken_percent: 33\.3 %"):
+            Listed(paths, suspicious="skip", **how).train_dataloader()
 
 
 def test_damage_that_only_the_decoder_sees_spoils_the_group_and_what_is_decoded_from_it(tmp_path):
@@ -264,8 +285,8 @@ def test_damage_that_only_the_decoder_sees_spoils_the_group_and_what_is_decoded_
         with pytest.raises(DecodeError, match=rf"frame {i} \({i / 25:.2f} s\) damaged, says the decoder|Invalid data"):
             decode(path, [i])
     shown = decode_in_order(path, range(30))
-    assert len([next(shown) for _ in range(7)]) == 7
-    with pytest.raises(DecodeError, match=r"frame 7 .* damaged, says the decoder"):
+    assert len([next(shown) for _ in range(6)]) == 6  # the picture before is held until the one behind is decoded
+    with pytest.raises(DecodeError, match=r"frame 6 .* damaged, says the decoder"):
         next(shown)
     info = probe(path, "x", every_frame=True)
     assert (info.status, info.damaged, [*unpack(info.table).damaged]) == ("damaged", 15, [*range(15)])
@@ -286,9 +307,10 @@ def served(path, whole):
     with suppress(DecodeError):
         table, intact = frame_table(path), frame_table(whole)
         pictures = decode(whole, range(intact.count))
+        timed = bool(table.times and intact.times)
+        times = np.asarray(intact.times if timed else range(intact.count))
         for i in range(table.count):
-            times = np.asarray(intact.times or range(intact.count))
-            number = int(np.argmin(np.abs(times - (table.times[i] if table.times and intact.times else i))))
+            number = int(np.argmin(np.abs(times - (table.times[i] if timed else i))))
             try:
                 found[i] = np.array_equal(decode(path, [i])[0], pictures[number])
             except DecodeError:

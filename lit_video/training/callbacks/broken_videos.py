@@ -48,7 +48,7 @@ class ReportBroken(Callback):
             where = f" (see {file})"
         counts = [f"{len(broken.reasons[split])} {split}" for split in splits if broken.reasons[split]]
         if counts:
-            print(f"{' and '.join(counts)} videos could not be read and were left out{where}", flush=True)
+            print(f"{' and '.join(counts)} videos could not be used and were left out{where}", flush=True)
 
 
 def _broken(trainer: Trainer) -> BrokenVideos:
