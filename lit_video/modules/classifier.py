@@ -114,7 +114,7 @@ class VideoClassifier(LightningModule):
         self.step_loss = torch.tensor(0.0)
         self.step_hits = torch.zeros(2)
         self._batches: list[Tensor] = []  # of this step, loss and hits together
-        network.register_load_state_dict_post_hook(_mark_loaded)
+        network.register_load_state_dict_post_hook(_mark_loaded)  # type: ignore[no-untyped-call]
 
     @property
     def scheme_name(self) -> str:
