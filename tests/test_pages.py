@@ -180,6 +180,12 @@ def test_the_page_of_settings_is_of_the_experiments_and_explains_every_differenc
     assert done.returncode == 0, f"{done.stderr}python docs/settings_page.py writes it"
 
 
+@pytest.mark.slow
+def test_the_page_of_image_models_is_of_timm_s():
+    done = subprocess.run([sys.executable, "docs/image_weights_page.py", "--check"], cwd=ROOT)
+    assert done.returncode == 0, "python docs/image_weights_page.py writes it"
+
+
 @pytest.mark.parametrize("command", some(r"^table .* --plot docs/"))
 def test_pictures_of_tables_are_of_the_results(command, tmp_path):
     """By their words: lines differ with the machine's fonts."""

@@ -16,11 +16,12 @@ from lit_video.errors import UserError
 from lit_video.modules.metrics import VideoAccuracy, mean_over_ranks
 from lit_video.modules.optimization import Optimization, make_optimizer, optimization_of, rate
 from lit_video.network.block import Checkpointing, checkpoint_layers
+from lit_video.network.head import attach_probe
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.transformer import freeze as freeze_layers
 from lit_video.network.vit import ViTSize
 from lit_video.utils.class_paths import class_path
-from lit_video.video.batch import Batch, Classes, as_batch, class_numbers, per_task
+from lit_video.video.batch import Batch, Classes, as_batch, class_numbers, outputs, per_task
 from lit_video.video.settings import SETTINGS, stored_settings
 from lit_video.weights.hub import weights_path
 from lit_video.weights.hugging_face import check_config, check_labels
@@ -66,6 +67,8 @@ class VideoClassifier(LightningModule):
         weights_ema: load the moving average of a file that holds it beside the weights; ``None``: where there is one.
         image_pixels: image weights that are known to have seen pixels of another mean or deviation have the difference
             folded into the patches; ``ignore`` leaves them as they are (TimeSformer's release).
+        probe: classifier in place of the family's: ``attentive``, a learned query that reads all tokens, for a frozen
+            backbone (V-JEPA, arXiv:2404.08471).
         freeze: patches, positions and so many blocks, or the whole ``backbone``, stay as they are in training.
         activation_checkpointing: part of a layer that is recomputed in the backward pass: ``attention``, or
             each ``block`` but for its input; the gradients are the same. ``true`` is ``block``, ``false`` ``none``.
@@ -89,6 +92,7 @@ class VideoClassifier(LightningModule):
         weights_settings: WeightsSettings | None = None,
         weights_ema: bool | None = None,
         image_pixels: Literal["ignore"] | None = None,
+        probe: Literal["attentive"] | None = None,
         freeze: int | Literal["backbone"] | None = None,
         activation_checkpointing: Checkpointing = "none",
         num_classes: Classes | None = None,
@@ -97,6 +101,9 @@ class VideoClassifier(LightningModule):
         self.save_hyperparameters(ignore=["network"])
         # plain values, which torch.load takes from a checkpoint without trust; constructors take them back
         self.save_hyperparameters({name: _plain(value) for name, value in self.hparams.items()})
+        if probe:
+            assert num_classes is not None
+            attach_probe(network, outputs(num_classes))
         self.network = network
         self.weights = weights
         self.weights_settings = weights_settings

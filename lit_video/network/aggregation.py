@@ -3,10 +3,10 @@
 import torch
 from torch import Tensor, nn
 
-from lit_video.attention import Grid, Heads, Joint
+from lit_video.attention import Bottleneck, Grid, Heads, Joint
 from lit_video.network.block import MLP
 from lit_video.network.positions import resize_time
-from lit_video.network.vit import ViTSize, encoder
+from lit_video.network.vit import ViTSize, encoder, init_backbone
 
 
 class LinearHead(nn.Module):
@@ -40,6 +40,34 @@ class HiddenHead(LinearHead):
     def forward(self, x: Tensor) -> Tensor:
         """Classify."""
         return super().forward(self.hidden(x))
+
+
+class AttentiveProbe(nn.Module):
+    """Attentive probe: one learned query reads all tokens by cross-attention. Shape: ``(b, n, d) -> (b, classes)``.
+
+    u' = u + MCA(LN(u), LN(z)),   u'' = u' + MLP(LN(u')),   then a linear classifier
+
+    Source: V-JEPA, arXiv:2404.08471, whose released probe has one such layer; the encoder stays frozen there.
+    """
+
+    def __init__(self, width: int, classes: int, heads: int) -> None:
+        super().__init__()
+        self.query_token = nn.Parameter(torch.empty(1, 1, width))
+        self.reset_parameters()
+        self.read = Bottleneck(width, heads).apply(init_backbone)
+        self.mlp = MLP(width).apply(init_backbone)
+        self.head = nn.Linear(width, classes)
+        nn.init.trunc_normal_(self.head.weight, std=0.02)
+        nn.init.zeros_(self.head.bias)
+
+    def reset_parameters(self) -> None:
+        """Draw the query anew."""
+        nn.init.trunc_normal_(self.query_token, std=0.02)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Classify what the query has read."""
+        u = self.read(self.query_token.expand(x.shape[0], -1, -1), x)
+        return self.head((u + self.mlp(u))[:, 0])
 
 
 class TemporalMean(nn.Module):

@@ -95,6 +95,11 @@ def normed_mean(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
     return norm(x.mean(1))
 
 
+def all_tokens(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
+    """All tokens, as they are: ``(b, n, d) -> (b, n, d)``. The attentive probe."""
+    return norm(x)
+
+
 def mean_token(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
     """Mean of all tokens: ``(b, n, d) -> (b, d)``. ViViT's models 3 and 4; the Perceiver's latents."""
     return norm(x).mean(1)

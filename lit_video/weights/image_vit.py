@@ -135,7 +135,8 @@ def folded(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     for key in [key for key in image if re.fullmatch(r"blocks\.\d+\.ls[12]\.gamma", key)]:
         block, scale, _ = key.rsplit(".", 2)
         layer, gamma = f"{block}.{'attn.proj' if scale == 'ls1' else 'mlp.fc2'}", image.pop(key)
-        image |= {name: (value.T * gamma).T for name, value in image.items() if name.rpartition(".")[0] == layer}
+        for name, factor in ((f"{layer}.weight", gamma[:, None]), (f"{layer}.bias", gamma)):
+            image |= {name: image[name] * factor} if name in image else {}
     for layer in ("patch_embed.proj", "attn.qkv", "attn.proj", "mlp.fc1", "mlp.fc2"):
         if not any(key.endswith(f"{layer}.bias") for key in image):
             weights = {key: value for key, value in image.items() if key.endswith(f"{layer}.weight")}

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from lit_video.attention import Grid, Heads
-from lit_video.network.aggregation import TemporalEncoder
+from lit_video.network.aggregation import AttentiveProbe, TemporalEncoder
 from lit_video.network.embedding import JointEmbedding
 from lit_video.network.positions import Resizing, resize_time, sinusoids
 from lit_video.network.transformer import VideoTransformer
@@ -70,7 +70,11 @@ def load_pretrained(network: nn.Module, state_dict: Mapping[str, Tensor], fresh_
     theirs = {key.removeprefix("network."): value for key, value in state_dict.items()}
     if isinstance(network, VideoTransformer) and "embed.patches.proj.weight" not in theirs:
         theirs, rule = _translated(network, without_prefixes(state_dict))
-    fresh = {key for key in ours if _is_classifier(key) or (key.startswith("norm.") and is_pretraining(state_dict))}
+    probe = isinstance(getattr(network, "aggregate", None), AttentiveProbe) and "aggregate.query_token" not in theirs
+    if fresh_head and probe:  # of the classifier that it replaces there is nothing to take
+        theirs = {key: value for key, value in theirs.items() if not key.startswith("aggregate.")}
+    fresh = {key for key in ours if _is_classifier(key) or (probe and key.startswith("aggregate."))}
+    fresh |= {key for key in ours if key.startswith("norm.") and is_pretraining(state_dict)}
     other = {key for key in fresh if key not in theirs or theirs[key].shape != ours[key].shape}
     left_out = other if fresh_head else set()
     ours = {key: value for key, value in ours.items() if key not in left_out}

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from lit_video.attention import Mixing
 from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.timesformer import has_cls_in_time
-from lit_video.network.transformer import VideoTransformer, normed_mean
+from lit_video.network.transformer import VideoTransformer, all_tokens, normed_mean
 from lit_video.network.vit import SIZES, ViTSize
 from lit_video.utils.clip_shape import height_and_width
 from lit_video.weights.loading import source_of
@@ -173,7 +173,7 @@ def refuse_other_settings(network: nn.Module, state_dict: Mapping[str, Tensor]) 
     Raises:
         ValueError: with the flags that correct it.
     """
-    if source_of(state_dict) == "videomae" and getattr(network, "readout", None) is not normed_mean:
+    if source_of(state_dict) == "videomae" and getattr(network, "readout", None) not in (normed_mean, all_tokens):
         raise ValueError(f"VideoMAE has no class token, and norms the mean: set {flags(VIDEOMAE)}, {OTHERWISE}")
     if source_of(state_dict) in ("timesformer", "hf-timesformer") and has_cls_in_time(network):
         raise ValueError("TimeSformer's release has no class token in time: set --model.cls_in_time false")

@@ -1,0 +1,136 @@
+"""Write docs/image_weights.md: image ViTs of timm by name, and which network takes them, tried on the meta device.
+
+python docs/image_weights_page.py [--check]
+"""
+
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import timm
+
+from lit_video.network.patches import ClipSize
+from lit_video.network.transformer import VideoTransformer
+from lit_video.network.vit import ViTSize
+from lit_video.network.vivit import vivit
+from lit_video.network.xvit import xvit
+from lit_video.utils.text import markdown_lines
+from lit_video.weights.image_vit import load_image_vit, read_image_vit
+from lit_video.weights.timm_vit import on_meta, spec, structure
+
+PAGE = Path(__file__).with_name("image_weights.md")
+NAMES = [
+    "vit_tiny_patch16_224.augreg_in21k",
+    "vit_small_patch16_224.augreg_in21k",
+    "vit_base_patch16_224.augreg_in21k",
+    "vit_large_patch16_224.augreg_in21k",
+    "vit_base_patch16_224.augreg_in1k",
+    "vit_base_patch16_224.orig_in21k",
+    "vit_base_patch32_224.augreg_in21k",
+    "vit_base_patch16_224.mae",
+    "vit_huge_patch14_224.mae",
+    "vit_small_patch16_224.dino",
+    "vit_base_patch16_224.dino",
+    "vit_small_patch14_dinov2.lvd142m",
+    "vit_base_patch14_dinov2.lvd142m",
+    "vit_large_patch14_dinov2.lvd142m",
+    "vit_giant_patch14_dinov2.lvd142m",
+    "vit_small_patch14_reg4_dinov2.lvd142m",
+    "vit_base_patch14_reg4_dinov2.lvd142m",
+    "vit_large_patch14_reg4_dinov2.lvd142m",
+    "vit_base_patch16_dinov3.lvd1689m",
+    "vit_base_patch16_clip_224.openai",
+    "vit_base_patch16_clip_quickgelu_224.openai",
+    "vit_large_patch14_clip_quickgelu_224.openai",
+    "vit_base_patch16_clip_224.laion2b",
+    "vit_large_patch14_clip_224.laion2b",
+    "vit_huge_patch14_clip_quickgelu_224.dfn5b",
+    "vit_base_patch16_siglip_224.webli",
+    "vit_so400m_patch14_siglip_224.webli",
+    "vit_base_patch16_siglip_224.v2_webli",
+    "vit_base_patch16_siglip_gap_224.webli",
+    "eva02_base_patch14_224.mim_in22k",
+    "eva_large_patch14_196.in22k_ft_in22k_in1k",
+    "deit_small_patch16_224.fb_in1k",
+    "deit_base_patch16_224.fb_in1k",
+    "deit_base_distilled_patch16_224.fb_in1k",
+    "deit3_base_patch16_224.fb_in22k_ft_in1k",
+    "beit_base_patch16_224.in22k_ft_in22k",
+    "beitv2_base_patch16_224.in1k_ft_in22k",
+    "flexivit_base.1200ep_in1k",
+    "vit_medium_patch16_gap_240.sw_in12k",
+    "vit_medium_patch16_reg4_gap_256.sbb_in12k",
+    "aimv2_large_patch14_224.apple_pt",
+    "vit_pe_core_base_patch16_224.fb",
+    "samvit_base_patch16.sa1b",
+    "vit_relpos_base_patch16_224.sw_in1k",
+]
+INTRODUCTION = """\
+# Image models of timm
+
+Written by `python docs/image_weights_page.py` and checked by a test: each model is built on the meta device, without
+its weights, and given to the networks. `--model.image_weights timm:NAME` takes it where the settings are those of its
+line; an error names them where they are not. Every other name of timm is judged by the same rule
+([weights.md](weights.md)): a part that is not known to be the same, or to be folded exactly, is refused.
+
+- "class token": X-ViT, TimeSformer and ViViT with a class token. "mean" and "fc_norm": ViViT with this `--model.pool`.
+- LayerScale, absent biases, positions of register tokens and the pixels' mean and deviation are folded exactly.
+- Features are those of timm's `forward_features` to 1e-10 in float64 (random weights), but for GELU and its
+  approximation by tanh, which count as one.
+- Positions by RoPE (DINOv3, EVA-02, PE) are refused: they turn queries and keys inside every layer, so that each
+  attention scheme would need its own rule for time and for the channels that mixing moves between frames.
+"""
+
+
+def networks(size: ViTSize, patch: int) -> dict[str, VideoTransformer]:
+    """Networks of a structure by how they read their features; one layer stands for all."""
+    clip, one = ClipSize((4 * patch, 4 * patch), patch, 1), replace(size, depth=1)
+    found = {"class token": xvit(one, 5, clip)}
+    if not size.registers:
+        found |= {"mean": vivit(one, 5, clip, pool="mean"), "fc_norm": vivit(one, 5, clip, pool="fc_norm")}
+    for network in found.values():
+        network.to("meta").size = size
+    return found
+
+
+def line(name: str) -> list[str]:
+    """Line of a model: how it is read, its settings and its pixels; or the reason why it is not taken."""
+    vit, why = on_meta(name), ""
+    try:
+        size, patch = structure(vit), vit.patch_embed.patch_size[0]
+    except ValueError as error:
+        return [f"`{name}`", "no", "", "", "", str(error)]
+    for how, network in networks(size, patch).items():
+        try:
+            stored = read_image_vit(f"timm:{name}", network)
+            layer = {key: value for key, value in stored.tensors.items() if not re.match(r"blocks\.[^0]", key)}
+            load_image_vit(network, layer)
+        except ValueError as error:
+            why = why or str(error)
+        else:
+            mean = "/".join(f"{x:.3g}" for x in dict.fromkeys(stored.preprocessor["image_mean"]))
+            return [f"`{name}`", how, f"`{spec(size)}`", str(patch), mean, stored.choice]
+    return [f"`{name}`", "no", "", "", "", why]
+
+
+def page() -> str:
+    """The page's text."""
+    header = ["timm:", "read by", "--model.size", "--model.patch", "mean of pixels", "note"]
+    rows = [line(name) for name in NAMES]
+    taken = sum(row[1] != "no" for row in rows)
+    head = f"{INTRODUCTION}\n{taken} of these {len(rows)} names are taken (timm {timm.__version__}).\n\n"
+    return head + markdown_lines(header, rows, numbers=False) + "\n"
+
+
+def main() -> int:
+    """Write the page, or with ``--check`` only compare it; 1 where it is out of date."""
+    text = page()
+    if "--check" in sys.argv[1:]:
+        return int(PAGE.read_text(encoding="utf-8") != text)
+    PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
