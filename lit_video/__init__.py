@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from lit_video.errors import UserError as UserError
     from lit_video.inference.attention_maps import attention_maps as attention_maps
     from lit_video.inference.attention_picture import AttentionMaps as AttentionMaps
+    from lit_video.inference.checkpoints import TrainedModel as TrainedModel
+    from lit_video.inference.loading import load as load
     from lit_video.inference.predict import Evaluation as Evaluation
     from lit_video.inference.predict import VideoPredictions as VideoPredictions
     from lit_video.inference.predict import predict as predict
@@ -33,10 +35,12 @@ _MODULES = {
     "AttentionMaps": "inference.attention_picture",
     "Embedding": "inference.projection",
     "Evaluation": "inference.predict",
+    "TrainedModel": "inference.checkpoints",
     "UserError": "errors",
     "VideoPredictions": "inference.predict",
     "attention_maps": "inference.attention_maps",
     "embed": "inference.projection",
+    "load": "inference.loading",
     "load_pretrained": "weights.loading",
     "predict": "inference.predict",
     "read_table": "tables.reading",

@@ -11,6 +11,7 @@ import torch
 
 import lit_video
 from lit_video.__main__ import main
+from lit_video.inference.predict import unlabelled, video_list
 from lit_video.network.vit import ViTSize
 from tests.checkpoints import trained
 from tests.embedded import four_skills
@@ -61,6 +62,18 @@ def test_predict_gives_what_the_command_writes(ckpt, videos, tmp_path, capsys):
     assert result.logits.shape == (6, 8) and result.features.shape == (6, 16)
     assert len(result.class_names) == 8
     assert result.broken.keys() == {text}
+
+
+def test_a_loaded_model_predicts_and_transforms_as_the_function_does(ckpt, videos):
+    """A run by its folder, as ``finetune`` prints it."""
+    model = lit_video.load(ckpt.parent)
+    expected = lit_video.predict(ckpt.parent, videos[0], evaluation=HERE)
+    assert torch.equal(model.predict(videos[0], evaluation=HERE).logits, expected.logits)
+    data = video_list(model, unlabelled(videos[:1]), HERE)
+    frames = unlabelled(videos[:1])[0].decode(data.centre_view(unlabelled(videos[:1])[0])[1])
+    with torch.no_grad():
+        logits = model.model(model.transform(frames)).mean(0)
+    torch.testing.assert_close(logits, expected.logits[0])
 
 
 def test_attention_maps_are_plain_arrays(ckpt, videos):

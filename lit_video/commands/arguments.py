@@ -9,9 +9,9 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from lit_video.commands.checkpoint import find_checkpoint
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
+from lit_video.tables.checkpoint import find_checkpoint
 from lit_video.utils.yaml_files import find_config, find_experiments
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lit_video.commands.arguments import add_evaluation, add_output, add_shared, evaluation, writing
-from lit_video.commands.checkpoint import run_flags, settings_of
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
+from lit_video.tables.checkpoint import run_flags, settings_of
 from lit_video.utils.files import write_bytes
 
 if TYPE_CHECKING:

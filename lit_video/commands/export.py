@@ -3,8 +3,8 @@
 from argparse import Namespace
 
 from lit_video.commands.arguments import add_output, add_shared, writing
-from lit_video.commands.checkpoint import settings_of
 from lit_video.commands.parser import Parser
+from lit_video.tables.checkpoint import settings_of
 from lit_video.tables.run_files import has_result
 from lit_video.utils.files import write_atomically
 
@@ -22,19 +22,20 @@ def add(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Write a trained model for other programs: a folder with its settings and card."""
-    from lit_video.inference.export import write_for_transformers, write_program  # importing torch takes seconds
+    # importing torch takes seconds
+    from lit_video.inference.export import how_to_load, write_for_transformers, write_program
     from lit_video.reports.card import model_card
 
     ckpt, to, output, run = arguments.ckpt, arguments.to, arguments.output, settings_of(arguments.ckpt).parent
     with writing("--output", output):
         if to.startswith("hf-"):
             name = write_for_transformers(ckpt, to, output)
-            print(f"wrote {output}: {name}.from_pretrained({str(output)!r}) opens it")
+            print(f"wrote {output} for {name}")
         else:
             path, difference = write_program(ckpt, to, output)
             tried = f"its logits differ by {difference:.0e}"
             print(f"wrote {path} for batches of any size, and settings.json; {tried}")
-        if has_result(run):
-            write_atomically(output / "README.md", model_card(run))
-            print(f"wrote {output / 'README.md'}, the model card")
+        card = [model_card(run)] if has_result(run) else []
+        write_atomically(output / "README.md", "\n".join([*card, how_to_load(ckpt, to)]))
+        print(f"wrote {output / 'README.md'}{', the model card' if card else ''}: how to load it")
     return 0

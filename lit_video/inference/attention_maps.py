@@ -13,7 +13,7 @@ from torchvision.transforms.v2 import functional as F
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import OptionError, UserError
 from lit_video.inference.attention_picture import AttentionMaps
-from lit_video.inference.checkpoints import load_trained_model
+from lit_video.inference.loading import load
 from lit_video.inference.predict import Evaluation, find_videos, own_folder, unlabelled, video_list
 from lit_video.inference.ranking import ClassNames, best, ranked_videos
 from lit_video.inference.rollout import Rollout, rollout, steps_of, tubelet_frames
@@ -38,12 +38,12 @@ def attention_maps(ckpt: str | Path, video: str | Path, device: Device | None = 
     Raises:
         UserError: the video cannot be read, or the checkpoint is wrong or its model has no attention.
     """
-    (maps,) = maps_of_video(Path(ckpt), video, device)
+    (maps,) = maps_of_video(ckpt, video, device)
     return maps
 
 
 def maps_of_video(
-    ckpt: Path,
+    ckpt: str | Path,
     video: str | Path,
     device: Device | None = None,
     fps: float | None = None,
@@ -57,7 +57,7 @@ def maps_of_video(
     videos = find_videos(video, fps)
     if len(videos) > 1:
         raise UserError(f"{video}: {len(videos)} videos; attention is drawn of one")
-    (record,), trained = unlabelled(videos, fps), load_trained_model(ckpt)
+    (record,), trained = unlabelled(videos, fps), load(ckpt)
     if not isinstance(trained.model.network, VideoTransformer):
         family = type(trained.model).__name__
         raise OptionError("ckpt", f"{ckpt} is a {family}, which has no attention that could be drawn")

@@ -1,22 +1,31 @@
 """Checkpoints of runs, usable alone: the model, the names of its classes, and how its clips are made."""
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zipfile import is_zipfile
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
+from lit_video.datamodules.folder import VideoList
 from lit_video.errors import OptionError
 from lit_video.modules import VideoClassifier
 from lit_video.network.head import linear_head
 from lit_video.utils.class_paths import known_class
+from lit_video.video.batch import normalise
 from lit_video.video.settings import restored_settings
-from lit_video.weights.reading import CHECKPOINT_KEY
+from lit_video.weights.reading import CHECKPOINT_KEY, EXPORTED
+
+if TYPE_CHECKING:
+    from lit_video.inference.predict import Evaluation, Paths, VideoPredictions
 
 
 @dataclass(frozen=True)
@@ -32,6 +41,21 @@ class TrainedModel:
     model: VideoClassifier
     class_names: list[str] | dict[str, list[str]]
     settings: dict[str, Any]
+
+    def predict(self, videos: "Paths", top: int = 5, evaluation: "Evaluation | None" = None) -> "VideoPredictions":
+        """Classify videos: see :func:`~lit_video.inference.predict.predict`."""
+        from lit_video.inference.predict import predict  # which needs this class
+
+        return predict(self, videos, top, evaluation)
+
+    def transform(self, frames: NDArray[np.uint8]) -> Tensor:
+        """Crop and normalise one clip's frames as in the test, for ``model``.
+
+        Shape: ``(t, height, width, 3)``, RGB -> float ``(crops, 3, t, h, w)``.
+        """
+        data = VideoList([], **self.settings)
+        views = data.view_type(data.test_crops, data.image_size)(frames)
+        return normalise(views[None], data.mean, data.std, data.channels)
 
 
 def load_trained_model(path: Path) -> TrainedModel:
@@ -60,6 +84,8 @@ def read_checkpoint(path: Path, option: str = "ckpt") -> dict[str, Any]:
     """
     if not path.is_file():
         raise OptionError(option, f"{path}: no such file; runs keep theirs as last.ckpt")
+    if path.suffix == ".safetensors":
+        return _exported(path, option)
     if not is_zipfile(path):
         raise OptionError(option, f"{path} is damaged, or no checkpoint of lit_video")
     try:
@@ -69,6 +95,16 @@ def read_checkpoint(path: Path, option: str = "ckpt") -> dict[str, Any]:
     if not isinstance(checkpoint, dict) or not {"state_dict", "hyper_parameters"} <= checkpoint.keys():
         raise OptionError(option, f"{path} is no checkpoint of lit_video: it has no state_dict with hyper_parameters")
     return checkpoint
+
+
+def _exported(path: Path, option: str) -> dict[str, Any]:
+    """Weights that ``export --to safetensors`` wrote, with the settings beside them, as a checkpoint."""
+    try:
+        settings = json.loads(path.with_name(EXPORTED).read_text(encoding="utf-8"))
+        weights = {f"network.{name}": value for name, value in load_file(path).items()}
+        return {"state_dict": weights, "hyper_parameters": settings.pop("hyper_parameters"), CHECKPOINT_KEY: settings}
+    except Exception as error:  # of a file that can come from anybody
+        raise OptionError(option, f"{path} with {EXPORTED} is no export of lit_video: {_line(error)}") from error
 
 
 def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], path: Path) -> VideoClassifier:

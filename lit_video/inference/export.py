@@ -19,7 +19,6 @@ from lit_video.network.vit import vit_size
 from lit_video.utils.clip_shape import height_and_width
 from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivit
 from lit_video.weights.reading import CHECKPOINT_KEY, EXPORTED, of_our_own
-from lit_video.weights.settings import own_settings
 
 
 @dataclass(frozen=True)
@@ -129,6 +128,42 @@ def _shared(hparams: Mapping[str, Any], names: list[str] | None) -> dict[str, An
     }
 
 
+LOADING = {
+    "pt2": """import torch
+model = torch.export.load("model.pt2").module()
+clip = torch.zeros(SHAPE)
+logits = model(clip)""",
+    "onnx": """import numpy as np
+from onnxruntime import InferenceSession
+clip = np.zeros((SHAPE), np.float32)
+(logits,) = InferenceSession("model.onnx").run(["logits"], {"clip": clip})""",
+    "safetensors": """import lit_video, torch
+model = lit_video.load(".")  # model.predict("VIDEO.mp4") names classes
+clip = torch.zeros(SHAPE)
+logits = model.model(clip)""",
+    "hf": """import torch
+from transformers import AutoModelForVideoClassification
+clip = torch.zeros(SHAPE)
+logits = AutoModelForVideoClassification.from_pretrained(".")(pixel_values=clip).logits""",
+}
+
+
+def how_to_load(ckpt: Path, to: str) -> str:
+    """The lines that open an export again, in Markdown, with shape and normalisation of its input."""
+    checkpoint = read_checkpoint(ckpt)
+    clips = of_our_own(checkpoint).clips
+    size = checkpoint["hyper_parameters"] | clips
+    height, width = height_and_width(size["image_size"])
+    theirs, frames = to in TARGETS, size["frames"]
+    axes, shape = ("frames, 3", f"{frames}, 3") if theirs else ("3, frames", f"3, {frames}")
+    code = LOADING["hf" if theirs else to].replace("SHAPE", f"1, {shape}, {height}, {width}")
+    pixels = ": (x / 255 - {mean}) / {std}, x in 0 to 255, {channels}" if clips else ""
+    return (
+        f"## Load it\n\nIn this folder:\n\n```python\n{code}\n```\n\nThe input is float32, `(batch, {axes}, height, "
+        f"width)`{pixels.format(**{'channels': 'rgb'} | clips)}. The output is logits, `(batch, classes)`.\n"
+    )
+
+
 FILES = {"pt2": "model.pt2", "onnx": "model.onnx", "safetensors": "model.safetensors"}
 Program = Callable[[Tensor], Tensor]
 BATCHES = {0: torch.export.Dim("batch")}  # axes of a clip whose size is left open
@@ -170,7 +205,8 @@ def write_program(ckpt: Path, to: str, folder: Path) -> tuple[Path, float]:
     if not difference <= TOLERANCE:
         path.unlink()
         raise UserError(f"--to {to}: the program's logits differ by {difference:.1e} of the largest one: not kept")
-    settings = stored | {"settings": own_settings(of_our_own(checkpoint))}
+    # the temperature is in the weights by now
+    settings = stored | {"hyper_parameters": dict(checkpoint["hyper_parameters"]), "temperature": None}
     (folder / EXPORTED).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     return path, difference
 

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from lit_video.datamodules.folder import COMMON, EXTENSIONS, VideoList
 from lit_video.errors import OptionError, UserError
-from lit_video.inference.checkpoints import TrainedModel, load_trained_model
+from lit_video.inference.checkpoints import TrainedModel
+from lit_video.inference.loading import load
 from lit_video.inference.ranking import RankedVideo, ranked_videos, refuse_not_finite
 from lit_video.modules import VideoClassifier
 from lit_video.network.head import head_inputs
@@ -121,11 +122,13 @@ class VideoPredictions(VideoOutputs):
     ranked: list[RankedVideo]
 
 
-def predict(ckpt: str | Path, videos: Paths, top: int = 5, evaluation: Evaluation | None = None) -> VideoPredictions:
+def predict(
+    ckpt: str | Path | TrainedModel, videos: Paths, top: int = 5, evaluation: Evaluation | None = None
+) -> VideoPredictions:
     """Classify videos.
 
     Args:
-        ckpt: a run's ``last.ckpt``; it holds the names of the classes and how clips are made.
+        ckpt: a loaded model, or what :func:`~lit_video.inference.loading.load` takes: a run's folder, ``hub:NAME``.
         videos: files, folders (all videos below them) and patterns.
         top: classes to name of each video.
         evaluation: views, batches and device; ``None`` for the defaults.
@@ -138,7 +141,7 @@ def predict(ckpt: str | Path, videos: Paths, top: int = 5, evaluation: Evaluatio
         raise OptionError("top", f"is {top}, expected a whole number from 1")
     evaluation = evaluation or Evaluation()
     records = unlabelled(find_videos(videos, evaluation.fps), evaluation.fps)
-    outputs = compute(load_trained_model(Path(ckpt)), records, evaluation)
+    outputs = compute(ckpt if isinstance(ckpt, TrainedModel) else load(ckpt), records, evaluation)
     return VideoPredictions(
         **vars(outputs), ranked=ranked_videos(outputs.paths, outputs.logits, outputs.class_names, top)
     )

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lit_video.errors import UserError
-from lit_video.inference.checkpoints import TrainedModel, load_trained_model
+from lit_video.inference.checkpoints import TrainedModel
+from lit_video.inference.loading import load
 from lit_video.inference.predict import Evaluation, Paths, VideoOutputs, compute, find_videos, unlabelled
 from lit_video.utils.figures import content_of, plt, short
 from lit_video.video.clips import VideoRecord
@@ -34,7 +35,7 @@ def embed(ckpt: str | Path, videos: Paths, seed: int = 0, evaluation: Evaluation
     """Project the features of the classifier's last layer into the plane.
 
     Args:
-        ckpt: a run's ``last.ckpt``.
+        ckpt: see :func:`~lit_video.inference.loading.load`.
         videos: files, folders (all videos below them) and patterns, at least five videos.
         seed: seed of t-SNE.
         evaluation: views, batches and device; ``None`` for the defaults.
@@ -44,7 +45,7 @@ def embed(ckpt: str | Path, videos: Paths, seed: int = 0, evaluation: Evaluation
     """
     evaluation = evaluation or Evaluation()
     records = unlabelled(find_videos(videos, evaluation.fps), evaluation.fps)
-    return embed_records(load_trained_model(Path(ckpt)), records, seed, evaluation)
+    return embed_records(load(ckpt), records, seed, evaluation)
 
 
 def embed_records(

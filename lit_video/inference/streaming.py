@@ -5,7 +5,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from lit_video.errors import OptionError
-from lit_video.inference.checkpoints import TrainedModel, load_trained_model
+from lit_video.inference.checkpoints import TrainedModel
+from lit_video.inference.loading import load
 from lit_video.inference.predict import Evaluation, video_list
 from lit_video.inference.ranking import Ranked, ranked_videos
 from lit_video.modules import VideoClassifier
@@ -25,8 +26,8 @@ def stream(model: VideoClassifier | VideoTransformer | str | Path) -> Stream:
     """Feed videos to a causal X-ViT frame by frame: logits after every frame, at the cost of one frame.
 
     Args:
-        model: trained with ``causal: true`` and ``positions: space``, in eval mode; or a run's ``last.ckpt``, whose
-            model then is on the CPU.
+        model: trained with ``causal: true`` and ``positions: space``, in eval mode; or a run (see
+            :func:`~lit_video.inference.loading.load`), whose model then is on the CPU.
 
     Returns:
         A function of the next frames, ``(b, 3, t, height, width)``, float, normalised, to the logits after each of
@@ -39,7 +40,7 @@ def stream(model: VideoClassifier | VideoTransformer | str | Path) -> Stream:
         UserError: the checkpoint is wrong.
     """
     if isinstance(model, str | Path):
-        model = load_trained_model(Path(model)).model
+        model = load(model).model
     network = model.network if isinstance(model, VideoClassifier) else model
     if not isinstance(network, VideoTransformer):
         raise ValueError(f"this model cannot stream: {type(network).__name__} is no X-ViT with causal true")

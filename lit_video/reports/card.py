@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 
 from lit_video.errors import UserError
 from lit_video.tables.predictions import Predictions, TaskPredictions, most_confused, read_predictions
@@ -27,6 +28,7 @@ def model_card(run_dir: Path) -> str:
     result, predictions = _tested(run_dir)
     config = result["identity"]["settings"]
     parts = [
+        _front_matter(config["data"], result),
         f"# {result['scheme']}, {result['table']}",
         _data(config["data"], result),
         _accuracy(result, predictions),
@@ -56,13 +58,39 @@ def headline(run_dir: Path) -> str:
     return "; ".join([accuracy, *(["each in one fold"] if result.get("folds") else []), always])
 
 
+def _front_matter(data: dict[str, Any], result: dict[str, Any]) -> str:
+    """YAML that Hugging Face's hub reads."""
+    content = {
+        "library_name": "lit_video",
+        "pipeline_tag": (task := "video-classification"),
+        "license": "other",
+        "license_name": "of-its-videos-and-start",
+        "tags": ["lit_video", result["scheme"]],
+    }
+    metrics = [
+        {"type": "accuracy" if "_top" in name else name, "name": name, "value": round(value, 2)}
+        for name, value in result["metrics"].items()
+    ]
+    if metrics:
+        data_set = {"type": _data_name(data), "name": _data_name(data)}
+        tested = {"task": {"type": task}, "dataset": data_set, "metrics": metrics}
+        content["model-index"] = [{"name": f"{result['scheme']}, {result['table']}", "results": [tested]}]
+    return f"---\n{yaml.safe_dump(content, sort_keys=False, allow_unicode=True)}---"
+
+
+def _data_name(data: dict[str, Any]) -> str:
+    """The folder of the videos, if it was given one that has a name, else the data set's class."""
+    folder = Path(str(data["init_args"].get("root") or "")).name
+    return folder if folder not in ("", "DIR") else data["class_path"].rpartition(".")[2]
+
+
 def _data(data: dict[str, Any], result: dict[str, Any]) -> str:
     given = data["init_args"]
     counts = result["video_counts"]
     tested = "test" if "test" in counts else "val"  # where there is no test split, the validation videos are tested on
     videos = ", ".join(f"{each['used']} {'test' if name == tested else name}" for name, each in counts.items())
     lines = [
-        f"- videos: {Path(str(given.get('root'))).name or data['class_path']} ({videos or 'see run.json'})",
+        f"- videos: {_data_name(data)} ({videos or 'see run.json'})",
         f"- digest of what was trained and tested on: `{result['identity']['data']}`",
         f"- clips: {given['frames']} frames of {in_words(given['image_size'])} pixels",
     ]

@@ -21,11 +21,7 @@ EXPERIMENTS = (Path(__file__).parents[1] / "experiments").resolve()
 
 
 def find_config(given: str | Path) -> Path:
-    """The file of settings at a path, or an experiment of this package by its name.
-
-    Args:
-        given: a path, which wins if it is there; ``ablation_tw`` or ``scale/ssv2``, also written as in a clone:
-            ``experiments/scale/ssv2.yaml``.
+    """The file of settings at a path, or this package's by name: ``ablation_tw``, ``experiments/scale/ssv2.yaml``.
 
     Raises:
         UserError: there is neither.

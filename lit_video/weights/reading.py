@@ -103,7 +103,7 @@ def of_our_own(content: Any) -> StoredWeights:
     ours = content.get(CHECKPOINT_KEY, content) if isinstance(content, Mapping) else {}
     if not isinstance(ours, Mapping) or not isinstance(ours.get("data"), Mapping):
         return StoredWeights({})
-    model = content.get("hyper_parameters", ours.get("settings", {}))
+    model = content.get("hyper_parameters", {})
     return StoredWeights({}, model=dict(model), clips=dict(ours["data"]), class_names=ours.get("class_names"))
 
 

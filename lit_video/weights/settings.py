@@ -28,6 +28,7 @@ XVIT_BY_CLASSES: dict[int, dict[str, Any]] = {
     _SSV2: {"ratio": 0.5, "segments": None},
 }
 XVIT_HEADS = ("mlp_head.4.bias", "new_fc.bias")
+BIASES = (*XVIT_HEADS, "head.bias", "classifier.bias", "output_projection/bias")  # of all releases' classifiers
 XVIT: dict[str, Any] = {
     "exact": False,
     "window": 1,
@@ -59,7 +60,7 @@ def release_settings(state_dict: Mapping[str, Tensor]) -> dict[str, Any]:
         return VIDEOMAE
     if source_of(state_dict) != "xvit":
         return {}
-    return XVIT | XVIT_BY_CLASSES.get(_classes(state_dict, *XVIT_HEADS) or 0, {})
+    return XVIT | XVIT_BY_CLASSES.get(number_of_classes(state_dict, *XVIT_HEADS) or 0, {})
 
 
 def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
@@ -73,7 +74,7 @@ def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
     source = source_of(stored.tensors)
     if source in PIXELS:
         mean, std = PIXELS[source]
-        classes = _classes(stored.tensors, "model.head.bias", "head.bias") if source == "timesformer" else None
+        classes = number_of_classes(stored.tensors, "model.head.bias", "head.bias") if source == "timesformer" else None
         channels = {_SSV2: "bgr"} | dict.fromkeys(_KINETICS, "rgb")  # TimeSformer's for SSv2 saw blue first
         return {"mean": mean, "std": std} | ({"channels": channels[classes]} if classes in channels else {})
     means, stds = channel_pixels(stored) or ((), ())
@@ -141,7 +142,7 @@ def refuse_other_pixels(data: Mapping[str, Any], stored: StoredWeights, otherwis
         raise ValueError(f"it was trained on other pixels: set {flags(other, 'data')}, {otherwise}")
 
 
-def _classes(state_dict: Mapping[str, Tensor], *ends: str) -> int | None:
+def number_of_classes(state_dict: Mapping[str, Tensor], *ends: str) -> int | None:
     """Outputs of the classifier, whose bias ends with one of the names; ``None`` without one."""
     heads = [value for key, value in state_dict.items() if key.endswith(ends)]
     return heads[-1].shape[0] if heads else None
@@ -183,7 +184,7 @@ def refuse_other_settings(network: nn.Module, state_dict: Mapping[str, Tensor]) 
     if isinstance(network, VideoTransformer) and (other := contradictions(network, settings)):
         raise ValueError(f"X-ViT's release was trained with other settings: set {flags(other)}, {OTHERWISE}")
     if "ratio" not in settings:
-        known, given = ", ".join(map(str, sorted(XVIT_BY_CLASSES))), _classes(state_dict, *XVIT_HEADS)
+        known, given = ", ".join(map(str, sorted(XVIT_BY_CLASSES))), number_of_classes(state_dict, *XVIT_HEADS)
         raise ValueError(
             f"X-ViT's releases have {known} classes, these weights {given}: their ratio and segments are not known; "
             "set them as in training, with --model.weights_settings ignore"

@@ -11,6 +11,7 @@ from lit_video.network.vit import ViTSize
 from lit_video.weights.reading import read_weights
 from lit_video.weights.settings import pixel_settings
 from tests.checkpoints import trained
+from tests.commands.conftest import run_readme
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
@@ -41,7 +42,7 @@ def checkpoint(tmp_path_factory):
 
 
 @pytest.mark.parametrize("case", FAMILIES)
-def test_transformers_opens_it_with_equal_logits(case, checkpoint, tmp_path):
+def test_transformers_opens_it_with_equal_logits(case, checkpoint, tmp_path, monkeypatch):
     target, name = FAMILIES[case]
     ckpt = checkpoint(case)
     assert main(["export", "--to", target, "--ckpt", str(ckpt), "-o", str(tmp_path / "out")]) == 0
@@ -53,6 +54,8 @@ def test_transformers_opens_it_with_equal_logits(case, checkpoint, tmp_path):
     with torch.no_grad():  # transformers rounds a constant of ViViT's GELU to seven digits
         logits = theirs.eval().double()(clip.transpose(1, 2)).logits
         torch.testing.assert_close(logits, ours(clip), atol=1e-6, rtol=1e-6)
+        clip, logits = run_readme(tmp_path / "out", monkeypatch)
+        torch.testing.assert_close(logits.double(), ours(clip.transpose(1, 2).double()), atol=1e-5, rtol=1e-5)
     frames = torch.randint(0, 256, (4, 32, 32, 3), dtype=torch.uint8)
     processor = transformers.AutoImageProcessor.from_pretrained(tmp_path / "out")
     pixels = processor(list(frames.numpy()), return_tensors="pt")["pixel_values"]

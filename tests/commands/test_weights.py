@@ -8,8 +8,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from lit_video.__main__ import main
-from lit_video.commands.checkpoint import run_flags
 from lit_video.modules import TimeSformer
+from lit_video.tables.checkpoint import run_flags
 from lit_video.tables.results import read_result
 from tests.conftest import FOUR_SKILLS
 

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+import yaml
 
+import lit_video
 from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.reports.card import model_card
 from lit_video.tables.predictions import save_logits
+from lit_video.tables.results import read_result
 from tests.fake_runs import change_result
 
 
@@ -44,4 +47,13 @@ def test_a_run_that_is_not_finished_has_none(tmp_path):
 
 def test_export_writes_one(finished, tmp_path):
     assert main(["export", "--to", "safetensors", "--ckpt", str(finished), "-o", str(tmp_path / "out")]) == 0
-    assert "## Accuracy" in (tmp_path / "out/README.md").read_text()
+    text = (tmp_path / "out/README.md").read_text()
+    assert "## Accuracy" in text
+    _, front, _ = text.split("---\n", 2)
+    given = yaml.safe_load(front)
+    assert given["pipeline_tag"] == "video-classification" and given["library_name"] == "lit_video"
+    (result,) = given["model-index"][0]["results"]
+    top1 = read_result(finished)["metrics"]["test/video_top1"]
+    assert {"type": "accuracy", "name": "test/video_top1", "value": round(top1, 2)} in result["metrics"]
+    assert result["dataset"]["name"] == "TemporalSkills" and "- videos: TemporalSkills (" in text
+    lit_video.load(tmp_path / "out")

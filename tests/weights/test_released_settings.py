@@ -2,10 +2,13 @@
 
 import pytest
 import torch
+import yaml
 
+import lit_video
 from lit_video.__main__ import main
 from lit_video.training.cli import CheckCLI
 from lit_video.training.request import setting_flags
+from lit_video.utils.files import data_folder
 from lit_video.weights.hub import Release, releases
 from lit_video.weights.settings import XVIT, XVIT_BY_CLASSES, contradictions
 from tests.commands.test_weights_settings import release as xvit_release
@@ -55,7 +58,7 @@ def known(tiny, tmp_path, monkeypatch):
     settings = {"model": "XViT", "data": "TemporalSkills"}
     for flag in tiny:
         key, _, value = flag.removeprefix("--").partition("=")
-        settings[key] = value
+        settings[key] = yaml.safe_load(value)
     settings |= {"data.image_size": 32, "model.size": {"width": 16, "depth": 2, "heads": 4}, "model.patch": 8}
     settings |= {"data.skills": ["drift", "zoom", "rotation", "meeting"], "model.scope": "full"}
     settings = {key: value for key, value in settings.items() if not key.startswith(("trainer", "model.size."))}
@@ -72,5 +75,22 @@ def test_a_published_model_is_tested_by_its_name(known, capfd):
     assert main(["test", "--weights", "hub:tiny"]) == 0
     by_name = [line for line in capfd.readouterr().out.splitlines() if "test/video_top" in line]
     assert len(by_name) == 2
+    videos = sorted(data_folder().rglob("*.mp4"))[:2]
+    model = lit_video.load("hub:tiny")
+    assert model.class_names == [f"class {i}" for i in range(8)] and not model.model.training
+    assert model.predict(videos, evaluation=lit_video.Evaluation(workers=0, device="cpu")).logits.shape == (2, 8)
     assert main(["test", "--weights", "hub:tiny", "--data.test_clips=1", "--model.scope=per_head"]) == 2
     assert "hub:tiny: X-ViT's release was trained with other settings: set --model.scope full" in capfd.readouterr().err
+
+
+def test_a_loaded_release_sees_its_pixels_where_channels_differ(known, monkeypatch):
+    frames = torch.randint(0, 256, (4, 32, 32, 3), dtype=torch.uint8)
+    plain = lit_video.load("hub:tiny").model
+    mean, std = (0.5, 0.4, 0.3), (0.2, 0.3, 0.25)
+    monkeypatch.setattr("lit_video.inference.loading.channel_pixels", lambda stored: (mean, std))
+    model = lit_video.load("hub:tiny")
+    pixels = ((frames / 255 - torch.tensor(mean)) / torch.tensor(std)).permute(3, 0, 1, 2)[None]
+    with torch.no_grad():
+        torch.testing.assert_close(
+            model.model(model.transform(frames.numpy()))[:1], plain(pixels), atol=1e-4, rtol=1e-4
+        )

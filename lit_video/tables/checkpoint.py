@@ -1,10 +1,10 @@
-"""The argument ``--ckpt``: a checkpoint's file, a run's folder, or a row of a table."""
+"""Checkpoints by their file, their run's folder, or their row of a table."""
 
 import json
 import sys
 from pathlib import Path
 
-from lit_video.errors import UserError
+from lit_video.errors import OptionError, UserError
 from lit_video.tables.results import read_result
 from lit_video.tables.run_files import RUN, has_result, read_run
 
@@ -31,10 +31,10 @@ def find_checkpoint(text: str) -> Path:
     found = RUNS.glob(f"{path.parts[0]}/*/{path.parts[1]}/seed*") if named else ()
     runs = [run for run in found if has_result(run)]
     if not runs:
-        raise UserError(f"--ckpt: {text}: no such file; {WAYS}")
+        raise OptionError("ckpt", f"{text}: no such file; {WAYS}")
     scales = sorted({run.parents[1].name for run in runs})
     if len(scales) > 1:
-        raise UserError(f"--ckpt: {text}: was run at several scales ({', '.join(scales)}); give a run's folder")
+        raise OptionError("ckpt", f"{text}: was run at several scales ({', '.join(scales)}); give a run's folder")
     return _of_run(min(runs, key=lambda run: int(run.name.removeprefix("seed"))))
 
 
@@ -69,6 +69,8 @@ def run_flags(record: Path) -> list[str]:
 def _of_run(folder: Path) -> Path:
     result = read_result(folder, anywhere=True)
     path = folder / (result["weights"]["file"] if result and "weights" in result else "last.ckpt")
+    if not path.is_file() and (exported := folder / "model.safetensors").is_file():
+        return exported
     if not path.is_file():
-        raise UserError(f"--ckpt: {folder}: holds no checkpoint; {WAYS}")
+        raise OptionError("ckpt", f"{folder}: holds no checkpoint; {WAYS}")
     return path
