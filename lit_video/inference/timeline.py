@@ -1,26 +1,23 @@
-"""A long video as a timeline: classes of a window that moves over it. The video is decoded once, in order."""
+"""A long video as a timeline: classes of a window that moves over it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby, islice, pairwise
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
 from math import floor
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from lit_video.errors import OptionError
 from lit_video.inference.checkpoints import TrainedModel
-from lit_video.inference.predict import Evaluation, video_list
+from lit_video.inference.predict import Evaluation, outputs_of, video_list
 from lit_video.inference.ranking import Ranked, best, rank_rows, ranked_videos
 from lit_video.utils.environment import choose_device
 from lit_video.utils.files import write_table
 from lit_video.utils.parallel import with_progress
 from lit_video.utils.text import clock, text_table
-from lit_video.video.augmentation import EvaluationViews
-from lit_video.video.batch import normalise
-from lit_video.video.clips import VideoRecord, clip_numbers
-from lit_video.video.decoding import DecodeError, Frames, segment
+from lit_video.video.clips import VideoRecord
+from lit_video.video.decoding import DecodeError
 
 
 @dataclass(frozen=True)
@@ -90,16 +87,12 @@ def timeline(
     top: int = 5,
     name: str = "windows",
 ) -> Timeline:
-    """Classify a window that moves over a video.
-
-    Every window is one clip, cut as from a video of that length; views in space and the rest are as in
-    :func:`~lit_video.inference.predict.predict`. Only the pixels of the windows at hand are held, as the model takes
-    them.
+    """Classify a window that moves over a video: each is a part of it, classified as by ``predict``, with one clip.
 
     Args:
         trained: the model.
         record: the video; one that cannot be read, or not to its end, is no error: see ``broken``.
-        evaluation: crops, batches and device; this process decodes.
+        evaluation: crops, batches, workers and device.
         every: seconds from one window to the next.
         window: seconds of a window; ``None`` for those of a clip of the model's training.
         top: classes to name of each window.
@@ -108,24 +101,31 @@ def timeline(
     Raises:
         UserError: the model's clips have no length of their own, and ``window`` is ``None``.
     """
-    clips, path = _Clips(trained, record, evaluation, every, window), f"{record.path}: "
+    single, path = replace(evaluation, clips=1), f"{record.path}: "
+    whole = video_list(trained, [record], single)
     try:
-        spans = clips.prepare()
+        table = record.table()
     except DecodeError as error:
         return Timeline(record.path, 0.0, [], str(error).removeprefix(path))
-    computed = _logits(trained, clips, choose_device(evaluation.device), evaluation.batch)
-    shown = with_progress(computed, len(spans), name) if evaluation.progress else computed
+    length = window or whole.sampling.clip_seconds(table, whole.frames)
+    if length is None:
+        clips = f"the model's clips ({type(whole.sampling).__name__}) show whole videos"
+        raise OptionError("every", f"{clips}; give --window SECONDS, how long those of its training are")
+    seconds, on = float(table.seconds), choose_device(evaluation.device)
+    spans = window_spans(seconds, float(length), every)
+    parts = video_list(trained, [replace(record, start=start, end=end) for start, end in spans], single)
+    computed = outputs_of(trained.model.to(on), parts, on)
     logits, broken = [], ""
-    for row, reason in shown:
+    for row, _, reason in with_progress(computed, len(spans), name) if evaluation.progress else computed:
         if reason:
             broken = reason.removeprefix(path)
             break
         logits.append(row)
     if not logits:
-        return Timeline(record.path, clips.seconds, [], broken)
+        return Timeline(record.path, seconds, [], broken)
     ranked = ranked_videos([record.path] * len(logits), torch.stack(logits), trained.class_names, top)
     windows = [Window(*span, of.ranked) for span, of in zip(spans, ranked, strict=False)]
-    return Timeline(record.path, clips.seconds, windows, broken)
+    return Timeline(record.path, seconds, windows, broken)
 
 
 def window_spans(seconds: float, window: float, every: float) -> list[tuple[float, float]]:
@@ -136,75 +136,6 @@ def window_spans(seconds: float, window: float, every: float) -> list[tuple[floa
     if seconds - window - starts[-1] > 1e-6:
         starts.append(seconds - window)
     return [(start, start + window) for start in starts]
-
-
-class _Clips:
-    """The windows' clips, uint8 ``(crops, t, 3, height, width)``, in order, from one pass over the video."""
-
-    def __init__(
-        self,
-        trained: TrainedModel,
-        record: VideoRecord,
-        evaluation: Evaluation,
-        every: float,
-        window: float | None = None,
-    ) -> None:
-        self.data = video_list(trained, [record], evaluation)
-        self.view: EvaluationViews = self.data.view_type(self.data.test_crops, self.data.image_size)
-        self.record = record
-        self.every, self.window = every, window
-        self.seconds = 0.0
-        self.numbers: list[list[int]] = []
-
-    def prepare(self) -> list[tuple[float, float]]:
-        """Find the frames of every window; gives the windows.
-
-        Raises:
-            DecodeError: the video cannot be opened.
-            UserError: windows have no length.
-        """
-        table = self.record.table()
-        self.seconds = float(table.seconds)
-        length = self.window or self.data.sampling.clip_seconds(table, self.data.frames)
-        if length is None:
-            kind = type(self.data.sampling).__name__
-            whole = f"the model's clips ({kind}) show whole videos"
-            raise OptionError("every", f"{whole}; give --window SECONDS, how long those of its training are")
-        spans = window_spans(self.seconds, float(length), self.every)
-        for start, end in spans:
-            first, part = segment(self.record.path, table, start, end)
-            numbers = clip_numbers(part, self.data.sampling, self.data.frames, self.data.short, 0, 1)
-            self.numbers.append([first + i for i in numbers])
-        return spans
-
-    def __iter__(self) -> Iterator[tuple[Tensor, str]]:
-        """One clip after the other; the last one is empty and says why, if the video cannot be read to its end."""
-        frames, kept, newest = self._frames(), dict[int, Tensor](), -1
-        clip = torch.zeros(self.data.test_crops, self.data.frames, 3, *self.view.size, dtype=torch.uint8)
-        try:
-            for wanted in self.numbers:
-                kept = {i: view for i, view in kept.items() if i >= min(wanted)}
-                while newest < max(wanted):
-                    newest, frame = next(frames)
-                    kept[newest] = self.view(frame[None])[:, 0]
-                clip = torch.stack([kept[i] for i in wanted], dim=1)
-                yield clip, ""
-        except DecodeError as error:
-            yield clip, str(error)
-
-    def _frames(self) -> Iterator[tuple[int, Frames]]:
-        wanted = sorted({i for numbers in self.numbers for i in numbers})
-        return zip(wanted, self.record.decode_in_order(wanted), strict=True)
-
-
-def _logits(trained: TrainedModel, clips: _Clips, on: torch.device, batch: int) -> Iterator[tuple[Tensor, str]]:
-    """Logits of every window, the mean over its crops, ``(classes,)``; and why its video cannot be read, or ""."""
-    data, model, windows = clips.data, trained.model.to(on), iter(clips)
-    while some := list(islice(windows, batch)):
-        inputs = normalise(torch.stack([clip for clip, _ in some]).to(on), data.mean, data.std, data.channels)
-        with torch.inference_mode():
-            logits = model(inputs).float().cpu()
-        yield from zip(logits.view(len(some), -1, logits.shape[1]).mean(1), (reason for _, reason in some), strict=True)
 
 
 def table_of(timelines: Sequence[Timeline]) -> str:

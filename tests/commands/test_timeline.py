@@ -9,13 +9,11 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.inference import timeline as module
 from lit_video.inference.checkpoints import load_trained_model
 from lit_video.inference.predict import Evaluation, compute
 from lit_video.inference.ranking import Ranked
 from lit_video.inference.timeline import Timeline, Window, timeline, window_spans
 from lit_video.utils.parallel import with_progress
-from lit_video.video import clips as reading
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import DecodeError, frame_table
 from lit_video.video.released_sampling import ReleasedDense, ReleasedSegments
@@ -117,26 +115,6 @@ def test_segments_are_the_parts_of_the_video(colours, video, tmp_path, capsys):
     assert f"wrote {out} and {tmp_path / 't_segments.csv'}\n" == shown.err
 
 
-def test_a_video_is_read_once_and_no_more_of_it_is_held_than_a_window(colours, video, monkeypatch):
-    drawn, held = [], []
-    real = reading.decode_in_order
-
-    def counted(path, numbers):
-        for i, frame in zip(numbers, real(path, numbers), strict=True):
-            drawn.append(i)
-            yield frame
-
-    monkeypatch.setattr(reading, "decode_in_order", counted)
-    clips = module._Clips(load_trained_model(colours), VideoRecord(video, 0), HERE, 0.5, None)
-    spans = clips.prepare()
-    given = iter(clips)
-    for number, _ in enumerate(given):
-        assert drawn[-1] < 10 * spans[number][1]  # nothing beyond the window is decoded
-        held.append(len(given.gi_frame.f_locals["kept"]))
-    assert drawn == sorted(set(drawn))
-    assert max(held) <= 8 < len(drawn)
-
-
 def test_two_tasks_merge_by_their_combination():
     def window(start, verb, probability):
         both = {"verb": [Ranked(verb, 0.9)], "action": [Ranked(f"{verb}, cup", probability)]}
@@ -191,15 +169,14 @@ def test_weights_that_are_no_numbers_name_no_class(flags, colours, video, tmp_pa
 
 
 def test_a_video_that_breaks_on_the_way_keeps_what_was_read(colours, video, tmp_path, monkeypatch, capsys):
-    real = reading.decode_in_order
+    real = VideoRecord.decode
 
-    def broken(path, numbers):
-        for i, frame in zip(numbers, real(path, numbers), strict=True):
-            if i >= 70:
-                raise DecodeError(f"{path}: its frame 70 is damaged")
-            yield frame
+    def broken(record, numbers, **given):
+        if max(numbers) >= 70:
+            raise DecodeError(f"{record.path}: its frame 70 is damaged")
+        return real(record, numbers, **given)
 
-    monkeypatch.setattr(reading, "decode_in_order", broken)
+    monkeypatch.setattr(VideoRecord, "decode", broken)
     out = tmp_path / "t.csv"
     assert predict(video, "--ckpt", colours, "--every", 0.5, "-o", out) == 1
     err = capsys.readouterr().err
