@@ -74,7 +74,7 @@ its weights, and given to the networks. `--model.image_weights timm:NAME` takes 
 line; an error names them where they are not. Every other name of timm is judged by the same rule
 ([weights.md](weights.md)): a part that is not known to be the same, or to be folded exactly, is refused.
 
-- "class token": X-ViT, TimeSformer and ViViT with a class token. "mean" and "fc_norm": ViViT with this `--model.pool`.
+- "class token": X-ViT, TimeSformer and ViViT with a class token. "mean": ViViT with `--model.pool mean`.
 - LayerScale, absent biases, positions of register tokens and the pixels' mean and deviation are folded exactly.
 - Features are those of timm's `forward_features` to 1e-10 in float64 (random weights), but for GELU and its
   approximation by tanh, which count as one.
@@ -88,7 +88,7 @@ def networks(size: ViTSize, patch: int) -> dict[str, VideoTransformer]:
     clip, one = ClipSize((4 * patch, 4 * patch), patch, 1), replace(size, depth=1)
     found = {"class token": xvit(one, 5, clip)}
     if not size.registers:
-        found |= {"mean": vivit(one, 5, clip, pool="mean"), "fc_norm": vivit(one, 5, clip, pool="fc_norm")}
+        found["mean"] = vivit(one, 5, clip, pool="mean")
     for network in found.values():
         network.to("meta").size = size
     return found

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from lit_video.errors import UserError
 from lit_video.modules.metrics import VideoAccuracy, mean_over_ranks
 from lit_video.modules.optimization import Optimization, make_optimizer, optimization_of, rate
+from lit_video.network.aggregation import AttentiveProbe
 from lit_video.network.block import Checkpointing, checkpoint_layers
-from lit_video.network.head import attach_probe
-from lit_video.network.transformer import VideoTransformer
+from lit_video.network.transformer import VideoTransformer, all_tokens
 from lit_video.network.transformer import freeze as freeze_layers
 from lit_video.network.vit import ViTSize
 from lit_video.utils.class_paths import class_path
@@ -102,8 +102,10 @@ class VideoClassifier(LightningModule):
         # plain values, which torch.load takes from a checkpoint without trust; constructors take them back
         self.save_hyperparameters({name: _plain(value) for name, value in self.hparams.items()})
         if probe:
-            assert num_classes is not None
-            attach_probe(network, outputs(num_classes))
+            if num_classes is None or not isinstance(network, VideoTransformer):
+                raise ValueError("probe is attentive, but the network has no tokens, or there are no num_classes")
+            head = AttentiveProbe(network.size.width, outputs(num_classes), network.size.heads)
+            network.readout, network.aggregate = all_tokens, head
         self.network = network
         self.weights = weights
         self.weights_settings = weights_settings

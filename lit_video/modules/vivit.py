@@ -6,7 +6,6 @@ from torch import nn
 
 from lit_video.attention.factorised import Order
 from lit_video.modules.classifier import VideoClassifier
-from lit_video.network.embedding import JointEmbedding
 from lit_video.network.patches import ClipSize
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SizeName, ViTSize, vit_size
@@ -30,8 +29,7 @@ class ViViT(VideoClassifier):
         variant: the paper's model: 1 joint attention, 2 factorised encoder, 3 factorised self-attention, 4 factorised
             dot-product attention (Table 2).
         pool: ``token`` or ``mean``; ``None`` for the paper's: a class token in 1 and 2, the mean in 3 and 4.
-            ``fc_norm`` is VideoMAE's: the mean before the last norm, and the exact GELU.
-        positions: ``learned``, or ``sinusoidal`` and fixed (VideoMAE); ``None`` for learned.
+            ``fc_norm`` is VideoMAE's: the mean before the last norm, fixed sinusoidal positions, the exact GELU.
         order: ``space_time`` or ``time_space``; variant 3 only.
         temporal: ``encoder`` or, as a spatial-only baseline, ``mean`` over frames; variant 2 only.
         temporal_depth: layers of variant 2's temporal encoder, L_t.
@@ -57,7 +55,6 @@ class ViViT(VideoClassifier):
         sampled_frames: int | None = None,
         variant: Literal[1, 2, 3, 4] = 1,
         pool: Pool | None = None,
-        positions: Literal["learned", "sinusoidal"] | None = None,
         order: Order = "space_time",
         temporal: Temporal = "encoder",
         temporal_depth: int = 4,
@@ -72,10 +69,6 @@ class ViViT(VideoClassifier):
         classes = outputs(num_classes)
         clip = ClipSize(height_and_width(image_size), patch, frames, tubelet, sampled_frames)
         network = vivit(vit, classes, clip, variant, pool, order, temporal, temporal_depth, dropout, drop_path)
-        if positions == "sinusoidal":
-            if not isinstance(network.embed, JointEmbedding):
-                raise ValueError("positions is sinusoidal, but variant 2 has no table over space and time")
-            network.embed.fix_positions()
         if zero_head:
             nn.init.zeros_(network.get_parameter("aggregate.head.weight"))
         super().__init__(network, num_classes=num_classes, **kwargs)

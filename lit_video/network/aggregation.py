@@ -42,7 +42,7 @@ class HiddenHead(LinearHead):
         return super().forward(self.hidden(x))
 
 
-class AttentiveProbe(nn.Module):
+class AttentiveProbe(LinearHead):
     """Attentive probe: one learned query reads all tokens by cross-attention. Shape: ``(b, n, d) -> (b, classes)``.
 
     u' = u + MCA(LN(u), LN(z)),   u'' = u' + MLP(LN(u')),   then a linear classifier
@@ -51,14 +51,11 @@ class AttentiveProbe(nn.Module):
     """
 
     def __init__(self, width: int, classes: int, heads: int) -> None:
-        super().__init__()
+        super().__init__(width, classes)
         self.query_token = nn.Parameter(torch.empty(1, 1, width))
         self.reset_parameters()
         self.read = Bottleneck(width, heads).apply(init_backbone)
         self.mlp = MLP(width).apply(init_backbone)
-        self.head = nn.Linear(width, classes)
-        nn.init.trunc_normal_(self.head.weight, std=0.02)
-        nn.init.zeros_(self.head.bias)
 
     def reset_parameters(self) -> None:
         """Draw the query anew."""
@@ -67,7 +64,7 @@ class AttentiveProbe(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Classify what the query has read."""
         u = self.read(self.query_token.expand(x.shape[0], -1, -1), x)
-        return self.head((u + self.mlp(u))[:, 0])
+        return super().forward((u + self.mlp(u))[:, 0])
 
 
 class TemporalMean(nn.Module):

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Literal
 
+from timm.layers.activations import QuickGELU
 from timm.layers.drop import DropPath
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
@@ -11,16 +12,6 @@ from lit_video.attention import Grid, Scheme
 
 Gelu = Literal["none", "tanh", "quick"]
 Checkpointing = Literal["none", "attention", "block"]
-
-
-class QuickGELU(nn.Module):
-    """x sigmoid(1.702 x). Source: Hendrycks and Gimpel, arXiv:1606.08415, section 2."""
-
-    approximate = "quick"
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Approximate the GELU."""
-        return x * (1.702 * x).sigmoid()
 
 
 class MLP(nn.Module):

@@ -192,13 +192,7 @@ class JointEmbedding(Embedding):
 
     @torch.no_grad()
     def fix_positions(self) -> None:
-        """Set the table to :func:`~lit_video.network.positions.sinusoids`, which are not trained (VideoMAE).
-
-        Raises:
-            ValueError: there is a class token.
-        """
-        if self.cls_token is not None:
-            raise ValueError("positions is sinusoidal, of a network without a class token: give pool mean or fc_norm")
+        """Set the table to :func:`~lit_video.network.positions.sinusoids`, which are not trained (VideoMAE)."""
         self.pos_embed.copy_(sinusoids(self.pos_embed.shape[1], self.width)).requires_grad_(False)
 
     def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:

@@ -5,8 +5,7 @@ from contextlib import contextmanager
 
 from torch import Tensor, nn
 
-from lit_video.network.aggregation import AttentiveProbe
-from lit_video.network.transformer import VideoTransformer, all_tokens
+from lit_video.network.transformer import VideoTransformer
 
 
 def linear_head(network: nn.Module) -> nn.Linear:
@@ -27,18 +26,6 @@ def linear_head(network: nn.Module) -> nn.Linear:
     if not isinstance(last, nn.Linear):
         raise ValueError(f"{type(network).__name__} ends in no linear layer that is known")
     return last
-
-
-def attach_probe(network: nn.Module, classes: int) -> None:
-    """Classify all tokens by an :class:`~lit_video.network.aggregation.AttentiveProbe`, with as many heads, in place.
-
-    Raises:
-        ValueError: the network has no tokens.
-    """
-    if not isinstance(network, VideoTransformer):
-        raise ValueError("probe is attentive, but the network has no tokens")
-    network.readout = all_tokens
-    network.aggregate = AttentiveProbe(network.embed.width, classes, network.size.heads)
 
 
 @contextmanager

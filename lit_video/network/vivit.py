@@ -67,6 +67,8 @@ def vivit(
     if variant != 2:
         head = LinearHead(size.width, classes, dropout)
         joint = JointEmbedding(patches, clip.frames, clip.image_size, cls=cls)
+        if pool == "fc_norm":
+            joint.fix_positions()
         readout = {"token": clip_token, "mean": mean_token, "fc_norm": normed_mean}[pool]
         return VideoTransformer(joint, blocks, readout, head, size)
     embed = FrameEmbedding(patches, clip.frames, clip.image_size, Positions("space"), cls)

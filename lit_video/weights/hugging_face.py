@@ -149,7 +149,7 @@ def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
         ValueError: activation, epsilon or number of heads differ.
     """
     theirs = config.get("hidden_act")
-    gelus = {module.act.approximate for module in network.modules() if isinstance(module, MLP)}
+    gelus = {getattr(module.act, "approximate", "quick") for module in network.modules() if isinstance(module, MLP)}
     kind = "none" if theirs in _EXACT else "tanh" if theirs in _TANH else "quick" if theirs == "quick_gelu" else None
     if theirs is not None and gelus and gelus != {kind}:
         raise ValueError(f"config.json: hidden_act is {theirs}, this network computes {HIDDEN_ACT[gelus.pop()]}")

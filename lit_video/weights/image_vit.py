@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import timm
 import torch
@@ -33,8 +33,7 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
 
     Args:
         given: ``timm:NAME``, a model that timm builds with the weights that it downloads or has in its cache; or what
-            :func:`~lit_video.weights.reading.read_weights` reads. A folder whose ``config.json`` names a model of timm
-            (``architecture``) is checked as that model.
+            :func:`~lit_video.weights.reading.read_weights` reads.
         network: the video transformer that starts from them.
         average: see :func:`~lit_video.weights.reading.read_weights`.
 
@@ -44,10 +43,6 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
     """
     if not given.startswith(PREFIX):
         stored = read_weights(weights_path(given), average)
-        if name := stored.config.get("architecture"):
-            vit = on_meta(name)
-            refuse_other_structure(vit, network)
-            return _of_timm(vit, stored.tensors, vit.pretrained_cfg | stored.config.get("pretrained_cfg", {}))
         own = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3} if Path(given).name.startswith(STILLS) else {}
         return replace(stored, preprocessor=stored.preprocessor | own)
     name = given.removeprefix(PREFIX)
@@ -60,17 +55,11 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
             vit = timm.create_model(name, pretrained=True)
         except Exception as error:  # of the network, its cache, or a name without weights
             raise ValueError(f"timm could not load its weights: {' '.join(str(error).split())}") from error
-    return _of_timm(vit, vit.state_dict(), vit.pretrained_cfg)
-
-
-def _of_timm(vit: Any, tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> StoredWeights:
-    """Weights of a model of timm: mean and deviation under transformers' names, zero where a token has no position."""
-    tensors = dict(tensors)
-    if vit.no_embed_class and "pos_embed" in tensors:
+    tensors, config = vit.state_dict(), vit.pretrained_cfg
+    if vit.no_embed_class and "pos_embed" in tensors:  # zero where a token has no position
         tensors["pos_embed"] = F.pad(tensors["pos_embed"], (0, 0, vit.num_prefix_tokens, 0))
     notes = "; ".join(config.get("notes") or ())  # such as another activation than in training
-    pixels = {"image_mean": config["mean"], "image_std": config["std"]}
-    return StoredWeights(tensors, choice=notes, preprocessor=pixels)
+    return StoredWeights(tensors, choice=notes, preprocessor={"image_mean": config["mean"], "image_std": config["std"]})
 
 
 def load_image_vit(
@@ -97,7 +86,10 @@ def load_image_vit(
             has been changed then.
     """
     image = {new_name(key, TIMM) or key: value for key, value in folded(state_dict).items()}
-    _refuse_other_readout(network, state_dict)
+    if "cls_token" not in state_dict and network.embed.cls_token is not None:
+        raise ValueError("it has no class token, which this network has: give ViViT --model.pool mean")
+    if network.readout is normed_mean:
+        raise ValueError("pool is fc_norm, the norm of a mean, which image models here do not have: give mean or token")
     ours = {key: value for key, value in network.state_dict().items() if _from_image(network, key)}
     sources = {key: re.sub(r"\.scheme\.\w+\.(?=norm|qkv|proj)", ".scheme.attn.", key) for key in ours}
     places = {*sources.values(), *OPTIONAL}
@@ -126,12 +118,9 @@ def folded(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Features' parameters of an image ViT, what these networks lack folded into what they have, exactly.
 
     LayerScale is a factor of the rows of the layer before it (DINOv2); an absent bias is zero (CLIP's patches), where
-    it is absent in all blocks; the norm of a mean takes the last norm's place (``fc_norm``); a distillation token is a
-    register token, and positions of register tokens are added to these.
+    it is absent in all blocks; a distillation token is a register token, whose positions are added to it.
     """
-    bare = "norm.weight" not in state_dict  # the norm of the mean is the last, and else a part of the classifier
-    given = {re.sub("^fc_norm", "norm", key) if bare else key: value for key, value in state_dict.items()}
-    image = {key: value for key, value in given.items() if not key.startswith(HEADS)}
+    image = {key: value for key, value in state_dict.items() if not key.startswith(HEADS)}
     for key in [key for key in image if re.fullmatch(r"blocks\.\d+\.ls[12]\.gamma", key)]:
         block, scale, _ = key.rsplit(".", 2)
         layer, gamma = f"{block}.{'attn.proj' if scale == 'ls1' else 'mlp.fc2'}", image.pop(key)
@@ -152,18 +141,6 @@ def folded(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
         image["reg_token"] = image["reg_token"] + table[:, cls:count]
     image["pos_embed"] = torch.cat((table[:, :cls], table[:, count:]), dim=1)
     return image
-
-
-def _refuse_other_readout(network: VideoTransformer, state_dict: Mapping[str, Tensor]) -> None:
-    """Refuse an image model whose features are not read as the network reads its own."""
-    after = "norm.weight" not in state_dict and "fc_norm.weight" in state_dict
-    if "cls_token" not in state_dict and network.embed.cls_token is not None:
-        raise ValueError("it has no class token, which this network has: give ViViT --model.pool mean or fc_norm")
-    if after and "cls_token" in state_dict:
-        raise ValueError("it norms the mean of its patches, beside a class token, which these networks do not")
-    if after != (network.readout is normed_mean):
-        there, here = ("after", "fc_norm") if after else ("before", "mean or token")
-        raise ValueError(f"its last norm stands {there} the mean over tokens: give ViViT --model.pool {here}")
 
 
 def inflate(kernel: Tensor, tubelet: int, how: TubeletInit) -> Tensor:

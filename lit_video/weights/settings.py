@@ -40,7 +40,7 @@ XVIT: dict[str, Any] = {
     "causal": False,
 }
 
-VIDEOMAE: dict[str, Any] = {"variant": 1, "pool": "fc_norm", "positions": "sinusoidal"}
+VIDEOMAE: dict[str, Any] = {"variant": 1, "pool": "fc_norm"}
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 # mean and deviation, of all channels alike, of the pixels that releases saw
@@ -175,7 +175,7 @@ def refuse_other_settings(network: nn.Module, state_dict: Mapping[str, Tensor]) 
         ValueError: with the flags that correct it.
     """
     if source_of(state_dict) == "videomae" and getattr(network, "readout", None) not in (normed_mean, all_tokens):
-        raise ValueError(f"VideoMAE has no class token, and norms the mean: set {flags(VIDEOMAE)}, {OTHERWISE}")
+        raise ValueError(f"VideoMAE norms a mean, of tokens with fixed positions: set {flags(VIDEOMAE)}, {OTHERWISE}")
     if source_of(state_dict) in ("timesformer", "hf-timesformer") and has_cls_in_time(network):
         raise ValueError("TimeSformer's release has no class token in time: set --model.cls_in_time false")
     settings = release_settings(state_dict)

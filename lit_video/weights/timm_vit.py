@@ -1,40 +1,24 @@
 """Structure of timm's Vision Transformers as a size of these networks, or the reason why they have none."""
 
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import timm
 import torch
+from timm.models.vision_transformer import VisionTransformer
 from torch import nn
 
-from lit_video.network.block import Gelu
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, ViTSize
 
 # the classifier, MAE's decoder and the token that DINOv2 masks with: no part of the features
 HEADS = ("head", "attn_pool", "pre_logits", "fc_norm", "decoder_", "mask_token")
-_GELUS: dict[str, Gelu] = {"GELU": "none", "GELUTanh": "tanh", "QuickGELU": "quick"}
-# classes of the parts that these networks compute too, or that a fold takes over, by the pattern of their names
-_KINDS = {
-    "": ("VisionTransformer", "VisionTransformerDistilled"),
-    "patch_embed": ("PatchEmbed",),
-    r"patch_embed\.proj": ("Conv2d",),
-    "blocks": ("Sequential",),
-    r"blocks\.\d+": ("Block",),
-    r"blocks\.\d+\.attn": ("Attention",),
-    r"blocks\.\d+\.(attn\.(qkv|proj)|mlp\.fc[12])": ("Linear",),
-    r"blocks\.\d+\.ls[12]": ("LayerScale",),
-    r"blocks\.\d+\.mlp": ("Mlp",),
-    r"blocks\.\d+\.mlp\.act": (*_GELUS,),
-}
-_NORMS = r"norm|norm_pre|fc_norm|blocks\.\d+\.norm[12]"
+_GELUS = ("GELU", "GELUTanh", "QuickGELU")
 _INERT = ("Identity", "Dropout", "DropPath", "PatchDropout")  # outside of training
-_WHY = {
-    "rope": "its positions turn queries and keys (RoPE); these networks add theirs to the tokens",
-    "rel_pos_bias": "its attention adds biases by relative positions, which these networks do not have",
-    "shared_rel_pos": "its attention adds biases by relative positions, which these networks do not have",
-}
+_RELATIVE = "its attention adds biases by relative positions, which these networks do not have"
+_WHY = {"rope": "its positions turn queries and keys (RoPE); these networks add theirs to the tokens"}
+_WHY |= dict.fromkeys(("rel_pos_bias", "shared_rel_pos"), _RELATIVE)
 
 
 def on_meta(name: str) -> Any:
@@ -60,37 +44,42 @@ def structure(vit: Any) -> ViTSize:
     for name, why in _WHY.items():
         if getattr(vit, name, None) is not None or (name == "rel_pos_bias" and hasattr(vit, name)):
             raise ValueError(why)
-    if type(vit).__name__ not in _KINDS[""]:
+    if type(vit).__name__ not in ("VisionTransformer", "VisionTransformerDistilled"):
         raise ValueError(f"timm's {type(vit).__name__} of this name is no plain ViT, which these networks are")
-    parts = {name: part for name, part in vit.named_modules() if not name.startswith(HEADS)}
-    for name, part in parts.items():
-        if not _known(name, part):
-            raise ValueError(f"its {name} is {type(part).__name__}, which these networks do not have")
-    epsilons = {part.eps for name, part in vit.named_modules() if re.fullmatch(_NORMS, name) and hasattr(part, "eps")}
-    if len(epsilons) > 1:
+    with torch.device("meta"):
+        plain = VisionTransformer(
+            img_size=8, patch_size=8, embed_dim=8, depth=1, num_heads=1, init_values=1.0, pre_norm=True
+        )
+    for name, kind in sorted(_parts(vit) - _parts(plain)):
+        raise ValueError(f"its {name} is {kind}, which these networks do not have")
+    norms = {name: part for name, part in vit.named_modules() if isinstance(part, nn.LayerNorm) and not _is_head(name)}
+    if "norm" not in norms:
+        raise ValueError("its last norm is that of a mean over tokens, which image models here do not have")
+    if len(epsilons := {part.eps for part in norms.values()}) > 1:
         raise ValueError(f"its layer norms have the epsilons {epsilons}, these networks have one")
-    first = vit.blocks[0]
-    registers = 1 if hasattr(vit, "dist_token") else vit.num_reg_tokens
+    mlp, registers = vit.blocks[0].mlp, vit.num_reg_tokens + hasattr(vit, "dist_token")
     if registers and not vit.has_class_token:
         raise ValueError("it has register tokens without a class token, which these networks do not have")
-    return ViTSize(
-        vit.embed_dim,
-        len(vit.blocks),
-        first.attn.num_heads,
-        first.mlp.fc1.out_features / vit.embed_dim,
-        epsilons.pop(),
-        _GELUS[type(first.mlp.act).__name__],
-        "norm_pre.weight" in vit.state_dict(),
-        registers,
+    ratio, gelu = mlp.fc1.out_features / vit.embed_dim, type(mlp.act).__name__
+    size = ViTSize(vit.embed_dim, len(vit.blocks), vit.blocks[0].attn.num_heads, ratio, epsilons.pop())
+    return _plain(
+        replace(size, gelu="quick" if gelu == "QuickGELU" else None, norm_pre="norm_pre" in norms, registers=registers)
     )
 
 
-def _known(name: str, part: nn.Module) -> bool:
-    """Whether a part of a model computes nothing, or what these networks compute."""
-    kind = type(part).__name__
-    if kind in _INERT or (re.fullmatch(_NORMS, name) and isinstance(part, nn.LayerNorm)):
-        return True
-    return any(re.fullmatch(pattern, name) and kind in kinds for pattern, kinds in _KINDS.items())
+def _is_head(name: str) -> bool:
+    return name.startswith(HEADS)
+
+
+def _parts(vit: nn.Module) -> set[tuple[str, str]]:
+    """Names and classes of what a model computes before its head, all layers as one, the kinds of GELU too."""
+    found = {(name, part) for name, part in vit.named_modules() if name and not _is_head(name)}
+    kinds = {(re.sub(r"\.\d+", ".*", name), type(part).__name__, part) for name, part in found}
+    return {
+        (name, "LayerNorm" if isinstance(part, nn.LayerNorm) else "GELU" if kind in _GELUS else kind)
+        for name, kind, part in kinds
+        if kind not in _INERT
+    }
 
 
 def refuse_other_structure(vit: Any, network: VideoTransformer) -> None:
@@ -100,31 +89,29 @@ def refuse_other_structure(vit: Any, network: VideoTransformer) -> None:
     the other in weights that were trained in JAX.
 
     Raises:
-        ValueError: size, heads, epsilons, activation, registers or a norm before the blocks differ, or the patches.
+        ValueError: a part of the size or the patches differ.
     """
     size, patch = structure(vit), vit.patch_embed.patch_size[0]
-    theirs, ours = (
-        {**_plain(each), "patch": p} for each, p in ((size, patch), (network.size, network.embed.patches.patch))
-    )
-    if other := [f"{name} {value:g} (here {ours[name]:g})" for name, value in theirs.items() if value != ours[name]]:
+    theirs = asdict(size) | {"patch": patch}
+    ours = asdict(_plain(network.size)) | {"patch": network.embed.patches.patch}
+    if other := [f"{name} {value} (here {ours[name]})" for name, value in theirs.items() if value != ours[name]]:
         raise ValueError(f"it is another ViT, {', '.join(other)}: set --model.size {spec(size)} --model.patch {patch}")
 
 
-def _plain(size: ViTSize) -> dict[str, float]:
-    """What decides whether two sizes compute the same, in numbers."""
-    return {
-        **{name: getattr(size, name) for name in ("width", "depth", "heads")},
-        "mlp_ratio": round(size.width * size.mlp_ratio) / size.width,
-        "eps": size.eps or 1e-6,
-        "quick GELU": size.gelu == "quick",
-        "norm_pre": bool(size.norm_pre),
-        "registers": size.registers or 0,
-    }
+def _plain(size: ViTSize) -> ViTSize:
+    """A size in one way of writing it: ``None`` for defaults."""
+    return replace(
+        size,
+        mlp_ratio=round(size.width * size.mlp_ratio) / size.width,
+        eps=None if size.eps == 1e-6 else size.eps,
+        gelu="quick" if size.gelu == "quick" else None,
+        norm_pre=size.norm_pre or None,
+        registers=size.registers or None,
+    )
 
 
 def spec(size: ViTSize) -> str:
     """A size as the value of a flag: its name, or what differs from the defaults."""
-    name = next((name for name, one in SIZES.items() if _plain(one) == _plain(size)), None)
-    default = {"eps": 1e-6, "gelu": "none", "norm_pre": False, "registers": 0, "mlp_ratio": 4.0}
-    given = {key: value for key, value in asdict(size).items() if value != default.get(key)}
-    return name or "'{" + ", ".join(f"{key}: {str(value).lower()}" for key, value in given.items()) + "}'"
+    given = {key: value for key, value in asdict(size).items() if value != {"mlp_ratio": 4.0}.get(key)}
+    fields = ", ".join(f"{key}: {str(value).lower()}" for key, value in given.items())
+    return next((name for name, one in SIZES.items() if one == size), f"'{{{fields}}}'")

@@ -1,7 +1,5 @@
 """Every family starts as the image model whose weights it takes: what that means for each, and what stays fresh."""
 
-import json
-
 import pytest
 import timm
 import torch
@@ -162,15 +160,11 @@ def test_equal_pixels_change_no_bit():
     [(0.5, {}, "pixels of mean 0.485"), (0.5, dict(image_pixels="ignore"), ""), (None, {}, "pixels are not known")],
 )
 def test_training_says_what_it_does_about_pixels(mean, options, said, tmp_path, monkeypatch, capsys):
-    """A folder of timm's names its mean; nothing is known of a bare file."""
-    image = image_vit()
-    save_file(image.state_dict(), tmp_path / "model.safetensors")
-    if mean:
-        (tmp_path / "config.json").write_text(json.dumps({"architecture": "vit_tiny_patch16_224.augreg_in21k"}))
-        config = dict(zip(("mean", "std"), IMAGENET, strict=True))
-        image.pretrained_cfg = config
-        monkeypatch.setattr(timm, "create_model", lambda name: image)
-    given = str(tmp_path if mean else tmp_path / "model.safetensors")
+    """Timm names the pixels of its models; nothing is known of a bare file."""
+    image, given = image_vit(), "timm:vit_tiny_patch16_224.augreg_in21k" if mean else str(tmp_path / "vit.safetensors")
+    image.pretrained_cfg = dict(zip(("mean", "std"), IMAGENET, strict=True))
+    save_file(image.state_dict(), tmp_path / "vit.safetensors")
+    monkeypatch.setattr(timm, "create_model", lambda name, **options: image)
     model = XViT(5, FRAMES, 32, SIZE, 8, image_weights=given, **options)
     data = VideoFolder(root=str(tmp_path), frames=FRAMES, image_size=32)
     monkeypatch.setattr(XViT, "_videos", data)

@@ -16,7 +16,7 @@ from lit_video.weights.settings import channel_pixels, refuse_other_settings, re
 from tests.weights.conftest import randomised
 
 SHAPE = dict(frames=6, image_size=(16, 24), patch=8, tubelet=2)
-OPTIONS = dict(pool="fc_norm", positions="sinusoidal")
+OPTIONS = dict(pool="fc_norm")
 SIZE = ViTSize(32, 3, 4, 1.5)
 
 
@@ -120,7 +120,7 @@ def test_a_file_of_version_2_is_read():
 def test_other_settings_are_refused_with_the_flags():
     weights = theirs().state_dict()
     network = ViViT(5, **SHAPE, size=SIZE).network
-    with pytest.raises(ValueError, match=r"set --model.variant 1 --model.pool fc_norm --model.positions sinusoidal"):
+    with pytest.raises(ValueError, match=r"set --model.variant 1 --model.pool fc_norm"):
         refuse_other_settings(network, weights)
     assert release_settings(weights) == OPTIONS | {"variant": 1}
     assert channel_pixels(StoredWeights(weights))[0] == (0.485, 0.456, 0.406)
@@ -136,9 +136,3 @@ def test_a_part_that_is_missing_or_too_much_is_refused():
         changed = {key: value for key, value in (weights | change).items() if value is not None}
         with pytest.raises(ValueError, match=message):
             load_pretrained(ours(), changed)
-
-
-@pytest.mark.parametrize("options", [dict(pool="token"), dict(variant=2, pool="mean")])
-def test_fixed_positions_need_a_table_without_a_class_token(options):
-    with pytest.raises(ValueError, match="positions is sinusoidal"):
-        ours(**options)
