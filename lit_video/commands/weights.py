@@ -1,6 +1,7 @@
 """The ``weights`` commands: published weights, listed and fetched."""
 
 from argparse import Namespace
+from pathlib import Path
 
 from lit_video.commands.parser import Parser
 from lit_video.utils.text import text_table
@@ -31,7 +32,8 @@ def fetch_weights(arguments: Namespace) -> int:
     """
     for release in [find(name) for name in arguments.names]:
         print(f"{release.name}: {fetch(release)}")
-        print(release.sums.read_text() if release.sums.exists() else "", end="")
+        if (sums := Path(f"{release.place}.sha256")).exists():
+            print(sums.read_text().strip())
     return 0
 
 

@@ -1,12 +1,11 @@
 """Which videos of a data set could not be read, and when that is too many."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import torch.distributed as dist
 
 from lit_video.datamodules.manifest import Tables
-from lit_video.datamodules.probe import VideoInfo
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.video.clips import Suspicious
@@ -39,26 +38,21 @@ class BrokenVideos:
             UserError: none may be, or there are too many.
         """
         records = self._records[split]
-        rows = tables.faults(records.paths)
-        unsound = {path: row for path, row in rows.items() if not row.sound}
-        odd = {path: row for path, row in rows.items() if row.sound}
-        effect = "left out, of the damaged those clips that need damaged frames"
-        self._tell(split, unsound, "broken or damaged", f"broken: {self.on_broken}", effect)
-        skipped = odd if self.on_suspicious == "skip" else {}
-        self._tell(split, odd, "suspicious", f"suspicious: {self.on_suspicious}", "left out" if skipped else "used")
-        left_out = {path for path, row in rows.items() if row.status == "broken"} | skipped.keys()
+        rows, skipped = tables.faults(records.paths), self.on_suspicious == "skip"
+        some = "left out, of the damaged those clips that need damaged frames"
+        for sound, what, setting, on, effect in (
+            (False, "broken or damaged", "broken", self.on_broken, some),
+            (True, "suspicious", "suspicious", self.on_suspicious, "left out" if skipped else "used"),
+        ):
+            if found := {path: row for path, row in rows.items() if row.sound == sound}:
+                first = min(found)
+                text = f"{len(found)} of the {split} videos {what} (first {first}: {found[first].reason})"
+                if on == "fail":
+                    raise UserError(f"data.manifest: {text}; replace or delete them, or set data.{setting}: skip")
+                print_once(f"data.manifest: {text}; {effect}")
+        left_out = {path for path, row in rows.items() if row.status == "broken" or (row.sound and skipped)}
         paths = {i: path for i, path in enumerate(records.paths) if path in left_out}
         self.add(split, list(paths), [f"{path}: {rows[path].reason}" for path in paths.values()])
-
-    @staticmethod
-    def _tell(split: str, rows: Mapping[str, VideoInfo], what: str, setting: str, effect: str) -> None:
-        if not rows:
-            return
-        first = min(rows)
-        text = f"data.manifest: {len(rows)} of the {split} videos {what} (first {first}: {rows[first].reason})"
-        if setting.endswith("fail"):
-            raise UserError(f"{text}; replace or delete them, or set data.{setting.replace('fail', 'skip')}")
-        print_once(f"{text}; {effect}")
 
     def add(self, split: str, videos: Sequence[int], reasons: Sequence[str]) -> None:
         """Take a batch's numbers of videos, and why each could not be read: empty for one that could.

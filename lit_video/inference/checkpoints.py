@@ -1,8 +1,7 @@
 """Checkpoints of runs, usable alone: the model, the names of its classes, and how its clips are made."""
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
+from torch.utils.hooks import RemovableHandle
 
 from lit_video.datamodules.folder import VideoList
 from lit_video.errors import OptionError
@@ -127,13 +127,8 @@ def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], pa
     return model.eval()
 
 
-@contextmanager
-def _no_larger_than(stored: Mapping[str, Tensor]) -> Iterator[None]:
-    """Refuse a model of more parameters than a file holds, twice as many since some are replaced, before it is whole.
-
-    Raises:
-        ValueError: it is larger.
-    """
+def _no_larger_than(stored: Mapping[str, Tensor]) -> RemovableHandle:
+    """Refuse a model of more parameters than a file holds (twice: some are replaced) before it is whole."""
     left = 2 * sum(tensor.numel() for tensor in stored.values())
 
     def count(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
@@ -142,11 +137,7 @@ def _no_larger_than(stored: Mapping[str, Tensor]) -> Iterator[None]:
         if left < 0:
             raise ValueError("its settings ask for a larger model than it holds")
 
-    counting = register_module_parameter_registration_hook(count)
-    try:
-        yield
-    finally:
-        counting.remove()
+    return register_module_parameter_registration_hook(count)
 
 
 def _line(error: BaseException) -> str:

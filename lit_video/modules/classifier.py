@@ -136,21 +136,17 @@ class VideoClassifier(LightningModule):
         Raises:
             UserError: the weights that training is to start from have not been loaded yet.
         """
-        if (given := self.weights or self.image_weights) and not (self._loaded or clip.is_meta):
+        given = self.weights or self.image_weights
+        if given and not (getattr(self.network, LOADED, False) or clip.is_meta):
             raise UserError(f"model: {given} is loaded when training starts; call setup('fit') to load it now")
         dtype = next(self.parameters()).dtype
         return self.network(clip) if dtype == clip.dtype else self.network(clip.to(dtype)).to(clip.dtype)
-
-    @property
-    def _loaded(self) -> bool:
-        """Whether the network's weights have come from a file, or a checkpoint."""
-        return bool(getattr(self.network, LOADED, False))
 
     def setup(self, stage: str) -> None:
         """Start from image weights in training, or from released ones, once: not when a trained model is tested."""
         if stage == "fit" and self.frozen is not None and not (self.weights or self.image_weights):
             raise UserError(f"model.freeze: {self.frozen}, of a network that starts at random: give model.weights")
-        if self._loaded:
+        if getattr(self.network, LOADED, False):
             return
         if stage == "fit" and self.image_weights:
             assert isinstance(self.network, VideoTransformer)

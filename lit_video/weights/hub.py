@@ -47,11 +47,6 @@ class Release:
         folder = data_folder() / "weights" / self.name
         return folder / PurePosixPath(urlsplit(self.address).path).name if self.address else folder
 
-    @property
-    def sums(self) -> Path:
-        """SHA-256 of what was fetched, beside it."""
-        return self.place.with_name(f"{self.place.name}.sha256")
-
 
 @cache
 def releases() -> dict[str, Release]:
@@ -129,7 +124,7 @@ def _sums(part: Path, release: Release) -> None:
         with path.open("rb") as file:
             name = release.place.name if path == part else f"{release.place.name}/{path.name}"
             lines.append(f"{file_digest(file, 'sha256').hexdigest()}  {name}\n")
-    write_atomically(release.sums, "".join(lines))
+    write_atomically(Path(f"{release.place}.sha256"), "".join(lines))
 
 
 def _by_hand(release: Release) -> str:

@@ -105,9 +105,9 @@ def without_jumps(times: Sequence[int], found: Gaps) -> list[int]:
 
 
 def joints(packets: Sequence[Seen], base: Fraction) -> tuple[set[int], str]:
-    """Places where a stream begins anew: its times, of decoding and display, fall by more than a second, or jump ahead.
+    """Places where a stream begins anew: its times, of decoding and display, fall by over a second or to the start.
 
-    With it, in words, where time falls, in which case times identify no frames.
+    Or they jump ahead. With it, in words, where time falls, in which case times identify no frames.
     """
     timed = [(place, packet) for place, packet in enumerate(packets) if packet.dts is not None]
     places, back = set(), ""
@@ -115,7 +115,7 @@ def joints(packets: Sequence[Seen], base: Fraction) -> tuple[set[int], str]:
     for (_, one), (place, other) in pairwise(timed):
         pairs = ((one.dts, other.dts), (one.pts, other.pts))
         step = max(b - a for a, b in pairs if a is not None and b is not None)
-        if not least <= step <= most:
+        if not least <= step <= most or (step < 0 and (other.dts or 0) <= (timed[0][1].dts or 0)):
             places.add(place)
             seconds = float(-step * base)
             back = back or (f"time jumps back by {seconds:,.2f} s, so frames are counted" if seconds > 0 else "")
@@ -127,12 +127,8 @@ def verdict(
 ) -> tuple[list[int], str, str]:
     """Judge a video by its packets in the order of decoding, without decoding.
 
-    Args:
-        path: path of the video.
-        container: opened.
-        packets: its packets.
-        pts: times at which frames are shown; empty where they are not known.
-        times: these, or those of decoding, which have gaps where frames are left out on purpose.
+    ``pts`` are the times at which frames are shown, empty where they are not known; ``times`` are these, or those of
+    decoding, which have gaps where frames are left out on purpose.
 
     Returns:
         Places of the packets whose frames are damaged, why they are, and what is odd though none is known to be.

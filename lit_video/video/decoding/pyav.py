@@ -120,30 +120,25 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
 
 def _frames(container: InputContainer, stream: VideoStream, wanted: set[int]) -> Iterator[VideoFrame]:
     """Frames from here on, in display order, until the wanted times have come out of the decoder."""
-    context, packets, late = stream.codec_context, container.demux(stream), _late(stream)
+    context, packets, behind = stream.codec_context, container.demux(stream), _behind(stream)
     for packet in packets:
         # a non-reference frame is used by no other frame, so leaving it undecoded changes none
-        context.skip_frame = "DEFAULT" if late or packet.pts in wanted else "NONREF"
+        context.skip_frame = "DEFAULT" if behind > 1 or packet.pts in wanted else "NONREF"
         yield from context.decode(packet)
         wanted.discard(packet.pts)
         if not wanted:
             # damage is often noticed with the packet behind, of which the others only read the headers
-            context.skip_frame = "DEFAULT" if late else "ALL"
-            for behind in islice(packets, _behind(stream)):
-                yield from context.decode(behind) if behind.size else ()
+            context.skip_frame = "DEFAULT" if behind > 1 else "ALL"
+            for packet in islice(packets, behind):
+                yield from context.decode(packet) if packet.size else ()
             # all are decoded: what waits for its turn in the order of display comes out without decoding more
             yield from context.decode(None)
             return
 
 
-def _late(stream: VideoStream) -> bool:
-    """Whether a decoder notices damage some packets behind: AV1's, which also skips one kind of frames for good."""
-    return stream.codec_context.codec.canonical_name == "av1"
-
-
 def _behind(stream: VideoStream) -> int:
-    """Packets behind a frame that show whether it is whole."""
-    return 3 if _late(stream) else 1
+    """Packets behind a frame that show whether it is whole; AV1's decoder, which skips a kind for good, is late."""
+    return 3 if stream.codec_context.codec.canonical_name == "av1" else 1
 
 
 def _from_start(path: Path, table: FrameTable, wanted: list[int]) -> Iterator[tuple[int, Frames]]:
