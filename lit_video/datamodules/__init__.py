@@ -7,7 +7,7 @@ from lit_video.datamodules.epic_kitchens import EpicKitchens100
 from lit_video.datamodules.folder import VideoFolder
 from lit_video.datamodules.hmdb51 import HMDB51
 from lit_video.datamodules.howto100m import HowTo100MTasks
-from lit_video.datamodules.kinetics import Kinetics400, Kinetics600
+from lit_video.datamodules.kinetics import Kinetics400, Kinetics600, Kinetics700
 from lit_video.datamodules.something_v2 import SomethingV2
 from lit_video.datamodules.temporal_skills import TemporalSkills
 from lit_video.datamodules.ucf101 import UCF101
@@ -29,6 +29,7 @@ __all__ = [
     "HowTo100MTasks",
     "Kinetics400",
     "Kinetics600",
+    "Kinetics700",
     "ReleasedDense",
     "ReleasedSegments",
     "Sampling",

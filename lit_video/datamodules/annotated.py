@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lit_video.datamodules.base import Split, VideoDataModule
-from lit_video.datamodules.folder import COMMON
+from lit_video.datamodules.folder import COMMON, is_video
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.files import data_root
@@ -132,8 +132,18 @@ class Folders:
 
     def find(self, folder: Path, name: str) -> Path:
         """Video of a name without extension: what is there, or else ``NAME.mp4``."""
+        return folder / (self._named(folder, name) or f"{name}.mp4")
+
+    def completed(self, path: str) -> str:
+        """A path, with the ending of the video that is there where the path itself is not, or else as ``v_NAME``."""
+        folder, name = os.path.split(path)
+        if name in self.names(folder) or is_video(name):
+            return path
+        return os.path.join(folder, self._named(folder, name) or self._named(folder, f"v_{name}") or name)
+
+    def _named(self, folder: str | Path, name: str) -> str | None:
         names = self.names(folder)
-        return folder / next((file for ending in _ENDINGS if (file := name + ending) in names), f"{name}.mp4")
+        return next((file for ending in _ENDINGS if (file := name + ending) in names), None)
 
 
 def _counts(absent: list[str], listed: Records, split: str) -> str:

@@ -89,7 +89,7 @@ class Row:
         return first, last
 
     def inside(self, column: str, root: str | Path) -> str:
-        """A path beneath a folder, given absolutely or from there, as text: 240,000 Paths take longer than all else."""
+        """A path beneath an absolute folder, given absolutely or from there; as text, Paths take longer."""
         text = self.text(column)
         path = os.path.normpath(os.path.join(root, text))
         if not path.startswith(os.path.join(os.path.normpath(root), "")):
@@ -131,22 +131,48 @@ def read_entries(key: str, path: Path, columns: Sequence[str]) -> list[Row]:
     return rows
 
 
+def read_segments(key: str, path: Path, columns: tuple[str, str, str]) -> list[Row]:
+    """Rows of a JSON file with the segments of each video: ActivityNet's format, which HACS Segments has too.
+
+    ``{"database": {ID: {"subset": "training", "annotations": [{"segment": [12.5, 20], "label": "Archery"}]}}}``: a row
+    has the ID, the label and the subset in the given columns, and ``start`` and ``end`` in seconds.
+
+    Raises:
+        UserError: the file is absent, or of another form.
+    """
+    content, rows = read_json(key, path), []
+    try:
+        for video, entry in content["database"].items():
+            for number, one in enumerate(entry["annotations"], 1):
+                start, end = map(str, one["segment"])
+                named = dict(zip(columns, (video, str(one["label"]), entry["subset"]), strict=True))
+                rows.append(Row(f"{key}: {path}, {video}, annotation {number}", {**named, "start": start, "end": end}))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        what = 'is not {"database": {ID: {"subset", "annotations": [{"segment": [start, end], "label"}]}}}'
+        raise UserError(f"{key}: {path} {what}; is it another data set's?") from None
+    return rows
+
+
 def read_table(
     key: str,
     path: Path,
     columns: Sequence[str],
     headless: Sequence[str] | None = None,
     delimiter: str | None = None,
+    optional: Sequence[str] = (),
+    advice: str = "quote text that holds the separator",
 ) -> list[Row]:
-    """Rows of a table separated by commas, tabs, semicolons or spaces.
+    """Rows of a table separated by commas, tabs, semicolons or spaces; case does not count in the names of columns.
 
     Args:
         key: the setting that messages name.
         path: the file.
         columns: names that the header must hold.
-        headless: names of the columns of a file without header, the first ``len(columns)`` of which must be there; a
-            header then is a first line that holds any of ``columns``. ``None`` if the file must have one.
-        delimiter: instead of the one that the first line holds.
+        headless: names of the columns of a file without header, of which the last may be absent if they are none of
+            ``columns``; a header then is a first line that holds any of ``columns``. ``None``: the file must have one.
+        delimiter: instead of the one that the lines hold.
+        optional: names that the header may hold.
+        advice: what to do about a row of a headless file with the wrong number of fields.
 
     Raises:
         UserError: the file is absent, no text, has no rows or lacks a column, or a row has the wrong number of fields.
@@ -154,15 +180,22 @@ def read_table(
     lines = _lines(key, path, delimiter)
     if not lines:
         raise UserError(f"{key}: {path} is empty; put the annotations there")
-    first = lines[0][1]
+    first = spelled(lines[0][1], (*columns, *optional))
     if headless is not None and not set(columns) & set(first):
-        header, least = list(headless), len(columns)
+        header, least = list(headless), 1 + max(map(headless.index, columns))
     else:
         header, least, lines = first, len(first), lines[1:]
+        advice = "quote text that holds the separator"
         _check_header(f"{key}: {path}, line 1", header, columns)
     if not lines:
         raise UserError(f"{key}: {path} holds a header only; add a row per video")
-    return [_row(f"{key}: {path}, line {number}", header, least, cells) for number, cells in lines]
+    return [_row(f"{key}: {path}, line {number}", header, least, cells, advice) for number, cells in lines]
+
+
+def spelled(names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Names of columns, those that are known but for their case as they are known."""
+    spelling = {name.casefold(): name for name in known}
+    return [spelling.get(name.casefold(), name) for name in names]
 
 
 def refuse_repeats(rows: Iterable[Row], identity: Callable[[Row], object], column: str) -> None:
@@ -193,9 +226,12 @@ def _lines(key: str, path: Path, delimiter: str | None) -> list[tuple[int, list[
     """Line number and cells of every line that is not blank."""
     text = read_text(key, path)
     start = _QUOTED.sub("", text.lstrip().split("\n", 1)[0])
+    marks = [mark for mark in "\t,;" if mark in start] or [" "]
+    if len(marks) > 1:  # text may hold one of them: the one that most lines hold
+        marks.sort(key=lambda mark: -sum(mark in line for line in text.split("\n")))
     reader = csv.reader(
         io.StringIO(text, newline=""),
-        delimiter=delimiter or next((mark for mark in "\t,;" if mark in start), " "),
+        delimiter=delimiter or marks[0],
         skipinitialspace=True,
         strict=True,
     )
@@ -215,12 +251,12 @@ def _check_header(place: str, header: list[str], columns: Sequence[str]) -> None
         raise UserError(f"{place}: column {twice[0]!r} is there twice; rename one")
 
 
-def _row(place: str, header: list[str], least: int, cells: list[str]) -> Row:
+def _row(place: str, header: list[str], least: int, cells: list[str], advice: str) -> Row:
     while len(cells) > len(header) and not cells[-1]:
         cells = cells[:-1]
     if not least <= len(cells) <= len(header):
         expected = str(least) if least == len(header) else f"{least} to {len(header)}"
-        raise UserError(f"{place}: {len(cells)} fields, expected {expected}; quote text that holds the separator")
+        raise UserError(f"{place}: {len(cells)} fields, expected {expected} ({', '.join(header)[:80]}); {advice}")
     return Row(place, dict(zip(header, cells, strict=False)))
 
 

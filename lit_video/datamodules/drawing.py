@@ -237,7 +237,7 @@ def distance(shape: str, dx: Floats, dy: Floats, radius: Floats) -> Floats:
 
 def encode(path: Path, frames: NDArray[np.uint8], fps: int, comment: str = "") -> None:
     """Write H.264: every frame on its own (intra only), constant quantiser, so that order leaves no trace."""
-    with av.open(str(path), "w", format="mp4") as container:
+    with av.open(f"file:{path}", "w", format="mp4") as container:
         container.metadata["comment"] = comment
         stream = container.add_stream("libx264", rate=fps)
         stream.width, stream.height, stream.pix_fmt = frames.shape[2], frames.shape[1], "yuv420p"

@@ -43,10 +43,15 @@ class EpicKitchens100(AnnotatedVideos):
             row.text(column)
         start, end = row.segment("start_timestamp", "stop_timestamp")
         person, video = row.text("participant_id"), row.text("video_id")
-        for frames in (self.root / "rgb_frames" / person, self.root / person / "rgb_frames"):
+        folders = (self.root / "rgb_frames" / person, self.root / person / "rgb_frames")
+        for frames in folders:
             if video in self.folders.names(frames):
                 return VideoRecord(frames / video, label, start, end, self._rate(video, row))
-        return VideoRecord(self.folders.find(self.root / person / "videos", video), label, start, end)
+        path = self.folders.find(self.root / person / "videos", video)
+        for frames in folders:
+            if f"{video}.tar" in self.folders.names(frames) and not self.folders.contains(path):
+                raise row.error("video_id", f"{frames}/{video}.tar holds its frames; extract it into {frames / video}/")
+        return VideoRecord(path, label, start, end)
 
     def _rate(self, video: str, row: Row) -> float:
         if video not in self._rates:

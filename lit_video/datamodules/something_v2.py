@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
 from lit_video.datamodules.annotated import AnnotatedVideos
-from lit_video.datamodules.annotations import exactly, read_entries, read_json, refuse_repeats
+from lit_video.datamodules.annotations import exactly, read_entries, read_json, read_table, refuse_repeats
 from lit_video.datamodules.base import Split
 from lit_video.errors import UserError
 from lit_video.video.clips import VideoRecord
@@ -17,13 +18,26 @@ class SomethingV2(AnnotatedVideos):
     """Something-Something v2: 174 classes, 168,913 training and 24,777 validation videos (webm, 12 fps).
 
     Reads ``root/labels/{labels,train,validation}.json`` and ``root/20bn-something-something-v2/ID.webm``
-    (www.qualcomm.com/developer/software/something-something-v-2-dataset). The 27,157 videos of the test split have no
-    labels in the release: papers report the validation split, and so do we. Half of the classes change their meaning
-    when mirrored, so flips stay off.
+    (www.qualcomm.com/developer/software/something-something-v-2-dataset). Papers report the validation split, and so
+    do we. Half of the classes change their meaning when mirrored, so flips stay off.
+
+    Args:
+        test_answers: test on the 27,157 videos of the test split, whose labels are in ``root/labels/test-answers.csv``
+            (``ID;TEMPLATE``), in place of validation.
+        **kwargs: see :class:`AnnotatedVideos`.
     """
 
     classes = 174
-    released: Mapping[Split, tuple[int, int]] = {"train": (168_913, 168_913), "val": (24_777, 24_777)}
+    released: Mapping[Split, tuple[int, int]] = {
+        "train": (168_913, 168_913),
+        "val": (24_777, 24_777),
+        "test": (27_157, 27_157),
+    }
+
+    def __init__(self, test_answers: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if test_answers:
+            self.splits = ("train", "val", "test")
 
     @cached_property
     def class_names(self) -> list[str]:
@@ -35,9 +49,13 @@ class SomethingV2(AnnotatedVideos):
         return exactly(174, sorted(numbers, key=lambda name: int(numbers[name])), path)
 
     def annotated(self, split: Split) -> list[VideoRecord]:
-        """Videos that the JSON file of a split lists."""
-        path = self.root / "labels" / ("train.json" if split == "train" else "validation.json")
-        rows = read_entries("data.root", path, ("id", "template"))
+        """Videos that the file of a split lists."""
+        folder, columns = self.root / "labels", ("id", "template")
+        if split == "test":
+            rows = read_table("data.root", folder / "test-answers.csv", columns, columns, delimiter=";")
+        else:
+            path = folder / ("train.json" if split == "train" else "validation.json")
+            rows = read_entries("data.root", path, columns)
         refuse_repeats(rows, lambda row: row.cells["id"], "id")
         videos = self.root / "20bn-something-something-v2"
         return [

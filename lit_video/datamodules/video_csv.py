@@ -1,13 +1,15 @@
 """Your own videos, listed by tables of path and label."""
 
 import math
+import re
 from collections import defaultdict
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from lit_video.datamodules.annotated import AnnotatedVideos
-from lit_video.datamodules.annotations import Row, read_table, refuse_repeats
+from lit_video.datamodules.annotations import Row, read_segments, read_table, refuse_repeats, spelled
 from lit_video.datamodules.base import SPLITS, Split
 from lit_video.datamodules.folder import frame_rate
 from lit_video.datamodules.records import Records, print_once
@@ -15,16 +17,27 @@ from lit_video.errors import UserError
 from lit_video.video.sampling import positive
 
 Values = list[str | int]
+_TIMES = ("start", "end")
+_LIKE_TIMES = re.compile(
+    r"(?:\b|_|t)(start|begin|end|stop|onset|offset|from|to)(?:\b|_|time|frame|sec|ms)|\bt_?[01]\b|timestamp"
+)
+_WORDS = re.compile(r"[^\W\d_]+([ _-][^\W\d_]+)*")  # the name of a column rather than of a file
+_ADVICE = """quote text that holds the separator, or name all columns in a first line or in data.columns, such as \
+[path, label, start, end]; several labels per video are not supported"""
+_RENAME = "start and end hold times, in seconds: rename it, or name all columns in data.columns to leave it out"
+_SUBSETS = "set split_column: subset, train_values: [training], val_values: [validation]"
+_IS_HEADER = "is line 1 a header? columns must be"
 
 
 class VideoCSV(AnnotatedVideos):
-    """Videos and segments of videos as tables list them: ``path label [start end]``.
+    """Videos and segments of videos as tables list them, with the columns path, label and, if need be, start and end.
 
     Columns are separated by commas, tabs, semicolons or spaces; a first line that holds the names of the path and the
-    label column is a header, and without one the columns are path, label, start, end. Start and end are seconds from
-    the video's first frame, or ``HH:MM:SS``; where they are empty or absent the whole video is meant. A path is
-    relative to ``root`` and may be a folder of frames if ``fps`` says how fast they were taken. A label is a name or a
-    number; classes are the labels of the training table, sorted, numbers by size.
+    label column, in any case, is a header. A table without one has these two columns, or those that ``columns`` names.
+    Start and end are seconds from the video's first frame, or ``HH:MM:SS``; where they are empty or absent the whole
+    video is meant. Other columns are named once; those that look like times are refused. A path is relative to
+    ``root``, may lack the video's ending, and may be a folder of frames if ``fps`` says how fast they were taken. A
+    label is a name or a number; classes are the labels of the training table, sorted, numbers by size.
 
     Each split has a table of its own, or one table holds all, divided by a column::
 
@@ -33,12 +46,17 @@ class VideoCSV(AnnotatedVideos):
         train_values: [1]
         val_values: [2]
 
+    A table in JSON has ActivityNet's form (:func:`~lit_video.datamodules.annotations.read_segments`), divided by its
+    subsets: ``split_column: subset``, ``train_values: [training]``, ``val_values: [validation]``.
+
     Args:
         train: table of the training videos, from ``root``.
         val: likewise; ``val.csv`` if not given, or the training table where ``split_column`` divides it.
         test: likewise; the validation videos if neither this nor ``test_values`` is given.
         path_column: name of the column that holds the path.
         label_column: name of the column that holds the label.
+        columns: names of all columns in place of the header, such as ``[path, frames, label]`` for MMAction2's lists of
+            frame folders; ``start`` and ``end`` are used, others are not, whatever they look like.
         split_column: name of the column that divides a table, by the values that follow.
         train_values: values of the training videos in this column.
         val_values: values of the validation videos; ``[]`` where no video validates.
@@ -57,6 +75,7 @@ class VideoCSV(AnnotatedVideos):
         test: str | None = None,
         path_column: str = "path",
         label_column: str = "label",
+        columns: list[str] | None = None,
         split_column: str | None = None,
         train_values: Values | None = None,
         val_values: Values | None = None,
@@ -88,6 +107,10 @@ class VideoCSV(AnnotatedVideos):
         self.values = {split: [str(value) for value in given or ()] for split, given in values.items()}
         self.columns = (path_column, label_column)
         self.split_column = split_column
+        self.required = self.columns if split_column is None else (*self.columns, split_column)
+        self.given_columns = None if columns is None else spelled(columns, (*self.required, *_TIMES))
+        if columns is not None and (sorted({*columns}) != sorted(columns) or {*self.required} - {*self.given_columns}):
+            raise ValueError(f"columns is {columns}, expected {', '.join(self.required)} among them, each once")
         self.given_classes = classes
         self._given = frozenset(classes or ())
         self.fps = fps
@@ -112,7 +135,8 @@ class VideoCSV(AnnotatedVideos):
         """Videos that a split's rows list."""
         path, root = self.columns[0], str(self.root)
         rows = self._rows(split)
-        segments = {row.place: (row.inside(path, root), *row.segment("start", "end")) for row in rows}
+        places = (self.folders.completed(row.inside(path, root)) for row in rows)
+        segments = {row.place: (place, *row.segment(*_TIMES)) for row, place in zip(rows, places, strict=True)}
         refuse_repeats(rows, lambda row: segments[row.place], path)
         labels = [self._class(row) for row in rows]
         self._read.clear()  # rows take much more memory than records
@@ -153,9 +177,7 @@ class VideoCSV(AnnotatedVideos):
         if self.source and not self.root.is_dir():
             raise UserError(f"data.root: {self.root} does not exist; give the folder that holds {self.source}")
         if table not in self._read:
-            headless = None if self.split_column else (*self.columns, "start", "end")
-            required = self.columns if self.split_column is None else (*self.columns, self.split_column)
-            self._read[table] = read_table(key, table, required, headless)
+            self._read[table] = self._table(key, table)
         rows = self._read[table]
         if self.split_column is None or not values:
             return rows
@@ -164,6 +186,31 @@ class VideoCSV(AnnotatedVideos):
             column = f"{table} has no {self.split_column} {absent[0]!r}; it has {', '.join(present)[:200]}"
             raise UserError(f"{key}_values: {column}")
         return [row for row in rows if row.cells[self.split_column] in values]
+
+    def _table(self, key: str, table: Path) -> list[Row]:
+        """Rows of a table whose columns are known: by its header, by the setting, or as there are only two."""
+        if table.suffix == ".json":
+            if self.split_column is None:
+                raise UserError(f"data.split_column: none; {table} has subsets: {_SUBSETS}")
+            return read_segments(key, table, (*self.columns, self.split_column))
+        headless = self.given_columns or (None if self.split_column else self.columns)
+        rows = read_table(key, table, self.required, headless, optional=_TIMES, advice=_ADVICE)
+        others = [name for name in rows[0].cells if name not in {*self.required, *_TIMES, ""}]
+        if self.given_columns is None:
+            self._refuse_guesses(f"{key}: {table}, line 1", rows[0], others)
+        elif strange := [name for name in others if name not in spelled(self.given_columns, others)]:
+            raise UserError(f"data.columns: no {strange[0]!r}, which line 1 of {table} has; name all in order")
+        if others:
+            print_once(f"{table}: columns that are not used: {', '.join(others)}")
+        return rows
+
+    def _refuse_guesses(self, place: str, first: Row, others: Sequence[str]) -> None:
+        """Refuse times in columns of other names, and a header of other names that would be taken for a video."""
+        if times := [name for name in others if _LIKE_TIMES.search(name.casefold())]:
+            raise UserError(f"{place}: column {times[0]!r} looks like a time; {_RENAME}")
+        path = first.cells[self.columns[0]]
+        if first.place == place and _WORDS.fullmatch(path) and not (self.root / path).exists():
+            raise first.error(self.columns[0], f"no {path!r} is there; {_IS_HEADER} {', '.join(self.required)}")
 
 
 def _trained_too(train: Records, tested: Records) -> list[str]:

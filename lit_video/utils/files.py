@@ -103,6 +103,6 @@ def data_folder(given: str | None = None) -> Path:
 
 
 def data_root(given: str) -> Path:
-    """Folder of a data set; a given ``$LIT_VIDEO_DATA/NAME`` lies in :func:`data_folder`."""
+    """Absolute folder of a data set; a given ``$LIT_VIDEO_DATA/NAME`` lies in :func:`data_folder`."""
     variable, _, name = given.partition("/")
-    return data_folder() / name if variable == "$LIT_VIDEO_DATA" else Path(given).expanduser()
+    return (data_folder() / name if variable == "$LIT_VIDEO_DATA" else Path(given).expanduser()).absolute()

@@ -2,11 +2,11 @@
 
 import pytest
 
-from lit_video.datamodules import Kinetics400, Kinetics600
+from lit_video.datamodules import Kinetics400, Kinetics600, Kinetics700
 from lit_video.errors import UserError
 
 HEADER = "label,youtube_id,time_start,time_end,split,is_cc"
-LABELS = [f"{i:03d} massaging person's head" if i % 2 else f"{i:03d} air drumming" for i in range(600)]
+LABELS = [f"{i:03d} massaging person's head" if i % 2 else f"{i:03d} air drumming" for i in range(700)]
 
 
 def lines(split, classes):
@@ -29,7 +29,7 @@ def released(root, video, classes=400, folder=lambda label: "", endings=(".mp4",
     return root
 
 
-@pytest.mark.parametrize(("data_set", "classes"), [(Kinetics400, 400), (Kinetics600, 600)])
+@pytest.mark.parametrize(("data_set", "classes"), [(Kinetics400, 400), (Kinetics600, 600), (Kinetics700, 700)])
 def test_a_release_is_read_and_what_is_missing_is_reported_in_one_line_per_split(
     data_set, classes, tmp_path, video, small, load, capsys
 ):

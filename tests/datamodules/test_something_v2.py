@@ -55,6 +55,16 @@ def test_the_released_layout_is_read_and_its_sizes_are_reported(tmp_path, someth
     assert test["label"].tolist() == [1, 1]
 
 
+def test_the_answers_of_the_test_split_are_tested_on_if_asked_for(tmp_path, something, video, small):
+    something()
+    (tmp_path / "labels" / "test-answers.csv").write_text(f"911;{TEMPLATES[1]}\n912;{TEMPLATES[0]}\n")
+    for name in ("911", "912"):
+        video(tmp_path / "20bn-something-something-v2" / f"{name}.webm")
+    data = SomethingV2(root=str(tmp_path), missing="skip", test_answers=True, **small)
+    assert [(record.path.stem, record.label) for record in data.records("test")] == [("911", 1), ("912", 0)]
+    assert len(data.records("val")) == 2
+
+
 def test_a_part_of_the_release_fails_unless_a_part_will_do(something):
     with pytest.raises(
         UserError, match=r"train annotations in .* list 2 videos, the release has 168,913; .*missing: skip"

@@ -1,5 +1,6 @@
 """Tables of videos, as anyone writes them."""
 
+import json
 from contextlib import nullcontext
 
 import pytest
@@ -59,6 +60,9 @@ FORMS = {
     "no header": TRAIN.replace("path,label\n", ""),
     "no header, spaces": TRAIN.replace("path,label\n", "").replace(",", " "),
     "other columns": "who,label,path\nme,walk,a/1.mp4\nyou,sit,a/2.mp4\n",
+    "another case": TRAIN.replace("path,label", "Path,LABEL"),
+    "no endings": TRAIN.replace(".mp4", ""),
+    "a comma in a text": "who;label;path\nme, myself;walk;a/1.mp4\nyou;sit;a/2.mp4\n",
     "roundabout paths": TRAIN.replace("a/1", "./b/../a/1"),
 }
 
@@ -82,11 +86,12 @@ def test_segments_are_in_seconds_or_hours_minutes_seconds(root, table):
     segments = [(record.start, record.end) for record in table(text).records("train")]
     assert segments == [(0.0, 0.5), (0.5, 1.5), (1.5, None), (None, None)]
     headless = "a/1.mp4 walk 0 0.5\na/1.mp4 sit 0.5 1.5\na/2.mp4 sit 1.5\na/2.mp4 walk\n"
-    assert [(record.start, record.end) for record in table(headless).records("train")] == segments
+    data = table(headless, columns=["path", "label", "Start", "END"])
+    assert [(record.start, record.end) for record in data.records("train")] == segments
 
 
 def test_a_segment_or_clip_longer_than_the_video_repeats_its_last_frame(root, table):
-    data = table("a/1.mp4,walk,1.5,9\na/2.mp4,sit\n")
+    data = table("path,label,start,end\na/1.mp4,walk,1.5,9\na/2.mp4,sit,,\n")
     view = data.val_dataloader().dataset.view
     dataset = ClipDataset(data.records("train"), data.sampling.__class__(seconds=2), 4, view, seed=0, clips=1)
     # frames 15 to 19 are 0.5 s, the clip is 2 s
@@ -157,13 +162,21 @@ WRONG = {
     "header only": ("path,label\n", "train.csv holds a header only"),
     "missing column": ("path,name\na/1.mp4,walk\n", "train.csv, line 1: no column 'label', only path, name"),
     "short row": (TRAIN + "a/1.mp4\n", "train.csv, line 4: 1 fields, expected 2"),
-    "space in path": ("a/1.mp4 walk\na/2 b c d.mp4 sit\n", "train.csv, line 2: 5 fields, expected 2 to 4; quote"),
+    "space in path": ("a/1.mp4 walk\na/2 b c d.mp4 sit\n", "train.csv, line 2: 5 fields, expected 2 .*; quote"),
+    "frame lists": ("a/1.mp4 30 1\na/2.mp4 29 0\n", r"line 1: 3 fields, expected 2 \(path, label\); .* data.columns"),
+    "several labels": ("a/1.mp4 0 1 2\na/2.mp4 1\n", "line 1: 4 fields, expected 2 .* several labels"),
+    "counts": ("a/1.mp4,singing,1,2\na/2.mp4,sit,1,3\n", "line 1: 4 fields, expected 2 .* data.columns"),
+    "times by other names": ("path,label,start_frame\na/1.mp4,walk,0\n", "column 'start_frame' looks like a time"),
+    "another header": ("video_path,class\na/1.mp4,walk\n", "is line 1 a header. columns must be path, label"),
     "open quote": ('path,label\n"a/1.mp4,walk\n', "train.csv, line 2: unexpected end of data; correct the quotes"),
     "empty label": (TRAIN + "a/3.mp4,\n", "train.csv, line 4, column label: is empty"),
     "same video twice": (TRAIN + "./a/1.mp4,sit\n", "line 4, column path: ./a/1.mp4 is there already, at line 2"),
     "outside": (TRAIN + "../x.mp4,walk\n", "line 4, column path: ../x.mp4 lies outside .*; give a root"),
-    "no time": ("a/1.mp4,walk,soon,2\na/2.mp4,sit\n", "line 1, column start: is 'soon', expected seconds or HH:MM:SS"),
-    "not a number": ("a/1.mp4,walk,nan,2\na/2.mp4,sit\n", "line 1, column start: is nan, expected a time"),
+    "no time": (
+        "path,label,start\na/1.mp4,walk,soon\n",
+        "line 2, column start: is 'soon', expected .* HH:MM:SS",
+    ),
+    "not a number": ("path,label,start\na/1.mp4,walk,nan\n", "line 2, column start: is nan, expected a time"),
     "one class": ("a/1.mp4,walk\na/2.mp4,walk\n", r"train.csv holds one class \(walk\)"),
     "names and numbers": (TRAIN + "b/1.mp4,3\n", r"train.csv has numbers \(3\) and names \(sit\) as labels"),
     "Latin-1": ("path,label\na/1.mp4,geh\xe4t\n".encode("latin-1"), "train.csv is no UTF-8 text at byte 22; save it"),
@@ -178,6 +191,82 @@ def test_a_wrong_table_is_reported_in_one_line_with_file_line_and_column(what, t
         table(text).check()
     assert "\n" not in str(error.value)
     assert str(error.value).startswith("data.")
+
+
+def test_columns_are_named_by_a_setting_and_those_that_are_not_used_once(root, table, capsys):
+    (root / "val.csv").write_text("b/1.mp4 30 walk\n")
+    data = table("a/1.mp4 30 walk\na/2.mp4 29 sit\n", columns=["path", "frames", "label"])
+    assert data.records("train") == [VideoRecord(root / "a/1.mp4", 1), VideoRecord(root / "a/2.mp4", 0)]
+    assert len(data.records("val")) == 1
+    named = [f"{root}/{split}.csv: columns that are not used: frames" for split in ("train", "val")]
+    assert capsys.readouterr().err.splitlines() == named
+
+
+TIMED = "path,label,start_frame\na/1.mp4,walk,3\na/2.mp4,sit,5\n"
+
+
+def test_a_setting_says_that_times_are_left_out_and_has_the_columns_of_the_header(table):
+    timed = table(TIMED, columns=["path", "label", "Start_Frame"]).records("train")
+    assert [(record.label, record.start) for record in timed] == [(1, None), (0, None)]
+    with pytest.raises(UserError, match=r"^data.columns: no 'start_frame', which line 1 of .*train.csv has"):
+        table(TIMED, columns=["path", "label", "begin"]).records("train")
+
+
+SUBSETS = dict(split_column="subset", train_values=["training"], val_values=["validation"])
+
+
+def test_segments_in_json_are_read_by_subset(root, video, small):
+    video(root / "v_b2.mkv")
+    entries = {
+        "a/1": ("training", [([0, 0.5], "walk"), ([0.5, 1.5], "sit")]),
+        "b2": ("validation", [([0.25, 1], "sit")]),
+        "c": ("testing", []),
+    }
+    database = {
+        name: {"subset": subset, "annotations": [{"segment": place, "label": label} for place, label in listed]}
+        for name, (subset, listed) in entries.items()
+    }
+    (root / "net.json").write_text(json.dumps({"version": "1.3", "database": database}))
+    data = VideoCSV(root=str(root), train="net.json", **SUBSETS, **small)
+    data.check()
+    first = root / "a/1.mp4"
+    assert data.records("train") == [VideoRecord(first, 1, 0.0, 0.5), VideoRecord(first, 0, 0.5, 1.5)]
+    assert data.records("val") == [VideoRecord(root / "v_b2.mkv", 0, 0.25, 1.0)]
+    with pytest.raises(UserError, match=r"^data.split_column: .*subset"):
+        VideoCSV(root=str(root), train="net.json", **small).check()
+    (root / "net.json").write_text(json.dumps({"database": {"a": {"subset": "training", "annotations": [{}]}}}))
+    with pytest.raises(UserError, match=r"net.json is not .*database"):
+        VideoCSV(root=str(root), train="net.json", **SUBSETS, **small).check()
+
+
+@pytest.mark.parametrize("name", ["jester-v1", "something-something-v1"])
+def test_frame_folders_of_jester_and_something_v1_are_read(tmp_path, small, name):
+    labels = "Swiping Left", "Lifting up one end of something, then letting it drop down"
+    for number in range(1, 5):
+        (tmp_path / "frames" / str(number)).mkdir(parents=True)
+    for split, numbers in (("train", (1, 2)), ("validation", (3, 4))):
+        rows = [f"{number};{label}" for number, label in zip(numbers, reversed(labels), strict=True)]
+        (tmp_path / f"{name}-{split}.csv").write_text("\n".join(rows))
+    tables = dict(train=f"../{name}-train.csv", val=f"../{name}-validation.csv")
+    data = VideoCSV(root=str(tmp_path / "frames"), fps=12, **tables, **small)
+    data.check()
+    assert data.records("val") == [VideoRecord(tmp_path / f"frames/{3 + i}", i, fps=12) for i in range(2)]
+
+
+def test_a_folder_with_a_plain_name_is_no_header(root, table):
+    (root / "walking").mkdir()
+    assert len(table("walking,walk\na/2.mp4,sit\n", fps=10).records("train")) == 2
+    named = table("running,walk\na/2.mp4,sit\n", columns=["path", "label"], missing="skip")
+    assert len(named.records("train")) == 1
+
+
+@pytest.mark.parametrize("above", [False, True])
+def test_a_relative_root_holds_relative_and_absolute_paths(root, small, monkeypatch, above):
+    monkeypatch.chdir(root.parent if above else root)
+    (root / "train.csv").write_text(f"a/1.mp4,walk\n{root}/a/2.mp4,sit\n")
+    data = VideoCSV(root=root.name if above else ".", **small)
+    data.check()
+    assert data.records("train").paths == [f"{root}/a/1.mp4", f"{root}/a/2.mp4"]
 
 
 def test_a_label_that_training_has_not_is_reported(root, table):
@@ -196,6 +285,8 @@ def test_a_label_that_training_has_not_is_reported(root, table):
         (dict(fps=0), "fps is 0, expected more than 0"),
         (dict(train_values=[1]), r"train_values is \[1\], but split_column is not set"),
         (dict(split_column="take", train_values=[1]), "val_values is empty, expected values of the column take"),
+        (dict(columns=["path", "frames"]), "columns is .'path', 'frames'., expected path, label among them, each once"),
+        (dict(columns=["path", "label", "label"]), "columns is .*, each once"),
         (dict(classes=["one"]), "classes is .'one'., expected two or more names"),
     ],
 )
