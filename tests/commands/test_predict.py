@@ -4,8 +4,10 @@ import csv
 import inspect
 import json
 import shutil
+import socketserver
 from fractions import Fraction
 from pathlib import Path
+from threading import Thread
 
 import av
 import numpy as np
@@ -228,6 +230,22 @@ def test_files_folders_and_patterns_are_found_once_each(checkpoint, videos, tmp_
     assert paths(tmp_path / "b.mp4", tmp_path, tmp_path / "*.mp4") == [everything[1], everything[0], everything[2]]
     assert paths(tmp_path / "**/*.mp4") == everything
     assert paths(tmp_path / "[odd] name.mp4") == everything[:1]
+
+
+def test_a_name_with_a_colon_is_a_file_and_no_address(checkpoint, videos, tmp_path, monkeypatch):
+    asked = []
+    with socketserver.TCPServer(("127.0.0.1", 0), lambda *request: asked.append(request)) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.chdir(tmp_path)
+        names = ["2026-11-24T06:08:02.mp4", f"http:/127.0.0.1:{server.server_address[1]}/x.mp4"]
+        for name in names:
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(videos[0], name)
+            assert predict("--ckpt", checkpoint, "--clips", 1, "--crops", 1, name, "--draw", f"{name}:drawn.mp4") == 0
+        assert predict("--ckpt", checkpoint, "--clips", 1, "--crops", 1, ".", "-o", "found.json") == 0
+        server.shutdown()
+    assert not asked
+    assert len(json.loads(Path("found.json").read_text())["videos"]) == 4
 
 
 def test_broken_videos_are_listed_and_the_others_predicted(checkpoint, videos, tmp_path, capsys):
