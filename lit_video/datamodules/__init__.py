@@ -2,6 +2,7 @@
 
 from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.base import VideoDataModule
+from lit_video.datamodules.charades import Charades
 from lit_video.datamodules.diving48 import Diving48
 from lit_video.datamodules.epic_kitchens import EpicKitchens100
 from lit_video.datamodules.folder import VideoFolder
@@ -22,6 +23,7 @@ __all__ = [
     "UCF101",
     "AnnotatedVideos",
     "Augmentation",
+    "Charades",
     "Dense",
     "DenseStride",
     "Diving48",

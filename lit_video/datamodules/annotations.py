@@ -211,6 +211,11 @@ def refuse_repeats(rows: Iterable[Row], identity: Callable[[Row], object], colum
             raise row.error(column, f"{row.cells[column]} is there already, at {_short(other.place)}; delete one")
 
 
+def multi_hot(numbers: Collection[int], classes: int) -> tuple[int, ...]:
+    """A one for each of several labels, a zero for all other classes."""
+    return tuple(int(number in numbers) for number in range(classes))
+
+
 def exactly(count: int, names: Collection[str], path: Path) -> list[str]:
     """The names of a data set's classes, as read from a file or folder.
 

@@ -77,6 +77,9 @@ class VideoDataModule(LightningDataModule):
         train_share: share of every class's training videos that is used, above 0 and at most 1.
     """
 
+    #: whether a video may have several labels: a record's label then is a one or zero for each class
+    several_labels = False
+
     def __init__(
         self,
         frames: int = 8,

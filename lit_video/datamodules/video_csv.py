@@ -8,8 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from lit_video.datamodules.annotated import AnnotatedVideos
-from lit_video.datamodules.annotations import Row, read_segments, read_table, refuse_repeats, spelled
+from lit_video.datamodules.annotations import Row, multi_hot, read_segments, read_table, refuse_repeats, spelled
 from lit_video.datamodules.base import SPLITS, Split
 from lit_video.datamodules.folder import frame_rate
 from lit_video.datamodules.records import Records, print_once
@@ -23,7 +25,7 @@ _LIKE_TIMES = re.compile(
 )
 _WORDS = re.compile(r"[^\W\d_]+([ _-][^\W\d_]+)*")  # the name of a column rather than of a file
 _ADVICE = """quote text that holds the separator, or name all columns in a first line or in data.columns, such as \
-[path, label, start, end]; several labels per video are not supported"""
+[path, label, start, end]; several labels of a video are one field, see data.label_separator"""
 _RENAME = "start and end hold times, in seconds: rename it, or name all columns in data.columns to leave it out"
 _SUBSETS = "set split_column: subset, train_values: [training], val_values: [validation]"
 _IS_HEADER = "is line 1 a header? columns must be"
@@ -61,6 +63,7 @@ class VideoCSV(AnnotatedVideos):
         train_values: values of the training videos in this column.
         val_values: values of the validation videos; ``[]`` where no video validates.
         test_values: values of the test videos.
+        label_separator: what stands between several labels of a video, such as ``|``; ``None`` if each has one.
         classes: names of the classes by number; without them the labels of the training table are these. A label
             is one of them, or else its number.
         fps: frames per second of videos that are folders of frames.
@@ -80,6 +83,7 @@ class VideoCSV(AnnotatedVideos):
         train_values: Values | None = None,
         val_values: Values | None = None,
         test_values: Values | None = None,
+        label_separator: str | None = None,
         classes: list[str] | None = None,
         fps: float | None = None,
         source: str | None = None,
@@ -96,22 +100,21 @@ class VideoCSV(AnnotatedVideos):
             if split_column is not None and not given and (split == "train" or (split == "val" and given is None)):
                 raise ValueError(f"{split}_values is empty, expected values of the column {split_column}")
         val = val or (train if split_column else "val.csv")
-        self.tables: dict[Split, Path] = {
-            "train": self.root / train,
-            "val": self.root / val,
-            "test": self.root / (test or val),
-        }
+        names: dict[Split, str] = {"train": train, "val": val, "test": test or val}
+        self.tables = {split: self.root / name for split, name in names.items()}
         absent = {"val"} if val_values == [] else set()
         absent |= set() if test or test_values else {"test"}
         self.splits = tuple(split for split in SPLITS if split not in absent)
         self.values = {split: [str(value) for value in given or ()] for split, given in values.items()}
         self.columns = (path_column, label_column)
         self.split_column = split_column
-        self.required = self.columns if split_column is None else (*self.columns, split_column)
-        self.given_columns = None if columns is None else spelled(columns, (*self.required, *_TIMES))
-        if columns is not None and (sorted({*columns}) != sorted(columns) or {*self.required} - {*self.given_columns}):
+        self.required: tuple[str, ...] = (*self.columns, *([split_column] if split_column else []))
+        self.given_columns = spelled(columns or (), (*self.required, *_TIMES))
+        distinct = {*self.given_columns}
+        if columns is not None and (len(distinct) < len(columns) or {*self.required} - distinct):
             raise ValueError(f"columns is {columns}, expected {', '.join(self.required)} among them, each once")
         self.given_classes = classes
+        self.label_separator, self.several_labels = label_separator, bool(label_separator)
         self._given = frozenset(classes or ())
         self.fps = fps
         self.source = source
@@ -122,7 +125,7 @@ class VideoCSV(AnnotatedVideos):
         """Names of the classes, or their numbers as text."""
         if self.given_classes is not None:
             return self.given_classes
-        names = {self._label(row) for row in self._rows("train")}
+        names = {label for row in self._rows("train") for label in self._labels(row)}
         if len(names) == 1:
             raise UserError(f"data.train: {self.tables['train']} holds one class ({names.pop()}); add another")
         numeric = {name for name in names if name.isdecimal()}
@@ -153,24 +156,34 @@ class VideoCSV(AnnotatedVideos):
             if both:
                 what = f"{both[0]} is a training video as well, all or a part of it ({len(both)} are)"
                 raise UserError(f"data.{split}: {what}; divide them")
-            absent = sorted({*range(len(self.class_names))} - {*records.labels.tolist()})
+            there = np.flatnonzero(records.labels.any(0)) if self.several_labels else records.labels
+            absent = sorted({*range(len(self.class_names))} - {*there.tolist()})
             if absent:
                 classes = f"{len(absent)} of {len(self.class_names)} classes ({self.class_names[absent[0]]} first)"
                 part = f" ({self.split_column} {', '.join(self.values[split])})" if self.values[split] else ""
                 print_once(f"{self.tables[split]}{part}: {classes} have no {split} video")
 
-    def _class(self, row: Row) -> int:
-        """Number of a row's class, which may be given by it."""
-        text = self._label(row)
-        if self.given_classes and text not in self._given and text.isdecimal():
-            return row.whole(self.columns[1], below=len(self.given_classes))
+    def _class(self, row: Row) -> int | tuple[int, ...]:
+        """Number of a row's class, or a one or zero for each if a row may have several."""
+        numbers = [self._number(row, label) for label in self._labels(row)]
+        return multi_hot(numbers, len(self.class_names)) if self.several_labels else numbers[0]
+
+    def _number(self, row: Row, text: str) -> int:
+        """Number of a class, which may be given by it."""
+        if text not in self._given and text.isdecimal() and int(text) < len(self._given):
+            return int(text)
         return row.member(self.columns[1], self.numbers, text)
 
-    def _label(self, row: Row) -> str:
+    def _labels(self, row: Row) -> list[str]:
+        """The label of a row, or all of them."""
         text = row.text(self.columns[1])
+        if self.label_separator:
+            if labels := [label for part in text.split(self.label_separator) if (label := part.strip())]:
+                return labels
+            raise row.error(self.columns[1], f"is {text!r}, expected labels; fill it in, or delete the row")
         if "|" in text and text not in self._given:
-            raise row.error(self.columns[1], f"is {text!r}; several labels per video are not supported, keep one")
-        return text
+            raise row.error(self.columns[1], f"is {text!r}; keep one label, or set data.label_separator: '|'")
+        return [text]
 
     def _rows(self, split: Split) -> list[Row]:
         key, table, values = f"data.{split}", self.tables[split], self.values[split]
@@ -196,7 +209,7 @@ class VideoCSV(AnnotatedVideos):
         headless = self.given_columns or (None if self.split_column else self.columns)
         rows = read_table(key, table, self.required, headless, optional=_TIMES, advice=_ADVICE)
         others = [name for name in rows[0].cells if name not in {*self.required, *_TIMES, ""}]
-        if self.given_columns is None:
+        if not self.given_columns:
             self._refuse_guesses(f"{key}: {table}, line 1", rows[0], others)
         elif strange := [name for name in others if name not in spelled(self.given_columns, others)]:
             raise UserError(f"data.columns: no {strange[0]!r}, which line 1 of {table} has; name all in order")

@@ -96,7 +96,7 @@ def maps_of(
         results = [rollout(network, clip, last_layer=heads, head=head) for head in which]
     except ValueError as error:
         raise UserError(str(error)) from error
-    (ranked,) = ranked_videos([record.path], results[0].logits.float().cpu(), names, top=1)
+    (ranked,) = ranked_videos([record.path], results[0].logits.float().cpu(), names, 1, model.several_labels)
     first = best(ranked.ranked)
     true = "" if label is None else f"; true class: {label}"
     predicted = f"predicted: {first.name}, {100 * first.probability:.0f} %{true}"
@@ -141,11 +141,12 @@ def _scaled(box: Box, share: float, size: Sequence[int]) -> Box:
 
 
 def label_name(record: VideoRecord, names: ClassNames) -> str:
-    """The true class of a data set's video; of several tasks those of all."""
+    """The true class of a data set's video; of several tasks those of all, of several labels each."""
     if isinstance(names, dict):
         assert isinstance(record.label, tuple)
         return ", ".join(of_task[i] for of_task, i in zip(names.values(), record.label, strict=True))
-    assert isinstance(record.label, int)
+    if isinstance(record.label, tuple):
+        return ", ".join(name for name, there in zip(names, record.label, strict=True) if there)
     return names[record.label]
 
 

@@ -78,6 +78,7 @@ def write_for_transformers(ckpt: Path, to: str, folder: Path) -> str:
     except ValueError as error:
         raise OptionError(f"to {to}", error) from error
     config = target.config(model.hparams) | _shared(model.hparams, stored.class_names)
+    config |= {"problem_type": "multi_label_classification"} if model.several_labels else {}
     folder.mkdir(parents=True, exist_ok=True)
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     for name, content in (("config.json", config), ("preprocessor_config.json", preprocessor)):

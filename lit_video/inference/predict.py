@@ -141,10 +141,10 @@ def predict(
         raise OptionError("top", f"is {top}, expected a whole number from 1")
     evaluation = evaluation or Evaluation()
     records = unlabelled(find_videos(videos, evaluation.fps), evaluation.fps)
-    outputs = compute(ckpt if isinstance(ckpt, TrainedModel) else load(ckpt), records, evaluation)
-    return VideoPredictions(
-        **vars(outputs), ranked=ranked_videos(outputs.paths, outputs.logits, outputs.class_names, top)
-    )
+    trained = ckpt if isinstance(ckpt, TrainedModel) else load(ckpt)
+    outputs = compute(trained, records, evaluation)
+    ranked = ranked_videos(outputs.paths, outputs.logits, outputs.class_names, top, trained.model.several_labels)
+    return VideoPredictions(**vars(outputs), ranked=ranked)
 
 
 def find_videos(videos: Paths, fps: float | None = None) -> list[Path]:

@@ -52,15 +52,20 @@ def best(ranked: Mapping[str, Sequence[Ranked]]) -> Ranked:
     return list(ranked.values())[-1][0]
 
 
-def ranked_videos(paths: Sequence[Path], logits: Tensor, class_names: ClassNames, top: int) -> list[RankedVideo]:
+def ranked_videos(
+    paths: Sequence[Path], logits: Tensor, class_names: ClassNames, top: int, several_labels: bool = False
+) -> list[RankedVideo]:
     """Rank the classes of every video: logits ``(videos, classes)``, the tasks' side by side.
+
+    The probabilities of a task's classes add up to one; those of ``several_labels`` are independent.
 
     Raises:
         UserError: logits are not finite, and so no prediction.
     """
     refuse_not_finite(paths, logits)
     names = class_names if isinstance(class_names, dict) else {ONLY_TASK: class_names}
-    shares = [share.softmax(1) for share in torch.split(logits, [len(each) for each in names.values()], dim=1)]
+    each = torch.split(logits, [len(of_task) for of_task in names.values()], dim=1)
+    shares = [share.sigmoid() if several_labels else share.softmax(1) for share in each]
     videos = []
     for i, path in enumerate(paths):
         ranked = {task: _best(names[task], share[i], top) for task, share in zip(names, shares, strict=True)}

@@ -96,5 +96,6 @@ class StreamPredictor:
         for number, image in zip(numbers, record.decode_in_order(numbers), strict=True):
             crops = normalise(view(image[None])[None].to(self.device), data.mean, data.std, data.channels)
             logits = self.stream(crops).float().mean(0).cpu()
-            ranked = ranked_videos([record.path], logits, self.trained.class_names, self.top)
+            several = self.trained.model.several_labels
+            ranked = ranked_videos([record.path], logits, self.trained.class_names, self.top, several)
             yield table.seconds_at(number), ranked[0].ranked

@@ -123,7 +123,8 @@ def timeline(
         logits.append(row)
     if not logits:
         return Timeline(record.path, seconds, [], broken)
-    ranked = ranked_videos([record.path] * len(logits), torch.stack(logits), trained.class_names, top)
+    several = trained.model.several_labels
+    ranked = ranked_videos([record.path] * len(logits), torch.stack(logits), trained.class_names, top, several)
     windows = [Window(*span, of.ranked) for span, of in zip(spans, ranked, strict=False)]
     return Timeline(record.path, seconds, windows, broken)
 

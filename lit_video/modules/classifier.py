@@ -13,7 +13,7 @@ from lightning.pytorch.utilities import rank_zero_only
 from torch import Tensor, nn
 
 from lit_video.errors import UserError
-from lit_video.modules.metrics import VideoAccuracy, mean_over_ranks
+from lit_video.modules.metrics import VideoAccuracy, VideoPrecision, binary_cross_entropy, mean_over_ranks
 from lit_video.modules.optimization import Optimization, make_optimizer, optimization_of, rate
 from lit_video.network.aggregation import AttentiveProbe
 from lit_video.network.block import Checkpointing, checkpoint_layers
@@ -56,6 +56,9 @@ class VideoClassifier(LightningModule):
     then count what is right in all tasks; ``val/TASK_top1``, ``test/TASK_top1``, ... count one task. With verb and noun
     all is called action too (see :class:`~lit_video.modules.metrics.VideoAccuracy`).
 
+    With several labels per video the loss is binary cross entropy, ``val/mean_average_precision`` and
+    ``test/mean_average_precision`` are logged too, and a prediction is right if it is one of the labels.
+
     Args:
         network: clips ``(b, 3, t, height, width)`` to logits ``(b, classes)``.
         optimization: optimizer and learning rate; ``None`` for the defaults.
@@ -73,6 +76,7 @@ class VideoClassifier(LightningModule):
         activation_checkpointing: part of a layer that is recomputed in the backward pass: ``attention``, or
             each ``block`` but for its input; the gradients are the same. ``true`` is ``block``, ``false`` ``none``.
         num_classes: classes of each task by its name, in the order of the logits; a number for one task.
+        several_labels: whether a video may have several labels; the command line takes it from the data set.
 
     Raises:
         ValueError: activation checkpointing of a network without transformer blocks; a task called video or clip; in
@@ -96,6 +100,7 @@ class VideoClassifier(LightningModule):
         freeze: int | Literal["backbone"] | None = None,
         activation_checkpointing: Checkpointing = "none",
         num_classes: Classes | None = None,
+        several_labels: bool = False,
     ) -> None:
         super().__init__()
         self.save_hyperparameters(ignore=["network"])
@@ -117,8 +122,9 @@ class VideoClassifier(LightningModule):
         self.frozen = freeze
         self.optimization = optimization_of(optimization)
         self.num_classes = num_classes
-        self.val_accuracy = VideoAccuracy(classes=num_classes)
-        self.test_accuracy = VideoAccuracy(classes=num_classes)
+        self.several_labels = several_labels
+        metric = VideoPrecision if several_labels else VideoAccuracy
+        self.val_accuracy, self.test_accuracy = metric(classes=num_classes), metric(classes=num_classes)
         # of the last optimizer step: the loss; clips that were right and clips that could be read, means over batches
         self.step_loss = torch.tensor(0.0)
         self.step_hits = torch.zeros(2)
@@ -239,13 +245,15 @@ class VideoClassifier(LightningModule):
             rank_zero_only(print)(f"{path}: {fact}", flush=True)
 
     def loss(self, logits: Tensor, target: Tensor) -> Tensor:
-        """Cross entropy, summed over tasks, of soft targets or class numbers (see :class:`Batch`).
+        """Cross entropy, summed over tasks, or binary of several labels; of any targets of a :class:`Batch`.
 
         The mean is over all clips of the batch; of one that could not be read there is nothing to add. So loss and
         gradient are those of the batch without it, times the share of clips that could be read: every clip weighs the
         same, in any batch and process. (A batch norm, though, sees the grey clip.) Mixup gives a
         clip beside a broken one the weight that it has in the mixture: a dimmed clip, a smaller target.
         """
+        if self.several_labels:
+            return binary_cross_entropy(logits, target) / len(logits)
         shares = zip(per_task(logits, self.num_classes), per_task(target, self.num_classes), strict=True)
         return torch.stack([F.cross_entropy(*share, reduction="sum") for share in shares]).sum() / len(logits)
 
@@ -259,7 +267,10 @@ class VideoClassifier(LightningModule):
         loss = self.loss(logits, target)
         if (run := self._run) is None:
             return loss
-        hits = (class_numbers(logits, self.num_classes) == class_numbers(target, self.num_classes)).all(0)
+        if self.several_labels:
+            hits = target.gather(1, logits.argmax(1, keepdim=True))[:, 0] >= 0.5
+        else:
+            hits = (class_numbers(logits, self.num_classes) == class_numbers(target, self.num_classes)).all(0)
         read = taken["video"] >= 0
         count, right = read.sum(), (hits & read).sum().float()
         self._batches.append(torch.stack((loss.detach().float(), right, count.float())))

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor
 from torchmetrics import Metric
+from torchmetrics.functional.classification import multilabel_average_precision
 from torchmetrics.utilities import dim_zero_cat
 
 from lit_video.video.batch import Classes, per_task
@@ -101,6 +102,41 @@ class VideoAccuracy(Metric):
         losses = [F.cross_entropy(logits, target) for logits, target in tasks.values()]
         videos = torch.tensor(float(len(hits[""])), device=hits[""].device)
         return result | {"videos": videos, "loss": torch.stack(losses).sum()}
+
+
+class VideoPrecision(VideoAccuracy):
+    """Mean average precision of videos with several labels each, and whether the best classes are among them.
+
+    Averages precision over the videos by rank, then over the classes that have videos, as Charades reports it.
+    Targets are ``(b, classes)``, a one or zero for each class.
+    """
+
+    def compute(self) -> dict[str, Tensor]:
+        """``mean_average_precision``; ``top1``, ``top5``: a label among the best classes; in percent, as the base."""
+        logits, target = self.per_video()
+        best = target.gather(1, logits.argsort(dim=1, descending=True, stable=True)[:, : max(TOP)])
+        result = {f"top{k}": best[:, :k].amax(1).float().mean() for k in TOP}
+        result["mean_average_precision"] = average_precision(logits, target).nanmean()
+        result = {name: torch.where(logits.isfinite().all(), 100 * value, torch.nan) for name, value in result.items()}
+        videos = torch.tensor(float(len(target)), device=target.device)
+        return result | {"videos": videos, "loss": binary_cross_entropy(logits, target) / len(target)}
+
+
+def average_precision(logits: Tensor, target: Tensor) -> Tensor:
+    """Average precision ``(classes,)``, 0 to 1, of logits and ones and zeros ``(videos, classes)``; NaN of no video."""
+    found = target.any(0)
+    share = logits.double().sigmoid().nan_to_num()[:, found]
+    precision = logits.new_full((len(found),), torch.nan)
+    if found.any():
+        each = multilabel_average_precision(share, target[:, found].long(), int(found.sum()), average="none")
+        precision[found] = each.to(precision)
+    return precision
+
+
+def binary_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
+    """Binary cross entropy with several labels ``(b, classes)``: mean over classes, sum over clips without -100."""
+    each = F.binary_cross_entropy_with_logits(logits, target.clamp(min=0).to(logits), reduction="none").mean(1)
+    return (each * (target >= 0).all(1)).sum()
 
 
 def ranked_hits(tasks: Sequence[tuple[Tensor, Tensor]], depth: int) -> Tensor:

@@ -21,7 +21,15 @@ from lit_video.weights.reading import CHECKPOINT_KEY
 CLIPS = ("frames", "image_size", "mean", "std", "channels")
 # of a model: what training chooses anew, or the data set decides
 LEFT_OUT = {"num_classes", "frames", "image_size", "optimization", "weights", "weights_settings", "weights_ema"}
-LEFT_OUT |= {"image_weights", "freeze", "activation_checkpointing", "drop_path", "position_std", "network"}
+LEFT_OUT |= {
+    "several_labels",
+    "image_weights",
+    "freeze",
+    "activation_checkpointing",
+    "drop_path",
+    "position_std",
+    "network",
+}
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Model card of a run as Markdown: data, settings, accuracy, confusions."""
 
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def model_card(run_dir: Path) -> str:
         _front_matter(config["data"], result),
         f"# {result['scheme']}, {result['table']}",
         _data(config["data"], result),
-        _accuracy(result, predictions),
+        _accuracy(result, predictions) + _precision(run_dir / "classes.csv"),
         _settings(config, result),
         f"## Licence\n\n{LICENCE}",
     ]
@@ -123,6 +124,15 @@ def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str
             f"probabilities are at the temperature {result['temperature']:.2f}, fitted on the folds' tests",
         ]
     return facts + [_always(name, task) for name, task in predictions.tasks.items()]
+
+
+def _precision(file: Path) -> str:
+    """Average precision by class, where videos have several labels."""
+    rows = list(csv.DictReader(file.read_text().splitlines())) if file.is_file() else []
+    if not rows or "average_precision" not in rows[0]:
+        return ""
+    body = [[row["class"], row["videos"], f"{float(row['average_precision']):.0f}"] for row in rows[:SHOWN]]
+    return "\n\n" + markdown_lines(["class", "test videos", "average precision, %"], body)
 
 
 def _always(name: str, task: TaskPredictions) -> str:

@@ -28,7 +28,7 @@ from lit_video.weights.settings import flags, own_settings, pixel_settings, rele
 filter_lightning()
 
 # the data set decides, the model follows
-LINKS = ("num_classes", "frames", "image_size")
+LINKS = ("num_classes", "several_labels", "frames", "image_size")
 TRAINER_DEFAULTS = {"use_distributed_sampler": False, "enable_model_summary": False, "num_sanity_val_steps": 0}
 
 NanPolicy = restricted_string_type("NanPolicy", r"^(fail|skip:\d+)$", docstring="fail or skip:N")
@@ -186,6 +186,7 @@ def refuse_ignored(args: list[str], where: str) -> None:
     from_data = "is taken from the data set"
     messages = {link: f"{from_data}; set it there, as data.{link}" for link in LINKS}
     messages["num_classes"] = f"{from_data}: its classes are counted; leave it out"
+    messages["several_labels"] = f"{from_data}; leave it out, and set data.label_separator for a table"
     recipe: object = None
     for flag, value in zip(args, [*args[1:], ""], strict=True):
         name, given = flag.split("=")[0].replace(".init_args", ""), flag.partition("=")[2] or value

@@ -21,7 +21,7 @@ class Batch(TypedDict):
     ``clip``: float, normalised, ``(b, 3, t, height, width)``; ``target``: ``(b,)`` class numbers, or ``(b, classes)``
     probabilities in training; ``video`` and ``view``: ``(b,)``, which view of which video a clip is.
     With several tasks ``target`` is ``(b, tasks)``, in training ``(b, sum of classes)``, each task's probabilities side
-    by side.
+    by side; with several labels per video ``(b, classes)``, a one or zero for each class.
     Where a video could not be read the clip is grey, ``video`` is -1, and ``target`` is -100 (``IGNORED``), in training
     no probabilities at all: losses and metrics ignore it.
     """
@@ -155,7 +155,12 @@ def class_numbers(target: Tensor, classes: Classes | None) -> Tensor:
 
 
 def soft_labels(labels: Tensor, classes: Classes, smoothing: float) -> Tensor:
-    """Class numbers ``(b,)`` or ``(b, tasks)`` -> ``(b, sum of classes)``, every task smoothed over its own classes."""
+    """Class numbers ``(b,)`` or ``(b, tasks)`` -> ``(b, sum of classes)``, every task smoothed over its own classes.
+
+    Ones and zeros ``(b, classes)`` of one task are several labels, smoothed likewise; all stay -100 where ignored.
+    """
+    if labels.ndim == 2 and not isinstance(classes, dict):
+        return labels.float().where(labels < 0, labels * (1 - smoothing) + smoothing / classes)
     counts = classes.values() if isinstance(classes, dict) else (classes,)
     shares = zip(per_task(labels, classes), counts, strict=True)
     return torch.cat([smooth(label, count, smoothing) for label, count in shares], dim=1)

@@ -43,7 +43,8 @@ class VideoRecord:
 
     Args:
         path: the file.
-        label: class number; of several tasks, in the order of the data set's classes, one each.
+        label: class number; of several tasks, in the order of the data set's classes, one each; of several labels a
+            one or zero for each class.
         start: start of the segment, in seconds from the video's first frame; ``None`` for the beginning.
         end: end of the segment, likewise; ``None`` for the end.
         fps: rate of a folder of images, which ``path`` then is; ``None`` for a video file.

@@ -97,7 +97,7 @@ def test_a_sampling_that_a_checkpoint_cannot_keep_is_refused():
 
 def test_several_labels_in_one_cell_are_refused_by_row(root):
     (root / "train.csv").write_text("path,label\ntrain/run/1.mp4,run\ntrain/walk/1.mp4,run|walk\n")
-    with pytest.raises(UserError, match=r"train.csv, line 3, column label: is 'run\|walk'; several labels per video"):
+    with pytest.raises(UserError, match=r"train.csv, line 3, column label: is 'run\|walk'; keep one label"):
         VideoCSV(root=str(root), val="train.csv").records("train")
     given = VideoCSV(root=str(root), val="train.csv", classes=["run", "run|walk"])
     assert [record.label for record in given.records("train")] == [0, 1], "a name that is given as one is one"

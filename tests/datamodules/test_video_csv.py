@@ -114,6 +114,23 @@ def test_given_classes_are_numbered_as_given_and_labels_may_be_their_numbers(tab
 ONE = "path,label,take\na/1.mp4,walk,1\na/2.mp4,sit,1\nb/1.mp4,walk,2\nb/2.mp4,sit,3\n"
 
 
+def test_several_labels_stand_in_one_field(root, table, capsys):
+    text = "a/1.mp4,walk|talk\na/2.mp4,sit | talk\n"
+    with pytest.raises(UserError, match=r"line 1, column label: is 'walk.talk'; .* data.label_separator"):
+        table(text).check()
+    data = table(text, label_separator="|")
+    data.check()
+    assert data.class_names == ["sit", "talk", "walk"]
+    assert (data.several_labels, data.num_classes) == (True, 3)
+    assert [record.label for record in data.records("train")] == [(0, 1, 1), (1, 1, 0)]
+    assert "1 of 3 classes (talk first) have no val video" in capsys.readouterr().err
+    assert next(iter(data.train_dataloader()))["label"].shape == (2, 3)
+    given = table("a/1.mp4,0 2\na/2.mp4,jump\n", label_separator=" ", classes=["walk", "jump", "sit"])
+    assert [record.label for record in given.records("train")] == [(1, 0, 1), (0, 1, 0)]
+    with pytest.raises(UserError, match=r"column label: is '.', expected labels"):
+        table("a/1.mp4,|\na/2.mp4,sit\n", label_separator="|").check()
+
+
 def test_one_table_is_divided_by_a_column(root, table):
     parts = dict(split_column="take", train_values=[1], val_values=[2, "3"], test_values=["3"])
     data = table(ONE, **parts)
@@ -273,9 +290,7 @@ def test_a_label_that_training_has_not_is_reported(root, table):
     (root / "val.csv").write_text(VAL + "a/1.mp4,jump\n")
     with pytest.raises(UserError, match=r"val.csv, line 4, column label: 'jump' is none of the 2 classes .sit, walk"):
         table().check()
-    with pytest.raises(
-        UserError, match=r"train.csv, line 2, column label: is '3', expected a whole number from 0 to 2"
-    ):
+    with pytest.raises(UserError, match=r"train.csv, line 2, column label: '3' is none of the 3 classes .walk, jump"):
         table("path,label\na/1.mp4,3\n", classes=["walk", "jump", "sit"]).check()
 
 

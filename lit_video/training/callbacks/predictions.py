@@ -3,15 +3,18 @@
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
+from torch import Tensor
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
 from lit_video.inference.attention_maps import label_name, maps_of
 from lit_video.inference.attention_picture import picture
 from lit_video.modules import VideoClassifier
+from lit_video.modules.metrics import average_precision
 from lit_video.network.transformer import VideoTransformer
 from lit_video.tables.predictions import Predictions, TaskPredictions, save_logits
 from lit_video.tables.statistics import calibration
@@ -24,7 +27,8 @@ class SavePredictions(Callback):
     """Writes ``predictions.npz``, ``classes.csv``, ``confusion.png`` and ``calibration.png`` after a run's first test.
 
     Each of several tasks has its own figures, with its name in the file's. Further tests of a run, with the frames in
-    other orders, are not recorded.
+    other orders, are not recorded. With several labels per video only ``classes.csv``, with each class's average
+    precision, is written: no class is confused with another.
 
     Args:
         run_dir: folder of the run.
@@ -52,6 +56,9 @@ class SavePredictions(Callback):
             return
         if not all(logits.isfinite().all() for logits, _ in outputs.values()):
             return  # the run fails, and draws nothing
+        if pl_module.several_labels:
+            each = precision_rows(data.class_names, *outputs[""])
+            return write_table(self.run_dir / "classes.csv", [("class", "videos", "average_precision"), *each])
         names = data.class_names if isinstance(data.class_names, dict) else {"": data.class_names}
         tasks = {
             task: (logits.cpu().numpy(), target.cpu().numpy(), names[task])
@@ -111,6 +118,12 @@ def class_rows(name: str, task: TaskPredictions) -> list[tuple[str, str, int, st
             top1, top5 = (f"{100 * hit[members].mean():.2f}" for hit in hits)
             rows.append((name, label, int(members.sum()), top1, top5))
     return rows
+
+
+def precision_rows(names: Any, logits: Tensor, target: Tensor) -> list[tuple[str, int, str]]:
+    """Class, videos and average precision in percent of every class that has videos; several labels per video."""
+    each = zip(names, target.sum(0).tolist(), average_precision(logits, target).tolist(), strict=True)
+    return [(name, count, f"{100 * value:.2f}") for name, count, value in each if count]
 
 
 # the rollout holds a square matrix of the tokens for every layer; for longer clips there is the command `attention`
