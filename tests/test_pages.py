@@ -92,7 +92,13 @@ def flags():
 @pytest.fixture(scope="module")
 def settings():
     """The settings of the trainer, and of a few models and data sets."""
-    helps = ["--help all", "--data.help VideoCSV", "--model.help XViT", "--model.help TimeSformer"]
+    helps = [
+        "--help all",
+        "--data.help VideoCSV",
+        "--model.help XViT",
+        "--model.help TimeSformer",
+        "--model.help ViViT",
+    ]
     with redirect_stdout(StringIO()) as printed:
         for words in helps:
             main(["fit", *words.split()])

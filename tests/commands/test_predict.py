@@ -36,6 +36,7 @@ from tests.video import made
 # arguments of a data set that do not change the clips of a video in the test
 UNSEEN = {
     "test_orders",
+    "suspicious",
     "batch_size",
     "num_workers",
     "augmentation",
