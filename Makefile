@@ -10,7 +10,7 @@ JOBS ?= 2
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick test-slow test-slurm soak docs lint format types bench notebooks strip clean
+.PHONY: help setup demo test quick test-slow wheel-test test-slurm soak docs lint format types bench notebooks strip clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -34,6 +34,9 @@ quick: setup
 
 test-slow: setup  ## the tests that take minutes
 	$(PYTEST) -m slow
+
+wheel-test: setup  ## the wheel in a fresh environment of PYTHON=python3.13, run-time dependencies only (downloads, 6 GB)
+	WHEEL_PYTHON=$(PYTHON) $(BIN)/python -m pytest -n 0 -m wheel tests/test_wheel.py
 
 test-slurm: setup  ## rows on a real Slurm of two nodes, started here (apt-get install -y slurm-wlm munge)
 	$(BIN)/python -m pytest -m slurm -rs tests/launching
