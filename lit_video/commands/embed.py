@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lit_video.commands.arguments import add_evaluation, add_output, add_shared, evaluation, writing
+from lit_video.commands.arguments import add_evaluation, add_output, add_shared, evaluation, positive, writing
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.tables.checkpoint import run_flags, settings_of
 from lit_video.utils.files import write_bytes
 
 if TYPE_CHECKING:
+    from lit_video.inference.projection import Embedding
     from lit_video.video.clips import VideoRecord
 
 
 def add(parser: Parser) -> None:
     """Examples and arguments."""
-    parser.examples("--ckpt RUN", "--ckpt RUN videos -o features.png")
+    parser.examples("--ckpt RUN", "--ckpt RUN videos -o features.png --knn 5")
     parser.add_argument("videos", nargs="*", metavar="VIDEO|FOLDER|GLOB", help="default: the run's test split")
     add_shared(parser, "--ckpt", required=True)
     add_shared(parser, "--scheme")
     add_output(parser, "FILE", default="embed.png", endings=[".png", ".svg", ".pdf"])
+    text = "print the accuracy of K nearest neighbours and of a linear probe, cross-validated over recordings"
+    parser.add_argument("--knn", type=positive, metavar="K", help=text)
     add_shared(parser, "--seed")
     add_evaluation(parser)
 
@@ -34,6 +39,7 @@ def run(arguments: Namespace) -> int:
     The features before the classifier's last layer are brought into the plane by t-SNE, so that neighbours stay
     neighbours. Without videos those of the run's own test split (run.json beside the checkpoint) are drawn. The class
     of your own videos is the name of their folder. Exit status 1: a video could not be read.
+    --knn measures the features as the field does: on videos that the model was not trained on.
     """
     from lit_video.inference.attention_maps import label_name  # here, because importing torch takes seconds
     from lit_video.inference.checkpoints import load_trained_model
@@ -55,7 +61,27 @@ def run(arguments: Namespace) -> int:
     with writing("--output", arguments.output):
         write_bytes(arguments.output, scatter(found.places, read, title, arguments.output.suffix[1:].lower()))
     print(f"wrote {arguments.output}", file=sys.stderr)
+    if arguments.knn:
+        _print_accuracy(found, read, arguments)
     return 1 if found.broken else 0
+
+
+def _print_accuracy(found: Embedding, classes: Sequence[str], arguments: Namespace) -> None:
+    from scipy.stats import binomtest
+
+    from lit_video.inference.projection import probe
+    from lit_video.own_videos.dividing import find_groups
+    from lit_video.own_videos.finding import OwnVideo
+
+    videos = [OwnVideo(str(path), name) for path, name in zip(found.paths, classes, strict=True)]
+    groups = find_groups(videos, least=2)
+    names = groups.names or [video.path for video in videos]
+    print(groups.reason)
+    for name, right in probe(found.features.numpy(), classes, names, arguments.knn, arguments.seed).items():
+        low, high = binomtest(int(right.sum()), len(right)).proportion_ci(method="wilson")
+        print(f"{name}: {100 * right.mean():.1f} % of {len(right)} videos [{100 * low:.0f}, {100 * high:.0f}]")
+    name, count = Counter(classes).most_common(1)[0]
+    print(f"always {name!r}: {100 * count / len(classes):.1f} %")
 
 
 def _test_split(config: Path) -> list[VideoRecord]:

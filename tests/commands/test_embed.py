@@ -1,5 +1,6 @@
 """The command embed: features in the plane, their classes and their table, and mistakes in a line each."""
 
+import re
 import shutil
 
 import numpy as np
@@ -7,9 +8,10 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
+from lit_video.errors import UserError
 from lit_video.inference import projection
 from lit_video.inference.checkpoints import load_trained_model
-from lit_video.inference.projection import project
+from lit_video.inference.projection import probe, project
 from tests.commands.conftest import one_line
 from tests.float32 import assert_close_in_float32
 
@@ -63,6 +65,29 @@ def test_neighbours_stay_neighbours(count):
     centres = np.stack([places[group == i].mean(0) for i in (0, 1)])
     nearest = np.linalg.norm(places[:, None] - centres, axis=-1).argmin(1)
     assert np.array_equal(nearest, group)
+
+
+def test_neighbours_and_a_linear_probe_are_counted_by_folds_of_recordings(run, videos, tmp_path, capsys):
+    more = [*videos, *sorted(videos[0].parents[2].glob("train/*/*.mp4"))]
+    args = ["--ckpt", run, "-o", tmp_path / "e.png", *more]
+    assert embed(*args, "--knn", 1) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert re.match(rf"kNN, k = 1: [\d.]+ % of {len(more)} videos \[\d+, \d+\]", lines[1])
+    assert lines[2].startswith("linear probe: ") and lines[3].startswith("always ")
+    assert embed(*args, "--knn", 100) == 2
+    assert "--knn 100: a fold has" in capsys.readouterr().err
+
+
+def test_no_group_is_on_both_sides():
+    """Features that tell the group, not the class: nothing is learned where groups stay together."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(40), 5)
+    features = rng.normal(size=(40, 16))[groups] + 0.01 * rng.normal(size=(200, 16))
+    classes = [f"class {group % 2}" for group in groups]
+    apart, together = (probe(features, classes, list(map(str, each)), 1) for each in (np.arange(200), groups))
+    assert apart["kNN, k = 1"].mean() == 1 and together["kNN, k = 1"].mean() < 0.7
+    with pytest.raises(UserError, match="'b' in 1 recordings"):
+        probe(features[:4], ["a", "a", "a", "b"], ["1", "2", "3", "4"], 1)
 
 
 # mistakes
