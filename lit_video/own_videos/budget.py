@@ -21,15 +21,14 @@ VALIDATIONS = 25
 
 
 def built(model: str, settings: Mapping[str, Any], data: Mapping[str, Any], classes: int) -> nn.Module:
-    """A row's model, as fit builds it."""
+    """A row's network, as fit builds it; its weights do not matter."""
     kind = getattr(modules, model)
     known = inspect.signature(kind).parameters  # those that another class alone has are left out, as by fit
     given = {key: value for key, value in settings.items() if key in known}
     if isinstance(given.get("size"), Mapping):
         given["size"] = ViTSize(**given["size"])
-    net: nn.Module = kind(
-        num_classes=classes, frames=data["frames"], image_size=as_setting(data["image_size"]), **given
-    )
+    clip = {"frames": data["frames"], "image_size": as_setting(data["image_size"])}
+    net: nn.Module = kind(num_classes=classes, **clip, **given).network
     return net
 
 

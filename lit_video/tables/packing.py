@@ -17,7 +17,8 @@ from lit_video.utils.files import write_bytes
 def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
     """Add finished runs to the packs of their tables, in place of packed runs of the same names.
 
-    The same runs make the same pack, to the bit. Logits, pictures and checkpoints stay where they are.
+    The same runs make the same pack, to the bit. Logits, pictures and checkpoints stay where they are; a folder of
+    videos is called DIR, as in the runs' commands.
 
     Args:
         places: folders of runs.
@@ -47,6 +48,8 @@ def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
 def _files(run_dir: Path) -> Files:
     result = read_result(run_dir)
     record = {name: part for name, part in read_run(run_dir).items() if name != "state"}
+    settings = record.get("identity", {}).get("settings", {}).get("data", {}).get("init_args", {})
+    settings |= {name: "DIR" for name in ("root", "manifest") if Path(settings.get(name) or "").is_absolute()}
     files = {RUN: f"{json.dumps(record, indent=1)}\n".encode()}
     with suppress(FileNotFoundError):
         files[CURVES] = run_file(run_dir, CURVES)

@@ -274,7 +274,7 @@ def test_what_is_done_is_left_alone_and_what_is_broken_is_listed(src, tmp_path, 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["check", "ROOT", "--dataset", "nope"], "--dataset: no data set 'nope'; data sets: Diving48, "),
+        (["check", "ROOT", "--dataset", "nope"], "--dataset: no data set 'nope'; data sets: Charades, "),
         (["check", "/nowhere", "--dataset", "VideoFolder"], "ROOT: the folder /nowhere does not exist"),
         (["check", "ROOT", "--dataset", "VideoFolder", "--data.frames=0"], "frames"),
         (["check", "ROOT", "--dataset", "VideoFolder", "--data.nope=0"], "--data.nope=0"),

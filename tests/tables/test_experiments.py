@@ -114,7 +114,7 @@ def logits_of_pairs(table, row, tiny):
     for raw in data.test_dataloader():
         batch = data.on_after_batch_transfer(raw, 0)
         with torch.no_grad():
-            logits = model(batch["clip"].double())
+            logits = model.network(batch["clip"].double())
         for video, view, target, row_logits in zip(batch["video"], batch["view"], batch["target"], logits, strict=True):
             logits_of[int(video), int(view)] = (int(target), row_logits)
     per_class = len(logits_of) // data.num_classes
