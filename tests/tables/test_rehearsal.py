@@ -10,7 +10,7 @@ from lit_video.modules import XViT
 from lit_video.modules.optimization import make_optimizer
 from lit_video.tables.reading import read_table
 from lit_video.training.cli import CheckCLI
-from lit_video.training.request import setting_flags
+from lit_video.training.request import Run, setting_flags
 from lit_video.training.run import build_row
 from lit_video.video.clips import VideoRecord
 from lit_video.weights.hub import PREFIX, find
@@ -83,7 +83,7 @@ def test_every_row_trains_a_step_and_tests_a_clip(table, scale, videos, tmp_path
     files = [EXPERIMENTS / f"{table}.yaml", EXPERIMENTS / f"scale/{scale}.yaml"]
     request = parse_request([*(f"--config={file}" for file in files), *SMALLER, f"--data.root={tmp_path}"])
     for row in request.rows:
-        shapes = rehearse(build_row(request, row, 0), videos / f"{scale}.mp4")
+        shapes = rehearse(build_row(Run(request, row, 0)), videos / f"{scale}.mp4")
         print(f"{table} {scale} {row.name}: {shapes}")
 
 
