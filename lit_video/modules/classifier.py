@@ -35,7 +35,6 @@ from lit_video.weights.settings import (
     channel_pixels,
     fold_pixels,
     refuse_another_grid,
-    refuse_another_scheme,
     refuse_other_pixels,
     refuse_other_settings,
     tasks_in_order,
@@ -175,7 +174,6 @@ class VideoClassifier(LightningModule):
     def _start_from(self, path: str, fresh_head: bool) -> None:
         stored = read_weights(weights_path(path), self.weights_ema)
         if self.weights_settings != "ignore":
-            refuse_other_settings(self.network, stored.tensors)
             check_config(stored.config, self.network)
             self._refuse_what_differs(stored, OTHERWISE)
         tasks = self.num_classes if isinstance(self.num_classes, dict) else {}
@@ -195,7 +193,7 @@ class VideoClassifier(LightningModule):
         return f"its pixels are not known: taken for those of data.mean {data.mean:g} and data.std {data.std:g}"
 
     def _refuse_what_differs(self, stored: StoredWeights, otherwise: str) -> None:
-        refuse_another_scheme(self.hparams, stored, otherwise)
+        refuse_other_settings(self.hparams, stored, otherwise)
         refuse_another_grid(self.network, stored, otherwise)
         if data := self._videos:
             refuse_other_pixels(stored_settings(data), stored, otherwise)

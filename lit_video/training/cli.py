@@ -23,7 +23,7 @@ from lit_video.utils.startup import filter_lightning
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import weights_path
 from lit_video.weights.reading import read_weights
-from lit_video.weights.settings import flags, own_settings, pixel_settings, release_settings
+from lit_video.weights.settings import flags, model_settings, pixel_settings
 
 filter_lightning()
 
@@ -109,7 +109,7 @@ class VideoCLI(LightningCLI):
         if given.get("weights") and given.get("weights_settings") == "apply":
             stored = read_weights(weights_path(given.weights), given.weights_ema)
             taken = [
-                _take(given, release_settings(stored.tensors) | own_settings(stored), "model"),
+                _take(given, model_settings(stored), "model"),
                 _take(config.data.init_args, pixel_settings(stored), "data"),
             ]
             if said := " ".join(filter(None, taken)):

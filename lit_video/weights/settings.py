@@ -8,10 +8,8 @@ import torch
 from einops import einsum, rearrange
 from torch import Tensor, nn
 
-from lit_video.attention import Mixing
 from lit_video.network.embedding import Embedding, JointEmbedding
-from lit_video.network.timesformer import has_cls_in_time
-from lit_video.network.transformer import VideoTransformer, all_tokens, normed_mean
+from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, ViTSize
 from lit_video.utils.clip_shape import height_and_width
 from lit_video.weights.loading import source_of
@@ -39,8 +37,12 @@ XVIT: dict[str, Any] = {
     "summary": False,
     "causal": False,
 }
-
-VIDEOMAE: dict[str, Any] = {"variant": 1, "pool": "fc_norm"}
+# settings of other releases that neither names nor shapes show
+RELEASED: dict[str, dict[str, Any]] = {
+    "videomae": {"variant": 1, "pool": "fc_norm"},
+    "timesformer": {"cls_in_time": False},
+    "hf-timesformer": {"cls_in_time": False},
+}
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 # mean and deviation, of all channels alike, of the pixels that releases saw
@@ -48,19 +50,6 @@ PIXELS = {"xvit": (0.5, 0.5), "timesformer": (0.45, 0.225), "scenic-vivit": (0.5
 
 # in this order in scenic's classifier
 SCENIC_EPIC = {"noun": 300, "verb": 97}
-
-
-def release_settings(state_dict: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Settings of the model that weights were trained with, by flag; none where names and shapes say all.
-
-    Source: X-ViT's and VideoMAE's releases. X-ViT's ratio and segments differ by data set, which the number of classes
-    shows; they are left out for other numbers.
-    """
-    if source_of(state_dict) == "videomae":
-        return VIDEOMAE
-    if source_of(state_dict) != "xvit":
-        return {}
-    return XVIT | XVIT_BY_CLASSES.get(number_of_classes(state_dict, *XVIT_HEADS) or 0, {})
 
 
 def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
@@ -168,51 +157,6 @@ def tasks_in_order(state_dict: Mapping[str, Tensor], tasks: Mapping[str, int]) -
     return tensors
 
 
-def refuse_other_settings(network: nn.Module, state_dict: Mapping[str, Tensor]) -> None:
-    """Refuse a release's weights for a network with settings that they are known not to belong to.
-
-    Raises:
-        ValueError: with the flags that correct it.
-    """
-    if source_of(state_dict) == "videomae" and getattr(network, "readout", None) not in (normed_mean, all_tokens):
-        raise ValueError(f"VideoMAE norms a mean, of tokens with fixed positions: set {flags(VIDEOMAE)}, {OTHERWISE}")
-    if source_of(state_dict) in ("timesformer", "hf-timesformer") and has_cls_in_time(network):
-        raise ValueError("TimeSformer's release has no class token in time: set --model.cls_in_time false")
-    settings = release_settings(state_dict)
-    if "scope" not in settings:
-        return
-    if isinstance(network, VideoTransformer) and (other := contradictions(network, settings)):
-        raise ValueError(f"X-ViT's release was trained with other settings: set {flags(other)}, {OTHERWISE}")
-    if "ratio" not in settings:
-        known, given = ", ".join(map(str, sorted(XVIT_BY_CLASSES))), number_of_classes(state_dict, *XVIT_HEADS)
-        raise ValueError(
-            f"X-ViT's releases have {known} classes, these weights {given}: their ratio and segments are not known; "
-            "set them as in training, with --model.weights_settings ignore"
-        )
-
-
-def contradictions(network: VideoTransformer, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of a release that a network does not have."""
-    mixing = [module for module in network.modules() if isinstance(module, Mixing)]
-    if not mixing:
-        return dict(settings)
-    plan, segments = mixing[0].plan, settings.get("segments")
-    one_group = plan.segment is None and network.embed.grid.t <= (segments or 0)
-    ours = {
-        "exact": False,
-        "window": plan.window,
-        "boundary": plan.boundary and plan.window > 1,
-        "ratio": plan.ratio,
-        "mixed": tuple(sorted(plan.mixed)),
-        "layers": "all" if len(mixing) == len(network.blocks) else "some",
-        "scope": plan.scope,
-        "summary": next((one.plan.summary for one in mixing if one.plan.summary), False),
-        "causal": plan.causal,
-        "segments": segments if one_group else plan.segment,
-    }
-    return {key: value for key, value in settings.items() if ours[key] != value}
-
-
 def flags(settings: Mapping[str, Any], part: Literal["model", "data"] = "model") -> str:
     """Settings as flags of the command line."""
     return " ".join(f"--{part}.{key} {_value(value)}" for key, value in settings.items())
@@ -233,14 +177,23 @@ SCHEME = (
 SIZE = ("size.heads", "size.eps", "size.gelu")  # likewise, parts of a setting
 
 
-def own_settings(stored: StoredWeights) -> dict[str, Any]:
-    """Settings of the attention scheme of one of our runs, by flag; none for other weights."""
-    model = _parts_of_size(stored.model) | stored.model
-    return {key: _plain(model[key]) for key in (*SCHEME, *SIZE) if key in model}
+def model_settings(stored: StoredWeights) -> dict[str, Any]:
+    """Settings of the model that weights were trained with, by flag; none where names and shapes say all.
+
+    Runs of our own store them. Of X-ViT's release ratio and segments differ by data set, which the number of classes
+    shows; they are left out for other numbers.
+    """
+    if stored.model:
+        model = _parts_of_size(stored.model) | stored.model
+        return {key: _plain(model[key]) for key in (*SCHEME, *SIZE) if key in model}
+    source = source_of(stored.tensors)
+    if source == "xvit":
+        return XVIT | XVIT_BY_CLASSES.get(number_of_classes(stored.tensors, *XVIT_HEADS) or 0, {})
+    return RELEASED.get(source or "", {})
 
 
-def refuse_another_scheme(hparams: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
-    """Refuse weights of our own for a model whose attention differs from theirs.
+def refuse_other_settings(hparams: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
+    """Refuse weights for a model with other settings than theirs.
 
     Args:
         hparams: hyper-parameters of the model.
@@ -251,8 +204,17 @@ def refuse_another_scheme(hparams: Mapping[str, Any], stored: StoredWeights, oth
         ValueError: with the flags that correct it.
     """
     ours = {key: _plain(value) for key, value in hparams.items()} | _parts_of_size(hparams)
-    if other := {key: value for key, value in own_settings(stored).items() if ours.get(key, value) != value}:
+    theirs = model_settings(stored)
+    if ours.get("segments") is None and (theirs.get("segments") or 0) >= ours.get("frames", 0) > 0:
+        ours["segments"] = theirs["segments"]  # all frames are one group
+    if other := {key: value for key, value in theirs.items() if ours.get(key, value) != value}:
         raise ValueError(f"it was trained with other settings: set {flags(other)}, {otherwise}")
+    if "scope" in theirs and "ratio" not in theirs:
+        known, given = ", ".join(map(str, sorted(XVIT_BY_CLASSES))), number_of_classes(stored.tensors, *XVIT_HEADS)
+        raise ValueError(
+            f"X-ViT's releases have {known} classes, these weights {given}: their ratio and segments are not known; "
+            "set them as in training, with --model.weights_settings ignore"
+        )
 
 
 def refuse_another_grid(network: nn.Module, stored: StoredWeights, otherwise: str = OTHERWISE) -> None:

@@ -6,7 +6,7 @@ from lit_video.__main__ import main
 from lit_video.modules import ConvNet, ViViT, XViT
 from lit_video.network.vit import ViTSize
 from lit_video.weights.reading import StoredWeights
-from lit_video.weights.settings import own_settings, refuse_another_grid, refuse_another_scheme
+from lit_video.weights.settings import model_settings, refuse_another_grid, refuse_other_settings
 from tests.conftest import FOUR_SKILLS
 
 TEST = ["test", "--config", "experiments/ablation_tw.yaml", "--model.image_weights=null"]
@@ -60,22 +60,22 @@ def test_a_checkpoint_is_not_tested_with_other_settings(weights, capfd):
 
 def test_several_values_may_stand_in_any_order():
     stored = StoredWeights({}, model={"mixed": ["value", "key"], "layers": [2, 0], "lr": 1.0})
-    assert own_settings(stored) == {"mixed": ("key", "value"), "layers": (0, 2)}
-    refuse_another_scheme({"mixed": ("key", "value"), "layers": [0, 2]}, stored)
+    assert model_settings(stored) == {"mixed": ("key", "value"), "layers": (0, 2)}
+    refuse_other_settings({"mixed": ("key", "value"), "layers": [0, 2]}, stored)
     with pytest.raises(ValueError, match=r"set --model\.layers \[0,2\]"):
-        refuse_another_scheme({"mixed": ("key", "value"), "layers": "all"}, stored)
+        refuse_other_settings({"mixed": ("key", "value"), "layers": "all"}, stored)
 
 
 @pytest.mark.parametrize("size", [ViTSize(16, 2, 4), {"width": 16, "depth": 2, "heads": 4}])
 def test_another_number_of_heads_has_the_same_shapes_and_is_refused(size):
     stored = StoredWeights({}, model={"size": size})
-    for same in (stored, StoredWeights({}, model=own_settings(stored))):  # a checkpoint, and what was exported of it
-        refuse_another_scheme({"size": ViTSize(16, 2, 4)}, same)
-        refuse_another_scheme({"architecture": "i3d"}, same)
+    for same in (stored, StoredWeights({}, model=model_settings(stored))):  # a checkpoint, and what was exported of it
+        refuse_other_settings({"size": ViTSize(16, 2, 4)}, same)
+        refuse_other_settings({"architecture": "i3d"}, same)
         with pytest.raises(ValueError, match=r"set --model\.size\.heads 4,"):
-            refuse_another_scheme({"size": ViTSize(16, 2, 2)}, same)
+            refuse_other_settings({"size": ViTSize(16, 2, 2)}, same)
     with pytest.raises(ValueError, match=r"set --model\.size\.heads 12,"):
-        refuse_another_scheme({"size": ViTSize(768, 12, 8)}, StoredWeights({}, model={"size": "B"}))
+        refuse_other_settings({"size": ViTSize(768, 12, 8)}, StoredWeights({}, model={"size": "B"}))
 
 
 @pytest.mark.parametrize(

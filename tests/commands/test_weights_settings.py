@@ -16,10 +16,10 @@ from lit_video.weights.reading import StoredWeights, read_weights
 from lit_video.weights.settings import (
     XVIT_BY_CLASSES,
     channel_pixels,
+    model_settings,
     pixel_settings,
     refuse_other_pixels,
     refuse_other_settings,
-    release_settings,
 )
 from tests.conftest import FOUR_SKILLS
 
@@ -59,17 +59,13 @@ def release(classes, **changes):
         (400, dict(frames=16, ratio=0.25), "--model.segments 8"),
         (600, dict(frames=16, segments=8), "--model.ratio 0.25"),
         (174, dict(frames=16, segments=8), "--model.segments null"),
-        (
-            174,
-            dict(exact=True),
-            "--model.exact false --model.window 1 --model.boundary false --model.mixed [key,value]",
-        ),
+        (174, dict(exact=True), "--model.exact false"),
     ],
 )
 def test_other_settings_are_refused_with_the_flags_that_mend_them(classes, changes, flags):
-    network = XViT(num_classes=classes, **RELEASED | changes).network
-    with pytest.raises(ValueError, match="X-ViT's release was trained with other settings") as refusal:
-        refuse_other_settings(network, release(classes))
+    hparams = XViT(num_classes=classes, **RELEASED | changes).hparams
+    with pytest.raises(ValueError, match="it was trained with other settings") as refusal:
+        refuse_other_settings(hparams, StoredWeights(release(classes)))
     assert f": set {flags}" in str(refusal.value)
 
 
@@ -83,19 +79,19 @@ def test_other_settings_are_refused_with_the_flags_that_mend_them(classes, chang
     ],
 )
 def test_the_release_s_own_settings_are_taken(classes, changes):
-    refuse_other_settings(XViT(num_classes=classes, **RELEASED | changes).network, release(classes))
+    refuse_other_settings(XViT(num_classes=classes, **RELEASED | changes).hparams, StoredWeights(release(classes)))
 
 
 def test_of_other_classes_ratio_and_segments_are_not_known():
-    weights = release(8)
-    assert not {"ratio", "segments"} & release_settings(weights).keys()
+    weights = StoredWeights(release(8))
+    assert not {"ratio", "segments"} & model_settings(weights).keys()
     with pytest.raises(ValueError, match="these weights 8: their ratio and segments are not known"):
-        refuse_other_settings(XViT(num_classes=8, **RELEASED).network, weights)
+        refuse_other_settings(XViT(num_classes=8, **RELEASED).hparams, weights)
 
 
 def test_other_sources_say_all_by_their_names():
-    assert release_settings({"blocks.0.temporal_norm1.weight": torch.ones(2)}) == {}
-    assert release_settings({"anything": torch.ones(2)}) == {}
+    assert model_settings(StoredWeights({"Transformer/encoderblock_0/LayerNorm_0/scale": torch.ones(2)})) == {}
+    assert model_settings(StoredWeights({"anything": torch.ones(2)})) == {}
 
 
 def stored(source, classes=None, **preprocessor):
@@ -173,7 +169,7 @@ def flags(tiny, tmp_path, monkeypatch):
 def test_at_the_command_line(flags, capfd):
     assert main([*TABLE, *flags]) == 2
     refused = capfd.readouterr()
-    assert "release.pyth: X-ViT's release was trained with other settings: set --model.scope full" in refused.err
+    assert "release.pyth: it was trained with other settings: set --model.scope full" in refused.err
     assert "test/video_top1" not in refused.out
     results = {}
     for name, more in (

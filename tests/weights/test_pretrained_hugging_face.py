@@ -22,6 +22,7 @@ from lit_video.network.vivit import vivit
 from lit_video.utils.clip_shape import height_and_width
 from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivit
 from lit_video.weights.loading import load_pretrained
+from lit_video.weights.reading import StoredWeights
 from lit_video.weights.settings import refuse_other_settings
 from tests.float32 import assert_close_in_float32
 
@@ -300,8 +301,8 @@ def test_a_class_token_in_time_is_not_exported_nor_loaded():
     with pytest.raises(ValueError, match=r"has no class token in time \(cls_in_time\)"):
         export_hf_timesformer(paper)
     with pytest.raises(ValueError, match=r"set --model\.cls_in_time false"):
-        refuse_other_settings(paper, weights)
-    refuse_other_settings(timesformer(**options), weights)
+        refuse_other_settings({"cls_in_time": True}, StoredWeights(weights))
+    refuse_other_settings({"cls_in_time": False}, StoredWeights(weights))
     with pytest.raises(ValueError, match="cls_in_time is of divided attention, attention is joint"):
         timesformer(**options, attention="joint", cls_in_time=True)
 

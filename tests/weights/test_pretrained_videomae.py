@@ -12,7 +12,7 @@ from lit_video.network.vit import ViTSize
 from lit_video.weights.hugging_face import check_config
 from lit_video.weights.loading import load_pretrained, source_of
 from lit_video.weights.reading import StoredWeights, model_of
-from lit_video.weights.settings import channel_pixels, refuse_other_settings, release_settings
+from lit_video.weights.settings import channel_pixels, model_settings, refuse_other_settings
 from tests.weights.conftest import randomised
 
 SHAPE = dict(frames=6, image_size=(16, 24), patch=8, tubelet=2)
@@ -66,7 +66,6 @@ def test_logits_are_those_of_transformers(names, dtype, tolerance):
     model.fc_norm.eps = 1e-6  # the authors'; transformers' is 1e-5, whatever the configuration
     weights = NAMES[names](model.state_dict())
     assert source_of(weights) == "videomae"
-    refuse_other_settings(network, weights)
     check_config(model.config.to_dict(), network)
     load_pretrained(network, weights)
     clip = torch.randn(2, 3, 6, 16, 24, dtype=dtype)
@@ -118,12 +117,12 @@ def test_a_file_of_version_2_is_read():
 
 
 def test_other_settings_are_refused_with_the_flags():
-    weights = theirs().state_dict()
-    network = ViViT(5, **SHAPE, size=SIZE).network
+    stored = StoredWeights(theirs().state_dict())
     with pytest.raises(ValueError, match=r"set --model.variant 1 --model.pool fc_norm"):
-        refuse_other_settings(network, weights)
-    assert release_settings(weights) == OPTIONS | {"variant": 1}
-    assert channel_pixels(StoredWeights(weights))[0] == (0.485, 0.456, 0.406)
+        refuse_other_settings(ViViT(5, **SHAPE, size=SIZE, variant=2).hparams, stored)
+    refuse_other_settings(ViViT(5, **SHAPE, size=SIZE, **OPTIONS).hparams, stored)
+    assert model_settings(stored) == OPTIONS | {"variant": 1}
+    assert channel_pixels(stored)[0] == (0.485, 0.456, 0.406)
 
 
 def test_a_part_that_is_missing_or_too_much_is_refused():
