@@ -15,21 +15,21 @@ def add(parser: Parser) -> None:
     add_shared(parser, "--ckpt", required=True)
     add_shared(parser, "--scheme")
     add_output(parser, "FILE", default="attention.png", endings=[".png"])
-    parser.add_argument("--heads", action="store_true", help="draw each head of the last layer alone")
+    parser.add_argument("--heads", action="store_true", help="also draw each head of the last layer alone")
     add_shared(parser, "--fps", "--device")
 
 
 def run(arguments: Namespace) -> int:
     """Draw where a trained model looks in a video.
 
-    Attention rollout from what is classified back to the patches of every frame, in the centre view of the video. With
-    --heads, each head of the last layer alone.
+    Attention rollout from what is classified back to the patches of every frame, in the centre view of the video; with
+    --heads also of each head of the last layer alone.
     """
-    from lit_video.inference.attention_maps import maps_of_video  # here, because importing torch takes seconds
+    from lit_video.inference.attention_maps import attention_maps  # here, because importing torch takes seconds
     from lit_video.inference.attention_picture import picture
 
-    maps = maps_of_video(arguments.ckpt, arguments.video, arguments.device, arguments.fps, arguments.heads)
+    maps = attention_maps(arguments.ckpt, arguments.video, arguments.device, arguments.fps, arguments.heads)
     with writing("--output", arguments.output):
-        write_bytes(arguments.output, picture(*maps))
+        write_bytes(arguments.output, picture(maps))
     print(f"wrote {arguments.output}", file=sys.stderr)
     return 0

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torchvision.transforms.v2 import functional as F
 
@@ -16,7 +17,7 @@ from lit_video.inference.attention_picture import AttentionMaps
 from lit_video.inference.loading import load
 from lit_video.inference.predict import Evaluation, find_videos, own_folder, unlabelled, video_list
 from lit_video.inference.ranking import ClassNames, best, ranked_videos
-from lit_video.inference.rollout import Rollout, rollout, steps_of, tubelet_frames
+from lit_video.inference.rollout import heads_of, rollout, tubelet_frames
 from lit_video.modules import VideoClassifier
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.environment import choose_device
@@ -27,29 +28,21 @@ LARGEST = 480  # pixels of the longer side of a frame that is drawn
 Device = Literal["cpu", "cuda"]
 
 
-def attention_maps(ckpt: str | Path, video: str | Path, device: Device | None = None) -> AttentionMaps:
-    """Compute attention maps of a trained model for the centre view of a video.
-
-    Args:
-        ckpt: a run's ``last.ckpt``.
-        video: its file.
-        device: ``None`` for a GPU where there is one.
-
-    Raises:
-        UserError: the video cannot be read, or the checkpoint is wrong or its model has no attention.
-    """
-    (maps,) = maps_of_video(ckpt, video, device)
-    return maps
-
-
-def maps_of_video(
+def attention_maps(
     ckpt: str | Path,
     video: str | Path,
     device: Device | None = None,
     fps: float | None = None,
     heads: bool = False,
-) -> list[AttentionMaps]:
-    """As :func:`attention_maps`, or of every head (:func:`maps_of`); the true class is the video's folder if it is one.
+) -> AttentionMaps:
+    """Compute attention maps of a trained model for the centre view of a video.
+
+    Args:
+        ckpt: see :func:`~lit_video.inference.loading.load`.
+        video: its file; its true class is the name of its folder, if there is such a class.
+        device: ``None`` for a GPU where there is one.
+        fps: frames per second of a folder of pictures, given as the video.
+        heads: maps of every head of the last layer as well.
 
     Raises:
         UserError: there is no such video, or there are several; the checkpoint is wrong or its model has no attention.
@@ -74,7 +67,7 @@ def maps_of(
     record: VideoRecord,
     label: str | None,
     heads: bool = False,
-) -> list[AttentionMaps]:
+) -> AttentionMaps:
     """Compute a transformer's attention maps for the centre view of a video.
 
     Args:
@@ -83,7 +76,7 @@ def maps_of(
         data: how clips are made.
         record: the video.
         label: its true class, if known.
-        heads: maps of every head of the last layer alone, through that layer only, instead of one of all layers.
+        heads: maps of every head of the last layer as well.
 
     Raises:
         UserError: the video cannot be read, or the network holds a layer that the rollout does not support.
@@ -92,19 +85,21 @@ def maps_of(
     assert isinstance(network, VideoTransformer)
     clip, seen = see(network, data, record)
     try:
-        which = [*range(steps_of(network.blocks[-1])[-1].heads)] if heads else [None]
-        results = [rollout(network, clip, last_layer=heads, head=head) for head in which]
+        result = rollout(network, clip)
+        each = [rollout(network, clip, True, head) for head in range(heads_of(network))] if heads else []
     except ValueError as error:
         raise UserError(str(error)) from error
-    (ranked,) = ranked_videos([record.path], results[0].logits.float().cpu(), names, 1, model.several_labels)
+    (ranked,) = ranked_videos([record.path], result.logits.float().cpu(), names, 1, model.several_labels)
     first = best(ranked.ranked)
     true = "" if label is None else f"; true class: {label}"
-    predicted = f"predicted: {first.name}, {100 * first.probability:.0f} %{true}"
-    if not heads:
-        words = f"{record.path.name}: attention rollout from the output"
-        return [_with_relevance(seen, results[0], [predicted, words])]
-    lines = [[*([] if i else [predicted, record.path.name]), f"head {i} of the last layer"] for i in which]
-    return [_with_relevance(seen, one, words) for one, words in zip(results, lines, strict=True)]
+    share = f"{100 * result.other:.0f} % of it goes to tokens that are no patches, such as the class token"
+    lines = [
+        f"predicted: {first.name}, {100 * first.probability:.0f} %{true}",
+        f"{record.path.name}: attention rollout from the output",
+        *([share] if result.other >= 0.005 else []),
+    ]
+    maps, *of_heads = [_relative(one.patches)[seen.tubelets] for one in (result, *each)]
+    return replace(seen, maps=maps, heads=of_heads, lines=lines)
 
 
 def see(network: VideoTransformer, data: VideoDataModule, record: VideoRecord) -> tuple[Tensor, AttentionMaps]:
@@ -150,10 +145,7 @@ def label_name(record: VideoRecord, names: ClassNames) -> str:
     return names[record.label]
 
 
-def _with_relevance(seen: AttentionMaps, result: Rollout, lines: Sequence[str]) -> AttentionMaps:
-    """The maps of a rollout under the lines; the share that goes to no patch is added to them."""
-    patches = result.patches.double().cpu()
-    maps = patches * (patches.numel() / max(float(patches.sum()), 1e-12))
-    share = f"{100 * result.other:.0f} % of it goes to tokens that are no patches, such as the class token"
-    lines = [*lines, *([share] if result.other >= 0.005 else [])]
-    return replace(seen, maps=maps[seen.tubelets].numpy(), lines=lines)
+def _relative(patches: Tensor) -> NDArray[np.float64]:
+    """Relevance of patches as multiples of their mean."""
+    patches = patches.double().cpu()
+    return (patches * (patches.numel() / max(float(patches.sum()), 1e-12))).numpy()

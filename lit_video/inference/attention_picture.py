@@ -3,17 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import fill
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import torch
 import torch.nn.functional as F
-from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
-from matplotlib.figure import FigureBase
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
@@ -44,6 +40,7 @@ class AttentionMaps:
             of the clip is 1.
         tubelets: place in the model's grid of every frame; frames of a tubelet have one map.
         lines: title and subtitles.
+        heads: likewise, as seen by each head of the last layer alone, if it was asked for.
     """
 
     frames: Frames
@@ -53,6 +50,7 @@ class AttentionMaps:
     maps: NDArray[np.float64]
     tubelets: list[int]
     lines: list[str]
+    heads: Sequence[NDArray[np.float64]] = ()
 
     @property
     def is_cropped(self) -> bool:
@@ -66,11 +64,11 @@ class AttentionMaps:
         return f"{place}, {clock(self.seconds[i], 1)}"
 
 
-def overlaid(attention: AttentionMaps, top: float) -> Frames:
-    """Draw the maps over grey frames; relevance of ``top`` and more is brightest, unseen parts are dark."""
+def overlaid(attention: AttentionMaps, maps: NDArray[np.float64], top: float) -> Frames:
+    """Draw maps over grey frames; relevance of ``top`` and more is brightest, unseen parts are dark."""
     box, grey = attention.box, attention.frames.mean(-1, keepdims=True) / 255
     smooth = F.interpolate(
-        torch.from_numpy(attention.maps)[:, None], size=(box.height, box.width), mode="bilinear", align_corners=False
+        torch.from_numpy(maps)[:, None], size=(box.height, box.width), mode="bilinear", align_corners=False
     )[:, 0]
     heat = mpl.colormaps[COLOURS](smooth.numpy() / top)[..., :3]
     over = np.repeat((1 - OPACITY) * grey, 3, axis=-1)
@@ -79,56 +77,37 @@ def overlaid(attention: AttentionMaps, top: float) -> Frames:
     return np.round(255 * over).astype(np.uint8)
 
 
-def picture(*parts: AttentionMaps) -> bytes:
+def picture(attention: AttentionMaps) -> bytes:
     """A PNG: rows of frames, below each the same frames with their maps; a bar says what colours mean.
 
-    Args:
-        parts: maps of a video; or those of its heads, of four frames, which have one scale and stand above the first
-            head's only.
+    With heads there is one row of some frames, and below it one of each kind of maps, on one scale.
     """
-    count, top = len(parts[0].frames), max(*(float(one.maps.max()) for one in parts), 1e-12)
-    few = min(count, ACROSS) if len(parts) > 1 else count
-    some, across = [(2 * i + 1) * count // (2 * few) for i in range(few)], min(few, ACROSS)
-    rows = [2, *[1] * (len(parts) - 1)]
-    heights = [_height(one, row * -(-few // across)) for one, row in zip(parts, rows, strict=True)]
-    width = max(PANEL * across + BAR_WIDTH, 6.0)  # at least what a title takes
-    layout = ConstrainedLayoutEngine(h_pad=0.02, w_pad=0.02, hspace=0, wspace=0)
-    figure = plt.figure(figsize=(width, sum(heights)), layout=layout)
-    panels: Any = figure.subfigures(len(parts), 1, squeeze=False, height_ratios=heights)
-    for part, one, row in zip(panels[:, 0], parts, rows, strict=True):
-        axes = part.subplots(row * -(-few // across), across, squeeze=False)
-        _draw(part, axes, one, some, row, top)
-        lines = [*one.lines, *(["outlined: what the model sees of the frame"] if one.is_cropped and row == 2 else [])]
-        part.suptitle("\n".join(fill(line, int(12 * width)) for line in lines), fontsize=10)
-    return content_of(figure)
-
-
-def _height(attention: AttentionMaps, rows: int) -> float:
-    """Inches that rows of frames, their labels and the title take."""
-    shape = attention.frames.shape[1] / attention.frames.shape[2]
-    return rows * (PANEL * shape + 0.125) + 0.3 + 0.2 * len(attention.lines)
-
-
-def _draw(figure: FigureBase, axes: Any, attention: AttentionMaps, some: Sequence[int], rows: int, top: float) -> None:
-    """Draw frames above their maps, or the maps alone if there is one row for both."""
-    over, across = overlaid(attention, top), axes.shape[1]
+    kinds = [attention.maps, *attention.heads]
+    top = max(*(float(maps.max()) for maps in kinds), 1e-12)
+    count, across = len(attention.frames), min(len(attention.frames), ACROSS)
+    shown = [(2 * i + 1) * count // (2 * across) for i in range(across)] if attention.heads else range(count)
+    layers = [attention.frames, *(overlaid(attention, maps, top) for maps in kinds)]
+    rows = [(layer, shown[i : i + across]) for i in range(0, len(shown), across) for layer in range(len(layers))]
+    height, width = attention.frames.shape[1:3]
+    size = (max(PANEL * across + BAR_WIDTH, 6.0), len(rows) * (PANEL * height / width + 0.15) + 1)  # room for a title
+    figure, axes = plt.subplots(len(rows), across, squeeze=False, figsize=size, layout="constrained")
+    for panels, (layer, places) in zip(axes, rows, strict=True):
+        for panel, i in zip(panels, places, strict=False):
+            panel.imshow(layers[layer][i])
+            if not layer:
+                panel.set_title(attention.label(i), fontsize=8, pad=2)
+            if attention.is_cropped:
+                box = attention.box
+                corner = (box.left - 0.5, box.top - 0.5)
+                panel.add_patch(Rectangle(corner, box.width, box.height, fill=False, edgecolor=OUTLINE, linewidth=1.5))
+        if attention.heads and layer:
+            name = f"head {layer - 2} of the last layer" if layer > 1 else "all layers"
+            panels[0].set_title(name, fontsize=8, pad=2, loc="left")
     for panel in axes.flat:
         panel.axis("off")
-    for place, i in enumerate(some):
-        row, column = rows * (place // across), place % across
-        axes[row, column].set_title(attention.label(i), fontsize=8, pad=2)
-        if rows == 2:
-            _show(axes[row, column], attention.frames[i], attention)
-        _show(axes[row + rows - 1, column], over[i], attention)
+    lines = [*attention.lines, *(["outlined: what the model sees of the frame"] if attention.is_cropped else [])]
+    figure.suptitle("\n".join(fill(line, int(12 * size[0])) for line in lines), fontsize=10)
     bar = figure.colorbar(ScalarMappable(Normalize(0, top), COLOURS), ax=axes, shrink=0.8, aspect=30)
     bar.set_label(BAR, fontsize=8)
     bar.ax.tick_params(labelsize=8)
-
-
-def _show(panel: Axes, image: Frames, attention: AttentionMaps) -> None:
-    """A frame with the outline of what the model sees of it."""
-    panel.imshow(image)
-    if attention.is_cropped:
-        box = attention.box
-        corner, size = (box.left - 0.5, box.top - 0.5), (box.width, box.height)
-        panel.add_patch(Rectangle(corner, *size, fill=False, edgecolor=OUTLINE, linewidth=1.5, clip_on=False))
+    return content_of(figure)

@@ -114,30 +114,28 @@ def _constant(owner: nn.Module, name: str, parameter: Tensor, silent: bool) -> T
     return torch.full((), value, dtype=parameter.dtype, device=parameter.device).expand(parameter.shape)
 
 
-def steps_of(layer: nn.Module) -> list[Heads]:
-    """The attention steps of an encoder layer.
+def heads_of(network: VideoTransformer) -> int:
+    """Number of heads of the last layer.
 
     Raises:
         ValueError: its tokens are latents, whose heads do not read patches.
     """
-    if not isinstance(layer, Block):
+    return _steps(network)[-1].heads
+
+
+def _steps(network: VideoTransformer) -> list[Heads]:
+    """The attention steps of the last layer."""
+    if not isinstance(layer := network.blocks[-1], Block):
         raise ValueError("the last layer holds latents, whose heads read no patches")
     return [module for module in layer.modules() if isinstance(module, Heads)]
 
 
-def only_head(network: nn.Module, proj: nn.Linear, heads: int, head: int) -> dict[str, Tensor]:
-    """The projection of a step of attention that takes the mean over the channels of one head, by its name.
-
-    Raises:
-        ValueError: there is no such head.
-    """
-    if not 0 <= head < heads:
-        raise ValueError(f"there is no head {head}; the last layer has {heads}, counted from 0")
+def _only_head(network: nn.Module, proj: nn.Linear, heads: int, head: int) -> dict[str, Tensor]:
+    """The projection of a step of attention that takes the mean over the channels of one head, by its name."""
     name = next(name for name, module in network.named_modules() if module is proj)
-    width = proj.in_features // heads
-    weight = torch.zeros_like(proj.weight)
-    weight[:, head * width : (head + 1) * width] = 1 / width
-    return {f"{name}.weight": weight}
+    alone = torch.zeros_like(proj.weight)
+    alone.unflatten(1, (heads, -1))[:, head] = heads / proj.in_features
+    return {f"{name}.weight": alone}
 
 
 @dataclass(frozen=True)
@@ -155,12 +153,7 @@ class Rollout:
     logits: Tensor
 
 
-def rollout(
-    network: VideoTransformer,
-    clip: Tensor,
-    last_layer: bool = False,
-    head: int | None = None,
-) -> Rollout:
+def rollout(network: VideoTransformer, clip: Tensor, last_layer: bool = False, head: int | None = None) -> Rollout:
     """Follow the attention of a network in eval mode from its output back to all patches.
 
     The output is what is classified: the class token, or the mean over those of the frames or over all tokens, through
@@ -173,11 +166,10 @@ def rollout(
         head: head of the last layer's last attention step, counted from 0, instead of the mean over its heads.
 
     Raises:
-        ValueError: the last layer has no patches, or not this head; the network holds a layer that this rollout does
-            not support.
+        ValueError: the last layer has no patches; the network holds a layer that this rollout does not support.
     """
     outputs: dict[str, Any] = {}
-    steps = steps_of(network.blocks[-1]) if head is not None else []
+    steps = [] if head is None else _steps(network)
     with (
         torch.no_grad(),
         Recording() as recording,
@@ -187,7 +179,7 @@ def rollout(
         ),
     ):
         logits = network(clip)
-    alone = {} if head is None else only_head(network, outputs["proj"], steps[-1].heads, head)
+    alone = {} if head is None else _only_head(network, outputs["proj"], steps[-1].heads, head)
     embedded, grid = outputs["embedded"]
     ones = torch.ones_like(embedded, requires_grad=True)
     place = patch_places(embedded.shape[1], grid, network.embed.prefix).to(clip.device)

@@ -10,7 +10,7 @@ from PIL import Image
 
 from lit_video.__main__ import main
 from lit_video.inference import attention_picture
-from lit_video.inference.attention_maps import maps_of_video, see
+from lit_video.inference.attention_maps import attention_maps, see
 from lit_video.inference.attention_picture import AttentionMaps, overlaid, picture
 from lit_video.inference.checkpoints import load_trained_model
 from lit_video.inference.predict import Evaluation, unlabelled, video_list
@@ -117,11 +117,11 @@ def maps_of(frames=3, side=8, box=None):
 
 def test_maps_lie_over_their_frames_and_what_the_model_sees_and_the_rest_is_grey():
     seen = maps_of(side=32)
-    bright = overlaid(replace(seen, frames=seen.frames * 0), 4.0).sum(-1)
+    bright = overlaid(replace(seen, frames=seen.frames * 0), seen.maps, 4.0).sum(-1)
     assert bright[0].max() == bright[2].max() == bright[1, 26:, :6].max() == bright.min()
     assert bright[1, :4, 28:].min() > 3 * 100
     seen = maps_of(side=32, box=Box(4, 10, 20, 20))
-    over = overlaid(seen, 4.0)
+    over = overlaid(seen, seen.maps, 4.0)
     outside = np.ones((32, 32), bool)
     outside[4:24, 10:30] = False
     grey = over[:, outside]
@@ -159,17 +159,18 @@ def test_heads_of_a_video_are_drawn_one_by_one_on_one_scale(name, checkpoints, v
     monkeypatch.setattr(attention_picture, "content_of", lambda figure: drawn.append(figure) or real(figure))
     assert attention(videos[0], "--ckpt", checkpoints(name), "--heads", "-o", tmp_path / "h.png") == 0
     (figure,) = drawn
-    assert [sum(bool(axes.images) for axes in part.axes) for part in figure.subfigs] == [8, 4]  # frames above the first
-    assert len({part.axes[-1].get_ylim() for part in figure.subfigs}) == 1
+    panels = [axes for axes in figure.axes if axes.images]
+    assert len(panels) == 4 * 4  # frames, their maps of all layers, those of two heads
+    names = [axes.get_title("left") for axes in panels[4::4]]
+    assert names == ["all layers", "head 0 of the last layer", "head 1 of the last layer"]
     loaded, (record,) = load_trained_model(checkpoints(name)), unlabelled([videos[0]])
-    heads = maps_of_video(checkpoints(name), videos[0], "cpu", heads=True)
+    heads = attention_maps(checkpoints(name), videos[0], "cpu", heads=True).heads
     data = video_list(loaded, [record], Evaluation(1, 1, 1, 0))
     expected = rollout(
         loaded.model.network, see(loaded.model.network, data, record)[0], last_layer=True, head=1
     ).patches
-    np.testing.assert_allclose(heads[1].maps, (expected / expected.mean()).numpy(), rtol=1e-4)
-    assert len(heads) == 2 and np.abs(heads[0].maps - heads[1].maps).max() > 1e-3
-    assert heads[1].lines[0] == "head 1 of the last layer"
+    np.testing.assert_allclose(heads[1], (expected / expected.mean()).numpy(), rtol=1e-4)
+    assert len(heads) == 2 and np.abs(heads[0] - heads[1]).max() > 1e-3
 
 
 # mistakes

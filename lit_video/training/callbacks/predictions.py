@@ -148,4 +148,4 @@ def record_attention(model: VideoClassifier, data: VideoDataModule, run_dir: Pat
     except (DecodeError, UserError) as error:
         print(f"{run_dir / 'attention.png'}: not drawn, {error}", flush=True)
         return
-    write_bytes(run_dir / "attention.png", picture(*maps))
+    write_bytes(run_dir / "attention.png", picture(maps))
