@@ -29,8 +29,8 @@ from lit_video.video.decoding import (
     frame_table,
     image_table,
 )
-from lit_video.video.decoding.container import open_video, reason, scanned_stream
-from lit_video.video.decoding.damage import Seen, seen, spoiled
+from lit_video.video.decoding.container import Seen, open_video, reason, scanned_stream, seen
+from lit_video.video.decoding.damage import spoiled
 from lit_video.video.decoding.frame_table import compact
 from lit_video.video.decoding.pyav import PREDICTED
 

@@ -3,13 +3,17 @@
 FFmpeg also opens what is no intact video: lists of other files, texts, files that are cut short.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import av
 from av.container import InputContainer
+from av.packet import Packet
 from av.stream import Disposition
 from av.video.stream import VideoStream
 
@@ -66,6 +70,22 @@ def scanned_stream(container: InputContainer) -> VideoStream:
     stream = video_stream(container)
     assert stream is not None, "the scan has seen one"
     return stream
+
+
+class Seen(NamedTuple):
+    """A packet without its contents; the names are PyAV's."""
+
+    pts: int | None
+    dts: int | None
+    duration: int | None
+    is_keyframe: bool
+    is_corrupt: bool
+    is_discard: bool
+
+
+def seen(packet: Packet[VideoStream]) -> Seen:
+    """Read the numbers of a packet."""
+    return Seen(packet.pts, packet.dts, packet.duration, packet.is_keyframe, packet.is_corrupt, packet.is_discard)
 
 
 def reason(error: Exception) -> str:

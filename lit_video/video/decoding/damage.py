@@ -17,10 +17,8 @@ import av
 import av.logging
 import numpy as np
 from av.container import InputContainer
-from av.packet import Packet
-from av.video.stream import VideoStream
 
-from lit_video.video.decoding.container import open_video, scanned_stream
+from lit_video.video.decoding.container import Seen, open_video, scanned_stream
 
 JUMP = 10  # seconds without a frame, and as many usual steps: longer than a pause
 REPORTED = 4  # usual steps without a frame that are reported, where they are no loss
@@ -32,22 +30,6 @@ _FREE = {"gif", "apng", "webp"}  # codecs of animations, whose rate varies and w
 _NUMBERED = {"h264", "hevc"}  # what refers to a lost picture is told, and MP4 keeps no half ones
 _FRESH, _INTRA = 5, {2, 4}  # H.264: a NAL unit that resets the numbers; slice types, modulo 5, of whole pictures
 _FIELD = re.compile(r"\d+ +(\w+) +[01]+ = (\d+)")
-
-
-class Seen(NamedTuple):
-    """A packet without its contents; the names are PyAV's."""
-
-    pts: int | None
-    dts: int | None
-    duration: int | None
-    is_keyframe: bool
-    is_corrupt: bool
-    is_discard: bool
-
-
-def seen(packet: "Packet[VideoStream]") -> Seen:
-    """Read the numbers of a packet."""
-    return Seen(packet.pts, packet.dts, packet.duration, packet.is_keyframe, packet.is_corrupt, packet.is_discard)
 
 
 def spoiled(packets: Sequence[Seen], places: Collection[int]) -> list[int]:
@@ -74,12 +56,11 @@ def _groups(packets: Sequence[Seen]) -> tuple[list[int], list[bool]]:
 
 
 class Gaps(NamedTuple):
-    """Gaps in times: the usual step, frames before gaps, those before jumps, whether the rate is even but for them."""
+    """Gaps in times: the usual step, frames before gaps in a rate that is even but for them, frames before jumps."""
 
     usual: int = 1
     after: Sequence[int] = ()
     jumps: Collection[int] = ()
-    even: bool = False
 
 
 def gaps(times: Sequence[int], base: Fraction) -> Gaps:
@@ -93,7 +74,7 @@ def gaps(times: Sequence[int], base: Fraction) -> Gaps:
     off = np.abs(steps - np.rint(steps / mean) * mean)[steps < (REPORTED - 0.5) * mean]
     even = long.sum() <= SEVERAL * len(steps) and (off <= 1 + mean / 10).all()
     jumps = np.flatnonzero(steps > JUMP * max(usual, float(1 / base))).tolist()
-    return Gaps(usual, np.flatnonzero(long).tolist(), jumps, bool(even))
+    return Gaps(usual, np.flatnonzero(long).tolist() if even else (), jumps)
 
 
 def without_jumps(times: Sequence[int], found: Gaps) -> list[int]:
@@ -138,13 +119,11 @@ def verdict(
     found, keys = gaps(times, base), {i for i, packet in enumerate(packets) if packet.is_keyframe}
     hurt = _marked(packets, base)
     why = "the container marks packets as corrupt" if hurt else ""
-    after = found.after if found.even and codec not in _FREE else ()
+    after = () if codec in _FREE else found.after
     place_of = {(p.pts if pts else p.dts): i for i, p in enumerate(packets)} if after else {}
     around = {i: (place_of[times[i]], place_of[times[i + 1]]) for i in after}
-    pictures = {}
-    if codec == "h264" and (hurt or around):
-        near = {i for at in {*hurt, *chain(*around.values())} for i in range(at - NEAR, at + NEAR)}
-        pictures = _pictures(path, near | {*sorted(keys)[:KEYS]})
+    near = {i for at in {*hurt, *chain(*around.values())} for i in range(at - NEAR, at + NEAR)}
+    pictures = _pictures(path, near | {*sorted(keys)[:KEYS]}) if codec == "h264" and near else {}
     if lost := {*_lost(pictures)}:
         sound = {at for at in lost & keys if "frame_num" in pictures[at]}
         hurt |= lost - sound | {max(at - 1, 0) for at in lost}
@@ -174,10 +153,7 @@ def _marked(packets: Sequence[Seen], base: Fraction) -> set[int]:
 
 
 def _pictures(path: Path, places: Collection[int]) -> dict[int, dict[str, int]]:
-    """Headers of H.264's pictures at some places, as FFmpeg reads them, and of the sequence at -1.
-
-    Empty where pictures are not numbered without gaps.
-    """
+    """Headers of H.264's pictures at some places, and of the sequence at -1; empty if numbers may have gaps."""
     level = av.logging.get_level()
     av.logging.set_level(av.logging.INFO)
     try:
@@ -221,5 +197,4 @@ def _lost(pictures: dict[int, dict[str, int]]) -> Iterator[int]:
 
 def _in_words(times: Sequence[int], base: Fraction, after: Sequence[int]) -> str:
     step, at = (float((times[i] - times[j]) * base) for i, j in ((after[0] + 1, after[0]), (after[0], 0)))
-    more = f" ({len(after)} such)" if len(after) > 1 else ""
-    return f"a gap of {step:,.2f} s behind frame {after[0]} ({at:.2f} s){more}"
+    return f"a gap of {step:,.2f} s behind frame {after[0]} ({at:.2f} s)" + f" ({len(after)} such)" * (len(after) > 1)

@@ -17,6 +17,7 @@ from cachetools import LRUCache, cached
 from numpy.typing import NDArray
 
 from lit_video.video.decoding.container import (
+    Seen,
     cut_off,
     ends_early,
     keep,
@@ -25,9 +26,10 @@ from lit_video.video.decoding.container import (
     open_video,
     reason,
     scanned_stream,
+    seen,
     video_stream,
 )
-from lit_video.video.decoding.damage import Seen, gaps, joints, seen, verdict, without_jumps
+from lit_video.video.decoding.damage import gaps, joints, verdict, without_jumps
 
 Frames = NDArray[np.uint8]
 T = TypeVar("T")
