@@ -1,39 +1,60 @@
-"""The ``profile`` command: what an attention scheme of one's own sees, costs, and breaks."""
+"""The ``profile`` command: what an attention scheme of one's own sees, costs, learns, and breaks."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lit_video.commands.arguments import add_output, writing
-from lit_video.commands.parser import Parser
+import yaml
+
+from lit_video.commands.arguments import add_output, add_settings, add_shared, writing
+from lit_video.commands.parser import Parser, run_command
 from lit_video.errors import UserError
 from lit_video.utils.files import write_atomically, write_bytes
+from lit_video.utils.stop_signals import DONE
 from lit_video.utils.text import did_you_mean
+from lit_video.utils.yaml_files import EXPERIMENTS, find_config, read_yaml
 
 if TYPE_CHECKING:
     from lit_video.attention import Scheme
+    from lit_video.inference.scheme_cost import Cost
     from lit_video.inference.scheme_sight import Sight
+
+TABLE, LEVEL = "skills", "scale/profile"
+
+
+class BuiltIn(NamedTuple):
+    """A scheme of the papers, made as ``(width, heads)``, and its row of the skills."""
+
+    make: Callable[..., Scheme]
+    row: str
 
 
 def add(parser: Parser) -> None:
     """Examples and arguments."""
-    parser.examples("my_scheme.py", "divided -o profile")
+    parser.examples("my_scheme.py", "divided -o profile", "my_scheme.py --on videos --seeds 0,1,2")
     text = "FILE.py, FILE.py:CLASS or MODULE.CLASS of your own, or the name of a built-in scheme"
     parser.add_argument("scheme", metavar="SCHEME", help=text)
     add_output(parser, "DIR", otherwise="profile/NAME")
+    text = "compare it on your own videos, a folder or a table, in place of the temporal skills"
+    parser.add_argument("--on", type=Path, metavar="VIDEOS", help=text)
+    parser.add_argument("--look", action="store_true", help="train nothing")
+    add_shared(parser, "--seeds", "--jobs")
+    add_settings(parser)
 
 
 def run(arguments: Namespace) -> int:
-    """Check an attention scheme, and show what it sees and costs.
+    """Check an attention scheme, show what it sees and costs, and train it on the temporal skills.
 
     Draws which tokens see which, and after how many layers; measures parameters, multiply-adds, memory and time beside
-    the built-in schemes. Exits with 1 where the scheme breaks its contract.
+    the built-in schemes; then the accuracy in each skill beside the rows trained alike. Exits with 1 where the scheme
+    breaks its contract.
     """
     from lit_video.inference.scheme_contract import check_contract
     from lit_video.inference.scheme_cost import HEADER, HEADS, WIDTH, cells, costs
@@ -50,7 +71,7 @@ def run(arguments: Namespace) -> int:
         return 1
     words = in_words(contract.sight)
     print("", *(f"{key}: {text}" for key, text in words.items()), sep="\n", flush=True)
-    schemes = {name: kind} | {key: other for key, other in built_in().items() if key != name}
+    schemes = {name: kind} | {key: other.make for key, other in built_in().items() if key != name}
     found = costs({key: partial(each, WIDTH, HEADS) for key, each in schemes.items()})
     print("", text_table("One layer, a clip of 16 x 64 x 64 pixels, on this CPU", HEADER, cells(found)), sep="\n")
     folder: Path = arguments.output or Path("profile") / name
@@ -59,17 +80,24 @@ def run(arguments: Namespace) -> int:
         content = {"scheme": name, "commit": commit(), "words": words, "costs": [asdict(one) for one in found]}
         write_atomically(folder / "profile.json", json.dumps(content, indent=1))
         write_bytes(folder / "sight.png", _picture(name, contract.sight, words))
-    print(f"wrote {folder / 'sight.png'} and {folder / 'profile.json'}")
-    return 0
+    print(f"wrote {folder / 'sight.png'} and {folder / 'profile.json'}", flush=True)
+    if arguments.look:
+        return DONE
+    train = _compare if arguments.on else partial(_skills, sight=contract.sight, costs=found)
+    return train(arguments, name, folder)
 
 
-def built_in() -> dict[str, Callable[..., Scheme]]:
-    """The schemes of the papers, by name, made as ``(width, heads)``."""
+def built_in() -> dict[str, BuiltIn]:
+    """The schemes of the papers, by name."""
     from lit_video.attention import Factorised, FactorisedHeads, LocalWindow, Mixing, MixingPlan
     from lit_video.network.timesformer import SCHEMES
 
-    others: dict[str, Callable[..., Scheme]] = {"window": LocalWindow, "mixing": partial(Mixing, plan=MixingPlan())}
-    return {**SCHEMES, **others, "factorised": Factorised, "factorised_heads": FactorisedHeads}
+    return {name: BuiltIn(kind, name) for name, kind in SCHEMES.items()} | {
+        "window": BuiltIn(LocalWindow, "exact1_time"),
+        "mixing": BuiltIn(partial(Mixing, plan=MixingPlan()), "xvit1"),
+        "factorised": BuiltIn(Factorised, "vivit3"),
+        "factorised_heads": BuiltIn(FactorisedHeads, "vivit4"),
+    }
 
 
 def _scheme(text: str) -> tuple[str, Callable[..., Scheme]]:
@@ -77,7 +105,7 @@ def _scheme(text: str) -> tuple[str, Callable[..., Scheme]]:
     from lit_video.attention.own import import_scheme, own_scheme
 
     if text in (known := built_in()):
-        return text, known[text]
+        return text, known[text].make
     if not {".", "/"} & set(text):
         raise UserError(f"{text}: no built-in scheme{did_you_mean(text, known)}; give FILE.py, or {', '.join(known)}")
     try:
@@ -95,6 +123,57 @@ def _picture(name: str, seen: Sight, words: dict[str, str]) -> bytes:
 
     sights = {name: seen}
     for key in ("space", "mixing", "factorised_heads", "joint"):
-        make = partial(built_in()[key], WIDTH, HEADS)
+        make = partial(built_in()[key].make, WIDTH, HEADS)
         sights.setdefault(key, sight(lambda layer: make(), GRID, DEPTH))  # noqa: B023  # called at once
     return sight_picture(name, sights, words)
+
+
+def _compare(arguments: Namespace, name: str, folder: Path) -> int:
+    """Beside schemes of the papers on a user's videos."""
+    schemes = ["space", "xvit", "divided", "joint"]
+    schemes += [] if arguments.scheme in schemes else [arguments.scheme]
+    jobs = ["--jobs", str(arguments.jobs)] if arguments.jobs else []
+    seeds = ",".join(map(str, arguments.seeds))
+    words = ["compare", str(arguments.on), "--schemes", ",".join(schemes), "--seeds", seeds, "-o", str(folder)]
+    return run_command([*words, *jobs, *arguments.settings])
+
+
+def _skills(arguments: Namespace, name: str, folder: Path, sight: Sight, costs: list[Cost]) -> int:
+    """Train it on the temporal skills; print, draw and keep its profile beside the rows of the table."""
+    from lit_video.inference.scheme_picture import profile_picture
+    from lit_video.tables.profile import nearest, skill_table
+    from lit_video.tables.reading import read_table
+    from lit_video.tables.rendering import measured_groups
+    from lit_video.tables.summary import summary
+    from lit_video.utils.text import text_table
+
+    row = built_in()[name].row if name in built_in() else name
+    with writing("--output", folder):
+        file = _experiment(folder, row, arguments.scheme)
+    runs = folder / "runs"
+    words = ["--row", row, "--runs", str(runs), "--seeds", ",".join(map(str, arguments.seeds))]
+    words += ["--jobs", str(arguments.jobs)] if arguments.jobs else []
+    if status := run_command(["fit", "-c", str(file), "-c", LEVEL, *words, *arguments.settings]):
+        return status
+    data = summary(read_table([file, find_config(LEVEL)]), runs)
+    groups = measured_groups(data["rows"])
+    assert groups
+    print("", text_table(*skill_table(groups, row)), nearest(data, groups, row), sep="\n", flush=True)
+    write_bytes(folder / "profile.png", profile_picture(name, groups, row, sight, costs))
+    print(f"wrote {folder / 'profile.png'}")
+    return run_command(["report", str(runs / TABLE), "-o", str(folder / "profile.html")])
+
+
+def _experiment(folder: Path, row: str, scheme: str) -> Path:
+    """The table of skills with a row more, and beside it the packed runs of the others; returns the table's file."""
+    content: dict[str, Any] = read_yaml(EXPERIMENTS / f"{TABLE}.yaml")
+    content |= {part: str(EXPERIMENTS / content[part]) for part in ("trainer", "data", "model")}
+    rows = content["table"]["rows"]
+    own = rows["joint"]["set"] | {"model.attention": scheme}
+    content["table"]["rows"] = {row: {"label": row, "set": own}} | rows
+    file, pack = folder / f"{TABLE}.yaml", EXPERIMENTS / f"{TABLE}.tar.xz"
+    write_atomically(file, yaml.safe_dump(content, sort_keys=False, width=120))
+    (folder / "runs").mkdir(exist_ok=True)
+    if pack.is_file():
+        shutil.copyfile(pack, folder / "runs" / pack.name)
+    return file

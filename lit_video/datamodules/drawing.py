@@ -76,10 +76,10 @@ def duration(rng: Rng, frames: int) -> Film:
 
 
 def count(rng: Rng, frames: int) -> Film:
-    """One place flashes two to four times in each half, more often in the second, for as many frames in both."""
+    """One place flashes two or three times in the first half, once more in the second, for as many frames in both."""
     figure, half = _figure(rng), frames // 2
-    few, many = sorted(rng.choice([2, 3, 4], 2, replace=False))
-    shown = [bright for times in (few, many) for bright in _flashes(rng, int(times), half)]
+    few = int(rng.integers(2, 4))
+    shown = [bright for times in (few, few + 1) for bright in _flashes(rng, times, half)]
     return [[figure] if bright else [] for bright in shown]
 
 
@@ -97,7 +97,7 @@ def _flashes(rng: Rng, times: int, frames: int) -> list[bool]:
 def speed(rng: Rng, frames: int) -> Film:
     """A shape moves over a torus in any direction, faster and faster."""
     start, angle = _figure(rng), rng.uniform(0, 2 * np.pi)
-    slow, fast = rng.uniform(0.005, 0.02), rng.uniform(0.08, 0.12)
+    slow, fast = rng.uniform(0.02, 0.035), rng.uniform(0.06, 0.09)
     far = np.cumsum(np.linspace(slow, fast, frames))
     dx, dy = far * np.cos(angle), far * np.sin(angle)
     return [[replace(start, x=(start.x + x) % 1, y=(start.y + y) % 1)] for x, y in zip(dx, dy, strict=True)]
@@ -105,7 +105,7 @@ def speed(rng: Rng, frames: int) -> Film:
 
 def occlusion(rng: Rng, frames: int) -> Film:
     """A bright and a dark shape pass behind a wall of the background's look, the bright one first; from either side."""
-    apart = rng.uniform(0.2, 0.4) * frames
+    apart = rng.uniform(0.125, 0.25) * frames
     middle = 0.5 * frames + rng.uniform(-0.1, 0.1) * frames
     rows, step = rng.permutation([0.28, 0.72]), rng.uniform(0.8, 1.0) / frames
     wall, radius = rng.uniform(0.4, 0.6), rng.uniform(0.1, 0.13)

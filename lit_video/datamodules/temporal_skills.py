@@ -39,8 +39,8 @@ class TemporalSkills(VideoDataModule):
     meeting   two shapes move together or apart                   two motions, of which neither says enough
     duration  a shape is there for three frames, gone, and        how long something lasted, and when
               there for one frame; or the other way round
-    count     a place flashes 2 to 4 times in each half, more     how often, not how long: both halves are bright for
-              often in one of them                                as many frames
+    count     a place flashes 2 to 4 times in each half, once     how often, not how long: both halves are bright for
+              more in one of them                                 as many frames
     speed     a shape speeds up or slows down                     three frames: a change of what two show
     occlusion a bright and a dark shape pass behind a wall, one   when each was hidden
               before the other

@@ -85,15 +85,20 @@ def calibration_figure(bins: Mapping[str, Bins], title: str = "") -> Figure:
 @matplotlib.rc_context(STYLE)
 def heat_map(groups: Groups, title: str = "") -> Figure:
     """Draw rows by groups, the stronger a cell's colour the higher its accuracy; behind a row's name its reach."""
+    figure, axes = _axes(0.38 * len(groups.names), 0.26 * len(groups.rows), title)
+    draw_groups(axes, groups)
+    return figure
+
+
+def draw_groups(axes: Axes, groups: Groups) -> None:
+    """Draw rows by groups on axes that exist."""
     names = [" | ".join(filter(None, (row["label"], reach_text(row)))) for row, _ in groups.rows]
     shares = np.array([[(value or 0) / 100 for value in values] for _, values in groups.rows])
     texts = np.array([["" if value is None else f"{value:.0f}" for value in values] for _, values in groups.rows])
-    figure, axes = _axes(0.38 * len(groups.names), 0.26 * len(names), title)
     _cells(axes, shares)
     _numbers(axes, shares, texts)
     _names(axes, names, 9.0, groups.names, rotation=45, ha="left", rotation_mode="anchor")
     axes.tick_params(labeltop=True, labelbottom=False)
-    return figure
 
 
 def _axes(width: float, height: float, title: str) -> tuple[Figure, Axes]:

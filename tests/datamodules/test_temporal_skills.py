@@ -64,9 +64,9 @@ def test_flashes_are_more_in_the_second_half_and_as_long(frames):
         halves = [[bool(figures) for figures in film[start : start + frames // 2]] for start in (0, frames // 2)]
         assert [sum(half) for half in halves] == [frames // 4] * 2
         few, many = (sum(now and not before for before, now in pairwise([False, *half])) for half in halves)
-        assert 2 <= few < many <= 4
+        assert 2 <= few == many - 1
         seen.add((few, many))
-    assert seen == {(2, 3), (2, 4), (3, 4)}
+    assert seen == {(2, 3), (3, 4)}
 
 
 @pytest.mark.parametrize("frames", LENGTHS)
@@ -92,7 +92,7 @@ def test_the_bright_shape_is_hidden_first():
             hidden = [t for t, figures in enumerate(film) if bright not in [figure.bright for figure in figures]]
             assert hidden and [*range(hidden[0], hidden[-1] + 1)] == hidden, "once"
             middles.append(np.mean(hidden))
-        assert middles[1] - middles[0] >= 2
+        assert middles[1] - middles[0] >= 1
         first = {figure.bright: figure for figures in film[1::-1] for figure in figures}
         sides.add(tuple(first[bright].x < 0.5 for bright in (True, False) if bright in first))
     assert len(sides) >= 4, "either comes from either side"
