@@ -16,8 +16,7 @@ from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
 from lit_video.network.xvit import xvit
 from lit_video.utils.text import markdown_lines
-from lit_video.weights.image_vit import load_image_vit, read_image_vit
-from lit_video.weights.timm_vit import on_meta, spec, structure
+from lit_video.weights.image_vit import load_image_vit, on_meta, read_image_vit, spec, structure
 
 PAGE = Path(__file__).with_name("image_weights.md")
 NAMES = [
@@ -110,7 +109,7 @@ def line(name: str) -> list[str]:
             why = why or str(error)
         else:
             mean = "/".join(f"{x:.3g}" for x in dict.fromkeys(stored.preprocessor["image_mean"]))
-            return [f"`{name}`", how, f"`{spec(size)}`", str(patch), mean, stored.choice]
+            return [f"`{name}`", how, f"`{spec(size)}`", str(patch), mean, ""]
     return [f"`{name}`", "no", "", "", "", why]
 
 

@@ -2,25 +2,33 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import timm
 import torch
 import torch.nn.functional as F
 from einops import einsum, rearrange, repeat
-from torch import Tensor
+from timm.models.vision_transformer import VisionTransformer
+from torch import Tensor, nn
 
 from lit_video.attention import Heads, ZeroLinear
 from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.positions import resize_space
 from lit_video.network.transformer import VideoTransformer, normed_mean
+from lit_video.network.vit import SIZES, ViTSize
 from lit_video.weights.hub import weights_path
 from lit_video.weights.mapping import TIMM, new_name, refuse_other_names, refuse_other_shapes, stored_grid
 from lit_video.weights.reading import StoredWeights, read_weights
-from lit_video.weights.timm_vit import HEADS, on_meta, refuse_other_structure
 
+# the classifier, MAE's decoder and the token that DINOv2 masks with: no part of the features
+HEADS = ("head", "attn_pool", "pre_logits", "fc_norm", "decoder_", "mask_token")
+_GELUS = ("GELU", "GELUTanh", "QuickGELU")
+_INERT = ("Identity", "Dropout", "DropPath", "PatchDropout")  # outside of training
+_RELATIVE = "its attention adds biases by relative positions, which these networks do not have"
+_WHY = {"rope": "its positions turn queries and keys (RoPE); these networks add theirs to the tokens"}
+_WHY |= dict.fromkeys(("rel_pos_bias", "shared_rel_pos"), _RELATIVE)
 PREFIX, STILLS = "timm:", "stills-"
 OPTIONAL = ("embed.cls_token", "embed.pos_embed")  # a network may have neither
 TubeletInit = Literal["central", "average"]
@@ -58,8 +66,7 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
     tensors, config = vit.state_dict(), vit.pretrained_cfg
     if vit.no_embed_class and "pos_embed" in tensors:  # zero where a token has no position
         tensors["pos_embed"] = F.pad(tensors["pos_embed"], (0, 0, vit.num_prefix_tokens, 0))
-    notes = "; ".join(config.get("notes") or ())  # such as another activation than in training
-    return StoredWeights(tensors, choice=notes, preprocessor={"image_mean": config["mean"], "image_std": config["std"]})
+    return StoredWeights(tensors, preprocessor={"image_mean": config["mean"], "image_std": config["std"]})
 
 
 def load_image_vit(
@@ -118,7 +125,7 @@ def folded(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Features' parameters of an image ViT, what these networks lack folded into what they have, exactly.
 
     LayerScale is a factor of the rows of the layer before it (DINOv2); an absent bias is zero (CLIP's patches), where
-    it is absent in all blocks; a distillation token is a register token, whose positions are added to it.
+    it is absent in all blocks; positions of register tokens are added to them.
     """
     image = {key: value for key, value in state_dict.items() if not key.startswith(HEADS)}
     for key in [key for key in image if re.fullmatch(r"blocks\.\d+\.ls[12]\.gamma", key)]:
@@ -130,8 +137,6 @@ def folded(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if not any(key.endswith(f"{layer}.bias") for key in image):
             weights = {key: value for key, value in image.items() if key.endswith(f"{layer}.weight")}
             image |= {key.replace(".weight", ".bias"): value.new_zeros(len(value)) for key, value in weights.items()}
-    if "dist_token" in image:
-        image["reg_token"] = image.pop("dist_token")
     lead = [image[key] for key in ("cls_token", "reg_token") if key in image]
     count, table = sum(token.shape[1] for token in lead), image.get("pos_embed")
     if table is None or not lead:
@@ -173,3 +178,99 @@ def _positions(embed: Embedding, table: Tensor, slots: int) -> Tensor:
     if isinstance(embed, JointEmbedding):
         space = repeat(space, "1 s d -> 1 (t s) d", t=grid.t)
     return torch.cat((table[:, : embed.slots], space), dim=1)
+
+
+def on_meta(name: str) -> Any:
+    """A model of timm without memory, so that nothing is downloaded.
+
+    Raises:
+        ValueError: timm has no such model.
+    """
+    if not timm.is_model(name):
+        raise ValueError(f"timm {timm.__version__} has no model of this name")
+    with torch.device("meta"):
+        return timm.create_model(name)
+
+
+def structure(vit: Any) -> ViTSize:
+    """The size of these networks whose blocks compute what a model of timm computes.
+
+    Every part of the model is looked at: what is not known to be the same, or to be folded exactly, is refused.
+
+    Raises:
+        ValueError: the first part that these networks do not have.
+    """
+    for name, why in _WHY.items():
+        if getattr(vit, name, None) is not None or (name == "rel_pos_bias" and hasattr(vit, name)):
+            raise ValueError(why)
+    if type(vit).__name__ != "VisionTransformer":
+        raise ValueError(f"timm's {type(vit).__name__} of this name is no plain ViT, which these networks are")
+    with torch.device("meta"):
+        plain = VisionTransformer(
+            img_size=8, patch_size=8, embed_dim=8, depth=1, num_heads=1, init_values=1.0, pre_norm=True
+        )
+    for name, kind in sorted(_parts(vit) - _parts(plain)):
+        raise ValueError(f"its {name} is {kind}, which these networks do not have")
+    norms = {name: part for name, part in vit.named_modules() if isinstance(part, nn.LayerNorm) and not _is_head(name)}
+    if "norm" not in norms:
+        raise ValueError("its last norm is that of a mean over tokens, which image models here do not have")
+    if len(epsilons := {part.eps for part in norms.values()}) > 1:
+        raise ValueError(f"its layer norms have the epsilons {epsilons}, these networks have one")
+    mlp, registers = vit.blocks[0].mlp, vit.num_reg_tokens
+    if registers and not vit.has_class_token:
+        raise ValueError("it has register tokens without a class token, which these networks do not have")
+    ratio, gelu = mlp.fc1.out_features / vit.embed_dim, type(mlp.act).__name__
+    size = ViTSize(vit.embed_dim, len(vit.blocks), vit.blocks[0].attn.num_heads, ratio, epsilons.pop())
+    return _plain(
+        replace(size, gelu="quick" if gelu == "QuickGELU" else None, norm_pre="norm_pre" in norms, registers=registers)
+    )
+
+
+def _is_head(name: str) -> bool:
+    return name.startswith(HEADS)
+
+
+def _parts(vit: nn.Module) -> set[tuple[str, str]]:
+    """Names and classes of what a model computes before its head, all layers as one, the kinds of GELU too."""
+    found = {(name, part) for name, part in vit.named_modules() if name and not _is_head(name)}
+    kinds = {(re.sub(r"\.\d+", ".*", name), type(part).__name__, part) for name, part in found}
+    return {
+        (name, "LayerNorm" if isinstance(part, nn.LayerNorm) else "GELU" if kind in _GELUS else kind)
+        for name, kind, part in kinds
+        if kind not in _INERT
+    }
+
+
+def refuse_other_structure(vit: Any, network: VideoTransformer) -> None:
+    """Refuse a model of timm for a network that computes something else, with the flags that correct it.
+
+    The GELU and its approximation by tanh count as one: they differ by less than 5e-4, and timm itself takes one for
+    the other in weights that were trained in JAX.
+
+    Raises:
+        ValueError: a part of the size or the patches differ.
+    """
+    size, patch = structure(vit), vit.patch_embed.patch_size[0]
+    theirs = asdict(size) | {"patch": patch}
+    ours = asdict(_plain(network.size)) | {"patch": network.embed.patches.patch}
+    if other := [f"{name} {value} (here {ours[name]})" for name, value in theirs.items() if value != ours[name]]:
+        raise ValueError(f"it is another ViT, {', '.join(other)}: set --model.size {spec(size)} --model.patch {patch}")
+
+
+def _plain(size: ViTSize) -> ViTSize:
+    """A size in one way of writing it: ``None`` for defaults."""
+    return replace(
+        size,
+        mlp_ratio=round(size.width * size.mlp_ratio) / size.width,
+        eps=None if size.eps == 1e-6 else size.eps,
+        gelu="quick" if size.gelu == "quick" else None,
+        norm_pre=size.norm_pre or None,
+        registers=size.registers or None,
+    )
+
+
+def spec(size: ViTSize) -> str:
+    """A size as the value of a flag: its name, or what differs from the defaults."""
+    given = {key: value for key, value in asdict(size).items() if value != {"mlp_ratio": 4.0}.get(key)}
+    fields = ", ".join(f"{key}: {str(value).lower()}" for key, value in given.items())
+    return next((name for name, one in SIZES.items() if one == size), f"'{{{fields}}}'")

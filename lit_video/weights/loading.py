@@ -13,11 +13,18 @@ from lit_video.network.aggregation import AttentiveProbe, TemporalEncoder
 from lit_video.network.embedding import JointEmbedding
 from lit_video.network.positions import Resizing, resize_time, sinusoids
 from lit_video.network.transformer import VideoTransformer
-from lit_video.weights.authors import refuse_other_heads, scenic_names, timesformer_names, xvit_names
+from lit_video.weights.authors import (
+    MARK,
+    is_pretraining,
+    refuse_other_heads,
+    scenic_names,
+    timesformer_names,
+    videomae_names,
+    xvit_names,
+)
 from lit_video.weights.hugging_face import hf_timesformer_names, hf_vivit_names
 from lit_video.weights.mapping import refuse_other_names, refuse_other_shapes, stored_grid, take
 from lit_video.weights.reading import without_prefixes
-from lit_video.weights.videomae import MARK, is_pretraining, videomae_names
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ import timm
 import torch
 from safetensors.torch import save_file
 from timm.models.beit import Beit
-from timm.models.deit import VisionTransformerDistilled
 from timm.models.eva import Eva
 from timm.models.vision_transformer import ParallelScalingBlock, ResPostBlock, VisionTransformer
 
@@ -22,8 +21,7 @@ from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
 from lit_video.network.xvit import xvit
-from lit_video.weights.image_vit import load_image_vit, read_image_vit
-from lit_video.weights.timm_vit import refuse_other_structure
+from lit_video.weights.image_vit import load_image_vit, read_image_vit, refuse_other_structure
 from tests.network.conftest import cubic
 from tests.weights.conftest import image_vit, randomised
 
@@ -107,12 +105,6 @@ def as_read(model, network):
     model.pretrained_cfg = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
     with mock.patch.multiple(timm, create_model=lambda name, **_: model, is_model_pretrained=lambda name: True):
         return read_image_vit(f"timm:{NAME}", network).tensors
-
-
-def test_features_are_those_of_a_distilled_deit():
-    model = randomised(VisionTransformerDistilled(**TIMM))
-    network = video_vit(size=dict(registers=1)).double()
-    check_features(as_read(model, network), model, network=network)
 
 
 @pytest.mark.parametrize(
