@@ -2,16 +2,13 @@
 
 from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.base import VideoDataModule
-from lit_video.datamodules.charades import Charades
-from lit_video.datamodules.diving48 import Diving48
 from lit_video.datamodules.epic_kitchens import EpicKitchens100
 from lit_video.datamodules.folder import VideoFolder
-from lit_video.datamodules.hmdb51 import HMDB51
 from lit_video.datamodules.howto100m import HowTo100MTasks
 from lit_video.datamodules.kinetics import Kinetics400, Kinetics600, Kinetics700
+from lit_video.datamodules.small_releases import HMDB51, UCF101, Charades, Diving48
 from lit_video.datamodules.something_v2 import SomethingV2
 from lit_video.datamodules.temporal_skills import TemporalSkills
-from lit_video.datamodules.ucf101 import UCF101
 from lit_video.datamodules.video_csv import VideoCSV
 from lit_video.video.augmentation import Augmentation
 from lit_video.video.recipes import recipe

@@ -21,8 +21,7 @@ from lit_video.errors import UserError
 from lit_video.utils.clip_shape import ImageSize, as_setting, height_and_width
 from lit_video.utils.processes import end_workers, ignore_stops
 from lit_video.video.augmentation import VIEWS, Augmentation, EvaluationViews, TrainingView
-from lit_video.video.batch import Batch, Channels, Classes, RawBatch, evaluation_batch, training_batch
-from lit_video.video.batch_draws import BatchDraws, draw
+from lit_video.video.batch import Batch, BatchDraws, Channels, Classes, RawBatch, draw, evaluation_batch, training_batch
 from lit_video.video.clips import ClipDataset, Order, Sample, Short, Suspicious, VideoRecord, share_of
 from lit_video.video.decoding import KeptVideos, decode
 from lit_video.video.loading import EvaluationSampler, TimedLoader, TrainingSampler

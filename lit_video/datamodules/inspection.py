@@ -10,10 +10,9 @@ from jsonargparse import ArgumentError, ArgumentParser
 
 from lit_video import datamodules
 from lit_video.datamodules.base import VideoDataModule
-from lit_video.datamodules.digest import data_digest
 from lit_video.datamodules.manifest import Video, scan
 from lit_video.datamodules.probe import VideoInfo
-from lit_video.datamodules.records import Records, relative
+from lit_video.datamodules.records import Records, data_digest, relative
 from lit_video.errors import UserError
 from lit_video.utils.command_line import explain
 from lit_video.utils.text import did_you_mean, text_table

@@ -8,8 +8,7 @@ import torch
 from lit_video.datamodules import VideoFolder
 from lit_video.errors import UserError
 from lit_video.video.augmentation import Augmentation, EvaluationViews
-from lit_video.video.batch import evaluation_batch, training_batch
-from lit_video.video.batch_draws import draw
+from lit_video.video.batch import draw, evaluation_batch, training_batch
 from lit_video.video.clips import ClipDataset
 from lit_video.video.released_sampling import ReleasedDense, ReleasedSegments
 from lit_video.video.sampling import Dense, DenseStride, Uniform, WholeVideo

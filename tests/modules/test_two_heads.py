@@ -16,8 +16,7 @@ from lit_video.modules import Perceiver, TimeSformer, ViViT, XViT
 from lit_video.modules.metrics import VideoAccuracy
 from lit_video.network.vit import ViTSize
 from lit_video.tables.results import read_result
-from lit_video.video.batch import evaluation_batch, mix, per_task, soft_labels
-from lit_video.video.batch_draws import Mixture
+from lit_video.video.batch import Mixture, evaluation_batch, mix, per_task, soft_labels
 from lit_video.video.clips import VideoRecord
 from tests.embedded import CLIPS, SKILLS, four_skills
 

@@ -11,8 +11,7 @@ from lit_video.datamodules.probe import probe
 from lit_video.errors import UserError
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
-from lit_video.video.batch import evaluation_batch, training_batch
-from lit_video.video.batch_draws import BatchDraws
+from lit_video.video.batch import BatchDraws, evaluation_batch, training_batch
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import DecodeError, decode, frame_table
 from tests.video.bad_files import BAD_FILES, build, write

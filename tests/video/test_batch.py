@@ -7,8 +7,17 @@ import pytest
 import torch
 
 from lit_video.video.augmentation import Augmentation
-from lit_video.video.batch import erase, evaluation_batch, mix, normalise, smooth, training_batch
-from lit_video.video.batch_draws import BatchDraws, Mixture, draw
+from lit_video.video.batch import (
+    BatchDraws,
+    Mixture,
+    draw,
+    erase,
+    evaluation_batch,
+    mix,
+    normalise,
+    smooth,
+    training_batch,
+)
 
 
 def raw_batch(items=4, views=1, frames=3, side=8, classes=5, first_view=None, epoch=0):

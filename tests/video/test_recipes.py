@@ -18,8 +18,7 @@ from lit_video.video.augmentation import (
     timm_v0,
     vivit_rand,
 )
-from lit_video.video.batch import mix, smooth
-from lit_video.video.batch_draws import draw
+from lit_video.video.batch import draw, mix, smooth
 from lit_video.video.recipes import RECIPES, Recipe
 from lit_video.video.seeding import seeded
 

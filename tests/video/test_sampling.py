@@ -10,8 +10,8 @@ import torch
 
 from lit_video.datamodules import Dense, DenseStride, Segments, Uniform, WholeVideo
 from lit_video.video.decoding import FrameTable
+from lit_video.video.sampling import clip_span, frame_numbers
 from lit_video.video.seeding import digest, seeded
-from lit_video.video.time_spans import clip_span, frame_numbers
 
 
 def constant_rate(count, fps, start=0):

@@ -1,0 +1,177 @@
+"""Released data sets of a file or two: UCF-101, HMDB-51, Diving-48 and Charades."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from lit_video.datamodules.annotated import AnnotatedVideos
+from lit_video.datamodules.annotations import (
+    Row,
+    exactly,
+    multi_hot,
+    read_entries,
+    read_json,
+    read_table,
+    read_text,
+    refuse_repeats,
+)
+from lit_video.datamodules.base import Split
+from lit_video.errors import UserError
+from lit_video.video.clips import VideoRecord
+
+UCF101_SIZES = {1: (9_537, 3_783), 2: (9_586, 3_734), 3: (9_624, 3_696)}  # of 13,320 videos, by split
+HMDB51_USE = {"train": 1, "val": 2}  # 0: in neither
+
+
+class UCF101(AnnotatedVideos):
+    """UCF-101 (arXiv:1212.0402): 101 classes, 13,320 videos, three splits.
+
+    Reads ``root/ucfTrainTestlist/{classInd,trainlist01,testlist01}.txt`` (the action recognition splits of
+    www.crcv.ucf.edu/data/UCF101.php) and ``root/UCF-101/CLASS/VIDEO.avi``. Validation is on the test list.
+
+    Args:
+        split: 1, 2 or 3.
+        **kwargs: see :class:`AnnotatedVideos`.
+    """
+
+    classes = 101
+
+    def __init__(self, split: Literal[1, 2, 3] = 1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.split = split
+        train, test = UCF101_SIZES[split]
+        self.released = {"train": (train, train), "val": (test, test)}
+
+    @cached_property
+    def class_names(self) -> list[str]:
+        """Names such as "ApplyEyeMakeup", by class number."""
+        rows = self._rows("classInd", ("number", "name"))
+        refuse_repeats(rows, lambda row: row.whole("number"), "number")
+        rows.sort(key=lambda row: row.whole("number"))
+        return exactly(101, [row.text("name") for row in rows], self._txt("classInd"))
+
+    def annotated(self, split: Split) -> list[VideoRecord]:
+        """Videos that a list holds; their folder is their class."""
+        part = "train" if split == "train" else "test"
+        rows = self._rows(f"{part}list{self.split:02d}", ("path",), ("path", "number"))
+        refuse_repeats(rows, lambda row: row.cells["path"], "path")
+        return [self._record(row) for row in rows]
+
+    def _record(self, row: Row) -> VideoRecord:
+        path = Path(row.inside("path", self.root / "UCF-101"))
+        return VideoRecord(path, row.member("path", self.numbers, path.parent.name))
+
+    def _txt(self, name: str) -> Path:
+        return self.root / "ucfTrainTestlist" / f"{name}.txt"
+
+    def _rows(self, name: str, columns: tuple[str, ...], headless: tuple[str, ...] = ()) -> list[Row]:
+        return read_table("data.root", self._txt(name), columns, headless or columns, delimiter=" ")
+
+
+class HMDB51(AnnotatedVideos):
+    """HMDB-51 (Kuehne et al., ICCV 2011): 51 classes, three splits with 70 training and 30 test videos of each.
+
+    Reads ``root/testTrainMulti_7030_splits/CLASS_test_splitN.txt`` and ``root/hmdb51_org/CLASS/VIDEO.avi``
+    (serre-lab.clps.brown.edu/resource/hmdb-a-large-human-motion-database). Validation is on the test videos. Classes
+    are numbered by the alphabet.
+
+    Args:
+        split: 1, 2 or 3.
+        **kwargs: see :class:`AnnotatedVideos`.
+    """
+
+    classes = 51
+    released: Mapping[Split, tuple[int, int]] = {"train": (3_570, 3_570), "val": (1_530, 1_530)}
+
+    def __init__(self, split: Literal[1, 2, 3] = 1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.split = split
+
+    @cached_property
+    def class_names(self) -> list[str]:
+        """Names such as "brush_hair", sorted; of the files that split the videos."""
+        folder, ending = self.root / "testTrainMulti_7030_splits", f"_test_split{self.split}.txt"
+        if not folder.is_dir():
+            raise UserError(f"data.root: {folder} does not exist; unpack test_train_splits.rar there")
+        names = sorted(path.name.removesuffix(ending) for path in folder.glob(f"*{ending}"))
+        return exactly(51, names, folder)
+
+    def annotated(self, split: Split) -> list[VideoRecord]:
+        """Videos that the files of a split mark for this use."""
+        return [record for label in range(51) for record in self._of_class(label, HMDB51_USE[split])]
+
+    def _of_class(self, label: int, use: int) -> list[VideoRecord]:
+        name = self.class_names[label]
+        path = self.root / "testTrainMulti_7030_splits" / f"{name}_test_split{self.split}.txt"
+        rows = read_table("data.root", path, ("video", "use"), ("video", "use"), delimiter=" ")
+        refuse_repeats(rows, lambda row: row.cells["video"], "video")
+        folder = self.root / "hmdb51_org" / name
+        return [VideoRecord(Path(row.inside("video", folder)), label) for row in rows if row.whole("use", 3) == use]
+
+
+class Diving48(AnnotatedVideos):
+    """Diving-48, labels V2 of October 2020: 48 classes, 15,027 training and 1,970 test videos.
+
+    Reads ``root/Diving48_V2_{train,test}.json``, ``root/Diving48_vocab.json`` and ``root/rgb/VID_NAME.mp4``
+    (www.svcl.ucsd.edu/projects/resound/dataset.html). The videos are cut: ``start_frame`` and ``end_frame`` span all of
+    each. There are no validation videos: validation is on the test split.
+    """
+
+    classes = 48
+    released: Mapping[Split, tuple[int, int]] = {"train": (15_027, 15_027), "val": (1_970, 1_970)}
+
+    @cached_property
+    def class_names(self) -> list[str]:
+        """Take-off, somersault, twist and position, such as "Back 15som 05Twis FREE", by class number."""
+        path = self.root / "Diving48_vocab.json"
+        dives = read_json("data.root", path)
+        if not isinstance(dives, list) or not all(isinstance(dive, list) for dive in dives):
+            raise UserError(f"data.root: {path} is no list of dives; put the released file there")
+        return exactly(48, [" ".join(map(str, dive)) for dive in dives], path)
+
+    def annotated(self, split: Split) -> list[VideoRecord]:
+        """Videos that the JSON file of a split lists."""
+        path = self.root / f"Diving48_V2_{'train' if split == 'train' else 'test'}.json"
+        rows = read_entries("data.root", path, ("vid_name", "label"))
+        refuse_repeats(rows, lambda row: row.cells["vid_name"], "vid_name")
+        videos = self.root / "rgb"
+        return [
+            VideoRecord(self.folders.find(videos, row.text("vid_name")), row.whole("label", below=48)) for row in rows
+        ]
+
+
+class Charades(AnnotatedVideos):
+    """Charades (arXiv:1604.01753): videos of half a minute, each with several of 157 actions.
+
+    Reads ``root/Charades/Charades_v1_{train,test}.csv`` (``actions``: ``c092 11.90 21.20;c147 0.00 12.60``) and
+    ``Charades_v1_classes.txt`` beside them, and ``root/Charades_v1_480/ID.mp4`` or else ``root/Charades_v1/ID.mp4``
+    (prior.allenai.org/projects/charades). 7,985 videos are for training; results are those of the 1,863 test videos,
+    by mean average precision. A video's labels are its actions at any time; some have none.
+    """
+
+    classes = 157
+    several_labels = True
+    released: Mapping[Split, tuple[int, int]] = {"train": (7_985, 7_985), "val": (1_863, 1_863)}
+
+    @cached_property
+    def class_names(self) -> list[str]:
+        """Names such as "Holding some clothes", by class number."""
+        path = self.root / "Charades" / "Charades_v1_classes.txt"
+        lines = read_text("data.root", path).splitlines()
+        return exactly(157, [line.partition(" ")[2].strip() for line in lines if line], path)
+
+    def annotated(self, split: Split) -> list[VideoRecord]:
+        """Videos that the csv of a split lists."""
+        path = self.root / "Charades" / f"Charades_v1_{'train' if split == 'train' else 'test'}.csv"
+        rows = read_table("data.root", path, ("id", "actions"), delimiter=",")
+        refuse_repeats(rows, lambda row: row.cells["id"], "id")
+        codes = {f"c{number:03d}": number for number in range(157)}
+
+        def labels(row: Row) -> tuple[int, ...]:
+            given = [action.split()[0] for action in row.cells["actions"].split(";") if action.strip()]
+            return multi_hot([row.member("actions", codes, code) for code in given], 157)
+
+        small = self.root / "Charades_v1_480"
+        videos = small if small.is_dir() else self.root / "Charades_v1"
+        return [VideoRecord(self.folders.find(videos, row.text("id")), labels(row)) for row in rows]
