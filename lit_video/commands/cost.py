@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Iterator
-from typing import Any
 
 from lit_video.commands.arguments import add_settings, add_shared, request_of
 from lit_video.commands.parser import Parser
@@ -26,7 +25,8 @@ def run(arguments: Namespace) -> int:
     names = [f"--{name}" for name in ("row", "recipe") if getattr(arguments, name)]
     if not arguments.config and (given := [*names, *arguments.settings]):
         raise UserError(f"{given[0]}: is about a table; give --config too")
-    rows = list(_table_costs(request_of(arguments)) if arguments.config else _published_costs())
+    papers = ((model, count_published(model)) for model in published())
+    rows = [compare(*each) for each in (_table_costs(request_of(arguments)) if arguments.config else papers)]
     print(json.dumps(rows, indent=2) if arguments.json else render(rows))
     return 0
 
@@ -42,16 +42,8 @@ def count_published(model: Published) -> tuple[int, int]:
     return count(built.network, model.settings["frames"], model.settings["image_size"])
 
 
-def _published_costs() -> Iterator[dict[str, Any]]:
-    for model in published():
-        clip = {name: model.settings[name] for name in ("frames", "image_size")}
-        clip |= {"classes": model.classes, "views": model.views}
-        printed = {"params": model.params, "cost": model.cost}
-        yield compare(model.source, model.label, clip, count_published(model), printed, model.note)
-
-
-def _table_costs(request: Request) -> Iterator[dict[str, Any]]:
-    """Rows of a table at its scale, beside the paper's figures where it is the paper's."""
+def _table_costs(request: Request) -> Iterator[tuple[Published, tuple[int, int]]]:
+    """Rows of a table at its scale, with the paper's figures where it is the paper's, and their counts."""
     from lit_video.training.run import build_row
     from lit_video.video.batch import outputs
 
@@ -59,8 +51,8 @@ def _table_costs(request: Request) -> Iterator[dict[str, Any]]:
     for row in request.rows:
         built = build_row(Run(request, row, request.seeds[0]))
         data = built.datamodule
-        clip = {"frames": data.frames, "image_size": data.image_size, "classes": outputs(data.num_classes)}
-        clip["views"] = data.test_clips * data.test_crops
-        counted = count(built.model, data.frames, data.image_size)
+        clip, views = {"frames": data.frames, "image_size": data.image_size}, data.test_clips * data.test_crops
         printed = row.published if request.table.on_papers_data else {}
-        yield compare(source, row.label, clip, counted, printed, "")
+        figures = printed.get("params"), printed.get("cost")
+        model = Published(source, row.label, built.model.scheme_name, outputs(data.num_classes), views, clip, *figures)
+        yield model, count(built.model, data.frames, data.image_size)

@@ -32,25 +32,6 @@ def frame_rate(path: str | Path, fps: float | None) -> float | None:
     return None if fps is None or is_video(path) else fps
 
 
-def class_folders(root: Path) -> list[str]:
-    """Names of the classes under ``root/train``, sorted.
-
-    Raises:
-        UserError: there are fewer than two.
-    """
-    if not root.is_dir():
-        raise UserError(
-            f"data.root: the folder {root} does not exist; give the folder that holds train/, val/ and test/"
-        )
-    train = root / "train"
-    names = [entry.name for entry in _shown(train) if entry.is_dir()]
-    if not names:
-        raise UserError(f"data.root: {train} holds no class folder; expected {train}/CLASS/VIDEO.mp4")
-    if len(names) == 1:
-        raise UserError(f"data.root: {train} holds one class ({names[0]}); a classifier needs two or more")
-    return names
-
-
 def folder_records(root: Path, split: Split, class_names: list[str], fps: float | None = None) -> Records:
     """Videos of ``root/split/CLASS/``, by class, then by name; folders of frames too if their ``fps`` is given.
 
@@ -124,7 +105,15 @@ class VideoFolder(VideoDataModule):
     @cached_property  # of a folder: the number of classes is needed with every batch
     def class_names(self) -> list[str]:
         """Names of the class folders, sorted."""
-        return class_folders(self.root)
+        train, splits = self.root / "train", "train/, val/ and test/"
+        if not self.root.is_dir():
+            raise UserError(f"data.root: the folder {self.root} does not exist; give the folder that holds {splits}")
+        names = [entry.name for entry in _shown(train) if entry.is_dir()]
+        if not names:
+            raise UserError(f"data.root: {train} holds no class folder; expected {train}/CLASS/VIDEO.mp4")
+        if len(names) == 1:
+            raise UserError(f"data.root: {train} holds one class ({names[0]}); a classifier needs two or more")
+        return names
 
     def records(self, split: Split) -> Records:
         """Videos of a split, listed once."""

@@ -19,7 +19,8 @@ class Kinetics(AnnotatedVideos):
     Reads ``root/annotations/{train,val}.csv`` (or ``validate.csv``; ``label,youtube_id,time_start,time_end,split``,
     github.com/cvdfoundation/kinetics-dataset) and ``root/{train,val}/[LABEL/]ID_SSSSSS_EEEEEE.mp4``, start and end in
     seconds, six digits; other video formats do as well. Classes are numbered by the alphabet, as in papers. Results are
-    reported on the validation split. Many videos are gone from YouTube: ``missing: skip`` goes on without them.
+    reported on the validation split. Many videos are gone from YouTube: ``missing: skip`` goes on without them. Lists
+    differ by their date: the number of annotations is checked for a range between the counts that users report.
     """
 
     classes: int
@@ -66,22 +67,14 @@ class Kinetics(AnnotatedVideos):
 
 
 class Kinetics400(Kinetics):
-    """Kinetics-400 (arXiv:1705.06950); see :class:`Kinetics`.
-
-    Up to 246,534 training and 19,906 validation videos: lists differ by their date. The check without the
-    release's csv is for a range between the counts that its users report.
-    """
+    """Kinetics-400 (arXiv:1705.06950): up to 246,534 training and 19,906 validation videos; see :class:`Kinetics`."""
 
     classes = 400
     released: Mapping[Split, tuple[int, int]] = {"train": (239_000, 246_534), "val": (19_700, 19_906)}
 
 
 class Kinetics600(Kinetics):
-    """Kinetics-600 (arXiv:1808.01340); see :class:`Kinetics`.
-
-    About 392,622 training and 30,001 validation videos: lists differ by their date, and CVDF's is longer. The
-    check without the release's csv is for a range between the counts that its users report.
-    """
+    """Kinetics-600 (arXiv:1808.01340): about 392,622 training and 30,001 validation videos; see :class:`Kinetics`."""
 
     classes = 600
     released: Mapping[Split, tuple[int, int]] = {"train": (366_000, 427_549), "val": (27_900, 30_001)}
@@ -90,8 +83,7 @@ class Kinetics600(Kinetics):
 class Kinetics700(Kinetics):
     """Kinetics-700 (arXiv:1907.06987) and its edition of 2020 (arXiv:2010.10864); see :class:`Kinetics`.
 
-    545,317 training and 35,000 validation videos in the paper; CVDF has 534,073 and 33,914 of the edition of 2020. The
-    check without the release's csv is for a range between the counts that its users report.
+    545,317 training and 35,000 validation videos in the paper; CVDF has 534,073 and 33,914 of the edition of 2020.
     """
 
     classes = 700

@@ -1,6 +1,5 @@
 """The manifest of a data set: what ``data check`` has found out about every video, in one SQLite file."""
 
-import json
 import os
 import sqlite3
 import sys
@@ -21,7 +20,7 @@ from lit_video.utils.parallel import in_parallel
 from lit_video.video.decoding import DecodeError, FrameTable
 from lit_video.video.decoding.frame_table import add_source
 
-VERSION = 7  # raised with the columns, and where a video may get another verdict, or another frame table, than before
+VERSION = 8  # raised with the columns, and where a video may get another verdict, or another frame table, than before
 MANIFEST = "manifest.sqlite"
 LOOKS = 16  # at a time for size and time of change: on a network's disk each waits for its answer
 KEPT = 16  # rows that are written together: the most that a killed check loses, but for those being read
@@ -88,14 +87,8 @@ def _connect(file: Path, mode: str = "") -> sqlite3.Connection:
 
 def _info(row: tuple[Any, ...]) -> VideoInfo:
     info = VideoInfo(*row)
-    info.decoded, info.table = bool(info.decoded), info.table and json.loads(str(info.table))
+    info.decoded = bool(info.decoded)
     return info
-
-
-def _values(info: VideoInfo) -> list[object]:
-    values = [getattr(info, name) for name in _COLUMNS]
-    values[0], values[-1] = to_bytes(info.path), info.table and json.dumps(info.table, separators=(",", ":"))
-    return values
 
 
 def _refused(file: Path, why: object) -> UserError:
@@ -108,7 +101,7 @@ def write_rows(file: Path, rows: Iterable[VideoInfo]) -> None:
         manifest.executescript(_CREATE)
         try:
             for number, row in enumerate(rows, 1):
-                manifest.execute(_INSERT, _values(row))
+                manifest.execute(_INSERT, [to_bytes(row.path), *(getattr(row, name) for name in _COLUMNS[1:])])
                 if number % KEPT == 0:
                     manifest.commit()
         finally:

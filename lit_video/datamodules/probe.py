@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from array import array
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import av
 from av.packet import Packet
@@ -71,7 +71,7 @@ class VideoInfo:
     fps: float | None = None
     damaged: int = 0
     decoded: bool = False
-    table: dict[str, Any] | None = None
+    table: str | None = None
 
     @property
     def sound(self) -> bool:
@@ -200,35 +200,20 @@ def _frames(context: VideoCodecContext, packet: Packet[VideoStream]) -> list[Vid
     return context.decode(packet)
 
 
-def pack(table: FrameTable) -> dict[str, Any]:
-    """A frame table as plain data; times as runs of equal steps, so a constant rate takes one."""
-    return {key: _packed(value) for key, value in asdict(table).items()}
+def pack(table: FrameTable) -> str:
+    """A frame table as JSON."""
+    return json.dumps(asdict(table), default=_plain, separators=(",", ":"))
 
 
-def unpack(row: dict[str, Any]) -> FrameTable:
+def unpack(packed: str) -> FrameTable:
     """The table that :func:`pack` has taken apart."""
+    row = json.loads(packed, object_hook=lambda found: range(*found["range"]) if "range" in found else found)
     fractions = {key: Fraction(row[key]) for key in ("time_base", "seconds")}
-    return FrameTable(**{key: _unpacked(value) for key, value in row.items()} | fractions)
+    lists = {key: compact(value) for key, value in row.items() if isinstance(value, list)}
+    return FrameTable(**row | fractions | lists)
 
 
-def _packed(value: Any) -> Any:
-    if isinstance(value, Fraction):
-        return str(value)
-    if not isinstance(value, tuple | range | array):
-        return value
-    runs: list[int] = []  # the first one, then step and number of steps by turns
-    for one, other in pairwise(value):
-        if len(runs) > 1 and runs[-2] == other - one:
-            runs[-1] += 1
-        else:
-            runs += [other - one, 1]
-    return [*list(value[:1]), *runs]
-
-
-def _unpacked(value: Any) -> Any:
-    if not isinstance(value, list):
-        return value
-    values = value[:1]
-    for step, times in zip(value[1::2], value[2::2], strict=True):
-        values += range(values[-1] + step, values[-1] + step * times + 1, step)
-    return compact(values)
+def _plain(value: object) -> object:
+    if isinstance(value, range):  # even times, as nearly all are
+        return {"range": [value.start, value.stop, value.step]}
+    return list(value) if isinstance(value, array) else str(value)

@@ -87,29 +87,24 @@ def agrees(ours: float, printed: str) -> bool:
     return round(Decimal(ours) / Decimal(UNITS[printed[-1]]), -int(number.as_tuple().exponent)) == number
 
 
-def compare(
-    source: str,
-    label: str,
-    clip: Mapping[str, Any],
-    counted: tuple[int, int],
-    printed: Mapping[str, str | None],
-    note: str,
-) -> dict[str, Any]:
+def compare(model: Published, counted: tuple[int, int]) -> dict[str, Any]:
     """A model's row: what is counted, parameters and multiply-adds of a view, beside what the paper prints."""
-    params, macs = counted[0], counted[1] * clip["views"]
-    paper_params, paper_macs = printed.get("params"), printed.get("cost")
+    params, macs = counted[0], counted[1] * model.views
     return {
-        "source": source,
-        "model": label,
-        **clip,
+        "source": model.source,
+        "model": model.label,
+        "frames": model.settings["frames"],
+        "image_size": model.settings["image_size"],
+        "classes": model.classes,
+        "views": model.views,
         "params": params,
         "macs_per_view": counted[1],
         "macs": macs,
-        "paper_params": paper_params,
-        "paper_macs": paper_macs,
-        "params_agree": agrees(params, paper_params) if paper_params else None,
-        "macs_agree": agrees(macs, paper_macs) if paper_macs else None,
-        "note": note,
+        "paper_params": model.params,
+        "paper_macs": model.cost,
+        "params_agree": agrees(params, model.params) if model.params else None,
+        "macs_agree": agrees(macs, model.cost) if model.cost else None,
+        "note": model.note,
     }
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor, inf
 
-from pytorchvideo.data.clip_sampling import RandomClipSampler, UniformClipSampler
+from pytorchvideo.data.clip_sampling import RandomClipSampler
 
 from lit_video.utils.clip_shape import uniform_frames
 from lit_video.video.decoding import FrameTable, exact, looped
@@ -208,7 +208,9 @@ class WholeVideo(Dense):
 
     def covering(self, seconds: Fraction) -> list[Span]:
         """The clips that cover a video of this length, start and end in seconds."""
-        return covering_spans(exact(self.seconds), seconds)
+        length, shorter = exact(self.seconds), Fraction(1, 10**6)  # what is left of less is no clip
+        count, latest = max(ceil((seconds - shorter) / length), 1), max(seconds - length, Fraction(0))
+        return [(start, start + length) for start in (min(i * length, latest) for i in range(count))]
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Frame numbers of one clip, see :class:`Sampling`."""
@@ -256,15 +258,6 @@ def clip_span(length: Fraction, seconds: Fraction, clip: int, clips: int | None)
     else:
         start = max(seconds - length, Fraction(0)) * (Fraction(clip, clips - 1) if clips > 1 else Fraction(1, 2))
     return start, start + length
-
-
-def covering_spans(length: Fraction, seconds: Fraction) -> list[Span]:
-    """Clips of this length that follow each other through a video, the last one moved back into it."""
-    sampler, cut, last = UniformClipSampler(length, backpad_last=True), list[Span](), False
-    while not last:
-        start, end, _, _, last = sampler(cut[-1][1] if cut else 0, seconds, {})
-        cut.append((Fraction(start), Fraction(end)))
-    return cut
 
 
 def frame_numbers(table: FrameTable, span: Span, shifts: Sequence[float]) -> list[int]:

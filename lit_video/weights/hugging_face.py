@@ -1,7 +1,6 @@
 """TimeSformer and ViViT of Hugging Face's transformers: names, both ways, configurations and classes."""
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -50,13 +49,16 @@ HF_VIVIT = {
 }
 # names of files on the hub, which transformers 5 renames when it loads them
 _OLDER = {
+    "layernorm_before": "layernorm_before",
     "attention.attention.query": "attention.q_proj",
     "attention.attention.key": "attention.k_proj",
     "attention.attention.value": "attention.v_proj",
     "attention.output.dense": "attention.o_proj",
+    "layernorm_after": "layernorm_after",
     "intermediate.dense": "mlp.fc1",
     "output.dense": "mlp.fc2",
 }
+OLDER_VIVIT = {f"vivit.encoder.layer.{{}}.{old}": HF_VIVIT[f"vivit.layers.{{}}.{new}"] for old, new in _OLDER.items()}
 
 
 def hf_timesformer_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -74,7 +76,7 @@ def hf_vivit_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     if "embeddings.cls_token" in state_dict:
         bare = {key: value for key, value in state_dict.items() if not key.startswith("pooler.")}
         state_dict = {f"vivit.{key}": value for key, value in bare.items()}
-    renamed = rename({current_name(key): value for key, value in state_dict.items()}, HF_VIVIT)
+    renamed = rename(state_dict, HF_VIVIT | OLDER_VIVIT)
     fuse(renamed, ("q", "k", "v"))
     stem = take(renamed, "embed.patches.proj.weight", 5)
     renamed["embed.patches.proj.weight"] = rearrange(stem, "d c k height width -> d (c k) height width").contiguous()
@@ -124,14 +126,6 @@ def export_hf_vivit(network: VideoTransformer) -> dict[str, Tensor]:
 def _exported(ours: Mapping[str, Tensor], names: Mapping[str, str], target: str) -> dict[str, Tensor]:
     back = {name: key for key, name in names.items()}
     return rename_by(ours, lambda key: new_name(key, back), f"{target} has no place for")
-
-
-def current_name(key: str) -> str:
-    """A parameter of ViViT under its name in transformers 5, also of an older file."""
-    match = re.fullmatch(r"(vivit\.)(?:encoder\.layer|layers)\.(\d+)\.(.+)\.(weight|bias)", key)
-    if not match:
-        return key
-    return f"{match[1]}layers.{match[2]}.{_OLDER.get(match[3], match[3])}.{match[4]}"
 
 
 HIDDEN_ACT = {"none": "gelu", "tanh": "gelu_fast", "quick": "quick_gelu"}

@@ -17,7 +17,7 @@ ODD = os.fsdecode(b"not utf-8 \xff.mp4")
 ROWS = {
     row.path: row
     for row in (
-        VideoInfo("b.mp4", 10, 1_600_000_000_123_456_789, "ok", "", 4, 0.16, 64, 48, 25.0, 0, True, {"pts": [1, 2]}),
+        VideoInfo("b.mp4", 10, 1_600_000_000_123_456_789, "ok", "", 4, 0.16, 64, 48, 25.0, 0, True, '{"pts": [1, 2]}'),
         VideoInfo("ä.mp4", 7, -5, "damaged", "frame 3 damaged", 9, 0.3, 1, 2, 29.97, 3),
         VideoInfo("a/lost.mp4", status="missing", reason="no such file"),
         VideoInfo(ODD, 3, 4, "broken", "a text, no video"),
@@ -44,7 +44,7 @@ def test_another_file_is_refused_by_name(tmp_path, content):
 def test_verdicts_of_another_version_are_refused(tmp_path, monkeypatch):
     write_rows(tmp_path / "x", ROWS.values())
     monkeypatch.setattr(manifest, "VERSION", manifest.VERSION + 1)
-    with pytest.raises(UserError, match=r"damaged one \(version 7, expected 8\); delete it"):
+    with pytest.raises(UserError, match=r"damaged one \(version 8, expected 9\); delete it"):
         Manifest(tmp_path / "x")
 
 
