@@ -35,6 +35,8 @@ def here(tmp_path, monkeypatch):
 def test_the_first_example_has_fifteen_lines():
     lines = [line for line in PYTHON.findall(IN_PYTHON)[0].splitlines() if line.strip()]
     assert len(lines) <= 15
+    (shown,) = PYTHON.findall((ROOT / "README.md").read_text())
+    assert [line for line in shown.splitlines() if line.strip()] == lines[:8]
 
 
 def test_the_blocks_in_python_run(here, checkpoint, videos, monkeypatch, capsys):

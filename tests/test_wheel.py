@@ -19,7 +19,7 @@ COMMANDS = {
     "cost --config ablation_tw": "t_w = 2",
     "weights": "timesformer-k400",
     f"reproduce --results {ROOT / 'benchmarks/results'} -o page.md": "wrote page.md",
-    "doctor": "lit_video",
+    "doctor": "problems: 0",
     "sweep skills causal --status": "not started",
 }
 
