@@ -133,8 +133,8 @@ def _steps(network: VideoTransformer) -> list[Heads]:
 def _only_head(network: nn.Module, proj: nn.Linear, heads: int, head: int) -> dict[str, Tensor]:
     """The projection of a step of attention that takes the mean over the channels of one head, by its name."""
     name = next(name for name, module in network.named_modules() if module is proj)
-    alone = torch.zeros_like(proj.weight)
-    alone.unflatten(1, (heads, -1))[:, head] = heads / proj.in_features
+    alone, width = torch.zeros_like(proj.weight), proj.in_features // heads
+    alone[:, head * width : (head + 1) * width] = 1 / width
     return {f"{name}.weight": alone}
 
 

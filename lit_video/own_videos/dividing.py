@@ -3,7 +3,7 @@
 import math
 import re
 import warnings
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -44,71 +44,40 @@ def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: in
     """
     if wanted == "none":
         return Groups(None, "every video stands for itself (--group none)")
-    if wanted is not None:
-        return _of_column(videos, wanted, least)
-    few = ""
-    for column in COLUMNS:
-        names = [video.columns.get(column, "") for video in videos]
-        if all(names) and not (rare := _rare(videos, names, least)):
-            return Groups(names, f"the column {column} says which belong together ({len(set(names))} of them)")
-        if all(names):
-            rare_one = f"class {rare[0]!r} has fewer than {least} of it"
-            few = f"the column {column} is not used, as {rare_one}, and the test is flattered; "
-    for starts, sign in ((_marked(videos), "a part such as s01"), (_without_counters(videos), "their start")):
-        if starts and not _rare(videos, starts, least) and len(set(starts)) < len(videos):
-            count, example = len(set(starts)), min(starts)
-            reason = f"the files' names say which belong together, by {sign} ({count} of them: {example!r}, ...)"
-            return Groups(starts, few + reason)
-    unknown = (
-        few + "no column or part of the names says which were recorded together; if some were, give --group COLUMN"
-    )
-    paths = [video.path for video in videos]
-    if len(set(paths)) == len(videos):
-        return Groups(None, unknown)
-    if not _rare(videos, paths, least):
-        return Groups(paths, f"parts of one file belong together ({len(set(paths))} files); of files, {unknown}")
-    files = f"a class is in fewer than {least} files"
-    return Groups(
-        None, f"{files}: parts of one file are both trained and tested on, which flatters the test; {unknown}"
-    )
-
-
-def _of_column(videos: Sequence[OwnVideo], column: str, least: int) -> Groups:
-    if any(not video.columns.get(column) for video in videos):
+    if wanted and any(not video.columns.get(wanted) for video in videos):
         there = ", ".join(videos[0].columns) or "there is no table"
-        raise UserError(f"--group {column}: no such column, or an empty cell in it; columns: {there}")
-    names = [video.columns[column] for video in videos]
-    if rare := _rare(videos, names, least):
-        raise UserError(f"--group {column}: class {rare[0]!r} has fewer than {least} of them, to train and to test")
-    return Groups(names, f"the column {column} says which belong together ({len(set(names))} of them)")
+        raise UserError(f"--group {wanted}: no such column, or an empty cell in it; columns: {there}")
+    few = ""
+    for names, sign, sure in _signs(videos, (wanted,) if wanted else COLUMNS):
+        count, rare = len(set(names)), _rare(videos, names, least)
+        if rare and wanted:
+            raise UserError(f"--group {wanted}: class {rare[0]!r} has fewer than {least} of them, to train and to test")
+        if not rare and all(names) and (wanted or count < len(videos)):
+            return Groups(names, f"{few}{sign} which belong together ({count} of them: {min(names)!r}, ...)")
+        if rare and all(names) and sure and not few:
+            few = f"{sign} which belong together, but class {rare[0]!r} has fewer than {least} of them: not used, so "
+            few += "what belongs together is both trained and tested on, which flatters the test; "
+    unknown = "no column or part of the names says which were recorded together; if some were, give --group COLUMN"
+    return Groups(None, few + unknown)
+
+
+def _signs(videos: Sequence[OwnVideo], columns: Sequence[str]) -> Iterator[tuple[list[str], str, bool]]:
+    """Names of groups, empty where a video has none; what tells them, the surest first; whether it is no guess."""
+    for column in columns:
+        yield [video.columns.get(column, "") for video in videos], f"the column {column} says", True
+    stems = [video.path.rpartition("/")[2].rpartition(".")[0] for video in videos]
+    marked = ["_".join(_MARKED.findall(stem)) for stem in stems]
+    yield marked, "the files' names say, by a part such as s01,", False
+    words = [re.split(r"[_\-. ]+", stem) for stem in stems]
+    own = [[word for word in each if word.lower() != v.label.lower()] for each, v in zip(words, videos, strict=True)]
+    yield [_COUNTER.sub("", "_".join(each)) for each in own], "the files' names say, by their start,", False
+    yield [video.path for video in videos], "the file of a part says", True
 
 
 def _rare(videos: Sequence[OwnVideo], names: Sequence[str], least: int) -> list[str]:
     """Classes that have fewer groups than needed."""
-    by_class: dict[str, set[str]] = defaultdict(set)
-    for video, name in zip(videos, names, strict=True):
-        by_class[video.label].add(name)
-    return [label for label, groups in by_class.items() if len(groups) < least]
-
-
-def _marked(videos: Sequence[OwnVideo]) -> list[str] | None:
-    """Find the parts of each name that are a word for a person or a recording with a number."""
-    parts = [_MARKED.findall(_stem(video)) for video in videos]
-    return ["_".join(part) for part in parts] if all(parts) else None
-
-
-def _without_counters(videos: Sequence[OwnVideo]) -> list[str] | None:
-    """Cut each name before its last number, the class left out."""
-    starts = []
-    for video in videos:
-        words = re.split(r"[_\-. ]+", _stem(video))
-        stem = "_".join(word for word in words if word.lower() != video.label.lower())
-        starts.append(_COUNTER.sub("", stem))
-    return starts if all(starts) else None
-
-
-def _stem(video: OwnVideo) -> str:
-    return video.path.rpartition("/")[2].rpartition(".")[0]
+    counts = Counter(label for label, _ in {(v.label, name) for v, name in zip(videos, names, strict=True)})
+    return [label for label, count in sorted(counts.items()) if count < least]
 
 
 PARTS = 5  # a fifth is tested on, a fifth of the rest validates; or each fifth is tested on in turn
@@ -126,17 +95,10 @@ def folds(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[lis
         videos: videos of the folder, without splits.
         groups: group of each video; ``None`` where every video stands for itself.
     """
-    labels = np.array([video.label for video in videos])
-    best, least = np.zeros(len(videos), np.int64), np.inf
-    for numbers in _divisions(labels, groups or [str(i) for i in range(len(videos))], PARTS):
-        parts = numbers.max() + 1
-        off = sum(_unevenness(labels, numbers == number, parts) for number in range(parts))
-        if off < least:
-            best, least = numbers, off
-        if least <= ENOUGH * parts * len(set(labels)):
-            break
-    how = f"so few videos that each is tested once, in one of {best.max() + 1} folds, by a model of the others"
-    return [replace(video, split=f"{FOLD}{number + 1}") for video, number in zip(videos, best, strict=True)], how
+    parts = _parts(videos, groups, PARTS)
+    number = {i: n for n, part in enumerate(parts, 1) for i in part.tolist()}
+    how = f"so few videos that each is tested once, in one of {len(parts)} folds, by a model of the others"
+    return [replace(video, split=f"{FOLD}{number[i]}") for i, video in enumerate(videos)], how
 
 
 def fold_names(splits: Iterable[str | None]) -> list[str]:
@@ -153,31 +115,32 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
         videos: videos of the folder.
         groups: group of each video; ``None`` where every video stands for itself.
     """
-    own = groups or [str(i) for i in range(len(videos))]
     given = {video.split for video in videos} - {None}
     splits = [video.split or "train" for video in videos]
     how = "divided as given"
     if not given and len(videos) < FEW:
-        _take(videos, own, splits, "test", PARTS_OF_FEW)
+        _take(videos, groups, splits, "test", PARTS_OF_FEW)
         how = "divided here; so few videos that a third is tested on, and that none choose a checkpoint"
     elif not given:
-        _take(videos, own, splits, "test")
-        _take(videos, own, splits, "val")
+        _take(videos, groups, splits, "test")
+        _take(videos, groups, splits, "val")
         how = "divided here"
     elif not {"val", "test"} <= given:
         if "test" not in given:
             splits = ["test" if split == "val" else split for split in splits]
-        _take(videos, own, splits, "val")
+        _take(videos, groups, splits, "val")
         test = "test" if "test" in given else "validation"
         how = f"tested on the {test} videos given, validated on some of the training videos"
     return [replace(video, split=split) for video, split in zip(videos, splits, strict=True)], how
 
 
-def _take(videos: Sequence[OwnVideo], groups: Sequence[str], splits: list[str], split: str, parts: int = PARTS) -> None:
+def _take(
+    videos: Sequence[OwnVideo], groups: Sequence[str] | None, splits: list[str], split: str, parts: int = PARTS
+) -> None:
     """Give one of ``parts`` of the training videos another split."""
     train = [i for i, one in enumerate(splits) if one == "train"]
-    for i, chosen in zip(train, _share([videos[i] for i in train], [groups[i] for i in train], parts), strict=True):
-        splits[i] = split if chosen else "train"
+    for i in _parts([videos[i] for i in train], groups and [groups[i] for i in train], parts)[0]:
+        splits[train[i]] = split
 
 
 def without_rare(videos: Sequence[OwnVideo]) -> tuple[list[OwnVideo], list[str]]:
@@ -197,35 +160,27 @@ def without_rare(videos: Sequence[OwnVideo]) -> tuple[list[OwnVideo], list[str]]
     return [video for video in videos if video.label not in rare], lines
 
 
-def _share(videos: Sequence[OwnVideo], groups: Sequence[str], wanted: int = PARTS) -> NDArray[np.bool_]:
-    """Which videos are of one of ``wanted`` parts; of some divisions the one whose classes are nearest to even."""
-    labels = np.array([video.label for video in videos])
-    best, least = np.zeros(len(videos), bool), np.inf
-    for numbers in _divisions(labels, groups, wanted):
-        for number in range(numbers.max() + 1):
-            if (off := _unevenness(labels, numbers == number, wanted)) < least:
-                best, least = numbers == number, off
-        if least <= ENOUGH * len(set(labels)):
+def _parts(videos: Sequence[OwnVideo], groups: Sequence[str] | None, wanted: int) -> list[NDArray[np.intp]]:
+    """Numbers of the videos in each of at most ``wanted`` parts, the most even first, of the best of some divisions."""
+    labels, own = np.array([video.label for video in videos]), groups or [str(i) for i in range(len(videos))]
+    parts = max(2, min(wanted, len(set(own)), np.unique(labels, return_counts=True)[1].max()))
+    best, least = list[NDArray[np.intp]](), np.inf
+    for seed in range(TRIES):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of classes with fewer videos than parts, which _unevenness weighs
+            division = StratifiedGroupKFold(parts, shuffle=True, random_state=seed).split(labels, labels, own)
+            found = sorted((_unevenness(labels, part, parts), i, part) for i, (_, part) in enumerate(division))
+        if (off := sum(uneven for uneven, *_ in found)) < least:
+            best, least = [part for *_, part in found], off
+        if least <= ENOUGH * parts * len(set(labels)):
             break
     return best
 
 
-def _divisions(labels: NDArray[np.str_], groups: Sequence[str], wanted: int) -> Iterator[NDArray[np.int64]]:
-    """Divisions into at most ``wanted`` parts: the number of each video's, from 0."""
-    parts = max(2, min(wanted, len(set(groups)), np.unique(labels, return_counts=True)[1].max()))
-    for seed in range(TRIES):
-        numbers = np.zeros(len(labels), np.int64)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of classes with fewer videos than parts, which _unevenness weighs
-            split = StratifiedGroupKFold(parts, shuffle=True, random_state=seed).split(labels, labels, groups)
-            for number, (_, chosen) in enumerate(split):
-                numbers[chosen] = number
-        yield numbers
-
-
-def _unevenness(labels: NDArray[np.str_], part: NDArray[np.bool_], wanted: int) -> float:
+def _unevenness(labels: NDArray[np.str_], part: NDArray[np.intp], wanted: int) -> float:
     """Sum over classes of how far their share is from one of ``wanted``; all of a class, or none, counts for ten."""
-    shares = [float(part[labels == name].mean()) for name in np.unique(labels)]
+    counts, there = Counter(labels.tolist()), Counter(labels[part].tolist())
+    shares = [there[name] / count for name, count in counts.items()]
     return sum(10.0 if share in (0.0, 1.0) else abs(share - 1 / wanted) for share in shares)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lit_video.datamodules.annotations import Row, read_table
 from lit_video.datamodules.base import Split
-from lit_video.datamodules.folder import EXTENSIONS, is_video
+from lit_video.datamodules.folder import is_video
 from lit_video.errors import UserError
 from lit_video.utils.files import files_below
 from lit_video.video.decoding.images import EXTENSIONS as PICTURES
@@ -88,7 +88,7 @@ def find_videos(place: Path) -> OwnVideos:
         found = _of_tables(place.parent, {place: None})
     elif place.is_dir():
         tables = sorted(path for path in place.iterdir() if path.suffix.lower() in TABLES)
-        found = _split_folders(place) or _tables(place, tables) or _class_folders(place, tables)
+        found = (None if _split_folders(place) else _tables(place, tables)) or _class_folders(place, tables)
     else:
         raise UserError(f"{place}: no such folder, and no table ({', '.join(TABLES)})")
     if not found.videos:
@@ -122,35 +122,24 @@ def _what_is_there(root: Path) -> str:
     return "; ".join([f"holds {found}: {why}", *tables])
 
 
-def _split_folders(root: Path) -> OwnVideos | None:
-    """``DIR/SPLIT/CLASS/VIDEO``, if there is a folder of training videos."""
+def _split_folders(root: Path) -> Mapping[Split, Path]:
+    """The folders of ``DIR/SPLIT/CLASS/VIDEO``, if there is one of training videos."""
     folders = {split: folder for split, names in SPLITS.items() for name in names if (folder := root / name).is_dir()}
-    if "train" not in folders:
-        return None
-    videos, unused = list[OwnVideo](), Counter[str]()
-    for split, folder in folders.items():
-        found, others = _in_class_folders(root, folder)
-        videos += [replace(video, split=split) for video in found]
-        unused += others
-    return OwnVideos(videos, f"class folders in {', '.join(f.name for f in folders.values())}", root, unused)
+    return folders if "train" in folders else {}
 
 
 def _class_folders(root: Path, tables: Sequence[Path]) -> OwnVideos:
-    videos, unused = _in_class_folders(root, root)
-    return OwnVideos(
-        videos, "; ".join(["class folders", *(f"not used: {_misses(path)}" for path in tables)]), root, unused
-    )
-
-
-def _in_class_folders(root: Path, folder: Path) -> tuple[list[OwnVideo], Counter[str]]:
-    """Videos, and how many other files there are, by ending."""
-    videos, unused = list[OwnVideo](), Counter[str]()
-    for path in sorted(folder.glob("[!.]*/[!.]*")):
-        if path.is_file() and path.suffix.lower() in EXTENSIONS:
-            videos.append(OwnVideo(str(path.relative_to(root)), path.parent.name))
-        else:
-            unused[path.suffix.lower() if path.is_file() else "folders"] += 1
-    return videos, unused
+    """``DIR/CLASS/VIDEO``, or that of every split."""
+    splits, videos, unused = _split_folders(root), list[OwnVideo](), Counter[str]()
+    for split, folder in splits.items() or [(None, root)]:
+        for path in sorted(folder.glob("[!.]*/[!.]*")):
+            if path.is_file() and is_video(path):
+                videos.append(OwnVideo(str(path.relative_to(root)), path.parent.name, split))
+            else:
+                unused[path.suffix.lower() if path.is_file() else "folders"] += 1
+    in_splits = f"class folders in {', '.join(folder.name for folder in splits.values())}"
+    others = ["class folders", *(f"not used: {_misses(path)}" for path in tables)]
+    return OwnVideos(videos, in_splits if splits else "; ".join(others), root, unused)
 
 
 def _tables(root: Path, tables: Sequence[Path]) -> OwnVideos | None:

@@ -108,17 +108,7 @@ class PlanOptions:
     folds: bool = False
 
 
-def write_videos(path: Path, videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> None:
-    """The table that divides the videos."""
-    times = [name for name in TIMES if any(getattr(video, name) is not None for video in videos)]
-    rows = [
-        [video.path, video.label, video.split, *([groups[i]] if groups else []), *(getattr(video, n) for n in times)]
-        for i, video in enumerate(videos)
-    ]
-    write_table(path, [["path", "label", "split", *(["group"] if groups else []), *times], *rows])
-
-
-def write_experiment(
+def _write_experiment(
     options: PlanOptions,
     root: Path,
     model: str,
@@ -127,17 +117,7 @@ def write_experiment(
     notes: Sequence[str],
     splits: Collection[str | None],
 ) -> None:
-    """The YAML file, with every choice and its reason on top; ``videos.csv`` lies beside it.
-
-    Args:
-        options: place of the videos, the file, and the command that makes it.
-        root: folder that paths are relative to.
-        model: class that the rows start from.
-        choices: settings.
-        rows: rows of the table.
-        notes: lines on the videos and on what the test can decide.
-        splits: splits of the videos, or their folds.
-    """
+    """Write the YAML file, with every choice and its reason on top; :data:`VIDEOS` lies beside it."""
     path, settings = options.file, nested(choices)
     data = {
         "root": str(root.resolve()),
@@ -212,8 +192,12 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
         epochs = ", ".join(f"{name} {row['set']['trainer.max_epochs']}" for name, row in rows.items())
         notes.append(f"as many multiply-adds for each scheme: epochs {epochs}")
     print(*notes[1:], *as_lines(choices), sep="\n", flush=True)
-    write_videos(options.file.with_name(VIDEOS), videos, groups.names)
-    write_experiment(options, found.root, model, choices, rows, notes, counts)
+    columns: dict[str, Any] = {"path": [video.path for video in videos], "label": [video.label for video in videos]}
+    columns |= {"split": [video.split for video in videos], "group": groups.names}
+    columns |= {name: [getattr(video, name) for video in videos] for name in TIMES}
+    columns = {name: each for name, each in columns.items() if each and set(each) != {None}}
+    write_table(options.file.with_name(VIDEOS), [[*columns], *zip(*columns.values(), strict=True)])
+    _write_experiment(options, found.root, model, choices, rows, notes, counts)
     print(f"wrote {options.file} and {options.file.with_name(VIDEOS)}", flush=True)
 
 

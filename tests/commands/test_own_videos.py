@@ -62,7 +62,7 @@ def test_a_folder_becomes_a_tested_model(videos, capsys, rows_in_this_process):
     said = capsys.readouterr().out
     assert "31 videos of 3 classes in rooms (class folders)" in said
     assert "left out: walk/rec9_1.mp4: " in said
-    assert "the files' names say which belong together, by a part such as s01 (5 of them: 'rec0', ...)" in said
+    assert "the files' names say, by a part such as s01, which belong together (5 of them: 'rec0', ...)" in said
     assert "30 test videos: differences under" in said
     assert "for 5 folds and the model of all videos together" in said
     assert "data.sampling Segments: a clip shows a whole video" in said

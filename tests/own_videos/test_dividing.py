@@ -50,13 +50,15 @@ def test_parts_of_one_file_are_not_both_trained_and_tested_on():
     """What was recorded at once looks alike: a model that knows the recording is right about all of it."""
     videos = [OwnVideo(f"{i % 9}.mp4", "ab"[i % 2], columns={"start": str(i)}) for i in range(90)]
     groups = find_groups(videos)
-    assert "parts of one file belong together (9 files)" in groups.reason
+    assert groups.reason.startswith("the file of a part says which belong together (9 of them: '0.mp4'")
     divided, _ = divide(videos, groups.names)
     trained, tested = ({video.path for video in divided if video.split == split} for split in ("train", "test"))
     assert trained and tested and not trained & tested
     few = find_groups([OwnVideo(f"{i % 2}.mp4", "ab"[i % 2], columns={"start": str(i)}) for i in range(90)])
     assert few.names is None
-    assert few.reason.startswith("a class is in fewer than 3 files: parts of one file are both trained and tested on")
+    assert few.reason.startswith(
+        "the file of a part says which belong together, but class 'a' has fewer than 3 of them"
+    )
 
 
 def test_a_column_with_too_few_values_is_refused_or_passed_over():
