@@ -11,7 +11,7 @@ import torch
 
 import lit_video
 from lit_video.__main__ import main
-from lit_video.inference.predict import unlabelled, video_list
+from lit_video.inference.predict import find_videos, video_list
 from lit_video.network.vit import ViTSize
 from tests.checkpoints import trained
 from tests.embedded import four_skills
@@ -69,8 +69,8 @@ def test_a_loaded_model_predicts_and_transforms_as_the_function_does(ckpt, video
     model = lit_video.load(ckpt.parent)
     expected = lit_video.predict(ckpt.parent, videos[0], evaluation=HERE)
     assert torch.equal(model.predict(videos[0], evaluation=HERE).logits, expected.logits)
-    data = video_list(model, unlabelled(videos[:1]), HERE)
-    frames = unlabelled(videos[:1])[0].decode(data.centre_view(unlabelled(videos[:1])[0])[1])
+    data = video_list(model, find_videos(videos[:1]), HERE)
+    frames = find_videos(videos[:1])[0].decode(data.centre_view(find_videos(videos[:1])[0])[1])
     with torch.no_grad():
         logits = model.model(model.transform(frames)).mean(0)
     torch.testing.assert_close(logits, expected.logits[0])
@@ -93,7 +93,7 @@ def test_mistakes_name_the_argument_and_commands_its_flag(ckpt, videos, tmp_path
         (lambda: lit_video.predict(ckpt, []), "videos: there is none"),
         (lambda: lit_video.Evaluation(workers=-1), "workers: is -1, expected a whole number from 0"),
         (lambda: lit_video.Evaluation(device="tpu"), "device: is tpu, expected cpu or cuda"),
-        (lambda: lit_video.embed(ckpt, videos[:4]), "4 videos found, which is too few"),
+        (lambda: lit_video.embed(ckpt, videos[:4]), "4 of 4 videos could be read, which is too few"),
     ):
         with pytest.raises(lit_video.UserError) as raised:
             call()

@@ -42,18 +42,18 @@ def run(arguments: Namespace) -> int:
     --knn measures the features as the field does: on videos that the model was not trained on.
     """
     from lit_video.inference.attention_maps import label_name  # here, because importing torch takes seconds
-    from lit_video.inference.checkpoints import load_trained_model
-    from lit_video.inference.predict import find_videos, own_folder, unlabelled
-    from lit_video.inference.projection import embed_records, scatter
+    from lit_video.inference.loading import load
+    from lit_video.inference.predict import find_videos, own_folder
+    from lit_video.inference.projection import embed, scatter
 
-    trained = load_trained_model(arguments.ckpt)
+    trained = load(arguments.ckpt)
     if arguments.videos:
-        records = unlabelled(find_videos(arguments.videos, arguments.fps), arguments.fps)
+        records = find_videos(arguments.videos, arguments.fps)
         classes = [own_folder(record.path) for record in records]
     else:
         records = _test_split(settings_of(arguments.ckpt))
         classes = [label_name(record, trained.class_names) for record in records]
-    found = embed_records(trained, records, arguments.seed, evaluation(arguments))
+    found = embed(trained, records, arguments.seed, evaluation(arguments))
     read = [name for record, name in zip(records, classes, strict=True) if record.path not in found.broken]
     for path, reason in found.broken.items():
         print(f"{path}: {reason}", file=sys.stderr)

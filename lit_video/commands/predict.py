@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -90,17 +90,17 @@ def _check(arguments: Namespace) -> None:
 
 def _predict_videos(arguments: Namespace) -> int:
     """Print a table, write the files of the other flags."""
-    from lit_video.inference import predict as api  # here, because importing torch takes seconds
-    from lit_video.inference.overlay import draw
+    from lit_video.inference.overlay import draw  # here, because importing torch takes seconds
+    from lit_video.inference.predict import find_videos, predict
     from lit_video.inference.ranking import table_of, write_features, write_ranking
     from lit_video.video.decoding import DecodeError
 
-    paths = api.find_videos(arguments.videos, arguments.fps)
-    if arguments.draw and len(paths) > 1:
-        raise UserError(f"--draw {arguments.draw}: {len(paths)} videos do not fit into one file; give one")
-    if arguments.draw and arguments.draw.resolve() == paths[0].resolve():
+    records = find_videos(arguments.videos, arguments.fps)
+    if arguments.draw and len(records) > 1:
+        raise UserError(f"--draw {arguments.draw}: {len(records)} videos do not fit into one file; give one")
+    if arguments.draw and arguments.draw.resolve() == records[0].path.resolve():
         raise UserError(f"--draw {arguments.draw}: would write over the video; give another place")
-    outputs = api.predict(arguments.ckpt, paths, arguments.top or 5, evaluation(arguments))
+    outputs = predict(arguments.ckpt, records, arguments.top or 5, evaluation(arguments))
     broken = dict(outputs.broken)
     if arguments.output:
         with writing("--output", arguments.output):
@@ -114,62 +114,57 @@ def _predict_videos(arguments: Namespace) -> int:
     _print_written(arguments.features)
     if arguments.draw and outputs.ranked:
         try:
-            draw(api.unlabelled(paths, arguments.fps)[0], arguments.draw, outputs.ranked[0].lines())
+            draw(records[0], arguments.draw, outputs.ranked[0].lines())
             _print_written(arguments.draw)
         except DecodeError as error:
-            broken[paths[0]] = str(error).removeprefix(f"{paths[0]}: ")
-    for path, reason in broken.items():
-        print(f"{path}: {reason}", file=sys.stderr)
-    return _status(len(broken), len(paths))
+            broken[records[0].path] = str(error).removeprefix(f"{records[0].path}: ")
+    return _status([f"{path}: {reason}" for path, reason in broken.items()], len(records))
 
 
 def _predict_timelines(arguments: Namespace) -> int:
     """Print the segments of every video, write timelines."""
-    from lit_video.inference.checkpoints import load_trained_model
-    from lit_video.inference.predict import find_videos, unlabelled
+    from lit_video.inference.loading import load
+    from lit_video.inference.predict import find_videos
     from lit_video.inference.timeline import table_of, timeline, write_timelines
 
-    paths = find_videos(arguments.videos, arguments.fps)
-    trained, options = load_trained_model(arguments.ckpt), evaluation(arguments)
+    records = find_videos(arguments.videos, arguments.fps)
+    trained, options = load(arguments.ckpt), evaluation(arguments)
     steps = arguments.every, arguments.window, arguments.top or 5
-    names = [f"{path.name} ({i} of {len(paths)}), windows" for i, path in enumerate(paths, 1)]
-    records = zip(unlabelled(paths, arguments.fps), names, strict=True)
-    lines = [timeline(trained, record, options, *steps, name) for record, name in records]
+    lines = [
+        timeline(trained, record, options, *steps, f"{record.path.name} ({i} of {len(records)}), windows")
+        for i, record in enumerate(records, 1)
+    ]
     if any(line.windows for line in lines):
         print(table_of(lines))
     if arguments.output:
         with writing("--output", arguments.output):
             _print_written(*write_timelines(arguments.output, lines))
-    broken = [line for line in lines if line.broken]
-    for line in broken:
-        far = f" (read up to {clock(line.windows[-1].end, 1)})" if line.windows else ""
-        print(f"{line.path}: {line.broken}{far}", file=sys.stderr)
-    return _status(len(broken), len(lines))
+    far = [f" (read up to {clock(line.windows[-1].end, 1)})" if line.windows else "" for line in lines]
+    read = zip(lines, far, strict=True)
+    return _status([f"{line.path}: {line.broken}{until}" for line, until in read if line.broken], len(lines))
 
 
 def _predict_streams(arguments: Namespace) -> int:
     """Write a line per frame and class as they come, to the file or the terminal."""
-    from lit_video.inference import predict as api
-    from lit_video.inference.checkpoints import load_trained_model
+    from lit_video.inference.loading import load
+    from lit_video.inference.predict import find_videos
     from lit_video.inference.ranking import rank_rows
-    from lit_video.inference.streaming import StreamPredictor
+    from lit_video.inference.streaming import stream_predictor
     from lit_video.video.decoding import DecodeError
 
-    records = api.unlabelled(api.find_videos(arguments.videos, arguments.fps), arguments.fps)
-    trained = load_trained_model(arguments.ckpt)
-    predictor = StreamPredictor(trained, evaluation(arguments), arguments.top or 1, arguments.rate)
-    broken = 0
+    records = find_videos(arguments.videos, arguments.fps)
+    predictor = stream_predictor(load(arguments.ckpt), evaluation(arguments), arguments.top or 1, arguments.rate)
+    broken = []
     with _lines(arguments.output) as file:
         rows = csv.writer(file)
         rows.writerow(COLUMNS)
         for record in records:
             try:
-                for seconds, ranked in predictor.predict(record):
+                for seconds, ranked in predictor(record):
                     rows.writerows((record.path, f"{seconds:.3f}", *row) for row in rank_rows(ranked))
                     file.flush()
             except DecodeError as error:
-                print(error, file=sys.stderr)
-                broken += 1
+                broken.append(str(error))
     _print_written(arguments.output)
     return _status(broken, len(records))
 
@@ -188,8 +183,10 @@ def _print_written(*paths: Path | None) -> None:
         print(f"wrote {' and '.join(written)}", file=sys.stderr)
 
 
-def _status(broken: int, videos: int) -> int:
-    """1 with a line if a video could not be read to its end."""
+def _status(broken: Sequence[str], videos: int) -> int:
+    """1 with a line for each video that could not be read to its end."""
+    for line in broken:
+        print(line, file=sys.stderr)
     if broken:
-        print(f"{broken} of {videos} videos could not be read", file=sys.stderr)
+        print(f"{len(broken)} of {videos} videos could not be read", file=sys.stderr)
     return 1 if broken else 0

@@ -15,7 +15,7 @@ from lit_video.datamodules import VideoDataModule
 from lit_video.errors import OptionError, UserError
 from lit_video.inference.attention_picture import AttentionMaps
 from lit_video.inference.loading import load
-from lit_video.inference.predict import Evaluation, find_videos, own_folder, unlabelled, video_list
+from lit_video.inference.predict import Evaluation, find_videos, own_folder, video_list
 from lit_video.inference.ranking import ClassNames, best, ranked_videos
 from lit_video.inference.rollout import heads_of, rollout, tubelet_frames
 from lit_video.modules import VideoClassifier
@@ -50,7 +50,7 @@ def attention_maps(
     videos = find_videos(video, fps)
     if len(videos) > 1:
         raise UserError(f"{video}: {len(videos)} videos; attention is drawn of one")
-    (record,), trained = unlabelled(videos, fps), load(ckpt)
+    (record,), trained = videos, load(ckpt)
     if not isinstance(trained.model.network, VideoTransformer):
         family = type(trained.model).__name__
         raise OptionError("ckpt", f"{ckpt} is a {family}, which has no attention that could be drawn")

@@ -67,11 +67,17 @@ class Evaluation:
 Output = tuple[Tensor, Tensor, str]  # logits (classes,), features (d,), and why the video cannot be read, or ""
 
 
-def outputs_of(model: VideoClassifier, data: VideoList, on: torch.device) -> Iterator[Output]:
-    """Compute the output of every video of ``data``, in its order, of a model on the device ``on``.
+def outputs_of(trained: TrainedModel, data: VideoList, evaluation: Evaluation, name: str = "predict") -> list[Output]:
+    """Compute the output of every video of ``data``, in its order; ``name`` is that of the work in the progress bar.
 
     Each is the mean over the video's views; the numbers of one that cannot be read mean nothing.
     """
+    on = choose_device(evaluation.device)
+    computed = _outputs(trained.model.to(on), data, on)
+    return list(with_progress(computed, len(data.listed), name) if evaluation.progress else computed)
+
+
+def _outputs(model: VideoClassifier, data: VideoList, on: torch.device) -> Iterator[Output]:
     views: list[Output] = []  # of the video at hand: logits and features of each clip's crops
     videos = iter(data.listed)
     for raw in data.test_dataloader():
@@ -89,7 +95,7 @@ def outputs_of(model: VideoClassifier, data: VideoList, on: torch.device) -> Ite
                 views = []
 
 
-Paths = str | Path | Sequence[str | Path]
+Paths = str | Path | Sequence[str | Path | VideoRecord]  # records are taken as they are
 
 
 @dataclass(frozen=True)
@@ -140,15 +146,15 @@ def predict(
     if top < 1:
         raise OptionError("top", f"is {top}, expected a whole number from 1")
     evaluation = evaluation or Evaluation()
-    records = unlabelled(find_videos(videos, evaluation.fps), evaluation.fps)
+    records = find_videos(videos, evaluation.fps)
     trained = ckpt if isinstance(ckpt, TrainedModel) else load(ckpt)
     outputs = compute(trained, records, evaluation)
     ranked = ranked_videos(outputs.paths, outputs.logits, outputs.class_names, top, trained.model.several_labels)
     return VideoPredictions(**vars(outputs), ranked=ranked)
 
 
-def find_videos(videos: Paths, fps: float | None = None) -> list[Path]:
-    """Videos by path, by folder (all below it, by their ending) and by pattern, each once.
+def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
+    """Videos by path, by folder (all below it, by their ending) and by pattern, each once; their label means nothing.
 
     Args:
         videos: files, folders and patterns.
@@ -157,8 +163,11 @@ def find_videos(videos: Paths, fps: float | None = None) -> list[Path]:
     Raises:
         UserError: there is none, or a picture is named as a video.
     """
+    given = [videos] if isinstance(videos, str | Path) else videos
+    if records := [one for one in given if isinstance(one, VideoRecord)]:
+        return records
     paths: dict[Path, None] = {}
-    for text in map(str, [videos] if isinstance(videos, str | Path) else videos):
+    for text in map(str, given):
         if not Path(text).exists() and not has_magic(text):
             raise UserError(f"{text}: no such file or folder")
         matches = [Path(text)] if Path(text).exists() else [Path(p) for p in sorted(glob(text, recursive=True))]
@@ -170,7 +179,7 @@ def find_videos(videos: Paths, fps: float | None = None) -> list[Path]:
         paths |= dict.fromkeys(inside)
     if not paths:
         raise OptionError("videos", "there is none")
-    return list(paths)
+    return [VideoRecord(path, 0, fps=fps if path.is_dir() else None) for path in paths]
 
 
 def _below(folder: Path, fps: float | None) -> list[Path]:
@@ -190,11 +199,6 @@ def _nothing(matches: Sequence[Path]) -> str:
 def own_folder(path: Path) -> str:
     """Name of the folder that a video lies in, or the link to it, whose target's name says nothing."""
     return Path(os.path.abspath(path)).parent.name
-
-
-def unlabelled(paths: Sequence[Path], fps: float | None = None) -> list[VideoRecord]:
-    """Videos as records, with a label that means nothing; folders of pictures with their rate."""
-    return [VideoRecord(path, 0, fps=fps if path.is_dir() else None) for path in paths]
 
 
 def video_list(trained: TrainedModel, records: Sequence[VideoRecord], evaluation: Evaluation) -> VideoList:
@@ -226,9 +230,7 @@ def compute(trained: TrainedModel, records: Sequence[VideoRecord], evaluation: E
     Raises:
         UserError: the sampling cannot give these views, or there is no such device; or logits are not finite.
     """
-    data, on = video_list(trained, records, evaluation), choose_device(evaluation.device)
-    computed = outputs_of(trained.model.to(on), data, on)
-    outputs = list(with_progress(computed, len(records), "predict") if evaluation.progress else computed)
+    outputs = outputs_of(trained, video_list(trained, records, evaluation), evaluation)
     paths = [record.path for record in records]
     each, features, broken = zip(*outputs, strict=True)
     read = [i for i, reason in enumerate(broken) if not reason]

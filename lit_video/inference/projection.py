@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lit_video.errors import UserError
 from lit_video.inference.checkpoints import TrainedModel
 from lit_video.inference.loading import load
-from lit_video.inference.predict import Evaluation, Paths, VideoOutputs, compute, find_videos, unlabelled
+from lit_video.inference.predict import Evaluation, Paths, VideoOutputs, compute, find_videos
 from lit_video.utils.figures import content_of, plt, short
 from lit_video.video.clips import VideoRecord
 
@@ -32,12 +32,17 @@ class Embedding(VideoOutputs):
     places: NDArray[np.float64]
 
 
-def embed(ckpt: str | Path, videos: Paths, seed: int = 0, evaluation: Evaluation | None = None) -> Embedding:
+def embed(
+    ckpt: str | Path | TrainedModel,
+    videos: Paths,
+    seed: int = 0,
+    evaluation: Evaluation | None = None,
+) -> Embedding:
     """Project the features of the classifier's last layer into the plane.
 
     Args:
-        ckpt: see :func:`~lit_video.inference.loading.load`.
-        videos: files, folders (all videos below them) and patterns, at least five videos.
+        ckpt: a loaded model, or what :func:`~lit_video.inference.loading.load` takes.
+        videos: files, folders (all videos below them) and patterns, or records; at least five videos.
         seed: seed of t-SNE.
         evaluation: views, batches and device; ``None`` for the defaults.
 
@@ -45,24 +50,11 @@ def embed(ckpt: str | Path, videos: Paths, seed: int = 0, evaluation: Evaluation
         UserError: an argument or the checkpoint is wrong, or there are too few videos that can be read.
     """
     evaluation = evaluation or Evaluation()
-    records = unlabelled(find_videos(videos, evaluation.fps), evaluation.fps)
-    return embed_records(load(ckpt), records, seed, evaluation)
-
-
-def embed_records(
-    trained: TrainedModel, records: Sequence[VideoRecord], seed: int, evaluation: Evaluation
-) -> Embedding:
-    """As :func:`embed`, of a model and videos at hand."""
-    _require_enough(len(records), "found")
-    outputs = compute(trained, records, evaluation)
-    _require_enough(len(outputs.paths), "could be read")
+    records = find_videos(videos, evaluation.fps)
+    outputs = compute(ckpt if isinstance(ckpt, TrainedModel) else load(ckpt), records, evaluation)
+    if (count := len(outputs.paths)) < FEWEST:
+        raise UserError(f"{count} of {len(records)} videos could be read, which is too few to show neighbours")
     return Embedding(**vars(outputs), places=project(outputs.features.numpy(), seed))
-
-
-def _require_enough(count: int, what: str) -> None:
-    if count < FEWEST:
-        videos = "1 video" if count == 1 else f"{count} videos"
-        raise UserError(f"{videos} {what}, which is too few to show neighbours; give at least {FEWEST}")
 
 
 def probe(

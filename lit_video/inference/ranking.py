@@ -130,15 +130,9 @@ def write_ranking(path: Path, videos: Sequence[RankedVideo], broken: Mapping[Pat
         text = json.dumps({"videos": predicted, "broken": unread}, indent=2, ensure_ascii=False)
         write_atomically(path, text + "\n")
     else:
-        write_table(path, _csv_rows(videos, broken))
-
-
-def _csv_rows(videos: Sequence[RankedVideo], broken: Mapping[Path, str]) -> Iterator[Sequence[object]]:
-    yield "path", "task", "rank", "name", "probability", "broken"
-    for video in videos:
-        yield from ((video.path, *row, "") for row in rank_rows(video.ranked))
-    for path, reason in broken.items():
-        yield path, "", "", "", "", reason
+        rows = [(video.path, *row, "") for video in videos for row in rank_rows(video.ranked)]
+        unread_rows = [(video, "", "", "", "", reason) for video, reason in broken.items()]
+        write_table(path, [("path", "task", "rank", "name", "probability", "broken"), *rows, *unread_rows])
 
 
 def rank_rows(ranked: Mapping[str, Sequence[Ranked]]) -> Iterator[tuple[str, int, str, float]]:

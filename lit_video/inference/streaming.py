@@ -1,6 +1,6 @@
 """Causal models on streams: a prediction after every frame."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -47,8 +47,13 @@ def stream(model: VideoClassifier | VideoTransformer | str | Path) -> Stream:
     return Stream(network)
 
 
-class StreamPredictor:
-    """Predicts videos while they are decoded, with the clip settings of the model's checkpoint.
+Moments = Iterator[tuple[float, dict[str, list[Ranked]]]]
+
+
+def stream_predictor(
+    trained: TrainedModel, evaluation: Evaluation, top: int = 1, rate: float | None = None
+) -> Callable[[VideoRecord], Moments]:
+    """Predict videos while they are decoded, with the clip settings of the model's checkpoint.
 
     Frames come at the rate of a clip's frames, resized and cropped as in the test; the logits of several crops are
     averaged.
@@ -59,43 +64,36 @@ class StreamPredictor:
         top: classes to name.
         rate: frames per second that the model gets; ``None`` for that of its clips.
 
+    Returns:
+        A function of a video to what is predicted after each of its frames: when that is shown, in seconds from the
+        first one, and the best classes. It raises DecodeError where the video cannot be read on.
+
     Raises:
         UserError: the model cannot stream; or its clips have no rate, and none is given.
     """
+    if rate is not None and not SLOWEST <= rate <= FASTEST:
+        raise OptionError("rate", f"is {rate:g}, expected {SLOWEST:g} to {FASTEST:g} frames per second")
+    sampling: Sampling = trained.settings["sampling"] if rate is None else DenseStride(1, fps=rate)
+    device = choose_device(evaluation.device)
+    try:
+        logits_after = stream(trained.model.to(device))
+    except ValueError as error:
+        raise OptionError("ckpt", error) from error
+    try:
+        sampling.stream_numbers(ONE_FRAME, trained.settings["frames"])
+    except ValueError as error:
+        raise OptionError("rate", f"{error}: give one, in frames per second") from error
 
-    def __init__(
-        self, trained: TrainedModel, evaluation: Evaluation | None = None, top: int = 1, rate: float | None = None
-    ) -> None:
-        self.evaluation = evaluation or Evaluation()
-        self.trained = trained
-        self.top = top
-        if rate is not None and not SLOWEST <= rate <= FASTEST:
-            raise OptionError("rate", f"is {rate:g}, expected {SLOWEST:g} to {FASTEST:g} frames per second")
-        self.sampling: Sampling = trained.settings["sampling"] if rate is None else DenseStride(1, fps=rate)
-        self.device = choose_device(self.evaluation.device)
-        try:
-            self.stream = stream(trained.model.to(self.device))
-        except ValueError as error:
-            raise OptionError("ckpt", error) from error
-        try:
-            self.sampling.stream_numbers(ONE_FRAME, trained.settings["frames"])
-        except ValueError as error:
-            raise OptionError("rate", f"{error}: give one, in frames per second") from error
-
-    def predict(self, record: VideoRecord) -> Iterator[tuple[float, dict[str, list[Ranked]]]]:
-        """Predict after each frame of a video: when it is shown, in seconds from the first one, and the best classes.
-
-        Raises:
-            DecodeError: the video cannot be read, or not to its end; what it says until there has come.
-        """
-        data = video_list(self.trained, [record], self.evaluation)
+    def predict(record: VideoRecord) -> Moments:
+        data = video_list(trained, [record], evaluation)
         view = data.view_type(data.test_crops, data.image_size)
         table = record.table()
-        numbers = self.sampling.stream_numbers(table, data.frames)
-        self.stream.reset()
+        numbers = sampling.stream_numbers(table, data.frames)
+        logits_after.reset()
         for number, image in zip(numbers, record.decode_in_order(numbers), strict=True):
-            crops = normalise(view(image[None])[None].to(self.device), data.mean, data.std, data.channels)
-            logits = self.stream(crops).float().mean(0).cpu()
-            several = self.trained.model.several_labels
-            ranked = ranked_videos([record.path], logits, self.trained.class_names, self.top, several)
-            yield table.seconds_at(number), ranked[0].ranked
+            crops = normalise(view(image[None])[None].to(device), data.mean, data.std, data.channels)
+            logits, several = logits_after(crops).float().mean(0).cpu(), trained.model.several_labels
+            (ranked,) = ranked_videos([record.path], logits, trained.class_names, top, several)
+            yield table.seconds_at(number), ranked.ranked
+
+    return predict

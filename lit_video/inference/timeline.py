@@ -1,8 +1,8 @@
 """A long video as a timeline: classes of a window that moves over it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, takewhile
 from math import floor
 from pathlib import Path
 
@@ -12,9 +12,7 @@ from lit_video.errors import OptionError
 from lit_video.inference.checkpoints import TrainedModel
 from lit_video.inference.predict import Evaluation, outputs_of, video_list
 from lit_video.inference.ranking import Ranked, best, rank_rows, ranked_videos
-from lit_video.utils.environment import choose_device
 from lit_video.utils.files import write_table
-from lit_video.utils.parallel import with_progress
 from lit_video.utils.text import clock, text_table
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import DecodeError
@@ -27,11 +25,6 @@ class Window:
     start: float
     end: float
     ranked: dict[str, list[Ranked]]
-
-    @property
-    def middle(self) -> float:
-        """The time that the window stands for."""
-        return (self.start + self.end) / 2
 
 
 @dataclass(frozen=True)
@@ -67,7 +60,8 @@ class Timeline:
         A segment changes to the next halfway between the middles of their windows; the first one begins with the video,
         the last one ends with it (of a broken video, with the last window).
         """
-        edges = [0.0, *((a.middle + b.middle) / 2 for a, b in pairwise(self.windows))]
+        middles = [(window.start + window.end) / 2 for window in self.windows]
+        edges = [0.0, *((a + b) / 2 for a, b in pairwise(middles))]
         edges.append(self.windows[-1].end if self.windows and self.broken else self.seconds)
         merged, first = [], 0
         for name, run in groupby(self.windows, key=lambda window: best(window.ranked).name):
@@ -101,26 +95,22 @@ def timeline(
     Raises:
         UserError: the model's clips have no length of their own, and ``window`` is ``None``.
     """
-    single, path = replace(evaluation, clips=1), f"{record.path}: "
+    single = replace(evaluation, clips=1)
     whole = video_list(trained, [record], single)
     try:
         table = record.table()
     except DecodeError as error:
-        return Timeline(record.path, 0.0, [], str(error).removeprefix(path))
+        return Timeline(record.path, 0.0, [], str(error).removeprefix(f"{record.path}: "))
     length = window or whole.sampling.clip_seconds(table, whole.frames)
     if length is None:
         clips = f"the model's clips ({type(whole.sampling).__name__}) show whole videos"
         raise OptionError("every", f"{clips}; give --window SECONDS, how long those of its training are")
-    seconds, on = float(table.seconds), choose_device(evaluation.device)
+    seconds = float(table.seconds)
     spans = window_spans(seconds, float(length), every)
     parts = video_list(trained, [replace(record, start=start, end=end) for start, end in spans], single)
-    computed = outputs_of(trained.model.to(on), parts, on)
-    logits, broken = [], ""
-    for row, _, reason in with_progress(computed, len(spans), name) if evaluation.progress else computed:
-        if reason:
-            broken = reason.removeprefix(path)
-            break
-        logits.append(row)
+    outputs = outputs_of(trained, parts, evaluation, name)
+    broken = next(filter(None, (reason for *_, reason in outputs)), "")
+    logits = [row for row, *_ in takewhile(lambda output: not output[-1], outputs)]
     if not logits:
         return Timeline(record.path, seconds, [], broken)
     several = trained.model.several_labels
@@ -158,23 +148,17 @@ def write_timelines(path: Path, timelines: Sequence[Timeline]) -> list[Path]:
         OSError: a file cannot be written.
     """
     segments = path.with_name(f"{path.stem}_segments.csv")
-    write_table(path, _window_rows(timelines))
-    write_table(segments, _segment_rows(timelines))
-    return [path, segments]
-
-
-def _window_rows(timelines: Sequence[Timeline]) -> Iterator[Sequence[object]]:
-    yield "path", "start", "end", "task", "rank", "name", "probability", "broken"
+    windows: list[Sequence[object]] = [("path", "start", "end", "task", "rank", "name", "probability", "broken")]
+    merged: list[Sequence[object]] = [("path", "start", "end", "name", "probability", "windows")]
     for line in timelines:
         for window in line.windows:
             part = line.path, f"{window.start:.3f}", f"{window.end:.3f}"
-            yield from ((*part, *row, "") for row in rank_rows(window.ranked))
+            windows += [(*part, *row, "") for row in rank_rows(window.ranked)]
         if line.broken:
-            yield line.path, "", "", "", "", "", "", line.broken
-
-
-def _segment_rows(timelines: Sequence[Timeline]) -> Iterator[Sequence[object]]:
-    yield "path", "start", "end", "name", "probability", "windows"
-    for line in timelines:
+            windows.append((line.path, "", "", "", "", "", "", line.broken))
         for one in line.segments():
-            yield line.path, f"{one.start:.3f}", f"{one.end:.3f}", one.name, f"{one.probability:.6f}", one.windows
+            part = line.path, f"{one.start:.3f}", f"{one.end:.3f}"
+            merged.append((*part, one.name, f"{one.probability:.6f}", one.windows))
+    write_table(path, windows)
+    write_table(segments, merged)
+    return [path, segments]

@@ -13,7 +13,7 @@ from lit_video.inference import attention_picture
 from lit_video.inference.attention_maps import attention_maps, see
 from lit_video.inference.attention_picture import AttentionMaps, overlaid, picture
 from lit_video.inference.checkpoints import load_trained_model
-from lit_video.inference.predict import Evaluation, unlabelled, video_list
+from lit_video.inference.predict import Evaluation, find_videos, video_list
 from lit_video.inference.rollout import rollout
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
@@ -163,7 +163,7 @@ def test_heads_of_a_video_are_drawn_one_by_one_on_one_scale(name, checkpoints, v
     assert len(panels) == 4 * 4  # frames, their maps of all layers, those of two heads
     names = [axes.get_title("left") for axes in panels[4::4]]
     assert names == ["all layers", "head 0 of the last layer", "head 1 of the last layer"]
-    loaded, (record,) = load_trained_model(checkpoints(name)), unlabelled([videos[0]])
+    loaded, (record,) = load_trained_model(checkpoints(name)), find_videos(videos[0])
     heads = attention_maps(checkpoints(name), videos[0], "cpu", heads=True).heads
     data = video_list(loaded, [record], Evaluation(1, 1, 1, 0))
     expected = rollout(

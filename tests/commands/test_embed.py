@@ -52,7 +52,7 @@ def test_broken_videos_are_listed_and_left_out(run, videos, tmp_path, capsys):
     assert f"{text}: Invalid data" in capsys.readouterr().err
     assert "features of 5 videos" in (tmp_path / "e.svg").read_text()
     assert embed(*args, text, *videos[:4]) == 2
-    assert "4 videos could be read, which is too few" in capsys.readouterr().err
+    assert "4 of 5 videos could be read, which is too few" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("count", [5, 40])
@@ -103,7 +103,7 @@ def test_wrong_flags_of_embed_are_reported(run, videos, tmp_path, tmp_path_facto
     alone = shutil.copy(run / "last.ckpt", tmp_path_factory.mktemp("alone"))
     out = ["-o", tmp_path / "e.png", "--ckpt", run / "last.ckpt"]
     for args, message in (
-        ([*out, videos[0]], "1 video found, which is too few to show neighbours; give at least 5"),
+        ([*out, videos[0]], "1 of 1 videos could be read, which is too few to show neighbours"),
         (["--ckpt", alone, "-o", tmp_path / "e.png"], "run.json: no such file; give videos, or"),
     ):
         assert embed(*args) == 2, args

@@ -12,7 +12,7 @@ import lit_video
 from lit_video.__main__ import main
 from lit_video.datamodules import Segments, TemporalSkills
 from lit_video.inference.checkpoints import load_trained_model
-from lit_video.inference.streaming import StreamPredictor
+from lit_video.inference.streaming import stream_predictor
 from lit_video.modules import XViT
 from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
@@ -113,8 +113,8 @@ def test_lines_come_while_the_video_is_decoded(causal, long_video, tmp_path, cap
     assert [row["path"] for row in rows].count(str(long_video)) == 14
     assert err.splitlines()[0].startswith(f"{text}: Invalid data")
     assert err.splitlines()[-1].endswith("of 3 videos could not be read")
-    predictor = StreamPredictor(load_trained_model(causal), ON_CPU)
-    moments = predictor.predict(VideoRecord(long_video, 0))
+    predictor = stream_predictor(load_trained_model(causal), ON_CPU)
+    moments = predictor(VideoRecord(long_video, 0))
     assert next(moments)[0] == 0.1  # before the rest is decoded
 
 
