@@ -93,21 +93,13 @@ def reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
-def no_file(path: Path) -> str:
-    """Why a path is not even opened, or an empty string: reading a pipe could wait for its writer for ever."""
-    return "neither a file nor a folder" if path.exists() and not (path.is_file() or path.is_dir()) else ""
+def refusal(container: InputContainer, stream: VideoStream, path: Path) -> str:
+    """Why what FFmpeg has opened is no whole video of its own, or an empty string.
 
-
-def no_video(container: InputContainer) -> str:
-    """Why what FFmpeg has opened is no video of its own, or an empty string."""
-    return f"{_NO_VIDEOS[container.format.name]}, no video" if container.format.name in _NO_VIDEOS else ""
-
-
-def cut_off(container: InputContainer, stream: VideoStream, path: Path) -> str:
-    """Why a file is known to be cut short, or an empty string: its index, or its size, goes beyond its end.
-
-    The rest would decode, but it is not the video that the label was given to.
+    A file whose index, or size, goes beyond its end would decode, but is not the video that the label was given to.
     """
+    if what := _NO_VIDEOS.get(container.format.name):
+        return f"{what}, no video"
     size = path.stat().st_size
     lost = sum(entry.pos + entry.size > size for entry in stream.index_entries)
     if lost:

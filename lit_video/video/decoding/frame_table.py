@@ -18,13 +18,11 @@ from numpy.typing import NDArray
 
 from lit_video.video.decoding.container import (
     Seen,
-    cut_off,
     ends_early,
     keep,
-    no_file,
-    no_video,
     open_video,
     reason,
+    refusal,
     scanned_stream,
     seen,
     video_stream,
@@ -86,8 +84,16 @@ class FrameTable:
         return float((times[number] - times[0]) * self.time_base if times else number * self.seconds / self.count)
 
     def where(self, numbers: Sequence[int]) -> str:
-        """Frames with their times, in words."""
-        return _in_words(numbers, self.times, self.time_base)
+        """Frames with their times from the first one: ``frames 72 to 95 (2.88 to 3.80 s)``; of many the first ones."""
+        runs = [[n for _, n in run] for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])]
+        texts, times = [], self.times
+        for run in runs[:RUNS]:
+            ends = sorted({run[0], run[-1]})
+            at = " to ".join(f"{float((times[i] - times[0]) * self.time_base):.2f}" for i in ends) if times else ""
+            numbered = "frame" if len(ends) == 1 else "frames"
+            texts.append(f"{numbered} {' to '.join(map(str, ends))}" + (f" ({at} s)" if at else ""))
+        more = sum(map(len, runs[RUNS:]))
+        return ", ".join(texts) + (f" and {more} more" if more else "")
 
 
 _caches: list[LRUCache[Any, Any]] = []
@@ -169,14 +175,14 @@ def check_sound(path: Path, table: FrameTable, numbers: Sequence[int]) -> None:
 
 def _scan(path: Path) -> FrameTable:
     try:
-        if why := no_file(path):
-            raise DecodeError(f"{path}: {why}")
+        if path.exists() and not (path.is_file() or path.is_dir()):  # reading a pipe could wait for its writer for ever
+            raise DecodeError(f"{path}: neither a file nor a folder")
         container = open_video(path)
         stream = video_stream(container)
         if stream is None:
             unknown = any(each.codec_context is None for each in container.streams.video)
             raise DecodeError(f"{path}: no video stream" + " that FFmpeg has a decoder for" * unknown)
-        if why := no_video(container) or cut_off(container, stream, path):
+        if why := refusal(container, stream, path):
             raise DecodeError(f"{path}: {why}")
         # numbers of packets, not contents, which together are the whole file
         table = _table(path, container, stream, [seen(packet) for packet in container.demux(stream) if packet.size])
@@ -281,16 +287,3 @@ def _seconds(pts: Sequence[int], time_base: Fraction, rate: Fraction) -> Fractio
     """From the first frame to the end of the last one, which lasts as long as its predecessor."""
     step = (pts[-1] - pts[-2]) * time_base if len(pts) > 1 else 1 / Fraction(rate)
     return (pts[-1] - pts[0]) * time_base + step
-
-
-def _in_words(numbers: Sequence[int], pts: Sequence[int], base: Fraction) -> str:
-    """Frames with their times from the first frame: ``frames 72 to 95 (2.88 to 3.80 s)``; of many the first ones."""
-    runs = [[n for _, n in run] for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])]
-    texts = []
-    for run in runs[:RUNS]:
-        ends = sorted({run[0], run[-1]})
-        times = " to ".join(f"{float((pts[i] - pts[0]) * base):.2f}" for i in ends) if pts else ""
-        numbered = "frame" if len(ends) == 1 else "frames"
-        texts.append(f"{numbered} {' to '.join(map(str, ends))}" + (f" ({times} s)" if times else ""))
-    more = sum(map(len, runs[RUNS:]))
-    return ", ".join(texts) + (f" and {more} more" if more else "")
