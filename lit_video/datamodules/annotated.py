@@ -83,7 +83,8 @@ class AnnotatedVideos(VideoDataModule):
     def _check_size(self, split: Split) -> None:
         count = len(self._listed[split])
         least, most = self.released.get(split, (count, count))
-        what = f"the {split} annotations in {self.root} list {count:,} videos, the release has {_range(least, most)}"
+        release = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        what = f"the {split} annotations in {self.root} list {count:,} videos, the release has {release}"
         if count > most or (count < least and self.missing == "fail"):
             raise UserError(f"data.root: {what}; use the released files, or set data.missing: skip for a part")
         if count < least:
@@ -150,7 +151,3 @@ def _counts(absent: list[str], listed: Records, split: str) -> str:
     first = ", ".join(sorted(absent)[:_SHOWN]) + (", ..." if len(absent) > _SHOWN else "")
     videos = len({*listed.paths})
     return f"{len(absent):,} of {videos:,} {split} videos are missing ({first})"
-
-
-def _range(least: int, most: int) -> str:
-    return f"{least:,}" if least == most else f"{least:,} to {most:,}"

@@ -208,7 +208,8 @@ def refuse_repeats(rows: Iterable[Row], identity: Callable[[Row], object], colum
     for row in rows:
         other = seen.setdefault(identity(row), row)
         if other is not row:
-            raise row.error(column, f"{row.cells[column]} is there already, at {_short(other.place)}; delete one")
+            line = other.place.rpartition(", ")[2]
+            raise row.error(column, f"{row.cells[column]} is there already, at {line}; delete one")
 
 
 def multi_hot(numbers: Collection[int], classes: int) -> tuple[int, ...]:
@@ -263,7 +264,3 @@ def _row(place: str, header: list[str], least: int, cells: list[str], advice: st
         expected = str(least) if least == len(header) else f"{least} to {len(header)}"
         raise UserError(f"{place}: {len(cells)} fields, expected {expected} ({', '.join(header)[:80]}); {advice}")
     return Row(place, dict(zip(header, cells, strict=False)))
-
-
-def _short(place: str) -> str:
-    return place.rpartition(", ")[2]

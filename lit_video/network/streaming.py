@@ -19,18 +19,13 @@ class Stream:
 
         aggregate(z_s, ..., z_T),   s = max(1, T - frames + 1),
 
-    where z_1, ..., z_T are the frame tokens that the network gives for frames 1 to T as one clip, and ``frames`` is the
-    length of the clips that it is laid out for. Temporal averaging and temporal attention (TA) thus get the last
-    ``frames`` tokens, and each token what its layers read of the past, back to the first frame, before which channels
-    are zeros. In particular:
+    where z_1, ..., z_T are the network's frame tokens of frames 1 to T as one clip, and ``frames`` is the length of
+    the clips that it is laid out for. Up to frame ``frames`` these are the network's logits of the clip so far; the first
+    of these clips are shorter than those of the training: expect less of the answers. Later, tokens read past the last
+    ``frames`` frames, as far back as the layers' windows add up to, where those of a clip in training read zeros.
 
-    - Up to frame ``frames`` the logits are those of the network on the clip of all frames so far. The first of these
-      clips are shorter than those of the training: until frame ``frames`` expect less of the answers.
-    - Later, tokens read past the last ``frames`` frames, as far back as the layers' windows add up to (``window`` times
-      the layers that mix), where those of a clip in training read zeros.
-
-    Several videos that begin together are streamed side by side. The state that later frames read is here, and
-    nothing else; the network stays as it is and may serve other streams at the same time.
+    Several videos that begin together are streamed side by side. All that later frames read is here: the network may
+    serve other streams at the same time.
 
     Shape: the next frames ``(b, 3, t, height, width)``, float, normalised -> logits ``(b, t, classes)``, after each.
 

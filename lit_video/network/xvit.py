@@ -64,7 +64,10 @@ def xvit(
     summarised = chosen_layers(summary_layers, size.depth, "summary_layers")
     if not plan.summary and summary_layers != "all":
         raise ValueError("summary_layers does not apply without summary")
-    _check_cells(plan, clip)
+    cells, (rows, columns) = math.isqrt(plan.summary_tokens), (side // clip.patch for side in clip.image_size)
+    if rows % cells or columns % cells:
+        given = f"summary_tokens is {plan.summary_tokens}"
+        raise ValueError(f"{given}: {rows}x{columns} patches have no {cells}x{cells} cells")
     alone = replace(plan, summary=False, summary_tokens=1, summary_before_norm=False)
 
     def scheme(i: int) -> Scheme:
@@ -77,15 +80,6 @@ def xvit(
     embed = FrameEmbedding(clip.patches(size.width), clip.frames, clip.image_size, positions)
     aggregate = aggregate or aggregation(size, classes, ta_layers=1)
     return VideoTransformer(embed, encoder(size, scheme, drop_path), frame_tokens, aggregate, size)
-
-
-def _check_cells(plan: MixingPlan, clip: ClipSize) -> None:
-    """Refuse summary tokens for which the patches cannot be divided into equal cells."""
-    cells, (rows, columns) = math.isqrt(plan.summary_tokens), (side // clip.patch for side in clip.image_size)
-    if rows % cells or columns % cells:
-        raise ValueError(
-            f"summary_tokens is {plan.summary_tokens}: {rows}x{columns} patches have no {cells}x{cells} cells"
-        )
 
 
 def aggregation(size: ViTSize, classes: int, ta_layers: int, dropout: float = 0.5) -> nn.Module:

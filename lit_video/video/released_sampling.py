@@ -13,7 +13,7 @@ from itertools import pairwise
 import torch
 
 from lit_video.video.decoding import FrameTable
-from lit_video.video.sampling import DenseStride, Sampling, counted, positive
+from lit_video.video.sampling import DenseStride, Sampling, positive
 
 
 def segment_ranges(video_length: int, num_frames: int) -> list[tuple[int, int]]:
@@ -87,6 +87,7 @@ class ReleasedDense(Sampling):
 
     stride: int = 16
     fps: float | None = None
+    counts_frames = True
 
     def __post_init__(self) -> None:
         positive(stride=self.stride, fps=self.fps)
@@ -100,7 +101,3 @@ class ReleasedDense(Sampling):
     def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
         """``frames * stride`` frames at ``fps``, or at the video's own rate."""
         return DenseStride(self.stride, self.fps).clip_seconds(table, frames)
-
-    def long_enough(self, table: FrameTable, frames: int) -> FrameTable:
-        """As long as a clip, in frames."""
-        return super().long_enough(counted(table), frames)

@@ -19,6 +19,9 @@ Span = tuple[Fraction, Fraction]  # start and end, in seconds from the first fra
 class Sampling(ABC):
     """Base class of samplings: the frames of a clip of a video."""
 
+    #: whether a clip lasts so many frames, whatever their times
+    counts_frames = False
+
     @abstractmethod
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Frame numbers of one clip.
@@ -58,6 +61,8 @@ class Sampling(ABC):
     def long_enough(self, table: FrameTable, frames: int) -> FrameTable:
         """The table of a video that starts again until a clip fits; of clips that fit any video the same one."""
         seconds = self.clip_seconds(table, frames)
+        if self.counts_frames:
+            table = replace(table, pts=(), shown=())
         return table if seconds is None else looped(table, seconds)
 
     def check(self, frames: int, clips: int) -> None:  # noqa: B027  # most samplings cut any clip
@@ -114,6 +119,11 @@ class DenseStride(Sampling):
     def __post_init__(self) -> None:
         positive(stride=self.stride, fps=self.fps)
 
+    @property
+    def counts_frames(self) -> bool:  # type: ignore[override]
+        """Whether there is no rate."""
+        return self.fps is None
+
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Frame numbers of one clip, see :class:`Sampling`."""
         if self.fps is not None:
@@ -133,10 +143,6 @@ class DenseStride(Sampling):
         if self.fps is not None:
             return _even_numbers(table, self.clip_seconds(table, frames) / frames)
         return [*range(self.stride // 2, table.count, self.stride)] or [table.count - 1]
-
-    def long_enough(self, table: FrameTable, frames: int) -> FrameTable:
-        """As long as a clip, in time or in frames."""
-        return super().long_enough(table if self.fps is not None else counted(table), frames)
 
 
 @dataclass(frozen=True)
@@ -168,6 +174,7 @@ class Uniform(Sampling):
 
     pool: int = 32
     stride: int = 2
+    counts_frames = True
 
     def __post_init__(self) -> None:
         positive(pool=self.pool, stride=self.stride)
@@ -181,10 +188,6 @@ class Uniform(Sampling):
     def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
         """Seconds of the dense clip."""
         return DenseStride(self.stride).clip_seconds(table, self.pool)
-
-    def long_enough(self, table: FrameTable, frames: int) -> FrameTable:
-        """As long as the dense clip."""
-        return super().long_enough(counted(table), frames)
 
     def check(self, frames: int, clips: int) -> None:
         """A clip has no more frames than the pool."""
@@ -229,11 +232,6 @@ def _even_numbers(table: FrameTable, step: Fraction) -> list[int]:
 def _dense(table: FrameTable, length: Fraction, frames: int, clip: int, clips: int | None) -> list[int]:
     """The middles of equal parts of a random clip, or of one of evenly spaced clips."""
     return frame_numbers(table, clip_span(length, table.seconds, clip, clips), [0.5] * frames)
-
-
-def counted(table: FrameTable) -> FrameTable:
-    """A table without times, for samplings that count frames."""
-    return replace(table, pts=(), shown=())
 
 
 def positive(**values: float | None) -> None:

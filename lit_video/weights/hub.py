@@ -108,7 +108,12 @@ def fetch(release: Release) -> Path:
 
     part = release.place.with_name(f"{release.place.name}.part")
     try:
-        (_folder if release.repository else _file)(release, part)
+        if release.repository:
+            from huggingface_hub import snapshot_download  # takes a second
+
+            snapshot_download(release.repository, local_dir=part, allow_patterns=FILES)
+        else:
+            _file(release, part)
         _sums(part, release)
         part.replace(release.place)
     except (OSError, HTTPException) as error:
@@ -129,12 +134,6 @@ def _sums(part: Path, release: Release) -> None:
 
 def _by_hand(release: Release) -> str:
     return f"download {release.origin} on another machine and put it at {release.place}"
-
-
-def _folder(release: Release, part: Path) -> None:
-    from huggingface_hub import snapshot_download  # takes a second
-
-    snapshot_download(str(release.repository), local_dir=part, allow_patterns=FILES)
 
 
 def _file(release: Release, part: Path) -> None:
