@@ -18,9 +18,9 @@ from lit_video.datamodules.folder import COMMON, is_video
 from lit_video.errors import UserError
 from lit_video.utils.files import files_below, write_atomically, write_table
 from lit_video.utils.parallel import in_parallel
-from lit_video.video.decoding import DecodeError, FrameTable, forget_tables, frame_table
-from lit_video.video.decoding.container import open_video, scanned_stream
+from lit_video.video.decoding import DecodeError, forget_tables, frame_table
 from lit_video.video.decoding.frame_table import check_sound
+from lit_video.video.decoding.pyav import frames_in_order
 
 # PyAV counts counter-clockwise
 _TURNS = {0: [], 90: ["transpose=cclock"], 180: ["hflip", "vflip"], 270: ["transpose=clock"]}
@@ -158,29 +158,17 @@ def resized(source: Path, short_side: int) -> Iterator[VideoFrame]:
     Raises:
         DecodeError: the video cannot be read to its end, or has damaged frames; those before have come.
     """
-    table = frame_table(source)
+    table, count = frame_table(source), 0
     check_sound(source, table, range(table.count))
-    with open_video(source) as old:
-        stream = scanned_stream(old)
-        count = 0
-        for picture in _upright(_shown(old.decode(stream), table, source), short_side, source):
-            picture.pts, picture.time_base = _time(table, stream, count)
-            yield picture
-            count += 1
+    frames = (frame for _, frame in frames_in_order(source, table, range(table.count)))
+    for picture in _upright(frames, short_side, source):
+        picture.pts, picture.time_base = count, table.seconds / table.count
+        if table.times:
+            picture.pts, picture.time_base = table.times[count] - table.times[0], table.time_base
+        yield picture
+        count += 1
     if count < table.count:
         raise DecodeError(f"{source}: {count} of {table.count} frames can be decoded")
-
-
-def _shown(frames: Iterator[VideoFrame], table: FrameTable, source: Path) -> Iterator[VideoFrame]:
-    """The frames of the table, in order: those at its times, or as many as it counts."""
-    times = set(table.pts)
-    number = 0
-    for frame in frames:
-        if frame.is_corrupt:
-            raise DecodeError(f"{source}: {table.where([number])} damaged, says the decoder")
-        if number < table.count and (not times or frame.pts in times):
-            number += 1
-            yield frame
 
 
 def _upright(frames: Iterator[VideoFrame], short_side: int, source: Path) -> Iterator[VideoFrame]:
@@ -207,13 +195,6 @@ def scaled(width: int, height: int, short_side: int) -> tuple[int, int]:
     """Size with the shorter side at most ``short_side``, the shape kept, both sides even."""
     share = min(1.0, short_side / min(width, height))
     return max(2, 2 * round(width * share / 2)), max(2, 2 * round(height * share / 2))
-
-
-def _time(table: FrameTable, stream: VideoStream, number: int) -> tuple[int, Fraction]:
-    """When a frame is shown, and the unit of that: the source's own, or counted at its average rate."""
-    if table.times:
-        return table.times[number] - table.times[0], table.time_base
-    return number, 1 / Fraction(stream.average_rate or 25)
 
 
 def _stream(container: av.container.OutputContainer, first: VideoFrame, encoding: Encoding) -> VideoStream:

@@ -20,9 +20,9 @@ class Stream:
         aggregate(z_s, ..., z_T),   s = max(1, T - frames + 1),
 
     where z_1, ..., z_T are the network's frame tokens of frames 1 to T as one clip, and ``frames`` is the length of
-    the clips that it is laid out for. Up to frame ``frames`` these are the network's logits of the clip so far; the first
-    of these clips are shorter than those of the training: expect less of the answers. Later, tokens read past the last
-    ``frames`` frames, as far back as the layers' windows add up to, where those of a clip in training read zeros.
+    the clips that it is laid out for. Up to frame ``frames`` these are the network's logits of the clip so far, at
+    first shorter than in training: expect less of the answers. Later, tokens read past the last ``frames`` frames, as
+    far back as the layers' windows add up to, where those of a clip in training read zeros.
 
     Several videos that begin together are streamed side by side. All that later frames read is here: the network may
     serve other streams at the same time.

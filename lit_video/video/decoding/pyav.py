@@ -58,7 +58,8 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
             with suppress(av.FFmpegError), opened(path) as container:  # one that cannot seek is read from its start
                 images = _by_time(container, table, wanted)
         if len(images) < len(wanted):
-            images = dict(_from_start(path, table, wanted))
+            converter = VideoReformatter()
+            images = {i: _rgb(frame, converter) for i, frame in frames_in_order(path, table, wanted)}
     except (av.FFmpegError, OSError) as error:
         raise DecodeError(f"{path}: {reason(error)}") from error
     if len(images) < len(wanted):
@@ -82,10 +83,10 @@ def decode_in_order(path: Path, numbers: Sequence[int]) -> Iterator[Frames]:
     """
     table = frame_table(path)
     check_numbers(path, numbers, table.count)
-    missing = Counter(numbers)
+    missing, converter = Counter(numbers), VideoReformatter()
     try:
-        for number, image in _from_start(path, table, sorted(missing)):
-            yield from [image] * missing.pop(number)
+        for number, frame in frames_in_order(path, table, sorted(missing)):
+            yield from [_rgb(frame, converter)] * missing.pop(number)
     except (av.FFmpegError, OSError) as error:
         raise DecodeError(f"{path}: {reason(error)}") from error
     if missing:
@@ -141,11 +142,15 @@ def _behind(stream: VideoStream) -> int:
     return 3 if stream.codec_context.codec.canonical_name == "av1" else 1
 
 
-def _from_start(path: Path, table: FrameTable, wanted: list[int]) -> Iterator[tuple[int, Frames]]:
-    """Decode from the start: for streams without usable times, which are counted, or that cannot seek exactly."""
+def frames_in_order(path: Path, table: FrameTable, wanted: Sequence[int]) -> Iterator[tuple[int, VideoFrame]]:
+    """Wanted frames by number, decoded from the start: the way of streams that have no times, or cannot seek exactly.
+
+    Raises:
+        DecodeError: a wanted frame is damaged.
+        av.FFmpegError: the file cannot be read.
+    """
     number_of = {pts: i for i, pts in enumerate(table.pts)}
     last, keep = max(wanted), set(wanted)
-    converter = VideoReformatter()
     with open_video(path) as container:
         for count, (frame, spoiled) in enumerate(_judged(container, bool(table.pts))):
             i = count if not table.pts else -1 if frame.pts is None else number_of.get(frame.pts, -1)
@@ -153,7 +158,7 @@ def _from_start(path: Path, table: FrameTable, wanted: list[int]) -> Iterator[tu
                 check_sound(path, table, [i])
                 if spoiled:
                     raise DecodeError(f"{path}: {table.where([i])} damaged, says the decoder")
-                yield i, _rgb(frame, converter)
+                yield i, frame
             if i >= last:
                 break
 
