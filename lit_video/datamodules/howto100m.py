@@ -20,10 +20,9 @@ class HowTo100MTasks(AnnotatedVideos):
 
     Reads ``root/HowTo100M_v1.csv`` (``video_id,category_1,category_2,rank,task_id``) and ``root/task_ids.csv`` (task
     number and name, separated by a tab), both of www.di.ens.fr/willow/research/howto100m, and ``root/videos/ID.mp4`` or
-    another format. Which tasks the paper chose it does not say: classes here are those with at least ``least_videos``
-    videos in the csv, by task number; a video that several tasks list belongs to the one that ranks it first. The paper
-    divides the videos at random, 85 to 35; here a video's name decides, so the parts stay the same as videos vanish
-    from YouTube. Several test clips, say ``test_clips: 4``, cover a video.
+    another format. The paper does not say which tasks it chose: classes here are those with at least ``least_videos``
+    videos, by task number; a video of several tasks belongs to the one that ranks it first. The paper divides the
+    videos at random, 85 to 35; here a video's name decides, so the parts stay the same as videos vanish from YouTube.
 
     Args:
         classes: number of tasks; another than the paper's 1,059 has to be said.

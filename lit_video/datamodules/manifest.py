@@ -40,10 +40,7 @@ PRAGMA user_version = {VERSION};
 
 
 class Manifest:
-    """Rows of a manifest, by the videos' names.
-
-    Args:
-        file: path of the manifest; a later check does not change it but puts another in its place.
+    """Rows of a manifest, by the videos' names; a later check does not change the file but puts another in its place.
 
     Raises:
         UserError: it is no manifest, or of another version.

@@ -55,11 +55,8 @@ _FAST = {"tune": "fastdecode", "x264-params": "b-pyramid=none"}
 def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
     """Encode every video under ``src`` to the same place under ``dst``; list them in ``videos.csv``.
 
-    Unreadable videos are named, and the rest goes on. Videos that are done, and not older than their source, are left
-    as they are.
-
-    Returns:
-        The exit status: 1 where a video is broken.
+    Unreadable videos are named, and the rest goes on: the exit status, which is returned, then is 1. Videos that are
+    done, and not older than their source, are left as they are.
 
     Raises:
         UserError: a folder is wrong, or holds videos of another encoding.

@@ -24,9 +24,8 @@ class VideoAccuracy(Metric):
     any number of processes gives the result of one.
 
     With several tasks a video is right when all its tasks are. Top-k then is over all combinations of their classes
-    (97 x 300 pairs of verb and noun), ranked by the product of the probabilities that the mean logits give, as
-    Epic-Kitchens-100 ranks actions; combinations that no training video shows count. With any tasks this is
-    ``top1``, ...; when they are verb and noun it is ``action_top1``, ... as well.
+    (97 x 300 pairs of verb and noun), also those of no training video, ranked by the product of the probabilities that
+    the mean logits give, as Epic-Kitchens-100 ranks actions; of verb and noun it is ``action_top1``, ... as well.
 
     Args:
         classes: number of classes of each task, by the task's name; not needed for one task.

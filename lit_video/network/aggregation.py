@@ -143,16 +143,11 @@ class TemporalAttention(nn.Module):
 class TemporalEncoder(nn.Module):
     """ViViT's model 2: a second transformer, over frames. Shape: ``(b, t, d) -> (b, classes)``.
 
-    Positions of its own, ``depth`` layers of joint attention, a final norm; then the class token, or the mean.
+    Positions of its own, layers of joint attention, a final norm; then the class token, or the mean.
     Source: ViViT, arXiv:2103.15691, section 3.3, model 2; norm and positions as in the released code.
 
-    Args:
-        size: width and heads of the spatial encoder; ``depth`` is this encoder's own.
-        classes: number of classes.
-        frames: tubelets along time that the positions are laid out for; others interpolate them linearly.
-        cls: read a class token; else the mean over frames.
-        dropout: before the classifier.
-        drop_path: stochastic depth of the last layer.
+    ``size`` is that of the spatial encoder, but for a depth of its own; ``frames`` are the tubelets along time that the
+    positions are laid out for, others interpolate them linearly; without ``cls`` the mean over frames is read.
     """
 
     def __init__(

@@ -82,10 +82,8 @@ class Block(Layer):
 def checkpoint_layers(network: nn.Module, part: Checkpointing) -> None:
     """Recompute each layer's activations in the backward pass: less memory for more time, the same gradients.
 
-    Args:
-        network: any of the transformers here.
-        part: ``attention``, the scheme with its norms and projections: of the activations about half, of the time about
-            a tenth more; ``block``, the whole layer: all but its input, about a third more; ``none``.
+    ``attention``, the scheme with its norms and projections, is about half of the activations, for about a tenth more
+    time; ``block``, the whole layer, all but its input, for about a third more.
 
     Raises:
         ValueError: the network has no transformer blocks.

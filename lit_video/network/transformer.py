@@ -52,11 +52,7 @@ class VideoTransformer(nn.Module):
 
 
 def freeze(network: nn.Module, layers: int | Literal["backbone"]) -> None:
-    """Freeze patches, positions and the first blocks in training.
-
-    Args:
-        network: a :class:`VideoTransformer`.
-        layers: number of blocks; or ``backbone``, everything before the classifier.
+    """Freeze patches, positions and the first so many blocks in training, or all before the classifier.
 
     Raises:
         ValueError: it is another network, or has fewer blocks.

@@ -227,15 +227,10 @@ def erase(clip: Tensor, boxes: Tensor) -> Tensor:
 
 
 def draw(keys: Tensor, size: tuple[int, int], augmentation: Augmentation, seed: int) -> BatchDraws:
-    """Draw for a batch: a function of the seed and of which samples it holds, for any number of workers.
+    """Draw for a batch: a function of the seed and of its samples' ``keys (b, 2)``, epoch and index of each.
 
-    On the CPU, whatever the device of the training: it would wait for its device to know the samples.
-
-    Args:
-        keys: ``(b, 2)``, epoch and index of each sample, on the CPU.
-        size: (height, width) of the clips in pixels.
-        augmentation: settings of the augmentation.
-        seed: seed of the training.
+    On the CPU, whatever the device of the training, which would have to be waited for. ``size`` is that of the clips,
+    (height, width) in pixels.
     """
     generator = torch.Generator().manual_seed(digest(seed, keys.tolist()))
     boxes = [_erased(size, augmentation.erasing, generator) for _ in range(len(keys))]

@@ -17,14 +17,8 @@ class TrainingSampler(DistributedSampler[Sample]):
     every rank, then the second of every rank, up to ``accumulate``. So a step's items, and with one ``batch_size`` each
     of its batches, are the same on any number of processes. Clips that do not fill a step are left out of the epoch.
 
-    Lightning sees a ``DistributedSampler``: it calls ``set_epoch`` and injects none of its own.
-
-    Args:
-        items: length of the data set.
-        seed: seed of the order.
-        batch_size: items per batch and process.
-        ranks: number of processes and the number of this one.
-        accumulate: batches of a process per optimizer step.
+    Lightning sees a ``DistributedSampler``: it calls ``set_epoch`` and injects none of its own. ``ranks`` are the
+    number of processes and the number of this one.
     """
 
     def __init__(
@@ -52,12 +46,7 @@ class TrainingSampler(DistributedSampler[Sample]):
 
 
 class EvaluationSampler(DistributedSampler[Sample]):
-    """Yields ``(epoch, index)`` in the given order; ranks get equal numbers of items, the last ones some twice.
-
-    Args:
-        items: length of the data set.
-        ranks: number of processes and the number of this one.
-    """
+    """Yields ``(epoch, index)`` in the given order; ranks get equal numbers of items, the last ones some twice."""
 
     def __init__(self, items: int, ranks: tuple[int, int] = (1, 0)) -> None:
         super().__init__(range(items), num_replicas=ranks[0], rank=ranks[1], shuffle=False)  # type: ignore[arg-type]

@@ -1,14 +1,10 @@
 """The papers' training augmentation by name: ``augmentation: xvit-paper-ssv2``.
 
-X-ViT (arXiv:2106.05968): section 4.1 and the released code disagree. The paper scales randomly by 0.9 to 1.3; the
-release takes one of 130 fixed boxes on Kinetics, and a short side of 256 to 320 on SSv2. The paper smooths labels and
-erases boxes on SSv2 and mixes clips on Kinetics; the release smooths *and* mixes on Kinetics, and on SSv2 only erases.
-The paper's "autoaugment" names no policy: its recipes take the ImageNet one. The release has timm's v0, on whole
-frames, and draws bilinear or bicubic again for every frame, where here it is one draw per clip.
+X-ViT (arXiv:2106.05968): section 4.1 and the released code disagree. The paper's "autoaugment" names no policy: its
+recipes take the ImageNet one. The release draws bilinear or bicubic again for every frame, here it is one draw a clip.
 
-TimeSformer (arXiv:2102.05095): the released configurations for Kinetics and SSv2 have a short side of 256 to 320, a
-crop of 224, no policy, no erasing, no mixing, plain cross entropy. They flip on Kinetics only, which a recipe cannot
-know: write it as a mapping there, with ``flip: 0.5``.
+TimeSformer (arXiv:2102.05095): the released configurations flip on Kinetics only, which a recipe cannot know: write it
+as a mapping there, with ``flip: 0.5``.
 
 ViViT (arXiv:2103.15691): the released configurations. Kinetics' changes colours too (with probability 0.8) and
 drops them (0.1), in a library whose strengths were not available: this is left out. On SSv2 flips are off, because

@@ -42,16 +42,9 @@ class Sampling(ABC):
         return None
 
     def stream_numbers(self, table: FrameTable, frames: int) -> list[int]:
-        """Frame numbers of a video that is played to a model as a stream, at the rate of the frames in a clip.
+        """Frame numbers of a video that is played to a model as a stream, at the rate of the ``frames`` in a clip.
 
-        They are those of one clip that begins with the video and ends with it, whatever its length.
-
-        Args:
-            table: the video's frames.
-            frames: frames of a clip.
-
-        Returns:
-            At least one number, ascending; repeated where the rate is higher than the video's.
+        They are those of one clip as long as the video: ascending, repeated where the rate is higher than the video's.
 
         Raises:
             ValueError: the frames of a clip have no rate of their own, as where they spread over the whole video.
@@ -265,9 +258,7 @@ def frame_numbers(table: FrameTable, span: Span, shifts: Sequence[float]) -> lis
     the span chooses the same frames in reverse.
 
     The span is in seconds from the video's first frame; ``shifts`` are the moments' positions in their bins, 0 to 1.
-
-    Returns:
-        Frame numbers, ascending; beyond the end the last frame repeats.
+    Beyond the end the last frame repeats.
     """
     step = (span[1] - span[0]) / len(shifts)
     moments = [span[0] + (i + Fraction(shift)) * step for i, shift in enumerate(shifts)]

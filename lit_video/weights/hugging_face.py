@@ -135,12 +135,8 @@ _EXACT, _TANH = ("gelu", "gelu_python"), ("gelu_fast", "gelu_new", "gelu_pytorch
 def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
     """Refuse a network that computes something else than the model that the configuration describes.
 
-    Args:
-        config: keys of ``TimesformerConfig`` or ``VivitConfig``; absent ones are not checked.
-        network: takes the weights.
-
     Raises:
-        ValueError: activation, epsilon or number of heads differ.
+        ValueError: activation, epsilon or number of heads differ; what the configuration does not say is not checked.
     """
     theirs = config.get("hidden_act")
     gelus = {getattr(module.act, "approximate", "quick") for module in network.modules() if isinstance(module, MLP)}

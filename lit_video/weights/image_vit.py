@@ -41,9 +41,9 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
 
     Args:
         given: ``timm:NAME``, a model that timm builds with the weights that it downloads or has in its cache; or what
-            :func:`~lit_video.weights.reading.read_weights` reads.
+            :func:`~lit_video.weights.reading.read_weights` reads, ``average`` or not.
         network: the video transformer that starts from them.
-        average: see :func:`~lit_video.weights.reading.read_weights`.
+        average: see there.
 
     Raises:
         UserError: the file does not exist, or cannot be read.

@@ -95,11 +95,7 @@ def read_weights(path: Path, average: bool | None = None) -> StoredWeights:
 
 
 def of_our_own(content: Any) -> StoredWeights:
-    """Settings and class names in a checkpoint of ours, or in the file that ``export`` writes beside weights.
-
-    Args:
-        content: any file's; other programs' say nothing.
-    """
+    """Settings and class names in a checkpoint of ours, or in the file that ``export`` writes; else nothing."""
     ours = content.get(CHECKPOINT_KEY, content) if isinstance(content, Mapping) else {}
     if not isinstance(ours, Mapping) or not isinstance(ours.get("data"), Mapping):
         return StoredWeights({})
@@ -154,10 +150,7 @@ def _reason(error: Exception) -> str:
 def model_of(content: Any, average: bool | None = None) -> tuple[Tensors, str]:
     """The tensors of the model in a file's content, and a line on what was chosen, empty where there was no choice.
 
-    Args:
-        content: nested mappings.
-        average: the moving average of the weights (EMA), or the weights themselves; ``None`` for the average where
-            there is one, as timm does.
+    ``average`` is as in :func:`read_weights`; timm too takes the average where there is one.
 
     Raises:
         ValueError: there are no tensors, or not those that were asked for.

@@ -98,7 +98,7 @@ def fold_pixels(embed: Embedding, mean: Sequence[float], std: Sequence[float], d
         data: settings of the data set: mean m, deviation s, order of the channels.
 
     Returns:
-        A line on what was folded; empty where the pixels are the same.
+        A line on it; empty where the pixels are the same.
     """
     m, s, rgb = data["mean"], data["std"], data["channels"] == "rgb"
     if rgb and {*mean} == {m} and {*std} == {s}:
@@ -116,12 +116,7 @@ def fold_pixels(embed: Embedding, mean: Sequence[float], std: Sequence[float], d
 
 
 def refuse_other_pixels(data: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
-    """Refuse weights for a data set whose pixels are not scaled as those that the weights saw.
-
-    Args:
-        data: settings of the data set, mean, std and channels among them.
-        stored: the weights.
-        otherwise: advice, for the message.
+    """Refuse weights for the settings of a data set whose pixels are not scaled as those that the weights saw.
 
     Raises:
         ValueError: with the flags that correct it.
@@ -138,14 +133,9 @@ def number_of_classes(state_dict: Mapping[str, Tensor], *ends: str) -> int | Non
 
 
 def tasks_in_order(state_dict: Mapping[str, Tensor], tasks: Mapping[str, int]) -> dict[str, Tensor]:
-    """The weights with the classifier's columns in the order of a model's tasks.
+    """The weights with the classifier's columns in the order of a model's tasks, names and numbers of classes.
 
-    Scenic's ViViT for Epic-Kitchens has the 300 nouns before the 97 verbs (``class_splits`` of its recipe); other
-    weights are given back as they are.
-
-    Args:
-        state_dict: the weights.
-        tasks: names and classes, in the order of the model's logits.
+    Scenic's ViViT for Epic-Kitchens has the 300 nouns before the 97 verbs (``class_splits`` of its recipe).
     """
     tensors = dict(state_dict)
     if dict(tasks) != SCENIC_EPIC or source_of(tensors) != "scenic-vivit":
@@ -193,12 +183,7 @@ def model_settings(stored: StoredWeights) -> dict[str, Any]:
 
 
 def refuse_other_settings(hparams: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
-    """Refuse weights for a model with other settings than theirs.
-
-    Args:
-        hparams: hyper-parameters of the model.
-        stored: the weights.
-        otherwise: advice, for the message.
+    """Refuse weights for a model with other hyper-parameters than theirs; ``otherwise`` is advice, for the message.
 
     Raises:
         ValueError: with the flags that correct it.

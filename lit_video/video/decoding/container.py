@@ -116,12 +116,7 @@ def refusal(container: InputContainer, stream: VideoStream, path: Path) -> str:
 def ends_early(container: InputContainer, stream: VideoStream, first: float, end: float, step: float) -> str:
     """Why the header shows that the last frames are missing, or an empty string.
 
-    Args:
-        container: container of the video.
-        stream: the video.
-        first: time of the first frame, in seconds.
-        end: end of the last frame.
-        step: from one frame to the next.
+    In seconds: ``first`` is the time of the first frame, ``end`` the end of the last, ``step`` from one to the next.
     """
     formats, least = set(container.format.name.split(",")), SHORT
     here = end - first

@@ -54,10 +54,7 @@ def image_files(folder: Path) -> list[Path]:
 
 
 def decode_images(folder: Path, numbers: Sequence[int]) -> Frames:
-    """Images of a folder by their number; only these are read.
-
-    Returns:
-        RGB, ``(len(numbers), height, width, 3)``.
+    """Images of a folder by their number, RGB, ``(len(numbers), height, width, 3)``; only these are read.
 
     Raises:
         DecodeError: one cannot be read, or they have several sizes.

@@ -68,14 +68,7 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
 
 
 def decode_in_order(path: Path, numbers: Sequence[int]) -> Iterator[Frames]:
-    """Frames of a video one by one, as they are decoded from its start to the last one that is wanted.
-
-    Args:
-        path: the video.
-        numbers: frame numbers from 0, ascending; repeats are allowed.
-
-    Yields:
-        RGB, ``(height, width, 3)``, the pixels of :func:`decode`.
+    """As :func:`decode`, of ascending numbers, one by one, ``(height, width, 3)``, as they are decoded from the start.
 
     Raises:
         DecodeError: the file cannot be read, or a wanted frame cannot be decoded or is damaged; those before have come.
@@ -194,12 +187,8 @@ def _rgb(frame: VideoFrame, converter: VideoReformatter) -> Frames:
 class KeptVideos:
     """Decoding that reads a video as a whole at its first use, and keeps the pixels while there is room.
 
-    For data sets of short videos that fit into memory: every process that decodes, main or worker, keeps its own. What
-    finds no room is decoded every time, as without.
-
-    Args:
-        decode: :func:`decode`, or the like.
-        gigabytes: pixels that a process keeps.
+    For data sets of short videos that fit into memory: every process that decodes, main or worker, keeps so many
+    gigabytes of pixels of its own. What finds no room is decoded every time, as without.
     """
 
     def __init__(self, decode: Decode, gigabytes: float) -> None:

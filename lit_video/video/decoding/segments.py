@@ -12,10 +12,7 @@ from lit_video.video.decoding.frame_table import DecodeError, FrameTable, exact
 def segment(path: Path, table: FrameTable, start: float | None, end: float | None) -> tuple[int, FrameTable]:
     """The part of a video from ``start`` to ``end``, in seconds from its first frame, as if it were a whole one.
 
-    ``table`` is the video's; ``None`` is the beginning or the end.
-
-    Returns:
-        The number of its first frame, and its own table, at least one frame long.
+    Returns the number of its first frame, and its own table of at least one; ``None`` is the beginning or the end.
 
     Raises:
         DecodeError: the segment lies outside the video.
