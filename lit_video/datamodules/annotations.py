@@ -186,7 +186,11 @@ def read_table(
     else:
         header, least, lines = first, len(first), lines[1:]
         advice = "quote text that holds the separator"
-        _check_header(f"{key}: {path}, line 1", header, columns)
+        place = f"{key}: {path}, line 1"
+        if absent := [name for name in columns if name not in header]:
+            raise UserError(f"{place}: no column {absent[0]!r}, only {', '.join(header)[:200]}; is it the right file?")
+        if twice := [name for name in header if name and header.count(name) > 1]:
+            raise UserError(f"{place}: column {twice[0]!r} is there twice; rename one")
     if not lines:
         raise UserError(f"{key}: {path} holds a header only; add a row per video")
     return [_row(f"{key}: {path}, line {number}", header, least, cells, advice) for number, cells in lines]
@@ -246,15 +250,6 @@ def _lines(key: str, path: Path, delimiter: str | None) -> list[tuple[int, list[
     except csv.Error as error:
         raise UserError(f"{key}: {path}, line {reader.line_num}: {error}; correct the quotes") from None
     return [(number, cells) for number, cells in rows if any(cells)]
-
-
-def _check_header(place: str, header: list[str], columns: Sequence[str]) -> None:
-    absent = [name for name in columns if name not in header]
-    if absent:
-        raise UserError(f"{place}: no column {absent[0]!r}, only {', '.join(header)[:200]}; is it the right file?")
-    twice = [name for name in header if name and header.count(name) > 1]
-    if twice:
-        raise UserError(f"{place}: column {twice[0]!r} is there twice; rename one")
 
 
 def _row(place: str, header: list[str], least: int, cells: list[str], advice: str) -> Row:

@@ -57,15 +57,11 @@ class Manifest:
         rows = self._rows(f"SELECT {_ALL} FROM videos WHERE path = CAST(? AS TEXT)", to_bytes(name))
         return _info(rows[0]) if rows else None
 
-    def facts(self) -> dict[str, VideoInfo]:
-        """All rows without their frame tables."""
-        rows = self._rows(f"SELECT {_FACTS} FROM videos ORDER BY path")
+    def facts(self, faulty: bool = False) -> dict[str, VideoInfo]:
+        """All rows without their frame tables; or those of the broken, damaged and suspicious videos alone."""
+        of = f"WHERE status IN {_FAULTS}" if faulty else ""
+        rows = self._rows(f"SELECT {_FACTS} FROM videos {of} ORDER BY path")
         return {row[0]: _info(row) for row in rows}
-
-    def faults(self) -> list[VideoInfo]:
-        """Rows of the videos that are broken, damaged or suspicious, without their frame tables."""
-        rows = self._rows(f"SELECT {_FACTS} FROM videos WHERE status IN {_FAULTS}")
-        return [_info(row) for row in rows]
 
     def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         try:
@@ -188,7 +184,7 @@ class Tables:
 
     def faults(self, paths: Iterable[str]) -> dict[str, VideoInfo]:
         """Rows of those videos that are broken, damaged or suspicious, and have not changed since."""
-        faulty = {str(self._root / row.path): row for row in self.manifest.faults()}
+        faulty = {str(self._root / path): row for path, row in self.manifest.facts(faulty=True).items()}
         return {path: faulty[path] for path in dict.fromkeys(paths) if path in faulty and self._holds(faulty[path])}
 
     def _holds(self, row: VideoInfo) -> bool:

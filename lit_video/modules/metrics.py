@@ -1,7 +1,6 @@
 """Accuracy over videos, every view of every video counted exactly once; numbers over all processes."""
 
 from collections.abc import Sequence
-from functools import reduce
 
 import torch
 import torch.distributed as dist
@@ -145,19 +144,15 @@ def ranked_hits(tasks: Sequence[tuple[Tensor, Tensor]], depth: int) -> Tensor:
     probabilities do: they differ by a constant per video and task. The best combinations consist of each task's best
     classes, so that no more than ``depth`` of either are needed.
     """
-
-    def best(score: Tensor, hit: Tensor) -> tuple[Tensor, Tensor]:
-        order = score.argsort(dim=1, descending=True, stable=True)[:, :depth]
-        return score.gather(1, order), hit.gather(1, order)
-
-    def combined(one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        score = one[0][:, :, None] + other[0][:, None]
-        hit = one[1][:, :, None] & other[1][:, None]
-        return best(rearrange(score, "v a b -> v (a b)"), rearrange(hit, "v a b -> v (a b)"))
-
-    classes = [torch.arange(logits.shape[1], device=logits.device) for logits, _ in tasks]
-    each = [best(logits, c == target[:, None]) for (logits, target), c in zip(tasks, classes, strict=True)]
-    return reduce(combined, each)[1]
+    score = tasks[0][0].new_zeros(len(tasks[0][0]), 1)
+    hit = torch.ones_like(score, dtype=torch.bool)
+    for logits, target in tasks:
+        classes = logits.argsort(dim=1, descending=True, stable=True)[:, :depth]
+        score = rearrange(score[:, :, None] + logits.gather(1, classes)[:, None], "v a b -> v (a b)")
+        hit = rearrange(hit[:, :, None] & (classes == target[:, None])[:, None], "v a b -> v (a b)")
+        best = score.argsort(dim=1, descending=True, stable=True)[:, :depth]
+        score, hit = score.gather(1, best), hit.gather(1, best)
+    return hit
 
 
 def mean_over_ranks(value: Tensor) -> Tensor:

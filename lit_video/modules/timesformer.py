@@ -32,9 +32,8 @@ class TimeSformer(VideoClassifier):
         cls_in_time: in divided attention the class token is a key in time, as in the paper's Eq. 11; in the released
             code it is not.
         hidden_head: the classifier has a hidden layer, as the paper says; in the released code it is one linear layer.
-        image_weights: where training starts: file or folder of an image ViT under timm's names, ``timm:NAME`` for
-            timm's pretrained weights, or ``stills:N``; attention over time starts from the image's, and adds nothing at
-            first.
+        image_weights: image ViT to start from: file or folder with timm's names, ``timm:NAME``, or ``stills:N``;
+            attention over time starts from the image's, and adds nothing at first.
         **kwargs: see :class:`VideoClassifier`.
     """
 

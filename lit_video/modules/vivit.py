@@ -36,8 +36,7 @@ class ViViT(VideoClassifier):
         dropout: before the classifier.
         drop_path: stochastic depth of the last layer.
         zero_head: start the classifier at zero, as the released code does, instead of at 0.02.
-        image_weights: where training starts: file or folder of an image ViT under timm's names, ``timm:NAME`` for
-            timm's pretrained weights, or ``stills:N``.
+        image_weights: image ViT to start from: file or folder with timm's names, ``timm:NAME``, or ``stills:N``.
         tubelet_init: how tubelets start from an image's patches: ``central`` frame, or ``average`` (Table 1).
         **kwargs: see :class:`VideoClassifier`.
     """

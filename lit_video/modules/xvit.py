@@ -45,8 +45,7 @@ class XViT(VideoClassifier):
         drop_path: stochastic depth of the last layer.
         position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time (released code),
             which hardly move when trained from scratch.
-        image_weights: where training starts: file or folder of an image ViT under timm's names, ``timm:NAME`` for
-            timm's pretrained weights, or ``stills:N``.
+        image_weights: image ViT to start from: file or folder with timm's names, ``timm:NAME``, or ``stills:N``.
         **kwargs: see :class:`VideoClassifier`.
     """
 

@@ -219,7 +219,7 @@ class WholeVideo(Dense):
 def _even_numbers(table: FrameTable, step: Fraction) -> list[int]:
     """The frames on show in the middle of steps of so many seconds, from the first frame on."""
     count = max(ceil(table.seconds / step - Fraction(1, 2)), 1)
-    return numbers_on_show(table, [(i + Fraction(1, 2)) * step for i in range(count)])
+    return [_on_show(table, (i + Fraction(1, 2)) * step, later=True) for i in range(count)]
 
 
 def _dense(table: FrameTable, length: Fraction, frames: int, clip: int, clips: int | None) -> list[int]:
@@ -267,13 +267,8 @@ def frame_numbers(table: FrameTable, span: Span, shifts: Sequence[float]) -> lis
     return [_on_show(table, m, (m - half, m - middle) <= (Fraction(0), Fraction(0))) for m in moments]
 
 
-def numbers_on_show(table: FrameTable, moments: Sequence[Fraction]) -> list[int]:
-    """Numbers of the frames on show at moments in seconds from the first frame; the last one beyond the end."""
-    return [_on_show(table, moment, later=True) for moment in moments]
-
-
 def _on_show(table: FrameTable, moment: Fraction, later: bool) -> int:
-    """Number of the frame at a moment; exactly between two frames the later or the earlier one."""
+    """Number of the frame at a moment in seconds, the last one beyond the end; between two the later or earlier one."""
     if not table.times:
         place = moment * table.count / table.seconds
         return min(floor(place) if later else ceil(place) - 1, table.count - 1)

@@ -113,16 +113,10 @@ def _in_folder(folder: Path) -> Path:
 def _read(path: Path) -> Any:
     if path.suffix == ".safetensors":
         return load_file(path)
-    flax = path.suffix == ".msgpack" or (not path.suffix and not is_zipfile(path))  # scenic's is called checkpoint
-    return _load_flax(path) if flax else _load_torch(path)
-
-
-# beside tensors: the command line in checkpoints of timm, DeiT, MAE and DINO
-_BESIDE: list[Any] = [(SimpleNamespace, "argparse.Namespace")]
-
-
-def _load_torch(path: Path) -> Any:
-    with torch.serialization.safe_globals(_BESIDE):
+    if path.suffix == ".msgpack" or (not path.suffix and not is_zipfile(path)):  # scenic's is called checkpoint
+        return _load_flax(path)
+    # beside tensors: the command line in checkpoints of timm, DeiT, MAE and DINO
+    with torch.serialization.safe_globals([(SimpleNamespace, "argparse.Namespace")]):
         return torch.load(path, map_location="cpu", weights_only=True)
 
 
