@@ -5,8 +5,7 @@ from lit_video.datamodules.base import VideoDataModule
 from lit_video.datamodules.epic_kitchens import EpicKitchens100
 from lit_video.datamodules.folder import VideoFolder
 from lit_video.datamodules.howto100m import HowTo100MTasks
-from lit_video.datamodules.kinetics import Kinetics400, Kinetics600, Kinetics700
-from lit_video.datamodules.small_releases import HMDB51, UCF101, Charades, Diving48
+from lit_video.datamodules.released import HMDB51, UCF101, Charades, Diving48, Kinetics400, Kinetics600, Kinetics700
 from lit_video.datamodules.something_v2 import SomethingV2
 from lit_video.datamodules.temporal_skills import TemporalSkills
 from lit_video.datamodules.video_csv import VideoCSV

@@ -18,7 +18,7 @@ from torch.utils.hooks import RemovableHandle
 from lit_video.datamodules.folder import VideoList
 from lit_video.errors import OptionError
 from lit_video.modules import VideoClassifier
-from lit_video.network.head import linear_head
+from lit_video.network.aggregation import linear_head
 from lit_video.utils.class_paths import known_class
 from lit_video.video.batch import normalise
 from lit_video.video.settings import restored_settings

@@ -18,7 +18,7 @@ from lit_video.inference.checkpoints import TrainedModel
 from lit_video.inference.loading import load
 from lit_video.inference.ranking import RankedVideo, ranked_videos, refuse_not_finite
 from lit_video.modules import VideoClassifier
-from lit_video.network.head import head_inputs
+from lit_video.network.aggregation import head_inputs
 from lit_video.utils.environment import choose_device
 from lit_video.utils.files import files_below
 from lit_video.utils.parallel import with_progress

@@ -12,8 +12,8 @@ import torch
 from lit_video.__main__ import main
 from lit_video.datamodules.drawing import encode
 from lit_video.inference.checkpoints import load_trained_model
+from lit_video.network.aggregation import linear_head
 from lit_video.network.cost import count
-from lit_video.network.head import linear_head
 from lit_video.own_videos.budget import built
 from lit_video.tables.predictions import read_logits
 from lit_video.tables.results import read_result

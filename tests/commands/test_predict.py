@@ -22,7 +22,7 @@ from lit_video.datamodules.folder import folder_records
 from lit_video.inference.checkpoints import load_trained_model
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.modules.optimization import Optimization
-from lit_video.network.head import head_inputs, linear_head
+from lit_video.network.aggregation import head_inputs, linear_head
 from lit_video.network.vit import ViTSize
 from lit_video.video import clips as dataset_module
 from lit_video.video.decoding import decode, frame_table
