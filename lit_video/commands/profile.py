@@ -141,36 +141,37 @@ def _compare(arguments: Namespace, name: str, folder: Path) -> int:
 def _skills(arguments: Namespace, name: str, folder: Path, sight: Sight, costs: list[Cost]) -> int:
     """Train it on the temporal skills; print, draw and keep its profile beside the rows of the table."""
     from lit_video.inference.scheme_picture import profile_picture
-    from lit_video.tables.profile import nearest, skill_table
+    from lit_video.tables.profile import nearest, skills_table, with_first
     from lit_video.tables.reading import read_table
     from lit_video.tables.rendering import measured_groups
     from lit_video.tables.summary import summary
     from lit_video.utils.text import text_table
 
-    row = built_in()[name].row if name in built_in() else name
+    row, runs = built_in()[name].row if name in built_in() else name, folder / "runs"
     with writing("--output", folder):
         file = _experiment(folder, row, arguments.scheme)
-    runs = folder / "runs"
     words = ["--row", row, "--runs", str(runs), "--seeds", ",".join(map(str, arguments.seeds))]
     words += ["--jobs", str(arguments.jobs)] if arguments.jobs else []
     if status := run_command(["fit", "-c", str(file), "-c", LEVEL, *words, *arguments.settings]):
         return status
     data = summary(read_table([file, find_config(LEVEL)]), runs)
     groups = measured_groups(data["rows"])
-    assert groups
-    print("", text_table(*skill_table(groups, row)), nearest(data, groups, row), sep="\n", flush=True)
-    write_bytes(folder / "profile.png", profile_picture(name, groups, row, sight, costs))
-    print(f"wrote {folder / 'profile.png'}")
+    assert groups  # the row has been tested
+    groups = with_first(groups, row)
+    print("", text_table(*skills_table(groups)), *nearest(data, groups), sep="\n", flush=True)
+    with writing("--output", folder):
+        write_bytes(folder / "profile.png", profile_picture(name, groups, sight, costs))
+    print(f"wrote {folder / 'profile.png'}", flush=True)
     return run_command(["report", str(runs / TABLE), "-o", str(folder / "profile.html")])
 
 
 def _experiment(folder: Path, row: str, scheme: str) -> Path:
-    """The table of skills with a row more, and beside it the packed runs of the others; returns the table's file."""
+    """The table of skills with a row for the scheme, and beside it the packed runs of the others; its file."""
     content: dict[str, Any] = read_yaml(EXPERIMENTS / f"{TABLE}.yaml")
     content |= {part: str(EXPERIMENTS / content[part]) for part in ("trainer", "data", "model")}
     rows = content["table"]["rows"]
-    own = rows["joint"]["set"] | {"model.attention": scheme}
-    content["table"]["rows"] = {row: {"label": row, "set": own}} | rows
+    own = {"label": row, "set": rows["joint"]["set"] | {"model.attention": scheme}}
+    content["table"]["rows"] = {row: own} | rows  # a row of the table is left as it is
     file, pack = folder / f"{TABLE}.yaml", EXPERIMENTS / f"{TABLE}.tar.xz"
     write_atomically(file, yaml.safe_dump(content, sort_keys=False, width=120))
     (folder / "runs").mkdir(exist_ok=True)

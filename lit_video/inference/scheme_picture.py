@@ -1,6 +1,6 @@
 """Picture of an attention scheme: which patches one patch sees, beside other schemes, and the derivative of a layer."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
@@ -11,7 +11,10 @@ from matplotlib.colors import LogNorm
 from matplotlib.patches import Patch, Rectangle
 from numpy.typing import NDArray
 
+from lit_video.inference.result_pictures import STYLE, draw_groups
+from lit_video.inference.scheme_cost import Cost
 from lit_video.inference.scheme_sight import Place, Sight
+from lit_video.tables.rendering import Groups
 from lit_video.utils.colours import LIGHT
 from lit_video.utils.figures import content_of, plt
 
@@ -50,6 +53,49 @@ def sight_picture(title: str, sights: Mapping[str, Sight], words: Mapping[str, s
     bottom.text(0.02, 0.95, "\n".join(lines), fontsize=9, va="top", color=LIGHT["ink"])
     figure.suptitle(title, fontsize=13, fontweight="bold")
     return content_of(figure)
+
+
+@mpl.rc_context(STYLE)
+def profile_picture(title: str, groups: Groups, sight: Sight, costs: Sequence[Cost]) -> bytes:
+    """A PNG of a scheme: accuracy in each skill above the other rows, its sight, and its cost beside other schemes.
+
+    Args:
+        title: title.
+        groups: accuracies, the scheme's first.
+        sight: sight of the scheme.
+        costs: costs, the scheme's first.
+    """
+    figure = plt.figure(figsize=(16, 9), layout="constrained")
+    parts: Any = figure.subfigures(1, 2, width_ratios=[1.15, 1])
+    left, right = parts
+    skills = left.subplots()
+    draw_groups(skills, groups)
+    skills.set_title(f"accuracy in each {groups.kind} (%)", fontsize=11, pad=14)
+    skills.axhline(0.5, color=LIGHT["s1"], linewidth=2)
+    skills.get_yticklabels()[0].set_color(LIGHT["s1"])
+    top, middle, bottom = right.subfigures(3, 1, height_ratios=[0.8, 2.2, 1.6])
+    _strip(top.subplots(1, sight.grid.t), sight)
+    layers = len(sight.layers)
+    top.suptitle(f"patches that the outlined one sees, dark in 1 layer to bright in {layers}; grey: never", fontsize=11)
+    _derivative(middle.subplots(), sight)
+    _bars(bottom.subplots(1, 2, sharey=True), costs)
+    figure.suptitle(title, fontsize=16, fontweight="bold")
+    return content_of(figure)
+
+
+def _bars(panels: Any, costs: Sequence[Cost]) -> None:
+    """Multiply-adds and time of one layer, the scheme in the colour of its name."""
+    order = sorted(costs, key=lambda one: -one.macs)
+    colours = [LIGHT["s1"] if one is costs[0] else LIGHT["s0"] for one in order]
+    names, macs = [one.name for one in order], [one.macs / 1e6 for one in order]
+    times = [1e3 * one.seconds for one in order]
+    labels = ("million multiply-adds of a layer", "ms of a training step of it")
+    for panel, values, label in zip(panels, (macs, times), labels, strict=True):
+        bars = panel.barh(names, values, color=colours)
+        panel.bar_label(bars, fmt="%.3g", padding=3, fontsize=8)
+        panel.set_title(label, fontsize=10)
+        panel.set(xticks=[])
+        panel.spines[["top", "right", "bottom"]].set_visible(False)
 
 
 def _shade(layer: int, depth: int) -> float:

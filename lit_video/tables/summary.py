@@ -12,6 +12,8 @@ from lit_video.tables.results import measured_rows
 from lit_video.tables.statistics import Hits
 from lit_video.tables.table import Row, Table
 
+OF_SCHEME = ("reach", "sees_order", "blind_ceiling")
+
 
 @dataclass(frozen=True)
 class TableRuns:
@@ -93,7 +95,10 @@ def row_summary(row: Row, of_seeds: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "gmacs": of_seeds[0]["gmacs"] if of_seeds else None,
         "views": of_seeds[0]["views"] if of_seeds else None,
         "seconds": mean(result["seconds"] for result in of_seeds) if of_seeds else None,
-        **{key: of_seeds[0].get(key) if of_seeds else None for key in ("reach", "sees_order", "blind_ceiling")},
+        **{
+            key: of_seeds[0].get(key) if of_seeds else None
+            for key in ("reach", "sees_order", "blind_ceiling", "test_videos")
+        },
         "seeds": [result["seed"] for result in of_seeds],
         "commits": sorted({result["commit"] for result in of_seeds}),
         "metrics": {key: compare_with_paper(row.paper.get(key), _values(of_seeds, key)) for key in metrics},

@@ -1,0 +1,57 @@
+"""Accuracy of a row in each skill, beside the rows most like it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import sqrt
+from typing import Any
+
+from lit_video.tables.agreement import certainty, interval_text
+from lit_video.tables.rendering import Groups
+
+SHOWN = 3  # nearest rows that are shown
+NORMAL = 1.96  # standard errors on either side, for 95 %
+
+
+def with_first(groups: Groups, name: str) -> Groups:
+    """The groups with a row first; then the others, those nearest to it in the mean distance over groups first."""
+    own = next(each for each in groups.rows if each[0]["name"] == name)
+    others = [each for each in groups.rows if each is not own]
+    return replace(groups, rows=[own, *sorted(others, key=lambda each: _distance(own[1], each[1]))])
+
+
+def _distance(one: Sequence[float | None], other: Sequence[float | None]) -> float:
+    """Mean distance in points."""
+    return sum(abs((a or 0) - (b or 0)) for a, b in zip(one, other, strict=True)) / len(one)
+
+
+def skills_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:
+    """Title, header and body: a line per skill, with the first row, the nearest ones, and the best of all.
+
+    Behind an accuracy stands half of its 95 % interval over the skill's test videos (normal approximation).
+    """
+    shown = groups.rows[: 1 + SHOWN]
+    videos = {row["name"]: row["test_videos"] // len(groups.names) for row, _ in shown}
+    body = []
+    for i, skill in enumerate(groups.names):
+        best, label = max((values[i] or 0.0, row["label"]) for row, values in groups.rows)
+        cells = [_cell(values[i] or 0.0, videos[row["name"]]) for row, values in shown]
+        body.append([skill, *cells, f"{best:.0f} {label}"])
+    title = f"Accuracy in each {groups.kind} (%), ± 95 % over its test videos, beside the nearest rows"
+    return title, [groups.kind, *(row["label"] for row, _ in shown), "best row"], body
+
+
+def _cell(value: float, videos: int) -> str:
+    share = value / 100
+    return f"{value:.0f} ± {100 * NORMAL * sqrt(share * (1 - share) / videos):.0f}"
+
+
+def nearest(data: Mapping[str, Any], groups: Groups) -> list[str]:
+    """Lines on the first row's accuracy in all skills together less that of each of the nearest rows."""
+    labels = {row["name"]: row["label"] for row in data["rows"]}
+    own, *others = [row["name"] for row, _ in groups.rows[: 1 + SHOWN]]
+    lines = []
+    for pair in data["pairs"]:
+        for other in others:
+            if {pair["first"], pair["second"]} == {own, other}:
+                lines.append(f"{labels[pair['first']]} less {labels[pair['second']]}: {interval_text(pair)} points")
+    return [*lines, certainty(data)] if lines else []
