@@ -83,7 +83,7 @@ def run(arguments: Namespace) -> int:
     print(f"wrote {folder / 'sight.png'} and {folder / 'profile.json'}", flush=True)
     if arguments.look:
         return DONE
-    train = _compare if arguments.on else partial(_skills, sight=contract.sight, costs=found)
+    train = _compare if arguments.on else partial(_skills, sight=contract.sight, words=words, costs=found)
     return train(arguments, name, folder)
 
 
@@ -132,13 +132,19 @@ def _compare(arguments: Namespace, name: str, folder: Path) -> int:
     """Beside schemes of the papers on a user's videos."""
     schemes = ["space", "xvit", "divided", "joint"]
     schemes += [] if arguments.scheme in schemes else [arguments.scheme]
+    words = ["compare", str(arguments.on), "--schemes", ",".join(schemes), "-o", str(folder)]
+    return run_command([*words, *_flags(arguments)])
+
+
+def _flags(arguments: Namespace) -> list[str]:
+    """The arguments that are handed on."""
     jobs = ["--jobs", str(arguments.jobs)] if arguments.jobs else []
-    seeds = ",".join(map(str, arguments.seeds))
-    words = ["compare", str(arguments.on), "--schemes", ",".join(schemes), "--seeds", seeds, "-o", str(folder)]
-    return run_command([*words, *jobs, *arguments.settings])
+    return ["--seeds", ",".join(map(str, arguments.seeds)), *jobs, *arguments.settings]
 
 
-def _skills(arguments: Namespace, name: str, folder: Path, sight: Sight, costs: list[Cost]) -> int:
+def _skills(
+    arguments: Namespace, name: str, folder: Path, sight: Sight, words: dict[str, str], costs: list[Cost]
+) -> int:
     """Train it on the temporal skills; print, draw and keep its profile beside the rows of the table."""
     from lit_video.inference.scheme_picture import profile_picture
     from lit_video.tables.profile import nearest, skills_table, with_first
@@ -150,9 +156,8 @@ def _skills(arguments: Namespace, name: str, folder: Path, sight: Sight, costs: 
     row, runs = built_in()[name].row if name in built_in() else name, folder / "runs"
     with writing("--output", folder):
         file = _experiment(folder, row, arguments.scheme)
-    words = ["--row", row, "--runs", str(runs), "--seeds", ",".join(map(str, arguments.seeds))]
-    words += ["--jobs", str(arguments.jobs)] if arguments.jobs else []
-    if status := run_command(["fit", "-c", str(file), "-c", LEVEL, *words, *arguments.settings]):
+    flags = ["--row", row, "--runs", str(runs), *_flags(arguments)]
+    if status := run_command(["fit", "-c", str(file), "-c", LEVEL, *flags]):
         return status
     data = summary(read_table([file, find_config(LEVEL)]), runs)
     groups = measured_groups(data["rows"])
@@ -160,9 +165,9 @@ def _skills(arguments: Namespace, name: str, folder: Path, sight: Sight, costs: 
     groups = with_first(groups, row)
     print("", text_table(*skills_table(groups)), *nearest(data, groups), sep="\n", flush=True)
     with writing("--output", folder):
-        write_bytes(folder / "profile.png", profile_picture(name, groups, sight, costs))
+        write_bytes(folder / "profile.png", profile_picture(name, groups, sight, words, costs))
     print(f"wrote {folder / 'profile.png'}", flush=True)
-    return run_command(["report", str(runs / TABLE), "-o", str(folder / "profile.html")])
+    return run_command(["report", str(runs / TABLE / "profile"), "-o", str(folder / "profile.html")])
 
 
 def _experiment(folder: Path, row: str, scheme: str) -> Path:

@@ -56,13 +56,14 @@ def sight_picture(title: str, sights: Mapping[str, Sight], words: Mapping[str, s
 
 
 @mpl.rc_context(STYLE)
-def profile_picture(title: str, groups: Groups, sight: Sight, costs: Sequence[Cost]) -> bytes:
+def profile_picture(title: str, groups: Groups, sight: Sight, words: Mapping[str, str], costs: Sequence[Cost]) -> bytes:
     """A PNG of a scheme: accuracy in each skill above the other rows, its sight, and its cost beside other schemes.
 
     Args:
         title: title.
         groups: accuracies, the scheme's first.
         sight: sight of the scheme.
+        words: words on it.
         costs: costs, the scheme's first.
     """
     figure = plt.figure(figsize=(16, 9), layout="constrained")
@@ -79,7 +80,7 @@ def profile_picture(title: str, groups: Groups, sight: Sight, costs: Sequence[Co
     top.suptitle(f"patches that the outlined one sees, dark in 1 layer to bright in {layers}; grey: never", fontsize=11)
     _derivative(middle.subplots(), sight)
     _bars(bottom.subplots(1, 2, sharey=True), costs)
-    figure.suptitle(title, fontsize=16, fontweight="bold")
+    figure.suptitle(f"{title}: sees {words['sees']}; reach {words['reach']}", fontsize=14)
     return content_of(figure)
 
 
@@ -138,4 +139,4 @@ def _derivative(panel: Axes, seen: Sight) -> None:
     panel.set_ylabel("frame of the patch after it", fontsize=8)
     panel.set_title("derivative of one layer, random weights\n(the largest of a row is 1; white: none)", fontsize=10)
     panel.tick_params(labelsize=8)
-    panel.figure.colorbar(image, ax=panel, shrink=0.8).ax.tick_params(labelsize=8)
+    panel.figure.colorbar(image, ax=panel, shrink=0.8, format="%g").ax.tick_params(labelsize=8)

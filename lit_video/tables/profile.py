@@ -27,7 +27,7 @@ def _distance(one: Sequence[float | None], other: Sequence[float | None]) -> flo
 def skills_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:
     """Title, header and body: a line per skill, with the first row, the nearest ones, and the best of all.
 
-    Behind an accuracy stands half of its 95 % interval over the skill's test videos (normal approximation).
+    Behind an accuracy stands half of its 95 % interval over the skill's test videos (Agresti and Coull, 1998).
     """
     shown = groups.rows[: 1 + SHOWN]
     videos = {row["name"]: row["test_videos"] // len(groups.names) for row, _ in shown}
@@ -41,8 +41,8 @@ def skills_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:
 
 
 def _cell(value: float, videos: int) -> str:
-    share = value / 100
-    return f"{value:.0f} ± {100 * NORMAL * sqrt(share * (1 - share) / videos):.0f}"
+    share = (value / 100 * videos + NORMAL**2 / 2) / (videos + NORMAL**2)
+    return f"{value:.0f} ± {100 * NORMAL * sqrt(share * (1 - share) / (videos + NORMAL**2)):.0f}"
 
 
 def nearest(data: Mapping[str, Any], groups: Groups) -> list[str]:

@@ -1,6 +1,7 @@
 """A table printed: row, params, GMACs, seconds, paper, ours, their difference on the paper's data, seeds."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -90,11 +91,16 @@ def measured_groups(rows: list[dict[str, Any]]) -> Groups | None:
         rows: from :func:`~lit_video.tables.summary.row_summary`.
     """
     keys = [key for key in dict.fromkeys(k for row in rows for k in row["metrics"]) if key.startswith("test/")]
-    keys = [key for key in keys if key.count("/") == 2]
+    keys = sorted((key for key in keys if key.count("/") == 2), key=_natural)
     if not keys:
         return None
     lines = [(row, [row["metrics"].get(key, {}).get("ours") for key in keys]) for row in rows if row["seeds"]]
     return Groups(keys[0].split("/")[1], [key.rpartition("/")[2] for key in keys], lines)
+
+
+def _natural(text: str) -> list[Any]:
+    """Order of names in which ``order5`` comes before ``order13``."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", text)]
 
 
 def reach_text(row: dict[str, Any]) -> str:
