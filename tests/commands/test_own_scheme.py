@@ -7,8 +7,11 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.attention.own import import_scheme, own_scheme
+from lit_video.commands import profile
 from lit_video.errors import UserError
 from lit_video.own_videos.plan import schemes_named
+from lit_video.tables.profile import skills_table, with_first
+from lit_video.tables.rendering import Groups
 
 CODE = """
 from lit_video.attention.heads import Heads, Scheme
@@ -68,7 +71,7 @@ def test_a_mistake_is_named(text, own_file):
 
 
 def test_profile_says_what_is_seen_and_writes_a_picture(own_file, tmp_path, capsys):
-    assert main(["profile", str(own_file), "-o", str(tmp_path / "out")]) == 0
+    assert main(["profile", str(own_file), "--look", "-o", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
     assert "FAULT" not in said and "sees: every place of every frame" in said and "Halved" in said
     found = json.loads((tmp_path / "out/profile.json").read_text())
@@ -81,6 +84,33 @@ def test_profile_of_a_faulty_scheme_names_the_fault_and_measures_nothing(own_fil
     assert main(["profile", str(own_file), "-o", str(tmp_path / "out")]) == 1
     assert "FAULT residual" in capsys.readouterr().out
     assert not (tmp_path / "out").exists()
+
+
+def test_profile_trains_the_scheme_beside_the_rows_that_have_run(own_file, tmp_path, monkeypatch, capsys):
+    experiments = tmp_path / "experiments"
+    experiments.mkdir()
+    for name in ("skills.yaml", "parts", "scale"):  # no pack, whose rows have other videos than these
+        (experiments / name).symlink_to(profile.EXPERIMENTS / name)
+    monkeypatch.setattr(profile, "EXPERIMENTS", experiments)
+    out = tmp_path / "out"
+    fast = ["--trainer.max_steps=2", "--trainer.logger=false", "--model.image_weights=null", "--data.pairs=[1,1,1]"]
+    words = ["-o", str(out), "--jobs", "1", *fast, f"--data.root={tmp_path}"]
+    assert main(["profile", str(own_file), *words]) == 0
+    said = capsys.readouterr().out
+    assert "order5" in said and said.index("order5") < said.index("order13") and "best row" in said
+    run = json.loads((out / "runs/skills/profile/Halved/seed0/run.json").read_text())
+    assert run["identity"]["settings"]["model"]["init_args"]["attention"] == f"{own_file.stem}.Halved"
+    assert (out / "profile.png").read_bytes().startswith(b"\x89PNG") and "Halved" in (out / "profile.html").read_text()
+
+
+def test_profile_beside_packed_rows_puts_the_nearest_first():
+    def row(name, *values):
+        return {"name": name, "label": name.title(), "test_videos": 200}, list(values)
+
+    groups = Groups("skill", ["a", "b"], [row("far", 10, 10), row("near", 80, 50), row("own", 90, 50)])
+    _, header, body = skills_table(with_first(groups, "own"))
+    assert header == ["skill", "Own", "Near", "Far", "best row"]
+    assert body[0][1:] == ["90 ± 6", "80 ± 8", "10 ± 6", "90 Own"] and body[1][4] == "50 Own"
 
 
 @pytest.mark.parametrize("text, near", [("divded", "did you mean divided?"), ("no.py", "no such file")])
