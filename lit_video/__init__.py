@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from lit_video import datamodules as datamodules
     from lit_video import modules as modules
     from lit_video.errors import UserError as UserError
+    from lit_video.inference.attention_maps import AttentionMaps as AttentionMaps
     from lit_video.inference.attention_maps import attention_maps as attention_maps
-    from lit_video.inference.attention_picture import AttentionMaps as AttentionMaps
     from lit_video.inference.checkpoints import TrainedModel as TrainedModel
-    from lit_video.inference.loading import load as load
+    from lit_video.inference.checkpoints import load as load
     from lit_video.inference.predict import Evaluation as Evaluation
     from lit_video.inference.predict import VideoPredictions as VideoPredictions
     from lit_video.inference.predict import predict as predict
@@ -32,7 +32,7 @@ avoid_amx()  # before anything multiplies
 
 # no models and no data sets: a run's settings name these by the shortest path, which is lit_video.modules.XViT
 _MODULES = {
-    "AttentionMaps": "inference.attention_picture",
+    "AttentionMaps": "inference.attention_maps",
     "Embedding": "inference.projection",
     "Evaluation": "inference.predict",
     "TrainedModel": "inference.checkpoints",
@@ -40,7 +40,7 @@ _MODULES = {
     "VideoPredictions": "inference.predict",
     "attention_maps": "inference.attention_maps",
     "embed": "inference.projection",
-    "load": "inference.loading",
+    "load": "inference.checkpoints",
     "load_pretrained": "weights.loading",
     "predict": "inference.predict",
     "read_table": "tables.reading",

@@ -123,7 +123,7 @@ def _predict_videos(arguments: Namespace) -> int:
 
 def _predict_timelines(arguments: Namespace) -> int:
     """Print the segments of every video, write timelines."""
-    from lit_video.inference.loading import load
+    from lit_video.inference.checkpoints import load
     from lit_video.inference.predict import find_videos
     from lit_video.inference.timeline import table_of, timeline, write_timelines
 
@@ -146,7 +146,7 @@ def _predict_timelines(arguments: Namespace) -> int:
 
 def _predict_streams(arguments: Namespace) -> int:
     """Write a line per frame and class as they come, to the file or the terminal."""
-    from lit_video.inference.loading import load
+    from lit_video.inference.checkpoints import load
     from lit_video.inference.predict import find_videos
     from lit_video.inference.ranking import rank_rows
     from lit_video.inference.streaming import stream_predictor

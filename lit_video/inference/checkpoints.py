@@ -1,4 +1,4 @@
-"""Checkpoints of runs, usable alone: the model, the names of its classes, and how its clips are made."""
+"""Models that are ready to classify videos, with their classes and how clips are made: of runs, and published."""
 
 import json
 from collections.abc import Mapping
@@ -15,14 +15,19 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.utils.hooks import RemovableHandle
 
+from lit_video import datamodules, modules
+from lit_video.datamodules.epic_kitchens import CLASSES
 from lit_video.datamodules.folder import VideoList
-from lit_video.errors import OptionError
+from lit_video.errors import OptionError, UserError
 from lit_video.modules import VideoClassifier
 from lit_video.network.aggregation import linear_head
+from lit_video.tables.checkpoint import find_checkpoint
 from lit_video.utils.class_paths import known_class
-from lit_video.video.batch import normalise
-from lit_video.video.settings import restored_settings
-from lit_video.weights.reading import CHECKPOINT_KEY, EXPORTED
+from lit_video.video.batch import Classes, normalise, outputs
+from lit_video.video.settings import SETTINGS, restored_settings, stored_settings
+from lit_video.weights.hub import PREFIX, find, weights_path
+from lit_video.weights.reading import CHECKPOINT_KEY, EXPORTED, read_weights
+from lit_video.weights.settings import BIASES, channel_pixels, fold_pixels, number_of_classes, refuse_other_pixels
 
 if TYPE_CHECKING:
     from lit_video.inference.predict import Evaluation, Paths, VideoPredictions
@@ -56,6 +61,49 @@ class TrainedModel:
         data = VideoList([], **self.settings)
         views = data.view_type(data.test_crops, data.image_size)(frames)
         return normalise(views[None], data.mean, data.std, data.channels)
+
+
+def load(source: str | Path | TrainedModel) -> TrainedModel:
+    """Load a trained model with its classes and the settings of its clips.
+
+    Args:
+        source: a run's folder, as ``finetune`` prints it, its ``last.ckpt``, or ``TABLE/ROW`` of ``runs/``; ``hub:NAME``,
+            published weights that have been fetched, with the settings of their evaluation (classes that they do not
+            name are called by their numbers); or what this function returned.
+
+    Raises:
+        UserError: there is no such run, its checkpoint is wrong, or the weights have not been fetched or do not fit.
+    """
+    if isinstance(source, TrainedModel):
+        return source
+    if str(source).startswith(PREFIX):
+        return _released(str(source))
+    return load_trained_model(find_checkpoint(str(source)))
+
+
+def _released(name: str) -> TrainedModel:
+    given, stored = find(name).settings, read_weights(weights_path(name))
+    count = number_of_classes(stored.tensors, *BIASES) or 0
+    classes: Classes = CLASSES if count == outputs(CLASSES) else count
+    clips = {key: given[f"data.{key}"] for key in SETTINGS if f"data.{key}" in given}
+    if sampling := clips.get("sampling"):
+        kind = sampling if isinstance(sampling, dict) else {"class_path": sampling}
+        clips["sampling"] = getattr(datamodules, kind["class_path"])(**kind.get("init_args", {}))
+    settings = {key.removeprefix("model."): value for key, value in given.items() if key.startswith("model.")}
+    size, data = {key: clips[key] for key in ("frames", "image_size")}, stored_settings(VideoList([], **clips))
+    model = getattr(modules, given["model"])(classes, **size, **settings, weights=name)
+    model.setup("test")
+    try:
+        refuse_other_pixels(data, stored)
+    except ValueError as error:
+        raise UserError(f"{name}: {error}") from error
+    if known := channel_pixels(stored):
+        fold_pixels(model.network.embed, *known, data)
+    if isinstance(classes, dict):
+        tasks = {task: [f"{task} {i}" for i in range(number)] for task, number in classes.items()}
+        return TrainedModel(model.eval(), tasks, clips)
+    names = sorted(stored.labels, key=stored.labels.__getitem__)
+    return TrainedModel(model.eval(), names if len(names) == count else [f"class {i}" for i in range(count)], clips)
 
 
 def load_trained_model(path: Path) -> TrainedModel:

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from lit_video.datamodules.folder import COMMON, EXTENSIONS, VideoList
 from lit_video.errors import OptionError, UserError
-from lit_video.inference.checkpoints import TrainedModel
-from lit_video.inference.loading import load
+from lit_video.inference.checkpoints import TrainedModel, load
 from lit_video.inference.ranking import RankedVideo, ranked_videos, refuse_not_finite
 from lit_video.modules import VideoClassifier
 from lit_video.network.aggregation import head_inputs
@@ -134,7 +133,7 @@ def predict(
     """Classify videos.
 
     Args:
-        ckpt: a loaded model, or what :func:`~lit_video.inference.loading.load` takes: a run's folder, ``hub:NAME``.
+        ckpt: see :func:`~lit_video.inference.checkpoints.load`: a loaded model, a run's folder, ``hub:NAME``.
         videos: files, folders (all videos below them) and patterns.
         top: classes to name of each video.
         evaluation: views, batches and device; ``None`` for the defaults.
@@ -147,7 +146,7 @@ def predict(
         raise OptionError("top", f"is {top}, expected a whole number from 1")
     evaluation = evaluation or Evaluation()
     records = find_videos(videos, evaluation.fps)
-    trained = ckpt if isinstance(ckpt, TrainedModel) else load(ckpt)
+    trained = load(ckpt)
     outputs = compute(trained, records, evaluation)
     ranked = ranked_videos(outputs.paths, outputs.logits, outputs.class_names, top, trained.model.several_labels)
     return VideoPredictions(**vars(outputs), ranked=ranked)

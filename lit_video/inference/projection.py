@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lit_video.errors import UserError
-from lit_video.inference.checkpoints import TrainedModel
-from lit_video.inference.loading import load
+from lit_video.inference.checkpoints import TrainedModel, load
 from lit_video.inference.predict import Evaluation, Paths, VideoOutputs, compute, find_videos
 from lit_video.utils.figures import content_of, plt, short
-from lit_video.video.clips import VideoRecord
 
 FEWEST = 5  # with fewer points t-SNE shows nothing
 FOLDS = 5  # of kNN and the linear probe
@@ -41,7 +39,7 @@ def embed(
     """Project the features of the classifier's last layer into the plane.
 
     Args:
-        ckpt: a loaded model, or what :func:`~lit_video.inference.loading.load` takes.
+        ckpt: see :func:`~lit_video.inference.checkpoints.load`.
         videos: files, folders (all videos below them) and patterns, or records; at least five videos.
         seed: seed of t-SNE.
         evaluation: views, batches and device; ``None`` for the defaults.
@@ -51,7 +49,7 @@ def embed(
     """
     evaluation = evaluation or Evaluation()
     records = find_videos(videos, evaluation.fps)
-    outputs = compute(ckpt if isinstance(ckpt, TrainedModel) else load(ckpt), records, evaluation)
+    outputs = compute(load(ckpt), records, evaluation)
     if (count := len(outputs.paths)) < FEWEST:
         raise UserError(f"{count} of {len(records)} videos could be read, which is too few to show neighbours")
     return Embedding(**vars(outputs), places=project(outputs.features.numpy(), seed))

@@ -5,8 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from lit_video.errors import OptionError
-from lit_video.inference.checkpoints import TrainedModel
-from lit_video.inference.loading import load
+from lit_video.inference.checkpoints import TrainedModel, load
 from lit_video.inference.predict import Evaluation, video_list
 from lit_video.inference.ranking import Ranked, ranked_videos
 from lit_video.modules import VideoClassifier
@@ -27,7 +26,7 @@ def stream(model: VideoClassifier | VideoTransformer | str | Path) -> Stream:
 
     Args:
         model: trained with ``causal: true`` and ``positions: space``, in eval mode; or a run (see
-            :func:`~lit_video.inference.loading.load`), whose model then is on the CPU.
+            :func:`~lit_video.inference.checkpoints.load`), whose model then is on the CPU.
 
     Returns:
         A function of the next frames, ``(b, 3, t, height, width)``, float, normalised, to the logits after each of

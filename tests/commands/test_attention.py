@@ -9,9 +9,8 @@ import torch
 from PIL import Image
 
 from lit_video.__main__ import main
-from lit_video.inference import attention_picture
-from lit_video.inference.attention_maps import attention_maps, see
-from lit_video.inference.attention_picture import AttentionMaps, overlaid, picture
+from lit_video.inference import attention_maps as module
+from lit_video.inference.attention_maps import AttentionMaps, attention_maps, overlaid, picture, see
 from lit_video.inference.checkpoints import load_trained_model
 from lit_video.inference.predict import Evaluation, find_videos, video_list
 from lit_video.inference.rollout import rollout
@@ -80,7 +79,7 @@ def test_a_picture_of_every_family(name, checkpoints, videos, tmp_path):
 
 def test_what_is_drawn_is_the_rollout_of_the_centre_view(checkpoints, videos, tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(attention_picture, "picture", lambda seen: drawn.append(seen) or b"")
+    monkeypatch.setattr(module, "picture", lambda seen: drawn.append(seen) or b"")
     assert attention(videos[0], "--ckpt", checkpoints("tubelets"), "-o", tmp_path / "a.png") == 0
     (seen,) = drawn
     loaded = load_trained_model(checkpoints("tubelets"))
@@ -132,7 +131,7 @@ def test_maps_lie_over_their_frames_and_what_the_model_sees_and_the_rest_is_grey
 @pytest.mark.parametrize("box", [None, Box(4, 10, 20, 20)])
 def test_what_the_model_sees_is_outlined_if_it_is_not_all(box, monkeypatch):
     drawn = []
-    monkeypatch.setattr(attention_picture, "content_of", lambda figure: drawn.append(figure) or b"")
+    monkeypatch.setattr(module, "content_of", lambda figure: drawn.append(figure) or b"")
     picture(maps_of(side=32, box=box))
     panels = [axes for axes in drawn[0].axes if axes.images]
     boxes = [(one.get_x(), one.get_y(), one.get_width()) for axes in panels for one in axes.patches]
@@ -143,7 +142,7 @@ def test_what_the_model_sees_is_outlined_if_it_is_not_all(box, monkeypatch):
 
 def test_the_true_class_is_the_folder_if_there_is_one(checkpoints, videos, tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(attention_picture, "picture", lambda seen: drawn.append(seen.lines[0]) or b"")
+    monkeypatch.setattr(module, "picture", lambda seen: drawn.append(seen.lines[0]) or b"")
     elsewhere = shutil.copy(videos[0], tmp_path / "mine.mp4")
     for video in (videos[0], elsewhere):
         assert attention(video, "--ckpt", checkpoints("xvit"), "-o", tmp_path / "a.png") == 0
@@ -155,8 +154,8 @@ def test_the_true_class_is_the_folder_if_there_is_one(checkpoints, videos, tmp_p
 
 @pytest.mark.parametrize("name", quick_or_slow(["xvit", "divided", "exact"], {"xvit"}))
 def test_heads_of_a_video_are_drawn_one_by_one_on_one_scale(name, checkpoints, videos, tmp_path, monkeypatch):
-    drawn, real = [], attention_picture.content_of
-    monkeypatch.setattr(attention_picture, "content_of", lambda figure: drawn.append(figure) or real(figure))
+    drawn, real = [], module.content_of
+    monkeypatch.setattr(module, "content_of", lambda figure: drawn.append(figure) or real(figure))
     assert attention(videos[0], "--ckpt", checkpoints(name), "--heads", "-o", tmp_path / "h.png") == 0
     (figure,) = drawn
     panels = [axes for axes in figure.axes if axes.images]

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
-from lit_video.inference.attention_maps import label_name, maps_of
-from lit_video.inference.attention_picture import picture
+from lit_video.inference.attention_maps import label_name, maps_of, picture
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import average_precision
 from lit_video.network.transformer import VideoTransformer
