@@ -2,7 +2,6 @@
 
 from collections import Counter
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from lit_video.datamodules.annotated import AnnotatedVideos
@@ -36,6 +35,7 @@ class HowTo100MTasks(AnnotatedVideos):
             raise ValueError(f"classes is {classes}, expected at least 2")
         self.classes = classes
         self.least_videos = least_videos
+        self._csv, self._names_csv = self.root / "HowTo100M_v1.csv", self.root / "task_ids.csv"
 
     @cached_property
     def class_names(self) -> list[str]:
@@ -55,14 +55,6 @@ class HowTo100MTasks(AnnotatedVideos):
             for video, task in self._tasks.items()
             if task in self._numbers and (split == "train") == in_training(video)
         ]
-
-    @property
-    def _csv(self) -> Path:
-        return self.root / "HowTo100M_v1.csv"
-
-    @property
-    def _names_csv(self) -> Path:
-        return self.root / "task_ids.csv"
 
     @cached_property
     def _tasks(self) -> dict[str, str]:

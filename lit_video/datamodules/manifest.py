@@ -153,7 +153,7 @@ def _known(every_frame: bool, found: Mapping[str, VideoInfo], named: tuple[str, 
     """Whether a video's earlier row still holds."""
     name, (path, fps) = named
     row = found.get(name)
-    known = row and row.sound and row.decoded >= every_frame and row.same_rate(fps)
+    known = row and row.sound and row.decoded >= every_frame and (fps is None or row.fps == round(fps, 3))
     return bool(row and known and row.same_file(stamp(Path(path), name)))
 
 

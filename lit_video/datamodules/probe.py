@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from array import array
 from contextlib import nullcontext, suppress
@@ -81,12 +80,6 @@ class VideoInfo:
     def same_file(self, other: VideoInfo) -> bool:
         """Whether both are of one state of a file."""
         return (self.size, self.mtime) == (other.size, other.mtime)
-
-    def same_rate(self, fps: float | None) -> bool:
-        """Whether times are those of this rate; of a file, which says its own, they are."""
-        if fps is None:
-            return True
-        return self.seconds is not None and math.isclose(self.seconds * fps, self.frames or 0, rel_tol=1e-5)
 
 
 def stamp(path: Path, name: str) -> VideoInfo:

@@ -154,10 +154,7 @@ class VideoClassifier(LightningModule):
         if getattr(self.network, LOADED, False):
             return
         if stage == "fit" and self.image_weights:
-            assert isinstance(self.network, VideoTransformer)
-            with self._naming("image_weights", self.image_weights):
-                stored = read_image_vit(self.image_weights, self.network, self.weights_ema)
-                taken = load_image_vit(self.network, stored.tensors, self.tubelet_init)
+            stored, taken = self._take_image(self.image_weights)
             pixels = "" if self.image_pixels == "ignore" else self._match_pixels(stored)
             self._say(self.image_weights, stored.choice, taken, pixels)
         if self.weights is not None:
@@ -166,10 +163,14 @@ class VideoClassifier(LightningModule):
 
     def check_image_weights(self) -> None:
         """Refuse image weights that do not fit this model, which is on the meta device, before anything is trained."""
-        if (given := self.image_weights) and not given.startswith("stills:"):
-            assert isinstance(self.network, VideoTransformer)
-            with self._naming("image_weights", given):
-                load_image_vit(self.network, read_image_vit(given, self.network).tensors, self.tubelet_init)
+        if self.image_weights and not self.image_weights.startswith("stills:"):
+            self._take_image(self.image_weights)
+
+    def _take_image(self, given: str) -> tuple[StoredWeights, str]:
+        assert isinstance(self.network, VideoTransformer)
+        with self._naming("image_weights", given):
+            stored = read_image_vit(given, self.network, self.weights_ema)
+            return stored, load_image_vit(self.network, stored.tensors, self.tubelet_init)
 
     def _start_from(self, path: str, fresh_head: bool) -> None:
         stored = read_weights(weights_path(path), self.weights_ema)

@@ -20,7 +20,6 @@ from lit_video.video.crops import (
     even_boxes,
     multiscale_boxes,
     random_box,
-    random_part,
     short_side_size,
     uniform_crop,
 )
@@ -174,9 +173,8 @@ class TrainingView:
         """Draw the crop of frames of this size."""
         if self.augmentation.crop == "multiscale":
             return random.choice(multiscale_boxes(height, width, self.size))
-        if self.augmentation.crop == "whole":
-            return random_part(height, width, self.augmentation.scale)
-        return random_box(height, width, self.augmentation.scale, self.size)
+        shape = (height, width) if self.augmentation.crop == "whole" else self.size
+        return random_box(height, width, self.augmentation.scale, shape)
 
 
 class EvaluationViews:

@@ -39,13 +39,6 @@ def random_box(height: int, width: int, scale: tuple[float, float], shape: tuple
     return Box(random.randint(0, height - down), random.randint(0, width - right), down, right)
 
 
-def random_part(height: int, width: int, scale: tuple[float, float]) -> Box:
-    """A box of the frames' own shape at a random place, which keeps ``224 / (256 * s)`` of both sides, at most all."""
-    share = min(CROP_SHARE / random.uniform(*scale), 1.0)
-    down, right = round(height * share), round(width * share)
-    return Box(random.randint(0, height - down), random.randint(0, width - right), down, right)
-
-
 def multiscale_boxes(height: int, width: int, size: tuple[int, int] = (224, 224)) -> list[Box]:
     """The boxes of X-ViT's release on Kinetics, of which training draws one evenly: 10 shapes at 13 places each.
 

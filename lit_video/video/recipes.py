@@ -27,7 +27,7 @@ Recipe = Literal[
 ]
 
 # a short side of 256 to 320 before a crop of 224
-_SHORT_SIDE_256_320 = (256 / 256, 320 / 256)
+_SHORT = (256 / 256, 320 / 256)
 
 RECIPES: dict[Recipe, Augmentation] = {
     # X-ViT, section 4.1: scale 0.9-1.3, no flip on SSv2, erasing 0.5, smoothing 0.3
@@ -35,17 +35,13 @@ RECIPES: dict[Recipe, Augmentation] = {
     # the same section: flip 0.5, mixup 0.4; erasing and smoothing are named for SSv2 and Epic-100 only
     "xvit-paper-k400": Augmentation(scale=(0.9, 1.3), flip=0.5, policy="auto", erasing=0.0, mixup=0.4, smoothing=0.0),
     # X-ViT's release, SSv2/xvit_B16_16x16.yaml and its loader
-    "xvit-released-ssv2": Augmentation(
-        scale=_SHORT_SIDE_256_320, flip=0.0, policy="timm-v0", erasing=0.5, mixup=0.0, smoothing=0.0
-    ),
+    "xvit-released-ssv2": Augmentation(_SHORT, flip=0.0, policy="timm-v0", erasing=0.5, mixup=0.0, smoothing=0.0),
     # X-ViT's release, Kinetics/xvit_B16_16x16_k400.yaml (that for K600 is the same)
     "xvit-released-k400": Augmentation(
         crop="multiscale", flip=0.5, policy="timm-v0", erasing=0.0, mixup=0.4, smoothing=0.3
     ),
     # TimeSformer's release: TRAIN_JITTER_SCALES [256, 320], TRAIN_CROP_SIZE 224, cross_entropy
-    "timesformer": Augmentation(
-        scale=_SHORT_SIDE_256_320, flip=0.0, policy="none", erasing=0.0, mixup=0.0, smoothing=0.0
-    ),
+    "timesformer": Augmentation(_SHORT, flip=0.0, policy="none", erasing=0.0, mixup=0.0, smoothing=0.0),
     # scenic, vivit/configs/something_something_v2: scale 0.9-1.33 of a short side of 288 for a crop of 256, where ours
     # are 256 for 224; RandAugment 2 x 20, mixup 0.3, smoothing 0.3
     "vivit-ssv2": Augmentation(

@@ -9,7 +9,7 @@ from torchvision.transforms.v2 import functional as F
 
 from lit_video.datamodules.base import VideoDataModule
 from lit_video.video.augmentation import Augmentation, EvaluationViews, TrainingView, WholeViews
-from lit_video.video.crops import CROP_SHARE, random_part
+from lit_video.video.crops import CROP_SHARE, random_box
 from lit_video.video.seeding import seeded
 
 PLAIN = dict(policy="none", erasing=0, smoothing=0)
@@ -139,11 +139,11 @@ def test_whole_crops_are_boxes_of_the_frames_shape_all_over_it():
     boxes = []
     for seed in range(50):
         with seeded(seed):
-            boxes.append(random_part(60, 80, (0.875, 1.0)))
+            boxes.append(random_box(60, 80, (0.875, 1.0), (60, 80)))
     assert all(box.width / box.height == pytest.approx(80 / 60, abs=0.03) for box in boxes)
     assert all(0 <= box.top <= 60 - box.height and 0 <= box.left <= 80 - box.width for box in boxes)
     assert {53, 60} <= {box.height for box in boxes} and len({box.top for box in boxes}) > 4
-    assert random_part(60, 80, (0.875, 0.875)) == (0, 0, 60, 80)
+    assert random_box(60, 80, (0.875, 0.875), (60, 80)) == (0, 0, 60, 80)
 
 
 @pytest.mark.parametrize(("crop", "views"), [("whole", "even"), ("scale", "whole")])
