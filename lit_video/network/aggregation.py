@@ -57,13 +57,9 @@ class AttentiveProbe(LinearHead):
     def __init__(self, width: int, classes: int, heads: int) -> None:
         super().__init__(width, classes)
         self.query_token = nn.Parameter(torch.empty(1, 1, width))
-        self.reset_parameters()
+        nn.init.trunc_normal_(self.query_token, std=0.02)
         self.read = Bottleneck(width, heads).apply(init_backbone)
         self.mlp = MLP(width).apply(init_backbone)
-
-    def reset_parameters(self) -> None:
-        """Draw the query anew."""
-        nn.init.trunc_normal_(self.query_token, std=0.02)
 
     def forward(self, x: Tensor) -> Tensor:
         """Classify what the query has read."""
@@ -121,8 +117,7 @@ class TemporalAttention(nn.Module):
         super().__init__()
         hidden = hidden or width
         self.drop = nn.Dropout(dropout)
-        self.cls_token = nn.Parameter(torch.empty(1, 1, width))
-        self.reset_parameters()
+        self.cls_token = nn.Parameter(torch.zeros(1, 1, width))
         self.layers = nn.ModuleList(TemporalLayer(width, heads) for _ in range(depth))
         self.head = nn.Sequential(
             nn.LayerNorm(width, eps=1e-5),
@@ -131,10 +126,6 @@ class TemporalAttention(nn.Module):
             nn.Dropout(dropout),
             nn.Linear(hidden, classes),
         )
-
-    def reset_parameters(self) -> None:
-        """Set the class token to zero."""
-        nn.init.zeros_(self.cls_token)
 
     def forward(self, x: Tensor) -> Tensor:
         """Classify the sequence of frame tokens."""
@@ -158,21 +149,15 @@ class TemporalEncoder(nn.Module):
         self, size: ViTSize, classes: int, frames: int, cls: bool = True, dropout: float = 0.0, drop_path: float = 0.0
     ) -> None:
         super().__init__()
-        self.cls_token = nn.Parameter(torch.empty(1, 1, size.width)) if cls else None
+        self.cls_token = nn.Parameter(torch.zeros(1, 1, size.width)) if cls else None
         self.pos_embed = nn.Parameter(torch.empty(1, cls + frames, size.width))
-        self.reset_parameters()
+        nn.init.normal_(self.pos_embed, std=0.02)
         self.layers = nn.ModuleList(encoder(size, lambda i: Joint(size.width, size.heads), drop_path, gelu="tanh"))
         self.norm = nn.LayerNorm(size.width, eps=1e-6)
         self.drop = nn.Dropout(dropout)
         self.head = nn.Linear(size.width, classes)
         nn.init.trunc_normal_(self.head.weight, std=0.02)
         nn.init.zeros_(self.head.bias)
-
-    def reset_parameters(self) -> None:
-        """Draw the positions anew; the class token is zero."""
-        if self.cls_token is not None:
-            nn.init.zeros_(self.cls_token)
-        nn.init.normal_(self.pos_embed, std=0.02)
 
     def forward(self, x: Tensor) -> Tensor:
         """Classify the sequence of frame features."""

@@ -44,21 +44,13 @@ class Embedding(nn.Module):
         self.norm_pre: nn.Module = nn.Identity()
         if cls:
             self.cls_token = nn.Parameter(torch.empty(1, 1, self.width))
+            nn.init.trunc_normal_(self.cls_token, std=0.02)
         if positions.kind != "none":
             self.pos_embed = nn.Parameter(torch.empty(1, self.slots + self.grid.h * self.grid.w, self.width))
+            nn.init.trunc_normal_(self.pos_embed, std=positions.std or 0.02)
         if positions.kind == "space-time":
             self.temp_embed = nn.Parameter(torch.empty(1, self.grid.t, self.width))
-        self.position_std = positions.std
-        Embedding.reset_parameters(self)
-
-    def reset_parameters(self) -> None:
-        """Draw the class token and the positions anew."""
-        if self.cls_token is not None:
-            nn.init.trunc_normal_(self.cls_token, std=0.02)
-        if self.pos_embed is not None:
-            nn.init.trunc_normal_(self.pos_embed, std=self.position_std or 0.02)
-        if self.temp_embed is not None:
-            nn.init.normal_(self.temp_embed, std=self.position_std or 0.0)
+            nn.init.normal_(self.temp_embed, std=positions.std or 0.0)
 
     def extend(self, size: ViTSize) -> None:
         """Add what a size has beyond the original ViT: register tokens after the class token, a norm of all tokens.
@@ -182,13 +174,9 @@ class JointEmbedding(Embedding):
         super().__init__(patches, frames, image_size, Positions("none"), cls)
         t, h, w = self.grid
         self.pos_embed = nn.Parameter(torch.empty(1, self.slots + t * h * w, self.width))
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw the positions anew; the class token is zero."""
+        nn.init.normal_(self.pos_embed, std=0.02)
         if self.cls_token is not None:
             nn.init.zeros_(self.cls_token)
-        nn.init.normal_(self.pos_embed, std=0.02)
 
     @torch.no_grad()
     def fix_positions(self) -> None:

@@ -29,14 +29,10 @@ class Latents(Layer):
         if latents < 1:
             raise ValueError(f"latents is {latents}, expected at least 1")
         self.latents = nn.Parameter(torch.empty(1, latents, size.width))
-        self.reset_parameters()
+        nn.init.trunc_normal_(self.latents, std=0.02)
         self.reads = nn.ModuleList(Bottleneck(size.width, size.heads).apply(init_backbone) for _ in range(reads))
         self.mlps = nn.ModuleList(MLP(size.width, size.mlp_ratio).apply(init_backbone) for _ in range(reads))
         self.layers = nn.ModuleList(encoder(size, lambda i: Joint(size.width, size.heads), drop_path))
-
-    def reset_parameters(self) -> None:
-        """Draw the latents anew."""
-        nn.init.trunc_normal_(self.latents, std=0.02)
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """From tokens to latents."""

@@ -7,13 +7,12 @@ last window of a video is never tested.
 
 import random
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise
 
 import torch
 
 from lit_video.video.decoding import FrameTable
-from lit_video.video.sampling import DenseStride, Sampling, positive
+from lit_video.video.sampling import DenseStride, Sampling
 
 
 def segment_ranges(video_length: int, num_frames: int) -> list[tuple[int, int]]:
@@ -74,7 +73,7 @@ class ReleasedSegments(Sampling):
 
 
 @dataclass(frozen=True)
-class ReleasedDense(Sampling):
+class ReleasedDense(DenseStride):
     """:func:`dense_index`: X-ViT's release on Kinetics.
 
     There validation draws random clips; here it takes the first test clip.
@@ -87,17 +86,10 @@ class ReleasedDense(Sampling):
 
     stride: int = 16
     fps: float | None = None
-    counts_frames = True
-
-    def __post_init__(self) -> None:
-        positive(stride=self.stride, fps=self.fps)
+    counts_frames = True  # whatever the rate
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Frame numbers of one clip, see :class:`Sampling`."""
         # the release has 30 only: another rate is the same as another rate of the video
         fps = None if self.fps is None else float(table.count / table.seconds) * 30 / self.fps
         return dense_index(table.count, frames, self.stride, None if clips is None else clip, clips or 1, fps)
-
-    def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
-        """``frames * stride`` frames at ``fps``, or at the video's own rate."""
-        return DenseStride(self.stride, self.fps).clip_seconds(table, frames)

@@ -129,7 +129,8 @@ def _exported(ours: Mapping[str, Tensor], names: Mapping[str, str], target: str)
 
 
 HIDDEN_ACT = {"none": "gelu", "tanh": "gelu_fast", "quick": "quick_gelu"}
-_EXACT, _TANH = ("gelu", "gelu_python"), ("gelu_fast", "gelu_new", "gelu_pytorch_tanh")
+_GELUS = {"gelu": "none", "gelu_python": "none", "quick_gelu": "quick"}
+_GELUS |= dict.fromkeys(("gelu_fast", "gelu_new", "gelu_pytorch_tanh"), "tanh")
 
 
 def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
@@ -140,8 +141,7 @@ def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
     """
     theirs = config.get("hidden_act")
     gelus = {getattr(module.act, "approximate", "quick") for module in network.modules() if isinstance(module, MLP)}
-    kind = "none" if theirs in _EXACT else "tanh" if theirs in _TANH else "quick" if theirs == "quick_gelu" else None
-    if theirs is not None and gelus and gelus != {kind}:
+    if theirs is not None and gelus and gelus != {_GELUS.get(theirs)}:
         raise ValueError(f"config.json: hidden_act is {theirs}, this network computes {HIDDEN_ACT[gelus.pop()]}")
     epsilon = config.get("layer_norm_eps")
     norms = {module.eps for module in network.modules() if isinstance(module, nn.LayerNorm)}

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 
@@ -140,11 +141,9 @@ def _joint_grid(cells: int, here: Grid) -> Grid:
     """Grid of stored positions, which their number does not say: as many tubelets as here, else as large an image."""
     space = here.h * here.w
     for t in (here.t, 0 if cells % space else cells // space):
-        side = round((cells / max(t, 1)) ** 0.5)
-        if t * side**2 == cells > 0:
-            return Grid(t, side, side)
-        if t * space == cells > 0:
-            return Grid(t, here.h, here.w)
+        with suppress(ValueError):
+            if t and cells % t == 0:
+                return Grid(t, *stored_grid(cells // t, here))
     raise ValueError(f"{cells} stored positions are not t x {here.h} x {here.w}, nor {here.t} squares")
 
 
