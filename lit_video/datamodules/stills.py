@@ -1,12 +1,13 @@
 """Synthetic stills to pretrain a small image ViT on, in place of ImageNet."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from lightning import LightningDataModule
 from torch import Tensor
-from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler
+from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorDataset
 
 from lit_video.datamodules.drawing import SHAPES, Figure, paint
 from lit_video.video.batch import Batch, normalise, soft_labels
@@ -45,25 +46,18 @@ class Stills(LightningDataModule):
     def train_dataloader(self) -> DataLoader[Batch]:
         """All steps, as one epoch to Lightning."""
         drawn = [draw_still(np.random.default_rng((VERSION, i)), self.side, self.difficulty) for i in range(self.count)]
-        pictures, labels = (np.stack(column) for column in zip(*drawn, strict=True))
+        pictures, labels = (torch.from_numpy(np.stack(column)) for column in zip(*drawn, strict=True))
+        stills: Any = TensorDataset(pictures, labels, torch.arange(self.count))
         order = torch.Generator().manual_seed(VERSION)
         sampler = RandomSampler(range(self.count), num_samples=self.steps * self.batch_size, generator=order)
         batches: Any = BatchSampler(sampler, self.batch_size, drop_last=True)
-        return DataLoader(_Pictures(pictures, labels), sampler=batches, batch_size=None)
+        return DataLoader(stills, sampler=batches, batch_size=None, collate_fn=_batch)  # whole batches at once
 
 
-class _Pictures(Dataset[Batch]):
-    """Whole batches by the numbers of their pictures."""
-
-    def __init__(self, pictures: Any, labels: Any) -> None:
-        self.pictures = torch.from_numpy(pictures)
-        self.labels = torch.from_numpy(labels)
-
-    def __getitem__(self, numbers: list[int]) -> Batch:
-        video = torch.tensor(numbers)
-        clip: Tensor = normalise(self.pictures[numbers][:, None, None], 0.5, 0.5)
-        target = soft_labels(self.labels[numbers], TASKS, 0.0)
-        return Batch(clip=clip, target=target, video=video, view=torch.zeros_like(video))
+def _batch(stills: Sequence[Tensor]) -> Batch:
+    pictures, labels, video = stills
+    clip = normalise(pictures[:, None, None], 0.5, 0.5)
+    return Batch(clip=clip, target=soft_labels(labels, TASKS, 0.0), video=video, view=torch.zeros_like(video))
 
 
 def draw_still(rng: np.random.Generator, side: int, difficulty: float) -> tuple[Any, Any]:
