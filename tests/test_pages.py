@@ -24,7 +24,6 @@ from tests.tables.experiments import request_of, resolved
 
 PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted(ROOT.glob("docs/*.md")))]
 TEXTS = {page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
-README = TEXTS["README.md"]
 BLOCK = re.compile(r"^```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 CALL = re.compile(r"-m lit_video (?!COMMAND)([a-z][^\n\"]*)")
 SETTING = re.compile(r"--(?:model|data|trainer)(?:\.[a-z]\w*)+")
@@ -170,13 +169,6 @@ def test_a_quick_command_runs(command, tmp_path, monkeypatch):
     assert main(shlex.split(command)) == 0
     written = re.search(r"(?:-o|--plot) (\S+)", command)
     assert not written or (tmp_path / written[1]).stat().st_size > 1000
-
-
-def test_the_table_of_the_readme_is_of_the_results(capsys):
-    command = "table --config experiments/ablation_tw.yaml --runs benchmarks/results --format markdown"
-    assert main(command.split()) == 0
-    title, table = capsys.readouterr().out.split("\n\n")[:2]
-    assert f"{title}\n\n{table}\n" in README
 
 
 def test_the_page_of_settings_is_of_the_experiments_and_explains_every_difference():

@@ -1,4 +1,4 @@
-"""Completion in the shell, asked as bash asks after the line of the README, without torch."""
+"""Completion in the shell, asked as bash asks after the line of docs/recipes.md, without torch."""
 
 import os
 import shlex
