@@ -10,7 +10,7 @@ JOBS ?= 2
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick test-slow wheel-test test-slurm soak docs lint format types bench notebooks strip clean
+.PHONY: help setup demo test quick test-slow wheel-test test-slurm soak docs lint format types bench notebooks strip release clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -74,6 +74,14 @@ types: setup  ## strict type check
 bench: setup  ## time and memory of every scheme beside other packages' models, then of the mixing layer alone
 	$(BIN)/python -m benchmarks.model
 	$(BIN)/python -m benchmarks.mixing
+
+VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' lit_video/__init__.py)
+
+release: test test-slow  ## the tested wheel of a clean tree in dist/, and a tag of its version
+	@test -z "$$(git status --porcelain)" || { echo "uncommitted changes: git status"; exit 1; }
+	@grep -qx "## $(VERSION)" CHANGELOG.md || { echo "CHANGELOG.md has no line '## $(VERSION)'"; exit 1; }
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
+	git tag -a v$(VERSION) -m "lit_video $(VERSION)"
 
 clean:  ## remove the environment and caches; runs/ stays
 	rm -rf $(VENV) .import_linter_cache .mypy_cache .ruff_cache .pytest_cache *.egg-info build site
