@@ -16,8 +16,8 @@ from torch import Tensor
 
 from lit_video.errors import UserError
 
-# of a folder of Hugging Face's transformers, the first that is there
-IN_A_FOLDER = ("model.safetensors", "pytorch_model.bin", "checkpoint")
+# of a folder of Hugging Face's transformers, or of a run of ours; the first that is there
+IN_A_FOLDER = ("model.safetensors", "pytorch_model.bin", "checkpoint", "last.ckpt")
 
 # of our own checkpoints, for how clips are made and the names of the classes; and a file of the same beside weights
 CHECKPOINT_KEY, EXPORTED = "lit_video", "settings.json"

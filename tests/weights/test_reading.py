@@ -89,6 +89,11 @@ def test_a_folder_s_configuration_is_read_with_it(tmp_path):
         read_weights(tmp_path)
 
 
+def test_a_run_s_folder_is_read_as_its_checkpoint(tmp_path):
+    torch.save(TENSORS, tmp_path / "last.ckpt")
+    assert read_weights(tmp_path).tensors.keys() == TENSORS.keys()
+
+
 def test_a_folder_without_weights_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"holds no weights: expected one of model\.safetensors"):
         read_weights(tmp_path)
