@@ -10,9 +10,9 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.network.cost import CONVENTION, HEADER, cells
-from lit_video.reports.verdicts import link_to, verdicts
+from lit_video.reports.verdicts import EXPLANATION, by_paper, judged, link_to, measured, tally, verdict_lines
 from lit_video.tables.agreement import sentences
-from lit_video.tables.claims import Measured, read_claims
+from lit_video.tables.claims import Claim, read_claims
 from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.rendering import NOT_RUN, groups_table, main_table, measured_groups, seeds_text
 from lit_video.tables.results import PAPERS, read_throughput
@@ -75,29 +75,34 @@ def page(experiments: Path, runs: Path) -> str:
     if not paths:
         raise UserError(f"--experiments {experiments}: no YAML files there; give the folder of the tables")
     tables = [read_table([path]) for path in paths]
-    summaries = {
-        table.name: [(read, summarise(read, pairs=False)) for read in _at_scales(table, runs)] for table in tables
-    }
-    costs = {table.name: list(_counted_costs(table, runs)) for table in tables}
-    lines = ["| " + " | ".join(COLUMNS) + " |", "| --- | --- | --- | ---: | --- | ---: | ---: | --- |"]
-    for table in tables:
-        lines += [_line(*each) for each in summaries[table.name]] or [_not_run(table, bool(costs[table.name]))]
-    scales = sorted(path.stem for path in (experiments / "scale").glob("*.yaml"))
-    used = {part for of in summaries.values() for read, _ in of for part in re.split(r"[+-]", read.table.scale)}
-    unused = [name for name in scales if name not in used]
+    every = [(read, summarise(read, pairs=False)) for table in tables for read in _at_scales(table, runs)]
+    claims = read_claims(experiments)
+    found = judged(claims, measured(every))
     command = "python -m lit_video reproduce"
     parts = [INTRODUCTION.format(command=command, results=runs.as_posix())]
-    if claims := read_claims(experiments):
-        measured = {name: dict(_measured(*each) for each in of) for name, of in summaries.items()}
-        parts.append(verdicts(claims, measured))
-    parts.append(ceilings(data for of in summaries.values() for _, data in of))
-    parts += ["## The papers' tables", "\n".join(lines)]
-    if unused:
+    if found:
+        parts += [EXPLANATION, tally(found)]
+    run = {read.table.name for read, _ in every}
+    shown = [(read.table, (read, data)) for read, data in every] + [(t, None) for t in tables if t.name not in run]
+    for paper, (of_paper, of_tables) in by_paper(shown, claims).items():
+        parts.append(f"## {paper}")
+        if of_paper:
+            parts.append(verdict_lines([each for each in found if each[0].claim in of_paper]))
+        lines, below = ["| " + " | ".join(COLUMNS) + " |", "| --- | --- | --- | ---: | --- | ---: | ---: | --- |"], []
+        for scales in of_tables:
+            table = scales[0][0]
+            costs = list(_counted_costs(table, runs))
+            for at, read in scales:
+                lines.append(_line(*read) if read else _not_run(table, bool(costs)))
+                if read:
+                    below.append(_section(*read) if at is table else _folded(at, _section(*read), of_paper))
+            below += [*_throughput(table, runs), *costs]
+        parts += ["\n".join(lines), *below]
+    parts.append(ceilings(data for _, data in every))
+    used = {part for read, _ in every for part in re.split(r"[+-]", read.table.scale)}
+    if unused := [path.stem for path in sorted((experiments / "scale").glob("*.yaml")) if path.stem not in used]:
         parts.append(f"Not run at all: the scales {', '.join(unused)}.")
-    parts += [part for table in tables for part in _throughput(table, runs)]
-    parts += [part for of in costs.values() for part in of]
-    parts += [_section(*each) for of in summaries.values() for each in of]
-    text = "\n\n".join(part.strip() for part in parts) + "\n"
+    text = "\n\n".join(part.strip() for part in parts if part) + "\n"
     return re.sub(r"^\| | \| | \|$", "|", text, flags=re.MULTILINE)  # cells without spaces: a seventh of the page
 
 
@@ -109,10 +114,11 @@ def _at_scales(table: Table, runs: Path) -> Iterator[TableRuns]:
             yield read
 
 
-def _measured(read: TableRuns, data: dict[str, Any]) -> tuple[str, Measured]:
-    """A scale and its runs to judge claims by; blind rows are those of a data set with a ceiling for them."""
-    rows = [row for row in data["rows"] if row["sees_order"] is False and row["blind_ceiling"] is not None]
-    return read.table.scale, Measured(read.hits, {row["name"] for row in rows})
+def _folded(table: Table, section: str, claims: Sequence[Claim]) -> str:
+    """A table's section at a scale beside its own, which readers open."""
+    why = next((claim.follow_ups[table.scale] for claim in claims if table.scale in claim.follow_ups), "")
+    summary = f"{table.name} at scale {table.scale}{why and f', a follow-up: {why}'}"
+    return f'<details markdown="1"><summary>{summary}</summary>\n\n{section}\n\n</details>'
 
 
 def _line(read: TableRuns, data: dict[str, Any]) -> str:
@@ -145,7 +151,7 @@ def _section(read: TableRuns, data: dict[str, Any]) -> str:
         tables += [f"**Top-1 by {groups.kind}, means over seeds**", markdown_lines(header, body)]
     return "\n\n".join(
         [
-            f"## {table.name} ({table.scale})",
+            f"### {table.name} ({table.scale})",
             f"`{table_command(table, of_seeds)}`; commits {_listed(of_seeds, 'commit')}; "
             f"on {_listed(of_seeds, 'device')}. {_tested(of_seeds)}",
             *tables,
