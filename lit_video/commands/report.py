@@ -25,12 +25,14 @@ def run(arguments: Namespace) -> int:
     try:
         from lit_video.reports.html.collect import collect
         from lit_video.reports.html.page import render_page, vega
+        from lit_video.tables.claims import read_claims
 
         vega()
     except ImportError as error:
         raise UserError(f"report: {error.name} is not installed; pip install 'lit_video[report]'") from None
     sections = collect(arguments.runs, arguments.experiments)
-    page = render_page(sections, f"{PROGRAM} {shlex.join(arguments.words)}").encode()
+    claims = read_claims(arguments.experiments)
+    page = render_page(sections, claims, f"{PROGRAM} {shlex.join(arguments.words)}").encode()
     with writing("--output", arguments.output):
         write_bytes(arguments.output, page)
     runs = sum(len(each) for section in sections for each in section.read.results.values())

@@ -140,7 +140,9 @@ def tally(found: Sequence[Sequence[Verdict]]) -> str:
     for one in (one for of_claim in found for one in of_claim[1:]):
         follow_ups.setdefault(one.scale, []).append(one)
     lines = [f"Of {len(found)} claims: {counted([main for main, *_ in found])}."]
-    return " ".join([*lines, *(f"Follow-ups at {scale}: {counted(follow_ups[scale])}." for scale in sorted(follow_ups))])
+    return " ".join(
+        [*lines, *(f"Follow-ups at {scale}: {counted(follow_ups[scale])}." for scale in sorted(follow_ups))]
+    )
 
 
 def verdict_lines(found: Sequence[Sequence[Verdict]]) -> str:

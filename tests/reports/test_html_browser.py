@@ -34,7 +34,7 @@ return [Math.min(...texts), Math.min(...seen), ground, marks.length, labels.leng
 """
 
 
-CHARTS = 4  # of the page: two of costs; of two tables curves
+CHARTS = 5  # of the page: of two papers costs, of one speed; of two tables curves
 
 
 def drawn(driver):
@@ -152,7 +152,7 @@ def test_the_page_fits_and_can_be_read(show, width, scheme):
 def test_charts_are_drawn_when_they_come_near(show):
     driver = show(every=False)
     assert drawn(driver) < CHARTS
-    driver.execute_script("document.getElementById('cost').scrollIntoView()")
-    last = "return document.querySelector('#cost ~ figure svg') !== null"
+    driver.execute_script("[...document.querySelectorAll('main details')].at(-1).scrollIntoView()")
+    last = "return [...document.querySelectorAll('main details')].at(-1).querySelector('figure svg') !== null"
     WebDriverWait(driver, 30).until(lambda _: driver.execute_script(last))
     assert drawn(driver) < CHARTS

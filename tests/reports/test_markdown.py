@@ -37,13 +37,13 @@ def test_the_page_says_what_was_run_and_what_was_not(experiments, tmp_path):
     command, page = write(experiments, tmp_path / "runs")
     assert main(command) == 0
     text = page.read_text()
-    assert "|[two](#two-default)|a test|default|2 of 2|seed 0|+1.00|1 / 0 / 0|run|" in text
+    assert "|[two (default)](#two-default)|a test|default|2 of 2|seed 0|+1.00|1 / 0 / 0|run|" in text
     assert "|other|a test|default|0 of 2||||not run|" in text
     assert "Not run at all: the scales ssv2." in text
-    assert "## two (default)" in text
+    assert "### two (default)" in text
     assert "commits abc; on a machine. Tested on 100 videos." in text
     assert "<details>" not in text and "of its 1 orderings" not in text
-    assert "## other" not in text
+    assert "### other" not in text
 
 
 @pytest.mark.parametrize("scale", ["ssv2", "ssv2+more", "more+ssv2", "ssv2-released"])
@@ -53,7 +53,7 @@ def test_a_scale_that_was_run_with_another_or_by_a_recipe_was_run(experiments, t
     (experiments / "scale" / "ssv2.yaml").write_text(recipes)
     write_result(tmp_path / f"runs/two/{scale}/first/seed0", 0, 20.0)
     assert main(command) == 0
-    assert f"|[two](#two-{scale.replace('+', '')})|" in page.read_text()
+    assert f"|[two ({scale})](#two-{scale.replace('+', '')})|" in page.read_text()
     assert "Not run at all" not in page.read_text()
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lit_video.errors import UserError
-from lit_video.reports.verdicts import verdicts
+from lit_video.reports.verdicts import judged, tally, verdict_lines
 from lit_video.tables.claims import Measured, judge, read_claims
 from tests.fake_runs import EXPERIMENTS
 
@@ -148,30 +148,31 @@ def test_the_tables_own_scale_decides_and_follow_ups_are_counted_apart(claims):
     (claim,) = claims("{claim: A beats b., table: t, better: [[a, b]]}")
     claim = replace(claim, follow_ups={"gpu": "it was late"})
     better, worse = runs(a=0.7, b=0.5), runs(a=0.5, b=0.7)
-    text = verdicts([claim], {"t": {"gpu": worse, "own": better}})
-    assert "Of 1 claims: supported 1. Follow-ups at gpu: contradicted 1." in text
+    found = judged([claim], {"t": {"gpu": worse, "own": better}})
+    assert tally(found) == "Of 1 claims: supported 1. Follow-ups at gpu: contradicted 1."
+    text = verdict_lines(found)
     first, second = text.splitlines()[-2:]
-    assert first.startswith("| A beats b. | [t](#t-own): a - b | 60.0 - 50.0 | own: +20.0 [")
+    assert first.startswith("| [A beats b.](#t-own) | t: a - b | 60.0 - 50.0 | own: +20.0 [")
     assert first.endswith("| supported |")
-    assert second.startswith("| follow-up: it was late | [t](#t-gpu): a - b |")
+    assert second.startswith("| follow-up: it was late | t: a - b |")
     assert second.endswith("| contradicted |")
-    part = verdicts([claim], {"t": {"other": runs(a=0.7), "own": better}})
-    assert "Of 1 claims: supported 1." in part
-    assert "other" not in part.splitlines()[-1], "not all of its rows were run there"
-    assert "Of 1 claims: not run 1." in verdicts([claim], {"t": {"other": runs(a=0.7)}})
+    part = judged([claim], {"t": {"other": runs(a=0.7), "own": better}})
+    assert tally(part) == "Of 1 claims: supported 1."
+    assert [len(of_claim) for of_claim in part] == [1], "not all of its rows were run there"
+    assert tally(judged([claim], {"t": {"other": runs(a=0.7)}})) == "Of 1 claims: not run 1."
 
 
 def test_a_claim_may_be_untestable_at_some_scales_alone(claims):
     (claim,) = claims("{claim: x, table: t, better: [[a, b]], untestable: {own: too small}}")
     rows = runs(a=0.7, b=0.5)
-    judged = {scale: judge(claim, rows, scale)[0] for scale in ("own", "own_longer", "gpu")}
-    assert list(judged.values()) == ["not testable here", "not testable here", "supported"]
-    assert "| not testable here: too small |" in verdicts([claim], {"t": {"own": rows}})
+    found = {scale: judge(claim, rows, scale)[0] for scale in ("own", "own_longer", "gpu")}
+    assert list(found.values()) == ["not testable here", "not testable here", "supported"]
+    assert "| not testable here: too small |" in verdict_lines(judged([claim], {"t": {"own": rows}}))
 
 
 def test_a_verdict_of_one_seed_says_so(claims):
     given = claims("{claim: A beats b., table: t, better: [[a, b]]}")
-    line = verdicts(given, {"t": {"own": runs(a=0.7, b=hits(0.5, seeds=1))}}).splitlines()[-1]
+    line = verdict_lines(judged(given, {"t": {"own": runs(a=0.7, b=hits(0.5, seeds=1))}})).splitlines()[-1]
     assert line.endswith("| supported, of one seed |")
 
 
@@ -181,8 +182,8 @@ def test_a_claim_is_judged_by_runs_on_its_own_data_set_or_else_on_ours():
     rows = runs(space=0.7, divided=0.7, joint=0.7)
 
     def of(claim, *scales):
-        lines = verdicts([claim], {"timesformer_schemes": dict.fromkeys(scales, rows)}).splitlines()
-        (first,) = [i for i, line in enumerate(lines) if line.startswith("| " + claim.text)]
+        lines = verdict_lines(judged([claim], {"timesformer_schemes": dict.fromkeys(scales, rows)})).splitlines()
+        (first,) = [i for i, line in enumerate(lines) if claim.text in line]
         return [line.split(" | ")[-1].partition(":")[0].strip("| ") for line in lines[first:]]
 
     assert of(claim, "embedded", "k400", "ssv2") == ["supported", "not testable here"], "Kinetics decides"

@@ -1,12 +1,12 @@
 """Put the contents of every section into the page's templates."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, get_args
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -14,7 +14,10 @@ from markupsafe import Markup
 from lit_video.reports.charts import CONFIG
 from lit_video.reports.html import views
 from lit_video.reports.html.collect import Section
+from lit_video.reports.verdicts import Verdict, by_paper, counted, judged, measured, number_of
+from lit_video.tables.claims import Claim, Judgement
 from lit_video.tables.rendering import main_table
+from lit_video.tables.table import Table
 from lit_video.utils.colours import DARK, LIGHT
 
 
@@ -27,11 +30,12 @@ class Cell:
     kind: str
 
 
-def render_page(sections: Sequence[Section], command: str) -> str:
+def render_page(sections: Sequence[Section], claims: Sequence[Claim], command: str) -> str:
     """The whole page as HTML.
 
     Args:
         sections: at least one.
+        claims: the papers'; those of tables without a section are left out.
         command: command that makes the page, shown on it.
     """
     environment = Environment(
@@ -42,6 +46,8 @@ def render_page(sections: Sequence[Section], command: str) -> str:
         lstrip_blocks=True,
     )
     results = [result for section in sections for row in section.read.results.values() for result in row]
+    papers = list(_papers(sections, claims))
+    judgements = [each["main"]["verdict"].judgement for paper in papers for each in paper["claims"]]
     source = files("lit_video.reports.html") / "templates"
     return environment.get_template("page.html").render(
         style=Markup((source / "style.css").read_text(encoding="utf-8")),
@@ -55,11 +61,12 @@ def render_page(sections: Sequence[Section], command: str) -> str:
         commits=sorted({str(result["commit"]) for result in results}),
         devices=sorted({str(result.get("device", "not recorded")) for result in results}),
         runs=len(results),
-        rows=sum(len(section.labels) - len(views.folds(section)) for section in sections),
-        contents=[_content(section) for section in sections],
-        by_cost=views.by_cost(sections),
-        by_speed=views.by_speed(sections),
-        papers=any(row.paper for each in sections for row in (*each.table.rows, *each.table.reported)),
+        papers=papers,
+        kinds=views.KINDS,
+        tables=sum(len(paper["tables"]) for paper in papers),
+        tally={name: number for name in get_args(Judgement) if (number := judgements.count(name))},
+        ticks=[(tick, views.place(tick)) for tick in views.TICKS],
+        of_papers=any(row.paper for each in sections for row in (*each.table.rows, *each.table.reported)),
     )
 
 
@@ -71,12 +78,58 @@ def vega() -> Markup:
     return Markup("(() => {{{}}})();").format(Markup(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")))
 
 
-def _content(section: Section) -> dict[str, Any]:
+def _papers(sections: Sequence[Section], claims: Sequence[Claim]) -> Iterator[dict[str, Any]]:
+    """Variables of each paper: its claims, judged, and its tables, each with its sections at several scales."""
+    names = {section.table.name: anchor(section.table) for section in reversed(sections)}
+    found = judged([c for c in claims if c.table.name in names], measured([(s.read, s.data) for s in sections]))
+    seen: set[str] = set()
+    for paper, (_, tables) in by_paper([(section.table, section) for section in sections], claims).items():
+        first = [scales[0][1] for scales in tables]
+        of_paper = [each for each in found if each[0].claim.source == paper]
+        names |= {section.table.name: anchor(section.table) for section in first}
+        links = {}
+        for section in first:
+            table = section.table
+            name = f"{number_of(table).capitalize()}: {table.title}".removeprefix(": ")
+            links[anchor(table)] = name if name not in seen else f"{name} ({table.name})"
+            seen.add(name)
+        yield {
+            "name": paper,
+            "anchor": _anchor(paper),
+            "links": links,
+            "claims": [
+                {"main": views.verdict(main, names), "follow_ups": [views.verdict(one, names) for one in more]}
+                for main, *more in of_paper
+            ],
+            "tables": [[_content(section, of_paper) for _, section in scales] for scales in tables],
+            "rows": sum(len(section.labels) - len(views.folds(section)) for section in first),
+            "by_cost": views.by_cost(first),
+            "by_speed": views.by_speed(first),
+        }
+
+
+def anchor(table: Table) -> str:
+    """Place of a table at its scale on the page."""
+    return _anchor(f"{table.name}-{table.scale}")
+
+
+def _anchor(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", text)
+
+
+def _content(section: Section, verdicts: Sequence[Sequence[Verdict]]) -> dict[str, Any]:
     """Variables of a section's template."""
+    why = (main.claim.follow_ups.get(section.table.scale) for main, *_ in verdicts)
+    follow_ups = [one for _, *more in verdicts for one in more]
+    here = [one for one in follow_ups if (one.claim.table.name, one.scale) == (section.table.name, section.table.scale)]
     table, pairs = section.table, views.pairs(section)
     header, body = cells(section.data)
     return {
-        "anchor": re.sub(r"[^A-Za-z0-9_-]+", "-", f"{table.name}-{table.scale}"),
+        "anchor": anchor(table),
+        "number": number_of(table).capitalize(),
+        "why": next(filter(None, why), ""),
+        "verdicts": counted(here),
+        "dots": views.dots(section),
         "section": section,
         "table": table,
         "accuracy": views.accuracy(section),

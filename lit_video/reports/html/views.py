@@ -1,8 +1,9 @@
-"""Contents of a table's section beside its numbers: pairs of rows, curves, skills, confusions, calibration, classes."""
+"""Contents of the page: verdicts of claims; a table's rows, pairs, curves, skills, confusions, calibration, classes."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
+from math import ceil, copysign, floor, sqrt
 from statistics import mean
 from typing import Any
 
@@ -23,6 +24,7 @@ from lit_video.reports.charts import (
     spec,
 )
 from lit_video.reports.html.collect import Section
+from lit_video.reports.verdicts import Verdict
 from lit_video.tables.predictions import TaskPredictions, most_confused
 from lit_video.tables.rendering import measured_groups
 from lit_video.tables.statistics import calibration
@@ -37,6 +39,13 @@ QUANTITIES = (
 MISTAKES = 3  # that are named below a confusion matrix
 LARGEST = 12  # classes shown with gains, and with losses
 NUMBERS = count()  # of pictures
+WIDEST = 100.0  # points, at the ends of the axis of differences
+TICKS = (-50, -10, -1, 0, 1, 10, 50)
+KINDS = {
+    "supported by construction": "supported",
+    "too few videos to tell": "undecided",
+    "not testable here": "untested",
+}
 
 
 def embedded(chart: Chart, height: int) -> Markup:
@@ -56,6 +65,56 @@ def drawn(figure: Any, description: str) -> Markup:
     for name, colour in LIGHT.items():
         svg = svg.replace(colour, f"var(--{name})")
     return Markup('<div class="picture" role="img" aria-label="{}">{}</div>').format(description, Markup(svg))
+
+
+def place(points: float) -> float:
+    """Where a difference stands on its axis, in percent of the width; roots spread what is near 0."""
+    return 50 + copysign(50 * sqrt(min(abs(points), WIDEST) / WIDEST), points)
+
+
+def verdict(one: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
+    """A verdict as the page draws it: a line per pair, with the places of its interval and the paper's difference."""
+    lines = []
+    for (first, second), (a, b), found in zip(one.claim.pairs, one.claim.paper(), one.differences, strict=True):
+        name = " vs ".join(one.claim.table.row(row).label for row in (first, second))
+        line = {"name": name, "paper": a - b, "paper_at": place(a - b), "found": found}
+        lines.append(line | ({key: place(getattr(found, key)) for key in ("low", "value", "high")} if found else {}))
+    kind, margin = KINDS.get(one.judgement, one.judgement.replace(" ", "-")), one.claim.margin
+    return {
+        "kind": kind,
+        "verdict": one,
+        "lines": lines,
+        "within": None if margin is None else (place(-margin), place(margin)),
+        "table": labels.get(one.claim.table.name, ""),
+        "why": one.claim.follow_ups.get(one.scale, ""),
+    }
+
+
+def dots(section: Section) -> dict[str, Any] | None:
+    """Each row's number in the paper and ours with its deviation over seeds, as places on an axis of each."""
+    rows = [*section.data["reported"], *section.data["rows"]]
+    values = [row["metrics"].get(section.table.metric, {}) for row in rows]
+    sides, lines = [], [{"label": row["label"], "cells": []} for row in rows]
+    for side in ("paper", "ours"):
+        found = [
+            (one[side], (one["std"] or 0) if side == "ours" else 0) if one.get(side) is not None else None
+            for one in values
+        ]
+        ends = [end for one in found if one for end in (one[0] - one[1], one[0] + one[1])]
+        if not ends:
+            continue
+        low, high = floor(min(ends)), ceil(max(ends))
+        high += low == high
+        sides.append({"name": side, "low": low, "high": high})
+        for line, one in zip(lines, found, strict=True):
+            at = (
+                [100 * (each - low) / (high - low) for each in (one[0] - one[1], one[0], one[0] + one[1])]
+                if one
+                else []
+            )
+            line["cells"].append({"side": side, "value": one and one[0], "at": at})
+    shown = [line for line in lines if any(cell["at"] for cell in line["cells"])]
+    return {"sides": sides, "rows": shown} if len(shown) > 1 else None
 
 
 def pairs(section: Section) -> list[dict[str, Any]]:

@@ -78,9 +78,6 @@ function classes(box) {
   show();
 }
 
-document.querySelectorAll("table.sortable").forEach(sortable);
-document.querySelectorAll(".classes").forEach(classes);
-
 // Charts are drawn when they come near the screen, again where its width has changed, and all of them before printing.
 // Panels side by side share the width.
 const CHARTS = {
@@ -88,12 +85,12 @@ const CHARTS = {
   tooltip: { theme: "page", disableDefaultStyle: true },
   config: JSON.parse(document.getElementById("chart-config").textContent),
 };
-const texts = new Map([...document.querySelectorAll(".chart")].map((box) => [box, box.textContent]));
+const texts = new Map();
 const waiting = new Set();
 const views = new Map();
 
 function draw(box) {
-  if (!waiting.delete(box)) return;
+  if (!box.clientWidth || !waiting.delete(box)) return; // folded
   const chart = JSON.parse(texts.get(box));
   if (chart.concat) {
     chart.columns = box.clientWidth < 800 ? 1 : 2;
@@ -115,8 +112,30 @@ function drawWhenNear() {
   }
 }
 
+// What is in the page, or in a fold that is opened for the first time: until then it is text.
+function ready(root) {
+  root.querySelectorAll("table.sortable").forEach(sortable);
+  if (root.matches(".classes")) classes(root);
+  root.querySelectorAll(".classes:has(> script)").forEach(classes);
+  for (const box of root.querySelectorAll(".chart")) {
+    texts.set(box, box.textContent);
+    waiting.add(box);
+    near.observe(box);
+  }
+}
+
+document.addEventListener("toggle", ({ target }) => {
+  const kept = target.open && target.querySelector(":scope > noscript");
+  if (!kept) return;
+  const content = document.createElement("template");
+  content.innerHTML = kept.textContent;
+  kept.replaceWith(content.content);
+  ready(target);
+}, true);
+
+if (innerWidth < 640) document.querySelectorAll("nav details").forEach((each) => each.removeAttribute("open"));
 let width = innerWidth, timer;
-drawWhenNear();
+ready(document.documentElement);
 addEventListener("resize", () => {
   if (innerWidth === width) return;
   width = innerWidth;
