@@ -4,7 +4,7 @@ Colours are CSS variables of the page, so that one chart suits light, dark and p
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import count
 from math import ceil, floor
 from typing import Any, TypeAlias
@@ -13,7 +13,6 @@ import altair as alt
 
 from lit_video.utils.colours import SERIES
 
-Chart: TypeAlias = alt.LayerChart | alt.ConcatChart
 Values: TypeAlias = list[dict[str, Any]]
 
 INK, QUIET, RULE = (f"var(--{name})" for name in ("ink", "quiet", "rule"))
@@ -31,7 +30,6 @@ CONFIG: dict[str, Any] = {
 FADED = 0.08  # opacity of a series that is not chosen
 WIDTH, HEIGHT = 430, 260  # pixels of a panel of curves
 TICKS = 12  # of their x axis
-SCATTER = 420  # height in pixels
 
 Points = Sequence[tuple[float, float]]
 
@@ -53,16 +51,7 @@ class Panel:
     lines: Mapping[str, Line]
 
 
-@dataclass(frozen=True)
-class Dot:
-    """A row: its label, what it costs, its accuracy in percent."""
-
-    label: str
-    x: float
-    y: float
-
-
-def spec(chart: Chart) -> dict[str, Any]:
+def spec(chart: alt.ConcatChart) -> dict[str, Any]:
     """The chart for a page that has :data:`CONFIG` and Vega-Lite of its own; names no URL."""
     content = chart.to_dict(validate=False)
     return {key: value for key, value in content.items() if key not in ("$schema", "config")}
@@ -122,42 +111,6 @@ def _thin(panel: Panel) -> Values:
         for i, points in enumerate(line.thin)
         for x, y in points
     ]
-
-
-def scatter_chart(dots: Mapping[str, Sequence[Dot]], x_title: str, description: str) -> alt.LayerChart:
-    """Draw accuracy against cost, on a logarithmic axis: a series per table and scale, a dot per row."""
-    values = [{"row": name, **asdict(dot)} for name, each in dots.items() for dot in each]
-    x = alt.X("x:Q", title=x_title, scale=dict(type="log", nice=False, padding=30), axis=dict(format="~g"))
-    y = alt.Y("y:Q", title="accuracy (%)", scale=dict(zero=False, nice=False, padding=12))
-    base = _table("dots").encode(x=x, y=y, color=_colour([*dots]), opacity=_opacity())
-    tips = [
-        alt.Tooltip("row:N", title="table"),
-        alt.Tooltip("label:N", title="row"),
-        alt.Tooltip("x:Q", title=x_title, format=".4~g"),
-        alt.Tooltip("y:Q", title="accuracy (%)", format=".1f"),
-    ]
-    points = base.mark_point(filled=True, size=80).encode(shape=_shape([*dots]), tooltip=tips).properties(name="dots")
-    patch = {"op": "add", "path": "/marks/-", "value": _labels()}
-    figure = alt.LayerChart(layer=[points], width="container", height=SCATTER, description=description)
-    figure = figure.add_params(_chosen())
-    figure.usermeta = {"embedOptions": {"patch": [patch]}}
-    figure.datasets = {"dots": values}
-    return figure
-
-
-def _labels() -> dict[str, Any]:
-    """Vega's own labels, which Vega-Lite lacks: beside their points where they cover nothing, else left out."""
-    style: dict[str, Any] = {"text": {"field": "datum.label"}, "fillOpacity": {"field": "opacity"}}
-    style |= {key: {"value": value} for key, value in (("fill", INK), ("font", FONT), ("fontSize", 12))}
-    beside = ["right", "left", "top", "bottom", "top-right", "bottom-right", "top-left", "bottom-left"]
-    place = {"type": "label", "size": {"signal": "[max(1, width), max(1, height)]"}, "anchor": beside, "offset": [6]}
-    return {
-        "type": "text",
-        "interactive": False,
-        "from": {"data": "dots_marks"},
-        "encode": {"update": style},
-        "transform": [place],
-    }
 
 
 def _table(name: str) -> alt.Chart:

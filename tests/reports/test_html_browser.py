@@ -34,7 +34,7 @@ return [Math.min(...texts), Math.min(...seen), ground, marks.length, labels.leng
 """
 
 
-CHARTS = 5  # of the page: of two papers costs, of one speed; of two tables curves
+CHARTS = 2  # of the page: curves of two tables
 
 
 def drawn(driver):
@@ -142,7 +142,7 @@ def test_the_page_fits_and_can_be_read(show, width, scheme):
     assert driver.execute_script(f"return {root}.scrollWidth <= {root}.clientWidth && innerWidth") == width
     text, mark, ground, marks, labels = driver.execute_script(CONTRAST)
     assert text >= 4.5 and mark >= 3
-    assert marks > 100 and labels > 100
+    assert marks > 50 and labels > 50
     assert (ground < 0.05) == (scheme == "dark")
     messages = [entry["message"] for entry in driver.get_log("performance") if "requestWillBeSent" in entry["message"]]
     urls = [url for message in messages for url in re.findall(r'"url":"([^"]+)"', message)]
@@ -152,7 +152,6 @@ def test_the_page_fits_and_can_be_read(show, width, scheme):
 def test_charts_are_drawn_when_they_come_near(show):
     driver = show(every=False)
     assert drawn(driver) < CHARTS
-    driver.execute_script("[...document.querySelectorAll('main details')].at(-1).scrollIntoView()")
-    last = "return [...document.querySelectorAll('main details')].at(-1).querySelector('figure svg') !== null"
-    WebDriverWait(driver, 30).until(lambda _: driver.execute_script(last))
-    assert drawn(driver) < CHARTS
+    last = "[...document.querySelectorAll('.chart')].at(-1)"
+    driver.execute_script(f"{last}.scrollIntoView()")
+    WebDriverWait(driver, 30).until(lambda _: driver.execute_script(f"return {last}.querySelector('svg') !== null"))

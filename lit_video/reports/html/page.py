@@ -102,9 +102,6 @@ def _papers(sections: Sequence[Section], claims: Sequence[Claim]) -> Iterator[di
                 for main, *more in of_paper
             ],
             "tables": [[_content(section, of_paper) for _, section in scales] for scales in tables],
-            "rows": sum(len(section.labels) - len(views.folds(section)) for section in first),
-            "by_cost": views.by_cost(first),
-            "by_speed": views.by_speed(first),
         }
 
 
@@ -144,7 +141,6 @@ def _content(section: Section, verdicts: Sequence[Sequence[Verdict]]) -> dict[st
         "calibrations": views.calibrations(section),
         "classes": views.classes(section),
         "without": _without(section),
-        "benchmark": f"python -m lit_video benchmark table --config {table.path}",
     }
 
 

@@ -13,14 +13,10 @@ from markupsafe import Markup
 
 from lit_video.reports.card import accuracy_facts, class_lines
 from lit_video.reports.charts import (
-    SCATTER,
-    Chart,
-    Dot,
     Line,
     Panel,
     Points,
     curves_chart,
-    scatter_chart,
     spec,
 )
 from lit_video.reports.html.collect import Section
@@ -48,7 +44,7 @@ KINDS = {
 }
 
 
-def embedded(chart: Chart, height: int) -> Markup:
+def embedded(chart: Any, height: int) -> Markup:
     """A chart in a box of about its height in pixels, which the page's script draws when it comes near the screen."""
     box = '<div class="chart" style="min-height: {}px"><script type="application/json">{}</script></div>'
     return Markup(box).format(height, htmlsafe_json_dumps(spec(chart)))
@@ -91,30 +87,35 @@ def verdict(one: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
 
 
 def dots(section: Section) -> dict[str, Any] | None:
-    """Each row's number in the paper and ours with its deviation over seeds, as places on an axis of each."""
+    """Each row's number in the paper, ours with its deviation over seeds, and its cost, as places on an axis of each.
+
+    A cost is shown where it differs: GMACs of all views of a video, and measured clips per second.
+    """
     rows = [*section.data["reported"], *section.data["rows"]]
-    values = [row["metrics"].get(section.table.metric, {}) for row in rows]
-    sides, lines = [], [{"label": row["label"], "cells": []} for row in rows]
-    for side in ("paper", "ours"):
-        found = [
-            (one[side], (one["std"] or 0) if side == "ours" else 0) if one.get(side) is not None else None
-            for one in values
-        ]
-        ends = [end for one in found if one for end in (one[0] - one[1], one[0] + one[1])]
-        if not ends:
+    metrics = [row["metrics"].get(section.table.metric, {}) for row in rows]
+    rates = (section.throughput or {}).get("rows", {})
+    sides: dict[str, list[float | None]] = {
+        "paper (%)": [each.get("paper") for each in metrics],
+        "ours (%)": [each.get("ours") for each in metrics],
+        "GMACs": [row["gmacs"] and row["gmacs"] * row["views"] for row in rows],
+        "clips/s": [rates.get(row["name"], {}).get("clips_per_second") for row in rows],
+    }
+    heads, lines = [], [{"label": row["label"], "cells": []} for row in rows]
+    for side, values in sides.items():
+        percent = side.endswith("(%)")
+        spread = [(each.get("std") or 0) if side == "ours (%)" else 0 for each in metrics]
+        ends = [v + sign * d for v, d in zip(values, spread, strict=True) if v is not None for sign in (-1, 1)]
+        if not ends or (not percent and len(set(ends)) == 1):
             continue
-        low, high = floor(min(ends)), ceil(max(ends))
-        high += low == high
-        sides.append({"name": side, "low": low, "high": high})
-        for line, one in zip(lines, found, strict=True):
-            at = (
-                [100 * (each - low) / (high - low) for each in (one[0] - one[1], one[0], one[0] + one[1])]
-                if one
-                else []
-            )
-            line["cells"].append({"side": side, "value": one and one[0], "at": at})
-    shown = [line for line in lines if any(cell["at"] for cell in line["cells"])]
-    return {"sides": sides, "rows": shown} if len(shown) > 1 else None
+        low, high = (floor(min(ends)), ceil(max(ends))) if percent else (0, max(ends))
+        scale = 100 / (high - low or 1)
+        heads.append({"name": side, "low": f"{low:.3g}", "high": f"{high:.3g}"})
+        for line, value, d in zip(lines, values, spread, strict=True):
+            at = [] if value is None else [scale * (value + sign * d - low) for sign in (-1, 0, 1)]
+            text = "" if value is None else f"{value:.1f}" if percent else f"{value:.3g}"
+            line["cells"].append({"side": side, "text": text, "at": at})
+    lines = [line for line in lines if any(cell["at"] for cell in line["cells"])]
+    return {"sides": heads, "rows": lines} if len(lines) > 1 else None
 
 
 def pairs(section: Section) -> list[dict[str, Any]]:
@@ -254,40 +255,3 @@ def class_accuracy(seeds: list[TaskPredictions]) -> list[float | None]:
     right = np.mean([np.bincount(one.target[one.hits()], minlength=len(one.classes)) for one in seeds], axis=0)
     videos = np.bincount(seeds[0].target, minlength=len(seeds[0].classes))
     return [round(100 * float(r / n), 2) if n else None for r, n in zip(right, videos, strict=True)]
-
-
-def by_cost(sections: Sequence[Section]) -> Markup:
-    """Accuracy against multiply-adds, a series per table and scale."""
-    dots = {
-        _name(section): [
-            Dot(row["label"], row["gmacs"] * row["views"], section.averages[row["name"]])
-            for row in section.data["rows"]
-            if row["name"] in section.averages
-        ]
-        for section in sections
-    }
-    return _scatter(dots, "GMACs of all views of a video")
-
-
-def by_speed(sections: Sequence[Section]) -> Markup:
-    """Accuracy against measured throughput; empty where nothing was measured."""
-    dots = {}
-    for section in sections:
-        ours, measured = section.averages, section.throughput or {}
-        rates = measured.get("rows", {})
-        dots[f"{_name(section)}, on {measured.get('device', 'unknown device')}"] = [
-            Dot(label, rate["clips_per_second"], ours[row])
-            for row, label in section.labels.items()
-            if row in ours and (rate := rates.get(row))
-        ]
-    return _scatter(dots, "clips per second")
-
-
-def _scatter(dots: dict[str, list[Dot]], x_title: str) -> Markup:
-    series = {name: each for name, each in dots.items() if each}
-    description = f"accuracy against {x_title}: {', '.join(series)}"
-    return embedded(scatter_chart(series, x_title, description), SCATTER + 100) if series else Markup("")
-
-
-def _name(section: Section) -> str:
-    return f"{section.table.name} / {section.table.scale}"
