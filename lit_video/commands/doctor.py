@@ -10,14 +10,14 @@ import tempfile
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import distributions, requires
 from itertools import chain
 from pathlib import Path
 from typing import Literal
 
 from lit_video.commands.arguments import add_shared
 from lit_video.commands.parser import Parser
-from lit_video.utils.files import data_folder
+from lit_video.utils.files import data_folder, write_bytes
 from lit_video.utils.wandb_login import server, why_offline
 
 OWN_PROCESS = 90.0  # seconds of a check that imports PyTorch: from a cold network disk that takes a minute
@@ -109,10 +109,7 @@ def _numbers(version: str) -> list[int]:
 
 def installed(name: str) -> str | None:
     """Version of a library; ``None`` if it is not installed."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
+    return next((found.version for found in distributions(name=name)), None)
 
 
 def check_gpus() -> Iterator[Finding]:
@@ -187,12 +184,13 @@ def check_slurm() -> Iterator[Finding]:
 def _controller() -> Finding:
     advice = "is slurmctld up? ask the cluster's admins; without it use --launcher local"
     try:
-        done = subprocess.run(["sinfo", "-h", "-o", "%D %t"], capture_output=True, text=True, timeout=5)
+        command = ["sinfo", "-h", "-o", "%D %t"]
+        nodes = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout.splitlines()
+        return Finding("ok", "slurm", f"nodes: {', '.join(nodes) or 'none for you'}")
+    except subprocess.CalledProcessError as error:
+        return Finding("warning", "slurm", " ".join(error.stderr.split())[:150] or "sinfo failed", advice)
     except subprocess.TimeoutExpired:
         return Finding("warning", "slurm", "sinfo gives no answer within 5 s", advice)
-    if done.returncode:
-        return Finding("warning", "slurm", " ".join(done.stderr.split())[:150] or "sinfo failed", advice)
-    return Finding("ok", "slurm", f"nodes: {', '.join(done.stdout.splitlines()) or 'none for you'}")
 
 
 def check_folder(name: str, place: Path, low: float, full: float, advice: str) -> Finding:
@@ -217,10 +215,7 @@ def check_locks(runs: Path) -> Finding:
     folder, advice = existing(runs), "give a --runs on a file system with locks and renames (mount NFS with them)"
     try:
         with tempfile.TemporaryDirectory(prefix=".doctor-", dir=folder) as place:
-            (part := Path(place) / "part").write_bytes(b"new")
-            with part.open("rb+") as file:
-                os.fsync(file.fileno())
-            part.replace(Path(place) / "target")
+            write_bytes(Path(place) / "file", b"new")
             with FileLock(Path(place) / "lock", timeout=0), FileLock(Path(place) / "lock", timeout=0):
                 return Finding("problem", "locks", f"in {folder} a lock does not keep others out", advice)
     except (OSError, RuntimeError) as error:

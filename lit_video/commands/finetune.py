@@ -106,11 +106,7 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
 
 
 def _check_settings(settings: Sequence[str], models: Collection[str]) -> None:
-    """Refuse a setting that no data set or model has, before videos are looked at.
-
-    Raises:
-        UserError: there is one.
-    """
+    """Refuse a setting that no data set or model has, before videos are looked at."""
     from lit_video.training.cli import ReadCLI, user_errors
 
     for model in models if settings else ():
@@ -136,11 +132,7 @@ def _check_same_plan(arguments: Namespace, file: Path) -> None:
 
 
 def fit_experiment(arguments: Namespace, file: Path, seeds: str, side_by_side: int = 1) -> int:
-    """Train and test the experiment's rows as ``fit`` does; returns its exit status.
-
-    Raises:
-        UserError: a setting is wrong; a plan that has no runs is taken away again.
-    """
+    """Train and test the experiment's rows as ``fit`` does; a plan whose settings are wrong is taken away again."""
     jobs = ["--jobs", str(arguments.jobs or min(side_by_side, usable_cores()))]
     files = ["--config", str(file), "--runs", str(runs_of(file))]
     try:

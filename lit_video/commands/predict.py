@@ -68,11 +68,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _check(arguments: Namespace) -> None:
-    """Refuse flags that do not go together.
-
-    Raises:
-        UserError: they do not.
-    """
+    """Refuse flags that do not go together."""
     given = {name: True for name, value in vars(arguments).items() if value is not None and value is not False}
     if "stream" in given and "every" in given:
         raise UserError("--stream, --every: give one of them, a line for every frame or a window that moves on")

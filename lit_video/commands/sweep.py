@@ -77,11 +77,7 @@ def _refuse_twins(requests: list[Request]) -> None:
 
 
 def _resources(arguments: Namespace) -> Resources:
-    """Resources that runs ask Slurm for.
-
-    Raises:
-        UserError: a flag is for another launcher.
-    """
+    """Resources that runs ask Slurm for; refuses flags of the other launcher."""
     names = {"cpus": "cpus-per-task"}
     options = {names.get(name, name): getattr(arguments, name) for name in SLURM if getattr(arguments, name)}
     given = [f"--{name}" for name in (*SLURM, "nodes", "array_parallelism", "slurm") if getattr(arguments, name)]

@@ -41,11 +41,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _plot(data: dict[str, Any], path: Path) -> None:
-    """Draw the accuracy of rows by group of classes.
-
-    Raises:
-        UserError: no row has any, or the file cannot be written.
-    """
+    """Draw the accuracy of rows by group of classes, if one has any."""
     from lit_video.tables.rendering import measured_groups
 
     groups = measured_groups(data["rows"])

@@ -1,7 +1,5 @@
 """The ``test`` command: a model on all views of every test video."""
 
-import pickle
-import zipfile
 from argparse import Namespace
 from pathlib import Path
 
@@ -26,17 +24,18 @@ def add(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Evaluate a run, or published weights, on the test videos: all views of each."""
+    from lit_video.inference.checkpoints import read_checkpoint
     from lit_video.training.callbacks.finite import refuse_not_finite
     from lit_video.training.cli import VideoCLI, refuse_ignored, user_errors
 
     flags, checkpoint = _lightning_arguments(arguments)
+    if checkpoint:
+        read_checkpoint(checkpoint)  # says whether it is one
     argv = ["test", *flags]
     refuse_ignored(argv, "test")
     try:
         with user_errors(lambda key: "test"):
             cli = VideoCLI([*argv, "--trainer.logger=false", "--verbose=false"], execute=True)
-    except (pickle.UnpicklingError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"--ckpt: {checkpoint} is damaged, or no checkpoint") from error
     except RuntimeError as error:  # names or shapes differ
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"--ckpt: {checkpoint} does not load into this model: {reason}") from error

@@ -120,15 +120,7 @@ def maps_of(
     label: str | None,
     heads: bool = False,
 ) -> AttentionMaps:
-    """Compute a transformer's attention maps for the centre view of a video.
-
-    Args:
-        model: on its device.
-        names: its classes.
-        data: how clips are made.
-        record: the video.
-        label: its true class, if known.
-        heads: maps of every head of the last layer as well.
+    """As :func:`attention_maps`, of a transformer on its device, whose true class ``label`` is if it is known.
 
     Raises:
         UserError: the video cannot be read, or the network holds a layer that the rollout does not support.

@@ -67,9 +67,9 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
     """Load a trained model with its classes and the settings of its clips.
 
     Args:
-        source: a run's folder, as ``finetune`` prints it, its ``last.ckpt``, or ``TABLE/ROW`` of ``runs/``; ``hub:NAME``,
-            published weights that have been fetched, with the settings of their evaluation (classes that they do not
-            name are called by their numbers); or what this function returned.
+        source: a run's folder, as ``finetune`` prints it, its ``last.ckpt``, or ``TABLE/ROW`` of ``runs/``;
+            ``hub:NAME``, published weights that have been fetched, with the settings of their evaluation (classes that
+            they do not name are called by their numbers); or what this function returned.
 
     Raises:
         UserError: there is no such run, its checkpoint is wrong, or the weights have not been fetched or do not fit.

@@ -177,10 +177,7 @@ def write_program(ckpt: Path, to: str, folder: Path) -> tuple[Path, float]:
     ``settings.json`` has the names of the classes, frames, size, sampling, mean and deviation. The input is called
     ``clip``, normalised, ``(b, 3, frames, height, width)``; the output ``logits``.
 
-    Args:
-        ckpt: a run's ``last.ckpt``.
-        to: ``pt2``, ``onnx`` or ``safetensors`` (weights alone, which ``model.weights`` takes).
-        folder: made if it does not exist.
+    ``to`` is ``pt2``, ``onnx`` or ``safetensors`` (weights alone, which ``model.weights`` takes).
 
     Returns:
         The file, and the largest difference of its logits from the model's as a share of the largest logit, for batches

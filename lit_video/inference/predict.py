@@ -221,11 +221,6 @@ def video_list(trained: TrainedModel, records: Sequence[VideoRecord], evaluation
 def compute(trained: TrainedModel, records: Sequence[VideoRecord], evaluation: Evaluation) -> VideoOutputs:
     """Logits and features of every video that can be read in all its views.
 
-    Args:
-        trained: the model.
-        records: the videos.
-        evaluation: views, batches and device.
-
     Raises:
         UserError: the sampling cannot give these views, or there is no such device; or logits are not finite.
     """

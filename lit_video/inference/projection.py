@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lit_video.errors import UserError
 from lit_video.inference.checkpoints import TrainedModel, load
 from lit_video.inference.predict import Evaluation, Paths, VideoOutputs, compute, find_videos
+from lit_video.utils.colours import LIGHT, SERIES
 from lit_video.utils.figures import content_of, plt, short
 
 FEWEST = 5  # with fewer points t-SNE shows nothing
@@ -109,9 +110,7 @@ def project(features: NDArray[Any], seed: int = 0) -> NDArray[np.float64]:
     return np.asarray(TSNE(perplexity=perplexity, init=start, random_state=seed).fit_transform(features), np.float64)
 
 
-# Okabe and Ito's colours, which differ to the colour-blind; without their yellow, which does not show on white
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">")  # 7 and 9 have no common divisor: 63 pairs
+MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">")  # 8 colours and 9 markers have no common divisor: 72 pairs
 NAMED = 20  # classes in the legend
 
 
@@ -120,23 +119,17 @@ def scatter(places: NDArray[np.float64], classes: Sequence[str], title: str, end
 
     ``ending`` is png, svg or pdf.
     """
-    counts = Counter(classes)
+    counts, of = Counter(classes), np.array(classes)
     named = sorted(sorted(counts, key=lambda name: (-counts[name], name))[:NAMED])
     figure, axes = plt.subplots(figsize=(8.5, 6), layout="constrained")
-    size = float(np.clip(8000 / len(places), 16, 60))
-    of = np.array(classes)
-    others = ~np.isin(of, named)
-    if others.any():
-        label = f"{len(counts) - len(named)} other classes"
-        x, y = places[others].T
-        axes.scatter(x, y, s=0.6 * size, c="#bbbbbb", marker=".", label=label)
+    style: dict[str, Any] = {"s": float(np.clip(8000 / len(places), 16, 60)), "linewidths": 0.25, "edgecolors": "white"}
+    if (others := ~np.isin(of, named)).any():
+        axes.scatter(*places[others].T, color="#bbbbbb", label=f"{len(counts) - len(named)} other classes", **style)
     for number, name in enumerate(named):
-        x, y = places[of == name].T
-        colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
-        axes.scatter(x, y, s=size, c=colour, marker=marker, label=short(name), linewidths=0.25, edgecolors="white")
+        colour, marker = LIGHT[SERIES[number % len(SERIES)]], MARKERS[number % len(MARKERS)]
+        axes.scatter(*places[of == name].T, color=colour, marker=marker, label=short(name), **style)
     axes.set(xticks=[], yticks=[])
     axes.set_aspect("equal", adjustable="datalim")
     axes.set_title(title, fontsize=10)
-    handles, names = axes.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside right upper", fontsize=9, frameon=False, markerscale=(50 / size) ** 0.5)
+    figure.legend(loc="outside right upper", fontsize=9, frameon=False)
     return content_of(figure, ending)

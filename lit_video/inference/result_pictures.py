@@ -39,11 +39,7 @@ MARKS = "osD^v<>X"
 def confusion_figure(counts: NDArray[np.int64], classes: Sequence[str], title: str = "", side: float = 3.0) -> Figure:
     """Draw videos by class (rows) and by what they were taken for (columns), the stronger the larger the class's share.
 
-    Args:
-        counts: ``(classes, classes)``; a class without a video stays blank.
-        classes: their names.
-        title: none if empty.
-        side: side of the matrix in inches; names stand outside of it.
+    ``counts`` are ``(classes, classes)``; a class without a video stays blank. ``side`` is in inches, without names.
     """
     figure, axes = _axes(side, side, title)
     videos = counts.sum(1, keepdims=True)

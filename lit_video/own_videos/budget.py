@@ -48,12 +48,7 @@ def clips_per_second(net: nn.Module, data: Mapping[str, Any]) -> float:
 
 
 def of_equal_compute(epochs: int, costs: Mapping[str, int]) -> dict[str, dict[str, int]]:
-    """Settings of rows by name, so that all spend as many multiply-adds as the most expensive one.
-
-    Args:
-        epochs: epochs of the most expensive row.
-        costs: multiply-adds of a clip, by row.
-    """
+    """Settings of rows by name, so that all spend as many multiply-adds as the most expensive one in ``epochs``."""
     most = max(costs.values())
     by_row = {name: round(epochs * most / cost) for name, cost in costs.items()}
     return {

@@ -34,10 +34,7 @@ class Groups(NamedTuple):
 def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: int = LEAST) -> Groups:
     """The groups that a table's column or the files' names tell.
 
-    Args:
-        videos: videos of the folder.
-        wanted: a column, ``none``, or ``None`` for the first sign that leaves every class enough groups.
-        least: groups that a class needs.
+    ``wanted`` is a column, ``none``, or ``None`` for the first sign that leaves every class ``least`` groups.
 
     Raises:
         UserError: there is no such column, or a class has too few groups of it.
@@ -89,12 +86,7 @@ ENOUGH = 0.02  # of a class's share
 
 
 def folds(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[list[OwnVideo], str]:
-    """Give every video the fold that it is tested in, ``fold1`` and on, as its split, and say how; groups are whole.
-
-    Args:
-        videos: videos of the folder, without splits.
-        groups: group of each video; ``None`` where every video stands for itself.
-    """
+    """Give every video the fold that it is tested in, ``fold1`` and on, as its split, and say how; groups are whole."""
     parts = _parts(videos, groups, PARTS)
     number = {i: n for n, part in enumerate(parts, 1) for i in part.tolist()}
     how = f"so few videos that each is tested once, in one of {len(parts)} folds, by a model of the others"
@@ -110,10 +102,6 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
     """Give every video a split, and say how.
 
     A split that the folder gives is kept; what it leaves out is taken from its training videos.
-
-    Args:
-        videos: videos of the folder.
-        groups: group of each video; ``None`` where every video stands for itself.
     """
     given = {video.split for video in videos} - {None}
     splits = [video.split or "train" for video in videos]

@@ -252,12 +252,7 @@ def _lengths(
     classes: int,
     machine: Machine,
 ) -> tuple[list[Choice], Rows]:
-    """Equal epochs or equal compute for all rows, so much that the slowest one has the time that is given.
-
-    Returns:
-        The length of the training (of the most expensive row), and the rows, which have lengths of their own where
-        compute is equal.
-    """
+    """Length of the most expensive row's training, in the given time, and the rows, with own lengths if need be."""
     settings = nested(choices)
     data, nets, parts = settings["data"], {}, len(fold_names(counts))
     # every video trains in all folds but its own, and in the model of all
