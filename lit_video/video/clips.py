@@ -145,8 +145,7 @@ class ClipDataset(Dataset[Sample]):
         Raises:
             DecodeError: the video cannot be read, if that is to fail.
         """
-        key = _key(item)
-        return self._sample(key, partial(self.records[key[1] // (self.clips or 1)].decode, decode=self.decode))
+        return self._samples([_key(item)])[0]
 
     def __getitems__(self, items: list[Key] | list[int]) -> list[Sample]:
         """A batch, as PyTorch's loader asks for it: the clips of a video that are in it are decoded at once.
@@ -169,7 +168,7 @@ class ClipDataset(Dataset[Sample]):
                     return [self._sample(key, lambda numbers: frames[[place[i] for i in numbers]]) for key in keys]
             except DecodeError:
                 pass
-        return [self[key] for key in keys]
+        return [self._sample(key, partial(record.decode, decode=self.decode)) for key in keys]
 
     def _numbers(self, key: Key) -> list[int]:
         """Frame numbers of a clip, as they are drawn for it."""
