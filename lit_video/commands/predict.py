@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from lit_video.commands.arguments import (
     add_evaluation,
@@ -23,6 +23,10 @@ from lit_video.commands.arguments import (
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.utils.text import clock
+
+if TYPE_CHECKING:
+    from lit_video.inference.predict import Evaluation
+    from lit_video.video.clips import VideoRecord
 
 COLUMNS = ("path", "seconds", "task", "rank", "name", "probability")  # of a stream
 
@@ -61,10 +65,17 @@ def run(arguments: Namespace) -> int:
     cannot be read is listed with the reason, the others are predicted, and the exit status is 1. For long videos
     --every gives a timeline.
     """
+    from lit_video.inference.predict import find_videos  # here, because importing torch takes seconds
+
     _check(arguments)
-    if arguments.stream:
-        return _predict_streams(arguments)
-    return _predict_timelines(arguments) if arguments.every else _predict_videos(arguments)
+    records, options = find_videos(arguments.videos, arguments.fps), evaluation(arguments)
+    predict = _predict_streams if arguments.stream else _predict_timelines if arguments.every else _predict_videos
+    broken = predict(arguments, records, options)
+    for line in broken:
+        print(line, file=sys.stderr)
+    if broken:
+        print(f"{len(broken)} of {len(records)} videos could not be read", file=sys.stderr)
+    return 1 if broken else 0
 
 
 def _check(arguments: Namespace) -> None:
@@ -84,19 +95,18 @@ def _check(arguments: Namespace) -> None:
         raise UserError(f"--output {arguments.output}: --stream and --every write lines: give a file .csv")
 
 
-def _predict_videos(arguments: Namespace) -> int:
-    """Print a table, write the files of the other flags."""
-    from lit_video.inference.overlay import draw  # here, because importing torch takes seconds
-    from lit_video.inference.predict import find_videos, predict
+def _predict_videos(arguments: Namespace, records: list[VideoRecord], options: Evaluation) -> list[str]:
+    """Print a table, write the files of the other flags; gives the reasons of videos that cannot be read."""
+    from lit_video.inference.overlay import draw
+    from lit_video.inference.predict import predict
     from lit_video.inference.ranking import table_of, write_features, write_ranking
     from lit_video.video.decoding import DecodeError
 
-    records = find_videos(arguments.videos, arguments.fps)
     if arguments.draw and len(records) > 1:
         raise UserError(f"--draw {arguments.draw}: {len(records)} videos do not fit into one file; give one")
     if arguments.draw and arguments.draw.resolve() == records[0].path.resolve():
         raise UserError(f"--draw {arguments.draw}: would write over the video; give another place")
-    outputs = predict(arguments.ckpt, records, arguments.top or 5, evaluation(arguments))
+    outputs = predict(arguments.ckpt, records, arguments.top or 5, options)
     broken = dict(outputs.broken)
     if arguments.output:
         with writing("--output", arguments.output):
@@ -114,17 +124,15 @@ def _predict_videos(arguments: Namespace) -> int:
             _print_written(arguments.draw)
         except DecodeError as error:
             broken[records[0].path] = str(error).removeprefix(f"{records[0].path}: ")
-    return _status([f"{path}: {reason}" for path, reason in broken.items()], len(records))
+    return [f"{path}: {reason}" for path, reason in broken.items()]
 
 
-def _predict_timelines(arguments: Namespace) -> int:
+def _predict_timelines(arguments: Namespace, records: list[VideoRecord], options: Evaluation) -> list[str]:
     """Print the segments of every video, write timelines."""
     from lit_video.inference.checkpoints import load
-    from lit_video.inference.predict import find_videos
     from lit_video.inference.timeline import table_of, timeline, write_timelines
 
-    records = find_videos(arguments.videos, arguments.fps)
-    trained, options = load(arguments.ckpt), evaluation(arguments)
+    trained = load(arguments.ckpt)
     steps = arguments.every, arguments.window, arguments.top or 5
     lines = [
         timeline(trained, record, options, *steps, f"{record.path.name} ({i} of {len(records)}), windows")
@@ -137,19 +145,17 @@ def _predict_timelines(arguments: Namespace) -> int:
             _print_written(*write_timelines(arguments.output, lines))
     far = [f" (read up to {clock(line.windows[-1].end, 1)})" if line.windows else "" for line in lines]
     read = zip(lines, far, strict=True)
-    return _status([f"{line.path}: {line.broken}{until}" for line, until in read if line.broken], len(lines))
+    return [f"{line.path}: {line.broken}{until}" for line, until in read if line.broken]
 
 
-def _predict_streams(arguments: Namespace) -> int:
+def _predict_streams(arguments: Namespace, records: list[VideoRecord], options: Evaluation) -> list[str]:
     """Write a line per frame and class as they come, to the file or the terminal."""
     from lit_video.inference.checkpoints import load
-    from lit_video.inference.predict import find_videos
     from lit_video.inference.ranking import rank_rows
     from lit_video.inference.streaming import stream_predictor
     from lit_video.video.decoding import DecodeError
 
-    records = find_videos(arguments.videos, arguments.fps)
-    predictor = stream_predictor(load(arguments.ckpt), evaluation(arguments), arguments.top or 1, arguments.rate)
+    predictor = stream_predictor(load(arguments.ckpt), options, arguments.top or 1, arguments.rate)
     broken = []
     with _lines(arguments.output) as file:
         rows = csv.writer(file)
@@ -162,7 +168,7 @@ def _predict_streams(arguments: Namespace) -> int:
             except DecodeError as error:
                 broken.append(str(error))
     _print_written(arguments.output)
-    return _status(broken, len(records))
+    return broken
 
 
 @contextmanager
@@ -177,12 +183,3 @@ def _lines(path: Path | None) -> Iterator[TextIO]:
 def _print_written(*paths: Path | None) -> None:
     if written := [str(path) for path in paths if path]:
         print(f"wrote {' and '.join(written)}", file=sys.stderr)
-
-
-def _status(broken: Sequence[str], videos: int) -> int:
-    """1 with a line for each video that could not be read to its end."""
-    for line in broken:
-        print(line, file=sys.stderr)
-    if broken:
-        print(f"{len(broken)} of {videos} videos could not be read", file=sys.stderr)
-    return 1 if broken else 0

@@ -98,20 +98,14 @@ def routing_parameters(module: nn.Module) -> dict[str, Tensor]:
     silent = {id(inner) for mlp in module.modules() if isinstance(mlp, MLP) for inner in mlp.modules()}
     parameters: dict[str, Tensor] = {}
     for prefix, inner in module.named_modules():
-        for name, parameter in inner.named_parameters(recurse=False):
-            path = f"{prefix}.{name}" if prefix else name
-            if not path.startswith("embed."):
-                parameters[path] = _constant(inner, name, parameter, id(inner) in silent)
+        linear = isinstance(inner, nn.Linear)
+        for name, parameter in inner.named_parameters(prefix, recurse=False):
+            last = name.rpartition(".")[2]
+            adds = last == POSITIONS or (linear and last == "bias")
+            value = 0.0 if adds or id(inner) in silent else 1 / parameter.shape[-1] if linear else 1.0
+            if not name.startswith("embed."):
+                parameters[name] = parameter.new_full((), value).expand(parameter.shape)
     return parameters
-
-
-def _constant(owner: nn.Module, name: str, parameter: Tensor, silent: bool) -> Tensor:
-    value = 1.0
-    if silent or name == POSITIONS or (isinstance(owner, nn.Linear) and name == "bias"):
-        value = 0.0
-    elif isinstance(owner, nn.Linear):
-        value = 1 / owner.in_features
-    return torch.full((), value, dtype=parameter.dtype, device=parameter.device).expand(parameter.shape)
 
 
 def heads_of(network: VideoTransformer) -> int:
@@ -197,18 +191,10 @@ def rollout(network: VideoTransformer, clip: Tensor, last_layer: bool = False, h
 
 
 def patch_places(tokens: int, grid: Grid, prefix: int = 1) -> Tensor:
-    """Index of every patch among ``tokens`` tokens, ``prefix`` others before the clip or every frame: ``(t, h, w)``.
-
-    Raises:
-        ValueError: a number of tokens that no layout has.
-    """
+    """Index of every patch among ``tokens`` tokens, ``prefix`` others before the clip or every frame: ``(t, h, w)``."""
     patches = grid.t * grid.h * grid.w
-    if tokens == patches + prefix * grid.t:
-        each = torch.arange(tokens).view(grid.t, -1)[:, prefix:]
-    elif tokens in (patches, patches + prefix):
-        each = torch.arange(tokens - patches, tokens)
-    else:
-        raise ValueError(f"{tokens} tokens on a grid of {grid.t} x {grid.h} x {grid.w} are no layout that is known")
+    each = torch.arange(tokens)
+    each = each.view(grid.t, -1)[:, prefix:] if tokens == patches + prefix * grid.t else each[tokens - patches :]
     return each.reshape(tuple(grid))
 
 

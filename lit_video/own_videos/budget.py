@@ -70,6 +70,7 @@ def length(rate: float, training: int, minutes: float, validates: bool, runs: st
     fit, most = int(60 * minutes * SHARE * rate / training), MOST if validates else MOST_BLIND
     epochs = max(FEWEST, min(most, fit))
     every = max(1, epochs // VALIDATIONS) if validates else epochs
+    validations = f"{epochs // every} validations" if validates else "no video validates"
     reason = f"{SHARE:.0%} of {minutes:g} minutes for {runs}, {rate:.0f} clips/s as measured, {training} clips an epoch"
     if epochs > fit:
         reason += f"; {FEWEST} epochs are the minimum, and take {epochs / max(fit, 1):.0f} times as long"
@@ -78,11 +79,7 @@ def length(rate: float, training: int, minutes: float, validates: bool, runs: st
         reason += f", enough for {fit}; {why}{most} are the maximum (--trainer.max_epochs)"
     return [
         Choice("trainer.max_epochs", epochs, reason),
-        Choice(
-            "trainer.check_val_every_n_epoch",
-            every,
-            f"{epochs // every} validations" if validates else "no video validates",
-        ),
+        Choice("trainer.check_val_every_n_epoch", every, validations),
         Choice("trainer.gradient_clip_val", 1.0, "as in the tables"),
         *([_best(max(5, round(0.4 * epochs / every)))] if validates else []),
     ]

@@ -20,15 +20,9 @@ from lit_video.weights.reading import CHECKPOINT_KEY
 # of a data set; what else there is suits the user's videos
 CLIPS = ("frames", "image_size", "mean", "std", "channels")
 # of a model: what training chooses anew, or the data set decides
-LEFT_OUT = {"num_classes", "frames", "image_size", "optimization", "weights", "weights_settings", "weights_ema"}
-LEFT_OUT |= {
-    "several_labels",
-    "image_weights",
-    "freeze",
-    "activation_checkpointing",
-    "drop_path",
-    "position_std",
-    "network",
+LEFT_OUT = {
+    *("num_classes", "frames", "image_size", "optimization", "weights", "weights_settings", "weights_ema", "network"),
+    *("several_labels", "image_weights", "freeze", "activation_checkpointing", "drop_path", "position_std"),
 }
 
 
@@ -147,9 +141,7 @@ def choose(
     few = training < FEW and not machine.gpu
     return [
         *_clips(videos, machine, start),
-        *_views(videos),
-        *([] if start or few or pixels is None else _pixels(pixels)),
-        _flip(classes),
+        *_pictures(videos, None if start or few else pixels, classes),
         *_loading(decoded, training, machine, start),
         *(_tuning(start) if start else _scratch(machine, few)),
         *([Choice("trainer.precision", "bf16-mixed", "a GPU")] if machine.gpu else []),
@@ -184,28 +176,20 @@ def _clips(videos: Sequence[VideoInfo], machine: Machine, start: Start | None) -
     ]
 
 
-def _views(videos: Sequence[VideoInfo]) -> list[Choice]:
+def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, classes: Sequence[str]) -> list[Choice]:
     width, height = (int(median(getattr(video, side) or 0 for video in videos)) for side in ("width", "height"))
-    reason = f"whole pictures of {width} x {height}, squeezed into a square: a crop may lose who acts"
-    return [
-        Choice("data.views", "whole", reason),
-        Choice("data.test_crops", 1, "a whole picture has one"),
-    ]
-
-
-def _pixels(pixels: tuple[float, float]) -> list[Choice]:
-    mean, std = pixels
-    return [
-        Choice("data.mean", round(mean, 2), "of the pixels of these videos"),
-        Choice("data.std", max(0.05, round(std, 2)), "of the pixels of these videos"),
-    ]
-
-
-def _flip(classes: Sequence[str]) -> Choice:
+    squeezed = f"whole pictures of {width} x {height}, squeezed into a square: a crop may lose who acts"
+    mean, std = pixels or (0.0, 0.0)
+    own = {"data.mean": round(mean, 2), "data.std": max(0.05, round(std, 2))} if pixels else {}
     sided = [name for name in classes if _SIDES.search(name)]
-    reason = f"no flips: {sided[0]!r} is another class in a mirror" if sided else "flips: no class names a side"
+    flips = f"no flips: {sided[0]!r} is another class in a mirror" if sided else "flips: no class names a side"
     settings = {"crop": "whole", "scale": [0.875, 1.2], "flip": 0.0 if sided else 0.5, "policy": "none"}
-    return Choice("data.augmentation", settings | {"erasing": 0.0, "mixup": 0.0, "smoothing": 0.1}, reason)
+    return [
+        Choice("data.views", "whole", squeezed),
+        Choice("data.test_crops", 1, "a whole picture has one"),
+        *(Choice(key, value, "of the pixels of these videos") for key, value in own.items()),
+        Choice("data.augmentation", settings | {"erasing": 0.0, "mixup": 0.0, "smoothing": 0.1}, flips),
+    ]
 
 
 def _loading(decoded: float, training: int, machine: Machine, start: Start | None) -> list[Choice]:

@@ -193,9 +193,8 @@ def _of_table(path: Path, split: Split | None = None) -> list[OwnVideo]:
     place, label = _columns(path)
     if place is None or label is None:
         raise UserError(f"{path}: {_misses(path)}")
-    rows = read_table("table", path, (place, label))
-    times = {name.lower(): name for name in rows[0].cells if name.lower() in TIMES}
-    others = [name for name in rows[0].cells if name not in times.values()]
+    rows = read_table("table", path, (place, label), optional=TIMES)
+    others = [name for name in rows[0].cells if name not in TIMES]
     if unclear := [name for name in others if LIKE_TIMES.fullmatch(name)]:
         raise UserError(
             f"{path}: column {unclear[0]}: parts of videos have columns start and end, in seconds; rename it"
@@ -204,7 +203,7 @@ def _of_table(path: Path, split: Split | None = None) -> list[OwnVideo]:
         raise UserError(f"{path}: column {more[0]}: several labels per video are not learned; keep one column label")
     videos, seen = list[OwnVideo](), dict[tuple[object, ...], Row]()
     for row in rows:
-        part = row.segment(times.get("start", "start"), times.get("end", "end"))
+        part = row.segment(*TIMES)
         videos.append(
             OwnVideo(row.text(place), row.text(label), split or _split_of(row), dict(row.cells), part[0], part[1])
         )

@@ -64,21 +64,18 @@ def schemes_named(names: str) -> Rows:
     Raises:
         UserError: there is no such name.
     """
-    wanted = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
-    own = {name: _own_row(name) for name in wanted if name not in SCHEMES and "." in name}
-    unknown = [name for name in wanted if name not in SCHEMES | own]
-    if unknown or not wanted:
-        wrong = (unknown or [names])[0]
-        raise UserError(f"no scheme {wrong!r}{did_you_mean(wrong, SCHEMES)}; schemes: {', '.join(SCHEMES)}")
-    return {own[name]["label"] if name in own else name: (SCHEMES | own)[name] for name in wanted}
-
-
-def _own_row(text: str) -> dict[str, Any]:
-    try:
-        name = import_scheme(text)
-    except ValueError as error:
-        raise UserError(f"--schemes: {error}") from error
-    return {"label": name, "set": {"model": "TimeSformer", "model.attention": text}}
+    rows: Rows = {}
+    for name in filter(None, map(str.strip, names.split(","))):
+        try:
+            label = import_scheme(name) if "." in name else name
+        except ValueError as error:
+            raise UserError(f"--schemes: {error}") from error
+        own = {"label": label, "set": {"model": "TimeSformer", "model.attention": name}}
+        rows[label] = own if "." in name else SCHEMES.get(name, {})
+    if unknown := [name for name, row in rows.items() if not row] or ([] if rows else [names]):
+        near = did_you_mean(unknown[0], SCHEMES)
+        raise UserError(f"no scheme {unknown[0]!r}{near}; schemes: {', '.join(SCHEMES)}")
+    return rows
 
 
 @dataclass(frozen=True)
@@ -230,17 +227,21 @@ def _shown(whole: VideoInfo, video: OwnVideo) -> VideoInfo:
 
 def _readable(videos: Sequence[OwnVideo], rows: Mapping[str, VideoInfo], root: Path) -> list[OwnVideo]:
     """The videos that can be read; names the others."""
-    after = "the part from {:g} s begins after its end"
-    why = [rows[v.path].reason if not rows[v.path].sound else after.format(v.start or 0) for v in videos]
-    good = [rows[video.path].sound and bool(_shown(rows[video.path], video).frames) for video in videos]
-    broken = [f"{video.path}: {reason}" for video, reason, fine in zip(videos, why, good, strict=True) if not fine]
+    good, broken = list[OwnVideo](), list[str]()
+    for video in videos:
+        row = rows[video.path]
+        if row.sound and _shown(row, video).frames:
+            good.append(video)
+        else:
+            late = f"the part from {video.start or 0:g} s begins after its end"
+            broken.append(f"{video.path}: {late if row.sound else row.reason}")
     for line in broken[:SHOWN]:
         print(f"left out: {line}")
     if len(broken) > SHOWN:
         print(f"left out: {len(broken) - SHOWN} more, see {MANIFEST}")
-    if not any(good):
+    if not good:
         raise UserError(f"{root}: none of its {len(videos)} videos can be read ({broken[0]})")
-    return [video for video, fine in zip(videos, good, strict=True) if fine]
+    return good
 
 
 def _lengths(

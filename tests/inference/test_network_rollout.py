@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from lit_video.attention import Grid
 from lit_video.inference.rollout import Recording, patch_places, rollout, tubelet_frames
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
@@ -74,11 +73,6 @@ def test_frames_of_a_map_are_those_that_it_changes_with(name):
     for t, frames in enumerate(tubelet_frames(built.embed.patches, 6)):
         (gradient,) = torch.autograd.grad(x[0, place[t]].sum(), clip, retain_graph=True)
         assert gradient.abs().amax((0, 1, 3, 4)).nonzero().flatten().tolist() == frames
-
-
-def test_a_layout_that_is_unknown_is_refused():
-    with pytest.raises(ValueError, match="7 tokens on a grid of 1 x 2 x 2"):
-        patch_places(7, Grid(1, 2, 2))
 
 
 def test_heads_of_latents_are_refused():
