@@ -152,21 +152,14 @@ def _of_task(name: str, task: TaskPredictions) -> list[str]:
     """Accuracy by class and confusions, below the name of one of several tasks."""
     confused = [f"{a} taken for {b} ({n})" for a, b, n in most_confused(task.confusion, task.classes, MOST)]
     ending = ["", "Most often confused: " + "; ".join(confused) + "."] if confused else []
-    return [*(["", f"### {name}"] if name else []), "", _classes(task), *ending]
-
-
-def _classes(task: TaskPredictions) -> str:
-    return markdown_lines(["class", "test videos", "right, %"], class_lines(task)[:SHOWN])
+    classes = markdown_lines(["class", "test videos", "right, %"], class_lines(task)[:SHOWN])
+    return [*(["", f"### {name}"] if name else []), "", classes, *ending]
 
 
 def class_lines(task: TaskPredictions) -> list[list[str]]:
     """Name, number of test videos and accuracy in percent of each class that has some."""
-    right, lines = task.hits(), []
-    for number, name in enumerate(task.classes):
-        members = task.target == number
-        if members.any():
-            lines.append([name, str(int(members.sum())), f"{100 * right[members].mean():.0f}"])
-    return lines
+    each = zip(task.classes, task.videos, task.class_accuracy(), strict=True)
+    return [[name, str(videos), f"{accuracy:.0f}"] for name, videos, accuracy in each if videos]
 
 
 def _settings(config: dict[str, Any], result: dict[str, Any]) -> str:

@@ -1,19 +1,15 @@
-"""Draw the charts of the report page that show numbers under the mouse, as Vega-Lite.
+"""Draw the learning curves of the report page, which show numbers under the mouse, as Vega-Lite.
 
 Colours are CSS variables of the page, so that one chart suits light, dark and paper.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
-from math import ceil, floor
-from typing import Any, TypeAlias
+from typing import Any
 
 import altair as alt
 
 from lit_video.utils.colours import SERIES
-
-Values: TypeAlias = list[dict[str, Any]]
 
 INK, QUIET, RULE = (f"var(--{name})" for name in ("ink", "quiet", "rule"))
 SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
@@ -60,82 +56,52 @@ def spec(chart: alt.ConcatChart) -> dict[str, Any]:
 def curves_chart(panels: Sequence[Panel], names: Sequence[str], description: str) -> alt.ConcatChart:
     """Draw lines over epochs, side by side under one legend: a thick one per series, thin ones where it is a mean.
 
+    Clicks in the legend choose series, a double click all.
+
     Args:
         panels: at least one, with at least one line.
         names: names of all series, in the order of their colours.
         description: for screen readers.
     """
-    charts, tables = [], dict[str, Values]()
-    for i, panel in enumerate(panels):
-        tables[f"mean{i}"], tables[f"thin{i}"] = _mean(panel), _thin(panel)
-        charts.append(_panel(panel, names, f"mean{i}", f"thin{i}" if tables[f"thin{i}"] else ""))
-    charts[0] = charts[0].add_params(_chosen())
+    chosen = alt.selection_point(name="chosen", fields=["row"], bind="legend")
+    charts = [_panel(panel, names, f"panel{i}", chosen) for i, panel in enumerate(panels)]
+    charts[0] = charts[0].add_params(chosen)
     figure = alt.concat(*charts, columns=2, description=description)
-    figure.datasets = tables
+    figure.datasets = {  # at the end, because Altair copies them at every step
+        f"panel{i}": [
+            {"row": name, "seed": seed, "x": x, "y": y}
+            for name, line in panel.lines.items()
+            for seed, points in [*enumerate(line.thin), (None, line.points)]
+            for x, y in points
+        ]
+        for i, panel in enumerate(panels)
+    }
     return figure
 
 
-def _panel(panel: Panel, names: Sequence[str], means: str, thin: str) -> alt.LayerChart:
-    """A panel of two tables by name; ``thin`` is empty where there are no thin lines."""
+def _panel(panel: Panel, names: Sequence[str], table: str, chosen: alt.Parameter) -> alt.LayerChart:
+    """A panel of a table by name, whose rows have the number of a seed on thin lines; the legend fills the width."""
+    from matplotlib.ticker import MaxNLocator  # takes half a second
+
+    places = [x for line in panel.lines.values() for x, _ in line.points]
+    low, high = min(places, default=1), max(places, default=1)
     # listed, because Vega's tickMinStep lets halves through where there are few epochs
-    ticks = dict(values=whole_ticks([x for line in panel.lines.values() for x, _ in line.points]), format="d")
-    x = alt.X("x:Q", title=panel.x, scale=dict(zero=False, nice=False, padding=8), axis=ticks)
+    ticks = MaxNLocator(TICKS, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1).tick_values(low, high)
+    axis = dict(values=[int(tick) for tick in ticks if low <= tick <= high], format="d")
+    x = alt.X("x:Q", title=panel.x, scale=dict(zero=False, nice=False, padding=8), axis=axis)
     y = alt.Y("y:Q", title=panel.y, scale=dict(zero=False, padding=8))
-    seeds, mean = (_table(name).encode(x=x, y=y, color=_colour(names), opacity=_opacity()) for name in (thin, means))
+    columns = alt.ExprRef(f"max(1, floor(containerSize()[0] / {7 * max(map(len, names)) + 40})) || 1")
+    limit = alt.ExprRef("min(420, (containerSize()[0] || 480) - 60)")  # a file has no container
+    colour = alt.Color("row:N", scale=dict(domain=[*names]), legend=dict(columns=columns, labelLimit=limit))
+    opacity = alt.when(chosen).then(alt.value(1)).otherwise(alt.value(FADED))
+    base = alt.Chart(alt.NamedData(table)).encode(x=x, y=y, color=colour, opacity=opacity)
+    seeds, mean = base.transform_filter("isValid(datum.seed)"), base.transform_filter("!isValid(datum.seed)")
     tips = [alt.Tooltip("row:N"), alt.Tooltip("x:Q", title=panel.x), alt.Tooltip("y:Q", title=panel.y, format=".4~g")]
+    shape = alt.Shape("row:N", scale=dict(domain=[*names]))
     layers = [
         mean.mark_line(strokeWidth=2),
-        mean.mark_point(filled=True, size=45).encode(shape=_shape(names), tooltip=tips),
+        mean.mark_point(filled=True, size=45).encode(shape=shape, tooltip=tips),
     ]
-    if thin:
+    if any(line.thin for line in panel.lines.values()):
         layers.insert(0, seeds.mark_line(strokeWidth=1, strokeOpacity=0.45).encode(detail="seed:N"))
     return alt.LayerChart(layer=layers, width=WIDTH, height=HEIGHT)
-
-
-def whole_ticks(places: Sequence[float]) -> list[int]:
-    """Whole numbers from the least place to the greatest, at most ``TICKS``, in steps of 1, 2, 5, 10, 20, ..."""
-    low, high = ceil(min(places, default=1)), floor(max(places, default=1))
-    step = next(s for k in count() for s in (10**k, 2 * 10**k, 5 * 10**k) if (high - low) / s < TICKS)
-    first = low if step == 1 else -(-low // step) * step
-    return [*range(first, high + 1, step)]
-
-
-def _mean(panel: Panel) -> Values:
-    return [{"row": name, "x": x, "y": y} for name, line in panel.lines.items() for x, y in line.points]
-
-
-def _thin(panel: Panel) -> Values:
-    return [
-        {"row": name, "seed": i, "x": x, "y": y}
-        for name, line in panel.lines.items()
-        for i, points in enumerate(line.thin)
-        for x, y in points
-    ]
-
-
-def _table(name: str) -> alt.Chart:
-    """A chart of a table by name; the figure gets its rows at the end, because Altair copies it at every step."""
-    return alt.Chart(alt.NamedData(name))
-
-
-def _chosen() -> alt.Parameter:
-    """Selection of series by clicks in the legend; a double click selects all. The first of several charts has it."""
-    return alt.selection_point(name="chosen", fields=["row"], bind="legend")
-
-
-def _colour(names: Sequence[str]) -> alt.Color:
-    """Colour by the field ``row``, in the order of the names; the legend has as many columns as fit at first."""
-    widest = 7 * max(map(len, names)) + 40
-    columns = alt.ExprRef(f"max(1, floor(containerSize()[0] / {widest})) || 1")  # a file has no container
-    limit = alt.ExprRef("min(420, (containerSize()[0] || 480) - 60)")
-    return alt.Color("row:N", scale=dict(domain=[*names]), legend=dict(columns=columns, labelLimit=limit))
-
-
-def _shape(names: Sequence[str]) -> alt.Shape:
-    """Mark by the field ``row``; its legend is that of the colours."""
-    return alt.Shape("row:N", scale=dict(domain=[*names]))
-
-
-def _opacity() -> Any:
-    """Full for the series that are chosen."""
-    return alt.when(_chosen()).then(alt.value(1)).otherwise(alt.value(FADED))

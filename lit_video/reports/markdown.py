@@ -19,7 +19,7 @@ from lit_video.tables.results import PAPERS, read_throughput
 from lit_video.tables.run_files import run_folders
 from lit_video.tables.summary import TableRuns, read_runs, summarise
 from lit_video.tables.table import Table
-from lit_video.utils.files import read_text, read_whole
+from lit_video.utils.files import read_whole
 from lit_video.utils.text import markdown_lines
 
 NEAR = 1.0  # points from a ceiling
@@ -210,7 +210,7 @@ def _counted_costs(table: Table, runs: Path) -> Iterator[str]:
 
 def _read_costs(folder: Path) -> list[list[str]] | None:
     path, again = folder / COSTS, "delete it and write it again: python -m lit_video cost --json"
-    return read_whole(path, lambda: [cells(row) for row in json.loads(read_text(path))], again)
+    return read_whole(path, lambda: [cells(row) for row in json.loads(path.read_text(encoding="utf-8"))], again)
 
 
 def ceilings(summaries: Iterable[dict[str, Any]]) -> str:

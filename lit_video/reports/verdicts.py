@@ -57,9 +57,7 @@ class Verdict:
 def judged(claims: Sequence[Claim], measured: Mapping[str, Mapping[str, Measured]]) -> list[list[Verdict]]:
     """The verdict of each claim, and after it those of its follow-ups.
 
-    Args:
-        claims: the papers'.
-        measured: runs by table and scale.
+    ``measured`` holds the runs by table and scale.
     """
     found = []
     for claim in claims:

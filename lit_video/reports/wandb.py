@@ -1,6 +1,6 @@
 """The W&B workspace and report that compare the rows of tables; runs record every key in them (wandb_logger.py)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import wandb
@@ -9,14 +9,13 @@ import wandb_workspaces.reports.v2 as wr
 import wandb_workspaces.workspaces as ws
 
 from lit_video.errors import UserError
-from lit_video.tables.flat_settings import flat_row
 from lit_video.tables.table import Table
 
 NAME = "Video transformers compared"
 COSTS = ("gmacs", "params")
 CURVES = ("train/loss", "val/loss", "train/clip_top1", "val/clip_top1")
 FIGURES = ("figures/confusion", "figures/calibration", "figures/attention")
-# settings that tables vary, in the order in which they act on a clip; the rows of a table add their own
+# settings that tables vary, in the order in which they act on a clip; RunComparer shows all that differ
 USUAL = ("scheme", "frames", "views", "window", "ratio", "ta_layers")
 INTRODUCTION = (
     "Every table is a group of runs, every row a run per seed. Numbers under paper/ are those that the paper printed, "
@@ -81,7 +80,7 @@ def panels(tables: Sequence[Table], by: str) -> dict[str, list[Any]]:
     """Panels over the runs of some tables by section; ``by`` is the config key that groups runs."""
     metrics = list(dict.fromkeys(table.metric for table in tables))
     papers = [f"paper/{key}" for key in metrics if any(key in row.paper for table in tables for row in table.rows)]
-    columns = [wr.Config(key) for key in dict.fromkeys([*USUAL, *varied(tables), "seed", *COSTS])]
+    columns = [wr.Config(key) for key in (*USUAL, "seed", *COSTS)]
     columns += [wr.SummaryMetric(key) for key in metrics]
     group = {"groupby": wr.Config(by), "groupby_aggfunc": "mean", "aggregate": True}
 
@@ -114,17 +113,6 @@ def panels(tables: Sequence[Table], by: str) -> dict[str, list[Any]]:
     for panel in (panel for some in wide.values() for panel in some):
         panel.layout = wr.Layout(w=24, h=9)
     return sections | wide
-
-
-def varied(tables: Iterable[Table]) -> list[str]:
-    """Flat config keys of the settings in which rows of a table differ, each once, in the tables' order."""
-    keys: list[str] = []
-    for table in tables:
-        rows = [flat_row(row.settings) for row in table.rows]
-        for key in dict.fromkeys(key for row in rows for key in row):
-            if len({row.get(key) for row in rows}) > 1:
-                keys.append("scheme" if key == "model" else key)
-    return list(dict.fromkeys(keys))
 
 
 def keys_of(panel: Any) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lit_video.tables.predictions import Predictions, read_predictions
-from lit_video.tables.statistics import Hits, Interval, Verdict, kendall_tau, paired_difference
+from lit_video.tables.statistics import Hits, Verdict, kendall_tau, paired_difference
 from lit_video.tables.table import Table
 
 VERDICTS: dict[int, Verdict] = {1: "supported", -1: "contradicted", 0: "undecided"}  # by an interval's sign
@@ -17,30 +17,22 @@ VERDICTS: dict[int, Verdict] = {1: "supported", -1: "contradicted", 0: "undecide
 def row_predictions(
     table: Table, runs: Path, measured: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> dict[str, list[Predictions]]:
-    """The predictions of each row's tests, by seed; rows that did not keep all of them are left out.
-
-    Args:
-        table: the paper's.
-        runs: folder of the runs.
-        measured: the results of each row.
+    """The predictions of each row's tests, by seed; of rows that kept all of them, for the same videos as the first.
 
     Raises:
         UserError: a file is damaged.
     """
-    by_row = {}
+    by_row: dict[str, list[Predictions]] = {}
+    first: Predictions | None = None
     for row in table.rows:
         results = measured[row.name]
         seeds = [read_predictions(table.run_dir(runs, row, one["seed"]), one["test_videos"]) for one in results]
         kept = [predictions for predictions in seeds if predictions]
         if kept and len(kept) == len(results):
-            by_row[row.name] = kept
+            first = first or kept[0]
+            if all(_same_test(one, first) for one in kept):
+                by_row[row.name] = kept
     return by_row
-
-
-def same_test(by_row: Mapping[str, Sequence[Predictions]]) -> dict[str, Sequence[Predictions]]:
-    """The rows whose seeds were all tested on the videos of the first."""
-    first = next(iter(by_row.values()))[0] if by_row else None
-    return {name: seeds for name, seeds in by_row.items() if first and all(_same_test(one, first) for one in seeds)}
 
 
 def comparable(by_row: Mapping[str, Sequence[Predictions]], metric: str) -> dict[str, Hits]:
@@ -59,57 +51,50 @@ def _same_test(one: Predictions, other: Predictions) -> bool:
     return same and all(np.array_equal(task.target, other.tasks[name].target) for name, task in one.tasks.items())
 
 
-def agreement_summary(
-    paper: Mapping[str, float], ours: Mapping[str, float], hits: Mapping[str, Hits]
-) -> dict[str, Any]:
-    """Agreement of our runs with a paper on the order of rows, as plain data.
+def row_pairs(
+    paper: Mapping[str, float], ours: Mapping[str, float], hits: Mapping[str, Hits], unordered: bool = True
+) -> list[dict[str, Any]]:
+    """Pairs of the rows that were run, as plain data: first the one that the paper puts higher, else our mean.
 
-    ``tau`` is Kendall's over the ``rows`` that were run. An ordering, ``better`` over ``worse`` in the paper, is
-    supported or contradicted where the interval of the paired difference excludes zero; else, or without predictions
-    of both rows, it is undecided. Each verdict is counted.
+    Each has our paired ``difference`` with its interval, ``None`` without predictions of both rows, and that of the
+    ``paper``. The paper's order is supported or contradicted where the interval excludes zero, else undecided.
 
     Args:
         paper: the paper's number of each row.
         ours: our mean, of the rows that were run.
         hits: correctness of each test video, by row and seed.
+        unordered: whether to compare rows, too, that the paper has no order of.
+    """
+    pairs = []
+    for one, other in combinations(ours, 2):
+        both = one in paper and other in paper
+        ordered = both and paper[one] != paper[other]
+        measured = hits.get(one) and hits.get(other)
+        if not ordered and not (unordered and measured):
+            continue
+        order = paper if ordered else ours
+        first, second = (one, other) if order[one] >= order[other] else (other, one)
+        found = paired_difference(hits[first], hits[second]) if measured else None
+        numbers = (found.value, found.low, found.high) if found else (None, None, None)
+        pair = {"first": first, "second": second, "paper": paper[first] - paper[second] if both else None}
+        pair["verdict"] = VERDICTS[found.sign if found else 0] if ordered else None
+        pairs.append(pair | dict(zip(("difference", "low", "high"), numbers, strict=True)))
+    return pairs
+
+
+def agreement_summary(
+    paper: Mapping[str, float], ours: Mapping[str, float], pairs: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Agreement of our runs with a paper on the order of rows, as plain data.
+
+    ``tau`` is Kendall's over the ``rows`` that were run; ``orderings`` are the :func:`row_pairs` that the paper has an
+    order of, whose verdicts are counted.
     """
     rows = [row for row in paper if row in ours]
-    orderings = []
-    for one, other in combinations(rows, 2):
-        if paper[one] == paper[other]:
-            continue
-        better, worse = (one, other) if paper[one] > paper[other] else (other, one)
-        both = hits.get(better) and hits.get(worse)
-        difference = paired_difference(hits[better], hits[worse]) if both else None
-        verdict = VERDICTS[difference.sign if difference else 0]
-        orderings.append({"better": better, "worse": worse, "verdict": verdict} | _interval(difference))
+    orderings = [pair for pair in pairs if pair["verdict"]]
     counts = {str(verdict): [each["verdict"] for each in orderings].count(verdict) for verdict in VERDICTS.values()}
     tau = kendall_tau([paper[row] for row in rows], [ours[row] for row in rows])
     return {"tau": tau, "rows": len(rows), **counts, "orderings": orderings}
-
-
-def pairs_summary(
-    hits: Mapping[str, Hits], papers: Mapping[str, float], ours: Mapping[str, float]
-) -> list[dict[str, Any]]:
-    """Paired differences of all rows, first less second, as plain data."""
-    pairs = [higher_first(one, other, papers, ours) for one, other in combinations(hits, 2)]
-    return [
-        {"first": first, "second": second} | _interval(paired_difference(hits[first], hits[second]))
-        for first, second in pairs
-    ]
-
-
-def higher_first(one: str, other: str, papers: Mapping[str, float], ours: Mapping[str, float]) -> tuple[str, str]:
-    """Two rows, first the one that the paper puts higher; where it has no order of them, our mean."""
-    ordered = one in papers and other in papers and papers[one] != papers[other]
-    order = papers if ordered else ours
-    return (one, other) if order[one] >= order[other] else (other, one)
-
-
-def _interval(interval: Interval | None) -> dict[str, float | None]:
-    if interval is None:
-        return {"difference": None, "low": None, "high": None}
-    return {"difference": interval.value, "low": interval.low, "high": interval.high}
 
 
 def sentences(data: Mapping[str, Any]) -> list[str]:
@@ -139,7 +124,7 @@ def certainty(data: Mapping[str, Any]) -> str:
 
 
 def _ordering(ordering: Mapping[str, Any], labels: Mapping[str, str]) -> str:
-    names = f"{labels[ordering['better']]} > {labels[ordering['worse']]}"
+    names = f"{labels[ordering['first']]} > {labels[ordering['second']]}"
     if ordering["difference"] is None:
         return f"{names} (not comparable: no predictions kept, or of other videos)"
     return f"{names} ({interval_text(ordering)})"

@@ -45,12 +45,9 @@ def settings_of(checkpoint: Path) -> Path:
 
 
 def run_flags(record: Path) -> list[str]:
-    """The model and the data of a run as flags, with its seed and precision.
+    """The model and the data of a run, by its ``run.json``, as flags, with its seed and precision.
 
     A file can come from anybody: none of its callbacks, loggers, plugins and other classes of a trainer is taken.
-
-    Args:
-        record: its ``run.json``.
 
     Raises:
         UserError: it is damaged, or has no settings yet, or has a scheme whose file is not imported.

@@ -26,40 +26,24 @@ Judgement = Literal[  # in the order of their counts
 
 @dataclass(frozen=True)
 class Measured:
-    """A table's runs at a scale.
+    """A table's runs at a scale."""
 
-    Args:
-        hits: correctness by row, see :func:`~lit_video.tables.agreement.comparable`.
-        blind: rows that cannot beat the data set's ceiling of models blind to order.
-    """
-
-    hits: Mapping[str, Hits]
-    blind: Set[str] = frozenset()
+    hits: Mapping[str, Hits]  # by row, see agreement.comparable
+    blind: Set[str] = frozenset()  # rows that cannot beat the data set's ceiling of models blind to order
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of a paper, and the rows by which it can be judged.
-
-    Args:
-        text: the sentence.
-        source: paper.
-        table: the paper's, with its numbers of the data set that the claim is about.
-        pairs: names of rows, better first.
-        margin: points within which both are as good; ``None`` where the first must be better.
-        untestable: why our data cannot decide it, by the beginning of the scale's name, ``""`` for all of ours.
-        scale: the table's own, whose runs decide where those of the paper's data set are missing.
-        follow_ups: further scales, and why they were run.
-    """
+    """A sentence of a paper, and the rows by which it can be judged."""
 
     text: str
     source: str
-    table: Table
-    pairs: list[tuple[str, str]]
-    margin: float | None
-    untestable: Mapping[str, str]
-    scale: str
-    follow_ups: Mapping[str, str] = field(default_factory=dict)
+    table: Table  # with the paper's numbers of the data set that the claim is about
+    pairs: list[tuple[str, str]]  # names of rows, better first
+    margin: float | None  # points within which both are as good; None where the first must be better
+    untestable: Mapping[str, str]  # why our data cannot decide it, by the beginning of a scale's name
+    scale: str  # whose runs decide where those of the paper's data set are missing
+    follow_ups: Mapping[str, str] = field(default_factory=dict)  # further scales, and why they were run
 
     def paper(self) -> list[tuple[float, float]]:
         """The paper's numbers of each pair."""
@@ -106,11 +90,6 @@ def judge(claim: Claim, runs: Measured, scale: str = "") -> tuple[Judgement, lis
     A claim of a better row is supported where every pair's difference is above 0, contradicted where one is below; a
     claim of rows within a margin where every difference is inside it (an equivalence test), or one outside. P-values of
     its pairs are corrected for their number (Holm), at 2.5 % on each side.
-
-    Args:
-        claim: claim of a table.
-        runs: that table's.
-        scale: scale of the runs.
 
     Returns:
         The verdict, and the difference of each pair, ``None`` of pairs that were not run.

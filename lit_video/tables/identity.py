@@ -29,10 +29,8 @@ AVERAGING = {"EMAWeightAveraging", "StochasticWeightAveraging", "WeightAveraging
 # those that change results: besides these, ends of training and changes of what is trained
 COUNTING = AVERAGING | {
     "BackboneFinetuning",
-    "BatchSizeFinder",
     "EarlyStopping",
     "GradientAccumulationScheduler",
-    "LearningRateFinder",
     "ModelCheckpoint",
     "ModelPruning",
 }
@@ -47,26 +45,21 @@ PLACES = ("data.init_args.root", "data.init_args.manifest")
 VIEWS = ("data.init_args.test_clips", "data.init_args.test_crops")
 TESTS = (*VIEWS, "data.init_args.test_orders")
 
+Plain = str | int | float | bool
+# code; data as listed; place of the videos; spread of a step over devices; a longer training; a setting of the test
+# alone; any other setting of the training
 Kind = Literal["code", "data", "place", "spread", "longer", "test", "training"]
 
 
 @dataclass(frozen=True)
 class Identity:
-    """Identity of a run, kept in its folder and its checkpoints.
+    """Identity of a run, kept in its folder and its checkpoints."""
 
-    Args:
-        settings: the resolved configuration.
-        data: digest of the videos and labels, or the name of drawn videos.
-        weights: digests of the values that training starts from, by the setting that names their file.
-        commit: commit of the code.
-        versions: versions of the packages that numbers depend on.
-    """
-
-    settings: Mapping[str, Any]
-    data: str = ""
-    weights: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Any]  # the resolved configuration
+    data: str = ""  # digest of the videos and labels, or the name of drawn videos
+    weights: Mapping[str, str] = field(default_factory=dict)  # digests of what training starts from, by setting
     commit: str = ""
-    versions: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)  # of the packages that numbers depend on
 
     @property
     def flat(self) -> dict[str, Any]:
@@ -77,17 +70,9 @@ class Identity:
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing in which a run differs from what it was.
+    """One thing in which a run differs from what it was."""
 
-    Args:
-        key: key of a setting, or ``data``, ``commit``, ``versions.NAME``.
-        was: its value before.
-        now: its value now.
-        kind: its class: ``code``, ``data`` as listed and ``place`` of the videos; ``spread`` of a step over
-            devices; a ``longer`` training; a setting of the ``test`` alone; any other setting of the ``training``.
-    """
-
-    key: str
+    key: str  # of a setting, or data, commit, versions.NAME
     was: Any
     now: Any
     kind: Kind
@@ -156,6 +141,25 @@ def flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
     named = [callback for callback in (given if isinstance(given, list) else [given]) if isinstance(callback, dict)]
     counting = _of_kinds(named, COUNTING)
     return flat | ({CALLBACKS: counting} if counting else {})
+
+
+def plain_settings(settings: Mapping[str, Any]) -> dict[str, Plain]:
+    """Settings as flat keys and plain values, by which W&B groups and filters: ``window``, ``size_width``, ``model``.
+
+    W&B reads a dot as a nested key, so parts of a key are joined by an underscore, without the group's name; where two
+    groups have a setting of the same name, the later one's value stands. A class gives its name, a list of plain values
+    their text with commas; what is not set is left out.
+    """
+    plain: dict[str, Plain] = {}
+    for key, value in _flat(settings).items():
+        group, *parts = [part for part in key.split(".") if part not in ("class_path", "init_args")]
+        if key.endswith("class_path"):
+            value = str(value).rpartition(".")[2]
+        if isinstance(value, list | tuple) and value and all(isinstance(part, Plain) for part in value):
+            value = ",".join(map(str, value))
+        if isinstance(value, Plain):
+            plain["_".join(parts) or group] = value
+    return plain
 
 
 def _of_kinds(callbacks: list[dict[str, Any]], kinds: set[str]) -> list[dict[str, Any]]:

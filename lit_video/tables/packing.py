@@ -20,10 +20,6 @@ def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
     The same runs make the same pack, to the bit. Logits, pictures and checkpoints stay where they are; a folder of
     videos is called DIR, as in the runs' commands.
 
-    Args:
-        places: folders of runs.
-        output: folder of the packs, which is made if it is not there.
-
     Returns:
         The packs that were written, with the number of runs in each.
 

@@ -21,21 +21,13 @@ FILE = "predictions.npz"
 
 @dataclass(frozen=True)
 class TaskPredictions:
-    """Predictions of one task, each ``(videos,)``.
+    """Predictions of one task, arrays of ``(videos,)``."""
 
-    Args:
-        predicted: class of the highest logit, the mean over views; the first of equal ones.
-        rank: how many classes come before the right one; 0 if the prediction is right.
-        confidence: probability of the prediction.
-        target: the right class.
-        classes: names of all.
-    """
-
-    predicted: NDArray[np.integer]
-    rank: NDArray[np.integer]
-    confidence: NDArray[np.floating]
-    target: NDArray[np.integer]
-    classes: list[str]
+    predicted: NDArray[np.integer]  # class of the highest logit, the mean over views; the first of equal ones
+    rank: NDArray[np.integer]  # how many classes come before the right one; 0 if the prediction is right
+    confidence: NDArray[np.floating]  # probability of the prediction
+    target: NDArray[np.integer]  # the right class
+    classes: list[str]  # names of all
 
     @classmethod
     def of_logits(
@@ -53,6 +45,16 @@ class TaskPredictions:
         counts = np.zeros((len(self.classes), len(self.classes)), np.int64)
         np.add.at(counts, (self.target, self.predicted), 1)
         return counts
+
+    @property
+    def videos(self) -> NDArray[np.int64]:
+        """Number of test videos of each class."""
+        return np.bincount(self.target, minlength=len(self.classes))
+
+    def class_accuracy(self, top: int = 1) -> NDArray[np.float64]:
+        """Accuracy of each class in percent; NaN of one without a test video."""
+        right = np.bincount(self.target[self.hits(top)], minlength=len(self.classes))
+        return 100 * np.divide(right, self.videos, out=np.full(len(right), np.nan), where=self.videos > 0)
 
     def hits(self, top: int = 1) -> NDArray[np.bool_]:
         """Whether each video's class is among its ``top`` predictions."""

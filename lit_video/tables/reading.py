@@ -213,16 +213,10 @@ def _refuse_unknown(path: Path, where: str, content: Mapping[str, Any], allowed:
 
 
 def check_folder_name(path: Path, where: str, name: str) -> None:
-    """Refuse a name that, as a folder, would leave the runs folder or trip a shell.
-
-    Args:
-        path: path of the YAML file that gives it.
-        where: in the file, such as ``table.scale: `` or ``table.rows.``.
-        name: name of a folder of runs.
+    """Refuse a name of a folder of runs that would leave the runs folder or trip a shell.
 
     Raises:
-        UserError: it has other characters than ASCII letters, digits and ``_ - . +``, does not begin with a letter,
-            a digit or ``_``, or is longer than 100.
+        UserError: it names file and key: ``where`` is ``table.scale: ``, ``table.rows.``.
     """
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}", name):
         raise UserError(

@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from lit_video.tables.agreement import certainty, interval_text, sentences
-from lit_video.tables.summary import compare_with_paper, papers_own
+from lit_video.tables.summary import papers_own
 from lit_video.utils.text import markdown_lines, text_table
 
 Format = Literal["text", "json", "markdown", "latex"]
@@ -19,17 +20,11 @@ REACH = "; reach: how many frames apart two may be that the scheme can compare, 
 
 @dataclass(frozen=True)
 class Groups:
-    """Accuracies of rows by group, in percent.
+    """Accuracies of rows by group, in percent."""
 
-    Args:
-        kind: kind of the groups, such as ``skill``.
-        names: names of the groups.
-        rows: summary of each row with results, and its accuracies, ``None`` where there is none.
-    """
-
-    kind: str
+    kind: str  # of the groups, such as skill
     names: list[str]
-    rows: list[tuple[dict[str, Any], list[float | None]]]
+    rows: list[tuple[dict[str, Any], list[float | None]]]  # summary of each row with results, and its accuracies
 
     @property
     def with_reach(self) -> bool:
@@ -58,23 +53,49 @@ def render(data: dict[str, Any], form: Format, pairs: bool = False) -> str:
 
 
 def main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
-    """Title, header and body."""
-    shown = shown_metrics(data)
-    printed = printed_metrics(data)
-    header = ["row", "params", "GMACs", "seconds"]
-    for key in shown:
-        name = metric_name(key)
-        if papers_own(key):
-            header.append(f"{name} paper")
-        elif key.startswith(OTHER_ORDERS):
-            header.append(f"{name} {key.partition('/')[0]}")
-        else:
-            header += [f"{name} paper"] if key in printed else []
-            header += [f"{name} ours", *(["diff."] if key in printed and data["on_papers_data"] else [])]
-    header.append("seeds")
-    body = [_cells(data, row, shown, printed, PAPER_ONLY) for row in data["reported"]]
-    body += [_cells(data, row, shown, printed, NOT_RUN) for row in data["rows"]]
-    return f"{data['title']} - {data['source']}; ours: scale {data['scale']}", header, body
+    """Title, header and body: the table's metric, those the paper prints, the table's with frames in other orders."""
+    rows = [(row, PAPER_ONLY) for row in data["reported"]] + [(row, NOT_RUN) for row in data["rows"]]
+    numbers = [(key, value) for row, _ in rows for key, value in row["metrics"].items()]
+    printed = sorted({key for key, value in numbers if value["paper"] is not None})
+    measured = {key for key, value in numbers if value["ours"] is not None}
+    orders = [key for order in OTHER_ORDERS if (key := order + data["metric"].partition("/")[2]) in measured]
+    columns: list[tuple[str, Callable[[dict[str, Any], str], str]]] = [
+        ("row", lambda row, _: str(row["label"])),
+        ("params", lambda row, _: f"{row['params'] / 1e6:.3g}M" if row["seeds"] else ""),
+        ("GMACs", lambda row, _: f"{row['gmacs']:.3g} x {row['views']}" if row["seeds"] else ""),
+        ("seconds", lambda row, _: f"{row['seconds']:.0f}" if row["seeds"] else ""),
+    ]
+    for key in dict.fromkeys([data["metric"], *printed, *orders]):
+        name = key.rpartition("/")[2].removeprefix("video_").replace("_", " ")
+        if key in printed:
+            columns.append((f"{name} paper", partial(_papers, key)))
+        if key in orders:
+            columns.append((f"{name} {key.partition('/')[0]}", partial(_ours, key)))
+        elif not papers_own(key):
+            columns.append((f"{name} ours", partial(_ours, key)))
+            columns += [("diff.", partial(_difference, key))] if key in printed and data["on_papers_data"] else []
+    columns.append(("seeds", lambda row, _: seeds_text(row["seeds"])))
+    body = [[cell(row, absent) for _, cell in columns] for row, absent in rows]
+    title = f"{data['title']} - {data['source']}; ours: scale {data['scale']}"
+    return title, [name for name, _ in columns], body
+
+
+def _papers(key: str, row: dict[str, Any], absent: str) -> str:
+    paper = row["metrics"].get(key, {}).get("paper")
+    return "" if paper is None else f"{paper:.1f}"
+
+
+def _ours(key: str, row: dict[str, Any], absent: str) -> str:
+    values = row["metrics"].get(key, {})
+    if values.get("ours") is None:
+        return "-" if row["seeds"] else absent  # of another data set's tasks
+    return f"{values['ours']:.1f}" + ("" if values["std"] is None else f" ± {values['std']:.1f}")
+
+
+def _difference(key: str, row: dict[str, Any], absent: str) -> str:
+    values = row["metrics"].get(key, {})
+    both = None not in (values.get("ours"), values.get("paper"))
+    return f"{values['ours'] - values['paper']:+.1f}" if both else ""
 
 
 def pairs_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
@@ -121,53 +142,6 @@ def groups_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:
         for row, values in groups.rows
     ]
     return groups.title, ["row", *(["reach"] if groups.with_reach else []), *groups.names], body
-
-
-def shown_metrics(data: dict[str, Any]) -> list[str]:
-    """Metrics with a column: the table's, those the paper prints, the table's with frames in other orders."""
-    return list(dict.fromkeys([data["metric"], *sorted(printed_metrics(data)), *_other_orders(data)]))
-
-
-def printed_metrics(data: dict[str, Any]) -> set[str]:
-    """The metrics of which the paper prints a number for any row: none of a user's own table."""
-    rows = [*data["reported"], *data["rows"]]
-    return {key for row in rows for key, value in row["metrics"].items() if value["paper"] is not None}
-
-
-def _other_orders(data: dict[str, Any]) -> list[str]:
-    """The table's metric with the frames in other orders, where it was measured."""
-    measured = {key for row in data["rows"] for key in row["metrics"]}
-    keys = [order + data["metric"].partition("/")[2] for order in OTHER_ORDERS]
-    return [key for key in keys if key in measured]
-
-
-def metric_name(key: str) -> str:
-    """A metric in a table's header: ``top1`` for ``test/video_top1``."""
-    return key.rpartition("/")[2].removeprefix("video_").replace("_", " ")
-
-
-def _cells(data: dict[str, Any], row: dict[str, Any], shown: list[str], printed: set[str], absent: str) -> list[str]:
-    cells = [row["label"]]
-    if row["seeds"]:
-        cells += [f"{row['params'] / 1e6:.3g}M", f"{row['gmacs']:.3g} x {row['views']}", f"{row['seconds']:.0f}"]
-    else:
-        cells += ["", "", ""]
-    for key in shown:
-        values = row["metrics"].get(key, compare_with_paper(None, []))
-        spread = "" if values["std"] is None else f" ± {values['std']:.1f}"
-        paper = "" if values["paper"] is None else f"{values['paper']:.1f}"
-        ours = absent if values["ours"] is None else f"{values['ours']:.1f}{spread}"
-        if values["ours"] is None and row["seeds"]:
-            ours = "-"  # of another data set's tasks
-        if papers_own(key):
-            cells.append(paper)
-        elif key.startswith(OTHER_ORDERS) or key not in printed:
-            cells.append(ours)
-        else:
-            both = values["ours"] is not None and values["paper"] is not None
-            difference = f"{values['ours'] - values['paper']:+.1f}" if both else ""
-            cells += [paper, ours, *([difference] if data["on_papers_data"] else [])]
-    return [*cells, seeds_text(row["seeds"])]
 
 
 def seeds_text(seeds: Sequence[int]) -> str:

@@ -4,14 +4,14 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.tables.identity import Identity, differences
 from lit_video.tables.run_files import AGAIN, RUN, run_file, run_folders
-from lit_video.tables.table import Row, Table
+from lit_video.tables.table import Table
 from lit_video.utils.files import read_whole, write_table
 
 CURVES = "curves.csv"
@@ -66,8 +66,10 @@ def measured_rows(table: Table, runs: Path, seeds: Sequence[int] | None = None) 
         UserError: a result is damaged, is of other data than the table's first, or was trained otherwise than the
             first of its row.
     """
-    folders = run_folders(runs / table.name / table.scale)
-    read = [(folder, read_result(folder)) for row in table.rows for folder in _of_row(folders, row, seeds)]
+    named = [(folder.name.removeprefix("seed"), folder) for folder in run_folders(runs / table.name / table.scale)]
+    folders = sorted((int(seed), folder) for seed, folder in named if seed.isdecimal())
+    wanted = [folder for seed, folder in folders if seeds is None or seed in seeds]
+    read = [(each, read_result(each)) for row in table.rows for each in wanted if each.parent.name == row.name]
     measured = [(folder, result) for folder, result in read if result]
     _refuse_mixtures(measured, {row.name: str([row.settings.get(key) for key in VALUES]) for row in table.rows})
     return {row.name: [one for _, one in measured if one["row"] == row.name] for row in table.rows}
@@ -85,13 +87,6 @@ def _refuse_mixtures(measured: Sequence[tuple[Path, Mapping[str, Any]]], videos:
             for key, here, there in what:
                 apart = "they do not belong together; move one away, or run it again"
                 raise UserError(f"{folder}: {key} is {here}, in {place} {there}: {apart}")
-
-
-def _of_row(folders: Iterable[Path], row: Row, seeds: Sequence[int] | None) -> list[Path]:
-    """Folders of a row, by seed: of all seeds, or of the given ones."""
-    of_row = [(folder.name.removeprefix("seed"), folder) for folder in folders if folder.parent.name == row.name]
-    by_seed = {int(seed): folder for seed, folder in of_row if seed.isdecimal()}
-    return [by_seed[seed] for seed in sorted(by_seed) if seeds is None or seed in seeds]
 
 
 def write_curves(run_dir: Path, points: Sequence[Point]) -> None:

@@ -19,34 +19,23 @@ RUNNING: tuple[State, ...] = ("starting", "preparing data", "training", "testing
 
 @dataclass(frozen=True)
 class Status:
-    """State of a run.
+    """State of a run; numbers are 0 while unknown.
 
-    Args:
-        state: phase of the run, or its end without a result: ``preempted`` resumes by itself or by the same command,
-            ``stopped`` by Ctrl-C or SIGTERM, ``failed`` by an error. ``queued``: Slurm has it.
-        step: optimizer step.
-        steps: optimizer steps of the whole training; 0 while unknown.
-        clips_per_second: speed of training; 0 while unknown.
-        seconds_left: seconds until training ends; 0 while unknown.
-        data_wait: percent of the training's time that waits for data; 0 while unknown.
-        message: why it ended, in a line.
-        host: where it runs.
-        pid: number of its first process.
-        job: number of the Slurm job.
-        time: when this was written, in seconds since 1970.
+    ``queued``: Slurm has it. The last three are ends without a result: ``preempted`` resumes by itself or by the same
+    command, ``stopped`` by Ctrl-C or SIGTERM, ``failed`` by an error.
     """
 
     state: State
-    step: int = 0
-    steps: int = 0
+    step: int = 0  # optimizer step
+    steps: int = 0  # of the whole training
     clips_per_second: float = 0.0
-    seconds_left: float = 0.0
-    data_wait: float = 0.0
-    message: str = ""
+    seconds_left: float = 0.0  # of training
+    data_wait: float = 0.0  # percent of the training's time
+    message: str = ""  # why it ended, in a line
     host: str = field(default_factory=socket.gethostname)
-    pid: int = field(default_factory=os.getpid)
-    job: str = field(default_factory=job_name)
-    time: float = field(default_factory=time.time)
+    pid: int = field(default_factory=os.getpid)  # of its first process
+    job: str = field(default_factory=job_name)  # Slurm's
+    time: float = field(default_factory=time.time)  # of writing, in seconds since 1970
 
 
 def write_status(run_dir: Path, status: Status) -> None:

@@ -6,45 +6,33 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from lit_video.tables.agreement import agreement_summary, comparable, pairs_summary, row_predictions, same_test
+from lit_video.tables.agreement import agreement_summary, comparable, row_pairs, row_predictions
 from lit_video.tables.predictions import Predictions
 from lit_video.tables.results import measured_rows
 from lit_video.tables.statistics import Hits
 from lit_video.tables.table import Row, Table
 
-OF_SCHEME = ("reach", "sees_order", "blind_ceiling")
+FACTS = ("params", "gmacs", "views", "reach", "sees_order", "blind_ceiling", "test_videos")  # of a row's first seed
 
 
 @dataclass(frozen=True)
 class TableRuns:
-    """Results and predictions of a table's runs.
+    """Results and predictions of a table's runs, by row and seed."""
 
-    Args:
-        table: at their scale.
-        results: results by row and seed, see :func:`~lit_video.tables.results.measured_rows`.
-        predictions: predictions by row and seed, for the same videos; of rows that kept all of them.
-        hits: correctness by row, see :func:`~lit_video.tables.agreement.comparable`.
-    """
-
-    table: Table
-    results: Mapping[str, Sequence[dict[str, Any]]]
-    predictions: Mapping[str, Sequence[Predictions]]
-    hits: dict[str, Hits]
+    table: Table  # at their scale
+    results: Mapping[str, Sequence[dict[str, Any]]]  # see results.measured_rows
+    predictions: Mapping[str, Sequence[Predictions]]  # for the same videos; of rows that kept all of them
+    hits: dict[str, Hits]  # see agreement.comparable
 
 
 def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> TableRuns:
     """Read the results and predictions of a table; the arguments are those of :func:`summary`."""
     results = measured_rows(table, runs, seeds)
-    predictions = same_test(row_predictions(table, runs, results))
+    predictions = row_predictions(table, runs, results)
     return TableRuns(table, results, predictions, comparable(predictions, table.metric))
 
 
-def summary(
-    table: Table,
-    runs: Path,
-    seeds: Sequence[int] | None = None,
-    pairs: bool = True,
-) -> dict[str, Any]:
+def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None, pairs: bool = True) -> dict[str, Any]:
     """A table as plain data: the paper's numbers, and ours from results alone.
 
     Args:
@@ -65,6 +53,7 @@ def summarise(read: TableRuns, pairs: bool = True) -> dict[str, Any]:
     rows = [row_summary(row, read.results[row.name]) for row in table.rows]
     papers = {row.name: row.paper[table.metric] for row in table.rows if table.metric in row.paper}
     ours = averages(rows, table.metric)
+    compared = row_pairs(papers, ours, read.hits, pairs)
     return {
         "table": table.name,
         "scale": table.scale,
@@ -74,8 +63,8 @@ def summarise(read: TableRuns, pairs: bool = True) -> dict[str, Any]:
         "metric": table.metric,
         "rows": rows,
         "reported": [row_summary(row, []) for row in table.reported],
-        "agreement": agreement_summary(papers, ours, read.hits),
-        "pairs": pairs_summary(read.hits, papers, ours) if pairs else [],
+        "agreement": agreement_summary(papers, ours, compared),
+        "pairs": [pair for pair in compared if pair["difference"] is not None] if pairs else [],
     }
 
 
@@ -88,34 +77,24 @@ def averages(rows: Iterable[Mapping[str, Any]], metric: str) -> dict[str, float]
 def row_summary(row: Row, of_seeds: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """A row as plain data, from the results of its seeds."""
     metrics = sorted({key for result in of_seeds for key in result["metrics"]} | row.paper.keys())
+    ours = {key: [result["metrics"][key] for result in of_seeds if key in result["metrics"]] for key in metrics}
+    first = of_seeds[0] if of_seeds else {}
     return {
         "name": row.name,
         "label": row.label,
-        "params": of_seeds[0]["params"] if of_seeds else None,
-        "gmacs": of_seeds[0]["gmacs"] if of_seeds else None,
-        "views": of_seeds[0]["views"] if of_seeds else None,
+        **{key: first.get(key) for key in FACTS},
         "seconds": mean(result["seconds"] for result in of_seeds) if of_seeds else None,
-        **{
-            key: of_seeds[0].get(key) if of_seeds else None
-            for key in ("reach", "sees_order", "blind_ceiling", "test_videos")
-        },
         "seeds": [result["seed"] for result in of_seeds],
         "commits": sorted({result["commit"] for result in of_seeds}),
-        "metrics": {key: compare_with_paper(row.paper.get(key), _values(of_seeds, key)) for key in metrics},
+        "metrics": {key: _compared(row.paper.get(key), ours[key]) for key in metrics},
     }
 
 
-def _values(of_seeds: Sequence[dict[str, Any]], key: str) -> list[float]:
-    """Measured values of the runs; none for a number that only the paper has."""
-    return [] if papers_own(key) else [result["metrics"][key] for result in of_seeds if key in result["metrics"]]
-
-
-def compare_with_paper(paper: float | None, ours: list[float]) -> dict[str, float | None]:
+def _compared(paper: float | None, ours: list[float]) -> dict[str, float | None]:
     """A metric as plain data: the paper's number; our mean over seeds, its standard deviation, the lowest seed's."""
-    average = mean(ours) if ours else None
     return {
         "paper": paper,
-        "ours": average,
+        "ours": mean(ours) if ours else None,
         "std": stdev(ours) if len(ours) > 1 else None,
         "lowest": min(ours, default=None),
     }

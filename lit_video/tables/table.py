@@ -18,44 +18,28 @@ def data_sets(scale: str) -> set[str]:
 
 @dataclass(frozen=True)
 class Row:
-    """One row: the settings that make it, what the paper measured with them, and the cost that it prints.
-
-    ``settings`` are those of the table's scale: of the recipe, the table and the row, the later ones winning.
-    ``paper`` holds the paper's numbers by metric; those of data sets other than the scale's are named ``K400 top1``.
-    """
+    """One row of a table."""
 
     name: str
     label: str
-    settings: dict[str, Any]
-    paper: dict[str, float]
-    published: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, Any]  # at the table's scale: of the recipe, the table and the row, the later ones winning
+    paper: dict[str, float]  # by metric; of data sets other than the scale's as ``K400 top1``
+    published: dict[str, str] = field(default_factory=dict)  # the cost that the paper prints
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a paper, from the ``table`` section of an experiment's YAML file.
+    """A table of a paper, from the ``table`` section of an experiment's YAML file."""
 
-    Args:
-        name: stem of the YAML file.
-        path: path of the YAML file.
-        scale: names of the overlays, or of the table's own scale.
-        title: subject of the table.
-        source: paper and table number.
-        metric: the one that is compared with the paper.
-        rows: in the paper's order.
-        reported: rows that only the paper has, of methods that are not implemented here.
-        data_set: scale whose data set the paper's numbers are of; empty for a table without a paper's numbers.
-    """
-
-    name: str
+    name: str  # stem of the file
     path: Path
-    scale: str
+    scale: str  # names of the overlays, or of the table's own scale
     title: str
-    source: str
-    metric: str = METRIC
-    rows: list[Row] = field(default_factory=list)
-    reported: list[Row] = field(default_factory=list)
-    data_set: str = ""
+    source: str  # paper and table number
+    metric: str = METRIC  # that is compared with the paper
+    rows: list[Row] = field(default_factory=list)  # in the paper's order
+    reported: list[Row] = field(default_factory=list)  # of methods that are not implemented here
+    data_set: str = ""  # scale whose data set the paper's numbers are of; empty for a table without any
 
     @property
     def on_papers_data(self) -> bool:

@@ -17,8 +17,7 @@ from lightning.pytorch.loggers import WandbLogger
 from lightning.pytorch.loggers.logger import DummyLogger
 from lightning.pytorch.utilities import rank_zero_only
 
-from lit_video.tables.flat_settings import flat_settings
-from lit_video.tables.identity import lasting_settings
+from lit_video.tables.identity import lasting_settings, plain_settings
 from lit_video.tables.table import Row
 from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.training.run_end import exit_status
@@ -49,7 +48,8 @@ class RowLogger(WandbLogger):
         os.environ |= dict.fromkeys(("WANDB_DATA_DIR", "WANDB_CACHE_DIR"), str(self.folder))
         os.environ.setdefault("WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL", "1")  # a killed run loses a second, not 15
         os.environ.setdefault("WANDB_INIT_TIMEOUT", f"{TIMEOUT:.0f}")  # W&B waits 90 s for a server
-        facts = flat_settings(config) | facts | {"label": row.label, "title": title}  # a setting views is not the fact
+        groups = {name: config.get(name) or {} for name in ("trainer", "data", "model")}
+        facts = plain_settings(groups) | facts | {"label": row.label, "title": title}  # a setting views is not the fact
         table, scale, name, seed = (str(facts[key]) for key in ("table", "scale", "row", "seed"))
         lasting = digest(str(sorted(lasting_settings(config).items()))) % 16**6
         own_id = f"{table}-{scale}-{name}-seed{seed}-{lasting:06x}"
@@ -183,12 +183,7 @@ def _stop_process() -> None:
 
 
 class TrackRow(Callback):
-    """Has a training logged often enough, and ends the record of one that does not end well.
-
-    Args:
-        logger: logger of the run.
-        every: optimizer steps between rows; ``None`` for 50, or for fewer where that makes less than 50 rows.
-    """
+    """Has a training logged every so many steps, by default 50 or fewer, and ends the record of one that fails."""
 
     def __init__(self, logger: RowLogger, every: int | None) -> None:
         self.logger = logger

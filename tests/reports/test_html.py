@@ -213,7 +213,7 @@ def test_charts_hold_the_runs(made):
     assert sorted(map(int, numbers)) == sorted(counts[counts > 0])
     (curves,) = (chart for what, chart in by_description.items() if " over epochs" in what)
     first = read_curves(seed_dir(runs, "space"))
-    loss = [p["y"] for p in curves["datasets"]["thin1"] if p["row"] == "S" and p["seed"] == 0]
+    loss = [p["y"] for p in curves["datasets"]["panel1"] if p["row"] == "S" and p["seed"] == 0]
     assert loss == [point["val/loss"] for point in first if "val/loss" in point]
     drawn = views.dots(*collect([runs], EXPERIMENTS))
     assert [side["name"] for side in drawn["sides"]] == ["paper (%)", "ours (%)", "GMACs", "clips/s"]

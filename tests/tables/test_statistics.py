@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, ttest_ind
 
-from lit_video.tables.agreement import agreement_summary
+from lit_video.tables.agreement import agreement_summary, row_pairs
 from lit_video.tables.statistics import holm, kendall_tau, paired_difference
 
 
@@ -101,9 +101,9 @@ def test_agreement_counts_what_the_data_support_contradict_and_cannot_decide():
     }
     hits["alike"] = [seed.copy() for seed in hits["best"]]
     ours = {name: 100 * float(np.mean(seeds)) for name, seeds in hits.items()} | {"silent": 10.0}
-    result = agreement_summary(paper, ours, hits)
+    result = agreement_summary(paper, ours, row_pairs(paper, ours, hits))
     assert result["rows"] == 5
-    verdicts = {(o["better"], o["worse"]): o["verdict"] for o in result["orderings"]}
+    verdicts = {(o["first"], o["second"]): o["verdict"] for o in result["orderings"]}
     assert verdicts == {
         ("best", "good"): "contradicted",
         ("best", "poor"): "supported",

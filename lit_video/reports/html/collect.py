@@ -16,19 +16,12 @@ from lit_video.tables.table import Table
 
 @dataclass(frozen=True)
 class Section:
-    """A table at a scale.
-
-    Args:
-        read: its runs.
-        data: their :func:`~lit_video.tables.summary.summary`, as ``table`` prints it.
-        curves: curves of each row, by seed.
-        throughput: measured, where it was.
-    """
+    """A table at a scale."""
 
     read: TableRuns
-    data: dict[str, Any]
-    curves: Mapping[str, Sequence[Sequence[Point]]]
-    throughput: dict[str, Any] | None
+    data: dict[str, Any]  # their summary, as ``table`` prints it
+    curves: Mapping[str, Sequence[Sequence[Point]]]  # of each row, by seed
+    throughput: dict[str, Any] | None  # where it was measured
 
     @property
     def table(self) -> Table:

@@ -119,18 +119,8 @@ def dots(section: Section) -> dict[str, Any] | None:
 
 
 def pairs(section: Section) -> list[dict[str, Any]]:
-    """The summary's pairs of rows by their labels, with the paper's difference and our verdict on the paper's order."""
-    papers = {
-        row.name: row.paper[section.table.metric] for row in section.table.rows if section.table.metric in row.paper
-    }
-    verdicts = {(o["better"], o["worse"]): o["verdict"] for o in section.data["agreement"]["orderings"]}
-    shown = []
-    for pair in section.data["pairs"]:
-        first, second = pair["first"], pair["second"]
-        both = first in papers and second in papers
-        of_paper = {"paper": papers[first] - papers[second] if both else None, "verdict": verdicts.get((first, second))}
-        shown.append(pair | of_paper | {"first": section.labels[first], "second": section.labels[second]})
-    return shown
+    """The summary's pairs of rows, by their labels."""
+    return [pair | {name: section.labels[pair[name]] for name in ("first", "second")} for pair in section.data["pairs"]]
 
 
 def accuracy(section: Section) -> list[dict[str, Any]]:
@@ -242,7 +232,7 @@ def classes(section: Section) -> list[dict[str, Any]]:
             best, worst = 0, 1
         data = {
             "classes": one.classes,
-            "videos": np.bincount(one.target, minlength=len(one.classes)).tolist(),
+            "videos": one.videos.tolist(),
             "most": LARGEST,
             "rows": [{"label": label, "top1": class_accuracy(seeds)} for label, seeds in rows.items()],
         }
@@ -252,6 +242,5 @@ def classes(section: Section) -> list[dict[str, Any]]:
 
 def class_accuracy(seeds: list[TaskPredictions]) -> list[float | None]:
     """Accuracy of each class in percent, the mean over seeds; ``None`` of classes without a test video."""
-    right = np.mean([np.bincount(one.target[one.hits()], minlength=len(one.classes)) for one in seeds], axis=0)
-    videos = np.bincount(seeds[0].target, minlength=len(seeds[0].classes))
-    return [round(100 * float(r / n), 2) if n else None for r, n in zip(right, videos, strict=True)]
+    means = np.mean([one.class_accuracy() for one in seeds], axis=0)
+    return [None if np.isnan(each) else round(float(each), 2) for each in means]

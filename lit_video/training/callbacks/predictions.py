@@ -28,10 +28,6 @@ class SavePredictions(Callback):
     Each of several tasks has its own figures, with its name in the file's. Further tests of a run, with the frames in
     other orders, are not recorded. With several labels per video only ``classes.csv``, with each class's average
     precision, is written: no class is confused with another.
-
-    Args:
-        run_dir: folder of the run.
-        title: title of the figures.
     """
 
     def __init__(self, run_dir: Path, title: str) -> None:
@@ -109,14 +105,8 @@ class SavePredictions(Callback):
 
 def class_rows(name: str, task: TaskPredictions) -> list[tuple[str, str, int, str, str]]:
     """Task, class, videos, top-1 and top-5 in percent of every class that has videos."""
-    rows = []
-    hits = [task.hits(), task.hits(5)]
-    for number, label in enumerate(task.classes):
-        members = task.target == number
-        if members.any():
-            top1, top5 = (f"{100 * hit[members].mean():.2f}" for hit in hits)
-            rows.append((name, label, int(members.sum()), top1, top5))
-    return rows
+    each = zip(task.classes, task.videos, task.class_accuracy(), task.class_accuracy(5), strict=True)
+    return [(name, label, int(n), f"{top1:.2f}", f"{top5:.2f}") for label, n, top1, top5 in each if n]
 
 
 def precision_rows(names: Any, logits: Tensor, target: Tensor) -> list[tuple[str, int, str]]:
