@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks import data, long, mixing, model
 from benchmarks.harness import Result, Table, ran
 from lit_video.errors import UserError
-from lit_video.utils.files import read_text, write_atomically
+from lit_video.utils.files import write_atomically
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -77,7 +77,7 @@ def read(path: Path) -> Result | None:
         UserError: the file is damaged, or was made on a CPU and lies among those of a GPU.
     """
     try:
-        content: Result = json.loads(read_text(path))
+        content: Result = json.loads(path.read_text(encoding="utf-8"))
         result = {key: content[key] for key in ("command", "commit", "device", "rows")} | content
     except FileNotFoundError:
         return None

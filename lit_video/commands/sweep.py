@@ -7,7 +7,7 @@ from lit_video.commands.arguments import add_settings, add_shared, positive, req
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.launching.queue import places
-from lit_video.launching.slurm import Resources, check_slurm, submit
+from lit_video.launching.slurm import Resources, submit
 from lit_video.training.request import Request
 from lit_video.utils.stop_signals import DONE
 
@@ -60,7 +60,6 @@ def run(arguments: Namespace) -> int:
         return show(runs)
     if arguments.launcher == "local":
         return run_here("sweep", runs, places(arguments.jobs, arguments.gpus_per_run), arguments.reuse)
-    check_slurm()
     if left := free(unfinished(runs)):
         submit(left, resources, say)
         say("the same command with --status shows how far they are")

@@ -22,15 +22,10 @@ from lit_video.utils.stop_signals import DONE, MISTAKE, handled_by
 
 @dataclass(frozen=True)
 class Place:
-    """A place for one run at a time.
+    """A place for one run at a time."""
 
-    Args:
-        name: for messages; empty on a CPU.
-        environment: variables of its runs.
-    """
-
-    name: str
-    environment: Mapping[str, str]
+    name: str  # for messages; empty on a CPU
+    environment: Mapping[str, str]  # variables of its runs
 
 
 HERE = Place("", {})
@@ -75,13 +70,7 @@ ENDED = ("failed", "stopped", "preempted")
 
 @dataclass
 class Attempt:
-    """A run's process.
-
-    Args:
-        run: the run.
-        place: where it runs.
-        process: the first one of the run.
-    """
+    """A run's process, the first one of several."""
 
     run: Run
     place: Place
@@ -128,29 +117,17 @@ POLL = 0.2  # seconds between looks at the processes
 
 @dataclass
 class Queue:
-    """Runs that wait, and runs that run.
-
-    Args:
-        places: where they run.
-        say: prints a line.
-        missing: runs without a result: failed ones, and those that another process runs.
-        stop: the signal that stopped this.
-    """
+    """Runs that wait, and runs that run."""
 
     places: Sequence[Place]
     say: Callable[[str], None]
-    missing: list[Run] = field(default_factory=list)
-    stop: signal.Signals | None = None
+    missing: list[Run] = field(default_factory=list)  # runs without a result: failed, or run by another process
+    stop: signal.Signals | None = None  # the signal that stopped this
     _waiting: list[Run] = field(default_factory=list)
     _running: list[Attempt] = field(default_factory=list)
 
     def work(self, runs: Sequence[Run], watch: Callable[[], None] = lambda: None) -> None:
-        """Run all, in their order; a signal stops them, and is left in :attr:`stop`.
-
-        Args:
-            runs: runs to start.
-            watch: called several times a second.
-        """
+        """Run all, in their order, calling ``watch`` several times a second; a signal stops them (:attr:`stop`)."""
         self._waiting, free, stopping = list(runs), list(self.places), False
         with self._signals():
             while self._running or (self._waiting and not self.stop):

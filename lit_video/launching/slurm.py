@@ -1,7 +1,6 @@
 """Runs as Slurm arrays: a task of an array for each run, which requeues itself."""
 
 import shlex
-import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -18,19 +17,12 @@ SIGNAL = "USR1@90"
 
 @dataclass(frozen=True)
 class Resources:
-    """Resources of one run; ``None`` leaves the choice to Slurm.
-
-    Args:
-        nodes: machines.
-        gpus_per_node: GPUs on each, and as many processes.
-        options: further options of sbatch by their long names, ``time`` or ``cpus-per-task``.
-        parallel: runs at the same time.
-    """
+    """Resources of one run; ``None`` leaves the choice to Slurm."""
 
     nodes: int | None = None
-    gpus_per_node: int | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-    parallel: int | None = None
+    gpus_per_node: int | None = None  # as many processes
+    options: Mapping[str, str] = field(default_factory=dict)  # further ones of sbatch by their long names
+    parallel: int | None = None  # runs at the same time
 
     @property
     def flags(self) -> list[str]:
@@ -39,12 +31,7 @@ class Resources:
         return flags + ([f"--trainer.num_nodes={self.nodes}"] if self.nodes else [])
 
     def sbatch(self, name: str, runs: Sequence[Run]) -> list[str]:
-        """The command that submits an array.
-
-        Args:
-            name: name of the job.
-            runs: its tasks.
-        """
+        """The command that submits an array of runs."""
         parallel = f"%{self.parallel}" if self.parallel else ""
         options = {"array": f"0-{len(runs) - 1}{parallel}", "job-name": name, "nodes": str(self.nodes or 1)}
         options |= {"ntasks-per-node": str(self.gpus_per_node or 1), "signal": SIGNAL, "open-mode": "append"}
@@ -65,28 +52,21 @@ class Resources:
         )
 
 
-def check_slurm() -> None:
-    """Find out whether runs can be submitted from here.
-
-    Raises:
-        UserError: this machine has no Slurm.
-    """
-    if not shutil.which("sbatch"):
-        raise UserError("--launcher slurm: no sbatch here; take a login node of the cluster")
-
-
 def submit(runs: Sequence[Run], resources: Resources, say: Callable[[str], None]) -> None:
     """Submit one array per table, and write the number of its job into every run's folder.
 
     Raises:
-        UserError: Slurm refuses an array; what was submitted before stays submitted.
+        UserError: there is no Slurm here, or it refuses an array; what was submitted before stays submitted.
     """
     from filelock import FileLock, Timeout
 
     for name, group in groupby(runs, lambda run: run.request.table.name):
         array = list(group)
         command, script = resources.sbatch(name, array), resources.script(array)
-        done = subprocess.run(command, input=script, capture_output=True, text=True)
+        try:
+            done = subprocess.run(command, input=script, capture_output=True, text=True)
+        except FileNotFoundError:
+            raise UserError("--launcher slurm: no sbatch here; take a login node of the cluster") from None
         if done.returncode:
             lines = [line.removeprefix("sbatch: error: ") for line in done.stderr.strip().splitlines()]
             raise UserError(f"--launcher slurm: sbatch: {'; '.join(lines)}")

@@ -22,28 +22,16 @@ SILENT = 60.0
 
 @dataclass(frozen=True)
 class Observed:
-    """A run at a moment.
-
-    Args:
-        state: state of the run.
-        detail: why or where, in a line.
-        status: state that the run last wrote.
-        active: whether it runs, or waits in Slurm's queue, so that it must not be started again.
-    """
+    """A run at a moment."""
 
     state: State
-    detail: str = ""
-    status: Status | None = None
-    active: bool = False
+    detail: str = ""  # why or where, in a line
+    status: Status | None = None  # that it last wrote
+    active: bool = False  # whether it runs, or waits in Slurm's queue, so that it must not be started again
 
 
 def observe(folder: Path, jobs: Mapping[str, str]) -> Observed:
-    """Find out what a run is doing.
-
-    Args:
-        folder: folder of the run.
-        jobs: Slurm's queue, see :func:`queued_jobs`.
-    """
+    """Find out what a run is doing; ``jobs`` is Slurm's queue, see :func:`queued_jobs`."""
     status = read_status(folder)
     try:
         if read_result(folder):

@@ -21,11 +21,8 @@ TELL = 30.0  # seconds between lines about runs at work
 def run_here(command: str, runs: Sequence[Run], places: Sequence[Place], reuse: bool) -> int:
     """Run what is left on this machine; returns the exit status, 0 if there is no run without a result.
 
-    Args:
-        command: its name, for messages.
-        runs: all of the command, the finished ones too.
-        places: where they run.
-        reuse: whether runs that take over what others have trained come after these.
+    ``command`` is its name, for messages; ``runs`` are all, the finished ones too; with ``reuse`` those that take over
+    what others have trained come last.
 
     Raises:
         UserError: there is a mistake in any run, or some were given to Slurm, which does not answer.

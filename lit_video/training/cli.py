@@ -33,6 +33,18 @@ TRAINER_DEFAULTS = {"use_distributed_sampler": False, "enable_model_summary": Fa
 
 NanPolicy = restricted_string_type("NanPolicy", r"^(fail|skip:\d+)$", docstring="fail or skip:N")
 
+# keys of an experiment that are not Lightning's: name, type, default, help
+SETTINGS: tuple[tuple[str, Any, Any, str], ...] = (
+    ("table", dict[str, Any] | None, None, "rows of a table (in files)"),
+    ("recipes", dict[str, Any] | None, None, "by family (in a scale's file)"),
+    ("checkpoint_every", float, 30.0, "seconds between checkpoints of a run in training"),
+    ("global_batch", PositiveInt | None, None, "clips per optimizer step, on any number of devices"),
+    ("nan", NanPolicy, "fail", "a loss that is not finite: fail, or skip:N such steps"),
+    ("compile", Literal["off", "full"], "off", "fit's network by torch.compile: the same draws, other rounding"),
+    ("float32_products", Literal["exact", "tf32"], "exact", "fit's products on a GPU: tf32 rounds factors to 10 bits"),
+    ("wandb_artifact", Literal["best", "last"] | None, None, "fit's checkpoint for W&B: the tested one, or the last"),
+)
+
 
 class VideoCLI(LightningCLI):
     """LightningCLI with the data set's frames, image size and classes linked to the model.
@@ -63,39 +75,9 @@ class VideoCLI(LightningCLI):
         )
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
-        """Links, and the keys of an experiment that are not Lightning's."""
-        parser.add_argument("--table", type=dict[str, Any] | None, default=None, help="rows of a table (in files)")
-        parser.add_argument("--recipes", type=dict[str, Any] | None, default=None, help="by family (in a scale's file)")
-        parser.add_argument(
-            "--checkpoint_every", type=float, default=30.0, help="seconds between checkpoints of a run in training"
-        )
-        parser.add_argument(
-            "--global_batch",
-            type=PositiveInt | None,
-            default=None,
-            help="clips per optimizer step on any number of devices: sets trainer.accumulate_grad_batches",
-        )
-        parser.add_argument(
-            "--nan", type=NanPolicy, default="fail", help="a loss that is not finite: fail, or skip:N such steps"
-        )
-        parser.add_argument(
-            "--compile",
-            type=Literal["off", "full"],
-            default="off",
-            help="fit's network by torch.compile: the same draws, other rounding",
-        )
-        parser.add_argument(
-            "--float32_products",
-            type=Literal["exact", "tf32"],
-            default="exact",
-            help="fit's float32 matrix products and convolutions on a GPU: tf32 rounds their factors to 10 bits",
-        )
-        parser.add_argument(
-            "--wandb_artifact",
-            type=Literal["best", "last"] | None,
-            default=None,
-            help="fit's checkpoint to record at W&B as a model artifact: the tested one, or the last",
-        )
+        """Links, and the settings of an experiment."""
+        for name, kind, default, text in SETTINGS:
+            parser.add_argument(f"--{name}", type=kind, default=default, help=text)
         for name in LINKS:
             parser.link_arguments(f"data.{name}", f"model.init_args.{name}", apply_on="instantiate")
         parser.link_arguments("seed_everything", "data.init_args.seed", compute_fn=int)

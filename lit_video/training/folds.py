@@ -21,9 +21,7 @@ def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
     Its record gets their accuracy as its own, marked as ``folds``; its checkpoint the temperature that fits all of
     their logits. The probabilities that are kept, and judged, are those of each fold at the temperature of the others.
 
-    Args:
-        run_dir: folder of the finished run of all videos.
-        folds: folders of the folds' finished runs, by name.
+    ``run_dir`` is the folder of the finished run of all videos; ``folds`` are those of the folds' runs, by name.
     """
     read = {name: read_logits(folder) for name, folder in folds.items()}
     cooled = []

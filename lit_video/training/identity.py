@@ -26,17 +26,11 @@ from lit_video.weights.reading import read_weights
 
 @dataclass(frozen=True)
 class Record:
-    """Identity and changes of a run, as its checkpoints and its result keep them.
+    """Identity and changes of a run, as its checkpoints and its result keep them."""
 
-    Args:
-        identity: identity of its last attempt.
-        changes: changes of the identity since the run began: ``key``, ``from`` and ``to``.
-        finished: whether there is a result.
-    """
-
-    identity: Identity
-    changes: list[dict[str, Any]] = field(default_factory=list)
-    finished: bool = False
+    identity: Identity  # of its last attempt
+    changes: list[dict[str, Any]] = field(default_factory=list)  # since the run began: key, from, to
+    finished: bool = False  # whether there is a result
 
     def going_on(self, run_dir: Path, now: Identity) -> "Record":
         """The record of the run in a folder that goes on as ``now``; prints and adds what has changed."""
@@ -87,14 +81,7 @@ def refuse_other_run(run_dir: Path, before: Record, now: Identity, where: str) -
     Training may become longer, unless weights are averaged, and be spread over other devices with the same batch of a
     step, by other code. A run in training may go on with another listing of its data.
 
-    Args:
-        run_dir: the folder.
-        before: record of the folder.
-        now: identity that is asked for.
-        where: the settings come from, for the message.
-
-    Returns:
-        The differences.
+    Returns the differences; ``where`` the settings come from is for the message.
 
     Raises:
         UserError: the folder's run is another; names the first difference.
@@ -131,11 +118,7 @@ def _weights(model: Mapping[str, Any]) -> dict[str, str]:
 
 
 def weights_digest(path: Path, average: bool | None = None) -> str:
-    """16 hexadecimal digits of the names and values of the tensors in a file or folder of weights.
-
-    Args:
-        path: see :func:`~lit_video.weights.reading.read_weights`.
-        average: likewise.
+    """16 hexadecimal digits of the names and values of the tensors that :func:`read_weights` reads.
 
     Raises:
         UserError: there are no weights.

@@ -11,7 +11,6 @@ from lightning import Trainer
 from lightning.pytorch.callbacks import WeightAveraging
 
 from lit_video.datamodules import TemporalSkills, VideoDataModule
-from lit_video.errors import RunFailed
 from lit_video.inference.receptive_field import reach
 from lit_video.modules import VideoClassifier
 from lit_video.tables.run_files import update_run
@@ -23,17 +22,6 @@ from lit_video.training.identity import weights_digest
 from lit_video.training.run_cli import RunCLI
 from lit_video.utils.command_line import recorded_command
 from lit_video.utils.environment import device_name
-
-
-def check_last_step(cli: RunCLI, checkpoint: Path) -> None:
-    """Refuse to measure a training whose checkpoint is of another step.
-
-    Raises:
-        RunFailed: it is not of the last one.
-    """
-    step = peek(checkpoint)["global_step"]
-    if step != cli.trainer.global_step:
-        raise RunFailed(f"{checkpoint} is of step {step}, training ended at {cli.trainer.global_step}: no result")
 
 
 def measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
@@ -94,14 +82,7 @@ def _weights(run_dir: Path, checkpoint: Path) -> dict[str, Any]:
 
 
 def write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seconds: float) -> None:
-    """Close the W&B run, then write the result into ``run.json``.
-
-    Args:
-        cli: command line of the trained and tested run.
-        checkpoint: tested checkpoint.
-        metrics: metrics of the test.
-        seconds: seconds of training.
-    """
+    """Close the W&B run, then write the result of a run into ``run.json``; ``seconds`` of training."""
     steps = cli.trainer.global_step
     write_status(cli.run_dir, Status("writing", steps, steps))
     cli.model.float()  # the picture of a run in bf16

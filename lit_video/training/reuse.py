@@ -23,10 +23,6 @@ from lit_video.weights.reading import CHECKPOINT_KEY
 def take_trained(run: Run, now: Identity) -> None:
     """Take the last checkpoint and curve of a finished run that was trained alike, which leaves the test.
 
-    Args:
-        run: run that is asked for.
-        now: identity of the run.
-
     Raises:
         UserError: the code has no commit of its own, or this process is one of several that look by themselves.
     """

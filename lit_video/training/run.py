@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 
 import torch
 from torch import nn
@@ -14,19 +13,19 @@ from lit_video.tables.reading import write_origin
 from lit_video.tables.run_files import RUN, update_run
 from lit_video.tables.status import Status, write_status
 from lit_video.training.callbacks.checkpoints import Stopped
-from lit_video.training.checkpoint_file import LAST, PREVIOUS, best_checkpoint
+from lit_video.training.checkpoint_file import LAST, PREVIOUS, best_checkpoint, peek
 from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
 from lit_video.training.global_batch import check_scaling
 from lit_video.training.identity import Record, checkpoint_record, read_record, refuse_other_run, run_identity
 from lit_video.training.request import Run
-from lit_video.training.result import check_last_step, measure, write_result
+from lit_video.training.result import measure, write_result
 from lit_video.training.reuse import take_trained
 from lit_video.training.run_cli import RunCLI, refuse_searches
-from lit_video.training.run_end import failures, last_words, say_dead_ranks, status_of_rank, stopped, write_end
+from lit_video.training.run_end import exit_status, failures, leave, say_dead_ranks, stopped, write_end
 from lit_video.training.run_folder import disk_errors, locked, set_aside, set_result_aside, usable_checkpoint, writable
 from lit_video.training.stills import start_from_stills
-from lit_video.utils.processes import first_process
-from lit_video.utils.stop_signals import DONE, FAILED, StopSignals
+from lit_video.utils.processes import first_process, started_by_lightning
+from lit_video.utils.stop_signals import DONE, FAILED, STATUS, StopSignals
 
 
 def is_done(run: Run) -> bool:
@@ -66,7 +65,7 @@ def run_row(run: Run, stops: StopSignals) -> int:
             set_result_aside(run_dir)
         elif run.request.reuse:
             take_trained(run, now)
-        stops.last_words = partial(last_words, run_dir)
+        stops.last_words = lambda stop, line: leave(run_dir, STATUS[stop], line)
         write_status(run_dir, Status("starting"))
         return _guarded(run, stops, now)
 
@@ -109,7 +108,9 @@ def _guarded(run: Run, stops: StopSignals, now: Identity | None = None) -> int:
         with failures():
             return _train_and_test(run, stops, now)
     except Stopped as stop:
-        return stopped(stop, run.folder, name) if now else status_of_rank(stop.reason)
+        if now:
+            return stopped(stop, run.folder, name)
+        return DONE if started_by_lightning() else exit_status(stop.reason)  # else Lightning kills the first one
     except BaseException as error:
         if now:
             reason = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
@@ -150,7 +151,8 @@ def _train_and_test(run: Run, stops: StopSignals, now: Identity | None) -> int:
         seconds = cli.timer.time_elapsed("train")  # the test loads the checkpoint's, which are added to these
         last, previous = run_dir / LAST, run_dir / PREVIOUS
         final = last if last.exists() else previous  # of a training that was complete when its last one was damaged
-        check_last_step(cli, final)
+        if (step := peek(final)["global_step"]) != cli.trainer.global_step:
+            raise RunFailed(f"{final} is of step {step}, training ended at {cli.trainer.global_step}: no result")
         tested = best_checkpoint(cli.trainer) or final
         metrics = measure(cli, tested)
     if now:

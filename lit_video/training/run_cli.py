@@ -11,11 +11,10 @@ from lit_video.errors import UserError
 from lit_video.network.cost import count
 from lit_video.training.callbacks.broken_videos import ReportBroken
 from lit_video.training.callbacks.checkpoints import Checkpoints
-from lit_video.training.callbacks.data_wait import DataWait
 from lit_video.training.callbacks.finite import RequireFinite
 from lit_video.training.callbacks.learning_curve import Curve
 from lit_video.training.callbacks.predictions import SavePredictions
-from lit_video.training.callbacks.progress import Progress
+from lit_video.training.callbacks.progress import DataWait, Progress
 from lit_video.training.callbacks.resumption import ExactResumption
 from lit_video.training.checkpoint_file import CheckpointFile, keep_in_run
 from lit_video.training.cli import VideoCLI

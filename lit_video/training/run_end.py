@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from signal import Signals
 
@@ -17,7 +16,7 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lit_video.errors import RunFailed, UserError
 from lit_video.tables.status import RUNNING, State, Status, read_status, write_status
 from lit_video.training.callbacks.checkpoints import Stopped
-from lit_video.utils.processes import end_children, requeue, started_by_lightning
+from lit_video.utils.processes import end_children, requeue
 from lit_video.utils.stop_signals import AGAIN, FAILED, PREEMPTED, STATUS
 from lit_video.video.decoding import DecodeError
 
@@ -31,22 +30,19 @@ def exit_status(reason: str) -> int:
     return STATUS[Signals[reason]] if reason in Signals.__members__ else PREEMPTED
 
 
-def status_of_rank(reason: str) -> int:
-    """The same for a further process of a run: 0 where Lightning started it, which kills the first one otherwise."""
-    return 0 if started_by_lightning() else exit_status(reason)
-
-
 def stopped(stop: Stopped, run_dir: Path, name: str) -> int:
     """Say that training stopped at a checkpoint; put a Slurm job that was asked to leave back into the queue."""
     line = f"stopped by {stop.reason} at step {stop.step} of {stop.steps}; {AGAIN}"
     print(f"{name}: {line}", flush=True)
-    _leave(run_dir, exit_status(stop.reason), Status("stopped", stop.step, stop.steps, message=line))
+    leave(run_dir, exit_status(stop.reason), line, stop.step, stop.steps)
     return exit_status(stop.reason)
 
 
-def last_words(run_dir: Path, number: Signals, line: str) -> None:
-    """The same for a signal outside training, which has said its line."""
-    _leave(run_dir, STATUS[number], _end(run_dir, "stopped", line))
+def leave(run_dir: Path, status: int, line: str, step: int = 0, steps: int = 0) -> None:
+    """The same for a run that has said its line."""
+    write_end(run_dir, "preempted" if status == PREEMPTED else "stopped", line, step, steps)
+    if status == PREEMPTED and (queued := requeue()):
+        print(queued, flush=True)
 
 
 def say_dead_ranks(run_dir: Path, name: str) -> None:
@@ -76,21 +72,13 @@ def keep_handlers(trainer: Trainer) -> None:
     trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
 
 
-def write_end(run_dir: Path, state: State, message: str) -> None:
-    """Write how a run ended, with the step that it had reached."""
-    write_status(run_dir, _end(run_dir, state, message))
-
-
-def _end(run_dir: Path, state: State, message: str) -> Status:
+def write_end(run_dir: Path, state: State, message: str, step: int = 0, steps: int = 0) -> None:
+    """Write how a run ended, with the step that it had reached, by default the one that it last wrote."""
     before = read_status(run_dir)
-    step, steps = (before.step, before.steps) if before and before.state in RUNNING else (0, 0)
-    return Status(state, step, steps, message=message.strip().splitlines()[-1][:500] if message.strip() else "")
-
-
-def _leave(run_dir: Path, status: int, end: Status) -> None:
-    write_status(run_dir, replace(end, state="preempted") if status == PREEMPTED else end)
-    if status == PREEMPTED and (queued := requeue()):
-        print(queued, flush=True)
+    if not steps and before and before.state in RUNNING:
+        step, steps = before.step, before.steps
+    last = message.strip().rpartition("\n")[2][:500]
+    write_status(run_dir, Status(state, step, steps, message=last))
 
 
 @contextmanager

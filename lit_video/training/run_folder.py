@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import EACCES, EDQUOT, EEXIST, EFBIG, EIO, ENOLCK, ENOSPC, ENOTDIR, EPERM, EROFS
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from filelock import FileLock, Timeout
 
@@ -22,16 +23,12 @@ def writable(run_dir: Path) -> None:
     Raises:
         UserError: it cannot be written: read-only, full, or a file is in the way.
     """
-    probe = run_dir / f".probe{os.getpid()}"
     try:
         run_dir.mkdir(parents=True, exist_ok=True)
-        try:
-            with probe.open("wb") as file:
-                file.write(bytes(1 << 20))
-                file.flush()
-                os.fsync(file.fileno())
-        finally:
-            probe.unlink(missing_ok=True)
+        with TemporaryFile(dir=run_dir) as file:
+            file.write(bytes(1 << 20))
+            file.flush()
+            os.fsync(file.fileno())
     except OSError as error:
         raise UserError(_refused(error, run_dir)) from error
 

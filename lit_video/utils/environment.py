@@ -52,10 +52,8 @@ def device_name(device: torch.device | str) -> str:
 def provenance(command: str, device: torch.device | str, *others: str) -> dict[str, Any]:
     """Command, commit, device and versions, as they stand in the file of a measurement.
 
-    Args:
-        command: command that measures, after the variables that choose threads or the processor's instructions, if set.
-        device: device that is measured.
-        others: further packages whose versions matter.
+    Variables that choose threads or the processor's instructions stand before the command; ``others`` are further
+    packages whose versions matter.
     """
     chosen = [f"{name}={os.environ[name]}" for name in SPEED if name in os.environ]
     return {
@@ -67,11 +65,7 @@ def provenance(command: str, device: torch.device | str, *others: str) -> dict[s
 
 
 def versions(*others: str) -> dict[str, str]:
-    """Versions of what a result depends on; of packages that are not installed, none.
-
-    Args:
-        others: further packages.
-    """
+    """Versions of what a result depends on, of these and further packages; of those not installed, none."""
     names = ("torch", "torchvision", "lightning", "timm", "av", "pytorchvideo", *others)
     found = {"python": platform.python_version(), "lit_video": sys.modules["lit_video"].__version__}  # installed or not
     for name in names:

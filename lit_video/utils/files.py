@@ -3,7 +3,6 @@
 import csv
 import io
 import os
-import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -22,11 +21,8 @@ def write_atomically(path: Path, text: str, shared: bool = False) -> None:
 def write_bytes(path: Path, content: bytes, shared: bool = False) -> None:
     """Write a file that is either whole or not there.
 
-    Args:
-        path: path of the file.
-        content: all of it.
-        shared: whether other processes may write it at the same time: the last one's stays. Without, what a killed
-            process leaves is written over by the next one.
+    A ``shared`` one may be written by other processes at the same time: the last one's stays. Without, what a killed
+    process leaves is written over by the next one.
     """
     part = path.with_name(f".{path.name}{uuid4().hex if shared else ''}.part")
     with part.open("wb") as file:
@@ -41,25 +37,6 @@ def write_table(path: Path, rows: Iterable[Sequence[object]]) -> None:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     write_atomically(path, text.getvalue())
-
-
-def read_text(path: Path, limit: int = 64 << 20) -> str:
-    """The text of a file of reasonable size, in UTF-8.
-
-    Args:
-        path: path of a plain file.
-        limit: bytes; a larger file is damage, or not ours, and is not read.
-
-    Raises:
-        ValueError: it is larger, is no plain file, or is not UTF-8.
-        OSError: it cannot be read.
-    """
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode):
-        raise ValueError("no plain file")
-    if found.st_size > limit:
-        raise ValueError(f"of {found.st_size / 2**20:.0f} MB, more than {limit >> 20}")
-    return path.read_text(encoding="utf-8")
 
 
 def read_whole(path: Path, read: Callable[[], T], then: str) -> T | None:

@@ -17,14 +17,7 @@ Result = TypeVar("Result")
 
 
 def with_progress(results: Iterable[Result], total: int, name: str, every: float = 10.0) -> Iterator[Result]:
-    """Results as they come, and on stderr how many of them there are.
-
-    Args:
-        results: results of the work.
-        total: how many there will be.
-        name: name of the work.
-        every: seconds between lines; work that takes less has none.
-    """
+    """Results as they come, and on stderr, ``every`` so many seconds, how many of ``total`` there are."""
     if sys.stderr.isatty():
         from rich.console import Console
         from rich.progress import track

@@ -85,13 +85,10 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: no such file{did_you_mean(str(path), beside)}") from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: not a text file") from None
-    except yaml.MarkedYAMLError as error:
-        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise UserError(f"{path}{line}: {error.problem}") from None
-    except yaml.YAMLError as error:
-        raise UserError(f"{path}: {str(error).splitlines()[0]}") from None
-    except ValueError as error:  # a date that does not exist
-        raise UserError(f"{path}: {error}") from None
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that does not exist
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        raise UserError(f"{path}{line}: {problem or str(error).splitlines()[0]}") from None
     if not isinstance(content, dict):
         raise UserError(f"{path}: expected keys and values (trainer, data, model, table)")
     return deepcopy(content)

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from lit_video.training.callbacks.data_wait import DataWait
+from lit_video.training.callbacks.progress import DataWait
 from lit_video.video.loading import TimedLoader
 
 

@@ -15,13 +15,7 @@ from lit_video.utils.stop_signals import StopSignals
 
 
 class Stopped(Exception):
-    """Training stopped at a checkpoint, on all processes.
-
-    Args:
-        reason: the signal's name, or ``max_time``.
-        step: reached.
-        steps: optimizer steps of the whole training.
-    """
+    """Training stopped at a checkpoint, on all processes, by ``max_time`` or the signal of this name."""
 
     def __init__(self, reason: str, step: int, steps: int) -> None:
         super().__init__(reason, step, steps)
@@ -44,12 +38,9 @@ class Checkpoints(Checkpoint):
         run_dir: folder of the run.
         every: seconds between checkpoints.
         max_time: seconds of training in this process; ``None`` for no limit.
-        stops: the signals.
-        file: writer of checkpoints.
-        finite: check of the losses.
-
-    Attributes:
-        record: identity and changes of the run, kept in the checkpoint.
+        stops: stops the training at its next step.
+        file: writes the checkpoints.
+        finite: looks at the losses.
     """
 
     def __init__(
@@ -67,7 +58,7 @@ class Checkpoints(Checkpoint):
         self.stops = stops
         self.file = file
         self.finite = finite
-        self.record: dict[str, Any] = {}
+        self.record: dict[str, Any] = {}  # identity and changes of the run
         self._group: Any = None
         self._start = self._saved = time.monotonic()
 

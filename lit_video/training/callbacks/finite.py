@@ -76,11 +76,7 @@ class RequireFinite(Callback):
         refuse_not_finite(values, f"validation after step {trainer.global_step}")
 
     def fail(self) -> None:
-        """End the run.
-
-        Raises:
-            RunFailed: always.
-        """
+        """End the run as failed."""
         what = self.found or "the loss of another process is not finite"
         raise RunFailed(f"{what}; lower the learning rate, or start over and allow some such steps with --nan skip:N")
 

@@ -19,9 +19,6 @@ class Curve(Callback):
     The training loss is the mean over the epoch's optimizer steps, each the mean over all processes; without those
     that are not finite, if ``--nan skip:N`` lets some be. Training accuracy is that of the epoch's clips, as augmented,
     while the weights changed.
-
-    Args:
-        run_dir: folder of the run.
     """
 
     def __init__(self, run_dir: Path) -> None:
