@@ -93,6 +93,7 @@ def settings():
     """The settings of the trainer, and of a few models and data sets."""
     helps = [
         "--help all",
+        "--help trainer",
         "--data.help VideoCSV",
         "--model.help XViT",
         "--model.help TimeSformer",

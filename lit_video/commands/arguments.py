@@ -29,7 +29,8 @@ SETTINGS_HELP = """\
 --model NAME, --model.X VALUE  XViT, TimeSformer, ViViT, Perceiver, ConvNet; size, window, attention,
                                optimization.lr, weights, image_weights, ...
 --trainer.X VALUE              max_epochs, devices, precision, callbacks, ... (Lightning's)
---help all                     every setting; --model.help NAME, --data.help NAME: those of a class"""
+--help all                     every setting; --model.help NAME, --data.help NAME: those of a class;
+                               --help trainer: Lightning's"""
 
 
 @contextmanager
@@ -185,7 +186,7 @@ def add_output(
 
 
 def add_settings(parser: Parser, command: str = "fit", more: Sequence[str] = ()) -> None:
-    """Hand on settings as flags; ``--help all`` is Lightning's help of ``command``."""
+    """Hand on settings as flags; ``--help all`` lists them, ``--help trainer`` is Lightning's help of ``command``."""
     parser.settings = (*SETTINGS, *more)
     parser.show_settings = partial(_show_settings, command)
     parser.add_argument_group("settings, of the YAML or as flags", SETTINGS_HELP)
@@ -194,7 +195,12 @@ def add_settings(parser: Parser, command: str = "fit", more: Sequence[str] = ())
 def _show_settings(command: str, words: Sequence[str], arguments: Namespace) -> int:
     from lit_video.training.cli import show  # here, because importing torch takes seconds
 
-    return show([command, *(word for word in words if word != "all")])
+    if words[:2] == ["--help", "all"]:
+        from lit_video.training.settings_help import settings_help
+
+        print(settings_help())
+        return 0
+    return show([command, *(word for word in words if words[0] != "--help" or word != "trainer")])
 
 
 def evaluation(arguments: Namespace) -> "Evaluation":

@@ -60,7 +60,9 @@ class Parser(argparse.ArgumentParser):
     def read(self, words: Sequence[str]) -> Namespace:
         """The arguments, with what runs the command as ``run`` and the settings to hand on as ``settings``."""
         words = self._joined(words)
-        asked = words[:2] == ["--help", "all"] or any(re.match(r"--[\w.]+\.help\b", word) for word in words)
+        asked = words[:2] in (["--help", "all"], ["--help", "trainer"]) or any(
+            re.match(r"--[\w.]+\.help\b", word) for word in words
+        )
         if self.show_settings and asked:
             return Namespace(run=partial(self.show_settings, words))
         if self.commands and words and not words[0].startswith("-"):

@@ -7,6 +7,7 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.commands.arguments import SETTINGS
 from lit_video.commands.parser import COMMANDS
+from lit_video.training.cli import LINKS
 from tests.command_line import every_parser
 
 PARSERS = every_parser()
@@ -54,9 +55,22 @@ def test_one_flag_has_one_meaning():
 def test_settings_have_a_help_of_their_own(capsys):
     assert main(["fit", "--help", "all"]) == 0
     text = capsys.readouterr().out
-    assert "--trainer.accumulate_grad_batches" in text
-    named = set(re.findall(r"^  (--\w+)[ \n]", text, re.MULTILINE))
-    in_files = {"--table", "--recipes"}
-    assert named - in_files - {"--ckpt_path", "--print_config", "--seed_everything", "--weights_only"} == set(SETTINGS)
+    heads = re.findall(r"^\w.*", text, re.MULTILINE)[1:]
+    assert [head.partition(",")[0].split()[0] for head in heads] == [
+        *("The", "Other", "Weights", "Training", "Data", "Data", "Trainer"),
+    ]
+    knobs = text[text.index(heads[0]) : text.index(heads[1])]
+    assert re.findall(r"--model\.(\w+)", knobs)[:4] == ["window", "attention", "tubelet", "ta_layers"]
+    assert "[ViViT 2, Perceiver 1]" in knobs and "t_w" in knobs
+    named = set(re.findall(r"^  --([\w.]+)", text, re.MULTILINE))
+    assert {name.lstrip("-") for name in SETTINGS} <= {name.partition(".")[0] for name in named}
+    assert "--trainer.accumulate_grad_batches" in text and len(text.splitlines()) < 260
+    assert not {name for name in named if name.startswith("model.") and name.split(".")[1] in LINKS}
+    assert "--data TemporalSkills " in text and "--data Dense" not in text
+
+
+def test_lightnings_own_help_and_that_of_a_class(capsys):
+    assert main(["fit", "--help", "trainer"]) == 0
+    assert "Number of GPU nodes" in capsys.readouterr().out
     assert main(["fit", "--config", "experiments/ablation_tw.yaml", "--row", "tw1", "--model.help", "XViT"]) == 0
     assert "--model.window" in capsys.readouterr().out
