@@ -70,7 +70,7 @@ def _lightning_arguments(arguments: Namespace) -> tuple[list[str], Path | None]:
         raise UserError(f"--ckpt: {checkpoint}: no such file; {WAYS}")
     own = settings_of(checkpoint)
     if not arguments.config and own.is_file():
-        flags = [*run_flags(own), *flags]
+        flags = [*run_flags(own, flags), *flags]
     elif not arguments.config and not {"--data", "--model"} <= names:
         raise UserError(f"--ckpt {checkpoint}: {own} does not exist, which holds its settings; give --config")
     return [*flags, f"--ckpt_path={checkpoint}"], checkpoint

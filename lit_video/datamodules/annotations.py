@@ -16,6 +16,11 @@ from lit_video.utils.text import did_you_mean
 
 _QUOTED = re.compile('"[^"]*"')
 _CLOCK = re.compile(r"(\d+:)?\d+:\d+(\.\d+)?")
+_LIKE_TIMES = re.compile(
+    r"(?:\b|_|t)(starts?|begin|ends?|stop|onset|offset|from|to)(?:\b|_|time|frame|sec|ms)|\bt_?([01]|min|max)\b|timestamp",
+    re.I,
+)
+SEPARATORS = "|;"  # of several labels, which are in no name of a class
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +104,8 @@ class Row:
 
 def read_text(key: str, path: Path) -> str:
     """A text file, with or without a byte order mark; ``key`` is the setting that a message names."""
+    if path.exists() and not path.is_file():
+        raise UserError(f"{key}: {path} is no plain file")
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -200,6 +207,11 @@ def spelled(names: Iterable[str], known: Iterable[str]) -> list[str]:
     """Names of columns, those that are known but for their case as they are known."""
     spelling = {name.casefold(): name for name in known}
     return [spelling.get(name.casefold(), name) for name in names]
+
+
+def like_times(names: Iterable[str]) -> list[str]:
+    """Names of columns that look like times."""
+    return [name for name in names if _LIKE_TIMES.search(name)]
 
 
 def refuse_repeats(rows: Iterable[Row], identity: Callable[[Row], object], column: str) -> None:

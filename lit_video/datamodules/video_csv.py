@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 
 from lit_video.datamodules.annotated import AnnotatedVideos
-from lit_video.datamodules.annotations import Row, multi_hot, read_segments, read_table, refuse_repeats, spelled
+from lit_video.datamodules.annotations import (
+    SEPARATORS,
+    Row,
+    like_times,
+    multi_hot,
+    read_segments,
+    read_table,
+    refuse_repeats,
+    spelled,
+)
 from lit_video.datamodules.base import SPLITS, Split
 from lit_video.datamodules.folder import frame_rate
 from lit_video.datamodules.records import Records, print_once
@@ -20,9 +29,6 @@ from lit_video.video.sampling import positive
 
 Values = list[str | int]
 _TIMES = ("start", "end")
-_LIKE_TIMES = re.compile(
-    r"(?:\b|_|t)(start|begin|end|stop|onset|offset|from|to)(?:\b|_|time|frame|sec|ms)|\bt_?[01]\b|timestamp"
-)
 _WORDS = re.compile(r"[^\W\d_]+([ _-][^\W\d_]+)*")  # the name of a column rather than of a file
 _ADVICE = """quote text that holds the separator, or name all columns in a first line or in data.columns, such as \
 [path, label, start, end]; several labels of a video are one field, see data.label_separator"""
@@ -181,8 +187,9 @@ class VideoCSV(AnnotatedVideos):
             if labels := [label for part in text.split(self.label_separator) if (label := part.strip())]:
                 return labels
             raise row.error(self.columns[1], f"is {text!r}, expected labels; fill it in, or delete the row")
-        if "|" in text and text not in self._given:
-            raise row.error(self.columns[1], f"is {text!r}; keep one label, or set data.label_separator: '|'")
+        if (marks := [mark for mark in SEPARATORS if mark in text]) and text not in self._given:
+            what = f"is {text!r}; keep one label, set data.label_separator: {marks[0]!r}, or name it in data.classes"
+            raise row.error(self.columns[1], what)
         return [text]
 
     def _rows(self, split: Split) -> list[Row]:
@@ -219,7 +226,7 @@ class VideoCSV(AnnotatedVideos):
 
     def _refuse_guesses(self, place: str, first: Row, others: Sequence[str]) -> None:
         """Refuse times in columns of other names, and a header of other names that would be taken for a video."""
-        if times := [name for name in others if _LIKE_TIMES.search(name.casefold())]:
+        if times := like_times(others):
             raise UserError(f"{place}: column {times[0]!r} looks like a time; {_RENAME}")
         path = first.cells[self.columns[0]]
         if first.place == place and _WORDS.fullmatch(path) and not (self.root / path).exists():

@@ -32,6 +32,9 @@ from lit_video.weights.settings import BIASES, channel_pixels, fold_pixels, numb
 if TYPE_CHECKING:
     from lit_video.inference.predict import Evaluation, Paths, VideoPredictions
 
+LARGER = "its settings ask for a larger model than it holds"
+MOST_PIXELS = 2**30  # of a clip: 21,399 frames of 224 x 224
+
 
 @dataclass(frozen=True)
 class TrainedModel:
@@ -119,6 +122,8 @@ def load_trained_model(path: Path) -> TrainedModel:
     model = build_model(checkpoint, VideoClassifier, path)
     try:
         settings = restored_settings(stored["data"])
+        if settings["frames"] * np.prod(np.broadcast_to(settings["image_size"], 2), dtype=float) > MOST_PIXELS:
+            raise ValueError(f"clips of {settings['frames']} frames of {settings['image_size']} pixels")
     except Exception as error:  # of whatever stands there instead
         raise OptionError("ckpt", f"{path} has settings of no data set: {_line(error)}") from error
     return TrainedModel(model, stored["class_names"], settings)
@@ -164,9 +169,12 @@ def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], pa
     settings, stored = checkpoint["hyper_parameters"], checkpoint.get(CHECKPOINT_KEY)
     try:
         kind = known_class(family, stored["model"]) if stored else family
-        with _no_larger_than(checkpoint["state_dict"]):
+        size, tensors = settings.get("size"), checkpoint["state_dict"]
+        if isinstance(size, Mapping) and size["depth"] > len(tensors):  # before lists of so many layers are made
+            raise ValueError(LARGER)
+        with _no_larger_than(tensors):
             model = kind(**{name: value for name, value in settings.items() if not name.startswith("_")})
-        model.load_state_dict(checkpoint["state_dict"])
+        model.load_state_dict(tensors)
         if stored and (temperature := stored.get("temperature")):  # of a cross-validation, see training/folds.py
             for parameter in linear_head(model.network).parameters():
                 parameter.data /= temperature
@@ -183,7 +191,7 @@ def _no_larger_than(stored: Mapping[str, Tensor]) -> RemovableHandle:
         nonlocal left
         left -= 0 if parameter is None else parameter.numel()
         if left < 0:
-            raise ValueError("its settings ask for a larger model than it holds")
+            raise ValueError(LARGER)
 
     return register_module_parameter_registration_hook(count)
 

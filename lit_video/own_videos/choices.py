@@ -55,7 +55,9 @@ def start_from(weights: str) -> Start:
     path = Path(weights)
     path = path / "last.ckpt" if path.is_dir() else path
     if not path.is_file():
-        raise UserError(f"--weights {weights}: no run or checkpoint, and no such name; python -m lit_video weights lists names")
+        raise UserError(
+            f"--weights {weights}: no run or checkpoint, and no such name; python -m lit_video weights lists names"
+        )
     try:
         checkpoint = read_checkpoint(path, "weights")
         own = checkpoint[CHECKPOINT_KEY]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from lit_video.datamodules.annotations import Row, read_table
+from lit_video.datamodules.annotations import SEPARATORS, Row, like_times, read_table
 from lit_video.datamodules.base import Split
 from lit_video.datamodules.folder import is_video
 from lit_video.errors import UserError
@@ -26,7 +26,6 @@ PATH = ("path", "video", "file", "filename", "video_path", "name")
 LABEL = ("label", "class", "category", "action")
 SPLIT = ("split", "subset", "set")
 TIMES = ("start", "end")  # of the part of a video that is meant, in seconds
-LIKE_TIMES = re.compile(r"(?:.*_)?(?:start|end|begin|stop|from|to|onset|offset)(?:_.*)?", re.I)
 LIKE_LABELS = re.compile(r"(?:label|class|category|action)_?\d+", re.I)
 LOOKED_AT = 10_000  # files of a folder without videos by class
 EXPECTED = (
@@ -87,14 +86,15 @@ def find_videos(place: Path) -> OwnVideos:
     if place.is_file() and place.suffix.lower() in TABLES:
         found = _of_tables(place.parent, {place: None})
     elif place.is_dir():
-        tables = sorted(path for path in place.iterdir() if path.suffix.lower() in TABLES)
+        tables = sorted(path for path in place.iterdir() if path.suffix.lower() in TABLES and path.is_file())
         found = (None if _split_folders(place) else _tables(place, tables)) or _class_folders(place, tables)
     else:
         raise UserError(f"{place}: no such folder, and no table ({', '.join(TABLES)})")
     if not found.videos:
         raise UserError(f"{place}: {_what_is_there(place)}; {EXPECTED.replace('DIR', str(place))}")
     if len(found.class_names) < 2:
-        raise UserError(f"{place}: holds one class ({found.class_names[0]}); a classifier needs two or more")
+        one = f"holds one class ({found.class_names[0]}); a classifier needs two or more"
+        raise UserError(f"{place}: {one}; looked at {found.found}; {EXPECTED.replace('DIR', str(place))}")
     return found
 
 
@@ -195,7 +195,7 @@ def _of_table(path: Path, split: Split | None = None) -> list[OwnVideo]:
         raise UserError(f"{path}: {_misses(path)}")
     rows = read_table("table", path, (place, label), optional=TIMES)
     others = [name for name in rows[0].cells if name not in TIMES]
-    if unclear := [name for name in others if LIKE_TIMES.fullmatch(name)]:
+    if unclear := like_times(others):
         raise UserError(
             f"{path}: column {unclear[0]}: parts of videos have columns start and end, in seconds; rename it"
         )
@@ -207,7 +207,7 @@ def _of_table(path: Path, split: Split | None = None) -> list[OwnVideo]:
         videos.append(
             OwnVideo(row.text(place), row.text(label), split or _split_of(row), dict(row.cells), part[0], part[1])
         )
-        if "|" in row.text(label):
+        if any(mark in row.text(label) for mark in SEPARATORS):
             raise row.error(label, f"is {row.text(label)!r}; several labels per video are not learned, keep one")
         if (other := seen.setdefault((row.text(place), *part), row)) is not row:
             there = f"{row.text(place)} is there already, at {other.place.rpartition(', ')[2]}"

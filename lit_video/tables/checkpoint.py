@@ -1,7 +1,10 @@
 """Checkpoints by their file, their run's folder, or their row of a table."""
 
 import json
+import re
 import sys
+from collections.abc import Collection
+from importlib.util import find_spec
 from pathlib import Path
 
 from lit_video.errors import OptionError, UserError
@@ -44,23 +47,36 @@ def settings_of(checkpoint: Path) -> Path:
     return folder / RUN
 
 
-def run_flags(record: Path) -> list[str]:
+def run_flags(record: Path, given: Collection[str] = ()) -> list[str]:
     """The model and the data of a run, by its ``run.json``, as flags, with its seed and precision.
 
-    A file can come from anybody: none of its callbacks, loggers, plugins and other classes of a trainer is taken.
+    A file can come from anybody: none of its callbacks, loggers, plugins and other classes of a trainer is taken, and
+    no module is imported because it names a class, unless the user's ``given`` flags name it too.
 
     Raises:
-        UserError: it is damaged, or has no settings yet, or has a scheme whose file is not imported.
+        UserError: it is damaged, has no settings yet, or names a class of a module that is not imported.
     """
     settings = read_run(record.parent).get("identity", {}).get("settings")
     if not settings:
         raise UserError(f"{record}: has no settings; give --config FILE")
-    module, _, scheme = str(settings["model"]["init_args"].get("attention")).rpartition(".")
-    if module and module not in sys.modules and not module.startswith("lit_video."):
-        raise UserError(f"{record}: its attention is {scheme} of {module}.py; give that file as --scheme {module}.py")
+    named = json.dumps([settings["data"], settings["model"]], ensure_ascii=False)
+    for key, name in re.findall(r'"(\w+)": "((?:[^"\\]|\\.)+)"', named):  # any text may be a class
+        scheme = key == "attention"
+        if (module := _would_import(name, absent=scheme)) and not any(flag.endswith(f"={name}") for flag in given):
+            way = f"give --scheme {module}.py" if scheme else f"name it in a flag, as --model {name}"
+            raise UserError(f"{record}: {key} is {name}, whose module is not imported; if you trust it, {way}")
     groups = [f"--{name}={json.dumps(settings[name])}" for name in ("data", "model")]
     precision = settings["trainer"]["precision"]
     return [f"--seed_everything={settings['seed_everything']}", f"--trainer.precision={json.dumps(precision)}", *groups]
+
+
+def _would_import(name: str, absent: bool) -> str:
+    """The module that ``MODULE.CLASS`` would import first, or that is absent; empty if there is none."""
+    module, *rest = name.split(".")
+    if not module or not rest or module in sys.modules:
+        return ""
+    spec = find_spec(module)
+    return module if (spec.origin or len(rest) > 1 if spec else absent) else ""  # a folder alone has no code
 
 
 def _of_run(folder: Path) -> Path:

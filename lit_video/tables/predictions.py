@@ -135,17 +135,23 @@ def read_logits(run_dir: Path) -> Logits:
         UserError: the file is damaged.
         FileNotFoundError: there is none.
     """
-    with np.load(io.BytesIO(run_file(run_dir, FILE)), allow_pickle=False) as stored:
-        return stored["logits"], stored["target"], [str(name) for name in stored["classes"]]
+    stored = _arrays(run_file(run_dir, FILE))
+    return stored["logits"], stored["target"], [str(name) for name in stored["classes"]]
 
 
 def _named(task: str, **arrays: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return {f"{key}/{task}" if task else key: array for key, array in arrays.items()}
 
 
-def _predictions(content: bytes, videos: int | None) -> Predictions:
+def _arrays(content: bytes) -> dict[str, NDArray[Any]]:
     with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-        arrays = dict(stored)
+        if sum(part.file_size for part in stored.zip.infolist()) > 100 * len(content):  # zeros are packed by 1,000
+            raise ValueError("it unpacks to more than 100 times its size")
+        return dict(stored)
+
+
+def _predictions(content: bytes, videos: int | None) -> Predictions:
+    arrays = _arrays(content)
     video, names = arrays["video"], [key.partition("/")[2] for key in arrays if key.split("/")[0] == "classes"]
     if videos not in (None, len(video)):
         raise ValueError(f"of {len(video)} videos, {RUN} of {videos}")

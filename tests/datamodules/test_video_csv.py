@@ -1,6 +1,7 @@
 """Tables of videos, as anyone writes them."""
 
 import json
+import os
 from contextlib import nullcontext
 
 import pytest
@@ -125,6 +126,8 @@ def test_several_labels_stand_in_one_field(root, table, capsys):
     assert [record.label for record in data.records("train")] == [(0, 1, 1), (1, 1, 0)]
     assert "1 of 3 classes (talk first) have no val video" in capsys.readouterr().err
     assert next(iter(data.train_dataloader()))["label"].shape == (2, 3)
+    with pytest.raises(UserError, match=r"column label: is 'walk;talk'; .* data.label_separator: ';'"):
+        table("path,label\na/1.mp4,walk;talk\n").check()
     given = table("a/1.mp4,0 2\na/2.mp4,jump\n", label_separator=" ", classes=["walk", "jump", "sit"])
     assert [record.label for record in given.records("train")] == [(1, 0, 1), (0, 1, 0)]
     with pytest.raises(UserError, match=r"column label: is '.', expected labels"):
@@ -208,6 +211,14 @@ def test_a_wrong_table_is_reported_in_one_line_with_file_line_and_column(what, t
         table(text).check()
     assert "\n" not in str(error.value)
     assert str(error.value).startswith("data.")
+
+
+def test_a_pipe_is_no_table(root, table):
+    data = table("")
+    (root / "train.csv").unlink()
+    os.mkfifo(root / "train.csv")
+    with pytest.raises(UserError, match=r"train.csv is no plain file"):
+        data.check()
 
 
 def test_columns_are_named_by_a_setting_and_those_that_are_not_used_once(root, table, capsys):

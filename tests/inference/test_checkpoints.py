@@ -53,7 +53,9 @@ def setting(**stored):
         (lambda content: content["lit_video"].update(model="this.Zen"), "this.Zen is no VideoClassifier of lit_video"),
         (setting(optimization=ZEN), "argument 'class_path'"),
         (setting(num_classes=ZEN), "is no checkpoint of a VideoClassifier"),
-        (setting(size={"width": 48, "depth": 10**6, "heads": 3}), "its settings ask for a larger model than it holds"),
+        (setting(size={"width": 48, "depth": 10**12, "heads": 3}), "its settings ask for a larger model than it holds"),
+        (setting(size={"width": 2**20, "depth": 2, "heads": 2}), "its settings ask for a larger model than it holds"),
+        (lambda content: content["lit_video"]["data"].update(frames=10**9), "clips of 1000000000 frames of "),
     ],
 )
 def test_no_module_that_a_checkpoint_names_is_imported(change, message, changed, videos, capsys):

@@ -113,6 +113,7 @@ TIMED = "path,label,{}\na.mp4,walk,1,2\nb.mp4,sit,1,2\n"
         ({"labels.csv": "path,verb,noun\na.mp4,x,y\n"}, "labels.csv has columns path, verb, noun; needs label"),
         # of other tasks
         ({"labels.csv": "path,label\na.mp4,walk|sit\nb.mp4,sit\n"}, "line 2, column label: is 'walk|sit'; several"),
+        ({"labels.csv": "path,label\na.mp4,walk;sit\nb.mp4,sit\n"}, "line 2, column label: is 'walk;sit'; several"),
         ({"labels.csv": "path,label,label_2\na.mp4,x,y\n"}, "column label_2: several labels per video"),
         (
             {"labels.csv": "path,label\na.mp4,walk\na.mp4,sit\n"},
@@ -122,6 +123,13 @@ TIMED = "path,label,{}\na.mp4,walk,1,2\nb.mp4,sit,1,2\n"
         (
             {"labels.csv": TIMED.format("start_frame,end_frame")},
             "column start_frame: parts of videos have columns start",
+        ),
+        ({"labels.csv": TIMED.format("startTime,endTime")}, "column startTime: parts of videos have columns start"),
+        ({"labels.csv": TIMED.format("t_min,t_max")}, "column t_min: parts of videos have columns start"),
+        (
+            {"labels.csv": "path,labels\nvideos/a.mp4,walk\n", "videos/a.mp4": ""},
+            "one class (videos); a classifier needs two or more; looked at class folders; not used: "
+            "labels.csv has columns path, labels; needs label; expected ",
         ),
         ({"labels.csv": "path,label\nv,walk\nw,sit\n", "v/1.jpg": ""}, "v: is a picture or a folder of frames"),
     ],

@@ -8,6 +8,7 @@ import torch
 from torchmetrics.classification import MulticlassCalibrationError
 
 from lit_video.__main__ import main
+from lit_video.errors import UserError
 from lit_video.tables.predictions import Predictions, TaskPredictions, read_predictions, save_logits
 from lit_video.tables.results import read_curves, read_result
 from lit_video.tables.statistics import calibration
@@ -40,6 +41,12 @@ def test_predictions_are_those_of_the_logits_in_a_runs_folder_and_packed(some, t
         np.testing.assert_array_equal(noun.rank, [np.sum(LOGITS[i] > LOGITS[i, SOME[1][i]]) for i in order])
         np.testing.assert_allclose(noun.confidence, probabilities.max(1)[order], rtol=within)
         np.testing.assert_array_equal(one.hits(), one.tasks["verb"].hits() & some.hits()[order])
+
+
+def test_a_file_that_unpacks_to_gigabytes_is_damaged(tmp_path):
+    np.savez_compressed(tmp_path / "predictions.npz", video=np.zeros(10**7))
+    with pytest.raises(UserError, match=r"predictions.npz is damaged \(it unpacks to more than 100 times its size\)"):
+        read_predictions(tmp_path)
 
 
 def test_nothing_kept_is_none(tmp_path):
