@@ -22,6 +22,7 @@ from lit_video.commands.arguments import (
 )
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
+from lit_video.utils.files import write_bytes
 from lit_video.utils.text import clock
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _check(arguments: Namespace) -> None:
 
 def _predict_videos(arguments: Namespace, records: list[VideoRecord], options: Evaluation) -> list[str]:
     """Print a table, write the files of the other flags; gives the reasons of videos that cannot be read."""
-    from lit_video.inference.overlay import draw
+    from lit_video.inference.overlay import drawn
     from lit_video.inference.predict import predict
     from lit_video.inference.ranking import table_of, write_features, write_ranking
     from lit_video.video.decoding import DecodeError
@@ -120,7 +121,9 @@ def _predict_videos(arguments: Namespace, records: list[VideoRecord], options: E
     _print_written(arguments.features)
     if arguments.draw and outputs.ranked:
         try:
-            draw(records[0], arguments.draw, outputs.ranked[0].lines())
+            content = drawn(records[0], outputs.ranked[0].lines())
+            with writing("--draw", arguments.draw):
+                write_bytes(arguments.draw, content)
             _print_written(arguments.draw)
         except DecodeError as error:
             broken[records[0].path] = str(error).removeprefix(f"{records[0].path}: ")

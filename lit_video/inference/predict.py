@@ -155,9 +155,7 @@ def predict(
 def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
     """Videos by path, by folder (all below it, by their ending) and by pattern, each once; their label means nothing.
 
-    Args:
-        videos: files, folders and patterns.
-        fps: frame rate of folders of pictures, which count as videos if it is given.
+    Folders of pictures count as videos if their frame rate ``fps`` is given.
 
     Raises:
         UserError: there is none, or a picture is named as a video.

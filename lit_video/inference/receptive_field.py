@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from lit_video.inference.scheme_sight import randomised
 from lit_video.utils.clip_shape import ImageSize, height_and_width
 
 NOTHING = 1e-11  # of the scores' size; rounding in double precision is below
@@ -35,43 +36,28 @@ def reach(network: nn.Module, frames: int, image_size: ImageSize) -> Reach:
 
     With f the scores of a clip and a, b changes of two frames, f(a, b) - f(a) - f(b) + f() is zero where nothing
     brings the two frames together, as in averaging over frames that attend themselves. Weights do not matter: a copy
-    of the network has random ones. Uniform frame sampling (ViViT) leaves frames out, often the first.
-
-    Args:
-        network: takes clips ``(b, 3, t, height, width)``.
-        frames: frames of a clip.
-        image_size: its side, or height and width.
+    of the network, which takes clips ``(b, 3, t, height, width)``, has random ones. Uniform frame sampling (ViViT)
+    leaves frames out, often the first.
     """
+    furthest, order, near = 0, False, False
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(0)
-        found = [_reach(_random(network, spread), frames, image_size) for spread in SPREADS]
-    order = any(one.order for one in found)
-    return Reach(max(one.frames for one in found), order, not order and any(one.near for one in found))
-
-
-def _reach(network: nn.Module, frames: int, image_size: ImageSize) -> Reach:
-    clip, change = torch.randn(2, 1, 3, frames, *height_and_width(image_size), dtype=torch.float64)
-    nothing = network(clip)
-    least = NOTHING * float(nothing.abs().max())
-    alone = {i: network(_changed(clip, change, i)) - nothing for i in range(frames)}
-    seen = [i for i, effect in alone.items() if effect.abs().max() > least]
-    furthest = 0
-    for i in seen[1:]:
-        together = network(_changed(clip, change, seen[0], i)) - nothing - alone[seen[0]] - alone[i]
-        if together.abs().max() > least:
-            furthest = i - seen[0]
-    rolled = clip.clone()
-    rolled[:, :, seen] = clip[:, :, seen].roll(1, 2)
-    order, near = (bool((network(other) - nothing).abs().max() > least) for other in (clip.flip(2), rolled))
-    return Reach(furthest, order, near)
-
-
-def _random(network: nn.Module, spread: float) -> nn.Module:
-    """A copy in double precision that is tested, none of whose parameters is zero or one."""
-    network = copy.deepcopy(network).cpu().double().eval()
-    for parameter in network.parameters():
-        nn.init.normal_(parameter, std=spread)
-    return network
+        for spread in SPREADS:
+            scores = randomised(copy.deepcopy(network).cpu(), spread)
+            clip, change = torch.randn(2, 1, 3, frames, *height_and_width(image_size), dtype=torch.float64)
+            nothing = scores(clip)
+            least = NOTHING * float(nothing.abs().max())
+            alone = {i: scores(_changed(clip, change, i)) - nothing for i in range(frames)}
+            seen = [i for i, effect in alone.items() if effect.abs().max() > least]
+            for i in seen[1:]:
+                together = scores(_changed(clip, change, seen[0], i)) - nothing - alone[seen[0]] - alone[i]
+                if together.abs().max() > least:
+                    furthest = max(furthest, i - seen[0])
+            rolled = clip.clone()
+            rolled[:, :, seen] = clip[:, :, seen].roll(1, 2)
+            order |= bool((scores(clip.flip(2)) - nothing).abs().max() > least)
+            near |= bool((scores(rolled) - nothing).abs().max() > least)
+    return Reach(furthest, order, near and not order)
 
 
 def _changed(clip: Tensor, change: Tensor, *frames: int) -> Tensor:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,7 @@ from lit_video.attention import Grid, Scheme
 
 Order = Literal["seen", "near", "blind"]
 Make = Callable[[int], Scheme]  # the scheme of a layer, by its number from 0
+M = TypeVar("M", bound=nn.Module)
 NOTHING = 1e-12  # of the largest derivative; rounding in double precision is below
 SPREADS = (0.1, 0.4)  # of random weights: with large ones attention chooses a single token
 
@@ -104,8 +105,8 @@ def sight(make: Make, grid: Grid, depth: int, width: int = 8) -> Sight:
     return Sight(grid, tokens, [found[kind][0] for kind in kinds], order)
 
 
-def randomised(scheme: Scheme, std: float) -> Scheme:
-    """The scheme in double precision, in evaluation, none of whose parameters is zero or one."""
+def randomised(scheme: M, std: float) -> M:
+    """A scheme or network in double precision, in evaluation, none of whose parameters is zero or one."""
     for parameter in scheme.double().eval().parameters():
         nn.init.normal_(parameter, std=std)
     return scheme
@@ -171,23 +172,19 @@ def _patch_in_words(seen: Sight) -> list[str]:
 
 def _places_in_words(seen: Sight, union: Tensor, offset: int) -> str:
     """Places that patches see in frames at a distance; empty if there are none."""
-    number = {place: i for i, place in enumerate(seen.places)}
-    cells = list(product(range(seen.grid.h), range(seen.grid.w)))
-    found = []
-    for place in seen.places:
-        if place.is_patch and 0 <= (other := (place.t or 0) + offset) < seen.grid.t:
-            row = union[number[place]]
-            here = (place.h or 0, place.w or 0)
-            found.append({(h - here[0], w - here[1]) for h, w in cells if row[number[Place(other, h, w)]]})
-    far = max((max(abs(h), abs(w)) for one in found for h, w in one), default=None)
-    counts = [len(one) for one in found]
-    if far is None:
+    patches, (t, h, w) = [i for i, place in enumerate(seen.places) if place.is_patch], seen.grid
+    cells = torch.cartesian_prod(torch.arange(h), torch.arange(w))
+    blocks = union[patches][:, patches].view(t, h * w, t, h * w)
+    sees = torch.stack([blocks[i, :, i + offset] for i in range(max(0, -offset), min(t, t - offset))])
+    if not sees.any():
         return ""
+    counts = sees.sum(-1).flatten().tolist()
+    far = int(((cells[:, None] - cells).abs().amax(-1) * sees).max())
     if min(counts) == len(cells):
         return "every place"
     if far == 0:
         return "its own place"
-    near = far < max(seen.grid.h, seen.grid.w) - 1
+    near = far < max(h, w) - 1
     several = f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else str(counts[0])
     return f"{several} of {len(cells)} places" + (f", up to {far} away," if near else "")
 

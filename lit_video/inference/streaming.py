@@ -54,14 +54,8 @@ def stream_predictor(
 ) -> Callable[[VideoRecord], Moments]:
     """Predict videos while they are decoded, with the clip settings of the model's checkpoint.
 
-    Frames come at the rate of a clip's frames, resized and cropped as in the test; the logits of several crops are
-    averaged.
-
-    Args:
-        trained: the model.
-        evaluation: crops and device; there are no views in time.
-        top: classes to name.
-        rate: frames per second that the model gets; ``None`` for that of its clips.
+    Frames come at ``rate`` per second, else as in a clip, resized and cropped as in the test; the logits of several
+    crops are averaged, and the ``top`` classes named.
 
     Returns:
         A function of a video to what is predicted after each of its frames: when that is shown, in seconds from the

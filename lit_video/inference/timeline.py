@@ -40,14 +40,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Windows of a video, first to last.
-
-    Args:
-        path: the video.
-        seconds: its duration.
-        windows: windows that could be read.
-        broken: why there are no more of them, or an empty string.
-    """
+    """Windows of a video that could be read, first to last; ``broken`` says why there are no more of them, if so."""
 
     path: Path
     seconds: float
@@ -90,7 +83,7 @@ def timeline(
         every: seconds from one window to the next.
         window: seconds of a window; ``None`` for those of a clip of the model's training.
         top: classes to name of each window.
-        name: name of the work in the progress bar or lines.
+        name: name of the work in the progress bar.
 
     Raises:
         UserError: the model's clips have no length of their own, and ``window`` is ``None``.
@@ -140,13 +133,7 @@ def table_of(timelines: Sequence[Timeline]) -> str:
 
 
 def write_timelines(path: Path, timelines: Sequence[Timeline]) -> list[Path]:
-    """Write a ``.csv`` of windows, and one of segments beside it; gives the files.
-
-    Times are seconds from the video's first frame.
-
-    Raises:
-        OSError: a file cannot be written.
-    """
+    """Write a ``.csv`` of windows, and one of segments beside it, times in seconds from the first frame."""
     segments = path.with_name(f"{path.stem}_segments.csv")
     windows: list[Sequence[object]] = [("path", "start", "end", "task", "rank", "name", "probability", "broken")]
     merged: list[Sequence[object]] = [("path", "start", "end", "name", "probability", "windows")]

@@ -58,14 +58,9 @@ def of_equal_compute(epochs: int, costs: Mapping[str, int]) -> dict[str, dict[st
 
 
 def length(rate: float, training: int, minutes: float, validates: bool, runs: str = "a run") -> list[Choice]:
-    """Epochs, and how often to validate.
+    """Epochs, and how often to validate, of ``runs`` that share ``minutes``.
 
-    Args:
-        rate: clips per second.
-        training: videos that train in an epoch, of all runs that share the time.
-        minutes: for a run, or for all that share them.
-        validates: whether some videos validate, so that they can choose a checkpoint.
-        runs: the runs, in words.
+    ``rate`` is in clips per second; ``training`` counts the videos of an epoch, of all these runs.
     """
     fit, most = int(60 * minutes * SHARE * rate / training), MOST if validates else MOST_BLIND
     epochs = max(FEWEST, min(most, fit))

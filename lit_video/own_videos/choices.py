@@ -28,14 +28,7 @@ LEFT_OUT = {
 
 @dataclass(frozen=True)
 class Start:
-    """Where training starts.
-
-    Args:
-        weights: ``model.weights``.
-        model: name of the model's class.
-        settings: settings of the class, without ``model.``.
-        clips: settings of the data set, without ``data.``.
-    """
+    """Where training starts: ``model.weights``, the name of the model's class, its settings and those of the data."""
 
     weights: str
     model: str
@@ -100,13 +93,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Machine:
-    """Machine that trains.
-
-    Args:
-        gpu: gigabytes of the GPU's memory; 0 without one.
-        memory: gigabytes.
-        cores: number of cores that this process may use.
-    """
+    """Machine that trains: gigabytes of its GPU, 0 without one, and of its memory, and cores that may be used."""
 
     gpu: float
     memory: float
@@ -135,9 +122,9 @@ def choose(
         videos: probed facts of the videos, or of the parts that are meant.
         decoded: gigabytes of all pixels of their files.
         pixels: mean and standard deviation of those that train, from 0 to 1; ``None`` to leave them out.
-        classes: names of the classes.
+        classes: their names.
         training: how many of the videos train.
-        machine: machine that trains.
+        machine: where.
         start: weights to start from; ``None`` to start from scratch.
     """
     few = training < FEW and not machine.gpu

@@ -57,14 +57,7 @@ class OwnVideo:
 
 @dataclass(frozen=True)
 class OwnVideos:
-    """Videos of a folder.
-
-    Args:
-        videos: in it.
-        found: where they were found, for the user.
-        root: folder that paths are relative to.
-        unused: files that are no videos, by their ending.
-    """
+    """Videos of a folder, with paths from ``root``; where they were found, in words; other files, by their ending."""
 
     videos: Sequence[OwnVideo]
     found: str
