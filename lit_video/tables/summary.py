@@ -1,6 +1,6 @@
 """A table with the paper's numbers and those of our runs, as plain data."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, stdev
@@ -52,7 +52,8 @@ def summarise(read: TableRuns, pairs: bool = True) -> dict[str, Any]:
     table = read.table
     rows = [row_summary(row, read.results[row.name]) for row in table.rows]
     papers = {row.name: row.paper[table.metric] for row in table.rows if table.metric in row.paper}
-    ours = averages(rows, table.metric)
+    means = {row["name"]: row["metrics"].get(table.metric, {}).get("ours") for row in rows}
+    ours = {name: value for name, value in means.items() if value is not None}
     compared = row_pairs(papers, ours, read.hits, pairs)
     return {
         "table": table.name,
@@ -66,12 +67,6 @@ def summarise(read: TableRuns, pairs: bool = True) -> dict[str, Any]:
         "agreement": agreement_summary(papers, ours, compared),
         "pairs": [pair for pair in compared if pair["difference"] is not None] if pairs else [],
     }
-
-
-def averages(rows: Iterable[Mapping[str, Any]], metric: str) -> dict[str, float]:
-    """Our mean over seeds of a metric, by row, of the rows that have it."""
-    ours = {row["name"]: row["metrics"].get(metric, {}).get("ours") for row in rows}
-    return {name: value for name, value in ours.items() if value is not None}
 
 
 def row_summary(row: Row, of_seeds: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from lit_video.errors import UserError
 from lit_video.tables.reading import read_origin, table_at
 from lit_video.tables.results import Point, read_curves, read_throughput
 from lit_video.tables.run_files import RUN, run_folders
-from lit_video.tables.summary import TableRuns, averages, read_runs, summarise
+from lit_video.tables.summary import TableRuns, read_runs, summarise
 from lit_video.tables.table import Table
 
 
@@ -32,11 +32,6 @@ class Section:
     def labels(self) -> dict[str, str]:
         """Labels of the rows that were run, by name."""
         return {row.name: row.label for row in self.table.rows if self.read.results[row.name]}
-
-    @property
-    def averages(self) -> dict[str, float]:
-        """Our mean over seeds of the table's metric, of the rows that have it."""
-        return averages(self.data["rows"], self.table.metric)
 
 
 def collect(places: Sequence[Path], experiments: Path) -> list[Section]:
