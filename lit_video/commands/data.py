@@ -14,11 +14,7 @@ from lit_video.commands.parser import Parser
 def add(parser: Parser) -> None:
     """The commands of the group."""
     parser.add_commands({"check": check, "prepare": prepare})
-    _add_dataset(parser.commands["check"])
-    _add_preparation(parser.commands["prepare"])
-
-
-def _add_dataset(parser: Parser) -> None:
+    parser, preparation = parser.commands["check"], parser.commands["prepare"]
     parser.examples("ROOT --dataset SomethingV2", "ROOT --dataset VideoFolder --decode -o manifest.sqlite")
     parser.add_argument("--decode", action="store_true", help="decode every frame, not only the first")
     parser.add_argument("root", type=Path, metavar="ROOT", help="folder of the data set")
@@ -26,16 +22,13 @@ def _add_dataset(parser: Parser) -> None:
     parser.add_argument("--dataset", required=True, metavar="NAME", help=text)
     add_output(parser, "FILE", otherwise="ROOT/manifest.sqlite, a row per video")
     parser.settings = ("--data",)
-
-
-def _add_preparation(parser: Parser) -> None:
-    parser.examples("SRC DST --preset fast", "SRC DST --short-side 128")
-    parser.add_argument("src", type=Path, metavar="SRC", help="folder of videos, or of class folders of videos")
-    parser.add_argument("dst", type=Path, metavar="DST", help="another folder")
+    preparation.examples("SRC DST --preset fast", "SRC DST --short-side 128")
+    preparation.add_argument("src", type=Path, metavar="SRC", help="folder of videos, or of class folders of videos")
+    preparation.add_argument("dst", type=Path, metavar="DST", help="another folder")
     text = "small (default): GOP 12; fast: a seventh larger, decodes twice as fast; fastest: GOP 1 likewise, 3.5 x"
-    parser.add_argument("--preset", choices=("small", "fast", "fastest"), default="small", help=text)
+    preparation.add_argument("--preset", choices=("small", "fast", "fastest"), default="small", help=text)
     text = "pixels (default: 256); smaller videos keep their size"
-    parser.add_argument("--short-side", type=at_least(16), default=256, help=text)
+    preparation.add_argument("--short-side", type=at_least(16), default=256, help=text)
 
 
 def check(arguments: Namespace) -> int:

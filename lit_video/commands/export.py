@@ -22,20 +22,14 @@ def add(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Write a trained model for other programs: a folder with its settings and card."""
-    # importing torch takes seconds
-    from lit_video.inference.export import how_to_load, write_for_transformers, write_program
+    from lit_video.inference.export import export  # here, because importing torch takes seconds
     from lit_video.reports.card import model_card
 
-    ckpt, to, output, run = arguments.ckpt, arguments.to, arguments.output, settings_of(arguments.ckpt).parent
+    output, run = arguments.output, settings_of(arguments.ckpt).parent
     with writing("--output", output):
-        if to.startswith("hf-"):
-            name = write_for_transformers(ckpt, to, output)
-            print(f"wrote {output} for {name}")
-        else:
-            path, difference = write_program(ckpt, to, output)
-            tried = f"its logits differ by {difference:.0e}"
-            print(f"wrote {path} for batches of any size, and settings.json; {tried}")
+        said, how_to_load = export(arguments.ckpt, arguments.to, output)
+        print(f"wrote {said}")
         card = [model_card(run)] if has_result(run) else []
-        write_atomically(output / "README.md", "\n".join([*card, how_to_load(ckpt, to)]))
+        write_atomically(output / "README.md", "\n".join([*card, how_to_load]))
         print(f"wrote {output / 'README.md'}{', the model card' if card else ''}: how to load it")
     return 0

@@ -58,9 +58,6 @@ def run_table(request: Request, jobs: int) -> int:
     """Check all rows, run those that are not finished, print the table; 1 if a row has no result.
 
     One run at a time has all of the machine; of several each has a GPU, or its share of the cores.
-
-    Raises:
-        UserError: a row is wrong, or this process is one of several, or a trial of a sweep, which are of one run each.
     """
     from lit_video.launching.view import run_here
     from lit_video.tables.rendering import render

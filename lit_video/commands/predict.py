@@ -137,10 +137,7 @@ def _predict_timelines(arguments: Namespace, records: list[VideoRecord], options
 
     trained = load(arguments.ckpt)
     steps = arguments.every, arguments.window, arguments.top or 5
-    lines = [
-        timeline(trained, record, options, *steps, f"{record.path.name} ({i} of {len(records)}), windows")
-        for i, record in enumerate(records, 1)
-    ]
+    lines = [timeline(trained, record, options, *steps) for record in records]
     if any(line.windows for line in lines):
         print(table_of(lines))
     if arguments.output:

@@ -77,19 +77,20 @@ def _refuse_twins(requests: list[Request]) -> None:
 
 def _resources(arguments: Namespace) -> Resources:
     """Resources that runs ask Slurm for; refuses flags of the other launcher."""
-    names = {"cpus": "cpus-per-task"}
-    options = {names.get(name, name): getattr(arguments, name) for name in SLURM if getattr(arguments, name)}
-    given = [f"--{name}" for name in (*SLURM, "nodes", "array_parallelism", "slurm") if getattr(arguments, name)]
-    if given and arguments.launcher == "local" and not arguments.status:
-        raise UserError(f"{given[0].replace('_', '-')}: is for Slurm; add --launcher slurm")
-    if arguments.jobs and arguments.launcher == "slurm":
+    names = (*SLURM, "nodes", "array_parallelism", "slurm")
+    given = {name: value for name in names if (value := getattr(arguments, name))}
+    by_slurm = arguments.launcher == "slurm"
+    if given and not by_slurm and not arguments.status:
+        raise UserError(f"--{next(iter(given)).replace('_', '-')}: is for Slurm; add --launcher slurm")
+    if arguments.jobs and by_slurm:
         raise UserError(
             "--jobs: is for --launcher local; --array-parallelism N limits how many tasks Slurm runs at a time"
         )
-    if arguments.reuse and arguments.launcher == "slurm":
+    if arguments.reuse and by_slurm:
         raise UserError("--reuse: is for --launcher local; an array's tasks run in any order")
-    further = dict(arguments.slurm or [])
-    return Resources(arguments.nodes, arguments.gpus_per_run, options | further, arguments.array_parallelism)
+    options = {"cpus-per-task" if name == "cpus" else name: given[name] for name in SLURM if name in given}
+    options |= dict(arguments.slurm or [])
+    return Resources(arguments.nodes, arguments.gpus_per_run, options, arguments.array_parallelism)
 
 
 def _option(text: str) -> tuple[str, str]:

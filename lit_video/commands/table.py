@@ -2,8 +2,6 @@
 
 import sys
 from argparse import Namespace
-from pathlib import Path
-from typing import Any
 
 from lit_video.commands.arguments import add_shared, add_table, new_file, writing
 from lit_video.commands.parser import Parser
@@ -28,29 +26,22 @@ def add(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print a table as it stands, beside the paper's numbers."""
-    from lit_video.tables.rendering import render
+    from lit_video.tables.rendering import measured_groups, render
     from lit_video.tables.summary import summary
 
     pairs = arguments.pairs or arguments.format == "json"
     table = read_table(arguments.config, arguments.recipe)
     data = summary(table, arguments.runs, arguments.seeds, pairs)
     print(render(data, arguments.format, arguments.pairs))
-    if arguments.plot:
-        _plot(data, arguments.plot)
+    if path := arguments.plot:
+        from lit_video.inference.result_pictures import heat_map
+        from lit_video.utils.figures import content_of
+
+        groups = measured_groups(data["rows"])
+        if groups is None:
+            raise UserError(f"--plot {path}: no run of {data['table']} was tested on groups of classes, such as skills")
+        figure = heat_map(groups, f"{data['title']}, scale {data['scale']}")
+        with writing("--plot", path):
+            write_bytes(path, content_of(figure, path.suffix[1:].lower(), bbox_inches="tight"))
+        print(f"wrote {path}", file=sys.stderr)
     return 0
-
-
-def _plot(data: dict[str, Any], path: Path) -> None:
-    """Draw the accuracy of rows by group of classes, if one has any."""
-    from lit_video.tables.rendering import measured_groups
-
-    groups = measured_groups(data["rows"])
-    if groups is None:
-        raise UserError(f"--plot {path}: no run of {data['table']} was tested on groups of classes, such as skills")
-    from lit_video.inference.result_pictures import heat_map
-    from lit_video.utils.figures import content_of
-
-    figure = heat_map(groups, f"{data['title']}, scale {data['scale']}")
-    with writing("--plot", path):
-        write_bytes(path, content_of(figure, path.suffix[1:].lower(), bbox_inches="tight"))
-    print(f"wrote {path}", file=sys.stderr)

@@ -165,18 +165,14 @@ def see(network: VideoTransformer, data: VideoDataModule, record: VideoRecord) -
     share = min(1.0, LARGEST / max(height, width))
     size = [round(height * share), round(width * share)]
     scaled = resize(torch.from_numpy(frames.copy()).permute(0, 3, 1, 2), size, antialias=True)
+    top, left = round(box.top * share), round(box.left * share)
+    part = min(round(box.height * share), size[0] - top), min(round(box.width * share), size[1] - left)
     tubelets = tubelet_frames(network.embed.patches, len(frames))
     pairs = sorted((frame, tubelet) for tubelet, members in enumerate(tubelets) for frame in members)
     shown, places = [frame for frame, _ in pairs], [tubelet for _, tubelet in pairs]
     seconds = [record.table().seconds_at(numbers[i]) for i in shown]
     pixels = scaled.permute(0, 2, 3, 1).numpy()[shown]
-    return clip, AttentionMaps(pixels, _scaled(box, share, size), shown, seconds, np.zeros((0, 0, 0)), places, [])
-
-
-def _scaled(box: Box, share: float, size: Sequence[int]) -> Box:
-    """A box in frames that are scaled to a size."""
-    top, left = round(box.top * share), round(box.left * share)
-    return Box(top, left, min(round(box.height * share), size[0] - top), min(round(box.width * share), size[1] - left))
+    return clip, AttentionMaps(pixels, Box(top, left, *part), shown, seconds, np.zeros((0, 0, 0)), places, [])
 
 
 def label_name(record: VideoRecord, names: ClassNames) -> str:

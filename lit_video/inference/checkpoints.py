@@ -81,7 +81,19 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
         return source
     if str(source).startswith(PREFIX):
         return _released(str(source))
-    return load_trained_model(find_checkpoint(str(source)))
+    path = find_checkpoint(str(source))
+    checkpoint = read_checkpoint(path)
+    stored = checkpoint.get(CHECKPOINT_KEY)
+    if stored is None:
+        raise OptionError("ckpt", f"{path} has no class names: it is another program's, or made without a data module")
+    model = build_model(checkpoint, VideoClassifier, path)
+    try:
+        settings = restored_settings(stored["data"])
+        if settings["frames"] * np.prod(np.broadcast_to(settings["image_size"], 2), dtype=float) > MOST_PIXELS:
+            raise ValueError(f"clips of {settings['frames']} frames of {settings['image_size']} pixels")
+    except Exception as error:  # of whatever stands there instead
+        raise OptionError("ckpt", f"{path} has settings of no data set: {_line(error)}") from error
+    return TrainedModel(model, stored["class_names"], settings)
 
 
 def _released(name: str) -> TrainedModel:
@@ -107,26 +119,6 @@ def _released(name: str) -> TrainedModel:
         return TrainedModel(model.eval(), tasks, clips)
     names = sorted(stored.labels, key=stored.labels.__getitem__)
     return TrainedModel(model.eval(), names if len(names) == count else [f"class {i}" for i in range(count)], clips)
-
-
-def load_trained_model(path: Path) -> TrainedModel:
-    """A run's checkpoint, without its configuration and its data.
-
-    Raises:
-        UserError: the file does not exist, is damaged, or is no checkpoint of ours.
-    """
-    checkpoint = read_checkpoint(path)
-    stored = checkpoint.get(CHECKPOINT_KEY)
-    if stored is None:
-        raise OptionError("ckpt", f"{path} has no class names: it is another program's, or made without a data module")
-    model = build_model(checkpoint, VideoClassifier, path)
-    try:
-        settings = restored_settings(stored["data"])
-        if settings["frames"] * np.prod(np.broadcast_to(settings["image_size"], 2), dtype=float) > MOST_PIXELS:
-            raise ValueError(f"clips of {settings['frames']} frames of {settings['image_size']} pixels")
-    except Exception as error:  # of whatever stands there instead
-        raise OptionError("ckpt", f"{path} has settings of no data set: {_line(error)}") from error
-    return TrainedModel(model, stored["class_names"], settings)
 
 
 def read_checkpoint(path: Path, option: str = "ckpt") -> dict[str, Any]:

@@ -59,15 +59,27 @@ TARGETS = {
 }
 
 
-def write_for_transformers(ckpt: Path, to: str, folder: Path) -> str:
-    """Write weights, configuration and preprocessor for one of ``TARGETS``; gives the class that opens them.
+def export(ckpt: Path, to: str, folder: Path) -> tuple[str, str]:
+    """Write a model of a run into a folder, which is made; gives what was written, and the lines that load it again.
+
+    Args:
+        ckpt: a run's ``last.ckpt``.
+        to: one of ``TARGETS`` or ``FILES``; ``safetensors`` are weights alone, which ``model.weights`` takes.
+        folder: made if it does not exist.
 
     Raises:
-        UserError: the checkpoint is wrong, or the model has something that the target has not.
+        UserError: the checkpoint is wrong, a library is missing, the model has something that the target has not, or
+            the program computes something else.
         OSError: a file cannot be written.
     """
-    target = TARGETS[to]
     checkpoint = read_checkpoint(ckpt)
+    said = (_for_transformers if to in TARGETS else _program)(checkpoint, ckpt, to, folder)
+    return said, _how_to_load(checkpoint, to)
+
+
+def _for_transformers(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder: Path) -> str:
+    """Write weights, configuration and preprocessor for one of ``TARGETS``."""
+    target = TARGETS[to]
     model = build_model(checkpoint, target.family, ckpt)
     stored = of_our_own(checkpoint)
     try:
@@ -84,7 +96,7 @@ def write_for_transformers(ckpt: Path, to: str, folder: Path) -> str:
     for name, content in (("config.json", config), ("preprocessor_config.json", preprocessor)):
         if content:
             (folder / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    return str(config["architectures"][0])
+    return f"{folder} for {config['architectures'][0]}"
 
 
 def _preprocessor(processor: str, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,9 +161,8 @@ logits = AutoModelForVideoClassification.from_pretrained(".")(pixel_values=clip)
 }
 
 
-def how_to_load(ckpt: Path, to: str) -> str:
+def _how_to_load(checkpoint: Mapping[str, Any], to: str) -> str:
     """The lines that open an export again, in Markdown, with shape and normalisation of its input."""
-    checkpoint = read_checkpoint(ckpt)
     clips = of_our_own(checkpoint).clips
     size = checkpoint["hyper_parameters"] | clips
     height, width = height_and_width(size["image_size"])
@@ -171,22 +182,12 @@ BATCHES = {0: torch.export.Dim("batch")}  # axes of a clip whose size is left op
 TOLERANCE = 1e-4  # of the logits' largest value, in float32
 
 
-def write_program(ckpt: Path, to: str, folder: Path) -> tuple[Path, float]:
-    """Write a model of a run for batches of any size, try it, and write beside it how its clips are made.
+def _program(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder: Path) -> str:
+    """Write a model for batches of any size, try it with one and three clips, and write how its clips are made.
 
     ``settings.json`` has the names of the classes, frames, size, sampling, mean and deviation. The input is called
     ``clip``, normalised, ``(b, 3, frames, height, width)``; the output ``logits``.
-
-    ``to`` is ``pt2``, ``onnx`` or ``safetensors`` (weights alone, which ``model.weights`` takes).
-
-    Returns:
-        The file, and the largest difference of its logits from the model's as a share of the largest logit, for batches
-        of one and of three.
-
-    Raises:
-        UserError: the checkpoint is wrong, a library is missing, or the program computes something else.
     """
-    checkpoint = read_checkpoint(ckpt)
     stored = checkpoint.get(CHECKPOINT_KEY)
     if stored is None:
         raise OptionError("ckpt", f"{ckpt} has no settings of its clips: it is another program's, or of no data module")
@@ -206,7 +207,7 @@ def write_program(ckpt: Path, to: str, folder: Path) -> tuple[Path, float]:
     # the temperature is in the weights by now
     settings = stored | {"hyper_parameters": dict(checkpoint["hyper_parameters"]), "temperature": None}
     (folder / EXPORTED).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
-    return path, difference
+    return f"{path} for batches of any size, and {EXPORTED}; its logits differ by {difference:.0e}"
 
 
 def _difference(network: nn.Module, program: Program, clip: Tensor) -> float:

@@ -171,8 +171,10 @@ def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
         inside = [video for path in matches for video in (_below(path, fps) if path.is_dir() else [path])]
         if pictures := [path for path in inside if path.suffix.lower() in PICTURES]:
             raise UserError(f"{pictures[0]}: is a picture, not a video; give the folder of its frames, and --fps N")
+        if not inside and any(_below(path, fps=1.0) for path in matches if path.is_dir()):
+            raise UserError(f"{text}: holds pictures, no video; give --fps N, the frames per second of their taking")
         if not inside:
-            raise UserError(f"{text}: {_nothing(matches)}")
+            raise UserError(f"{text}: {'holds no video' if matches else 'matches no file'} ({', '.join(COMMON)})")
         paths |= dict.fromkeys(inside)
     if not paths:
         raise OptionError("videos", "there is none")
@@ -183,14 +185,6 @@ def _below(folder: Path, fps: float | None) -> list[Path]:
     files = [path for path in files_below(folder) if path.is_file()]
     folders = {path.parent for path in files if path.suffix.lower() in PICTURES} if fps else set()
     return sorted([*(path for path in files if path.suffix.lower() in EXTENSIONS), *folders])
-
-
-def _nothing(matches: Sequence[Path]) -> str:
-    """Why there is no video in what was named."""
-    endings = ", ".join(COMMON)
-    if any(_below(path, fps=1.0) for path in matches if path.is_dir()):
-        return "holds pictures, no video; give --fps N, the frames per second at which they were taken"
-    return f"{'holds no video' if matches else 'matches no file'} ({endings})"
 
 
 def own_folder(path: Path) -> str:

@@ -123,8 +123,7 @@ def _checks(make: Callable[[int], Scheme], grid: Grid) -> Iterator[Finding]:
 
 
 def _sight_checks(scheme: Scheme, seen: Sight) -> Iterator[Finding]:
-    tokens = [i for i, place in enumerate(seen.places) if not place.is_patch]
-    patches = [i for i, place in enumerate(seen.places) if place.is_patch]
+    tokens, patches = seen.class_tokens, seen.patches
     if tokens:
         missed = int((seen.depths[tokens][:, patches] == 0).all(0).sum())
         unread = f"{missed} of {len(patches)} patches are seen by none, and never classified"

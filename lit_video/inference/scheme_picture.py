@@ -107,9 +107,7 @@ def _strip(row: Any, seen: Sight) -> None:
     """The frames of a clip, each patch coloured by the number of layers after which the middle one depends on it."""
     grid, depth = seen.grid, len(seen.layers)
     asking = Place(grid.t // 2, grid.h // 2 - 1, grid.w // 2 - 1)
-    depths = seen.depths[list(seen.places).index(asking)].numpy()
-    patches = np.array([one.is_patch for one in seen.places])
-    maps = depths[patches].reshape(grid)
+    maps = seen.depths[list(seen.places).index(asking), seen.patches].view(grid).numpy()
     for t, panel in enumerate(row):
         colours: NDArray[Any] = mpl.colormaps[COLOURS](_shades(maps[t], depth))
         colours[maps[t] == 0] = mpl.colors.to_rgba(NEVER)
@@ -126,8 +124,7 @@ def _shades(depths: NDArray[Any], depth: int) -> NDArray[Any]:
 
 def _derivative(panel: Axes, seen: Sight) -> None:
     """Size of the derivative of each patch after one layer by each before it, frame by frame."""
-    patches = [i for i, place in enumerate(seen.places) if place.is_patch]
-    sizes = seen.layers[0][patches][:, patches].numpy()
+    sizes = seen.layers[0][seen.patches][:, seen.patches].numpy()
     image = panel.imshow(np.where(sizes > 0, sizes.clip(FAINT), np.nan), norm=LogNorm(FAINT, 1), cmap="magma")
     cells = seen.grid.h * seen.grid.w
     ticks = [cells * t + cells / 2 - 0.5 for t in range(seen.grid.t)]

@@ -59,6 +59,16 @@ class Sight:
     order: Order
 
     @cached_property
+    def patches(self) -> list[int]:
+        """Numbers of the tokens that are patches, by frame and place."""
+        return [i for i, place in enumerate(self.places) if place.is_patch]
+
+    @cached_property
+    def class_tokens(self) -> list[int]:
+        """Numbers of the other tokens."""
+        return [i for i, place in enumerate(self.places) if not place.is_patch]
+
+    @cached_property
     def depths(self) -> Tensor:
         """Number of layers after which token i depends on token j, ``(n, n)``; 0 where it never does."""
         known = torch.eye(len(self.places), dtype=torch.bool)
@@ -121,23 +131,15 @@ def _derivative(scheme: Scheme, x: Tensor, grid: Grid) -> Tensor:
     return torch.where(rows > NOTHING, rows, 0)
 
 
-def _order(scheme: Scheme, x: Tensor, grid: Grid, tokens: Sequence[Place]) -> Order:
-    reverse, turned = list(reversed(range(grid.t))), [*range(1, grid.t), 0]
-    swapped = [1, 0, *range(2, grid.t)]
-    same = [_moves_alike(scheme, x, grid, _moved(tokens, frames)) for frames in (reverse, turned, swapped)]
-    return "blind" if all(same) else "near" if same[0] else "seen"
-
-
-def _moved(tokens: Sequence[Place], frames: Sequence[int]) -> list[int]:
-    """Number of the token at each place of a clip whose frames are put in another order."""
-    number = {place: i for i, place in enumerate(tokens)}
-    return [number[place if place.t is None else place._replace(t=frames[place.t])] for place in tokens]
-
-
 @torch.no_grad()
-def _moves_alike(scheme: Scheme, x: Tensor, grid: Grid, moved: list[int]) -> bool:
-    out = scheme(x.clone(), grid)
-    return torch.allclose(scheme(x[:, moved].clone(), grid), out[:, moved], rtol=0, atol=1e-10 * float(out.abs().max()))
+def _order(scheme: Scheme, x: Tensor, grid: Grid, tokens: Sequence[Place]) -> Order:
+    number, out, same = {place: i for i, place in enumerate(tokens)}, scheme(x.clone(), grid), []
+    frames = list(range(grid.t))
+    for order in (frames[::-1], [*frames[1:], 0], [1, 0, *frames[2:]]):  # reversed, turned, two swapped
+        moved = [number[place if place.t is None else place._replace(t=order[place.t])] for place in tokens]
+        close = 1e-10 * float(out.abs().max())
+        same.append(torch.allclose(scheme(x[:, moved].clone(), grid), out[:, moved], rtol=0, atol=close))
+    return "blind" if all(same) else "near" if same[0] else "seen"
 
 
 def in_words(seen: Sight) -> dict[str, str]:
@@ -172,9 +174,9 @@ def _patch_in_words(seen: Sight) -> list[str]:
 
 def _places_in_words(seen: Sight, union: Tensor, offset: int) -> str:
     """Places that patches see in frames at a distance; empty if there are none."""
-    patches, (t, h, w) = [i for i, place in enumerate(seen.places) if place.is_patch], seen.grid
+    t, h, w = seen.grid
     cells = torch.cartesian_prod(torch.arange(h), torch.arange(w))
-    blocks = union[patches][:, patches].view(t, h * w, t, h * w)
+    blocks = union[seen.patches][:, seen.patches].view(t, h * w, t, h * w)
     sees = torch.stack([blocks[i, :, i + offset] for i in range(max(0, -offset), min(t, t - offset))])
     if not sees.any():
         return ""
@@ -210,8 +212,7 @@ def _frames_in_words(offsets: Sequence[int], frames: int) -> str:
 
 
 def _class_token_in_words(seen: Sight) -> str:
-    tokens = [i for i, place in enumerate(seen.places) if not place.is_patch]
-    patches = [i for i, place in enumerate(seen.places) if place.is_patch]
+    tokens, patches = seen.class_tokens, seen.patches
     if not tokens:
         return "none; the mean of all tokens is classified"
     share = (seen.depths[tokens][:, patches] > 0).float().mean().item()

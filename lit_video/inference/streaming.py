@@ -25,14 +25,12 @@ def stream(model: VideoClassifier | VideoTransformer | str | Path) -> Stream:
     """Feed videos to a causal X-ViT frame by frame: logits after every frame, at the cost of one frame.
 
     Args:
-        model: trained with ``causal: true`` and ``positions: space``, in eval mode; or a run (see
-            :func:`~lit_video.inference.checkpoints.load`), whose model then is on the CPU.
+        model: trained with ``causal: true`` and ``positions: space``, in eval mode; or a run, see
+            :func:`~lit_video.inference.checkpoints.load`.
 
     Returns:
         A function of the next frames, ``(b, 3, t, height, width)``, float, normalised, to the logits after each of
-        them, ``(b, t, classes)``: those of the network on the whole video up to that frame, as
-        :class:`~lit_video.network.streaming.Stream` says in detail. It remembers what it needs of the past;
-        ``reset()`` begins new videos.
+        them, ``(b, t, classes)``, see :class:`~lit_video.network.streaming.Stream`; ``reset()`` begins new videos.
 
     Raises:
         ValueError: the model cannot stream; the message says why.

@@ -72,7 +72,6 @@ def timeline(
     every: float,
     window: float | None = None,
     top: int = 5,
-    name: str = "windows",
 ) -> Timeline:
     """Classify a window that moves over a video: each is a part of it, classified as by ``predict``, with one clip.
 
@@ -83,7 +82,6 @@ def timeline(
         every: seconds from one window to the next.
         window: seconds of a window; ``None`` for those of a clip of the model's training.
         top: classes to name of each window.
-        name: name of the work in the progress bar.
 
     Raises:
         UserError: the model's clips have no length of their own, and ``window`` is ``None``.
@@ -101,7 +99,7 @@ def timeline(
     seconds = float(table.seconds)
     spans = window_spans(seconds, float(length), every)
     parts = video_list(trained, [replace(record, start=start, end=end) for start, end in spans], single)
-    outputs = outputs_of(trained, parts, evaluation, name)
+    outputs = outputs_of(trained, parts, evaluation, f"{record.path.name}, windows")
     broken = next(filter(None, (reason for *_, reason in outputs)), "")
     logits = [row for row, *_ in takewhile(lambda output: not output[-1], outputs)]
     if not logits:

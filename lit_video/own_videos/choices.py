@@ -44,7 +44,11 @@ def start_from(weights: str) -> Start:
     """
     name = weights.removeprefix(PREFIX)
     if name in releases():
-        return _published(name)
+        weights_path(PREFIX + name)  # says how to fetch them
+        published = find(PREFIX + name).settings
+        model = {key.removeprefix("model."): value for key, value in published.items() if key.startswith("model.")}
+        clips = {key: published[f"data.{key}"] for key in CLIPS if f"data.{key}" in published}
+        return Start(PREFIX + name, published["model"], model, clips)
     path = Path(weights)
     path = path / "last.ckpt" if path.is_dir() else path
     if not path.is_file():
@@ -57,22 +61,14 @@ def start_from(weights: str) -> Start:
     except (UserError, KeyError):
         image = f"an image ViT is given by --model.image_weights {weights}, with --model.size and --model.patch"
         raise UserError(f"--weights {weights}: no checkpoint of a run, whose settings it holds; {image}") from None
-    given = {key: _plain(value) for key, value in checkpoint["hyper_parameters"].items() if not key.startswith("_")}
-    settings = {key: value for key, value in given.items() if key not in LEFT_OUT and value is not None}
+    given = {key: value for key, value in checkpoint["hyper_parameters"].items() if key not in LEFT_OUT}
+    model = {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in given.items()
+        if value is not None and not key.startswith("_")
+    }
     clips = {key: own["data"][key] for key in CLIPS if key in own["data"]}
-    return Start(str(path.resolve()), own["model"].rpartition(".")[2], settings, clips)
-
-
-def _published(name: str) -> Start:
-    weights_path(PREFIX + name)  # says how to fetch them
-    settings = find(PREFIX + name).settings
-    model = {key.removeprefix("model."): value for key, value in settings.items() if key.startswith("model.")}
-    clips = {key: settings[f"data.{key}"] for key in CLIPS if f"data.{key}" in settings}
-    return Start(PREFIX + name, settings["model"], model, clips)
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+    return Start(str(path.resolve()), own["model"].rpartition(".")[2], model, clips)
 
 
 WHOLE = 12.0  # seconds: of longer videos a clip shows a part
@@ -142,12 +138,11 @@ def _clips(videos: Sequence[VideoInfo], machine: Machine, start: Start | None) -
     frames = int(median(video.frames or 0 for video in videos))
     length = f"videos last {seconds[0]:.1f} to {seconds[-1]:.1f} s, half of them up to {median(seconds):.1f}"
     most = seconds[int(0.9 * (len(seconds) - 1))]
-    if most <= WHOLE:
-        chosen = [
-            Choice("data.sampling", {"class_path": "Segments"}, f"a clip shows a whole video: {length}"),
-            Choice("data.test_clips", 1, "one clip shows all of a video"),
-        ]
-    else:
+    chosen = [
+        Choice("data.sampling", {"class_path": "Segments"}, f"a clip shows a whole video: {length}"),
+        Choice("data.test_clips", 1, "one clip shows all of a video"),
+    ]
+    if most > WHOLE:
         clip = {"class_path": "Dense", "init_args": {"seconds": 4.0}}
         chosen = [
             Choice("data.sampling", clip, f"a clip shows 4 s: {length}"),

@@ -263,11 +263,11 @@ def _lengths(
         own = {key.removeprefix("model."): value for key, value in row.get("set", {}).items()}
         nets[name] = built(str(own.pop("model", model)), settings["model"] | own, data, classes)
     rates = {name: clips_per_second(net, data) for name, net in nets.items()}
-    minutes = options.minutes or MINUTES["GPU" if machine.gpu else "CPU"]
-    if options.equal == "epochs":
-        return length(min(rates.values()), training, minutes, counts["val"] > 0, shared), rows
-    costs = {name: count(net, data["frames"], data["image_size"])[1] for name, net in nets.items()}
+    minutes, compute = options.minutes or MINUTES["GPU" if machine.gpu else "CPU"], options.equal == "compute"
+    costs = {name: count(net, data["frames"], data["image_size"])[1] if compute else 1 for name, net in nets.items()}
     slowest = min(rates[name] * costs[name] for name in rows) / max(costs.values())  # clips/s at the highest cost
     lengths = length(slowest, training, minutes, counts["val"] > 0, shared)
+    if not compute:
+        return lengths, rows
     own_lengths = of_equal_compute(nested(lengths)["trainer"]["max_epochs"], costs)
     return lengths, {name: row | {"set": row.get("set", {}) | own_lengths[name]} for name, row in rows.items()}

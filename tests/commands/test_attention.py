@@ -11,7 +11,7 @@ from PIL import Image
 from lit_video.__main__ import main
 from lit_video.inference import attention_maps as module
 from lit_video.inference.attention_maps import AttentionMaps, attention_maps, overlaid, picture, see
-from lit_video.inference.checkpoints import load_trained_model
+from lit_video.inference.checkpoints import load
 from lit_video.inference.predict import Evaluation, find_videos, video_list
 from lit_video.inference.rollout import rollout
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
@@ -82,7 +82,7 @@ def test_what_is_drawn_is_the_rollout_of_the_centre_view(checkpoints, videos, tm
     monkeypatch.setattr(module, "picture", lambda seen: drawn.append(seen) or b"")
     assert attention(videos[0], "--ckpt", checkpoints("tubelets"), "-o", tmp_path / "a.png") == 0
     (seen,) = drawn
-    loaded = load_trained_model(checkpoints("tubelets"))
+    loaded = load(checkpoints("tubelets"))
     data = four_skills(videos[0].parents[3], **CLIPS, batch_size=1, test_crops=1)
     records = [record.path for record in data.records("test")]
     raw = list(data.test_dataloader())[records.index(videos[0])]
@@ -162,7 +162,7 @@ def test_heads_of_a_video_are_drawn_one_by_one_on_one_scale(name, checkpoints, v
     assert len(panels) == 4 * 4  # frames, their maps of all layers, those of two heads
     names = [axes.get_title("left") for axes in panels[4::4]]
     assert names == ["all layers", "head 0 of the last layer", "head 1 of the last layer"]
-    loaded, (record,) = load_trained_model(checkpoints(name)), find_videos(videos[0])
+    loaded, (record,) = load(checkpoints(name)), find_videos(videos[0])
     heads = attention_maps(checkpoints(name), videos[0], "cpu", heads=True).heads
     data = video_list(loaded, [record], Evaluation(1, 1, 1, 0))
     expected = rollout(

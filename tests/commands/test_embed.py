@@ -10,7 +10,7 @@ import torch
 from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.inference import projection
-from lit_video.inference.checkpoints import load_trained_model
+from lit_video.inference.checkpoints import load
 from lit_video.inference.projection import probe, project
 from tests.commands.conftest import one_line
 from tests.float32 import assert_close_in_float32
@@ -41,7 +41,7 @@ def test_given_videos_have_their_folders_as_classes(run, videos, tmp_path, monke
     features = ["--features", tmp_path / "f.npz", "--workers", 0]
     assert main(["predict", "--ckpt", *map(str, [run / "last.ckpt", *videos[:6], *features])]) == 0
     again = torch.from_numpy(np.load(tmp_path / "f.npz")["features"])
-    assert_close_in_float32(torch.from_numpy(seen[0][0]), again, load_trained_model(run / "last.ckpt").model)
+    assert_close_in_float32(torch.from_numpy(seen[0][0]), again, load(run / "last.ckpt").model)
 
 
 def test_broken_videos_are_listed_and_left_out(run, videos, tmp_path, capsys):

@@ -5,7 +5,7 @@ import torch
 
 from lit_video.__main__ import main
 from lit_video.datamodules import TemporalSkills
-from lit_video.inference.checkpoints import load_trained_model
+from lit_video.inference.checkpoints import load
 from lit_video.modules import TimeSformer, ViViT
 from lit_video.network.vit import ViTSize
 from lit_video.weights.reading import read_weights
@@ -49,7 +49,7 @@ def test_transformers_opens_it_with_equal_logits(case, checkpoint, tmp_path, mon
     theirs, loading = getattr(transformers, name).from_pretrained(tmp_path / "out", output_loading_info=True)
     assert not loading["missing_keys"]
     assert not loading["unexpected_keys"]
-    ours = load_trained_model(ckpt).model.double()
+    ours = load(ckpt).model.double()
     clip = torch.randn(2, 3, 4, 32, 32, dtype=torch.float64)
     with torch.no_grad():  # transformers rounds a constant of ViViT's GELU to seven digits
         logits = theirs.eval().double()(clip.transpose(1, 2)).logits

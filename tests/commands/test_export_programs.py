@@ -11,7 +11,7 @@ import lit_video
 from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.inference import export as programs
-from lit_video.inference.checkpoints import load_trained_model
+from lit_video.inference.checkpoints import load
 from lit_video.weights.loading import load_pretrained
 from lit_video.weights.reading import read_weights
 from tests.commands.conftest import run_readme
@@ -48,7 +48,7 @@ def exported(kind, checkpoint, tmp_path, capsys):
     """What is written, a clip, and its logits."""
     clip = clip_of(5)
     with torch.no_grad():
-        expected = load_trained_model(checkpoint).model.network(clip)
+        expected = load(checkpoint).model.network(clip)
     assert main(["export", "--to", kind, "--ckpt", str(checkpoint), "-o", str(tmp_path / "out")]) == 0
     assert "its logits differ by" in capsys.readouterr().out
     return tmp_path / "out", clip, expected
@@ -56,7 +56,7 @@ def exported(kind, checkpoint, tmp_path, capsys):
 
 def test_weights_and_settings_are_those_of_the_checkpoint(checkpoint, tmp_path, monkeypatch, capsys):
     folder, clip, expected = exported("safetensors", checkpoint, tmp_path, capsys)
-    network = load_trained_model(checkpoint).model.network
+    network = load(checkpoint).model.network
     for parameter in network.parameters():
         torch.nn.init.zeros_(parameter)
     load_pretrained(network, read_weights(folder / "model.safetensors").tensors)
@@ -76,7 +76,7 @@ def test_weights_and_settings_are_those_of_the_checkpoint(checkpoint, tmp_path, 
 def same_by_its_readme(folder, checkpoint, monkeypatch):
     clip, logits = run_readme(folder, monkeypatch)
     with torch.no_grad():
-        torch.testing.assert_close(logits, load_trained_model(checkpoint).model.network(clip), atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(logits, load(checkpoint).model.network(clip), atol=1e-5, rtol=1e-5)
 
 
 def test_a_program_of_pytorch_computes_the_same_without_this_package(checkpoint, tmp_path, monkeypatch, capsys):

@@ -11,7 +11,7 @@ import torch
 
 from lit_video.__main__ import main
 from lit_video.datamodules.drawing import encode
-from lit_video.inference.checkpoints import load_trained_model
+from lit_video.inference.checkpoints import load
 from lit_video.network.aggregation import linear_head
 from lit_video.network.cost import count
 from lit_video.own_videos.budget import built
@@ -119,7 +119,7 @@ def _check_folds(run):
     checkpoint = torch.load(run / "last.ckpt", weights_only=True)
     assert checkpoint["lit_video"]["temperature"] == result["temperature"]
     trained = checkpoint["state_dict"].values()
-    weight = linear_head(load_trained_model(run / "last.ckpt").model.network).weight.data * result["temperature"]
+    weight = linear_head(load(run / "last.ckpt").model.network).weight.data * result["temperature"]
     assert any(value.shape == weight.shape and torch.allclose(value, weight) for value in trained)
 
 

@@ -19,7 +19,7 @@ from PIL import Image
 from lit_video.__main__ import main
 from lit_video.datamodules import TemporalSkills, VideoDataModule
 from lit_video.datamodules.folder import folder_records
-from lit_video.inference.checkpoints import load_trained_model
+from lit_video.inference.checkpoints import load
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.modules.optimization import Optimization
 from lit_video.network.aggregation import head_inputs, linear_head
@@ -112,7 +112,7 @@ def probabilities(video, names, task="class"):
 
 @pytest.mark.parametrize("views", [(2, 3), (1, 1)])
 def test_probabilities_are_those_of_the_test(views, checkpoint, videos, root, tmp_path):
-    loaded = load_trained_model(checkpoint)
+    loaded = load(checkpoint)
     assert (loaded.settings["test_clips"], loaded.settings["test_crops"]) == (2, 3)
     data = four_skills(root, **loaded.settings | dict(zip(("test_clips", "test_crops"), views, strict=True)))
     expected = by_test(data, loaded.model)
@@ -204,7 +204,7 @@ def test_features_are_written_with_the_logits_they_lead_to(checkpoint, videos, t
     result = written(tmp_path / "out.json", "--ckpt", checkpoint, *videos, "--features", path)
     arrays = np.load(path)  # refuses pickles
     assert set(arrays) == {"features", "paths", "logits", "class_names", "tasks"}
-    loaded = load_trained_model(checkpoint)
+    loaded = load(checkpoint)
     head = linear_head(loaded.model.network)
     logits = torch.from_numpy(arrays["features"]) @ head.weight.T + head.bias
     torch.testing.assert_close(logits, torch.from_numpy(arrays["logits"]), atol=1e-5, rtol=1e-5)
@@ -263,7 +263,7 @@ def test_broken_videos_are_listed_and_the_others_predicted(checkpoint, videos, t
     alone = written(tmp_path / "alone.json", "--ckpt", checkpoint, *videos[:2])
     assert [video["path"] for video in result["videos"]] == [str(path) for path in videos[:2]]
     ours, theirs = ([probabilities(v, [r["name"] for r in v["class"]]) for v in f["videos"]] for f in (result, alone))
-    assert_close_in_float32(torch.stack(ours), torch.stack(theirs), load_trained_model(checkpoint).model)
+    assert_close_in_float32(torch.stack(ours), torch.stack(theirs), load(checkpoint).model)
     assert [one["path"] for one in result["broken"]] == [str(text), str(cut)]
     assert len(np.load(tmp_path / "f.npz")["features"]) == 2
 

@@ -11,7 +11,7 @@ import torch
 import lit_video
 from lit_video.__main__ import main
 from lit_video.datamodules import Segments, TemporalSkills
-from lit_video.inference.checkpoints import load_trained_model
+from lit_video.inference.checkpoints import load
 from lit_video.inference.streaming import stream_predictor
 from lit_video.modules import XViT
 from lit_video.modules.optimization import Optimization
@@ -63,7 +63,7 @@ def lines(capsys):
 def test_every_line_is_what_the_network_says_of_the_video_up_to_it(causal, long_video, capsys):
     assert stream("--ckpt", causal, long_video, "--top", 8) == 0
     rows = lines(capsys)
-    loaded = load_trained_model(causal)
+    loaded = load(causal)
     step = 1.0 / 4  # clips of a second and 4 frames
     numbers = [int(10 * (i + 0.5) * step) for i in range(14)]
     data = four_skills(**loaded.settings)
@@ -113,7 +113,7 @@ def test_lines_come_while_the_video_is_decoded(causal, long_video, tmp_path, cap
     assert [row["path"] for row in rows].count(str(long_video)) == 14
     assert err.splitlines()[0].startswith(f"{text}: Invalid data")
     assert err.splitlines()[-1].endswith("of 3 videos could not be read")
-    predictor = stream_predictor(load_trained_model(causal), ON_CPU)
+    predictor = stream_predictor(load(causal), ON_CPU)
     moments = predictor(VideoRecord(long_video, 0))
     assert next(moments)[0] == 0.1  # before the rest is decoded
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.inference.checkpoints import load_trained_model
+from lit_video.inference.checkpoints import load
 from lit_video.inference.predict import Evaluation, compute
 from lit_video.inference.ranking import Ranked
 from lit_video.inference.timeline import Timeline, Window, timeline, window_spans
@@ -59,7 +59,7 @@ def test_windows_follow_each_other_and_the_last_one_ends_with_the_video(seconds,
 
 
 def test_every_window_is_what_predict_says_of_that_part(colours, video):
-    model = load_trained_model(colours)
+    model = load(colours)
     line = timeline(model, VideoRecord(video, 0), HERE, 0.7, 1.6)
     parts = [VideoRecord(video, 0, window.start, window.end) for window in line.windows]
     expected = compute(model, parts, Evaluation(1, 1, 8, 0, "cpu")).logits.softmax(1)
@@ -71,7 +71,7 @@ def test_every_window_is_what_predict_says_of_that_part(colours, video):
 
 @pytest.mark.parametrize("short", ["repeat", "loop"])
 def test_a_video_shorter_than_a_clip_is_what_predict_says_of_it(short, colours, tmp_path):
-    model = load_trained_model(colours)
+    model = load(colours)
     model.settings["short"] = short
     record = VideoRecord(write(tmp_path / "short.mp4", ("red", 0.3), ("blue", 0.2)), 0)
     (window,) = timeline(model, record, HERE, 1.0).windows
@@ -83,7 +83,7 @@ def test_a_video_shorter_than_a_clip_is_what_predict_says_of_it(short, colours, 
 
 def test_another_video_at_the_same_path_is_not_taken_for_the_first(colours, tmp_path):
     """As a service has it, which writes each upload to the same file."""
-    model, path, fresh = load_trained_model(colours), tmp_path / "upload.mp4", tmp_path / "fresh.mp4"
+    model, path, fresh = load(colours), tmp_path / "upload.mp4", tmp_path / "fresh.mp4"
     write(path, ("red", 2))
     here = Evaluation(2, 1, 8, 0, "cpu")
     for look in (

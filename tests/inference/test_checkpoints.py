@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.inference.checkpoints import load_trained_model
+from lit_video.inference.checkpoints import load
 from lit_video.modules import XViT
 from lit_video.utils.class_paths import known_class
 
@@ -68,7 +68,7 @@ def test_no_module_that_a_checkpoint_names_is_imported(change, message, changed,
 
 def test_a_checkpoint_cannot_choose_who_builds_its_model(changed):
     path = changed(setting(_instantiator="this.Zen", _class_path="this.Zen"))
-    assert type(load_trained_model(path).model) is XViT
+    assert type(load(path).model) is XViT
 
 
 def test_a_class_of_the_same_name_elsewhere_is_another():
