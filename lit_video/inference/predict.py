@@ -15,7 +15,7 @@ from torch import Tensor
 from lit_video.datamodules.folder import COMMON, EXTENSIONS, VideoList
 from lit_video.errors import OptionError, UserError
 from lit_video.inference.checkpoints import TrainedModel, load
-from lit_video.inference.ranking import RankedVideo, ranked_videos, refuse_not_finite
+from lit_video.inference.ranking import RankedVideo, ranked_videos
 from lit_video.modules import VideoClassifier
 from lit_video.network.aggregation import head_inputs
 from lit_video.utils.environment import choose_device
@@ -98,8 +98,8 @@ Paths = str | Path | Sequence[str | Path | VideoRecord]  # records are taken as 
 
 
 @dataclass(frozen=True)
-class VideoOutputs:
-    """Logits and features of videos, the views of each averaged.
+class VideoPredictions:
+    """Predicted classes of videos, with logits and features, the views of each averaged.
 
     Args:
         paths: paths of the videos that could be read.
@@ -107,6 +107,7 @@ class VideoOutputs:
         features: ``(videos, d)``, what enters the linear head.
         class_names: by class number, of each task if there are several.
         broken: why the others could not be read.
+        ranked: the most probable classes of each of ``paths``.
     """
 
     paths: list[Path]
@@ -114,16 +115,6 @@ class VideoOutputs:
     features: Tensor
     class_names: list[str] | dict[str, list[str]]
     broken: dict[Path, str]
-
-
-@dataclass(frozen=True)
-class VideoPredictions(VideoOutputs):
-    """Predicted classes of videos.
-
-    Args:
-        ranked: the most probable classes of each of ``paths``.
-    """
-
     ranked: list[RankedVideo]
 
 
@@ -147,9 +138,13 @@ def predict(
     evaluation = evaluation or Evaluation()
     records = find_videos(videos, evaluation.fps)
     trained = load(ckpt)
-    outputs = compute(trained, records, evaluation)
-    ranked = ranked_videos(outputs.paths, outputs.logits, outputs.class_names, top, trained.model.several_labels)
-    return VideoPredictions(**vars(outputs), ranked=ranked)
+    outputs = outputs_of(trained, video_list(trained, records, evaluation), evaluation)
+    each, features, reasons = zip(*outputs, strict=True)
+    read = [i for i, reason in enumerate(reasons) if not reason]
+    paths, logits = [records[i].path for i in read], torch.stack(each)[read]
+    broken = {record.path: reason for record, reason in zip(records, reasons, strict=True) if reason}
+    ranked = ranked_videos(paths, logits, trained.class_names, top, trained.model.several_labels)
+    return VideoPredictions(paths, logits, torch.stack(features)[read], trained.class_names, broken, ranked)
 
 
 def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
@@ -208,19 +203,3 @@ def video_list(trained: TrainedModel, records: Sequence[VideoRecord], evaluation
         return VideoList(records, **settings, **loading)
     except ValueError as error:
         raise OptionError("clips, crops", error) from error
-
-
-def compute(trained: TrainedModel, records: Sequence[VideoRecord], evaluation: Evaluation) -> VideoOutputs:
-    """Logits and features of every video that can be read in all its views.
-
-    Raises:
-        UserError: the sampling cannot give these views, or there is no such device; or logits are not finite.
-    """
-    outputs = outputs_of(trained, video_list(trained, records, evaluation), evaluation)
-    paths = [record.path for record in records]
-    each, features, broken = zip(*outputs, strict=True)
-    read = [i for i, reason in enumerate(broken) if not reason]
-    logits = torch.stack(each)[read]
-    refuse_not_finite([paths[i] for i in read], logits)
-    reasons = {path: reason for path, reason in zip(paths, broken, strict=True) if reason}
-    return VideoOutputs([paths[i] for i in read], logits, torch.stack(features)[read], trained.class_names, reasons)

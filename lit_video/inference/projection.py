@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lit_video.errors import UserError
-from lit_video.inference.checkpoints import TrainedModel, load
-from lit_video.inference.predict import Evaluation, Paths, VideoOutputs, compute, find_videos
+from lit_video.inference.checkpoints import TrainedModel
+from lit_video.inference.predict import Evaluation, Paths, VideoPredictions, predict
 from lit_video.utils.colours import LIGHT, SERIES
 from lit_video.utils.figures import content_of, plt, short
 
@@ -21,7 +21,7 @@ PERPLEXITY = 30.0  # the default: what t-SNE takes for a point's neighbourhood
 
 
 @dataclass(frozen=True)
-class Embedding(VideoOutputs):
+class Embedding(VideoPredictions):
     """Features of videos, and their places in the plane.
 
     Args:
@@ -48,11 +48,10 @@ def embed(
     Raises:
         UserError: an argument or the checkpoint is wrong, or there are too few videos that can be read.
     """
-    evaluation = evaluation or Evaluation()
-    records = find_videos(videos, evaluation.fps)
-    outputs = compute(load(ckpt), records, evaluation)
+    outputs = predict(ckpt, videos, 1, evaluation)
     if (count := len(outputs.paths)) < FEWEST:
-        raise UserError(f"{count} of {len(records)} videos could be read, which is too few to show neighbours")
+        found = count + len(outputs.broken)
+        raise UserError(f"{count} of {found} videos could be read, which is too few to show neighbours")
     return Embedding(**vars(outputs), places=project(outputs.features.numpy(), seed))
 
 

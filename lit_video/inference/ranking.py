@@ -62,7 +62,9 @@ def ranked_videos(
     Raises:
         UserError: logits are not finite, and so no prediction.
     """
-    refuse_not_finite(paths, logits)
+    for path, finite in zip(paths, logits.isfinite().all(1).tolist(), strict=True):
+        if not finite:  # softmax and rank would still give a class
+            raise UserError(f"{path}: the model's logits are not finite, so there is no prediction; check its weights")
     names = class_names if isinstance(class_names, dict) else {ONLY_TASK: class_names}
     each = torch.split(logits, [len(of_task) for of_task in names.values()], dim=1)
     shares = [share.sigmoid() if several_labels else share.softmax(1) for share in each]
@@ -73,17 +75,6 @@ def ranked_videos(
             ranked["action" if ranked.keys() == {"verb", "noun"} else "all"] = combined(list(ranked.values()), top)
         videos.append(RankedVideo(path, ranked))
     return videos
-
-
-def refuse_not_finite(paths: Sequence[Path], logits: Tensor) -> None:
-    """Refuse logits ``(videos, classes)`` that are no numbers, of which softmax and rank would still give a class.
-
-    Raises:
-        UserError: there are some.
-    """
-    for path, finite in zip(paths, logits.isfinite().all(1).tolist(), strict=True):
-        if not finite:
-            raise UserError(f"{path}: the model's logits are not finite, so there is no prediction; check its weights")
 
 
 def _best(names: Sequence[str], share: Tensor, top: int) -> list[Ranked]:

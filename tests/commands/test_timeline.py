@@ -10,7 +10,8 @@ import torch
 
 from lit_video.__main__ import main
 from lit_video.inference.checkpoints import load
-from lit_video.inference.predict import Evaluation, compute
+from lit_video.inference.predict import Evaluation
+from lit_video.inference.predict import predict as api
 from lit_video.inference.ranking import Ranked
 from lit_video.inference.timeline import Timeline, Window, timeline, window_spans
 from lit_video.utils.parallel import with_progress
@@ -62,7 +63,7 @@ def test_every_window_is_what_predict_says_of_that_part(colours, video):
     model = load(colours)
     line = timeline(model, VideoRecord(video, 0), HERE, 0.7, 1.6)
     parts = [VideoRecord(video, 0, window.start, window.end) for window in line.windows]
-    expected = compute(model, parts, Evaluation(1, 1, 8, 0, "cpu")).logits.softmax(1)
+    expected = api(model, parts, evaluation=Evaluation(1, 1, 8, 0, "cpu")).logits.softmax(1)
     names = model.class_names
     ours = torch.tensor([[{r.name: r.probability for r in w.ranked["class"]}[n] for n in names] for w in line.windows])
     assert len(ours) == 16 and ours.std(0).min() > 0.1
@@ -75,7 +76,7 @@ def test_a_video_shorter_than_a_clip_is_what_predict_says_of_it(short, colours, 
     model.settings["short"] = short
     record = VideoRecord(write(tmp_path / "short.mp4", ("red", 0.3), ("blue", 0.2)), 0)
     (window,) = timeline(model, record, HERE, 1.0).windows
-    expected = compute(model, [record], Evaluation(1, 1, 8, 0, "cpu")).logits[0].softmax(0)
+    expected = api(model, [record], evaluation=Evaluation(1, 1, 8, 0, "cpu")).logits[0].softmax(0)
     shares = {one.name: one.probability for one in window.ranked["class"]}
     ours = torch.tensor([shares[name] for name in model.class_names])
     torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-4)
@@ -88,7 +89,7 @@ def test_another_video_at_the_same_path_is_not_taken_for_the_first(colours, tmp_
     here = Evaluation(2, 1, 8, 0, "cpu")
     for look in (
         lambda path: timeline(model, VideoRecord(path, 0), HERE, 0.5).segments(),
-        lambda path: compute(model, [VideoRecord(path, 0)], here).logits.tolist(),
+        lambda path: api(model, [VideoRecord(path, 0)], evaluation=here).logits.tolist(),
     ):
         write(path, ("red", 2))
         look(path)
