@@ -38,7 +38,7 @@ class BuiltIn(NamedTuple):
 
 def add(parser: Parser) -> None:
     """Examples and arguments."""
-    parser.examples("my_scheme.py", "divided -o profile", "my_scheme.py --on videos --seeds 0,1,2")
+    parser.examples("my_scheme.py", "my_scheme.py --on videos --seeds 0,1,2")
     text = "FILE.py, FILE.py:CLASS or MODULE.CLASS of your own, or the name of a built-in scheme"
     parser.add_argument("scheme", metavar="SCHEME", help=text)
     add_output(parser, "DIR", otherwise="profile/NAME")
@@ -50,7 +50,7 @@ def add(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Check an attention scheme, show what it sees and costs, and train it on the temporal skills.
+    """Check an attention scheme, show what it sees and costs, and train it on skills.
 
     Draws which tokens see which, and after how many layers; measures parameters, multiply-adds, memory and time beside
     the built-in schemes; then the accuracy in each skill beside the rows trained alike. Exits with 1 where the scheme
