@@ -262,6 +262,7 @@ def _lengths(
     for name, row in rows.items():
         own = {key.removeprefix("model."): value for key, value in row.get("set", {}).items()}
         nets[name] = built(str(own.pop("model", model)), settings["model"] | own, data, classes)
+    print("timing a training step of each model", flush=True)
     rates = {name: clips_per_second(net, data) for name, net in nets.items()}
     minutes, compute = options.minutes or MINUTES["GPU" if machine.gpu else "CPU"], options.equal == "compute"
     costs = {name: count(net, data["frames"], data["image_size"])[1] if compute else 1 for name, net in nets.items()}
