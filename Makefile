@@ -51,9 +51,14 @@ notebooks: setup  ## run the notebooks top to bottom
 strip: setup  ## take outputs out of the notebooks, as they are kept
 	$(BIN)/python notebooks/strip_outputs.py notebooks/*.ipynb || true
 
-docs: $(VENV)/docs_ready  ## README and docs/ as a site in site/ (mkdocs-material; nothing is fetched when it is read)
+docs: $(VENV)/docs_ready build/results.html  ## README, docs/, API, results and run notebooks as a site in site/ (nothing is fetched when read)
+	$(BIN)/python docs/run_notebooks.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "wrote site/; with search: $(BIN)/python -m http.server -d site"
+
+build/results.html: $(wildcard benchmarks/results/*.tar.xz) | $(VENV)/ready
+	mkdir -p build
+	$(BIN)/python -m lit_video report benchmarks/results -o $@
 
 $(VENV)/docs_ready: $(VENV)/ready
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[docs]" -c constraints.txt

@@ -1,4 +1,8 @@
-"""What the site of ``make docs`` has beside this folder: README.md as its first page, REPRODUCE.md, linked files."""
+"""What the site of ``make docs`` has beside this folder: README.md as its first page, REPRODUCE.md, linked files.
+
+The page of results and the notebooks' outputs are those of ``build``, which ``make docs`` writes there first; without
+them there is a line in their place. The API's pages are made of docstrings by mkdocstrings.
+"""
 
 import json
 import os
@@ -12,6 +16,15 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parent.parent
 PAGES = {"README.md": "index.md", "REPRODUCE.md": "REPRODUCE.md"}
+API = {
+    "lit_video": "lit_video",
+    "attention": "lit_video.attention",
+    "modules": "lit_video.modules",
+    "datamodules": "lit_video.datamodules",
+}
+RESULTS = ROOT / "build" / "results.html"
+NO_RESULTS = "<!doctype html><title>results</title><p>Not made yet: python -m lit_video report benchmarks/results"
+ROLE = re.compile(r":(?:class|func|meth|data|attr|mod|exc):<code>(~?)([\w.]+)</code>")
 LINK = re.compile(r"(?<=\]\()([^)#:\s]+)(?=[#)])")
 
 
@@ -19,6 +32,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages of the repository's root, and a page for every file or folder that some page links to."""
     for path, place in PAGES.items():
         files.append(File.generated(config, place, abs_src_path=str(ROOT / path)))
+    for name, module in API.items():
+        files.append(File.generated(config, f"api/{name}.md", content=api(module)))
+    content = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else NO_RESULTS
+    files.append(File.generated(config, "results.html", content=content))
     pages = [ROOT / path for path in PAGES] + [*ROOT.glob("docs/*.md"), *ROOT.glob("notebooks/*.ipynb")]
     for path in sorted({path for page in pages for path in linked(page)} - {ROOT / path for path in PAGES}):
         if path.parent != ROOT / "docs":
@@ -38,6 +55,15 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return os.path.relpath(place_of(target), here) if target.exists() else link[1]
 
     return LINK.sub(moved, markdown)
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Show the names that docstrings refer to as code, short where they begin with a tilde."""
+
+    def name(role: re.Match[str]) -> str:
+        return f"<code>{role[2].rpartition('.')[2] if role[1] else role[2]}</code>"
+
+    return ROLE.sub(name, html)
 
 
 def linked(page: Path) -> Iterator[Path]:
@@ -71,12 +97,42 @@ def shown(path: Path) -> str:
         return title + "\n".join(
             f"- `{entry.relative_to(path)}`" for entry in sorted(path.rglob("*")) if entry.is_file()
         )
+    if path.suffix == ".xz":
+        return f"{title}A packed file of {path.stat().st_size / 1e3:.0f} kB."
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".ipynb":
-        return title + "\n\n".join(_cell(cell) for cell in json.loads(text)["cells"])
+        done = ROOT / "build" / "notebooks" / path.name
+        text = done.read_text(encoding="utf-8") if done.exists() else text
+        return title.replace("# notebooks/", "# ") + "\n\n".join(_cell(cell) for cell in json.loads(text)["cells"])
     return f"{title}````{path.suffix[1:]}\n{text}\n````\n"
 
 
 def _cell(cell: dict) -> str:
     source = "".join(cell["source"])
-    return source if cell["cell_type"] == "markdown" else f"````python\n{source}\n````"
+    if cell["cell_type"] == "markdown":
+        return source
+    outputs = [_output(output) for output in cell.get("outputs", [])]
+    return "\n\n".join([f"````python\n{source}\n````", *filter(None, outputs)])
+
+
+def _output(output: dict) -> str:
+    """A picture inside the page, else the text; progress is left out."""
+    data = output.get("data", {})
+    for kind in ("image/png", "image/jpeg", "image/gif"):
+        if kind in data:
+            return f'<img alt="output of the cell above" src="data:{kind};base64,{"".join(data[kind]).strip()}">'
+    text = "".join(data.get("text/plain", output.get("text", "") if output.get("name") == "stdout" else ""))
+    return f"````text\n{text.rstrip()}\n````" if text.strip() else ""
+
+
+def api(module: str) -> str:
+    """A page of the public names of a package."""
+    return f"# {module}\n\n" + "\n\n".join(f"::: {module}.{name}" for name in public(module)) + "\n"
+
+
+def public(module: str) -> list[str]:
+    """The names that a package offers, from its source: those of ``__all__``, else those that it imports."""
+    text = (ROOT / module.replace(".", "/") / "__init__.py").read_text(encoding="utf-8")
+    names = re.search(r"__all__ = \[(.*?)\]", text, re.DOTALL)
+    found = re.findall(r'"(\w+)"', names[1]) if names else re.findall(r"import \w+ as (\w+)", text)
+    return [name for name in found if name not in {"datamodules", "modules"}]
