@@ -1,6 +1,6 @@
 """What the site of ``make docs`` has beside this folder: README.md as its first page, REPRODUCE.md, linked files.
 
-The page of results and the notebooks' outputs are those of ``build``, which ``make docs`` writes there first; without
+The page of results and the outputs of notebooks are those of ``build``, by ``make docs`` and ``make pictures``; without
 them there is a line in their place. The API's pages are made of docstrings by mkdocstrings.
 """
 
