@@ -14,14 +14,14 @@ from lit_video.commands.parser import Parser
 def add(parser: Parser) -> None:
     """The commands of the group."""
     parser.add_commands({"check": check, "prepare": prepare})
-    parser, preparation = parser.commands["check"], parser.commands["prepare"]
-    parser.examples("ROOT --dataset SomethingV2", "ROOT --dataset VideoFolder --decode -o manifest.sqlite")
-    parser.add_argument("--decode", action="store_true", help="decode every frame, not only the first")
-    parser.add_argument("root", type=Path, metavar="ROOT", help="folder of the data set")
+    checking, preparation = parser.commands["check"], parser.commands["prepare"]
+    checking.examples("ROOT --dataset SomethingV2", "ROOT --dataset VideoFolder --decode -o manifest.sqlite")
+    checking.add_argument("--decode", action="store_true", help="decode every frame, not only the first")
+    checking.add_argument("root", type=Path, metavar="ROOT", help="folder of the data set")
     text = "such as SomethingV2 or VideoFolder, as fit's --data; --data.X sets more"
-    parser.add_argument("--dataset", required=True, metavar="NAME", help=text)
-    add_output(parser, "FILE", otherwise="ROOT/manifest.sqlite, a row per video")
-    parser.settings = ("--data",)
+    checking.add_argument("--dataset", required=True, metavar="NAME", help=text)
+    add_output(checking, "FILE", otherwise="ROOT/manifest.sqlite, a row per video")
+    checking.settings = ("--data",)
     preparation.examples("SRC DST --preset fast", "SRC DST --short-side 128")
     preparation.add_argument("src", type=Path, metavar="SRC", help="folder of videos, or of class folders of videos")
     preparation.add_argument("dst", type=Path, metavar="DST", help="another folder")

@@ -72,19 +72,13 @@ def length(rate: float, training: int, minutes: float, validates: bool, runs: st
     if epochs < fit:
         why = "" if validates else "where no video validates, as nothing would show overfitting, "
         reason += f", enough for {fit}; {why}{most} are the maximum (--trainer.max_epochs)"
+    best, patience = {"monitor": "val/clip_top1", "mode": "max"}, max(5, round(0.4 * epochs / every))
+    callbacks = {"ModelCheckpoint": best, "EarlyStopping": best | {"patience": patience}}
+    given = [{"class_path": name, "init_args": settings} for name, settings in callbacks.items()]
+    said = f"the checkpoint of the best validation is tested; training ends when {patience} are no better"
     return [
         Choice("trainer.max_epochs", epochs, reason),
         Choice("trainer.check_val_every_n_epoch", every, validations),
         Choice("trainer.gradient_clip_val", 1.0, "as in the tables"),
-        *([_best(max(5, round(0.4 * epochs / every)))] if validates else []),
+        *([Choice("trainer.callbacks", given, said)] if validates else []),
     ]
-
-
-def _best(patience: int) -> Choice:
-    best = {"monitor": "val/clip_top1", "mode": "max"}
-    callbacks = [
-        {"class_path": "ModelCheckpoint", "init_args": best},
-        {"class_path": "EarlyStopping", "init_args": best | {"patience": patience}},
-    ]
-    said = f"the checkpoint of the best validation is tested; training ends when {patience} are no better"
-    return Choice("trainer.callbacks", callbacks, said)
