@@ -25,15 +25,10 @@ SEPARATORS = "|;"  # of several labels, which are in no name of a class
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of a table.
+    """One row of a table."""
 
-    Args:
-        place: setting, file and line, for messages.
-        cells: text by column, without space at its ends.
-    """
-
-    place: str
-    cells: Mapping[str, str]
+    place: str  # setting, file and line, for messages
+    cells: Mapping[str, str]  # text by column, without space at its ends
 
     def error(self, column: str, what: str) -> UserError:
         """Make the error of a cell, with its place."""

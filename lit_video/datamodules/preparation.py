@@ -28,19 +28,13 @@ _TURNS = {0: [], 90: ["transpose=cclock"], 180: ["hflip", "vflip"], 270: ["trans
 
 @dataclass(frozen=True)
 class Encoding:
-    """How videos are encoded, in H.264.
+    """How videos are encoded, in H.264."""
 
-    Args:
-        short_side: pixels of the shorter side; a smaller video keeps its size, made even.
-        gop: frames from one key frame to the next: few make random access fast, many make files small.
-        crf: x264's quality, 0 to 51; 0 is lossless.
-        fast_decode: larger files that decode faster: x264's tune of this name (no arithmetic coding, no deblocking),
-            and B frames that no other refers to, so that those not wanted are skipped.
-    """
-
-    short_side: int = 256
-    gop: int = 12
-    crf: int = 22
+    short_side: int = 256  # pixels of the shorter side; a smaller video keeps its size, made even
+    gop: int = 12  # frames from one key frame to the next: few make random access fast, many make files small
+    crf: int = 22  # x264's quality, 0 to 51; 0 is lossless
+    # larger files that decode faster: x264's tune of this name (no arithmetic coding, no deblocking), and B frames that
+    # no other refers to, so that those not wanted are skipped
     fast_decode: bool = False
 
 

@@ -38,39 +38,23 @@ Status = Literal["ok", "suspicious", "damaged", "missing", "broken"]
 
 @dataclass(slots=True)
 class VideoInfo:
-    """A row of a manifest.
+    """A row of a manifest."""
 
-    Args:
-        path: relative to the root.
-        size: bytes of the file, or of all files of a folder of frames.
-        mtime: its last change, in nanoseconds since 1970.
-        status: ``ok``; ``suspicious`` where something is odd, such as a gap in time, but no frame is known to be
-            damaged; ``damaged`` where some frames are, which are never decoded; ``missing``; ``broken`` where it cannot
-            be read, or ends early.
-        reason: why it is not ``ok``.
-        frames: number of frames.
-        seconds: duration, last frame included.
-        width: width of the picture as it is shown, rotation applied.
-        height: likewise.
-        fps: frames per second, on average.
-        damaged: number of damaged frames; the table says which.
-        decoded: whether all frames were decoded.
-        table: the frame table, see :func:`pack`.
-    """
-
-    path: str
-    size: int | None = None
-    mtime: int | None = None
+    path: str  # relative to the root
+    size: int | None = None  # bytes of the file, or of all files of a folder of frames
+    mtime: int | None = None  # its last change, in nanoseconds since 1970
+    # ok; suspicious where something is odd, such as a gap in time, but no frame is known to be damaged; damaged where
+    # some frames are, which are never decoded; missing; broken where it cannot be read, or ends early
     status: Status = "ok"
-    reason: str = ""
-    frames: int | None = None
-    seconds: float | None = None
-    width: int | None = None
-    height: int | None = None
-    fps: float | None = None
-    damaged: int = 0
-    decoded: bool = False
-    table: str | None = None
+    reason: str = ""  # why it is not ok
+    frames: int | None = None  # number of frames
+    seconds: float | None = None  # duration, last frame included
+    width: int | None = None  # width of the picture as it is shown, rotation applied
+    height: int | None = None  # likewise
+    fps: float | None = None  # frames per second, on average
+    damaged: int = 0  # number of damaged frames; the table says which
+    decoded: bool = False  # whether all frames were decoded
+    table: str | None = None  # the frame table, see pack()
 
     @property
     def sound(self) -> bool:

@@ -30,15 +30,11 @@ class Ranked:
 
 @dataclass(frozen=True)
 class RankedVideo:
-    """Predicted classes of one video.
+    """Predicted classes of one video."""
 
-    Args:
-        path: the video.
-        ranked: the most probable first, of each task; a single task is called ``class``. For several tasks their
-            combinations as well: ``action``, where the tasks are verb and noun, else ``all``.
-    """
-
-    path: Path
+    path: Path  # the video
+    # the most probable first, of each task; a single task is called class. For several tasks their combinations as
+    # well: action, where the tasks are verb and noun, else all
     ranked: dict[str, list[Ranked]]
 
     def lines(self) -> list[str]:

@@ -16,18 +16,13 @@ SPREADS = (0.1, 0.3, 1.0)
 
 @dataclass(frozen=True)
 class Reach:
-    """Temporal reach: how far apart the frames are that a network can compare, and whether it sees their order.
+    """Temporal reach: how far apart the frames are that a network can compare, and whether it sees their order."""
 
-    Args:
-        frames: largest distance of two frames that have part in the scores together; 0 if each frame counts for
-            itself.
-        order: whether a clip that is played backwards has other scores.
-        near: whether, played backwards, it has the same scores, but not with its frames in any order: they show which
-            frames are near each other, and not which come first.
-    """
-
+    # largest distance of two frames that have part in the scores together; 0 if each frame counts for itself
     frames: int
-    order: bool
+    order: bool  # whether a clip that is played backwards has other scores
+    # whether, played backwards, it has the same scores, but not with its frames in any order: they show which frames
+    # are near each other, and not which come first
     near: bool = False
 
 

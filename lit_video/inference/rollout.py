@@ -134,17 +134,11 @@ def _only_head(network: nn.Module, proj: nn.Linear, heads: int, head: int) -> di
 
 @dataclass(frozen=True)
 class Rollout:
-    """Relevance of every patch, and the logits.
+    """Relevance of every patch, and the logits."""
 
-    Args:
-        patches: share of every patch in the output, ``(t, h, w)``, at least 0.
-        other: share of what is no patch: class tokens and other learnt tokens. With ``patches`` it sums to 1.
-        logits: ``(1, classes)``.
-    """
-
-    patches: Tensor
-    other: float
-    logits: Tensor
+    patches: Tensor  # share of every patch in the output, (t, h, w), at least 0
+    other: float  # share of what is no patch: class tokens and other learnt tokens. With patches it sums to 1
+    logits: Tensor  # (1, classes)
 
 
 def rollout(network: VideoTransformer, clip: Tensor, last_layer: bool = False, head: int | None = None) -> Rollout:

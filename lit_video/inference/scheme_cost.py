@@ -22,26 +22,16 @@ WIDTH, HEADS, CLIPS, ROUNDS = 96, 4, 2, 5
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of one layer of a scheme for a clip on ``CLIP``, of width ``WIDTH``.
+    """Cost of one layer of a scheme for a clip on ``CLIP``, of width ``WIDTH``."""
 
-    Args:
-        name: name of the scheme.
-        params: number of parameters.
-        macs: multiply-adds of a clip.
-        bytes: bytes kept for the backward pass, per clip.
-        seconds: of a training step (forward and backward), per clip; the median of rounds in which all schemes
-            take turns.
-        frames: exponent of the multiply-adds in the frames, from ``LARGE`` to twice as many.
-        side: likewise in the side of the picture.
-    """
-
-    name: str
-    params: int
-    macs: int
-    bytes: int
+    name: str  # name of the scheme
+    params: int  # number of parameters
+    macs: int  # multiply-adds of a clip
+    bytes: int  # bytes kept for the backward pass, per clip
+    # of a training step (forward and backward), per clip; the median of rounds in which all schemes take turns
     seconds: float
-    frames: float
-    side: float
+    frames: float  # exponent of the multiply-adds in the frames, from LARGE to twice as many
+    side: float  # likewise in the side of the picture
 
 
 def costs(schemes: dict[str, Callable[[], Scheme]]) -> list[Cost]:

@@ -42,20 +42,15 @@ def places(layout: Literal["clip", "frame", "none"], grid: Grid) -> list[Place]:
 
 @dataclass(frozen=True)
 class Sight:
-    """Sight of a scheme on a grid.
+    """Sight of a scheme on a grid."""
 
-    Args:
-        grid: frames, rows, columns.
-        places: places of the tokens.
-        layers: of each layer, ``(n, n)``: size of the derivative of the output of token i by the input of token j, the
-            largest of a row 1; 0 where it does not depend on it.
-        order: whether the order of frames changes more than the order of the outputs (``seen``), any order but the
-            reverse does (``near``), or none does (``blind``).
-    """
-
-    grid: Grid
-    places: Sequence[Place]
+    grid: Grid  # frames, rows, columns
+    places: Sequence[Place]  # places of the tokens
+    # of each layer, (n, n): size of the derivative of the output of token i by the input of token j, the largest of a
+    # row 1; 0 where it does not depend on it
     layers: Sequence[Tensor]
+    # whether the order of frames changes more than the order of the outputs (seen), any order but the reverse does
+    # (near), or none does (blind)
     order: Order
 
     @cached_property

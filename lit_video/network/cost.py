@@ -41,29 +41,17 @@ def count(module: nn.Module, frames: int, image_size: ImageSize) -> tuple[int, i
 
 @dataclass(frozen=True)
 class Published:
-    """A model of a paper's table, and its cost as printed there.
+    """A model of a paper's table, and its cost as printed there."""
 
-    Args:
-        source: paper and tables.
-        label: name of the row.
-        family: class of :mod:`lit_video.modules`.
-        classes: number of classes of the classifier that is counted.
-        views: clips x crops of a video that the printed cost is for.
-        settings: arguments of the family, with frames and image size of a view.
-        params: as printed, such as ``85.9M``.
-        cost: multiply-adds of all views as printed, such as ``0.59T`` or ``425G``.
-        note: why ours differs.
-    """
-
-    source: str
-    label: str
-    family: str
-    classes: int
-    views: int
-    settings: dict[str, Any]
-    params: str | None = None
-    cost: str | None = None
-    note: str = ""
+    source: str  # paper and tables
+    label: str  # name of the row
+    family: str  # class of lit_video.modules
+    classes: int  # number of classes of the classifier that is counted
+    views: int  # clips x crops of a video that the printed cost is for
+    settings: dict[str, Any]  # arguments of the family, with frames and image size of a view
+    params: str | None = None  # as printed, such as 85.9M
+    cost: str | None = None  # multiply-adds of all views as printed, such as 0.59T or 425G
+    note: str = ""  # why ours differs
 
 
 def published() -> list[Published]:

@@ -13,21 +13,13 @@ from lit_video.utils.clip_shape import uniform_frames
 
 @dataclass(frozen=True)
 class ClipSize:
-    """Clip size that a network is built for, and the size of a token in it.
+    """Clip size that a network is built for, and the size of a token in it."""
 
-    Args:
-        image_size: (height, width) in pixels.
-        patch: side of a tubelet in pixels.
-        frames: frames of the clip.
-        tubelet: frames of a tubelet.
-        sampled_frames: uniform frame sampling: tubelets are made of this many of the clip's frames
-            (:func:`uniform_frames`); ``None`` for all.
-    """
-
-    image_size: tuple[int, int] = (224, 224)
-    patch: int = 16
-    frames: int = 8
-    tubelet: int = 1
+    image_size: tuple[int, int] = (224, 224)  # (height, width) in pixels
+    patch: int = 16  # side of a tubelet in pixels
+    frames: int = 8  # frames of the clip
+    tubelet: int = 1  # frames of a tubelet
+    # uniform frame sampling: tubelets are made of this many of the clip's frames (uniform_frames()); None for all
     sampled_frames: int | None = None
 
     def patches(self, width: int) -> Patches:

@@ -15,15 +15,11 @@ PositionKind = Literal["none", "space", "space-time"]
 
 @dataclass(frozen=True)
 class Resizing:
-    """Resizing of positions to a clip of another size or length.
+    """Resizing of positions to a clip of another size or length."""
 
-    Args:
-        space: ``bicubic``, or ``nearest`` (TimeSformer's release).
-        time: ``linear``, ``nearest`` (TimeSformer's release), or ``repeat``, for clips of a multiple of the table's
-            length (X-ViT's release).
-    """
-
-    space: Literal["bicubic", "nearest"] = "bicubic"
+    space: Literal["bicubic", "nearest"] = "bicubic"  # bicubic, or nearest (TimeSformer's release)
+    # linear, nearest (TimeSformer's release), or repeat, for clips of a multiple of the table's length (X-ViT's
+    # release)
     time: Literal["linear", "nearest", "repeat"] = "linear"
 
 
@@ -31,19 +27,15 @@ class Resizing:
 class Positions:
     """Which learned positions a network adds to its tokens.
 
-    Args:
-        kind: ``none``, ``space`` or ``space-time``. Spatial positions have a slot for the class token.
-        std: spread of the initial positions in space and time. ``None``: 0.02 in space and zeros in time, so that
-            training starts from an image model; from scratch, on little data, positions that small are barely learned.
-        resizing: how they serve clips of another size or length.
-
     Raises:
         ValueError: an unknown kind.
     """
 
-    kind: PositionKind = "space-time"
+    kind: PositionKind = "space-time"  # none, space or space-time. Spatial positions have a slot for the class token
+    # spread of the initial positions in space and time. None: 0.02 in space and zeros in time, so that training starts
+    # from an image model; from scratch, on little data, positions that small are barely learned
     std: float | None = None
-    resizing: Resizing = field(default_factory=Resizing)
+    resizing: Resizing = field(default_factory=Resizing)  # how they serve clips of another size or length
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(PositionKind):

@@ -36,23 +36,14 @@ EXPECTED = (
 
 @dataclass(frozen=True)
 class OwnVideo:
-    """A video, or a part of one.
+    """A video, or a part of one."""
 
-    Args:
-        path: from the root.
-        label: name of its class.
-        split: split by the folder's name, ``None`` if the folder has no splits; or its fold.
-        columns: all that a table says of it, by column.
-        start: of the part, in seconds; ``None`` for the video's.
-        end: likewise.
-    """
-
-    path: str
-    label: str
-    split: str | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)
-    start: float | None = None
-    end: float | None = None
+    path: str  # from the root
+    label: str  # name of its class
+    split: str | None = None  # split by the folder's name, None if the folder has no splits; or its fold
+    columns: Mapping[str, str] = field(default_factory=dict)  # all that a table says of it, by column
+    start: float | None = None  # of the part, in seconds; None for the video's
+    end: float | None = None  # likewise
 
 
 @dataclass(frozen=True)

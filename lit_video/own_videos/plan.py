@@ -80,29 +80,17 @@ def schemes_named(names: str) -> Rows:
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """Options of a plan.
+    """Options of a plan."""
 
-    Args:
-        place: folder or table of the videos.
-        file: path of the experiment's YAML.
-        command: command line, written into the file.
-        schemes: rows by name; ``None`` for the scheme of the weights, or X-ViT.
-        start: weights to start from; ``None`` to start from scratch.
-        minutes: minutes of training per run; ``None`` for the machine's default.
-        group: column that says which videos belong together, ``none``, or ``None`` to look for one.
-        equal: quantity that all rows share: epochs or compute.
-        folds: whether few videos are all tested, in folds, and all trained on.
-    """
-
-    place: Path
-    file: Path
-    command: str
-    schemes: Rows | None = None
-    start: Start | None = None
-    minutes: float | None = None
-    group: str | None = None
-    equal: str = "epochs"
-    folds: bool = False
+    place: Path  # folder or table of the videos
+    file: Path  # path of the experiment's YAML
+    command: str  # command line, written into the file
+    schemes: Rows | None = None  # rows by name; None for the scheme of the weights, or X-ViT
+    start: Start | None = None  # weights to start from; None to start from scratch
+    minutes: float | None = None  # minutes of training per run; None for the machine's default
+    group: str | None = None  # column that says which videos belong together, none, or None to look for one
+    equal: str = "epochs"  # quantity that all rows share: epochs or compute
+    folds: bool = False  # whether few videos are all tested, in folds, and all trained on
 
 
 def _write_experiment(

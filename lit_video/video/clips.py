@@ -39,22 +39,15 @@ TOGETHER = 2**28  # bytes of pixels that clips of a video are decoded into at on
 
 @dataclass(frozen=True)
 class VideoRecord:
-    """One labelled video, or a segment of one.
+    """One labelled video, or a segment of one."""
 
-    Args:
-        path: the file.
-        label: class number; of several tasks, in the order of the data set's classes, one each; of several labels a
-            one or zero for each class.
-        start: start of the segment, in seconds from the video's first frame; ``None`` for the beginning.
-        end: end of the segment, likewise; ``None`` for the end.
-        fps: rate of a folder of images, which ``path`` then is; ``None`` for a video file.
-    """
-
-    path: Path
+    path: Path  # the file
+    # class number; of several tasks, in the order of the data set's classes, one each; of several labels a one or zero
+    # for each class
     label: int | tuple[int, ...]
-    start: float | None = None
-    end: float | None = None
-    fps: float | None = None
+    start: float | None = None  # start of the segment, in seconds from the video's first frame; None for the beginning
+    end: float | None = None  # end of the segment, likewise; None for the end
+    fps: float | None = None  # rate of a folder of images, which path then is; None for a video file
 
     def table(self) -> FrameTable:
         """Frames of the whole video.

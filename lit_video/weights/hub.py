@@ -20,21 +20,13 @@ PREFIX = "hub:"
 
 @dataclass(frozen=True)
 class Release:
-    """One published model.
+    """One published model."""
 
-    Args:
-        name: after ``hub:``.
-        settings: the published evaluation's, by flag.
-        address: the file's; ``None`` for a repository of Hugging Face.
-        repository: ``OWNER/NAME`` at Hugging Face; ``None`` for a file.
-        published: ``top1`` and ``top5`` in percent, as far as they were printed.
-    """
-
-    name: str
-    settings: Mapping[str, Any]
-    address: str | None
-    repository: str | None
-    published: Mapping[str, float]
+    name: str  # after hub:
+    settings: Mapping[str, Any]  # the published evaluation's, by flag
+    address: str | None  # the file's; None for a repository of Hugging Face
+    repository: str | None  # OWNER/NAME at Hugging Face; None for a file
+    published: Mapping[str, float]  # top1 and top5 in percent, as far as they were printed
 
     @property
     def origin(self) -> str:

@@ -30,17 +30,11 @@ from lit_video.weights.reading import without_prefixes
 
 @dataclass(frozen=True)
 class Source:
-    """Program that wrote a state dict.
+    """Program that wrote a state dict."""
 
-    Args:
-        mark: a pattern of a key that only this one has.
-        names: from its names and layouts to ours.
-        resizing: its rule for clips of another size or length; ViViT's have none, and get ours.
-    """
-
-    mark: str
-    names: Callable[[Mapping[str, Tensor]], dict[str, Tensor]]
-    resizing: Resizing
+    mark: str  # a pattern of a key that only this one has
+    names: Callable[[Mapping[str, Tensor]], dict[str, Tensor]]  # from its names and layouts to ours
+    resizing: Resizing  # its rule for clips of another size or length; ViViT's have none, and get ours
 
 
 NEAREST = Resizing("nearest", "nearest")

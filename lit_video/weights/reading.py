@@ -36,25 +36,16 @@ Tensors = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class StoredWeights:
-    """A model's weights, as a file or a folder holds them.
+    """A model's weights, as a file or a folder holds them."""
 
-    Args:
-        tensors: by name.
-        config: content of the folder's ``config.json``; empty without one, and for a file.
-        choice: a line, where the file holds two sets of weights.
-        preprocessor: content of ``preprocessor_config.json``, likewise.
-        model: the model's settings, of a checkpoint of our own; else empty.
-        clips: settings of its clips, likewise.
-        class_names: likewise, by class number, of each task if there are several.
-    """
-
-    tensors: dict[str, Tensor]
+    tensors: dict[str, Tensor]  # by name
+    # content of the folder's config.json; empty without one, and for a file
     config: dict[str, Any] = field(default_factory=dict)
-    choice: str = ""
-    preprocessor: dict[str, Any] = field(default_factory=dict)
-    model: dict[str, Any] = field(default_factory=dict)
-    clips: dict[str, Any] = field(default_factory=dict)
-    class_names: Any = None
+    choice: str = ""  # a line, where the file holds two sets of weights
+    preprocessor: dict[str, Any] = field(default_factory=dict)  # content of preprocessor_config.json, likewise
+    model: dict[str, Any] = field(default_factory=dict)  # the model's settings, of a checkpoint of our own; else empty
+    clips: dict[str, Any] = field(default_factory=dict)  # settings of its clips, likewise
+    class_names: Any = None  # likewise, by class number, of each task if there are several
 
     @property
     def labels(self) -> dict[str, int]:

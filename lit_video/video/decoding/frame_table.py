@@ -45,33 +45,21 @@ class DecodeError(RuntimeError):
 
 @dataclass(frozen=True)
 class FrameTable:
-    """The frames of a video in display order.
+    """The frames of a video in display order."""
 
-    Args:
-        pts: presentation time of every frame, in units of ``time_base``, ascending; empty if the packets carry none.
-        time_base: seconds per unit of ``pts``.
-        keyframes: presentation times of the frames where decoding can start, ascending.
-        count: number of frames.
-        seconds: duration, last frame included.
-        height: rows of a decoded frame before rotation.
-        width: columns of a decoded frame before rotation.
-        shown: times for sampling where ``pts`` are not: without their jumps, or of frames that are counted.
-        damaged: numbers of the frames that are known to be damaged, ascending.
-        damage: why they are.
-        suspicion: oddity of a video of which no frame is known to be damaged.
-    """
-
+    # presentation time of every frame, in units of time_base, ascending; empty if the packets carry none
     pts: Sequence[int]
-    time_base: Fraction
-    keyframes: Sequence[int]
-    count: int
-    seconds: Fraction
-    height: int
-    width: int
+    time_base: Fraction  # seconds per unit of pts
+    keyframes: Sequence[int]  # presentation times of the frames where decoding can start, ascending
+    count: int  # number of frames
+    seconds: Fraction  # duration, last frame included
+    height: int  # rows of a decoded frame before rotation
+    width: int  # columns of a decoded frame before rotation
+    # times for sampling where pts are not: without their jumps, or of frames that are counted
     shown: Sequence[int] = ()
-    damaged: Sequence[int] = ()
-    damage: str = ""
-    suspicion: str = ""
+    damaged: Sequence[int] = ()  # numbers of the frames that are known to be damaged, ascending
+    damage: str = ""  # why they are
+    suspicion: str = ""  # oddity of a video of which no frame is known to be damaged
 
     @property
     def times(self) -> Sequence[int]:
