@@ -84,7 +84,7 @@ def find_videos(place: Path) -> OwnVideos:
 
 def _what_is_there(root: Path) -> str:
     """What a folder without videos by class holds instead."""
-    files = [path.relative_to(root) for path in islice(files_below(root), LOOKED_AT)]
+    files = [path.relative_to(root) for path in islice(files_below(root), LOOKED_AT) if path.is_file()]
     files = [path for path in files if not any(part.startswith(".") for part in path.parts)]
     counts = Counter(path.suffix.lower() or "without ending" for path in files).most_common(3)
     found = ", ".join(f"{count} {ending}" for ending, count in counts) or "no file"

@@ -1,5 +1,7 @@
 """Videos are found in the ways that people keep them, and what is wrong is said in a line."""
 
+import os
+
 import pytest
 
 from lit_video.errors import UserError
@@ -141,6 +143,12 @@ def test_mistakes(files, message, tmp_path):
     with pytest.raises(UserError) as error:
         find_videos(tmp_path)
     assert message in str(error.value)
+
+
+def test_a_pipe_in_place_of_a_table_is_not_opened(tmp_path):
+    os.mkfifo(tmp_path / "labels.csv")
+    with pytest.raises(UserError, match="holds no file: no video"):
+        find_videos(tmp_path)
 
 
 def test_whole_numbers_with_a_point_are_classes(tmp_path):
