@@ -141,10 +141,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--scheme": dict(type=scheme_file, metavar="FILE.py", help="a run's own attention scheme, whose code is run"),
     "--seed": dict(type=natural, default=0, metavar="N", help="seed of all random draws (default: 0)"),
     "--seeds": dict(
-        type=whole_numbers,
-        default="0",
-        metavar="0,1,2",
-        help="each row once per seed (default: %(default)s)",
+        type=whole_numbers, default="0", metavar="0,1,2", help="each row once per seed (default: %(default)s)"
     ),
     "--workers": dict(type=natural, default=2, metavar="W", help="processes that decode (default: 2)"),
     "runs": dict(nargs="+", type=Path, metavar="RUNS", help="a runs folder, or one inside it"),

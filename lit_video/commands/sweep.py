@@ -23,10 +23,7 @@ def add(parser: Parser) -> None:
     add_shared(parser, "tables", "--config", "--recipe", "--row", "--seeds", "--runs", "--jobs", "--reuse")
     parser.add_argument("--status", action="store_true", help="start nothing; show how far all runs are")
     parser.add_argument(
-        "--launcher",
-        choices=["local", "slurm"],
-        default="local",
-        help="here (default), or an array per table by Slurm",
+        "--launcher", choices=["local", "slurm"], default="local", help="here (default), or an array per table by Slurm"
     )
     text = "GPUs of each run (by Slurm: on each of its nodes)"
     parser.add_argument("--gpus-per-run", "--gpus-per-node", type=positive, metavar="N", help=text)

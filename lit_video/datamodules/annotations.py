@@ -247,10 +247,7 @@ def _lines(key: str, path: Path, delimiter: str | None) -> list[tuple[int, list[
     if len(marks) > 1:  # text may hold one of them: the one that most lines hold
         marks.sort(key=lambda mark: -sum(mark in line for line in text.split("\n")))
     reader = csv.reader(
-        io.StringIO(text, newline=""),
-        delimiter=delimiter or marks[0],
-        skipinitialspace=True,
-        strict=True,
+        io.StringIO(text, newline=""), delimiter=delimiter or marks[0], skipinitialspace=True, strict=True
     )
     try:
         rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]

@@ -81,11 +81,7 @@ class AttentionMaps:
 
 
 def attention_maps(
-    ckpt: str | Path,
-    video: str | Path,
-    device: Device | None = None,
-    fps: float | None = None,
-    heads: bool = False,
+    ckpt: str | Path, video: str | Path, device: Device | None = None, fps: float | None = None, heads: bool = False
 ) -> AttentionMaps:
     """Compute attention maps of a trained model for the centre view of a video.
 

@@ -32,10 +32,7 @@ class Embedding(VideoPredictions):
 
 
 def embed(
-    ckpt: str | Path | TrainedModel,
-    videos: Paths,
-    seed: int = 0,
-    evaluation: Evaluation | None = None,
+    ckpt: str | Path | TrainedModel, videos: Paths, seed: int = 0, evaluation: Evaluation | None = None
 ) -> Embedding:
     """Project the features of the classifier's last layer into the plane.
 

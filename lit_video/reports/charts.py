@@ -98,10 +98,7 @@ def _panel(panel: Panel, names: Sequence[str], table: str, chosen: alt.Parameter
     seeds, mean = base.transform_filter("isValid(datum.seed)"), base.transform_filter("!isValid(datum.seed)")
     tips = [alt.Tooltip("row:N"), alt.Tooltip("x:Q", title=panel.x), alt.Tooltip("y:Q", title=panel.y, format=".4~g")]
     shape = alt.Shape("row:N", scale=dict(domain=[*names]))
-    layers = [
-        mean.mark_line(strokeWidth=2),
-        mean.mark_point(filled=True, size=45).encode(shape=shape, tooltip=tips),
-    ]
+    layers = [mean.mark_line(strokeWidth=2), mean.mark_point(filled=True, size=45).encode(shape=shape, tooltip=tips)]
     if any(line.thin for line in panel.lines.values()):
         layers.insert(0, seeds.mark_line(strokeWidth=1, strokeOpacity=0.45).encode(detail="seed:N"))
     return alt.LayerChart(layer=layers, width=WIDTH, height=HEIGHT)

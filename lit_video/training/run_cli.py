@@ -69,10 +69,7 @@ class RunCLI(VideoCLI):
         trainer = super().instantiate_trainer(**kwargs)
         keep_handlers(trainer)
         trainer.accumulate_grad_batches = accumulation(
-            self.config.global_batch,
-            trainer.world_size,
-            self.datamodule.batch_size,
-            trainer.accumulate_grad_batches,
+            self.config.global_batch, trainer.world_size, self.datamodule.batch_size, trainer.accumulate_grad_batches
         )
         return trainer
 

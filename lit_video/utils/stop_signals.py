@@ -18,12 +18,7 @@ INTERRUPTED = 130  # Ctrl-C; the same command goes on
 TERMINATED = 143  # SIGTERM; the same command goes on
 
 
-STATUS = {
-    signal.SIGINT: INTERRUPTED,
-    signal.SIGTERM: TERMINATED,
-    signal.SIGUSR1: PREEMPTED,
-    signal.SIGUSR2: PREEMPTED,
-}
+STATUS = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED, signal.SIGUSR1: PREEMPTED, signal.SIGUSR2: PREEMPTED}
 AGAIN = "the same command again goes on from here"
 
 

@@ -12,13 +12,7 @@ from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from lit_video.reports.card import accuracy_facts, class_lines
-from lit_video.reports.charts import (
-    Line,
-    Panel,
-    Points,
-    curves_chart,
-    spec,
-)
+from lit_video.reports.charts import Line, Panel, Points, curves_chart, spec
 from lit_video.reports.html.collect import Section
 from lit_video.reports.verdicts import Verdict
 from lit_video.tables.predictions import TaskPredictions, most_confused
