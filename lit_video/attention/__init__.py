@@ -19,33 +19,19 @@ Class tokens come in three layouts, and each scheme says which it takes: one per
 its frame's patches; one per clip, ``n = 1 + t * s``, the first token; none, ``n = t * s``.
 """
 
-from lit_video.attention.axial import Axial
-from lit_video.attention.bottleneck import Bottleneck
-from lit_video.attention.divided import Divided
-from lit_video.attention.factorised import Factorised
-from lit_video.attention.factorised_heads import FactorisedHeads
-from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear
-from lit_video.attention.joint import Joint
-from lit_video.attention.local import LocalWindow
-from lit_video.attention.local_global import LocalGlobal, SlidingGlobal
-from lit_video.attention.mixing import Mixing, MixingPlan
-from lit_video.attention.space import Space
-
-__all__ = [
-    "Axial",
-    "Bottleneck",
-    "Divided",
-    "Factorised",
-    "FactorisedHeads",
-    "Grid",
-    "Heads",
-    "Joint",
-    "LocalGlobal",
-    "LocalWindow",
-    "Mixing",
-    "MixingPlan",
-    "Scheme",
-    "SlidingGlobal",
-    "Space",
-    "ZeroLinear",
-]
+from lit_video.attention.axial import Axial as Axial
+from lit_video.attention.bottleneck import Bottleneck as Bottleneck
+from lit_video.attention.divided import Divided as Divided
+from lit_video.attention.factorised import Factorised as Factorised
+from lit_video.attention.factorised_heads import FactorisedHeads as FactorisedHeads
+from lit_video.attention.heads import Grid as Grid
+from lit_video.attention.heads import Heads as Heads
+from lit_video.attention.heads import Scheme as Scheme
+from lit_video.attention.heads import ZeroLinear as ZeroLinear
+from lit_video.attention.joint import Joint as Joint
+from lit_video.attention.local import LocalWindow as LocalWindow
+from lit_video.attention.local_global import LocalGlobal as LocalGlobal
+from lit_video.attention.local_global import SlidingGlobal as SlidingGlobal
+from lit_video.attention.mixing import Mixing as Mixing
+from lit_video.attention.mixing import MixingPlan as MixingPlan
+from lit_video.attention.space import Space as Space

@@ -1,43 +1,27 @@
 """Video data sets as LightningDataModules, with their samplings, views and records."""
 
-from lit_video.datamodules.annotated import AnnotatedVideos
-from lit_video.datamodules.base import VideoDataModule
-from lit_video.datamodules.epic_kitchens import EpicKitchens100
-from lit_video.datamodules.folder import VideoFolder
-from lit_video.datamodules.howto100m import HowTo100MTasks
-from lit_video.datamodules.released import HMDB51, UCF101, Charades, Diving48, Kinetics400, Kinetics600, Kinetics700
-from lit_video.datamodules.something_v2 import SomethingV2
-from lit_video.datamodules.temporal_skills import TemporalSkills
-from lit_video.datamodules.video_csv import VideoCSV
-from lit_video.video.augmentation import Augmentation
-from lit_video.video.recipes import recipe
-from lit_video.video.released_sampling import ReleasedDense, ReleasedSegments
-from lit_video.video.sampling import Dense, DenseStride, Sampling, Segments, Uniform, WholeVideo
-
-__all__ = [
-    "HMDB51",
-    "UCF101",
-    "AnnotatedVideos",
-    "Augmentation",
-    "Charades",
-    "Dense",
-    "DenseStride",
-    "Diving48",
-    "EpicKitchens100",
-    "HowTo100MTasks",
-    "Kinetics400",
-    "Kinetics600",
-    "Kinetics700",
-    "ReleasedDense",
-    "ReleasedSegments",
-    "Sampling",
-    "Segments",
-    "SomethingV2",
-    "TemporalSkills",
-    "Uniform",
-    "VideoCSV",
-    "VideoDataModule",
-    "VideoFolder",
-    "WholeVideo",
-    "recipe",
-]
+from lit_video.datamodules.annotated import AnnotatedVideos as AnnotatedVideos
+from lit_video.datamodules.base import VideoDataModule as VideoDataModule
+from lit_video.datamodules.epic_kitchens import EpicKitchens100 as EpicKitchens100
+from lit_video.datamodules.folder import VideoFolder as VideoFolder
+from lit_video.datamodules.howto100m import HowTo100MTasks as HowTo100MTasks
+from lit_video.datamodules.released import HMDB51 as HMDB51
+from lit_video.datamodules.released import UCF101 as UCF101
+from lit_video.datamodules.released import Charades as Charades
+from lit_video.datamodules.released import Diving48 as Diving48
+from lit_video.datamodules.released import Kinetics400 as Kinetics400
+from lit_video.datamodules.released import Kinetics600 as Kinetics600
+from lit_video.datamodules.released import Kinetics700 as Kinetics700
+from lit_video.datamodules.something_v2 import SomethingV2 as SomethingV2
+from lit_video.datamodules.temporal_skills import TemporalSkills as TemporalSkills
+from lit_video.datamodules.video_csv import VideoCSV as VideoCSV
+from lit_video.video.augmentation import Augmentation as Augmentation
+from lit_video.video.recipes import recipe as recipe
+from lit_video.video.released_sampling import ReleasedDense as ReleasedDense
+from lit_video.video.released_sampling import ReleasedSegments as ReleasedSegments
+from lit_video.video.sampling import Dense as Dense
+from lit_video.video.sampling import DenseStride as DenseStride
+from lit_video.video.sampling import Sampling as Sampling
+from lit_video.video.sampling import Segments as Segments
+from lit_video.video.sampling import Uniform as Uniform
+from lit_video.video.sampling import WholeVideo as WholeVideo

@@ -4,24 +4,17 @@ A :class:`FrameTable`, read from a file's packets by PyAV, says which frames a v
 :func:`decode` maps ``(path, frame numbers)`` to frames, with the pixels of decoding the whole video and picking.
 """
 
-from lit_video.video.decoding.frame_table import DecodeError, Frames, FrameTable, exact, forget_tables, frame_table
-from lit_video.video.decoding.images import decode_images, image_table
-from lit_video.video.decoding.pyav import Decode, KeptVideos, decode, decode_in_order
-from lit_video.video.decoding.segments import looped, segment
-
-__all__ = [
-    "Decode",
-    "DecodeError",
-    "FrameTable",
-    "Frames",
-    "KeptVideos",
-    "decode",
-    "decode_images",
-    "decode_in_order",
-    "exact",
-    "forget_tables",
-    "frame_table",
-    "image_table",
-    "looped",
-    "segment",
-]
+from lit_video.video.decoding.frame_table import DecodeError as DecodeError
+from lit_video.video.decoding.frame_table import Frames as Frames
+from lit_video.video.decoding.frame_table import FrameTable as FrameTable
+from lit_video.video.decoding.frame_table import exact as exact
+from lit_video.video.decoding.frame_table import forget_tables as forget_tables
+from lit_video.video.decoding.frame_table import frame_table as frame_table
+from lit_video.video.decoding.images import decode_images as decode_images
+from lit_video.video.decoding.images import image_table as image_table
+from lit_video.video.decoding.pyav import Decode as Decode
+from lit_video.video.decoding.pyav import KeptVideos as KeptVideos
+from lit_video.video.decoding.pyav import decode as decode
+from lit_video.video.decoding.pyav import decode_in_order as decode_in_order
+from lit_video.video.decoding.segments import looped as looped
+from lit_video.video.decoding.segments import segment as segment
