@@ -7,22 +7,10 @@ from typing import Any, Literal
 
 # settings that change neither the model nor the numbers, by the start of their key
 FREE = (
-    "trainer.logger",
-    "trainer.callbacks",
-    "trainer.accelerator",
-    "trainer.enable_",
-    "trainer.log_every",
-    "trainer.profiler",
-    "trainer.default_root_dir",
-    "trainer.max_time",
-    "data.init_args.num_workers",
-    "data.init_args.keep_gb",
-    "data.init_args.source",
-    "model.init_args.activation_checkpointing",
-    "checkpoint_every",
-    "compile",
-    "nan",
-    "wandb_artifact",
+    *("trainer.logger", "trainer.callbacks", "trainer.accelerator", "trainer.enable_", "trainer.log_every"),
+    *("trainer.profiler", "trainer.default_root_dir", "trainer.max_time"),
+    *("data.init_args.num_workers", "data.init_args.keep_gb", "data.init_args.source"),
+    *("model.init_args.activation_checkpointing", "checkpoint_every", "compile", "nan", "wandb_artifact"),
 )
 # callbacks of Lightning that leave the average, at the end, in place of the weights that training would go on with
 AVERAGING = {"EMAWeightAveraging", "StochasticWeightAveraging", "WeightAveraging"}

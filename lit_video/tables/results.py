@@ -53,8 +53,7 @@ def _checked(path: Path, run: dict[str, Any], anywhere: bool) -> dict[str, Any] 
         if said != value and not anywhere:
             raise ValueError(f"of {key} {said!r}, in the folder of {value!r}")
     for name, value in ({key: result[key] for key in NUMBERS} | result["metrics"]).items():
-        percent = name.endswith(("_top1", "_top5")) or name.count("/") == 2  # accuracy over groups of classes
-        if not math.isfinite(value) or (percent and not 0 <= value <= 100):
+        if not math.isfinite(value):
             raise ValueError(f"{name} is {value}")
     return result | {"commit": identity["commit"], "identity": identity, "changes": run["changes"]}
 
@@ -107,10 +106,7 @@ def read_curves(run_dir: Path) -> list[Point]:
 
 def _parse_curves(text: str) -> list[Point]:
     rows = csv.DictReader(io.StringIO(text, newline=""))
-    points: list[Point] = [{key: float(value) for key, value in row.items() if value} for row in rows]
-    if not all(math.isfinite(value) for point in points for value in point.values()):
-        raise ValueError("not all numbers are finite")
-    return points
+    return [{key: float(value) for key, value in row.items() if value} for row in rows]
 
 
 def read_throughput(folder: Path) -> dict[str, Any] | None:
@@ -120,11 +116,4 @@ def read_throughput(folder: Path) -> dict[str, Any] | None:
         UserError: the file is damaged.
     """
     path, again = folder / THROUGHPUT, "delete it and measure again: python -m lit_video benchmark table"
-    return read_whole(path, lambda: _checked_rates(json.loads(path.read_text(encoding="utf-8"))), again)
-
-
-def _checked_rates(measured: dict[str, Any]) -> dict[str, Any]:
-    rates = [float(row[key]) for row in measured["rows"].values() for key in ("clips_per_second", "low", "high")]
-    if not rates or not all(0 < rate < float("inf") for rate in rates):
-        raise ValueError("a rate is none")
-    return measured
+    return read_whole(path, lambda: dict(json.loads(path.read_text(encoding="utf-8"))), again)

