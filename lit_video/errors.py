@@ -11,12 +11,7 @@ class UserError(Exception):
 
 
 class OptionError(UserError):
-    """A wrong argument of a function; a command calls it by its flag.
-
-    Args:
-        options: its name, or several with commas.
-        reason: why it is wrong.
-    """
+    """A wrong argument of a function, or several with commas, and why; a command calls it by its flag."""
 
     def __init__(self, options: str, reason: object) -> None:
         super().__init__(options, reason)

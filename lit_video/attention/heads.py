@@ -38,11 +38,7 @@ class Scheme(nn.Module):
         """
 
     def drop_branches(self, drop: nn.Module) -> bool:
-        """Apply drop path per branch and return True; return False to drop whole clips.
-
-        Args:
-            drop: sets rows of a branch to zero in training.
-        """
+        """Apply ``drop``, which zeroes rows of a branch in training, and return True; False drops whole clips."""
         return False
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:

@@ -165,14 +165,9 @@ def render(
 ) -> NDArray[np.uint8]:
     """Frames of a video, forwards: ``(frames, side, side, 3)``.
 
-    Args:
-        what: it shows.
-        seed: seed of everything drawn.
-        frames: frames of the video.
-        side: side of the pictures, in pixels.
-        difficulty: 0 to 1, that of the hardest videos: each draws its own from 0 to it, which raises noise and texture
-            and lowers the contrast, at 1 to a tenth.
-        frames_per_step: frames for which each step is shown; divides ``frames``.
+    ``side`` is in pixels; each step is shown for ``frames_per_step`` frames, a divisor of ``frames``. ``difficulty``, 0
+    to 1, is that of the hardest videos: each draws its own from 0 to it, which raises noise and texture and lowers the
+    contrast, at 1 to a tenth.
     """
     rng = np.random.default_rng(seed)
     film = [figures for figures in what.film(rng, frames // frames_per_step) for _ in range(frames_per_step)]

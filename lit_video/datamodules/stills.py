@@ -23,14 +23,8 @@ class Stills(LightningDataModule):
     """Single frames with one shape each, as batches of clips of one frame, for training an image model.
 
     Labels (``TASKS``) are shape, place on a grid of 8 x 8, size, turn of bars, and whether it is bright or dark.
-    Nothing in them is about time.
-
-    Args:
-        count: number of different pictures.
-        side: side of the pictures in pixels.
-        steps: training steps; ``None`` for four times all pictures.
-        batch_size: pictures per step.
-        difficulty: as of :class:`~lit_video.datamodules.temporal_skills.TemporalSkills`.
+    Nothing in them is about time. There are ``count`` pictures of ``side`` pixels; ``steps`` of training, ``None`` for
+    four times all pictures; ``difficulty`` is as of :class:`~lit_video.datamodules.temporal_skills.TemporalSkills`.
     """
 
     def __init__(

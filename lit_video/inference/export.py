@@ -62,10 +62,7 @@ TARGETS = {
 def export(ckpt: Path, to: str, folder: Path) -> tuple[str, str]:
     """Write a model of a run into a folder, which is made; gives what was written, and the lines that load it again.
 
-    Args:
-        ckpt: a run's ``last.ckpt``.
-        to: one of ``TARGETS`` or ``FILES``; ``safetensors`` are weights alone, which ``model.weights`` takes.
-        folder: made if it does not exist.
+    ``to`` is one of ``TARGETS`` or ``FILES``; ``safetensors`` are weights alone, which ``model.weights`` takes.
 
     Raises:
         UserError: the checkpoint is wrong, a library is missing, the model has something that the target has not, or

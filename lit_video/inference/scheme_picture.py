@@ -26,10 +26,7 @@ FAINT = 1e-4  # of the largest derivative; less is drawn alike
 def sight_picture(title: str, sights: Mapping[str, Sight], words: Mapping[str, str]) -> bytes:
     """A PNG: for each scheme the patches that one patch sees and after how many layers; of the first the derivative.
 
-    Args:
-        title: title.
-        sights: schemes by name, the one that is shown first, on one grid.
-        words: what is said of the first.
+    ``sights`` are those of schemes by name, on one grid; ``words`` are said of the first.
     """
     first = next(iter(sights.values()))
     depth, frames = len(first.layers), first.grid.t
@@ -59,12 +56,7 @@ def sight_picture(title: str, sights: Mapping[str, Sight], words: Mapping[str, s
 def profile_picture(title: str, groups: Groups, sight: Sight, words: Mapping[str, str], costs: Sequence[Cost]) -> bytes:
     """A PNG of a scheme: accuracy in each skill above the other rows, its sight, and its cost beside other schemes.
 
-    Args:
-        title: title.
-        groups: accuracies, the scheme's first.
-        sight: sight of the scheme.
-        words: words on it.
-        costs: costs, the scheme's first.
+    Groups and costs have the scheme first; ``words`` are on its sight.
     """
     figure = plt.figure(figsize=(16, 9), layout="constrained")
     parts: Any = figure.subfigures(1, 2, width_ratios=[1.15, 1])

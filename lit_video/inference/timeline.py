@@ -75,13 +75,8 @@ def timeline(
 ) -> Timeline:
     """Classify a window that moves over a video: each is a part of it, classified as by ``predict``, with one clip.
 
-    Args:
-        trained: the model.
-        record: the video; one that cannot be read, or not to its end, is no error: see ``broken``.
-        evaluation: crops, batches, workers and device.
-        every: seconds from one window to the next.
-        window: seconds of a window; ``None`` for those of a clip of the model's training.
-        top: classes to name of each window.
+    A video that cannot be read, or not to its end, is no error: see ``broken``. Windows of ``window`` seconds,
+    ``None`` for those of a clip of the model's training, begin each ``every`` seconds; ``top`` classes of each are named.
 
     Raises:
         UserError: the model's clips have no length of their own, and ``window`` is ``None``.

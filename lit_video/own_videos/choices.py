@@ -114,14 +114,9 @@ def choose(
 ) -> list[Choice]:
     """Settings of data and model.
 
-    Args:
-        videos: probed facts of the videos, or of the parts that are meant.
-        decoded: gigabytes of all pixels of their files.
-        pixels: mean and standard deviation of those that train, from 0 to 1; ``None`` to leave them out.
-        classes: their names.
-        training: how many of the videos train.
-        machine: where.
-        start: weights to start from; ``None`` to start from scratch.
+    The videos are probed, or the parts that are meant; ``decoded`` are gigabytes of all pixels of their files,
+    ``pixels`` mean and standard deviation of those that train, 0 to 1, ``None`` to leave them out, and ``training`` is
+    how many train. Without a ``start`` training is from scratch.
     """
     few = training < FEW and not machine.gpu
     return [

@@ -56,12 +56,8 @@ def spec(chart: alt.ConcatChart) -> dict[str, Any]:
 def curves_chart(panels: Sequence[Panel], names: Sequence[str], description: str) -> alt.ConcatChart:
     """Draw lines over epochs, side by side under one legend: a thick one per series, thin ones where it is a mean.
 
-    Clicks in the legend choose series, a double click all.
-
-    Args:
-        panels: at least one, with at least one line.
-        names: names of all series, in the order of their colours.
-        description: for screen readers.
+    Clicks in the legend choose series, a double click all. ``names`` are those of all series, in the order of their
+    colours; the description is for screen readers.
     """
     chosen = alt.selection_point(name="chosen", fields=["row"], bind="legend")
     charts = [_panel(panel, names, f"panel{i}", chosen) for i, panel in enumerate(panels)]

@@ -214,11 +214,7 @@ def _read_costs(folder: Path) -> list[list[str]] | None:
 
 
 def ceilings(summaries: Iterable[dict[str, Any]]) -> str:
-    """The rows of all tables that ended there though they see order, and those above though they are blind.
-
-    Args:
-        summaries: tables, as :func:`~lit_video.tables.summary.summary` gives them.
-    """
+    """The rows of summarised tables that ended there though they see order, and those above though they are blind."""
     stuck, impossible, unknown, judged = [], [], 0, 0
     for data in summaries:
         for row in data["rows"]:
@@ -249,10 +245,6 @@ def table_command(table: Table, results: Sequence[Mapping[str, Any]]) -> str:
     """All rows and seeds of a table at the scale of its results, with every further setting that some of them had.
 
     A result that was taken from another table's run has that table's command, but for its first file.
-
-    Args:
-        table: at the scale.
-        results: results of all rows and seeds.
     """
     seeds = ",".join(map(str, sorted({result["seed"] for result in results})))
     flags = dict.fromkeys(flag for result in results for flag in _further(str(result.get("command", ""))))

@@ -59,11 +59,8 @@ def row_pairs(
     Each has our paired ``difference`` with its interval, ``None`` without predictions of both rows, and that of the
     ``paper``. The paper's order is supported or contradicted where the interval excludes zero, else undecided.
 
-    Args:
-        paper: the paper's number of each row.
-        ours: our mean, of the rows that were run.
-        hits: correctness of each test video, by row and seed.
-        unordered: whether to compare rows, too, that the paper has no order of.
+    ``ours`` are means, of the rows that were run; with ``unordered`` rows are compared, too, that the paper has no
+    order of.
     """
     pairs = []
     for one, other in combinations(ours, 2):

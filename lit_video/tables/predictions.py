@@ -117,9 +117,7 @@ def packed_predictions(predictions: Predictions) -> bytes:
 def read_predictions(run_dir: Path, videos: int | None = None) -> Predictions | None:
     """The predictions of a run's test, by the videos' numbers; ``None`` for a run that kept none.
 
-    Args:
-        run_dir: the run's folder.
-        videos: number of videos that its result was measured on.
+    ``videos`` is how many its result was measured on.
 
     Raises:
         UserError: the file is damaged, or of another number of videos.

@@ -106,11 +106,7 @@ def pairs_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
 
 
 def measured_groups(rows: list[dict[str, Any]]) -> Groups | None:
-    """The groups of classes that some row's tests measured; ``None`` for none.
-
-    Args:
-        rows: from :func:`~lit_video.tables.summary.row_summary`.
-    """
+    """The groups of classes that some row's tests measured (:func:`~lit_video.tables.summary.row_summary`), if any."""
     keys = [key for key in dict.fromkeys(k for row in rows for k in row["metrics"]) if key.startswith("test/")]
     keys = sorted((key for key in keys if key.count("/") == 2), key=_natural)
     if not keys:

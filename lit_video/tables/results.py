@@ -31,9 +31,7 @@ Point = Mapping[str, float]
 def read_result(run_dir: Path, anywhere: bool = False) -> dict[str, Any] | None:
     """The result of a finished run, with its identity and changes; ``None`` for a run that is not finished.
 
-    Args:
-        run_dir: the run's folder.
-        anywhere: whether its path may have other names than those of table, scale, row and seed, as a copy has.
+    With ``anywhere`` its path may have other names than those of table, scale, row and seed, as a copy has.
 
     Raises:
         UserError: the record is damaged, or of another run.

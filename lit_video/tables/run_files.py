@@ -24,10 +24,7 @@ Files = Mapping[str, bytes]  # of a run, by name
 
 
 def run_folders(place: Path) -> list[Path]:
-    """Finished runs by their folders, sorted.
-
-    Args:
-        place: a folder of runs, of a table, scale, row or seed in it, or a pack.
+    """Finished runs by their folders, sorted, of a folder of runs, of a table, scale, row or seed in it, or of a pack.
 
     Raises:
         UserError: a pack is damaged.

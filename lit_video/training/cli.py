@@ -49,9 +49,7 @@ SETTINGS: tuple[tuple[str, Any, Any, str], ...] = (
 class VideoCLI(LightningCLI):
     """LightningCLI with the data set's frames, image size and classes linked to the model.
 
-    Args:
-        args: flags, without the program's name.
-        execute: whether the first argument is a subcommand to run; else classes are only built.
+    With ``execute`` the first argument is a subcommand to run; else classes are only built.
     """
 
     model: VideoClassifier

@@ -109,16 +109,10 @@ def build_request(
     flags: Sequence[str] = (),
     reuse: bool = False,
 ) -> Request:
-    """Read a table.
+    """Read a table from its file and those of a scale, for a :class:`Request`.
 
-    Args:
-        configs: the table's file, and those of a scale.
-        rows: names or numbers of its rows, also several with commas; ``None`` for all.
-        seeds: seeds of each row.
-        runs: folder of the runs.
-        recipe: recipe of the scale; ``None`` for each family's first.
-        flags: ``--data.X=Y``, other settings.
-        reuse: see :class:`Request`.
+    Rows are named, or numbered, also several with commas; ``None`` is all of them. Without a recipe of the scale each
+    family takes its first. Flags are other settings, as ``--data.X=Y``.
 
     Raises:
         UserError: a file or the table is wrong, or has no such row or recipe.

@@ -33,14 +33,9 @@ FIGURES = ("confusion", "calibration", "attention")  # files NAME.png, or NAME_T
 class RowLogger(WandbLogger):
     """W&B's record of a row and seed: group = table, deterministic id, all settings, optimizer steps as its axis.
 
-    Calls into W&B go through :meth:`call`: one that fails or is not answered in time ends the record with a line.
-
-    Args:
-        run_dir: folder of the run; W&B writes to ``run_dir/wandb`` alone.
-        facts: flat facts of the run (table, row, seed, scheme, params, ...), which dashboards group and filter by.
-        config: the resolved configuration; its plain settings become flat keys too.
-        row: the table's row, whose paper numbers go to the summary.
-        title: title of the table.
+    Calls into W&B go through :meth:`call`: one that fails or is not answered in time ends the record with a line. W&B
+    writes to ``run_dir/wandb`` alone. Dashboards group and filter by flat keys: ``facts`` (table, row, seed, scheme,
+    params, ...) and the plain settings of ``config``; the summary has the paper's numbers of the row.
     """
 
     def __init__(self, run_dir: Path, facts: dict[str, Any], config: dict[str, Any], row: Row, title: str) -> None:

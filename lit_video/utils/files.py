@@ -42,10 +42,7 @@ def write_table(path: Path, rows: Iterable[Sequence[object]]) -> None:
 def read_whole(path: Path, read: Callable[[], T], then: str) -> T | None:
     """The result of a reader of one of our own files; ``None`` if there is no such file.
 
-    Args:
-        path: path of the file, for the message.
-        read: opens and parses it; whatever it raises is damage.
-        then: advice for a damaged file.
+    ``read`` opens and parses it, and whatever it raises is damage, for which ``then`` is the advice.
 
     Raises:
         UserError: the file is damaged.

@@ -38,11 +38,8 @@ def with_progress(results: Iterable[Result], total: int, name: str, every: float
 def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], name: str, chunk: int = 1) -> Iterator[Result]:
     """Results in the order of the items, each as soon as it and those before it are there.
 
-    Args:
-        work: a function of a module, so that processes can be given it.
-        items: arguments of the calls; the first value of a tuple names the call.
-        name: name of the work in the bar or the lines.
-        chunk: items handed over at a time; more where an item takes milliseconds.
+    ``work`` is a function of a module, so that processes can be given it; the first value of an item that is a tuple
+    names it; ``chunk`` items are handed over at a time, more than one where an item takes milliseconds.
 
     Raises:
         UserError: a process died: no memory, or a crash.

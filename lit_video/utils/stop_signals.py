@@ -28,9 +28,6 @@ class StopSignals:
     A signal ends the process at once, with a line: while libraries are imported and data is made there is nothing to
     keep, and an exception could be swallowed by whatever runs. Where :attr:`waits` is set, it is only remembered in
     :attr:`received`, for the code that can stop better; a second Ctrl-C ends the process even there.
-
-    Args:
-        name: name of the run, for the line.
     """
 
     def __init__(self, name: str) -> None:

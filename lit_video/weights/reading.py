@@ -61,10 +61,8 @@ def read_weights(path: Path, average: bool | None = None) -> StoredWeights:
     Files: torch's (zip or legacy; ``.pth``, ``.pyth``, ``.bin``, ``.ckpt``), safetensors, Flax's msgpack
     (``checkpoint``). From a training checkpoint, the model's part; wrappers' prefixes are taken off the names.
 
-    Args:
-        path: the file or folder.
-        average: read a checkpoint's moving average of the weights, or the weights; ``None`` for the average
-            where there is one.
+    ``average`` chooses a checkpoint's moving average of the weights, or the weights; ``None`` the average where there
+    is one.
 
     Raises:
         UserError: the file does not exist, cannot be read, or holds no tensors by name.

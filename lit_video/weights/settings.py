@@ -91,11 +91,7 @@ def fold_pixels(embed: Embedding, mean: Sequence[float], std: Sequence[float], d
     A pixel p is x = (p - m) / s here and x' = (p - m') / s' there, so that x' = x s / s' + (m - m') / s': factors of
     the kernel's channels and an addition to its bias, exactly.
 
-    Args:
-        embed: its patches are changed.
-        mean: m' of red, green and blue.
-        std: s', likewise.
-        data: settings of the data set: mean m, deviation s, order of the channels.
+    m' and s' are given for red, green and blue; ``data`` are settings of the data set: m, s, order of the channels.
 
     Returns:
         A line on it; empty where the pixels are the same.

@@ -37,9 +37,7 @@ class Section:
 def collect(places: Sequence[Path], experiments: Path) -> list[Section]:
     """Every table and scale with a finished run in the places, ordered by name.
 
-    Args:
-        places: a runs folder, or a folder in it: the whole table and scale is read.
-        experiments: folder of the tables' YAML files.
+    A place is a runs folder, or a folder in it, of which the whole table and scale is read.
 
     Raises:
         UserError: there are no runs, one table lies in two places, or a run's file is damaged.

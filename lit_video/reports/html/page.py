@@ -31,13 +31,7 @@ class Cell:
 
 
 def render_page(sections: Sequence[Section], claims: Sequence[Claim], command: str) -> str:
-    """The whole page as HTML.
-
-    Args:
-        sections: at least one.
-        claims: the papers'; those of tables without a section are left out.
-        command: command that makes the page, shown on it.
-    """
+    """The whole page as HTML, with the command that makes it; claims of tables without a section are left out."""
     environment = Environment(
         loader=PackageLoader("lit_video.reports.html"),
         autoescape=True,

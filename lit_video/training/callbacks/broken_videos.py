@@ -11,11 +11,7 @@ from lit_video.utils.files import write_table
 
 
 class ReportBroken(Callback):
-    """Gathers the broken videos of all processes; prints one line and writes ``broken.csv`` (split, path, reason).
-
-    Args:
-        run_dir: where the list goes; ``None`` for nowhere.
-    """
+    """Gathers the broken videos of all processes: a line and, in a folder, ``broken.csv`` (split, path, reason)."""
 
     def __init__(self, run_dir: Path | None = None) -> None:
         self.run_dir = run_dir

@@ -32,15 +32,8 @@ ACTIONS = (NOTHING, SAVE, TIME_OVER, "SIGUSR1", "SIGUSR2", "SIGTERM", "SIGINT", 
 class Checkpoints(Checkpoint):
     """Saves ``last.ckpt`` between steps: every so often, before a validation, and when a signal or the time says stop.
 
-    After every step all processes agree what to do, on the CPU: the step on the devices is not waited for.
-
-    Args:
-        run_dir: folder of the run.
-        every: seconds between checkpoints.
-        max_time: seconds of training in this process; ``None`` for no limit.
-        stops: stops the training at its next step.
-        file: writes the checkpoints.
-        finite: looks at the losses.
+    After every step all processes agree what to do, on the CPU: the step on the devices is not waited for. ``every`` is
+    in seconds, ``max_time`` those of training in this process, ``None`` for no limit.
     """
 
     def __init__(

@@ -15,10 +15,8 @@ from lit_video.errors import RunFailed
 class RequireFinite(Callback):
     """Looks at every loss and every validation metric; a NaN or an infinity ends the run as failed.
 
-    On a GPU a loss is looked at one step later, so that no step waits for it.
-
-    Args:
-        skip: steps whose update may be left out because loss or gradient is not finite, before the run ends.
+    On a GPU a loss is looked at one step later, so that no step waits for it. Before the run ends, ``skip`` steps may
+    leave out their update because loss or gradient is not finite.
     """
 
     def __init__(self, skip: int = 0) -> None:
