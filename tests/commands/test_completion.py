@@ -33,7 +33,7 @@ run()
 @pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
 @pytest.mark.parametrize("typed", EXPECTED)
 def test_a_line_is_completed(typed, tmp_path):
-    (line,) = [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("eval ")]
+    (line,) = [line for line in (ROOT / "docs/recipes.md").read_text().splitlines() if line.startswith("eval ")]
     words = typed.split(" ")
     command = tmp_path / "lit_video"  # as pip makes it, and torch cannot be imported
     command.write_text(f"#!{sys.executable}\n{PROGRAM}")
