@@ -76,7 +76,7 @@ def timeline(
     """Classify a window that moves over a video: each is a part of it, classified as by ``predict``, with one clip.
 
     A video that cannot be read, or not to its end, is no error: see ``broken``. Windows of ``window`` seconds,
-    ``None`` for those of a clip of the model's training, begin each ``every`` seconds; ``top`` classes of each are named.
+    ``None`` for those of a clip of the model's training, begin ``every`` so many seconds; each names ``top`` classes.
 
     Raises:
         UserError: the model's clips have no length of their own, and ``window`` is ``None``.
