@@ -7,7 +7,7 @@ import torch
 from einops import rearrange
 from torch import Tensor
 
-from lit_video.weights.mapping import TIMM, fuse, rename, rename_by, take
+from lit_video.weights.mapping import TIMM, fuse, hugging_face_layer, rename, rename_by, take
 
 # X-ViT's names (https://arxiv.org/abs/2106.05968) -> ours, those of its temporal attention apart
 CONSENSUS = {
@@ -135,9 +135,8 @@ def _layout(name: str, value: Tensor) -> Tensor:
 
 _LAYER = "videomae.encoder.layer.{}"
 # names of VideoMAEForVideoClassification -> ours
-_TRANSFORMERS = {
+_TRANSFORMERS = hugging_face_layer(_LAYER) | {
     "videomae.embeddings.patch_embeddings.projection": "embed.patches.proj",
-    f"{_LAYER}.layernorm_before": "blocks.{}.scheme.attn.norm",
     f"{_LAYER}.attention.attention.query.weight": "blocks.{}.scheme.attn.q.weight",
     f"{_LAYER}.attention.attention.key.weight": "blocks.{}.scheme.attn.k.weight",
     f"{_LAYER}.attention.attention.value.weight": "blocks.{}.scheme.attn.v.weight",
@@ -145,10 +144,6 @@ _TRANSFORMERS = {
     f"{_LAYER}.attention.attention.value.bias": "blocks.{}.scheme.attn.v_bias",
     f"{_LAYER}.attention.attention.q_bias": "blocks.{}.scheme.attn.q_bias",  # of files on the hub
     f"{_LAYER}.attention.attention.v_bias": "blocks.{}.scheme.attn.v_bias",
-    f"{_LAYER}.attention.output.dense": "blocks.{}.scheme.attn.proj",
-    f"{_LAYER}.layernorm_after": "blocks.{}.mlp.norm",
-    f"{_LAYER}.intermediate.dense": "blocks.{}.mlp.fc1",
-    f"{_LAYER}.output.dense": "blocks.{}.mlp.fc2",
     "fc_norm": "norm",
     "classifier": "aggregate.head",
 }

@@ -11,24 +11,19 @@ from lit_video.attention import Heads, Joint
 from lit_video.network.block import MLP, Block
 from lit_video.network.timesformer import has_cls_in_time
 from lit_video.network.transformer import VideoTransformer, clip_token, mean_frame_token
-from lit_video.weights.mapping import fuse, new_name, rename, rename_by, take
+from lit_video.weights.mapping import fuse, hugging_face_layer, new_name, rename, rename_by, take
 
 _LAYER = "timesformer.encoder.layer.{}"
-HF_TIMESFORMER = {
+HF_TIMESFORMER = hugging_face_layer(_LAYER) | {
     "timesformer.embeddings.cls_token": "embed.cls_token",
     "timesformer.embeddings.position_embeddings": "embed.pos_embed",
     "timesformer.embeddings.time_embeddings": "embed.temp_embed",
     "timesformer.embeddings.patch_embeddings.projection": "embed.patches.proj",
-    f"{_LAYER}.layernorm_before": "blocks.{}.scheme.attn.norm",
     f"{_LAYER}.attention.attention.qkv": "blocks.{}.scheme.attn.qkv",
-    f"{_LAYER}.attention.output.dense": "blocks.{}.scheme.attn.proj",
     f"{_LAYER}.temporal_layernorm": "blocks.{}.scheme.time_attn.norm",
     f"{_LAYER}.temporal_attention.attention.qkv": "blocks.{}.scheme.time_attn.qkv",
     f"{_LAYER}.temporal_attention.output.dense": "blocks.{}.scheme.time_attn.proj",
     f"{_LAYER}.temporal_dense": "blocks.{}.scheme.time_fc",
-    f"{_LAYER}.layernorm_after": "blocks.{}.mlp.norm",
-    f"{_LAYER}.intermediate.dense": "blocks.{}.mlp.fc1",
-    f"{_LAYER}.output.dense": "blocks.{}.mlp.fc2",
     "timesformer.layernorm": "norm",
     "classifier": "aggregate.head",
 }
@@ -48,17 +43,10 @@ HF_VIVIT = {
     "classifier": "aggregate.head",
 }
 # names of files on the hub, which transformers 5 renames when it loads them
-_OLDER = {
-    "layernorm_before": "layernorm_before",
-    "attention.attention.query": "attention.q_proj",
-    "attention.attention.key": "attention.k_proj",
-    "attention.attention.value": "attention.v_proj",
-    "attention.output.dense": "attention.o_proj",
-    "layernorm_after": "layernorm_after",
-    "intermediate.dense": "mlp.fc1",
-    "output.dense": "mlp.fc2",
+_OLDER = "vivit.encoder.layer.{}"
+OLDER_VIVIT = hugging_face_layer(_OLDER) | {
+    f"{_OLDER}.attention.attention.{name}": f"blocks.{{}}.scheme.attn.{name[0]}" for name in ("query", "key", "value")
 }
-OLDER_VIVIT = {f"vivit.encoder.layer.{{}}.{old}": HF_VIVIT[f"vivit.layers.{{}}.{new}"] for old, new in _OLDER.items()}
 
 
 def hf_timesformer_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -26,6 +26,14 @@ TIMM = {
 }
 
 
+def hugging_face_layer(name: str) -> dict[str, str]:
+    """What layers of Hugging Face's ViTs are made of, but for query, key and value, to ours; ``{}`` is the number."""
+    attention = {"layernorm_before": "norm", "attention.output.dense": "proj"}
+    mlp = {"layernorm_after": "norm", "intermediate.dense": "fc1", "output.dense": "fc2"}
+    names = {f"{name}.{theirs}": f"blocks.{{}}.scheme.attn.{ours}" for theirs, ours in attention.items()}
+    return names | {f"{name}.{theirs}": f"blocks.{{}}.mlp.{ours}" for theirs, ours in mlp.items()}
+
+
 def new_name(key: str, names: Mapping[str, str]) -> str | None:
     """A parameter's name under other names; ``names`` maps layers and lone parameters. ``None``: it has none."""
     stem, _, leaf = key.rpartition(".")
