@@ -16,16 +16,13 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True)
 class Figure:
-    """A shape in one frame: place and radius as shares of the picture's side, angle in radians.
-
-    ``bright`` figures are brighter than the background, others darker by as much.
-    """
+    """A shape in one frame: place and radius as shares of the picture's side, angle in radians."""
 
     x: float
     y: float
     radius: float
     angle: float = 0.0
-    bright: bool = True
+    bright: bool = True  # brighter than the background; others are darker by as much
 
 
 Film = list[list[Figure]]  # the figures of each frame
@@ -121,15 +118,12 @@ def occlusion(rng: Rng, frames: int) -> Film:
 
 @dataclass(frozen=True)
 class Skill:
-    """Something that takes time to see.
-
-    ``backward`` and ``forward`` name its two classes: of the video played backwards, and of the video as drawn.
-    """
+    """Something that takes time to see."""
 
     name: str
     film: Callable[[Rng, int], Film]
-    backward: str
-    forward: str
+    backward: str  # name of the class of the video played backwards
+    forward: str  # name of the class of the video as drawn
     shortest: int  # frames that show it
 
 

@@ -52,15 +52,13 @@ def open_dataset(name: str, root: Path, flags: Sequence[str]) -> VideoDataModule
 
 @dataclass
 class SplitSummary:
-    """Statistics of one split; a segment of a long video counts as a video.
-
-    ``faults``: path and reason of the videos with each of ``VERDICTS``; ``files``: rows of the manifest by path.
-    """
+    """Statistics of one split; a segment of a long video counts as a video."""
 
     videos: int
+    # path and reason of the videos with each verdict
     faults: dict[str, list[tuple[str, str]]] = field(default_factory=lambda: {what: [] for what in VERDICTS})
     seconds: list[float] = field(default_factory=list)
-    files: dict[str, VideoInfo] = field(default_factory=dict)
+    files: dict[str, VideoInfo] = field(default_factory=dict)  # rows of the manifest by path
 
     @property
     def is_complete(self) -> bool:

@@ -70,24 +70,17 @@ Box = tuple[int, int, int, int]  # top, bottom, left, right in pixels, the ends 
 
 
 class Mixture(NamedTuple):
-    """Parts that each clip of a batch takes from its neighbour, and labels likewise.
+    """Parts that each clip of a batch takes from its neighbour, and labels likewise."""
 
-    ``share``: of the neighbour, 0 to 1; ``box``: that the neighbour fills, ``None`` where all pixels are blended.
-    """
-
-    share: float
-    box: Box | None = None
+    share: float  # of the neighbour, 0 to 1
+    box: Box | None = None  # that the neighbour fills; None where all pixels are blended
 
 
 class BatchDraws(NamedTuple):
-    """Random draws for the augmentation of a batch.
+    """Random draws for the augmentation of a batch."""
 
-    ``boxes``: ``(b, 4)``, the :data:`Box` that is erased of each clip, an empty one of zeros where none is; ``None``
-    where no clip is erased. ``mixture``: ``None`` where clips are not mixed.
-    """
-
-    boxes: Tensor | None
-    mixture: Mixture | None
+    boxes: Tensor | None  # (b, 4), the Box that is erased of each clip, zeros where none is; None where no clip is
+    mixture: Mixture | None  # None where clips are not mixed
 
 
 class RawBatch(TypedDict):
