@@ -78,7 +78,7 @@ class Routing(TorchFunctionMode):
         if func is F.layer_norm or func is F.gelu:
             return args[0]
         out = func(*args, **(kwargs or {}))
-        return out / out.detach() if func is torch.Tensor.add else out
+        return out / out.detach() if func is torch.Tensor.add and out.is_floating_point() else out
 
 
 def route(module: nn.Module, weights: Sequence[Tensor], *inputs: Any, **others: Tensor) -> Any:
@@ -176,10 +176,13 @@ def rollout(network: VideoTransformer, clip: Tensor, last_layer: bool = False, h
         (network.embed, lambda module, inputs, output: (ones, grid)),
         *((block, lambda module, inputs, output: inputs[0]) for block in skipped),
     ):
-        out = route(network, recording.weights, clip, **alone)
+        try:
+            out = route(network, recording.weights, clip, **alone)
+            (shares,) = torch.autograd.grad(out[0, 0], ones)
+        except Exception as error:  # a scheme of one's own, whose operations are replaced here
+            raise ValueError(f"the rollout cannot follow the scheme: {error}") from error
     if not torch.allclose(out, torch.ones_like(out), atol=1e-3):
         raise ValueError(f"{type(network).__name__} holds layers that the rollout does not know")
-    (shares,) = torch.autograd.grad(out[0, 0], ones)
     patches = shares[0].sum(-1)[place].detach()
     return Rollout(patches, 1 - float(patches.sum()), logits)
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lit_video.inference.rollout import Recording, patch_places, rollout, tubelet_frames
-from lit_video.modules import XViT
+from lit_video.modules import TimeSformer, XViT
 from lit_video.network.vit import ViTSize
 from tests.network.test_networks_run import NETWORKS, build
 
@@ -139,3 +139,15 @@ def test_a_head_is_of_the_step_that_is_executed_last():
         expected = ((torch.eye(12) + attention[1][head]) / 2 @ before).mean(0)
         patches = rollout(built, clip, last_layer=True, head=head).patches
         torch.testing.assert_close(patches.flatten(), expected, atol=1e-12, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "name", ["shifted_windows.SmallWindows", "token_learner.TokenLearner", "trajectory.Trajectory"]
+)
+def test_schemes_of_the_literature_are_followed_to_their_patches(name):
+    scheme = f"lit_video.attention.{name}"
+    model = TimeSformer(4, frames=4, image_size=16, size=ViTSize(16, 2, 2), patch=4, attention=scheme, dropout=0.0)
+    built, clip = model.network.double().eval(), torch.randn(1, 3, 4, 16, 16, dtype=torch.float64)
+    result = rollout(built, clip)
+    assert torch.equal(result.patches > 1e-12, by_gradients(built, clip))
+    assert result.patches.min() >= 0 and float(result.patches.sum()) + result.other == pytest.approx(1)
