@@ -62,7 +62,8 @@ class RunCLI(VideoCLI):
             title = str((self.config_init.table or {}).get("title", self.facts["table"]))
             self.logger = RowLogger(self.run_dir, self.facts, self.resolved(), self.run.row, title)
             kwargs["logger"] = self.logger
-            kwargs["callbacks"] += [TrackRow(self.logger, settings.log_every_n_steps), LearningRateMonitor("step")]
+            kwargs["callbacks"] += [LearningRateMonitor("step")]
+        kwargs["callbacks"] += [TrackRow(self.logger, settings.log_every_n_steps)]
         tf32 = self.config.float32_products == "tf32"
         torch.set_float32_matmul_precision("high" if tf32 else "highest")
         torch.backends.cudnn.allow_tf32 = tf32  # of convolutions; PyTorch's default is to round

@@ -178,9 +178,9 @@ def _stop_process() -> None:
 
 
 class TrackRow(Callback):
-    """Has a training logged every so many steps, by default 50 or fewer, and ends the record of one that fails."""
+    """Has a training logged every so many steps, by default 50 or fewer, and ends W&B's record of one that fails."""
 
-    def __init__(self, logger: RowLogger, every: int | None) -> None:
+    def __init__(self, logger: RowLogger | None, every: int | None) -> None:
         self.logger = logger
         self.every = every
 
@@ -192,7 +192,8 @@ class TrackRow(Callback):
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """End the record of a run that fails, or that stops at a checkpoint."""
-        self.logger.close(exit_status(exception.reason) if isinstance(exception, Stopped) else FAILED)
+        if self.logger:
+            self.logger.close(exit_status(exception.reason) if isinstance(exception, Stopped) else FAILED)
 
 
 def wandb_media(run_dir: Path) -> dict[str, Any]:
