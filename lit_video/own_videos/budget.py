@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from lit_video import modules
+from lit_video.attention.own import import_scheme
 from lit_video.network.vit import ViTSize
 from lit_video.own_videos.choices import Choice
 from lit_video.utils.clip_shape import as_setting, height_and_width
@@ -27,6 +28,8 @@ def built(model: str, settings: Mapping[str, Any], data: Mapping[str, Any], clas
     given = {key: value for key, value in settings.items() if key in known}
     if isinstance(given.get("size"), Mapping):
         given["size"] = ViTSize(**given["size"])
+    if "." in given.get("attention", ""):
+        given["attention"] = import_scheme(given["attention"])
     clip = {"frames": data["frames"], "image_size": as_setting(data["image_size"])}
     net: nn.Module = kind(num_classes=classes, **clip, **given).network
     return net

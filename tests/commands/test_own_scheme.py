@@ -9,6 +9,7 @@ from lit_video.__main__ import main
 from lit_video.attention.own import import_scheme, own_scheme
 from lit_video.commands import profile
 from lit_video.errors import UserError
+from lit_video.own_videos.budget import built
 from lit_video.own_videos.plan import schemes_named
 from lit_video.tables.profile import skills_table, with_first
 from lit_video.tables.rendering import Groups
@@ -124,6 +125,13 @@ def test_own_schemes_are_compared_beside_built_in_ones(own_file):
     assert [*rows] == ["divided", f"{own_file.stem}.Halved"]
     with pytest.raises(UserError, match="no module"):
         schemes_named("divided,none.Here")
+
+
+def test_the_length_of_a_comparison_is_measured_with_the_scheme_of_the_file(own_file):
+    (row,) = schemes_named(str(own_file)).values()
+    settings = {"attention": row["set"]["model.attention"], "size": {"width": 8, "depth": 1, "heads": 2}, "patch": 8}
+    net = built(row["set"]["model"], settings, {"frames": 2, "image_size": 16}, 3)
+    assert type(net.blocks[0].scheme).__name__ == "Halved"
 
 
 def test_a_run_is_refused_when_the_scheme_has_changed(own_file, table, tiny, tmp_path, capsys):
