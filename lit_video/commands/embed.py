@@ -67,19 +67,18 @@ def run(arguments: Namespace) -> int:
 
 
 def _print_accuracy(found: Embedding, classes: Sequence[str], arguments: Namespace) -> None:
-    from scipy.stats import binomtest
-
     from lit_video.inference.projection import probe
     from lit_video.own_videos.dividing import find_groups
     from lit_video.own_videos.finding import OwnVideo
+    from lit_video.tables.statistics import share_interval
 
     videos = [OwnVideo(str(path), name) for path, name in zip(found.paths, classes, strict=True)]
     groups = find_groups(videos, least=2)
     names = groups.names or [video.path for video in videos]
     print(groups.reason)
     for name, right in probe(found.features.numpy(), classes, names, arguments.knn, arguments.seed).items():
-        low, high = binomtest(int(right.sum()), len(right)).proportion_ci(method="wilson")
-        print(f"{name}: {100 * right.mean():.1f} % of {len(right)} videos [{100 * low:.0f}, {100 * high:.0f}]")
+        low, high = share_interval(int(right.sum()), len(right))
+        print(f"{name}: {100 * right.mean():.1f} % of {len(right)} videos [{low:.0f}, {high:.0f}]")
     name, count = Counter(classes).most_common(1)[0]
     print(f"always {name!r}: {100 * count / len(classes):.1f} %")
 

@@ -83,8 +83,9 @@ def run(arguments: Namespace) -> int:
     print(f"wrote {folder / 'sight.png'} and {folder / 'profile.json'}", flush=True)
     if arguments.look:
         return DONE
-    train = _compare if arguments.on else partial(_skills, sight=contract.sight, words=words, costs=found)
-    return train(arguments, name, folder)
+    if arguments.on:
+        return _compare(arguments, folder)
+    return _skills(arguments, name, folder, contract.sight, words, found)
 
 
 def built_in() -> dict[str, BuiltIn]:
@@ -128,8 +129,8 @@ def _picture(name: str, seen: Sight, words: dict[str, str]) -> bytes:
     return sight_picture(name, sights, words)
 
 
-def _compare(arguments: Namespace, name: str, folder: Path) -> int:
-    """Beside schemes of the papers on a user's videos."""
+def _compare(arguments: Namespace, folder: Path) -> int:
+    """Compare it with schemes of the papers on a user's videos."""
     schemes = ["space", "xvit", "divided", "joint"]
     schemes += [] if arguments.scheme in schemes else [arguments.scheme]
     words = ["compare", str(arguments.on), "--schemes", ",".join(schemes), "-o", str(folder)]
@@ -150,7 +151,7 @@ def _skills(
     from lit_video.tables.profile import nearest, skills_table, with_first
     from lit_video.tables.reading import read_table
     from lit_video.tables.rendering import measured_groups
-    from lit_video.tables.summary import summary
+    from lit_video.tables.summary import read_runs, summarise
     from lit_video.utils.text import text_table
 
     row, runs = built_in()[name].row if name in built_in() else name, folder / "runs"
@@ -159,11 +160,12 @@ def _skills(
     flags = ["--row", row, "--runs", str(runs), *_flags(arguments)]
     if status := run_command(["fit", "-c", str(file), "-c", LEVEL, *flags]):
         return status
-    data = summary(read_table([file, find_config(LEVEL)]), runs)
+    read = read_runs(read_table([file, find_config(LEVEL)]), runs)
+    data = summarise(read, pairs=False)
     groups = measured_groups(data["rows"])
     assert groups  # the row has been tested
     groups = with_first(groups, row)
-    print("", text_table(*skills_table(groups)), *nearest(data, groups), sep="\n", flush=True)
+    print("", text_table(*skills_table(groups)), *nearest(read, data, groups), sep="\n", flush=True)
     with writing("--output", folder):
         write_bytes(folder / "profile.png", profile_picture(name, groups, sight, words, costs))
     print(f"wrote {folder / 'profile.png'}", flush=True)

@@ -10,6 +10,7 @@ import yaml
 from lit_video.errors import UserError
 from lit_video.tables.predictions import Predictions, TaskPredictions, most_confused, read_predictions
 from lit_video.tables.results import read_result
+from lit_video.tables.statistics import share_interval
 from lit_video.utils.clip_shape import in_words
 from lit_video.utils.text import markdown_lines
 
@@ -109,13 +110,11 @@ def _accuracy(result: dict[str, Any], predictions: Predictions | None) -> str:
 
 def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str]:
     """Accuracy with its interval, how it was tested if in folds, and that of the most frequent class of each task."""
-    from scipy.stats import binomtest  # takes half a second
-
     right = predictions.hits()
-    interval = binomtest(int(right.sum()), len(right)).proportion_ci(method="wilson")
+    low, high = share_interval(int(right.sum()), len(right))
     what = f" in {' and '.join(predictions.tasks)}" if len(predictions.tasks) > 1 else ""
     share = f"{100 * right.mean():.1f} % of {len(right)} test videos are right{what}"
-    facts = [f"{share} (95 % interval {100 * interval.low:.0f} to {100 * interval.high:.0f} %)"]
+    facts = [f"{share} (95 % interval {low:.0f} to {high:.0f} %)"]
     if folds := result.get("folds"):
         each = ", ".join(f"{value:.0f}" for value in folds.values())
         facts += [

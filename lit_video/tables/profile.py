@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import sqrt
 from typing import Any
 
-from lit_video.tables.agreement import certainty, interval_text
+from lit_video.tables.agreement import certainty, interval_text, row_pairs
 from lit_video.tables.rendering import Groups
+from lit_video.tables.statistics import share_interval
+from lit_video.tables.summary import TableRuns
 
 SHOWN = 3  # nearest rows that are shown
-NORMAL = 1.96  # standard errors on either side, for 95 %
 
 
 def with_first(groups: Groups, name: str) -> Groups:
@@ -27,7 +27,7 @@ def _distance(one: Sequence[float | None], other: Sequence[float | None]) -> flo
 def skills_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:
     """Title, header and body: a line per skill, with the first row, the nearest ones, and the best of all.
 
-    Behind an accuracy stands half of its 95 % interval over the skill's test videos (Agresti and Coull, 1998).
+    Behind an accuracy stands half of its 95 % interval over the skill's test videos.
     """
     shown = groups.rows[: 1 + SHOWN]
     videos = {row["name"]: row["test_videos"] // len(groups.names) for row, _ in shown}
@@ -41,17 +41,15 @@ def skills_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:
 
 
 def _cell(value: float, videos: int) -> str:
-    share = (value / 100 * videos + NORMAL**2 / 2) / (videos + NORMAL**2)
-    return f"{value:.0f} ± {100 * NORMAL * sqrt(share * (1 - share) / (videos + NORMAL**2)):.0f}"
+    low, high = share_interval(round(value / 100 * videos), videos)
+    return f"{value:.0f} ± {(high - low) / 2:.0f}"
 
 
-def nearest(data: Mapping[str, Any], groups: Groups) -> list[str]:
-    """Lines on the first row's accuracy in all skills together less that of each of the nearest rows."""
-    labels = {row["name"]: row["label"] for row in data["rows"]}
-    own, *others = [row["name"] for row, _ in groups.rows[: 1 + SHOWN]]
-    lines = []
-    for pair in data["pairs"]:
-        for other in others:
-            if {pair["first"], pair["second"]} == {own, other}:
-                lines.append(f"{labels[pair['first']]} less {labels[pair['second']]}: {interval_text(pair)} points")
+def nearest(read: TableRuns, data: Mapping[str, Any], groups: Groups) -> list[str]:
+    """Lines on the accuracy in all skills together: the first row beside each of the nearest ones."""
+    shown = [row for row, _ in groups.rows[: 1 + SHOWN]]
+    labels = {row["name"]: row["label"] for row in shown}
+    means = {row["name"]: row["metrics"][data["metric"]]["ours"] for row in shown}
+    pairs = [pair for pair in row_pairs({}, means, read.hits) if shown[0]["name"] in (pair["first"], pair["second"])]
+    lines = [f"{labels[pair['first']]} less {labels[pair['second']]}: {interval_text(pair)} points" for pair in pairs]
     return [*lines, certainty(data)] if lines else []

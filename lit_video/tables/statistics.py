@@ -71,6 +71,14 @@ def paired_difference(first: Hits, second: Hits) -> Interval:
     return Interval(value, value - half, value + half, error, freedom)
 
 
+def share_interval(right: int, videos: int) -> tuple[float, float]:
+    """The ends of an accuracy's interval in percent (Wilson, 1927), over test videos alone."""
+    from scipy.stats import binomtest  # takes half a second
+
+    low, high = binomtest(right, videos).proportion_ci(CONFIDENCE, method="wilson")
+    return 100 * low, 100 * high
+
+
 def holm(chances: Sequence[float], level: float = (1 - CONFIDENCE) / 2) -> list[bool]:
     """Which of several null hypotheses are rejected, with at most ``level`` of a wrong one (Holm, 1979)."""
     rejected = [False] * len(chances)
