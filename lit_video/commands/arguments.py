@@ -197,7 +197,7 @@ def _show_settings(command: str, words: Sequence[str], arguments: Namespace) -> 
 
         print(settings_help())
         return 0
-    return show([command, *(word for word in words if words[0] != "--help" or word != "trainer")])
+    return show([command, *(["--help", *words[2:]] if words[:2] == ["--help", "trainer"] else words)])
 
 
 def evaluation(arguments: Namespace) -> "Evaluation":

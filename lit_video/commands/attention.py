@@ -25,10 +25,8 @@ def run(arguments: Namespace) -> int:
     Attention rollout from what is classified back to the patches of every frame, in the centre view of the video; with
     --heads also of each head of the last layer alone.
     """
-    from lit_video.inference.attention_maps import (
-        attention_maps,  # here, because importing torch takes seconds
-        picture,
-    )
+    # here, because importing torch takes seconds
+    from lit_video.inference.attention_maps import attention_maps, picture
 
     maps = attention_maps(arguments.ckpt, arguments.video, arguments.device, arguments.fps, arguments.heads)
     with writing("--output", arguments.output):

@@ -1,8 +1,9 @@
-"""Statistics of a data set's splits: videos that are there, missing or broken, their durations and sizes."""
+"""Statistics of a data set's splits (videos that are there, missing or broken, durations, sizes), and its digest."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 from statistics import median
 
@@ -12,7 +13,7 @@ from lit_video import datamodules
 from lit_video.datamodules.base import VideoDataModule
 from lit_video.datamodules.manifest import Video, scan
 from lit_video.datamodules.probe import VideoInfo
-from lit_video.datamodules.records import Records, data_digest, relative
+from lit_video.datamodules.records import Records, relative, to_bytes
 from lit_video.errors import UserError
 from lit_video.utils.command_line import explain
 from lit_video.utils.text import did_you_mean, text_table
@@ -113,3 +114,20 @@ def _cells(name: str, split: SplitSummary) -> list[str]:
     total = sum(row.size or 0 for row in split.files.values())
     sizes = Counter(f"{row.width}x{row.height}" for row in split.files.values() if row.width)
     return [name, *counts, *seconds, f"{total / 1e9:.3g}", sizes.most_common(1)[0][0] if sizes else ""]
+
+
+def data_digest(data: VideoDataModule) -> str:
+    """Digest of class names and of every split's paths, labels and segments, the same on every machine.
+
+    No file is opened. Paths count relative to the data set's root, and their order does not count.
+    """
+    root = data.data_root()
+    lines = []
+    for split in data.present:
+        records = Records.of(data.records(split))
+        labels = records.labels.tolist()
+        for (path, start, end), label in zip(records.identities(), labels, strict=True):
+            label = tuple(label) if isinstance(label, list) else label
+            lines.append(f"{split}\t{relative(path, root)}\t{label}\t{start}\t{end}")
+    lines = [f"classes\t{data.class_names}", *sorted(lines)]
+    return blake2b(to_bytes("\n".join(lines)), digest_size=8).hexdigest()

@@ -6,18 +6,13 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from lightning.pytorch.utilities import rank_zero_only
 from numpy.typing import NDArray
 
 from lit_video.video.clips import VideoRecord
-
-if TYPE_CHECKING:
-    from lit_video.datamodules.base import VideoDataModule
 
 
 class Records(Sequence[VideoRecord]):
@@ -103,23 +98,6 @@ def relative(path: str | Path, root: str | Path) -> str:
     if os.sep == "/" and len(rest) < len(text) and "/../" not in f"/{rest}/":
         return rest  # the next line takes 20 times as long
     return Path(os.path.relpath(text, root)).as_posix()
-
-
-def data_digest(data: VideoDataModule) -> str:
-    """Digest of class names and of every split's paths, labels and segments, the same on every machine.
-
-    No file is opened. Paths count relative to the data set's root, and their order does not count.
-    """
-    root = data.data_root()
-    lines = []
-    for split in data.present:
-        records = Records.of(data.records(split))
-        labels = records.labels.tolist()
-        for (path, start, end), label in zip(records.identities(), labels, strict=True):
-            label = tuple(label) if isinstance(label, list) else label
-            lines.append(f"{split}\t{relative(path, root)}\t{label}\t{start}\t{end}")
-    lines = [f"classes\t{data.class_names}", *sorted(lines)]
-    return blake2b(to_bytes("\n".join(lines)), digest_size=8).hexdigest()
 
 
 @rank_zero_only

@@ -12,7 +12,7 @@ import torch
 
 from lit_video.attention.own import source_file
 from lit_video.datamodules import TemporalSkills
-from lit_video.datamodules.records import data_digest
+from lit_video.datamodules.inspection import data_digest
 from lit_video.errors import UserError
 from lit_video.tables.identity import Difference, Identity, Kind, averages, differences
 from lit_video.tables.results import read_result

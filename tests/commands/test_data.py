@@ -18,10 +18,10 @@ from benchmarks.sample_videos import KINDS
 from benchmarks.sample_videos import encode as make
 from lit_video.__main__ import main
 from lit_video.datamodules import VideoFolder
+from lit_video.datamodules.inspection import data_digest
 from lit_video.datamodules.manifest import VERSION, Manifest, tables, write_rows
 from lit_video.datamodules.preparation import Encoding, prepare_folder, scaled
 from lit_video.datamodules.probe import VideoInfo, pack, unpack
-from lit_video.datamodules.records import data_digest
 from lit_video.video.decoding import decode, forget_tables, frame_table
 from tests.commands.conftest import one_line
 from tests.video.bad_files import BAD_FILES, build

@@ -8,7 +8,7 @@ from PIL import Image
 
 from lit_video.__main__ import main
 from lit_video.datamodules import Dense, DenseStride, VideoCSV, VideoFolder
-from lit_video.datamodules.records import data_digest
+from lit_video.datamodules.inspection import data_digest
 from lit_video.errors import UserError
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import ClipDataset, VideoRecord
