@@ -5,12 +5,14 @@ import io
 import json
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
-from lit_video.tables.identity import Identity, differences
-from lit_video.tables.run_files import AGAIN, RUN, run_file, run_folders
+from lit_video.tables.identity import CALLBACKS, Difference, Identity, Kind, differences
+from lit_video.tables.run_files import AGAIN, RUN, packed_files, run_file, run_folders
 from lit_video.tables.table import Table
 from lit_video.utils.files import read_whole, write_table
 
@@ -22,6 +24,8 @@ NUMBERS = ("params", "gmacs", "views", "seconds", "test_videos")
 # what the runs of a row have in common, as they were measured: a setting may leave it to the machine
 OF_ROW = ("params", "views", "test_videos", "global_batch", "steps")
 SEED = "seed_everything"  # in which they differ
+OPTIMIZATION = "model.init_args.optimization"  # settings that models of all classes have
+COMPARED: set[Kind] = {"data", "longer", "test", "training"}  # differences of runs that cannot be compared
 # settings by which a row has other videos than the table, as a fold has
 VALUES = ("data.train_values", "data.val_values", "data.test_values")
 
@@ -68,22 +72,76 @@ def measured_rows(table: Table, runs: Path, seeds: Sequence[int] | None = None) 
     wanted = [folder for seed, folder in folders if seeds is None or seed in seeds]
     read = [(each, read_result(each)) for row in table.rows for each in wanted if each.parent.name == row.name]
     measured = [(folder, result) for folder, result in read if result]
-    _refuse_mixtures(measured, {row.name: str([row.settings.get(key) for key in VALUES]) for row in table.rows})
+    _refuse_mixtures(table, measured)
     return {row.name: [one for _, one in measured if one["row"] == row.name] for row in table.rows}
 
 
-def _refuse_mixtures(measured: Sequence[tuple[Path, Mapping[str, Any]]], videos: Mapping[str, str]) -> None:
-    """Refuse results of other data than the first of the same ``videos``, and those trained otherwise than the row."""
+def refuse_apart(table: Table, runs: Path, row: str, now: Identity, where: str) -> None:
+    """Refuse to train a row otherwise than the table's finished runs of other rows, with which it is to be compared.
+
+    It may train longer, as the others can after it, unless they are packed without a checkpoint.
+
+    Args:
+        table: the row's.
+        runs: folder of the runs.
+        row: name of the row.
+        now: identity of the run that is asked for.
+        where: origin of its settings, for the message.
+
+    Raises:
+        UserError: names the first setting that the rows do not share, though these set it alike.
+    """
+    others = {each.name for each in table.rows} - {row}
+    for folder in run_folders(runs / table.name / table.scale):
+        result = None
+        with suppress(UserError):  # damaged: said where its numbers are read
+            result = read_result(folder) if folder.parent.name in others else None
+        found = _apart(table, result, {"row": row, "identity": asdict(now)}) if result else []
+        for each in found:
+            if each.kind != "longer" or packed_files(folder):
+                then = "rows are compared: change it for the whole table, or give another --runs"
+                raise UserError(f"{where}: {each.key} is {each.now}, in {folder} {each.was}: {then}")
+
+
+def _refuse_mixtures(table: Table, measured: Sequence[tuple[Path, Mapping[str, Any]]]) -> None:
+    """Refuse results that differ from others of their row in more than the seed, of other rows in what all rows share.
+
+    The first ones of rows are compared with each other.
+    """
     firsts: dict[str, tuple[Path, Mapping[str, Any]]] = {}
     for folder, one in measured:
-        for name, kinds in (("", {"data"}), (one["row"], {"data", "longer", "test", "training"})):
-            place, first = firsts.setdefault(name or videos[one["row"]], (folder, one))
-            found = differences(Identity(**first["identity"]), Identity(**one["identity"]))
-            what = [(each.key, each.now, each.was) for each in found if each.kind in kinds and each.key != SEED]
-            what += [(key, one[key], first[key]) for key in OF_ROW if name and first[key] != one[key]]
-            for key, here, there in what:
-                apart = "they do not belong together; move one away, or run it again"
-                raise UserError(f"{folder}: {key} is {here}, in {place} {there}: {apart}")
+        first = firsts.get(one["row"])
+        for place, other in [first] if first else firsts.values():
+            found = [(each.key, each.now, each.was) for each in _apart(table, other, one)]
+            found += [(key, one[key], other[key]) for key in OF_ROW if first and other[key] != one[key]]
+            for key, here, there in found:
+                then = "they do not belong together; move one away, or run it again"
+                raise UserError(f"{folder}: {key} is {here}, in {place} {there}: {then}")
+        firsts.setdefault(one["row"], (folder, one))
+
+
+def _apart(table: Table, one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference]:
+    """Differences of two results of a table that keep them from being compared.
+
+    Weights of two rows count by their name, since each machine trains its own image model.
+    """
+    first, second = table.row(one["row"]), table.row(other["row"])
+    was, now = Identity(**one["identity"]), Identity(**other["identity"])
+    if first is second:
+        return [each for each in differences(was, now) if each.kind in COMPARED and each.key != SEED]
+    same_videos = all(first.settings.get(key) == second.settings.get(key) for key in VALUES)
+    same_class = was.flat.get("model.class_path") == now.flat.get("model.class_path")
+    both = was.flat.keys() & now.flat.keys()
+
+    def shared(key: str) -> bool:
+        if key == "data":
+            return same_videos
+        if not same_class and key.startswith("model.init_args") and not key.startswith(OPTIMIZATION):
+            return False  # classes have defaults of their own
+        return (key == CALLBACKS or key in both) and key != SEED and not first.differs(second, key)
+
+    found = differences(replace(was, weights={}), replace(now, weights={}))
+    return [each for each in found if each.kind in COMPARED and shared(each.key)]
 
 
 def write_curves(run_dir: Path, points: Sequence[Point]) -> None:

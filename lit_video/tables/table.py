@@ -26,6 +26,12 @@ class Row:
     paper: dict[str, float]  # by metric; of data sets other than the scale's as ``K400 top1``
     published: dict[str, str] = field(default_factory=dict)  # the cost that the paper prints
 
+    def differs(self, other: "Row", key: str) -> bool:
+        """Whether another row sets a setting, named as in a run's resolved settings, or the whole of it otherwise."""
+        parts = key.replace(".init_args", "").removesuffix(".class_path").split(".")
+        wholes = {".".join(parts), *(".".join(parts[:n]) for n in range(2, len(parts)))}  # not model, data, trainer
+        return any(self.settings.get(each) != other.settings.get(each) for each in wholes)
+
 
 @dataclass(frozen=True)
 class Table:

@@ -10,6 +10,7 @@ from torch import nn
 from lit_video.errors import RunFailed, UserError
 from lit_video.tables.identity import Identity, is_longer
 from lit_video.tables.reading import write_origin
+from lit_video.tables.results import refuse_apart
 from lit_video.tables.run_files import RUN, update_run
 from lit_video.tables.status import Status, write_status
 from lit_video.training.callbacks.checkpoints import Stopped
@@ -61,6 +62,7 @@ def run_row(run: Run, stops: StopSignals) -> int:
             code = "".join(f"; {each}" for each in found if each.kind == "code")
             print(f"{run.label}: finished, skipped (see {run_dir / RUN}{code})")
             return DONE
+        refuse_apart(run.request.table, run.request.folder, run.row.name, now, run.place())
         if before and before.finished:
             set_result_aside(run_dir)
         elif run.request.reuse:

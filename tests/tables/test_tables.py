@@ -305,7 +305,7 @@ def test_results_of_other_data_are_refused(table, tmp_path):
     for row, seed, value in (("first", 0, "one"), ("second", 0, "one"), ("second", 1, "two")):
         write_result(tmp_path / f"two/default/{row}/seed{seed}", seed, 50.0)
         change_result(tmp_path / f"two/default/{row}/seed{seed}", identity={"data": value})
-    with pytest.raises(UserError, match=r"second/seed1: data is two, in .*first/seed0 one: they do not belong"):
+    with pytest.raises(UserError, match=r"second/seed1: data is two, in .*second/seed0 one: they do not belong"):
         summary(read_table([table[0]]), tmp_path)
     assert [row["seeds"] for row in summary(read_table([table[0]]), tmp_path, seeds=[0])["rows"]] == [[0], [0]]
 
@@ -329,6 +329,40 @@ def test_a_seed_with_another_rate_is_no_seed_of_its_row_and_one_of_other_code_is
     with pytest.raises(UserError, match=r"second/seed2: model.lr is 0.2, in .*second/seed0 0.1: they do not"):
         summary(read_table([table[0]]), tmp_path)
     assert summary(read_table([table[0]]), tmp_path, seeds=[0, 1])["rows"][1]["seeds"] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ("trainer.max_steps", (64, 1024)),
+        ("data.init_args.test_crops", (1, 3)),
+        ("model.init_args.dropout", (0.0, 0.1)),
+        ("model.init_args.optimization.lr", (0.1, 0.2)),
+    ],
+)
+@pytest.mark.parametrize("same_class", [True, False])
+def test_rows_that_differ_in_what_the_table_does_not_vary_are_refused(table, tmp_path, key, values, same_class):
+    """As by ``fit --row second --trainer.max_steps 1024``; classes of models have defaults of their own."""
+    path, rewrite = table
+    if not same_class:
+        rewrite("{model.window: 1}", "{model: ViViT}")
+    for row, model, value in zip(("first", "second"), ("XViT", "XViT" if same_class else "ViViT"), values, strict=True):
+        settings = {"model": {"class_path": model, "init_args": {"window": value}}}
+        group, *inner, name = key.split(".")
+        of_group = settings.setdefault(group, {})
+        for part in inner:
+            of_group = of_group.setdefault(part, {})
+        of_group[name] = value
+        write_result(folder := tmp_path / f"two/default/{row}/seed0", 0, 50.0)
+        change_result(folder, identity={"settings": settings})
+    read = read_table([path])
+    if key == "model.init_args.dropout" and not same_class:
+        assert len(summary(read, tmp_path)["rows"]) == 2
+        return
+    with pytest.raises(UserError, match=rf"second/seed0: {key} is {values[1]}, in .*first/seed0 {values[0]}: they"):
+        summary(read, tmp_path)
+    rewrite("{model.window: 0}", f"{{model.window: 0, {key.replace('.init_args', '')}: {values[0]}}}")
+    assert len(summary(read_table([path]), tmp_path)["rows"]) == 2, "the table varies it"
 
 
 def test_rows_tested_on_other_videos_are_not_compared(table, tmp_path):

@@ -1,5 +1,7 @@
 """A folder goes on as the run that it holds, and a training is taken over only by the same one."""
 
+import shutil
+
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -163,6 +165,7 @@ def test_a_folder_of_other_weights_is_another_run(source, table, tiny, capsys):
     """As another file under the name that the settings have."""
     first, second = (source.parents[3].with_name(name) for name in ("first.ckpt", "second.ckpt"))
     first.write_bytes((source / "last.ckpt").read_bytes())
+    shutil.rmtree(source)  # a row without these weights
     flags = [*tiny, f"--model.weights={first}", "--model.weights_settings=ignore"]
     assert fit(table[0], source, flags, "first") == 0
     second.write_bytes(first.read_bytes())
@@ -185,6 +188,20 @@ def test_a_packed_run_is_finished_and_cannot_become_longer(finished, tmp_path):
     assert refuse_other_run(finished, read_record(finished), record.identity, "here"), "one in a folder can"
     with pytest.raises(UserError, match=r"max_epochs was 2, now it is 100 \(packed, without a checkpoint to go on"):
         refuse_other_run(packed, read_record(packed), record.identity, "here")
+
+
+def test_a_row_is_not_trained_otherwise_than_the_rows_that_it_is_compared_with(finished, table, tiny, capsys, tmp_path):
+    packed = tmp_path / "packs/two/default/first/seed0"
+    assert fit(table[0], finished, [*tiny, "--model.ratio=0.25"], "first") == 2
+    said = capsys.readouterr().err
+    assert f"row first: model.init_args.ratio is 0.25, in {finished} 0.5: rows are compared" in said
+    assert not finished.parents[1].joinpath("first/seed0/last.ckpt").exists()
+    longer = [flag.replace("max_epochs=2", "max_epochs=3") for flag in tiny]
+    assert longer != tiny
+    pack_runs([finished], tmp_path / "packs")
+    assert fit(table[0], packed, longer, "first") == 2, "a packed row cannot follow"
+    assert "trainer.max_epochs is 3, in " in capsys.readouterr().err
+    assert fit(table[0], finished, longer, "first") == 0, "the other row can follow"
 
 
 @pytest.mark.parametrize("harm", [None, b"garbage"])
