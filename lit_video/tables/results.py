@@ -77,7 +77,7 @@ def measured_rows(table: Table, runs: Path, seeds: Sequence[int] | None = None) 
 
 
 def refuse_apart(table: Table, runs: Path, row: str, now: Identity, where: str) -> None:
-    """Refuse to train a row otherwise than the table's finished runs of other rows, with which it is to be compared.
+    """Refuse to train a row without its settings, or otherwise than rows that are finished and will be beside it.
 
     It may train longer, as the others can after it, unless they are packed without a checkpoint.
 
@@ -92,31 +92,34 @@ def refuse_apart(table: Table, runs: Path, row: str, now: Identity, where: str) 
         UserError: names the first setting that the rows do not share, though these set it alike.
     """
     others = {each.name for each in table.rows} - {row}
+    then = "rows are compared: change it for the whole table, or give another --runs"
     for folder in run_folders(runs / table.name / table.scale):
         result = None
         with suppress(UserError):  # damaged: said where its numbers are read
             result = read_result(folder) if folder.parent.name in others else None
-        found = _apart(table, result, {"row": row, "identity": asdict(now)}) if result else []
-        for each in found:
+        if result and (why := table.overridden(table.row(row), now.flat)):
+            raise UserError(f"{where}: {why}; {then}")
+        for each in _apart(table, result, {"row": row, "identity": asdict(now)}) if result else []:
             if each.kind != "longer" or packed_files(folder):
-                then = "rows are compared: change it for the whole table, or give another --runs"
                 raise UserError(f"{where}: {each.key} is {each.now}, in {folder} {each.was}: {then}")
 
 
 def _refuse_mixtures(table: Table, measured: Sequence[tuple[Path, Mapping[str, Any]]]) -> None:
-    """Refuse results that differ from others of their row in more than the seed, of other rows in what all rows share.
+    """Refuse results without their row's settings, and those trained otherwise than others that they are compared with.
 
-    The first ones of rows are compared with each other.
+    Results of a row differ in the seed, those of two rows in what these set otherwise.
     """
     firsts: dict[str, tuple[Path, Mapping[str, Any]]] = {}
+    then = "move it away, or run it again"
     for folder, one in measured:
+        if why := table.overridden(table.row(one["row"]), Identity(**one["identity"]).flat):
+            raise UserError(f"{folder}: {why}: {then}")
         first = firsts.get(one["row"])
         for place, other in [first] if first else firsts.values():
             found = [(each.key, each.now, each.was) for each in _apart(table, other, one)]
             found += [(key, one[key], other[key]) for key in OF_ROW if first and other[key] != one[key]]
             for key, here, there in found:
-                then = "they do not belong together; move one away, or run it again"
-                raise UserError(f"{folder}: {key} is {here}, in {place} {there}: {then}")
+                raise UserError(f"{folder}: {key} is {here}, in {place} {there}: they do not belong together; {then}")
         firsts.setdefault(one["row"], (folder, one))
 
 

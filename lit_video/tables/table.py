@@ -1,6 +1,7 @@
 """A table of a paper: its rows, and the folders of their runs."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,23 @@ from lit_video.utils.text import did_you_mean
 METRIC = "test/video_top1"
 
 
+def short_key(key: str) -> str:
+    """A setting's key in resolved settings as tables and flags have it: ``model.window``, ``model``."""
+    return key.replace(".init_args", "").removesuffix(".class_path")
+
+
 def data_sets(scale: str) -> set[str]:
     """Parts of a scale's name, such as ``ssv2`` of ``ssv2-released``, one of which may name a paper's data set."""
     return set(re.split(r"[+-]", scale))
+
+
+def _holds(wanted: Any, found: Any) -> bool:
+    """Whether a setting holds in resolved ones: a class by its last name, a scheme's FILE.py or FILE.py:CLASS too."""
+    if not isinstance(wanted, str):
+        return isinstance(wanted, dict) or bool(found == wanted)
+    module, _, name = str(found).rpartition(".")
+    file, _, its = wanted.partition(":")
+    return wanted in (found, name) or (Path(file).name == f"{module}.py" and its in ("", name))
 
 
 @dataclass(frozen=True)
@@ -28,7 +43,7 @@ class Row:
 
     def differs(self, other: "Row", key: str) -> bool:
         """Whether another row sets a setting, named as in a run's resolved settings, or the whole of it otherwise."""
-        parts = key.replace(".init_args", "").removesuffix(".class_path").split(".")
+        parts = short_key(key).split(".")
         wholes = {".".join(parts), *(".".join(parts[:n]) for n in range(2, len(parts)))}  # not model, data, trainer
         return any(self.settings.get(each) != other.settings.get(each) for each in wholes)
 
@@ -46,6 +61,15 @@ class Table:
     rows: list[Row] = field(default_factory=list)  # in the paper's order
     reported: list[Row] = field(default_factory=list)  # of methods that are not implemented here
     data_set: str = ""  # scale whose data set the paper's numbers are of; empty for a table without any
+
+    def overridden(self, row: Row, flat: Mapping[str, Any]) -> str:
+        """How a run of a row, by its flat settings, is none of it: a setting that rows differ in is not the row's."""
+        names = {short_key(key): value for key, value in flat.items()}
+        for key, wanted in row.settings.items():
+            found = names.get(key, wanted)
+            if not _holds(wanted, found) and any(row.differs(each, key) for each in self.rows):
+                return f"{key} is {found}, row {row.name} sets {wanted}"
+        return ""
 
     @property
     def on_papers_data(self) -> bool:

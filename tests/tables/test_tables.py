@@ -346,8 +346,9 @@ def test_rows_that_differ_in_what_the_table_does_not_vary_are_refused(table, tmp
     path, rewrite = table
     if not same_class:
         rewrite("{model.window: 1}", "{model: ViViT}")
-    for row, model, value in zip(("first", "second"), ("XViT", "XViT" if same_class else "ViViT"), values, strict=True):
-        settings = {"model": {"class_path": model, "init_args": {"window": value}}}
+    models = ("XViT", "XViT" if same_class else "ViViT")
+    for window, (row, model, value) in enumerate(zip(("first", "second"), models, values, strict=True)):
+        settings = {"model": {"class_path": model, "init_args": {"window": window}}}
         group, *inner, name = key.split(".")
         of_group = settings.setdefault(group, {})
         for part in inner:
@@ -363,6 +364,23 @@ def test_rows_that_differ_in_what_the_table_does_not_vary_are_refused(table, tmp
         summary(read, tmp_path)
     rewrite("{model.window: 0}", f"{{model.window: 0, {key.replace('.init_args', '')}: {values[0]}}}")
     assert len(summary(read_table([path]), tmp_path)["rows"]) == 2, "the table varies it"
+
+
+@pytest.mark.parametrize("flag", ["model.window", "model"])
+def test_a_run_without_its_rows_own_settings_is_no_run_of_the_row(table, tmp_path, flag):
+    """As by ``fit --row second --model.window 3``."""
+    path, rewrite = table
+    rewrite("{model.window: 1}", "{model: XViT, model.window: 1}")
+    right = {"class_path": "lit_video.modules.XViT", "init_args": {"window": 1, "ratio": 0.25}}  # a ratio for all rows
+    wrong = right | ({"class_path": "lit_video.modules.ViViT"} if flag == "model" else {"init_args": {"window": 3}})
+    write_result(folder := tmp_path / "two/default/second/seed0", 0, 50.0)
+    change_result(folder, identity={"settings": {"model": wrong}})
+    with pytest.raises(
+        UserError, match=rf"second/seed0: {flag} is .*(3|ViViT), row second sets (1|XViT): move it away"
+    ):
+        summary(read_table([path]), tmp_path)
+    change_result(folder, identity={"settings": {"model": right}})
+    assert summary(read_table([path]), tmp_path)["rows"][1]["seeds"] == [0]
 
 
 def test_rows_tested_on_other_videos_are_not_compared(table, tmp_path):
