@@ -9,9 +9,9 @@ from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear, split_cls
 class Axial(Scheme):
     """Time, then width, then height: every patch attends its own line along one axis after the other.
 
-    z'   = z   + W MSA(LN(z))      over the t patches of one place
-    z''  = z'  + W' MSA(LN(z'))    over the w patches of one row of a frame
-    z''' = z'' + MSA(LN(z''))     over the h patches of one column of a frame, and the class token
+        z'   = z   + W MSA(LN(z))      over the t patches of one place
+        z''  = z'  + W' MSA(LN(z'))    over the w patches of one row of a frame
+        z''' = z'' + MSA(LN(z''))      over the h patches of one column of a frame, and the class token
 
     Shape: ``(b, 1 + t * h * w, d)`` -> same.
     Source: TimeSformer, arXiv:2102.05095, scheme T+W+H, section 3.

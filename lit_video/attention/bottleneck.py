@@ -8,7 +8,7 @@ from torch import Tensor, nn
 class Bottleneck(nn.Module):
     """A few latents attend all tokens of the clip, at a cost linear in the tokens.
 
-    u' = u + MCA(LN(u), LN(z))   queries from the latents u, keys and values from the tokens z
+        u' = u + MCA(LN(u), LN(z))   queries from the latents u, keys and values from the tokens z
 
     Shape: latents ``(b, l, d)`` and tokens ``(b, n, d)`` -> latents ``(b, l, d)``.
     Source: Perceiver, arXiv:2103.03206, section 3.1; survey of video transformers, arXiv:2201.05991, section 5.2.4.

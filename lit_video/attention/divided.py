@@ -9,8 +9,8 @@ from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear, split_cls
 class Divided(Scheme):
     """Time, then space: every patch attends its own place in all frames, then the patches of its own frame.
 
-    z'  = z  + W MSA(LN(z))    over the t tokens of one place, patches only
-    z'' = z' + MSA(LN(z'))     over the h w tokens of one frame and the class token
+        z'  = z  + W MSA(LN(z))    over the t tokens of one place, patches only
+        z'' = z' + MSA(LN(z'))     over the h w tokens of one frame and the class token
 
     The class token takes no part in time; in space every frame gets a copy, and the branch is averaged over the copies.
     W starts at zero: training starts from the image model.

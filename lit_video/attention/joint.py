@@ -8,7 +8,7 @@ from lit_video.attention.heads import Grid, Heads, Scheme
 class Joint(Scheme):
     """Every token attends every token of the clip.
 
-    z' = z + MSA(LN(z))
+        z' = z + MSA(LN(z))
 
     Shape: ``(b, n, d) -> (b, n, d)``, with a class token, with one per frame, or without.
     Source: TimeSformer, arXiv:2102.05095, scheme ST; ViViT, arXiv:2103.15691, model 1.

@@ -11,7 +11,7 @@ from lit_video.attention.heads import Grid, Heads, Scheme
 class LocalWindow(Scheme):
     """Every token attends all tokens of the frames up to ``window`` away.
 
-    y_{s,t} = sum_{t' = t - w .. t + w} sum_{s'} softmax(q_{s,t} . k_{s',t'} / sqrt(c)) v_{s',t'}       (Eq. 7)
+        y_{s,t} = sum_{t' = t - w .. t + w} sum_{s'} softmax(q_{s,t} . k_{s',t'} / sqrt(c)) v_{s',t'}       (Eq. 7)
 
     with one softmax over all keys of the window, which ends at the clip's ends. It costs 2 w + 1 times the attention
     products of :class:`~lit_video.attention.Mixing`. Causal, the window ends with the token's own frame, t' = t.

@@ -10,8 +10,8 @@ from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear, split_cls
 class LocalGlobal(Scheme):
     """Every patch attends a quarter of the image in all frames, then every second patch of the clip along each axis.
 
-    z'  = z  + W MSA(LN(z))    over the t h/2 w/2 patches of its quadrant
-    z'' = z' + MSA(LN(z'))     over the t/2 h/2 w/2 patches an even distance away on every axis, and the class token
+        z'  = z  + W MSA(LN(z))    over the t h/2 w/2 patches of its quadrant
+        z'' = z' + MSA(LN(z'))     over the t/2 h/2 w/2 patches an even distance away on every axis, and the class token
 
     Shape: ``(b, 1 + t * h * w, d)`` -> same; t, h and w even.
     Source: TimeSformer, arXiv:2102.05095, scheme L+G, section 3.

@@ -14,7 +14,7 @@ AXES = "b (t i) (h j) (w k) d -> (b t h w) (i j k) d"
 class ShiftedWindows(Scheme):
     """Every patch attends the patches of its window in space and time; windows of odd layers are shifted by half.
 
-    z' = z + softmax(q k / sqrt(c) + B) v   over the P M M tokens of a window                      (Eq. 1, 2)
+        z' = z + softmax(q k / sqrt(c) + B) v   over the P M M tokens of a window                      (Eq. 1, 2)
 
     B depends on the distance along each axis and on the head. The clip is shifted as on a torus; tokens that meet only
     across its edge do not see each other. A window is no longer than the clip along any axis, and is not shifted there

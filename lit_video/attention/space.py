@@ -9,7 +9,7 @@ from lit_video.attention.heads import Grid, Heads, Scheme
 class Space(Scheme):
     """Every token attends the tokens of its own frame.
 
-    z'_t = z_t + MSA(LN(z_t)),   t = 1..T
+        z'_t = z_t + MSA(LN(z_t)),   t = 1..T
 
     Shape: ``(b, t * m, d) -> (b, t * m, d)``; a class token per frame, or none.
     Source: X-ViT, arXiv:2106.05968, Eq. 5; TimeSformer, arXiv:2102.05095, scheme S.

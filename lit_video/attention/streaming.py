@@ -69,7 +69,7 @@ class MixingStream(Streamed):
 class DelayLines:
     """Channel ranges of past frames: the range c_{-k} comes out k frames after it went in.
 
-    y_t = [x_{t-1}(c_{-1}), ..., x_{t-w}(c_{-w}), x_t(c_0)],  zeros before the first frame
+        y_t = [x_{t-1}(c_{-1}), ..., x_{t-w}(c_{-w}), x_t(c_0)],  zeros before the first frame
 
     It is :func:`~lit_video.attention.mixing.shift_channels` of negative offsets. At every place ``fold`` channels of
     the last ``k`` frames are kept for each offset ``-k``.

@@ -10,9 +10,9 @@ from lit_video.attention.heads import Grid, Heads, Scheme, split_cls
 class TokenLearner(Scheme):
     """Every frame is summed up in ``k`` learned tokens; these attend to each other, and are given back to the patches.
 
-    v_{t,i}  = sum_s softmax_s(A(LN(z_{t,s})))_i z_{t,s}             k tokens per frame          (section 2.1)
-    u        = MSA(LN(v))   over the class token and the t k tokens of the clip
-    z'_{t,s} = z_{t,s} + sum_i sigmoid(B(LN(z_{t,s})))_i u_{t,i}     TokenFuser                  (section 2.2)
+        v_{t,i}  = sum_s softmax_s(A(LN(z_{t,s})))_i z_{t,s}             k tokens per frame          (section 2.1)
+        u        = MSA(LN(v))   over the class token and the t k tokens of the clip
+        z'_{t,s} = z_{t,s} + sum_i sigmoid(B(LN(z_{t,s})))_i u_{t,i}     TokenFuser                  (section 2.2)
 
     A and B are linear here.
 

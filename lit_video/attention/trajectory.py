@@ -11,8 +11,8 @@ from lit_video.attention.heads import Grid, Heads, Scheme
 class Trajectory(Scheme):
     """Every patch follows what it sees in each frame, and attends along that trajectory in time.
 
-    y_{st,t'} = sum_{s'} softmax_{s'}(q_st . k_{s't'} / sqrt(c)) v_{s't'}                            (Eq. 3)
-    z'_st     = z_st + W_o sum_{t'} softmax_{t'}(W_q y_{st,t} . W_k y_{st,t'} / sqrt(c)) W_v y_{st,t'}   (Eq. 4, 5)
+        y_{st,t'} = sum_{s'} softmax_{s'}(q_st . k_{s't'} / sqrt(c)) v_{s't'}                            (Eq. 3)
+        z'_st     = z_st + W_o sum_{t'} softmax_{t'}(W_q y_{st,t} . W_k y_{st,t'} / sqrt(c)) W_v y_{st,t'}   (Eq. 4, 5)
 
     The class token attends all tokens, itself too, and is no key of the patches.
 

@@ -49,7 +49,7 @@ class HiddenHead(LinearHead):
 class AttentiveProbe(LinearHead):
     """Attentive probe: one learned query reads all tokens by cross-attention. Shape: ``(b, n, d) -> (b, classes)``.
 
-    u' = u + MCA(LN(u), LN(z)),   u'' = u' + MLP(LN(u')),   then a linear classifier
+        u' = u + MCA(LN(u), LN(z)),   u'' = u' + MLP(LN(u')),   then a linear classifier
 
     Source: V-JEPA, arXiv:2404.08471, whose released probe has one such layer; the encoder stays frozen there.
     """

@@ -128,7 +128,7 @@ class Embedding(nn.Module):
 class FrameEmbedding(Embedding):
     """Patches of every frame, each frame led by its own copy of the class token, plus positions.
 
-    z_{t,s} = E x_{t,s} + p_s + p_t,   z_{t,cls} = z_cls + p_cls + p_t
+        z_{t,s} = E x_{t,s} + p_s + p_t,   z_{t,cls} = z_cls + p_cls + p_t
 
     Shape: ``(b, 3, t, height, width) -> (b, t * (1 + h * w), d)`` and the grid ``(t, h, w)``.
     Source: X-ViT, arXiv:2106.05968, Eq. 1-2; the class token gets the temporal position too, as in the released code.
@@ -144,7 +144,7 @@ class FrameEmbedding(Embedding):
 class ClipEmbedding(Embedding):
     """Patches of every frame, led by one class token for the clip, plus positions in space and time.
 
-    z_{t,s} = E x_{t,s} + p_s + p_t,   z_cls + p_cls
+        z_{t,s} = E x_{t,s} + p_s + p_t,   z_cls + p_cls
 
     Shape: ``(b, 3, t, height, width) -> (b, 1 + t * h * w, d)`` and the grid ``(t, h, w)``.
     Source: TimeSformer, arXiv:2102.05095, section 3; the class token has a spatial and no temporal position, as in
@@ -162,7 +162,7 @@ class ClipEmbedding(Embedding):
 class JointEmbedding(Embedding):
     """Tubelets with one table of positions over space and time, led by a class token if ``cls``.
 
-    z_{t,s} = E x_{t,s} + p_{t,s},   z_cls + p_cls
+        z_{t,s} = E x_{t,s} + p_{t,s},   z_cls + p_cls
 
     Shape: ``(b, 3, t * tubelet, height, width) -> (b, [1 +] t * h * w, d)`` and the grid ``(t, h, w)``.
     Source: ViViT, arXiv:2103.15691, Eq. 1; the class token starts at zero.
