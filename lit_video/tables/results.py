@@ -89,15 +89,16 @@ def refuse_apart(table: Table, runs: Path, row: str, now: Identity, where: str) 
         where: origin of its settings, for the message.
 
     Raises:
-        UserError: names the first setting that the rows do not share, though these set it alike.
+        UserError: a setting is not the row's, or not that of a finished row though both set it alike; names the first.
     """
     others = {each.name for each in table.rows} - {row}
+    why = table.overridden(table.row(row), now.flat)
     then = "rows are compared: change it for the whole table, or give another --runs"
     for folder in run_folders(runs / table.name / table.scale):
         result = None
         with suppress(UserError):  # damaged: said where its numbers are read
             result = read_result(folder) if folder.parent.name in others else None
-        if result and (why := table.overridden(table.row(row), now.flat)):
+        if result and why:
             raise UserError(f"{where}: {why}; {then}")
         for each in _apart(table, result, {"row": row, "identity": asdict(now)}) if result else []:
             if each.kind != "longer" or packed_files(folder):
@@ -133,15 +134,17 @@ def _apart(table: Table, one: Mapping[str, Any], other: Mapping[str, Any]) -> li
     if first is second:
         return [each for each in differences(was, now) if each.kind in COMPARED and each.key != SEED]
     same_videos = all(first.settings.get(key) == second.settings.get(key) for key in VALUES)
-    same_class = was.flat.get("model.class_path") == now.flat.get("model.class_path")
-    both = was.flat.keys() & now.flat.keys()
+    flat, others = was.flat, now.flat
+    same_class = flat.get("model.class_path") == others.get("model.class_path")
 
     def shared(key: str) -> bool:
         if key == "data":
             return same_videos
         if not same_class and key.startswith("model.init_args") and not key.startswith(OPTIMIZATION):
             return False  # classes have defaults of their own
-        return (key == CALLBACKS or key in both) and key != SEED and not first.differs(second, key)
+        return (
+            (key == CALLBACKS or key in flat.keys() & others.keys()) and key != SEED and not first.differs(second, key)
+        )
 
     found = differences(replace(was, weights={}), replace(now, weights={}))
     return [each for each in found if each.kind in COMPARED and shared(each.key)]

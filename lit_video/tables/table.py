@@ -42,9 +42,11 @@ class Row:
     published: dict[str, str] = field(default_factory=dict)  # the cost that the paper prints
 
     def differs(self, other: "Row", key: str) -> bool:
-        """Whether another row sets a setting, named as in a run's resolved settings, or the whole of it otherwise."""
+        """Whether two rows set a setting, or one that it is a part of, otherwise; by its key in resolved settings."""
         parts = short_key(key).split(".")
-        wholes = {".".join(parts), *(".".join(parts[:n]) for n in range(2, len(parts)))}  # not model, data, trainer
+        wholes = [
+            ".".join(parts[:n]) for n in range(min(2, len(parts)), len(parts) + 1)
+        ]  # from model.x, or model alone
         return any(self.settings.get(each) != other.settings.get(each) for each in wholes)
 
 
@@ -63,7 +65,10 @@ class Table:
     data_set: str = ""  # scale whose data set the paper's numbers are of; empty for a table without any
 
     def overridden(self, row: Row, flat: Mapping[str, Any]) -> str:
-        """How a run of a row, by its flat settings, is none of it: a setting that rows differ in is not the row's."""
+        """Sentence on the first setting that tells rows apart and that a run's flat settings do not have as its row.
+
+        Empty where there is none.
+        """
         names = {short_key(key): value for key, value in flat.items()}
         for key, wanted in row.settings.items():
             found = names.get(key, wanted)
