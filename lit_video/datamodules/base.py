@@ -2,7 +2,7 @@
 
 import atexit
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -171,6 +171,19 @@ class VideoDataModule(LightningDataModule):
             UserError: it is not; the message says what is wrong and what to do.
         """
 
+    def refuse_choice(self, callbacks: Iterable[object]) -> None:
+        """Refuse a test on the videos that choose its checkpoint or the end of training.
+
+        Raises:
+            UserError: a callback monitors the validation, and some of its videos are tested.
+        """
+        metrics = {type(one).__name__: getattr(one, "monitor", None) or "train" for one in callbacks}
+        chosen = [f"{name} chooses by {key}" for name, key in metrics.items() if not key.startswith("train")]
+        both = Records.of(self.records("test")).shared(Records.of(self.records("val")), links=True) if chosen else []
+        if both:
+            what = f"{chosen[0]}, and {len(both)} of the videos that validate are tested ({both[0]})"
+            raise UserError(f"trainer.callbacks: {what}; give test videos of their own, or leave out the callback")
+
     @property
     def class_groups(self) -> dict[str, list[int]]:
         """Classes whose videos a test counts on their own too, by the metric's name: ``test/NAME`` is their top-1."""
@@ -202,6 +215,10 @@ class VideoDataModule(LightningDataModule):
 
     def test_dataloader(self) -> Any:
         """All views of every video."""
+        if self.trainer and self.trainer.ckpt_path:
+            loaded = str(self.trainer.ckpt_path)
+            savers = self.trainer.checkpoint_callbacks
+            self.refuse_choice([saver for saver in savers if getattr(saver, "best_model_path", "") == loaded])
         return self._views("test", self.test_clips, self.test_crops)
 
     def predict_dataloader(self) -> Any:

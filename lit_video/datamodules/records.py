@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -75,6 +77,18 @@ class Records(Sequence[VideoRecord]):
         for index, path in enumerate(self.paths):
             start, end, _ = self._times_of(index)
             yield path, start, end
+
+    def shared(self, other: Records, links: bool = False) -> list[str]:
+        """Return the paths of the videos of which some time is in ``other`` too; with ``links`` by their real files."""
+        real = os.path.realpath if links else str
+        parts = defaultdict(list)
+        for path, start, end in other.identities():
+            parts[real(path)].append((start or 0.0, math.inf if end is None else end))
+        return [
+            path
+            for path, start, end in self.identities()
+            if any((start or 0.0) < stop and (end is None or begin < end) for begin, stop in parts.get(real(path), ()))
+        ]
 
     def rates(self) -> list[float | None]:
         """Rate of each that is a folder of images."""

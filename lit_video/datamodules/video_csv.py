@@ -1,8 +1,6 @@
 """Your own videos, listed by tables of path and label."""
 
-import math
 import re
-from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -60,7 +58,7 @@ class VideoCSV(AnnotatedVideos):
     Args:
         train: table of the training videos, from ``root``.
         val: likewise; ``val.csv`` if not given, or the training table where ``split_column`` divides it.
-        test: likewise; the validation videos if neither this nor ``test_values`` is given.
+        test: likewise; the validation videos if neither this nor ``test_values`` is given, which then choose nothing.
         path_column: name of the column that holds the path.
         label_column: name of the column that holds the label.
         columns: names of all columns in place of the header, such as ``[path, frames, label]`` for MMAction2's lists of
@@ -158,7 +156,7 @@ class VideoCSV(AnnotatedVideos):
         super().check()
         for split in self.splits[1:]:
             records = self.records(split)
-            both = _trained_too(self.records("train"), records)
+            both = records.shared(self.records("train"))
             if both:
                 what = f"{both[0]} is a training video as well, all or a part of it ({len(both)} are)"
                 raise UserError(f"data.{split}: {what}; divide them")
@@ -231,15 +229,3 @@ class VideoCSV(AnnotatedVideos):
         path = first.cells[self.columns[0]]
         if first.place == place and _WORDS.fullmatch(path) and not (self.root / path).exists():
             raise first.error(self.columns[0], f"no {path!r} is there; {_IS_HEADER} {', '.join(self.required)}")
-
-
-def _trained_too(train: Records, tested: Records) -> list[str]:
-    """Paths of the tested videos of which some time is trained on."""
-    parts = defaultdict(list)
-    for path, start, end in train.identities():
-        parts[path].append((start or 0.0, math.inf if end is None else end))
-    return [
-        path
-        for path, start, end in tested.identities()
-        if any((start or 0.0) < stop and (end is None or begin < end) for begin, stop in parts.get(path, ()))
-    ]

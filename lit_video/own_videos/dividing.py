@@ -98,12 +98,25 @@ def fold_names(splits: Iterable[str | None]) -> list[str]:
     return sorted({split for split in splits if split and split.startswith(FOLD)})
 
 
+def held_out(videos: Sequence[OwnVideo]) -> set[str]:
+    """Return the given splits that do not train; where there is none, all videos are to be divided.
+
+    Raises:
+        UserError: there are some, but no video trains.
+    """
+    given = {video.split for video in videos if video.split}
+    if given and "train" not in given:
+        raise UserError(f"all videos are of the split {' or '.join(sorted(given))}; give training videos too")
+    return given - {"train"}
+
+
 def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[list[OwnVideo], str]:
     """Give every video a split, and say how.
 
-    A split that the folder gives is kept; what it leaves out is taken from its training videos.
+    A test that the folder gives is kept, and so are validation videos beside it. Without a test the validation videos
+    are tested. The other splits are taken from the training videos: no video is both validated and tested on.
     """
-    given = {video.split for video in videos} - {None}
+    given = held_out(videos)
     splits = [video.split or "train" for video in videos]
     how = "divided as given"
     if not given and len(videos) < FEW:
@@ -113,7 +126,7 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
         _take(videos, groups, splits, "test")
         _take(videos, groups, splits, "val")
         how = "divided here"
-    elif not {"val", "test"} <= given:
+    elif given != {"val", "test"}:
         if "test" not in given:
             splits = ["test" if split == "val" else split for split in splits]
         _take(videos, groups, splits, "val")

@@ -24,6 +24,7 @@ from lit_video.own_videos.dividing import (
     find_groups,
     fold_names,
     folds,
+    held_out,
     limits,
     without_rare,
 )
@@ -149,7 +150,7 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
     manifest = scan(looked_at, options.file.with_name(MANIFEST)).facts()
     videos, rare = without_rare(_readable(found.videos, manifest, found.root))
     notes += rare
-    few = options.folds and len(videos) < FEW_FOR_FOLDS and not any(video.split for video in videos)
+    few = options.folds and len(videos) < FEW_FOR_FOLDS and not held_out(videos)
     groups = find_groups(videos, options.group, LEAST_OF_FOLDS if few else LEAST)
     videos, how = (folds if few else divide)(videos, groups.names)
     counts = Counter(video.split for video in videos)

@@ -21,7 +21,7 @@ from lit_video.training.identity import Record, checkpoint_record, read_record, 
 from lit_video.training.request import Run
 from lit_video.training.result import measure, write_result
 from lit_video.training.reuse import take_trained
-from lit_video.training.run_cli import RunCLI, refuse_searches
+from lit_video.training.run_cli import RunCLI, as_list, refuse_searches
 from lit_video.training.run_end import exit_status, failures, leave, say_dead_ranks, stopped, write_end
 from lit_video.training.run_folder import disk_errors, locked, set_aside, set_result_aside, usable_checkpoint, writable
 from lit_video.training.stills import start_from_stills
@@ -94,6 +94,7 @@ def checked_row(run: Run) -> CheckCLI:
         cli.model.check_image_weights()
         cli.datamodule.check()
         refuse_searches(cli.config_init.trainer.callbacks)
+        cli.datamodule.refuse_choice(as_list(cli.config_init.trainer.callbacks))
         check_scaling(cli.config.trainer, cli.config.global_batch, cli.datamodule.batch_size)
     return cli
 

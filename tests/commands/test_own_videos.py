@@ -133,6 +133,26 @@ def test_few_videos_with_given_splits_are_tested_as_given(videos, monkeypatch):
     assert list(read_yaml(videos.parent / "own/rooms/rooms.yaml")["table"]["rows"]) == ["xvit"]
 
 
+@pytest.mark.parametrize("table", [False, True])
+def test_training_videos_alone_give_validation_and_test_videos_of_their_own(table, videos, capsys, monkeypatch):
+    monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: FAILED)
+    monkeypatch.setattr("lit_video.own_videos.plan.FEW_FOR_FOLDS", 0)
+    monkeypatch.setattr("lit_video.own_videos.dividing.FEW", 0)
+    lines = [f"rooms/{path.relative_to(videos)},{path.parent.name}" for path in sorted(videos.glob("*/*.mp4"))]
+    (videos.parent / "train.csv").write_text("\n".join(["path,label", *lines]))
+    for label in () if table else ("walk", "sit", "fall"):
+        (videos / "train").mkdir(exist_ok=True)
+        (videos / label).rename(videos / "train" / label)
+    assert main(["finetune", "train.csv" if table else "rooms", "--minutes", "0.01", "-o", "own"]) == FAILED
+    (file,) = (videos.parent / "own").glob("*.yaml")
+    data = CheckCLI([f"--config={file}"]).datamodule
+    paths = [set(data.records(split).paths) for split in ("train", "val", "test")]
+    assert all(paths) and sum(map(len, paths)) == len(set.union(*paths)) == 30
+    capsys.readouterr()
+    assert main(["fit", "--config", str(file), "--runs", "runs", "--data.test_values=[val]"]) == 2
+    assert "ModelCheckpoint chooses by val/clip_top1, and 6 of the videos that validate" in capsys.readouterr().err
+
+
 def test_the_plan_of_parts_is_made_from_the_parts(videos, capsys, monkeypatch):
     """Parts of half a second of videos of one second, in a table elsewhere."""
     monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: FAILED)

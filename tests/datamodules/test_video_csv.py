@@ -4,10 +4,14 @@ import json
 import os
 from contextlib import nullcontext
 
+import lightning
+import lightning.pytorch.callbacks
 import pytest
 
 from lit_video.datamodules import VideoCSV
 from lit_video.errors import UserError
+from lit_video.modules import XViT
+from lit_video.network.vit import ViTSize
 from lit_video.video.clips import ClipDataset, VideoRecord
 
 TRAIN = "path,label\na/1.mp4,walk\na/2.mp4,sit\n"
@@ -45,6 +49,21 @@ def test_a_table_per_split_is_read(root, table, load):
     train, test = load(data)
     assert sorted(train["label"].tolist()) == [0, 1]
     assert test["label"].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("name", ["ModelCheckpoint", "EarlyStopping"])
+def test_videos_that_choose_a_checkpoint_are_not_tested(name, root, table):
+    callbacks = [getattr(lightning.pytorch.callbacks, name)(monitor=key) for key in ("train/loss", "val/loss")]
+    data = table()
+    data.refuse_choice(callbacks[:1])
+    with pytest.raises(UserError, match=f"callbacks: {name} chooses by val/loss, and 2 of the videos that validate"):
+        data.refuse_choice(callbacks)
+    (root / "link").symlink_to("b")
+    (root / "test.csv").write_text("path,label\na/1.mp4,walk\na/../link/2.mp4,sit\n")
+    with pytest.raises(UserError, match=r"1 of the videos that validate are tested \(.*link/2.mp4\)"):
+        table(test="test.csv").refuse_choice(callbacks)
+    (root / "test.csv").write_text("path,label\na/1.mp4,walk\n")
+    table(test="test.csv").refuse_choice(callbacks)
 
 
 FORMS = {
@@ -326,3 +345,14 @@ def test_folders_of_frames_carry_their_rate_and_videos_their_own(root, table):
     data = table("a/1.mp4,walk\nframes,sit\n", fps=12.5)
     data.check()
     assert data.records("train") == [VideoRecord(root / "a" / "1.mp4", 1), VideoRecord(root / "frames", 0, fps=12.5)]
+
+
+def test_the_best_checkpoint_is_not_tested_on_the_videos_that_chose_it(table, tmp_path):
+    data, model = table(), XViT(num_classes=2, frames=4, image_size=16, size=ViTSize(16, 1, 2))
+    best = lightning.pytorch.callbacks.ModelCheckpoint(tmp_path / "best", monitor="val/loss", save_last=True)
+    quiet = dict(logger=False, enable_progress_bar=False, enable_model_summary=False, accelerator="cpu")
+    trainer = lightning.Trainer(callbacks=[best], max_epochs=1, use_distributed_sampler=False, **quiet)
+    trainer.fit(model, data)
+    with pytest.raises(UserError, match="ModelCheckpoint chooses by val/loss, and 2 of the videos"):
+        trainer.test(model, data, ckpt_path="best", verbose=False)
+    assert trainer.test(model, data, ckpt_path="last", verbose=False)

@@ -1,11 +1,12 @@
 """What belongs together stays together, and every class is trained, validated and tested on."""
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 import pytest
 
 from lit_video.errors import UserError
-from lit_video.own_videos.dividing import divide, find_groups, fold_names, folds, limits, without_rare
+from lit_video.own_videos.dividing import divide, find_groups, fold_names, folds, held_out, limits, without_rare
 from lit_video.own_videos.finding import OwnVideo
 
 
@@ -136,6 +137,23 @@ def test_given_splits_are_kept(given, expected):
     assert Counter(video.split for video in divided) == expected
     tested = {video.path for video in divided if video.split == "test"}
     assert tested == {video.path for video in videos if video.split == given[-1]}
+
+
+@pytest.mark.parametrize("number", [40, 200])
+def test_training_videos_alone_are_divided_as_if_no_split_were_given(number):
+    """Or the test would be on the videos that choose the checkpoint."""
+    videos = [OwnVideo(f"{i}.mp4", "ab"[i % 2], "train") for i in range(number)]
+    divided, how = divide(videos, None)
+    free = [replace(video, split=None) for video in videos]
+    assert (divided, how) == divide(free, None) and how.startswith("divided here")
+    assert not held_out(videos) and {video.split for video in divided} >= {"train", "test"}
+
+
+@pytest.mark.parametrize("given", [("val",), ("test",), ("val", "test")])
+def test_splits_without_training_videos_are_refused(given):
+    videos = [OwnVideo(f"{s}{i}.mp4", "ab"[i % 2], s) for s in given for i in range(10)]
+    with pytest.raises(UserError, match=f"all videos are of the split {' or '.join(sorted(given))}; give training"):
+        divide(videos, None)
 
 
 def test_rare_classes_are_left_out_by_name():
