@@ -11,6 +11,7 @@ from torch import Tensor
 
 from lit_video.errors import UserError
 from lit_video.video.augmentation import Augmentation
+from lit_video.video.crops import Box
 from lit_video.video.seeding import digest
 
 # of the one task of a data set, or of each of its tasks by name; the columns of logits keep their order
@@ -64,9 +65,6 @@ def as_batch(given: Any, number: int, labelled: bool = True) -> Batch:
     unknown = {"target": torch.full_like(each, IGNORED), "video": each, "view": each}
     batch: Any = unknown | {name: found[name] for name in names}
     return batch
-
-
-Box = tuple[int, int, int, int]  # top, bottom, left, right in pixels, the ends left out
 
 
 class Mixture(NamedTuple):
@@ -202,20 +200,21 @@ def mix(clip: Tensor, target: Tensor, mixture: Mixture) -> tuple[Tensor, Tensor]
     labels = target.lerp(target.roll(1, 0), mixture.share)
     if mixture.box is None:
         return clip.lerp(clip.roll(1, 0), mixture.share), labels
-    top, bottom, left, right = mixture.box
-    mixed = clip.clone()
-    mixed[..., top:bottom, left:right] = clip.roll(1, 0)[..., top:bottom, left:right]
+    top, left, height, width = mixture.box
+    mixed, inside = clip.clone(), (..., slice(top, top + height), slice(left, left + width))
+    mixed[inside] = clip.roll(1, 0)[inside]
     return mixed, labels
 
 
 def erase(clip: Tensor, boxes: Tensor) -> Tensor:
     """Set a box of each clip ``(b, 3, t, height, width)`` to zero, the mean colour, in all its frames, in place.
 
-    ``boxes``: ``(b, 4)``, top, bottom, left and right of each. All clips in a few kernels, whatever their number.
+    ``boxes``: ``(b, 4)``, a :class:`Box` each. All clips in a few kernels, whatever their number.
     """
-    top, bottom, left, right = boxes[:, :, None].unbind(1)
+    top, left, height, width = boxes[:, :, None].unbind(1)
     rows, columns = (torch.arange(size, device=clip.device) for size in clip.shape[-2:])
-    inside = ((rows >= top) & (rows < bottom))[:, :, None] & ((columns >= left) & (columns < right))[:, None]
+    down, across = (rows >= top) & (rows < top + height), (columns >= left) & (columns < left + width)
+    inside = down[:, :, None] & across[:, None]
     return clip.masked_fill_(inside[:, None, None], 0)
 
 
@@ -245,8 +244,8 @@ def _erased(size: tuple[int, int], probability: float, generator: torch.Generato
             h, w = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
             if 0 < h < height and 0 < w < width:
                 top, left = int(u[2] * (height - h + 1)), int(u[3] * (width - w + 1))
-                return top, top + h, left, left + w
-    return 0, 0, 0, 0
+                return Box(top, left, h, w)
+    return Box(0, 0, 0, 0)
 
 
 def _mixture(size: tuple[int, int], augmentation: Augmentation, generator: torch.Generator) -> Mixture | None:
@@ -267,15 +266,16 @@ def _cutmix(size: tuple[int, int], alpha: float, generator: torch.Generator) -> 
     """
     cut = math.sqrt(1 - _beta(alpha, generator))
     centre = torch.rand(2, generator=generator).tolist()
-    (top, bottom), (left, right) = (_interval(n, cut, u) for n, u in zip(size, centre, strict=True))
-    return Mixture((bottom - top) * (right - left) / math.prod(size), (top, bottom, left, right))
+    (top, height), (left, width) = (_interval(n, cut, u) for n, u in zip(size, centre, strict=True))
+    return Mixture(height * width / math.prod(size), Box(top, left, height, width))
 
 
 def _interval(length: int, share: float, centre: float) -> tuple[int, int]:
-    """Pixels of an interval of a share of the length around a centre (0 to 1), as far as they exist."""
+    """First pixel and length of an interval of a share of the length around a centre (0 to 1), as far as it exists."""
     size = int(length * share)
     start = int(centre * length) - size // 2
-    return max(start, 0), min(start + size, length)
+    first = max(start, 0)
+    return first, min(start + size, length) - first
 
 
 def _beta(alpha: float, generator: torch.Generator) -> float:

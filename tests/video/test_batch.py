@@ -18,6 +18,7 @@ from lit_video.video.batch import (
     smooth,
     training_batch,
 )
+from lit_video.video.crops import Box
 
 
 def raw_batch(items=4, views=1, frames=3, side=8, classes=5, first_view=None, epoch=0):
@@ -153,8 +154,8 @@ def test_all_clips_are_erased_at_once_as_one_by_one():
     clip = torch.randn(40, 3, 2, 20, 28)
     found = drawn(40, (20, 28), erasing=0.6).boxes
     expected = clip.clone()
-    for one, (top, bottom, left, right) in zip(expected, found.tolist(), strict=True):
-        one[..., top:bottom, left:right] = 0
+    for one, (top, left, height, width) in zip(expected, found.tolist(), strict=True):
+        one[..., top : top + height, left : left + width] = 0
     assert torch.equal(erase(clip, found), expected)
     assert 0 < sum(map(any, found.tolist())) < 40
 
@@ -186,9 +187,9 @@ def test_mixing_weights_are_beta_distributed(alpha):
 def test_the_draws_are_those_that_stored_results_were_made_with():
     """Numbers of the code at commit 9a71a83, which drew while it erased and mixed."""
     one, other = (drawn(3, (64, 48), epoch, erasing=0.5, mixup=0.4, cutmix=1.0) for epoch in (0, 2))
-    assert one.boxes.tolist() == [[0, 0, 0, 0], [1, 13, 6, 32], [15, 40, 9, 32]]
-    assert one.mixture == Mixture(0.37109375, (26, 64, 13, 43))
-    assert other.boxes.tolist() == [[41, 63, 16, 34], [0, 0, 0, 0], [0, 0, 0, 0]]
+    assert one.boxes.tolist() == [[0, 0, 0, 0], [1, 6, 12, 26], [15, 9, 25, 23]]
+    assert one.mixture == Mixture(0.37109375, Box(26, 13, 38, 30))
+    assert other.boxes.tolist() == [[41, 16, 22, 18], [0, 0, 0, 0], [0, 0, 0, 0]]
     assert other.mixture.share == pytest.approx(0.6719753810277951, abs=1e-12)
     assert other.mixture.box is None
 

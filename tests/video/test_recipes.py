@@ -164,8 +164,8 @@ def test_cutmix_mixes_labels_as_it_mixes_pixels(alpha):
 def test_cutmix_boxes_have_the_papers_distribution():
     draws, covered = 3000, np.zeros((40, 60))
     for epoch in range(draws):
-        top, bottom, left, right = mixture(epoch, (40, 60), cutmix=1.0).box
-        covered[top:bottom, left:right] += 1 / draws
+        top, left, height, width = mixture(epoch, (40, 60), cutmix=1.0).box
+        covered[top : top + height, left : left + width] += 1 / draws
     # area 1 - Beta(1, 1) and a uniform centre: the middle is covered by E[area], a corner by E[area] / 4
     assert covered[20, 30] == pytest.approx(1 / 2, abs=0.05)
     assert covered[[0, 0, -1, -1], [0, -1, 0, -1]] == pytest.approx([1 / 8] * 4, abs=0.035)
