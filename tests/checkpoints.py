@@ -1,6 +1,12 @@
 """Checkpoints that are made in Python, without the command line."""
 
+import torch
 from lightning import Trainer
+
+from lit_video.datamodules.folder import VideoList
+from lit_video.utils.class_paths import class_path
+from lit_video.video.settings import stored_settings
+from lit_video.weights.reading import CHECKPOINT_KEY
 
 QUIET = dict(logger=False, enable_progress_bar=False, enable_model_summary=False, enable_checkpointing=False)
 
@@ -10,4 +16,17 @@ def trained(model, data, path, **limits):
     trainer = Trainer(**limits or {"max_steps": 1}, accelerator="cpu", **QUIET)
     trainer.fit(model, data)
     trainer.save_checkpoint(path)
+    return path
+
+
+def untrained(model, path, class_names=None, **data):
+    """Write the checkpoint of a model of random weights, none of them zero; ``data`` are settings of its clips."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(0, 0.3)
+    content = {"state_dict": model.state_dict(), "hyper_parameters": dict(model.hparams)}
+    if data:
+        settings = {"model": class_path(type(model)), "data": stored_settings(VideoList([], **data))}
+        content[CHECKPOINT_KEY] = settings | {"class_names": class_names}
+    torch.save(content, path)
     return path

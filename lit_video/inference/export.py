@@ -15,9 +15,10 @@ from torch import Tensor, nn
 from lit_video.errors import OptionError, UserError
 from lit_video.inference.checkpoints import build_model, read_checkpoint
 from lit_video.modules import TimeSformer, VideoClassifier, ViViT
+from lit_video.network.transformer import mean_frame_token
 from lit_video.network.vit import vit_size
 from lit_video.utils.clip_shape import height_and_width
-from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivit
+from lit_video.weights.hugging_face import HIDDEN_ACT, export_hf_timesformer, export_hf_vivit, gelus_of
 from lit_video.weights.reading import CHECKPOINT_KEY, EXPORTED, of_our_own
 
 
@@ -32,14 +33,12 @@ class Target:
 
 
 def _timesformer(hparams: Mapping[str, Any]) -> dict[str, Any]:
-    kinds = {"divided": "divided_space_time", "joint": "joint_space_time", "space": "space_only"}
     return {
         "architectures": ["TimesformerForVideoClassification"],
         "model_type": "timesformer",
         "num_frames": hparams["frames"],
         "patch_size": hparams["patch"],
-        "attention_type": kinds.get(hparams["attention"]),
-        "hidden_act": "gelu",
+        "attention_type": f"{hparams['attention'].rpartition('.')[2].lower()}_space_time",
     }
 
 
@@ -49,7 +48,6 @@ def _vivit(hparams: Mapping[str, Any]) -> dict[str, Any]:
         "model_type": "vivit",
         "num_frames": hparams["frames"],
         "tubelet_size": [hparams["tubelet"], hparams["patch"], hparams["patch"]],
-        "hidden_act": "gelu_fast",
     }
 
 
@@ -82,11 +80,19 @@ def _for_transformers(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder
     try:
         if isinstance(model.num_classes, dict):
             raise ValueError("classes of transformers have one head, this model has several")
+        height, side = height_and_width(model.hparams["image_size"])
+        if height != side:
+            raise ValueError(
+                f"clips of {height} x {side} pixels: transformers' preprocessors crop squares; use --to pt2"
+            )
+        if getattr(model.network, "readout", None) is mean_frame_token:
+            raise ValueError("of space attention transformers gives logits of every frame, without their mean")
         weights = target.weights(model.network)
         preprocessor = _preprocessor(target.processor, stored.clips)
     except ValueError as error:
         raise OptionError(f"to {to}", error) from error
     config = target.config(model.hparams) | _shared(model.hparams, stored.class_names)
+    config |= {"hidden_act": HIDDEN_ACT[gelus_of(model.network).pop()]}
     config |= {"problem_type": "multi_label_classification"} if model.several_labels else {}
     folder.mkdir(parents=True, exist_ok=True)
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
@@ -102,10 +108,9 @@ def _preprocessor(processor: str, data: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     if (channels := data.get("channels", "rgb")) != "rgb":
         raise ValueError(f"the model sees {channels} pixels, transformers' preprocessors give rgb")
-    height, side = height_and_width(data["image_size"])
-    if height != side:
-        raise ValueError(f"clips of {height} x {side} pixels: transformers' preprocessors crop squares; use --to pt2")
+    side = height_and_width(data["image_size"])[0]
     whole, square = data.get("views") == "whole", {"height": side, "width": side}
+    vivit = processor == "VivitImageProcessor"  # its video processor subtracts 1 whatever the file says
     return {
         "image_processor_type": processor,
         "do_resize": True,
@@ -114,9 +119,9 @@ def _preprocessor(processor: str, data: Mapping[str, Any]) -> dict[str, Any]:
         "crop_size": square,
         "do_rescale": True,
         "rescale_factor": 1 / 255,
-        "offset": False,
+        "offset": vivit,
         "do_normalize": True,
-        "image_mean": [data["mean"]] * 3,
+        "image_mean": [data["mean"] - vivit] * 3,
         "image_std": [data["std"]] * 3,
     }
 

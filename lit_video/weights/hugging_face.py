@@ -1,13 +1,13 @@
 """TimeSformer and ViViT of Hugging Face's transformers: names, both ways, configurations and classes."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from einops import rearrange
 from torch import Tensor, nn
 
-from lit_video.attention import Heads, Joint
+from lit_video.attention import Divided, Heads, Joint, Scheme, Space
 from lit_video.network.block import MLP, Block
 from lit_video.network.timesformer import has_cls_in_time
 from lit_video.network.transformer import VideoTransformer, clip_token, mean_frame_token
@@ -81,10 +81,8 @@ def export_hf_timesformer(network: VideoTransformer) -> dict[str, Tensor]:
     exported = _exported(network.state_dict(), HF_TIMESFORMER, target)
     if has_cls_in_time(network):
         raise ValueError(f"{target} has no class token in time (cls_in_time)")
-    spatial = network.readout is mean_frame_token
-    if not spatial and network.readout is not clip_token:
-        raise ValueError(f"{target} has no place for a model that does not read a class token")
-    if network.embed.pos_embed is None or (network.embed.temp_embed is None and not spatial):
+    _refuse_schemes(network, (Joint, Divided, Space), target)
+    if network.embed.pos_embed is None or (network.embed.temp_embed is None and network.readout is clip_token):
         raise ValueError(f"{target} has positions in space and time, which this network lacks")
     return exported
 
@@ -103,12 +101,17 @@ def export_hf_vivit(network: VideoTransformer) -> dict[str, Tensor]:
     stem, k = ours["embed.patches.proj.weight"], network.embed.patches.tubelet
     ours["embed.patches.proj.weight"] = rearrange(stem, "d (c k) height width -> d c k height width", k=k).contiguous()
     exported = _exported(ours, HF_VIVIT, target)
-    joint = all(isinstance(block.scheme, Joint) for block in network.blocks if isinstance(block, Block))
-    if network.readout is not clip_token or not joint:
-        raise ValueError(f"{target} is model 1 with a class token, which this network is not")
+    _refuse_schemes(network, (Joint,), target)
     if network.embed.patches.sampled_frames is not None:
         raise ValueError(f"{target} has no place for uniform frame sampling")
     return exported
+
+
+def _refuse_schemes(network: VideoTransformer, schemes: Collection[type[Scheme]], target: str) -> None:
+    found = {type(block.scheme) for block in network.blocks if isinstance(block, Block)}
+    if network.readout not in (clip_token, mean_frame_token) or not found <= set(schemes):
+        kinds = ", ".join(kind.__name__.lower() for kind in schemes)
+        raise ValueError(f"{target} has attention ({kinds}) with a class token, which this network is not")
 
 
 def _exported(ours: Mapping[str, Tensor], names: Mapping[str, str], target: str) -> dict[str, Tensor]:
@@ -121,6 +124,11 @@ _GELUS = {"gelu": "none", "gelu_python": "none", "quick_gelu": "quick"}
 _GELUS |= dict.fromkeys(("gelu_fast", "gelu_new", "gelu_pytorch_tanh"), "tanh")
 
 
+def gelus_of(network: nn.Module) -> set[str]:
+    """Return the GELUs of a network's MLPs, see ``HIDDEN_ACT``."""
+    return {getattr(module.act, "approximate", "quick") for module in network.modules() if isinstance(module, MLP)}
+
+
 def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
     """Refuse a network that computes something else than the model that the configuration describes.
 
@@ -128,7 +136,7 @@ def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
         ValueError: activation, epsilon or number of heads differ; what the configuration does not say is not checked.
     """
     theirs = config.get("hidden_act")
-    gelus = {getattr(module.act, "approximate", "quick") for module in network.modules() if isinstance(module, MLP)}
+    gelus = gelus_of(network)
     if theirs is not None and gelus and gelus != {_GELUS.get(theirs)}:
         raise ValueError(f"config.json: hidden_act is {theirs}, this network computes {HIDDEN_ACT[gelus.pop()]}")
     epsilon = config.get("layer_norm_eps")

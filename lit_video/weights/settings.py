@@ -74,14 +74,17 @@ def channel_pixels(stored: StoredWeights) -> tuple[Sequence[float], Sequence[flo
     """Mean and deviation of red, green and blue that weights saw, if they are known.
 
     An image model of timm has those of its configuration, a folder of Hugging Face those of its
-    ``preprocessor_config.json``, but for one with ``offset``: ViViT's there contradicts the recipe of its weights.
+    ``preprocessor_config.json``, less the 1 that ``offset`` subtracts. With a factor of 1/127.5, as in ViViT's there,
+    they contradict the recipe of its weights: not known.
     """
     given = stored.preprocessor
     if source_of(stored.tensors) == "videomae" and "image_mean" not in given:
         return IMAGENET
-    if not given.get("do_normalize", True) or given.get("offset") or "image_mean" not in given:
+    offset = bool(given.get("offset"))
+    contradicts = offset and given.get("rescale_factor", 1 / 127.5) > 1 / 255
+    if not given.get("do_normalize", True) or contradicts or "image_mean" not in given:
         return None
-    return given["image_mean"], given["image_std"]
+    return [round(mean + offset, 12) for mean in given["image_mean"]], given["image_std"]
 
 
 @torch.no_grad()

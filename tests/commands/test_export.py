@@ -1,81 +1,92 @@
-"""A trained model opens in transformers, with equal logits."""
+"""A trained model opens in transformers' pipeline, with the probabilities of the model itself; or it is refused."""
 
+import numpy as np
 import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.datamodules import TemporalSkills
+from lit_video.attention import Joint
 from lit_video.inference.checkpoints import load
 from lit_video.modules import TimeSformer, ViViT
 from lit_video.network.vit import ViTSize
 from lit_video.weights.reading import read_weights
 from lit_video.weights.settings import pixel_settings
-from tests.checkpoints import trained
-from tests.commands.conftest import run_readme
+from tests.checkpoints import untrained
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
-FAMILIES = {
-    "divided": ("hf-timesformer", "TimesformerForVideoClassification"),
-    "joint": ("hf-timesformer", "TimesformerForVideoClassification"),
-    "model1": ("hf-vivit", "VivitForVideoClassification"),
-}
+SHAPE, CLASSES = dict(frames=4, image_size=32), ["run", "jump", "sit", "lie"]
+TIMESFORMER, VIVIT = ("hf-timesformer", TimeSformer), ("hf-vivit", ViViT)
+SMALL = dict(num_classes=4, size=ViTSize(16, 2, 2), patch=8)
 
 
-def model_of(name):
-    shape = (4, 4, 32, ViTSize(16, 2, 2), 8)
-    return ViViT(*shape, variant=int(name[-1])) if name.startswith("model") else TimeSformer(*shape, attention=name)
+class Mirrored(Joint):
+    """A scheme of one's own whose parameters have the names of another's."""
+
+    def forward(self, x, grid):
+        return super().forward(x, grid).flip(1)
 
 
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory):
-    """The checkpoint of a model by its name, trained for a step."""
-    folder = tmp_path_factory.mktemp("exported")
-    clips = dict(frames=4, image_size=32, batch_size=4, num_workers=0, mean=0.4)
-
-    def make(name):
-        path = folder / f"{name}.ckpt"
-        data = TemporalSkills(root=str(folder), skills=("zoom", "drift"), pairs=(1, 1, 1), **clips)
-        return path if path.exists() else trained(model_of(name), data, path)
-
-    return make
+def size(**options):
+    return {"size": ViTSize(**dict(width=16, depth=2, heads=2) | options)}
 
 
-@pytest.mark.parametrize("case", FAMILIES)
-def test_transformers_opens_it_with_equal_logits(case, checkpoint, tmp_path, monkeypatch):
-    target, name = FAMILIES[case]
-    ckpt = checkpoint(case)
-    assert main(["export", "--to", target, "--ckpt", str(ckpt), "-o", str(tmp_path / "out")]) == 0
-    theirs, loading = getattr(transformers, name).from_pretrained(tmp_path / "out", output_loading_info=True)
-    assert not loading["missing_keys"]
-    assert not loading["unexpected_keys"]
-    ours = load(ckpt).model.double()
-    clip = torch.randn(2, 3, 4, 32, 32, dtype=torch.float64)
-    with torch.no_grad():  # transformers rounds a constant of ViViT's GELU to seven digits
-        logits = theirs.eval().double()(clip.transpose(1, 2)).logits
-        torch.testing.assert_close(logits, ours(clip), atol=1e-6, rtol=1e-6)
-        clip, logits = run_readme(tmp_path / "out", monkeypatch)
-        torch.testing.assert_close(logits.double(), ours(clip.transpose(1, 2).double()), atol=1e-5, rtol=1e-5)
-    frames = torch.randint(0, 256, (4, 32, 32, 3), dtype=torch.uint8)
-    processor = transformers.AutoImageProcessor.from_pretrained(tmp_path / "out")
-    pixels = processor(list(frames.numpy()), return_tensors="pt")["pixel_values"]
-    expected = (frames.permute(0, 3, 1, 2)[None] / 255 - 0.4) / 0.5
-    torch.testing.assert_close(torch.as_tensor(pixels), expected, atol=1e-5, rtol=1e-5)
-    assert pixel_settings(read_weights(tmp_path / "out")) == {"mean": 0.4, "std": 0.5}
-
-
-@pytest.mark.parametrize(
-    ("name", "target", "message"),
-    [
-        ("axial", "hf-timesformer", "has no place for blocks.0.scheme.row_attn"),
-        ("model1", "hf-timesformer", "is no checkpoint of a TimeSformer"),
+SIZES = [size(gelu="none"), size(gelu="tanh"), size(gelu="quick"), size(eps=0.1, heads=4), size(mlp_ratio=2.53)]
+COMMON = [{}, {"several_labels": True}, {"dropout": 0.5, "drop_path": 0.5}, *SIZES]
+SCHEMES = ("divided", "joint", "lit_video.attention.divided.Divided")
+ACCEPTED = [(TIMESFORMER, {"attention": kind} | options) for kind in SCHEMES for options in COMMON]
+ACCEPTED += [(VIVIT, options) for options in [*COMMON, {"tubelet": 1}, {"tubelet": 4}, {"zero_head": True}]]
+NO_PLACE, ONE = "has no place for", "has attention (joint) with a class token"
+REFUSED = [
+    *[(TIMESFORMER, {"attention": kind}, NO_PLACE) for kind in ("axial", "local_global", "sliding_global")],
+    (TIMESFORMER, {"attention": f"{__name__}.Mirrored"}, "(joint, divided, space) with a class token"),
+    (TIMESFORMER, {"attention": "space"}, "of space attention transformers gives logits of every frame"),
+    *[(TIMESFORMER, {"positions": kind}, "has positions in space and time") for kind in ("none", "space")],
+    (TIMESFORMER, {"cls_in_time": True}, "has no class token in time"),
+    (TIMESFORMER, {"hidden_head": True}, NO_PLACE),
+    *[
+        (kind, options, NO_PLACE)
+        for kind in (TIMESFORMER, VIVIT)
+        for options in (size(norm_pre=True), size(registers=2))
     ],
-)
-def test_what_has_no_place_there_is_reported_in_one_line(name, target, message, checkpoint, tmp_path, capsys):
-    ckpt = checkpoint(name)
-    capsys.readouterr()
-    assert main(["export", "--to", target, "--ckpt", str(ckpt), "-o", str(tmp_path / "out")]) == 2
+    *[(kind, {"probe": "attentive"}, NO_PLACE) for kind in (TIMESFORMER, VIVIT)],
+    *[(kind, {"image_size": (32, 48)}, "preprocessors crop squares; use --to pt2") for kind in (TIMESFORMER, VIVIT)],
+    *[(kind, {"num_classes": {"verb": 2, "noun": 2}}, "have one head") for kind in (TIMESFORMER, VIVIT)],
+    *[(VIVIT, {"variant": variant}, message) for variant, message in ((2, NO_PLACE), (3, NO_PLACE), (4, ONE))],
+    *[(VIVIT, {"pool": pool}, ONE) for pool in ("mean", "fc_norm")],
+    (VIVIT, {"tubelet": 1, "sampled_frames": 2}, "uniform frame sampling"),
+    ((TIMESFORMER[0], ViViT), {}, "is no checkpoint of a TimeSformer"),
+]
+
+
+def export(case, options, tmp_path, **data):
+    target, family = case
+    model = family(**SMALL | SHAPE | options)
+    ckpt = untrained(model, tmp_path / "last.ckpt", CLASSES, **data)
+    return ckpt, main(["export", "--to", target, "--ckpt", str(ckpt), "-o", str(tmp_path / "out")])
+
+
+@pytest.mark.parametrize(("case", "options"), ACCEPTED)
+def test_the_pipeline_gives_the_probabilities_of_the_model(case, options, tmp_path):
+    ckpt, status = export(case, options, tmp_path, **SHAPE, mean=0.4, std=0.3)
+    assert status == 0
+    frames = np.random.default_rng(0).integers(0, 256, (4, 24, 24, 3), dtype=np.uint8)
+    found = transformers.pipeline("video-classification", str(tmp_path / "out"))(frames)
+    trained = load(ckpt)
+    with torch.no_grad():
+        logits = trained.model(trained.transform(frames)[-1:])[0]
+    expected = logits.sigmoid() if options.get("several_labels") else logits.softmax(0)
+    scores = {one["label"]: one["score"] for one in found}
+    torch.testing.assert_close(torch.tensor([scores[name] for name in CLASSES]), expected, atol=1e-5, rtol=1e-5)
+    assert pixel_settings(read_weights(tmp_path / "out")) == {"mean": 0.4, "std": 0.3}
+
+
+@pytest.mark.parametrize("data", [{}, SHAPE], ids=["no data module", "data module"])
+@pytest.mark.parametrize(("case", "options", "message"), REFUSED)
+def test_what_transformers_has_not_is_refused_in_one_line(case, options, message, data, tmp_path, capsys):
+    shape = {key: options.get(key, value) for key, value in data.items()}
+    _, status = export(case, options, tmp_path, **shape)
     error = capsys.readouterr().err
+    assert (status, error.count("\n")) == (2, 1)
     assert message in error
-    assert error.count("\n") == 1
     assert not (tmp_path / "out").exists()

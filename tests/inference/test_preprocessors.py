@@ -27,10 +27,3 @@ def test_frames_that_are_no_squares_become_the_clip_of_the_test(target, views, k
     assert shown == (views == "whole")
     torch.testing.assert_close(theirs[..., 6:], ours[..., 6:], atol=0.02, rtol=0)
     torch.testing.assert_close(theirs[..., 0], ours[..., 0], atol=0.02, rtol=0)
-
-
-def test_transformers_preprocessors_take_squares_only():
-    clips = {"image_size": (60, 80), "mean": 0.5, "std": 0.5}
-    with pytest.raises(ValueError, match="clips of 60 x 80 pixels: transformers' preprocessors crop squares; use --to"):
-        _preprocessor("VivitImageProcessor", clips)
-    assert _preprocessor("VivitImageProcessor", clips | {"image_size": 64})["crop_size"] == {"height": 64, "width": 64}
