@@ -20,7 +20,7 @@ from lit_video.utils.parallel import in_parallel
 from lit_video.video.decoding import DecodeError, FrameTable
 from lit_video.video.decoding.frame_table import add_source
 
-VERSION = 8  # raised with the columns, and where a video may get another verdict, or another frame table, than before
+VERSION = 9  # raised with the columns, and where a video may get another verdict, or another frame table, than before
 MANIFEST = "manifest.sqlite"
 LOOKS = 16  # at a time for size and time of change: on a network's disk each waits for its answer
 KEPT = 16  # rows that are written together: the most that a killed check loses, but for those being read

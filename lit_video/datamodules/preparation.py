@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import compress
 from pathlib import Path
 
 import av
@@ -20,10 +21,9 @@ from lit_video.utils.files import files_below, write_atomically, write_table
 from lit_video.utils.parallel import in_parallel
 from lit_video.video.decoding import DecodeError, forget_tables, frame_table
 from lit_video.video.decoding.frame_table import check_sound
-from lit_video.video.decoding.pyav import frames_in_order
+from lit_video.video.decoding.pyav import frames_in_order, orientation
 
-# PyAV counts counter-clockwise
-_TURNS = {0: [], 90: ["transpose=cclock"], 180: ["hflip", "vflip"], 270: ["transpose=clock"]}
+_TURNS = ("transpose", "vflip", "hflip")  # a transpose alone mirrors at the main diagonal
 
 
 @dataclass(frozen=True)
@@ -167,15 +167,14 @@ def _upright(frames: Iterator[VideoFrame], short_side: int, source: Path) -> Ite
     graph, size = Graph(), None
     for frame in frames:
         if size is None:
-            size = (frame.width, frame.height)
-            width, height = scaled(*size, short_side)
-            turns = [f.partition("=") for f in _TURNS[frame.rotation % 360]]
+            size = (frame.width, frame.height, orientation(frame))
+            width, height = scaled(*size[:2], short_side)
             nodes = [graph.add_buffer(width=size[0], height=size[1], format=frame.format, time_base=Fraction(1, 1000))]
             nodes.append(graph.add("scale", f"{width}:{height}:flags=bicubic+accurate_rnd"))
-            nodes += [graph.add(name, args or None) for name, _, args in turns]
+            nodes += [graph.add(name) for name in compress(_TURNS, size[2])]
             nodes += [graph.add("format", "pix_fmts=yuv420p"), graph.add("buffersink")]
             graph.link_nodes(*nodes).configure()
-        if (frame.width, frame.height) != size:
+        if (frame.width, frame.height, orientation(frame)) != size:
             raise DecodeError(f"{source}: its frames have several sizes")
         frame.pts, frame.time_base = 0, Fraction(1, 1000)  # the caller sets the time
         graph.vpush(frame)

@@ -96,7 +96,7 @@ def sequentially(path, wanted=None):
     """The whole file decoded in order: pictures by number (all, or the wanted ones) and all presentation times."""
     pictures, times = {}, []
     with av.open(str(path)) as container:
-        for i, frame in enumerate(container.decode(video=0)):
+        for i, frame in enumerate(container.decode(container.streams.best("video"))):
             times.append(frame.pts)
             if wanted is None or i in wanted:
                 pictures[i] = np.rot90(frame.to_ndarray(format="rgb24"), frame.rotation // 90)

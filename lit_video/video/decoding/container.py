@@ -54,15 +54,21 @@ def opened(path: Path) -> Iterator[InputContainer]:
 
 
 def video_stream(container: InputContainer) -> VideoStream | None:
-    """The first video stream that is no cover picture and has a decoder, ready to decode in this thread alone."""
-    for stream in container.streams.video:
-        if stream.disposition & Disposition.attached_pic or stream.codec_context is None:
-            continue
-        # threads gain nothing with one worker per core, and leaving early from frame threads can hang PyAV
-        stream.codec_context.thread_type = "NONE"
-        stream.codec_context.thread_count = 1
-        return stream
-    return None
+    """FFmpeg's best video stream, ready to decode in this thread alone.
+
+    Cover pictures, and streams without a decoder, are left out.
+    """
+    videos = [stream for stream in container.streams.video if not stream.disposition & Disposition.attached_pic]
+    videos = [stream for stream in videos if stream.codec_context is not None]
+    if not videos:
+        return None
+    best = container.streams.best("video")
+    largest = max(videos, key=lambda each: (each.disposition & Disposition.default, each.width * each.height))
+    stream = next((each for each in videos if each is best), largest)
+    # threads gain nothing with one worker per core, and leaving early from frame threads can hang PyAV
+    stream.codec_context.thread_type = "NONE"
+    stream.codec_context.thread_count = 1
+    return stream
 
 
 def scanned_stream(container: InputContainer) -> VideoStream:

@@ -53,8 +53,8 @@ class FrameTable:
     keyframes: Sequence[int]  # presentation times of the frames where decoding can start, ascending
     count: int  # number of frames
     seconds: Fraction  # duration, last frame included
-    height: int  # rows of a decoded frame before rotation
-    width: int  # columns of a decoded frame before rotation
+    height: int  # rows of a decoded frame before it is turned
+    width: int  # columns of a decoded frame before it is turned
     # times for sampling where pts are not: without their jumps, or of frames that are counted
     shown: Sequence[int] = ()
     damaged: Sequence[int] = ()  # numbers of the frames that are known to be damaged, ascending

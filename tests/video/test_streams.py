@@ -1,0 +1,132 @@
+"""Which stream of a file is decoded, and which way up its pictures are, both as FFmpeg has it."""
+
+import av
+import numpy as np
+import pytest
+
+from lit_video.datamodules.preparation import Encoding, encode
+from lit_video.datamodules.probe import probe
+from lit_video.video.decoding import DecodeError, decode, decode_in_order, frame_table
+from tests.shared import shared
+from tests.video.made import write
+
+UNIT = 1 << 16
+# a, b, c, d of a display matrix, and the corners of the picture that FFmpeg shows, line by line
+SHOWN = {
+    (1, 0, 0, 1): "red green / blue white",
+    (-1, 0, 0, 1): "green red / white blue",
+    (1, 0, 0, -1): "blue white / red green",
+    (-1, 0, 0, -1): "white blue / green red",
+    (0, 1, 1, 0): "red blue / green white",
+    (0, 1, -1, 0): "blue red / white green",
+    (0, -1, 1, 0): "green white / red blue",
+    (0, -1, -1, 0): "white green / blue red",
+    (1, 0.005, -0.005, 1): "red green / blue white",  # less than half a degree
+    (-0.005, 1, -1, -0.005): "blue red / white green",
+    (2, 0, 0, -0.5): "blue white / red green",  # stretched, which FFmpeg does not show
+    (0, 0, 0, 0): "red green / blue white",  # no picture would be left
+}
+COLOURS = dict(red=(255, 0, 0), green=(0, 255, 0), blue=(0, 0, 255), white=(255, 255, 255))
+
+
+def corners(shown, height, width):
+    """A picture whose quarters have these colours."""
+    quarters = [[COLOURS[name] for name in line.split()] for line in shown.split(" / ")]
+    return np.array(quarters, np.uint8).repeat(height // 2, 0).repeat(width // 2, 1)
+
+
+def turned(path, matrix):
+    """Two frames of four colours, 32x16, in a codec without losses."""
+    with av.open(str(path), "w") as output:
+        stream = output.add_stream("png", rate=5)
+        stream.width, stream.height, stream.pix_fmt = 32, 16, "rgb24"
+        a, b, c, d = (round(UNIT * each) for each in matrix)
+        stream.set_display_matrix([a, b, 0, c, d, 0, 0, 0, 1 << 30])
+        for time in range(2):
+            frame = av.VideoFrame.from_ndarray(corners(SHOWN[1, 0, 0, 1], 16, 32), format="rgb24")
+            frame.pts = time
+            output.mux(stream.encode(frame))
+        output.mux(stream.encode())
+    return path
+
+
+@pytest.mark.parametrize(("matrix", "shown"), SHOWN.items(), ids=str)
+def test_pictures_are_turned_and_mirrored_as_ffmpeg_shows_them(tmp_path, matrix, shown):
+    path, new = turned(tmp_path / "turned.mov", matrix), tmp_path / "prepared.mp4"
+    expected = corners(shown, *((32, 16) if matrix[0] ** 2 < matrix[1] ** 2 else (16, 32)))
+    assert np.array_equal(decode(path, [1])[0], expected)
+    assert np.array_equal(next(decode_in_order(path, [0])), expected)
+    info = probe(path, "x", every_frame=False)
+    assert (info.status, info.height, info.width) == ("ok", *expected.shape[:2])
+    encode(path, new, Encoding(crf=0))
+    coarse = decode(new, [1])[0].astype(int)
+    assert np.abs(coarse - expected)[2::12, 2::12].max() < 40
+
+
+@pytest.mark.parametrize(("matrix", "angle"), [((1, 1, -1, 1), 45), ((1, 0.02, -0.02, 1), 1), ((1, -1, 1, 1), 315)])
+def test_a_slanting_picture_is_refused_with_its_angle_and_the_way_out(tmp_path, matrix, angle):
+    path = turned(tmp_path / "slanting.mov", matrix)
+    line = f"its header turns the picture by {angle} degrees; encode it upright: ffmpeg -i IN OUT"
+    info = probe(path, "x", every_frame=True)
+    assert (info.status, info.reason) == ("broken", line)
+    for read in (
+        lambda: decode(path, [0]),
+        lambda: list(decode_in_order(path, [0])),
+        lambda: encode(path, tmp_path / "new.mp4", Encoding()),
+    ):
+        with pytest.raises(DecodeError) as error:
+            read()
+        assert str(error.value) == f"{path}: {line}"
+
+
+DEFAULT, COVER = av.stream.Disposition.default, av.stream.Disposition.attached_pic
+STILL = dict(codec="mjpeg", options={}, pixels="yuvj420p", frames=1)
+SMALL, LARGE = dict(frames=8, height=24, width=32), dict(frames=12)
+UNKNOWN = dict(codec="mpeg4", options={"b": "10M"}, frames=12)
+
+
+def joined(path, streams):
+    """One file of streams, each with its disposition, and a path of each alone."""
+    packets, paths = [], []
+    with av.open(str(path), "w") as new:
+        for i, (how, disposition) in enumerate(streams):
+            paths.append(path.with_name(f"{i}{path.suffix}"))
+            write(paths[-1], **how)
+            with av.open(str(paths[-1])) as old:
+                copy = new.add_stream_from_template(old.streams.video[0], opaque=True)
+                copy.disposition = disposition
+                packets += [(copy, packet) for packet in old.demux(video=0) if packet.size]
+        for copy, packet in sorted(packets, key=lambda pair: (pair[1].dts or 0) * pair[1].time_base):
+            packet.stream = copy
+            new.mux(packet)
+    return paths
+
+
+@pytest.mark.parametrize(
+    ("ending", "streams", "best"),
+    [
+        *[(ending, [(STILL, 0), (SMALL, DEFAULT)], 1) for ending in (".mp4", ".mkv", ".mov")],
+        *[(ending, [(SMALL, DEFAULT), (LARGE, DEFAULT)], 1) for ending in (".mp4", ".ts")],
+        *[(ending, [(LARGE, DEFAULT), (SMALL, DEFAULT)], 0) for ending in (".mp4", ".mkv", ".ts")],
+        *[(ending, [(LARGE, 0), (SMALL, DEFAULT)], 1) for ending in (".mp4", ".mkv")],
+        (".mp4", [(STILL, COVER), (SMALL, 0)], 1),
+        (".avi", [(UNKNOWN, 0), (SMALL, 0)], 1),
+        (".avi", [(SMALL, 0), (UNKNOWN, 0)], 0),
+    ],
+)
+def test_the_best_stream_that_can_be_decoded_is_decoded(tmp_path, ending, streams, best):
+    path = tmp_path / f"joined{ending}"
+    paths = joined(path, streams)
+    path.write_bytes(path.read_bytes().replace(b"FMP4", b"Zz9Q"))  # no codec has this name
+    expected = decode(paths[best], range(streams[best][0]["frames"]))
+    table = frame_table(path)
+    assert (table.count, table.height, table.width) == expected.shape[:3]
+    assert np.array_equal(decode(path, range(table.count)), expected)
+    assert np.array_equal(np.stack([*decode_in_order(path, range(table.count))]), expected)
+    assert probe(path, "x", every_frame=True).frames == table.count
+
+
+@pytest.mark.shared
+def test_a_recording_with_two_versions_gives_the_one_that_players_take():
+    table = frame_table(shared("data/decode/nasa_13013.mp4"))
+    assert (table.count, table.width, table.height) == (390, 480, 270)
