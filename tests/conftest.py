@@ -8,6 +8,7 @@ import torch
 
 from lit_video.__main__ import main
 from lit_video.datamodules.stills import Stills
+from lit_video.launching.queue import FOREIGN
 from lit_video.utils.startup import quiet
 from tests.fake_runs import EXPERIMENTS, ROWS, write_table_runs
 
@@ -17,8 +18,8 @@ quiet()
 torch.set_num_threads(1)  # a core each: pytest-xdist's workers, and the processes that tests start
 os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 os.environ["MPLCONFIGDIR"] = matplotlib.get_cachedir()  # tests change HOME, where the list of fonts would be made again
-# inside an allocation Lightning would take the tests for a Slurm job
-for name in [name for name in os.environ if name.startswith(("SLURM_", "WANDB_"))]:
+# variables of the shell that change commands: inside an allocation Lightning would take the tests for a Slurm job
+for name in [name for name in os.environ if FOREIGN.fullmatch(name) or name.startswith(("LIT_VIDEO_", "WANDB_"))]:
     if name != "WANDB_SILENT":
         del os.environ[name]
 
@@ -50,11 +51,14 @@ def quick_or_slow(names, quick):
     return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
-def at_home(data_root, patch):
-    """Run in the repository's root, with the tests' data and no W&B key of the developer's."""
-    patch.chdir(ROOT)
-    patch.setenv("LIT_VIDEO_DATA", str(data_root))
-    patch.setenv("HOME", str(data_root))
+@pytest.fixture(scope="session", autouse=True)
+def home(data_root):
+    """Run in the repository's root, with the tests' own data, and without the user's caches and W&B key."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        patch.setenv("LIT_VIDEO_DATA", str(data_root))
+        patch.setenv("HOME", str(data_root))
+        yield
 
 
 def draw_nothing(patch):
@@ -76,9 +80,8 @@ def few_stills(count, side):
 
 
 @pytest.fixture
-def tiny(data_root, monkeypatch):
-    """Flags of a tiny run; the working directory is the repository's root."""
-    at_home(data_root, monkeypatch)
+def tiny(monkeypatch):
+    """Flags of a tiny run."""
     monkeypatch.setattr("lit_video.training.stills.Stills", few_stills)
     return list(TINY)
 
@@ -141,7 +144,6 @@ def run(root, tmp_path_factory):
         str(runs),
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
         draw_nothing(patch)
         assert main(["fit", "--config", "tests/small/ablation_tw.yaml", "--row", "tw1", *flags]) == 0
     return next(runs.rglob("last.ckpt")).parent

@@ -12,7 +12,7 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.tables.results import read_result
 from lit_video.tables.status import read_status
-from tests.conftest import TINY, at_home, write_table
+from tests.conftest import TINY, write_table
 from tests.launching.slurm_cluster import cluster, why_not
 from tests.training.test_stopping import check_equal
 
@@ -26,10 +26,9 @@ LIMIT = 400  # seconds that anything may take
 
 
 @pytest.fixture(scope="module")
-def slurm(data_root, tmp_path_factory):
+def slurm(tmp_path_factory):
     """Two idle nodes; the environment is that of a user of theirs."""
     with pytest.MonkeyPatch.context() as patch, cluster(tmp_path_factory.mktemp("slurm")) as environment:
-        at_home(data_root, patch)
         for name, value in (environment | {"MASTER_ADDR": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo"}).items():
             patch.setenv(name, value)
         yield

@@ -5,17 +5,15 @@ import shutil
 import pytest
 
 from lit_video.__main__ import main
-from tests.conftest import TINY, at_home, write_table
+from tests.conftest import TINY, write_table
 
 
 @pytest.fixture(scope="session")
-def finished_once(data_root, tmp_path_factory):
+def finished_once(tmp_path_factory):
     """The ``runs`` of a row with window 1, recorded for W&B."""
     folder = tmp_path_factory.mktemp("finished")
-    with pytest.MonkeyPatch.context() as patch:
-        at_home(data_root, patch)
-        command = ["fit", "--config", str(write_table(folder / "two.yaml")), "--row", "second"]
-        assert main([*command, "--runs", str(folder / "runs"), *TINY]) == 0
+    command = ["fit", "--config", str(write_table(folder / "two.yaml")), "--row", "second"]
+    assert main([*command, "--runs", str(folder / "runs"), *TINY]) == 0
     return folder / "runs"
 
 

@@ -13,7 +13,7 @@ import torch
 from lit_video.modules.metrics import VideoAccuracy
 from lit_video.tables.results import read_result
 from lit_video.tables.run_files import has_result
-from tests.conftest import ROOT, TINY, at_home
+from tests.conftest import ROOT, TINY
 from tests.embedded import four_skills
 from tests.modules.test_video_accuracy import VIDEOS, VIEWS, views
 from tests.training.broken_copy import broken_copy, listed
@@ -170,8 +170,7 @@ def test_a_broken_video_ends_two_processes_under_fail(launched):
 
 
 @pytest.mark.slow
-def test_two_nodes_of_torchrun_train_what_one_process_does(data_root, tmp_path, monkeypatch):
-    at_home(data_root, monkeypatch)
+def test_two_nodes_of_torchrun_train_what_one_process_does(tmp_path):
     row = [flag for flag in ROW[1:] if not flag.startswith(("--trainer.devices", "--trainer.strategy"))]
     row += [*RECIPES["drawn"], "--trainer.devices=1", "--data.batch_size=3", "--global_batch=6"]
     alone = train([*row, "--runs", str(tmp_path / "alone")])
