@@ -21,25 +21,31 @@ from lit_video.network.transformer import VideoTransformer, all_tokens
 from lit_video.network.transformer import freeze as freeze_layers
 from lit_video.network.vit import ViTSize
 from lit_video.utils.class_paths import class_path
+from lit_video.utils.settings import Effect, model_names
 from lit_video.video.batch import Batch, Classes, as_batch, class_numbers, outputs, per_task
 from lit_video.video.settings import SETTINGS, stored_settings
 from lit_video.weights.hub import weights_path
 from lit_video.weights.hugging_face import check_config, check_labels
 from lit_video.weights.image_vit import TubeletInit, load_image_vit, read_image_vit
 from lit_video.weights.loading import load_pretrained
-from lit_video.weights.reading import CHECKPOINT_KEY, StoredWeights, of_our_own, read_weights
+from lit_video.weights.reading import CHECKPOINT_KEY, MODEL_KEY, StoredWeights, of_our_own, read_weights
 from lit_video.weights.settings import (
     IGNORE,
     OTHERWISE,
     WeightsSettings,
     channel_pixels,
     fold_pixels,
+    known_grid,
+    line_on_grid,
     refuse_another_grid,
+    refuse_other_classes,
+    refuse_other_family,
     refuse_other_pixels,
     refuse_other_settings,
     tasks_in_order,
 )
 
+CHECKED = model_names("function", "shape", "clip", "classes")  # where weights are loaded
 LOADED = "loaded"  # of a network, once weights have been loaded
 
 
@@ -170,18 +176,23 @@ class VideoClassifier(LightningModule):
         assert isinstance(self.network, VideoTransformer)
         with self._naming("image_weights", given):
             stored = read_image_vit(given, self.network, self.weights_ema)
-            return stored, load_image_vit(self.network, stored.tensors, self.tubelet_init)
+            grid = known_grid(stored, self.network.embed.patches)
+            taken = load_image_vit(self.network, stored.tensors, self.tubelet_init, grid)
+            return stored, "; ".join(filter(None, (taken, line_on_grid(self.network, stored, image=True))))
 
     def _start_from(self, path: str, fresh_head: bool) -> None:
         stored = read_weights(weights_path(path), self.weights_ema)
+        grid = line = None
+        if isinstance(self.network, VideoTransformer):
+            grid, line = known_grid(stored, self.network.embed.patches), line_on_grid(self.network, stored)
         if self.weights_settings != "ignore":
             check_config(stored.config, self.network)
             self._refuse_what_differs(stored, OTHERWISE)
         tasks = self.num_classes if isinstance(self.num_classes, dict) else {}
-        left_out = load_pretrained(self.network, tasks_in_order(stored.tensors, tasks), fresh_head)
+        left_out = load_pretrained(self.network, tasks_in_order(stored.tensors, tasks), fresh_head, grid)
         fresh = f"no classifier of these classes, it starts from scratch ({left_out})" if left_out else ""
         pixels = "" if self.weights_settings == "ignore" or not channel_pixels(stored) else self._match_pixels(stored)
-        self._say(path, stored.choice, fresh, pixels)
+        self._say(path, stored.choice, line or "", fresh, pixels)
         if not left_out:
             self._check_labels(stored)
 
@@ -193,9 +204,15 @@ class VideoClassifier(LightningModule):
             return fold_pixels(self.network.embed, *known, stored_settings(data))
         return f"its pixels are not known: taken for those of data.mean {data.mean:g} and data.std {data.std:g}"
 
-    def _refuse_what_differs(self, stored: StoredWeights, otherwise: str) -> None:
-        refuse_other_settings(self.hparams, stored, otherwise)
-        refuse_another_grid(self.network, stored, otherwise)
+    @property
+    def family(self) -> str:
+        """Name of the class of this package, which a class of one's own may extend."""
+        return next(kind.__name__ for kind in type(self).__mro__ if kind.__module__.startswith("lit_video."))
+
+    def _refuse_what_differs(self, stored: StoredWeights, otherwise: str, *effects: Effect) -> None:
+        refuse_other_family(self.family, stored, otherwise)
+        refuse_other_settings(self.hparams, stored, otherwise, *effects)
+        refuse_other_classes(self.num_classes, stored, otherwise, fresh=not effects)
         if data := self._videos:
             refuse_other_pixels(stored_settings(data), stored, otherwise)
 
@@ -340,13 +357,16 @@ class VideoClassifier(LightningModule):
             return
         stored = of_our_own(checkpoint)
         try:
-            self._refuse_what_differs(stored, IGNORE)
+            self._refuse_what_differs(stored, IGNORE, "function", "shape")
+            refuse_another_grid(self.network, stored, IGNORE)
             self._check_labels(stored)
         except ValueError as error:
             raise UserError(f"the checkpoint does not fit: {error}") from error
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Add the names of the classes, and how clips are made: with them ``predict`` needs no other file."""
+        """Add the settings of the model; the names of the classes, and how clips are made, if the data set has them."""
+        known = {name: value for name, value in self.hparams.items() if name in {*CHECKED, "size"}}
+        checkpoint[MODEL_KEY] = {"family": self.family} | known
         if data := self._videos:
             own = {"model": class_path(type(self)), "data": stored_settings(data), "class_names": data.class_names}
             checkpoint[CHECKPOINT_KEY] = own

@@ -37,6 +37,7 @@ class Embedding(nn.Module):
         self.patches = patches
         self.grid = Grid(*patches.grid(frames, *image_size))
         self.resizing = positions.resizing
+        self.stored = positions.stored
         self.cls_token: nn.Parameter | None = None
         self.pos_embed: nn.Parameter | None = None
         self.temp_embed: nn.Parameter | None = None

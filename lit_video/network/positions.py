@@ -23,6 +23,9 @@ class Resizing:
     time: Literal["linear", "nearest", "repeat"] = "linear"
 
 
+NEAREST = Resizing("nearest", "nearest")
+
+
 @dataclass(frozen=True)
 class Positions:
     """Which learned positions a network adds to its tokens.
@@ -36,6 +39,7 @@ class Positions:
     # from an image model; from scratch, on little data, positions that small are barely learned
     std: float | None = None
     resizing: Resizing = field(default_factory=Resizing)  # how they serve clips of another size or length
+    stored: Resizing = field(default_factory=Resizing)  # how a checkpoint's start a network of another grid
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(PositionKind):

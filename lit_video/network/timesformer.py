@@ -10,7 +10,7 @@ from lit_video.attention.own import build_scheme, own_scheme
 from lit_video.network.aggregation import HiddenHead, LinearHead
 from lit_video.network.embedding import ClipEmbedding, FrameEmbedding
 from lit_video.network.patches import ClipSize
-from lit_video.network.positions import Positions
+from lit_video.network.positions import NEAREST, Positions
 from lit_video.network.transformer import VideoTransformer, clip_token, mean_frame_token, mean_token
 from lit_video.network.vit import ViTSize, encoder
 
@@ -47,7 +47,7 @@ def timesformer(
     if cls_in_time and attention != "divided":
         raise ValueError(f"cls_in_time is of divided attention, attention is {attention}")
     kind = scheme_class(attention)
-    positions = positions or Positions()
+    positions = replace(positions or Positions(), stored=NEAREST)
     if kind is Space and positions.kind != "none":
         positions = replace(positions, kind="space")
     embedding = FrameEmbedding if kind.class_tokens == "frame" else ClipEmbedding

@@ -11,7 +11,7 @@ from lit_video.attention import LocalWindow, Mixing, MixingPlan, Scheme, Space
 from lit_video.network.aggregation import TemporalAttention, TemporalMean
 from lit_video.network.embedding import FrameEmbedding
 from lit_video.network.patches import ClipSize
-from lit_video.network.positions import Positions
+from lit_video.network.positions import Positions, Resizing
 from lit_video.network.transformer import VideoTransformer, frame_tokens
 from lit_video.network.vit import ViTSize, encoder
 
@@ -77,7 +77,8 @@ def xvit(
             return LocalWindow(size.width, size.heads, plan.window, plan.causal)
         return Mixing(size.width, size.heads, plan if i in summarised else alone)
 
-    embed = FrameEmbedding(clip.patches(size.width), clip.frames, clip.image_size, positions)
+    table = replace(positions or Positions(), stored=Resizing(time="repeat"))
+    embed = FrameEmbedding(clip.patches(size.width), clip.frames, clip.image_size, table)
     aggregate = aggregate or aggregation(size, classes, ta_layers=1)
     return VideoTransformer(embed, encoder(size, scheme, drop_path), frame_tokens, aggregate, size)
 

@@ -14,16 +14,14 @@ from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
 from lit_video.inference.checkpoints import read_checkpoint
 from lit_video.utils.processes import usable_cores
+from lit_video.utils.settings import data_names, model_names
 from lit_video.weights.hub import PREFIX, find, releases, weights_path
 from lit_video.weights.reading import CHECKPOINT_KEY
 
 # of a data set; what else there is suits the user's videos
-CLIPS = ("frames", "image_size", "mean", "std", "channels")
+CLIPS = data_names("clip", "pixels")
 # of a model: what training chooses anew, or the data set decides
-LEFT_OUT = {
-    *("num_classes", "frames", "image_size", "optimization", "weights", "weights_settings", "weights_ema", "network"),
-    *("several_labels", "image_weights", "freeze", "activation_checkpointing", "drop_path", "position_std"),
-}
+LEFT_OUT = {*model_names("clip", "classes", "start", "training", "machine")} - {"dropout"}
 
 
 @dataclass(frozen=True)

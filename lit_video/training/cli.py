@@ -19,6 +19,7 @@ from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
 from lit_video.training.callbacks.broken_videos import ReportBroken
 from lit_video.utils.command_line import explain
+from lit_video.utils.settings import model_names
 from lit_video.utils.startup import filter_lightning
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import weights_path
@@ -28,7 +29,7 @@ from lit_video.weights.settings import flags, model_settings, pixel_settings
 filter_lightning()
 
 # the data set decides, the model follows
-LINKS = ("num_classes", "several_labels", "frames", "image_size")
+LINKS = model_names("classes", "clip")
 TRAINER_DEFAULTS = {"use_distributed_sampler": False, "enable_model_summary": False, "num_sanity_val_steps": 0}
 
 NanPolicy = restricted_string_type("NanPolicy", r"^(fail|skip:\d+)$", docstring="fail or skip:N")

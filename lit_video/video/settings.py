@@ -5,11 +5,12 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from lit_video.utils.class_paths import class_path, known_class
+from lit_video.utils.settings import data_names
 from lit_video.video import released_sampling  # noqa: F401  # a checkpoint may name its samplings
 from lit_video.video.sampling import Sampling
 
 # the arguments of a data set that decide what a model sees of a video in the test
-SETTINGS = ("frames", "image_size", "sampling", "test_clips", "test_crops", "views", "mean", "std", "channels", "short")
+SETTINGS = data_names("clip", "views", "pixels")
 
 
 def check_storable(sampling: object) -> None:

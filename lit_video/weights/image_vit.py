@@ -13,7 +13,7 @@ from einops import einsum, rearrange, repeat
 from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
 
-from lit_video.attention import Heads, ZeroLinear
+from lit_video.attention import Grid, Heads, ZeroLinear
 from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.positions import resize_space
 from lit_video.network.transformer import VideoTransformer, normed_mean
@@ -51,8 +51,10 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
     """
     if not given.startswith(PREFIX):
         stored = read_weights(weights_path(given), average)
-        own = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3} if Path(given).name.startswith(STILLS) else {}
-        return replace(stored, preprocessor=stored.preprocessor | own)
+        if side := re.match(rf"{STILLS}\S+x(\d+)-w", Path(given).name):
+            own = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+            return replace(stored, config={"image_size": int(side[1])}, preprocessor=own)
+        return stored
     name = given.removeprefix(PREFIX)
     vit = on_meta(name)
     refuse_other_structure(vit, network)
@@ -66,11 +68,15 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
     tensors, config = vit.state_dict(), vit.pretrained_cfg
     if vit.no_embed_class and "pos_embed" in tensors:  # zero where a token has no position
         tensors["pos_embed"] = F.pad(tensors["pos_embed"], (0, 0, vit.num_prefix_tokens, 0))
-    return StoredWeights(tensors, preprocessor={"image_mean": config["mean"], "image_std": config["std"]})
+    preprocessor = {"image_mean": config["mean"], "image_std": config["std"]}
+    return StoredWeights(tensors, {"image_size": [*vit.patch_embed.img_size]}, preprocessor=preprocessor)
 
 
 def load_image_vit(
-    network: VideoTransformer, state_dict: Mapping[str, Tensor], tubelet_init: TubeletInit = "central"
+    network: VideoTransformer,
+    state_dict: Mapping[str, Tensor],
+    tubelet_init: TubeletInit = "central",
+    grid: Grid | None = None,
 ) -> str:
     """Initialise the backbone from an image ViT, so that training starts from the image model.
 
@@ -84,6 +90,8 @@ def load_image_vit(
         state_dict: a ViT's weights, under timm's names.
         tubelet_init: how the kernel of tubelets starts (ViViT, Eq. 8-9): ``central`` puts the image's kernel at frame
             k // 2 and zeros elsewhere, ``average`` at all k frames, divided by k.
+        grid: the grid of patches that the positions are of; ``None`` for the network's if it has as many patches, else
+            for a square.
 
     Returns:
         A line: how many tensors were taken, and what is new.
@@ -108,7 +116,8 @@ def load_image_vit(
         raise ValueError(f"patch_embed.proj.weight is {shape}, expected that of a convolution, not of a linear stem")
     values[stem] = inflate(values[stem], network.embed.patches.tubelet, tubelet_init)
     if "embed.pos_embed" in ours:
-        values["embed.pos_embed"] = _positions(network.embed, values["embed.pos_embed"], "embed.cls_token" in image)
+        cls = "embed.cls_token" in image
+        values["embed.pos_embed"] = _positions(network.embed, values["embed.pos_embed"], cls, grid)
     refuse_other_shapes(ours, values)
     network.load_state_dict(values, strict=False)
     return _summary(network, sources) + "".join(f"; {key} left out" for key in OPTIONAL if key in {*image} - {*ours})
@@ -171,10 +180,11 @@ def _from_image(network: VideoTransformer, key: str) -> bool:
     return ".scheme" not in owner or isinstance(network.get_submodule(owner.rpartition(".")[0]), Heads)
 
 
-def _positions(embed: Embedding, table: Tensor, slots: int) -> Tensor:
+def _positions(embed: Embedding, table: Tensor, slots: int, known: Grid | None) -> Tensor:
     """Positions of an image, led by the class token's if it has one, as a network's table."""
-    grid = embed.grid
-    space = resize_space(table[:, slots:], stored_grid(table.shape[1] - slots, grid), (grid.h, grid.w))
+    grid, cells = embed.grid, table.shape[1] - slots
+    stored = known[1:] if known and known.h * known.w == cells else stored_grid(cells, grid)
+    space = resize_space(table[:, slots:], stored, (grid.h, grid.w))
     if isinstance(embed, JointEmbedding):
         space = repeat(space, "1 s d -> 1 (t s) d", t=grid.t)
     return torch.cat((table[:, : embed.slots], space), dim=1)

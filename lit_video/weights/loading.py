@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from lit_video.attention import Grid, Heads
 from lit_video.network.aggregation import AttentiveProbe, TemporalEncoder
 from lit_video.network.embedding import JointEmbedding
-from lit_video.network.positions import Resizing, resize_time, sinusoids
+from lit_video.network.positions import resize_time, sinusoids
 from lit_video.network.transformer import VideoTransformer
 from lit_video.weights.authors import (
     MARK,
@@ -34,17 +34,16 @@ class Source:
 
     mark: str  # a pattern of a key that only this one has
     names: Callable[[Mapping[str, Tensor]], dict[str, Tensor]]  # from its names and layouts to ours
-    resizing: Resizing  # its rule for clips of another size or length; ViViT's have none, and get ours
+    family: str  # of our modules
 
 
-NEAREST = Resizing("nearest", "nearest")
 SOURCES = {
-    "videomae": Source(MARK, videomae_names, Resizing()),
-    "xvit": Source(r"base_model\.", xvit_names, Resizing(time="repeat")),
-    "hf-timesformer": Source(r"timesformer\.|embeddings\.time_embeddings", hf_timesformer_names, NEAREST),
-    "hf-vivit": Source(r"(vivit\.)?embeddings\.patch_embeddings\.", hf_vivit_names, Resizing()),
-    "scenic-vivit": Source(r".*/encoderblock_", scenic_names, Resizing()),
-    "timesformer": Source(r".*temporal_norm1\.", timesformer_names, NEAREST),
+    "videomae": Source(MARK, videomae_names, "ViViT"),
+    "xvit": Source(r"base_model\.", xvit_names, "XViT"),
+    "hf-timesformer": Source(r"timesformer\.|embeddings\.time_embeddings", hf_timesformer_names, "TimeSformer"),
+    "hf-vivit": Source(r"(vivit\.)?embeddings\.patch_embeddings\.", hf_vivit_names, "ViViT"),
+    "scenic-vivit": Source(r".*/encoderblock_", scenic_names, "ViViT"),
+    "timesformer": Source(r".*temporal_norm1\.", timesformer_names, "TimeSformer"),
 }
 
 
@@ -54,13 +53,17 @@ def source_of(state_dict: Mapping[str, Tensor]) -> str | None:
     return next((name for name, source in SOURCES.items() if any(re.match(source.mark, key) for key in names)), None)
 
 
-def load_pretrained(network: nn.Module, state_dict: Mapping[str, Tensor], fresh_head: bool = False) -> str:
-    """Load a released checkpoint, strictly; positions of another grid or length are resized by their authors' rule.
+def load_pretrained(
+    network: nn.Module, state_dict: Mapping[str, Tensor], fresh_head: bool = False, grid: Grid | None = None
+) -> str:
+    """Load a checkpoint, strictly; positions of another grid or length are resized by the rule of the family's authors.
 
     Args:
         network: changed in place; one that is no :class:`VideoTransformer` takes its own names only.
         state_dict: the weights, under the names of one of ``SOURCES``, or the network's own.
         fresh_head: leave out a classifier of another number of classes instead of refusing it, and do without one.
+        grid: the grid of patches that the positions are of; ``None`` where nothing says it: the network's own if it has
+            as many patches, but a square for the sources whose authors' code knows squares only.
 
     Returns:
         The parameters that were left out, with commas.
@@ -68,10 +71,13 @@ def load_pretrained(network: nn.Module, state_dict: Mapping[str, Tensor], fresh_
     Raises:
         ValueError: names or shapes do not fit; nothing has been changed then.
     """
-    ours, rule = network.state_dict(), None
+    ours, source = network.state_dict(), None
     theirs = {key.removeprefix("network."): value for key, value in state_dict.items()}
     if isinstance(network, VideoTransformer) and "embed.patches.proj.weight" not in theirs:
-        theirs, rule = _translated(network, without_prefixes(state_dict))
+        theirs, source = _translated(network, without_prefixes(state_dict))
+        if source == "videomae" and "embed.pos_embed" not in theirs:  # no parameter, unless it is learned
+            grid = network.embed.grid
+            theirs["embed.pos_embed"] = sinusoids(prod(grid), network.embed.width)
     probe = isinstance(getattr(network, "aggregate", None), AttentiveProbe) and "aggregate.query_token" not in theirs
     if fresh_head and probe:  # of the classifier that it replaces there is nothing to take
         theirs = {key: value for key, value in theirs.items() if not key.startswith("aggregate.")}
@@ -82,17 +88,15 @@ def load_pretrained(network: nn.Module, state_dict: Mapping[str, Tensor], fresh_
     ours = {key: value for key, value in ours.items() if key not in left_out}
     theirs = {key: value for key, value in theirs.items() if key not in left_out}
     refuse_other_names(ours, theirs)
-    if isinstance(network, VideoTransformer) and rule:
-        theirs |= _positions(network, theirs, *rule)
+    if isinstance(network, VideoTransformer):
+        theirs |= _positions(network, theirs, grid, square=source not in (None, "hf-vivit"))
     refuse_other_shapes(ours, theirs)
     network.load_state_dict(theirs, strict=False)
     return ", ".join(sorted(left_out))
 
 
-def _translated(
-    network: VideoTransformer, state_dict: Mapping[str, Tensor]
-) -> tuple[dict[str, Tensor], tuple[Resizing, bool]]:
-    """The weights under our names, their rule for positions, and whether these are over space and time together."""
+def _translated(network: VideoTransformer, state_dict: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], str]:
+    """Return the weights under our names, and their source."""
     source = source_of(state_dict)
     if source is None:
         image = any("patch_embed.proj." in key for key in state_dict)
@@ -100,44 +104,53 @@ def _translated(
         first = next(iter(state_dict), None)
         raise ValueError(f"the names are none of {', '.join(sorted(SOURCES))}; the first is {first}{hint}")
     joint, theirs = source in ("hf-vivit", "videomae"), SOURCES[source].names(state_dict)
-    if source == "videomae":  # its table is no parameter, unless it is learned
-        theirs.setdefault("embed.pos_embed", sinusoids(prod(network.embed.grid), network.embed.width))
     if source == "scenic-vivit":
         refuse_other_heads(state_dict, next(module.heads for module in network.modules() if isinstance(module, Heads)))
         joint = not any(key.startswith("SpatialTransformer/") for key in state_dict)  # all models but the second
-    return theirs, (SOURCES[source].resizing, joint)
+    if joint != isinstance(network.embed, JointEmbedding):
+        there, here = ("over space and time", "of frames") if joint else ("of frames", "over space and time")
+        raise ValueError(f"its positions are {there}, here they are {here}")
+    return theirs, source
 
 
 @torch.no_grad()
 def _positions(
-    network: VideoTransformer, theirs: Mapping[str, Tensor], resizing: Resizing, joint: bool
+    network: VideoTransformer, theirs: Mapping[str, Tensor], grid: Grid | None, square: bool
 ) -> dict[str, Tensor]:
-    """Tables of positions as a source's own network would use them in clips of this grid."""
+    """Return tables of positions as the network of their own grid would use them in clips of this one."""
     embed, found = network.embed, {}
-    if joint != isinstance(embed, JointEmbedding):
-        there, here = ("over space and time", "of frames") if joint else ("of frames", "over space and time")
-        raise ValueError(f"its positions are {there}, here they are {here}")
+    joint = isinstance(embed, JointEmbedding)
     if embed.pos_embed is not None:
-        table, grid = take(theirs, "embed.pos_embed", 3), embed.grid
+        table = take(theirs, "embed.pos_embed", 3).to(embed.pos_embed.dtype)
         cells = table.shape[1] - embed.slots
-        stored = _joint_grid(cells, grid) if joint else Grid(grid.t, *stored_grid(cells, grid))
-        found["embed.pos_embed"] = embed.resized(table, stored, grid, resizing)
+        if grid is None or cells != (prod(grid) if joint else grid.h * grid.w):
+            by_number = _joint_grid if joint else _frame_grid
+            grid = by_number(cells, embed.grid, square)
+        found["embed.pos_embed"] = embed.resized(table, grid, embed.grid, embed.stored)
+        fixed = sinusoids(table.shape[1], table.shape[2]).to(table)
+        if grid != embed.grid and torch.allclose(table, fixed, atol=1e-2):  # VideoMAE's, which no training changes
+            found["embed.pos_embed"] = sinusoids(prod(embed.grid), embed.width)
     if embed.temp_embed is not None:
-        table = take(theirs, "embed.temp_embed", 3)
-        found["embed.temp_embed"] = resize_time(table, embed.temp_embed.shape[1], resizing.time)
+        table, t = take(theirs, "embed.temp_embed", 3).to(embed.temp_embed.dtype), embed.temp_embed.shape[1]
+        whole = embed.stored.time != "repeat" or t % table.shape[1] == 0
+        found["embed.temp_embed"] = resize_time(table, t, embed.stored.time if whole else "linear")
     if isinstance(network.aggregate, TemporalEncoder):
         table = take(theirs, "aggregate.pos_embed", 3)
         found["aggregate.pos_embed"] = network.aggregate.resized(table, embed.grid.t)
     return found
 
 
-def _joint_grid(cells: int, here: Grid) -> Grid:
+def _frame_grid(cells: int, here: Grid, square: bool) -> Grid:
+    return Grid(here.t, *stored_grid(cells, here, square))
+
+
+def _joint_grid(cells: int, here: Grid, square: bool) -> Grid:
     """Grid of stored positions, which their number does not say: as many tubelets as here, else as large an image."""
     space = here.h * here.w
     for t in (here.t, 0 if cells % space else cells // space):
         with suppress(ValueError):
             if t and cells % t == 0:
-                return Grid(t, *stored_grid(cells // t, here))
+                return Grid(t, *stored_grid(cells // t, here, square))
     raise ValueError(f"{cells} stored positions are not t x {here.h} x {here.w}, nor {here.t} squares")
 
 

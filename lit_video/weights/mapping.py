@@ -101,16 +101,17 @@ def fuse(renamed: dict[str, Tensor], names: tuple[str, str, str]) -> None:
             del renamed[key]
 
 
-def stored_grid(cells: int, here: Grid) -> tuple[int, int]:
-    """Rows and columns that spatial positions are laid out on: the square of their number, else those of the network.
+def stored_grid(cells: int, here: Grid, square: bool = False) -> tuple[int, int]:
+    """Rows and columns that spatial positions are laid out on, if nothing but their number says it.
 
-    Releases are of squares: an image of another shape may have as many patches.
+    Those of a network of as many patches, else the square of their number. The square comes first for releases of
+    ``square`` images: an image of another shape may have as many patches.
 
     Raises:
         ValueError: they are neither.
     """
     side = round(cells**0.5)
-    if side**2 == cells > 0:
+    if side**2 == cells > 0 and (square or cells != here.h * here.w):
         return side, side
     if cells != here.h * here.w:
         raise ValueError(f"{cells} stored positions are neither those of {here.h} x {here.w} patches nor a square")

@@ -21,6 +21,7 @@ IN_A_FOLDER = ("model.safetensors", "pytorch_model.bin", "checkpoint", "last.ckp
 
 # of our own checkpoints, for how clips are made and the names of the classes; and a file of the same beside weights
 CHECKPOINT_KEY, EXPORTED = "lit_video", "settings.json"
+MODEL_KEY = "lit_video_model"  # of our own checkpoints, for the family and the settings of the model
 
 
 # where a training checkpoint keeps the weights: PySlowFast, Lightning, timm, Flax
@@ -85,11 +86,18 @@ def read_weights(path: Path, average: bool | None = None) -> StoredWeights:
 
 def of_our_own(content: Any) -> StoredWeights:
     """Settings and class names in a checkpoint of ours, or in the file that ``export`` writes; else nothing."""
-    ours = content.get(CHECKPOINT_KEY, content) if isinstance(content, Mapping) else {}
-    if not isinstance(ours, Mapping) or not isinstance(ours.get("data"), Mapping):
-        return StoredWeights({})
-    model = content.get("hyper_parameters", {})
-    return StoredWeights({}, model=dict(model), clips=dict(ours["data"]), class_names=ours.get("class_names"))
+    content = content if isinstance(content, Mapping) else {}
+    ours, theirs = _mapping(content, CHECKPOINT_KEY) or content, _mapping(content, "hyper_parameters")
+    clips = _mapping(ours, "data")
+    known = clips or {"num_classes", "frames", "image_size"} <= theirs.keys()
+    # the settings apart come first: Lightning's load_from_checkpoint puts what it is given among the hyper-parameters
+    model = _mapping(content, MODEL_KEY) or (theirs if known else {})
+    return StoredWeights({}, model=model, clips=clips, class_names=ours.get("class_names"))
+
+
+def _mapping(content: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return a nested mapping; an empty one where there is something else."""
+    return dict(content[key]) if isinstance(content.get(key), Mapping) else {}
 
 
 def _in_folder(folder: Path) -> Path:

@@ -1,24 +1,29 @@
 """Settings that neither names nor shapes of weights show; a mismatch would load without an error."""
 
 from collections.abc import Mapping, Sequence
-from math import prod
+from dataclasses import fields
 from typing import Any, Literal
 
 import torch
 from einops import einsum, rearrange
 from torch import Tensor, nn
 
+from lit_video.attention import Grid
+from lit_video.network.aggregation import TemporalEncoder
 from lit_video.network.embedding import Embedding, JointEmbedding
+from lit_video.network.patches import Patches
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, ViTSize
 from lit_video.utils.clip_shape import height_and_width
-from lit_video.weights.loading import source_of
+from lit_video.utils.settings import Effect, data_names, model_names
+from lit_video.weights.loading import SOURCES, source_of
 from lit_video.weights.reading import StoredWeights
 
 WeightsSettings = Literal["apply", "ignore"]
 IGNORE = "or --model.weights_settings ignore, to use the weights as they are"
 OTHERWISE = "or --model.weights_settings apply (ignore, to use the weights as they are)"
 
+BASE = "VideoClassifier"  # in place of a family: a network of the user's own
 _KINETICS, _SSV2 = (400, 600), 174
 # ratio and segments by the classes of X-ViT's three recipes (SHIFT_DIV 8 and NUM_SEGMENTS 8; SHIFT_DIV 4)
 XVIT_BY_CLASSES: dict[int, dict[str, Any]] = {
@@ -59,7 +64,7 @@ def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
     those of :func:`channel_pixels`, unless channels differ: :func:`fold_pixels` is for these.
     """
     if stored.clips:
-        return {key: stored.clips[key] for key in ("mean", "std", "channels") if key in stored.clips}
+        return {key: stored.clips[key] for key in data_names("pixels") if key in stored.clips}
     source = source_of(stored.tensors)
     if source in PIXELS:
         mean, std = PIXELS[source]
@@ -157,38 +162,46 @@ def _value(value: Any) -> str:
     return "null" if value is None else str(value).lower()
 
 
-# settings that change what is computed, and that no name and no shape shows
-SCHEME = (
-    *("window", "boundary", "ratio", "mixed", "layers", "scope", "exact", "causal", "segments"),
-    *("summary", "summary_tokens", "summary_before_norm", "summary_layers"),
-    *("attention", "cls_in_time", "variant", "order", "temporal", "pool", "alpha"),
-)
-SIZE = ("size.heads", "size.eps", "size.gelu")  # likewise, parts of a setting
-
-
-def model_settings(stored: StoredWeights) -> dict[str, Any]:
+def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
     """Settings of the model that weights were trained with, by flag; none where names and shapes say all.
 
-    Runs of our own store them. Of X-ViT's release ratio and segments differ by data set, which the number of classes
-    shows; they are left out for other numbers.
+    Checkpoints of our own store them: those with these ``effects``, by default the function of the network. Of X-ViT's
+    release ratio and segments differ by data set, which the number of classes shows; they are left out for other
+    numbers.
     """
     if stored.model:
         model = _parts_of_size(stored.model) | stored.model
-        return {key: _plain(model[key]) for key in (*SCHEME, *SIZE) if key in model}
+        return {key: _plain(model[key]) for key in model_names(*effects or ("function",)) if key in model}
     source = source_of(stored.tensors)
     if source == "xvit":
         return XVIT | XVIT_BY_CLASSES.get(number_of_classes(stored.tensors, *XVIT_HEADS) or 0, {})
     return RELEASED.get(source or "", {})
 
 
-def refuse_other_settings(hparams: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
-    """Refuse weights for a model with other hyper-parameters than theirs; ``otherwise`` is advice, for the message.
+def refuse_other_family(family: str, stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
+    """Refuse weights of another family of models, which may have the same names and shapes.
+
+    Raises:
+        ValueError: with both families.
+    """
+    source = source_of(stored.tensors)
+    theirs = stored.model.get("family") or (SOURCES[source].family if source else family)
+    if theirs != family and BASE not in (theirs, family):
+        raise ValueError(f"it is of another kind of model: set --model {theirs} (here {family}), {otherwise}")
+
+
+def refuse_other_settings(
+    hparams: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE, *effects: Effect
+) -> None:
+    """Refuse weights for a model with other settings than theirs; ``otherwise`` is advice, for the message.
+
+    ``effects`` are those of :func:`model_settings`.
 
     Raises:
         ValueError: with the flags that correct it.
     """
     ours = {key: _plain(value) for key, value in hparams.items()} | _parts_of_size(hparams)
-    theirs = model_settings(stored)
+    theirs = model_settings(stored, *effects)
     if ours.get("segments") is None and (theirs.get("segments") or 0) >= ours.get("frames", 0) > 0:
         ours["segments"] = theirs["segments"]  # all frames are one group
     if other := {key: value for key, value in theirs.items() if ours.get(key, value) != value}:
@@ -202,24 +215,76 @@ def refuse_other_settings(hparams: Mapping[str, Any], stored: StoredWeights, oth
 
 
 def refuse_another_grid(network: nn.Module, stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
-    """Refuse weights of our own whose positions are of another grid with as many patches, which no shape shows.
+    """Refuse a checkpoint of our own whose positions are of another grid, which may have as many patches.
 
     Raises:
         ValueError: with the flags that correct it.
     """
-    if not (stored.clips and isinstance(network, VideoTransformer)) or network.embed.pos_embed is None:
+    if not isinstance(network, VideoTransformer) or network.embed.pos_embed is None:
         return
-    clips = {"frames": stored.clips["frames"], "image_size": height_and_width(stored.clips["image_size"])}
+    theirs, first = known_grid(stored, network.embed.patches), _first_axis(network)
+    here = network.embed.grid
+    if theirs and theirs[first:] != here[first:]:
+        clip = stored.clips or stored.model
+        other = {"image_size": height_and_width(clip["image_size"])} if theirs[1:] != here[1:] else {}
+        other = ({"frames": clip["frames"]} if not first and theirs.t != here.t else {}) | other
+        raise ValueError(f"its positions are of another grid of patches: set {flags(other, 'data')}, {otherwise}")
+
+
+def _first_axis(network: VideoTransformer) -> int:
+    """Return the first axis of the grid that has positions: without any in time a clip of any length is right."""
+    in_time = isinstance(network.embed, JointEmbedding) or isinstance(network.aggregate, TemporalEncoder)
+    return 0 if in_time or network.embed.temp_embed is not None else 1
+
+
+def refuse_other_classes(classes: object, stored: StoredWeights, otherwise: str, fresh: bool) -> None:
+    """Refuse a classifier of our own of other classes; with ``fresh`` only one of as many outputs for other tasks.
+
+    Raises:
+        ValueError: with the classes of both.
+    """
+    ours, theirs = (_outputs(each) for each in (classes, stored.model.get("num_classes")))
+    as_many = sum(size for _, size in ours) == sum(size for _, size in theirs)
+    if theirs and ours != theirs and (as_many or not fresh):
+        said = [" + ".join(f"{size} {task}".strip() for task, size in tasks) for tasks in (theirs, ours)]
+        raise ValueError(f"its classes are {said[0]}, here {said[1]}: train with those, {otherwise}")
+
+
+def _outputs(classes: object) -> list[tuple[str, int]]:
+    """Return tasks and their numbers of classes, in the order of the logits."""
+    given = classes.items() if isinstance(classes, Mapping) else [("", classes)]
+    return [(str(task), number) for task, number in given if isinstance(number, int)]
+
+
+def line_on_grid(network: VideoTransformer, stored: StoredWeights, image: bool = False) -> str:
+    """Return a line on positions that are laid out anew, or whose layout nothing says; empty for others."""
+    grid, known = network.embed.grid, known_grid(stored, network.embed.patches)
+    first = 1 if image else _first_axis(network)
+    if network.embed.pos_embed is None or (known and known[first:] == grid[first:]):
+        return ""
+    if known:
+        there, here = (" x ".join(map(str, sides[first:])) for sides in (known, grid))
+        return f"its positions are resized from {there} to {here}"
+    if source_of(stored.tensors) not in (None, "hf-vivit") or (image and grid.h == grid.w):
+        return ""
+    as_here = f"as many positions as here are taken for {grid.h} x {grid.w} patches, others for a square"
+    return f"its settings are not known: {as_here}" + ("" if image else "; whether its scheme is this one, too")
+
+
+def known_grid(stored: StoredWeights, patches: Patches) -> Grid | None:
+    """Return the grid of patches that a file's settings, or the configuration beside it, say; ``None`` without."""
+    config = stored.config
     try:
-        theirs = network.embed.patches.grid(clips["frames"], *clips["image_size"])
-    except ValueError:
-        return  # of other patches, which shapes show
-    ours = tuple(network.embed.grid)
-    if not isinstance(network.embed, JointEmbedding):  # time has a table of its own, if any
-        ours = (theirs[0], *ours[1:])
-        del clips["frames"]
-    if theirs != ours and prod(theirs) == prod(ours):
-        raise ValueError(f"its positions are of another grid of patches: set {flags(clips, 'data')}, {otherwise}")
+        timm = (config.get("model_args") or {}).get("img_size") or config["pretrained_cfg"]["input_size"][1:]
+    except (AttributeError, LookupError, TypeError):
+        timm = None
+    theirs = {"image_size": config.get("image_size", timm), "frames": config.get("num_frames", patches.tubelet)}
+    clip: dict[str, Any] = {**theirs, **stored.clips, **stored.model}
+    try:
+        frames = min(clip.get("segments") or clip["frames"], clip["frames"])
+        return Grid(*patches.grid(frames, *height_and_width(clip["image_size"])))
+    except (TypeError, ValueError):
+        return None  # nothing is said, or it is of other patches, which shapes show
 
 
 def _parts_of_size(model: Mapping[str, Any]) -> dict[str, Any]:
@@ -227,7 +292,8 @@ def _parts_of_size(model: Mapping[str, Any]) -> dict[str, Any]:
     size = model.get("size")
     size = next((one for name, one in SIZES.items() if name == size), size)
     parts = size if isinstance(size, Mapping) else vars(size) if isinstance(size, ViTSize) else {}
-    return {name: parts.get(name.removeprefix("size.")) for name in SIZE if parts}
+    parts = {field.name: field.default for field in fields(ViTSize)} | dict(parts) if parts else {}
+    return {f"size.{name}": None if value in (1e-6, 0) else value for name, value in parts.items()}  # the defaults
 
 
 def _plain(value: Any) -> Any:

@@ -90,7 +90,11 @@ def test_positions_of_another_grid_of_as_many_patches_are_refused(network, mend)
     clips = {"frames": 4, "image_size": 32, "mean": 0.5, "std": 0.5}
     with pytest.raises(ValueError, match=mend):
         refuse_another_grid(network, StoredWeights({}, clips=clips))
-    for same in (XViT(3, 8, 32, SIZE, 8), ViViT(3, 4, 32, SIZE, 8), ConvNet(3, 8, 64, "slow", width=8)):
+    for same in (
+        XViT(3, 8, 32, SIZE, 8, positions="space"),
+        ViViT(3, 4, 32, SIZE, 8),
+        ConvNet(3, 8, 64, "slow", width=8),
+    ):
         refuse_another_grid(same.network, StoredWeights({}, clips=clips))
     none = XViT(3, 4, (16, 64), SIZE, 8, positions="none").network
     refuse_another_grid(none, StoredWeights({}, clips=clips))

@@ -12,7 +12,7 @@ from timm.models.beit import Beit
 from timm.models.eva import Eva
 from timm.models.vision_transformer import ParallelScalingBlock, ResPostBlock, VisionTransformer
 
-from lit_video.attention import MixingPlan
+from lit_video.attention import Grid, MixingPlan
 from lit_video.inference.rollout import patch_places
 from lit_video.modules import TimeSformer
 from lit_video.network.patches import ClipSize
@@ -246,8 +246,9 @@ def resized_by_hand(table, source, target):
 
 @pytest.mark.parametrize("image_size", [(48, 48), (48, 32), (16, 64)])
 def test_another_image_size_resizes_the_positions(image_size):
+    """Where the grid of the file is known: of as many patches as here nothing else says that they are a square."""
     network, weights = video_vit(image_size=image_size).double(), image_vit().double().state_dict()
-    load_image_vit(network, weights)
+    load_image_vit(network, weights, grid=Grid(1, 4, 4))
     expected = resized_by_hand(weights["pos_embed"], (4, 4), (image_size[0] // 8, image_size[1] // 8))
     torch.testing.assert_close(network.embed.pos_embed.detach(), expected, atol=1e-12, rtol=1e-12)
 

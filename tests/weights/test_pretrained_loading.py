@@ -8,13 +8,13 @@ from torch import nn
 
 from lit_video.modules import TimeSformer, ViViT, XViT
 from lit_video.network.patches import ClipSize
-from lit_video.network.positions import Resizing
+from lit_video.network.positions import NEAREST, Resizing
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
 from lit_video.utils.clip_shape import height_and_width
 from lit_video.weights.authors import TIMESFORMER
 from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivit
-from lit_video.weights.loading import NEAREST, load_pretrained
+from lit_video.weights.loading import load_pretrained
 from lit_video.weights.mapping import new_name
 from tests.shared import shared
 from tests.weights.conftest import double

@@ -1,0 +1,63 @@
+"""What each setting of a model and of a data set changes: one list, which a test holds to all constructors."""
+
+from typing import Literal
+
+# function: what a network computes, though no name and no shape of its weights shows it (a value that weights of
+#   another one would take without an error)
+# shape: names or shapes of the weights
+# clip, classes: what the data set decides, and the model follows
+# start: values before training
+# training, machine: values after training; time and memory
+Effect = Literal["function", "shape", "clip", "classes", "start", "training", "machine"]
+
+MODEL: dict[Effect, tuple[str, ...]] = {
+    "function": (
+        *("window", "boundary", "ratio", "mixed", "layers", "scope", "exact", "causal", "segments"),
+        *("summary", "summary_tokens", "summary_before_norm", "summary_layers"),
+        *("attention", "cls_in_time", "variant", "order", "temporal", "pool", "sampled_frames"),
+        *("architecture", "alpha", "size.heads", "size.eps", "size.gelu"),
+    ),
+    "shape": (
+        *("size.width", "size.depth", "size.mlp_ratio", "size.norm_pre", "size.registers", "patch", "tubelet"),
+        *("positions", "ta_layers", "hidden_head", "temporal_depth", "latents", "reads", "probe"),
+        *("depth", "width", "beta_inv", "x3d_width", "x3d_depth"),
+    ),
+    "clip": ("frames", "image_size"),
+    "classes": ("num_classes", "several_labels"),
+    "start": (
+        *("weights", "weights_settings", "weights_ema", "image_pixels", "image_weights"),
+        *("tubelet_init", "position_std", "zero_head"),
+    ),
+    "training": ("optimization", "freeze", "dropout", "drop_path"),
+    "machine": ("activation_checkpointing",),
+}
+
+# clip: shape of what a model sees; pixels: their values; views: frames and crops that a test takes of a video
+# test: what else a test does; videos: which there are, and their labels; broken: those that cannot be read
+DataEffect = Literal["clip", "pixels", "views", "test", "training", "machine", "videos", "broken"]
+
+DATA: dict[DataEffect, tuple[str, ...]] = {
+    "clip": ("frames", "image_size"),
+    "pixels": ("mean", "std", "channels"),
+    "views": ("sampling", "test_clips", "test_crops", "views", "short"),
+    "test": ("order", "test_orders"),
+    "training": ("batch_size", "augmentation", "seed", "train_share"),
+    "machine": ("num_workers", "keep_gb", "manifest"),
+    "videos": (
+        *("root", "fps", "missing", "classes", "least_videos", "split", "test_answers", "source"),
+        *("train", "val", "test", "path_column", "label_column", "columns", "label_separator"),
+        *("split_column", "train_values", "val_values", "test_values"),
+        *("skills", "length", "frames_per_step", "side", "difficulty", "test_difficulty", "pairs"),
+    ),
+    "broken": ("broken", "broken_percent", "suspicious"),
+}
+
+
+def model_names(*effects: Effect) -> tuple[str, ...]:
+    """Return the settings of models with these effects; a dot leads to a part of one."""
+    return sum((MODEL[effect] for effect in effects), ())
+
+
+def data_names(*effects: DataEffect) -> tuple[str, ...]:
+    """Return the settings of data sets with these effects."""
+    return sum((DATA[effect] for effect in effects), ())

@@ -1,0 +1,154 @@
+"""A checkpoint in a model of other settings: each door refuses it in one line, or the model computes the same."""
+
+import pytest
+import torch
+from lightning import Trainer
+from torch.utils.data import DataLoader
+
+from lit_video.errors import UserError
+from lit_video.modules import Perceiver, TimeSformer, ViViT, XViT
+from lit_video.modules.optimization import Optimization
+from lit_video.network.vit import ViTSize
+from tests.checkpoints import QUIET, trained
+
+SIZE, TASKS = ViTSize(16, 2, 2), {"verb": 2, "noun": 2}
+BASE = dict(num_classes=4, frames=4, image_size=32, patch=8, size=SIZE)
+STILL = dict(ta_layers=0, positions="space")
+# family, its settings, and what another model of it has instead
+REFUSED = {
+    "window": (XViT, {}, dict(window=2)),
+    "boundary": (XViT, dict(window=2), dict(boundary=True)),
+    "ratio": (XViT, {}, dict(ratio=0.25)),
+    "mixed": (XViT, {}, dict(mixed=("key",))),
+    "layers": (XViT, {}, dict(layers="odd")),
+    "scope": (XViT, {}, dict(scope="full")),
+    "summary": (XViT, dict(summary=True), dict(summary="own")),
+    "summary_tokens": (XViT, dict(summary=True), dict(summary_tokens=4)),
+    "summary_before_norm": (XViT, dict(summary=True), dict(summary_before_norm=True)),
+    "summary_layers": (XViT, dict(summary=True), dict(summary_layers=[1])),
+    "exact": (XViT, {}, dict(exact=True)),
+    "causal": (XViT, dict(positions="space"), dict(causal=True)),
+    "segments": (XViT, dict(positions="space"), dict(segments=2)),
+    "ta_layers": (XViT, {}, dict(ta_layers=2)),
+    "positions": (XViT, {}, dict(positions="none")),
+    "size.heads": (XViT, {}, dict(size=ViTSize(16, 2, 4))),
+    "size.eps": (XViT, {}, dict(size=ViTSize(16, 2, 2, eps=1e-2))),
+    "size.gelu": (XViT, {}, dict(size=ViTSize(16, 2, 2, gelu="quick"))),
+    "patch": (XViT, {}, dict(patch=16)),
+    "attention": (TimeSformer, dict(attention="local_global"), dict(attention="sliding_global")),
+    "cls_in_time": (TimeSformer, {}, dict(cls_in_time=True)),
+    "hidden_head": (TimeSformer, {}, dict(hidden_head=True)),
+    "variant": (ViViT, dict(variant=4), dict(variant=1, pool="mean")),
+    "order": (ViViT, dict(variant=3), dict(order="time_space")),
+    "pool": (ViViT, dict(pool="mean"), dict(pool="fc_norm")),
+    "temporal": (ViViT, dict(variant=2), dict(temporal="mean")),
+    "temporal_depth": (ViViT, dict(variant=2), dict(temporal_depth=1)),
+    "sampled_frames": (ViViT, dict(tubelet=1), dict(sampled_frames=2, frames=8)),
+    "tubelet": (ViViT, {}, dict(tubelet=4)),
+    "latents": (Perceiver, dict(latents=4), dict(latents=5)),
+    "reads": (Perceiver, dict(latents=4), dict(reads=2)),
+    "family": (XViT, STILL, dict(kind=TimeSformer, attention="space")),
+    "family, a class of one's own": (XViT, STILL, dict(kind=type("Own", (TimeSformer,), {}), attention="space")),
+    "order of the tasks": (XViT, dict(num_classes=TASKS), dict(num_classes=dict(reversed(TASKS.items())))),
+    "tasks": (XViT, dict(num_classes=TASKS), dict(num_classes=4)),
+}
+# weights start another model of these; a checkpoint goes on in the model that it is of
+OTHER_SHAPE = {
+    "frames": (XViT, {}, dict(frames=8)),
+    "frames, ViViT-2": (ViViT, dict(variant=2), dict(frames=8)),
+    "image_size": (TimeSformer, dict(image_size=(16, 64)), dict(image_size=32)),
+    "num_classes": (TimeSformer, {}, dict(num_classes=7)),
+}
+EQUAL = {
+    "nothing": (XViT, {}, {}),
+    "dropout": (XViT, {}, dict(dropout=0.0)),
+    "drop_path": (TimeSformer, {}, dict(drop_path=0.5)),
+    "activation_checkpointing": (TimeSformer, {}, dict(activation_checkpointing="block")),
+    "optimization": (ViViT, {}, dict(optimization=Optimization(lr=0.1))),
+    "position_std": (XViT, {}, dict(position_std=1.0)),
+    "order of the values": (XViT, {}, dict(mixed=("value", "key"))),
+    "the default, written": (XViT, {}, dict(size=ViTSize(16, 2, 2, eps=1e-6, registers=0))),
+    "any length": (XViT, dict(positions="space"), dict(frames=8)),
+    "a class of one's own": (XViT, {}, dict(kind=type("Own", (XViT,), {}))),
+}
+
+
+def loader(settings):
+    height, width = settings["image_size"] if isinstance(settings["image_size"], tuple) else (32, 32)
+    tasks = settings["num_classes"]
+    label = {task: 1 for task in tasks} if isinstance(tasks, dict) else 1
+    label = torch.tensor(list(label.values())) if isinstance(label, dict) else label
+    clips = torch.randn(2, 3, settings["frames"], height, width, generator=torch.Generator().manual_seed(0))
+    return DataLoader([(clip, label) for clip in clips], batch_size=2)
+
+
+def trainer():
+    return Trainer(max_steps=1, accelerator="cpu", **QUIET)
+
+
+def by_weights(kind, settings, path):
+    model = kind(**settings, weights=str(path))
+    model.setup("fit")
+    return model
+
+
+def by_trainer(command):
+    def door(kind, settings, path):
+        model = kind(**settings)
+        getattr(trainer(), command)(model, loader(settings), ckpt_path=path)
+        return model
+
+    return door
+
+
+DOORS = {name: by_trainer(name) for name in ("fit", "validate", "test", "predict")} | {
+    "load_from_checkpoint": lambda kind, settings, path: kind.load_from_checkpoint(path, **settings),
+    "weights": by_weights,
+}
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    """A checkpoint of Lightning's own Trainer, without a data module, and its model; each is trained once."""
+    made = {}
+
+    def make(kind, settings):
+        if (key := f"{kind} {settings}") not in made:
+            torch.manual_seed(0)
+            model = kind(**settings, optimization=Optimization(lr=0.5))
+            made[key] = trained(model, loader(settings), tmp_path_factory.mktemp("run") / "a.ckpt"), model.eval()
+        return made[key]
+
+    return make
+
+
+def opened(door, case, checkpoint):
+    kind, settings, changes = case
+    path, model = checkpoint(kind, BASE | settings)
+    other = BASE | ({} if "attention" in changes and kind is XViT else settings) | changes
+    return DOORS[door](other.pop("kind", kind), other, path).eval(), model, other
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("case", [*REFUSED, *OTHER_SHAPE])
+def test_another_model_is_refused_in_one_line(case, door, checkpoint):
+    if door == "weights" and case in OTHER_SHAPE:
+        return
+    with pytest.raises((UserError, TypeError) if "family" in case else UserError) as refusal:  # Lightning's constructor
+        opened(door, (REFUSED | OTHER_SHAPE)[case], checkpoint)
+    assert "\n" not in str(refusal.value) and len(str(refusal.value)) < 400
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("case", EQUAL)
+def test_what_changes_training_alone_is_taken_and_computes_the_same(case, door, checkpoint):
+    other, model, settings = opened(door, EQUAL[case], checkpoint)
+    clip = torch.randn(2, 3, settings["frames"], 32, 32)
+    with torch.no_grad():
+        assert torch.equal(other(clip), model(clip))
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_another_scheme_is_taken_where_that_is_asked_for(door, checkpoint):
+    other, model, _ = opened(door, (XViT, {}, dict(window=2, weights_settings="ignore")), checkpoint)
+    assert torch.equal(other.network.norm.weight, model.network.norm.weight)

@@ -1,0 +1,30 @@
+"""Every argument of every constructor of models and data sets is in the list of what settings change, once."""
+
+import inspect
+from collections import Counter
+from dataclasses import fields
+
+import pytest
+
+from lit_video import datamodules, modules
+from lit_video.network.vit import ViTSize
+from lit_video.utils.settings import DATA, MODEL
+
+
+def arguments(package, base):
+    """Arguments of all classes of a package that extend a base, and of what they extend."""
+    kinds = [kind for kind in vars(package).values() if isinstance(kind, type) and issubclass(kind, base)]
+    assert len(kinds) > 4
+    ours = {above for kind in kinds for above in kind.__mro__ if above.__module__.startswith("lit_video.")}
+    return {name for kind in ours for name in inspect.signature(kind).parameters} - {"args", "kwargs", "network"}
+
+
+@pytest.mark.parametrize(
+    ("listed", "package", "base"),
+    [(MODEL, modules, modules.VideoClassifier), (DATA, datamodules, datamodules.VideoDataModule)],
+)
+def test_the_list_is_that_of_the_signatures(listed, package, base):
+    count = Counter(name for names in listed.values() for name in names)
+    assert {name for name, times in count.items() if times > 1} == set()
+    sizes = {f"size.{field.name}" for field in fields(ViTSize)} if listed is MODEL else set()
+    assert count.keys() == arguments(package, base) - {"size"} | sizes
