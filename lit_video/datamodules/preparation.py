@@ -21,7 +21,8 @@ from lit_video.utils.files import files_below, write_atomically, write_table
 from lit_video.utils.parallel import in_parallel
 from lit_video.video.decoding import DecodeError, forget_tables, frame_table
 from lit_video.video.decoding.frame_table import check_sound
-from lit_video.video.decoding.pyav import frames_in_order, orientation
+from lit_video.video.decoding.orientation import orientation
+from lit_video.video.decoding.pyav import frames_in_order
 
 _TURNS = ("transpose", "vflip", "hflip")  # a transpose alone mirrors at the main diagonal
 

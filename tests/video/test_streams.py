@@ -1,8 +1,11 @@
 """Which stream of a file is decoded, and which way up its pictures are, both as FFmpeg has it."""
 
+from io import BytesIO
+
 import av
 import numpy as np
 import pytest
+from PIL import ExifTags, Image
 
 from lit_video.datamodules.preparation import Encoding, encode
 from lit_video.datamodules.probe import probe
@@ -26,6 +29,7 @@ SHOWN = {
     (2, 0, 0, -0.5): "blue white / red green",  # stretched, which FFmpeg does not show
     (0, 0, 0, 0): "red green / blue white",  # no picture would be left
 }
+EXIF = [1, 2, 4, 3, 5, 6, 8, 7]  # its numbers for the first eight of these
 COLOURS = dict(red=(255, 0, 0), green=(0, 255, 0), blue=(0, 0, 255), white=(255, 255, 255))
 
 
@@ -61,6 +65,23 @@ def test_pictures_are_turned_and_mirrored_as_ffmpeg_shows_them(tmp_path, matrix,
     encode(path, new, Encoding(crf=0))
     coarse = decode(new, [1])[0].astype(int)
     assert np.abs(coarse - expected)[2::12, 2::12].max() < 40
+
+
+@pytest.mark.parametrize(("number", "shown"), enumerate([*SHOWN.values()][:8]))
+def test_pictures_are_turned_as_the_exif_of_a_camera_says(tmp_path, number, shown):
+    path, picture = tmp_path / "exif.mov", BytesIO()
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = EXIF[number]
+    Image.fromarray(corners(SHOWN[1, 0, 0, 1], 16, 32)).save(picture, "JPEG", quality=95, exif=exif)
+    with av.open(str(path), "w") as output:
+        stream = output.add_stream("mjpeg", rate=5)
+        stream.width, stream.height, stream.pix_fmt = 32, 16, "yuvj420p"
+        for time in range(2):
+            packet = av.Packet(picture.getvalue())
+            packet.stream, packet.pts, packet.dts, packet.is_keyframe = stream, time, time, True
+            output.mux(packet)
+    expected = corners(shown, *((32, 16) if EXIF[number] > 4 else (16, 32)))
+    assert np.abs(decode(path, [1])[0].astype(int) - expected)[2::12, 2::12].max() < 40
 
 
 @pytest.mark.parametrize(("matrix", "angle"), [((1, 1, -1, 1), 45), ((1, 0.02, -0.02, 1), 1), ((1, -1, 1, 1), 315)])

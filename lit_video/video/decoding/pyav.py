@@ -2,12 +2,10 @@
 
 from bisect import bisect_right
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby, islice
-from math import atan2, degrees, hypot
 from pathlib import Path
-from typing import cast
 
 import av
 import numpy as np
@@ -26,6 +24,7 @@ from lit_video.video.decoding.frame_table import (
     frame_table,
     stacked,
 )
+from lit_video.video.decoding.orientation import orientation
 
 # (path, frame numbers from 0) -> RGB (frames, height, width, 3); raises DecodeError and IndexError
 Decode = Callable[[Path, Sequence[int]], Frames]
@@ -185,29 +184,6 @@ def _rgb(frame: VideoFrame, converter: VideoReformatter) -> Frames:
     transposed, upside_down, mirrored = orientation(frame)
     image = image.swapaxes(0, 1) if transposed else image
     return image[:: -1 if upside_down else 1, :: -1 if mirrored else 1]
-
-
-def orientation(frame: VideoFrame) -> tuple[bool, bool, bool]:
-    """How a frame is to be shown, read from its display matrix as FFmpeg reads it.
-
-    Returns:
-        Whether it is transposed, whether its rows are then upside down, and whether its columns are then mirrored.
-
-    Raises:
-        av.FFmpegError: the matrix turns it by another angle than a multiple of 90 degrees.
-    """
-    matrix = cast("Mapping[str, bytes]", frame.side_data).get("DISPLAYMATRIX")  # PyAV's own type is too narrow
-    if matrix is None:
-        return False, False, False
-    a, b, _, c, d = np.frombuffer(matrix, np.int32)[:5].tolist()
-    across, down = hypot(a, c), hypot(b, d)
-    if not across or not down:  # no picture is left: FFmpeg shows the stored one
-        return False, False, False
-    quarters, rest = divmod(round(degrees(atan2(b / down, a / across))), 90)
-    if rest:
-        turn = f"its header turns the picture by {(90 * quarters + rest) % 360} degrees"
-        raise av.PatchWelcomeError(0, f"{turn}; encode it upright: ffmpeg -i IN OUT")
-    return (True, b < 0, c < 0) if quarters % 2 else (False, d < 0, a < 0)
 
 
 class KeptVideos:

@@ -1,0 +1,51 @@
+"""Which way up a frame is shown: its display matrix, of the container or of a camera's EXIF, as FFmpeg reads it."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from math import atan2, degrees, hypot
+from typing import cast
+
+import av
+import numpy as np
+from av.filter import Graph
+from av.sidedata.sidedata import Type
+from av.video.frame import VideoFrame
+
+KINDS = 64  # of side data, those of later FFmpeg included
+
+
+def orientation(frame: VideoFrame) -> tuple[bool, bool, bool]:
+    """How a frame is to be shown.
+
+    Returns:
+        Whether it is transposed, whether its rows are then upside down, and whether its columns are then mirrored.
+
+    Raises:
+        av.FFmpegError: it is turned by another angle than a multiple of 90 degrees.
+    """
+    matrix = _side_data(frame).get("DISPLAYMATRIX")
+    if matrix is None:
+        return False, False, False
+    a, b, _, c, d = np.frombuffer(matrix, np.int32)[:5].tolist()
+    across, down = hypot(a, c), hypot(b, d)
+    if not across or not down:  # no picture is left: FFmpeg shows the stored one
+        return False, False, False
+    quarters, rest = divmod(round(degrees(atan2(b / down, a / across))), 90)
+    if rest:
+        turn = f"its header turns the picture by {(90 * quarters + rest) % 360} degrees"
+        raise av.PatchWelcomeError(0, f"{turn}; encode it upright: ffmpeg -i IN OUT")
+    return (True, b < 0, c < 0) if quarters % 2 else (False, d < 0, a < 0)
+
+
+def _side_data(frame: VideoFrame) -> Mapping[str, bytes]:
+    """What the decoder says of a frame; PyAV raises where it has no name for a kind, such as EXIF."""
+    try:
+        found = frame.side_data
+    except ValueError:
+        graph, (width, height) = Graph(), (frame.width, frame.height)
+        first = graph.add_buffer(width=width, height=height, format=frame.format, time_base=Fraction(1, 1000))
+        removals = [graph.add("sidedata", f"mode=delete:type={kind}") for kind in range(len(Type), KINDS)]
+        graph.link_nodes(first, *removals, graph.add("buffersink")).configure()
+        graph.vpush(frame)
+        found = graph.vpull().side_data
+    return cast("Mapping[str, bytes]", found)  # its type in PyAV is too narrow
