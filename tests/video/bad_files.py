@@ -28,6 +28,13 @@ def cut(path, share=0.6, **how):
     path.write_bytes(content[: int(len(content) * share)])
 
 
+def end_at_index(path, later):
+    """An AVI that ends so many bytes behind its last frame."""
+    write(path, codec="mpeg4", options={"g": "12"})
+    content = path.read_bytes()
+    path.write_bytes(content[: content.index(b"idx1") + later])
+
+
 def no_permission(path):
     write(path)
     path.chmod(0)
@@ -98,6 +105,9 @@ BAD_FILES = {
     "cut_no_index.mp4": BadFile(cut, reason="Invalid data"),
     "cut_with_index.mp4": BadFile(lambda p: cut(p, container=FASTSTART), reason="the file ends early"),
     "cut_at_the_end.mp4": BadFile(lambda p: cut(p, 0.97, container=FASTSTART), reason="ends early, 3 or more"),
+    "no_index.avi": BadFile(lambda p: end_at_index(p, 0), frames=30),
+    "half_an_index.avi": BadFile(lambda p: end_at_index(p, 99), frames=30),
+    "cut_in_its_last_frame.avi": BadFile(lambda p: end_at_index(p, -9), reason="the file ends early, it has"),
     "zero_bytes.mp4": BadFile(lambda p: p.write_bytes(b""), reason="Invalid data"),
     "text.mp4": BadFile(lambda p: p.write_text("no video\n" * 100), reason="Invalid data"),
     "text.txt": BadFile(lambda p: p.write_text("no video\n" * 100), reason="a text, no video"),

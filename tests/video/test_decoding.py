@@ -81,6 +81,9 @@ MADE = {
     "mjpeg.mov": dict(codec="mjpeg", options={"q": "3"}, pixels="yuvj420p"),
     "lossless.mkv": dict(codec="ffv1", options={"g": "10"}),
     "windows.asf": dict(codec="wmv2", options={"g": "12"}),
+    "grey_palette.mov": dict(codec="qtrle", options={"g": "12"}, pixels="gray"),
+    "no_key_frames.swf": dict(codec="flv", options={"g": "12"}),
+    "animation.apng": dict(codec="apng", options={}, pixels="rgb24"),
     "telephone.3gp": dict(codec="h263", options={"g": "12"}, height=144, width=176),
 }
 

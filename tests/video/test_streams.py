@@ -1,10 +1,11 @@
-"""Which stream of a file is decoded, and which way up its pictures are, both as FFmpeg has it."""
+"""Which stream of a file is decoded, from where, and which way up its pictures are: as FFmpeg has it."""
 
 from io import BytesIO
 
 import av
 import numpy as np
 import pytest
+from av.packet import PacketSideData
 from PIL import ExifTags, Image
 
 from lit_video.datamodules.preparation import Encoding, encode
@@ -13,6 +14,8 @@ from lit_video.video.decoding import DecodeError, decode, decode_in_order, frame
 from tests.shared import shared
 from tests.video.made import write
 
+X264_NO_B = "keyint=12:min-keyint=12:scenecut=0:bframes=0"
+NEW_EXTRADATA = 1  # AV_PKT_DATA_NEW_EXTRADATA
 UNIT = 1 << 16
 # a, b, c, d of a display matrix, and the corners of the picture that FFmpeg shows, line by line
 SHOWN = {
@@ -145,6 +148,50 @@ def test_the_best_stream_that_can_be_decoded_is_decoded(tmp_path, ending, stream
     assert np.array_equal(decode(path, range(table.count)), expected)
     assert np.array_equal(np.stack([*decode_in_order(path, range(table.count))]), expected)
     assert probe(path, "x", every_frame=True).frames == table.count
+
+
+@pytest.mark.parametrize("codec", ["rawvideo", "msrle", "smc"])
+def test_colours_of_a_palette_that_only_the_first_packet_has(tmp_path, codec):
+    colours = np.random.default_rng(0).integers(0, 255, (256, 4), dtype=np.uint8)
+    colours[:, 0] = 255  # opaque
+    numbers = [(np.arange(24 * 32, dtype=np.uint8).reshape(24, 32) // 4 + 9 * i).astype(np.uint8) for i in range(24)]
+    path = tmp_path / "palette.mov"
+    with av.open(str(path), "w") as output:
+        stream = output.add_stream(codec, rate=25, options={"g": "8"})
+        stream.width, stream.height, stream.pix_fmt = 32, 24, "pal8"
+        for i, picture in enumerate(numbers):
+            frame = av.VideoFrame.from_ndarray((picture, colours), format="pal8")
+            frame.pts = i
+            output.mux(stream.encode(frame))
+        output.mux(stream.encode())
+    expected = colours[np.stack(numbers)][..., 1:]
+    assert frame_table(path).count == 24
+    for wanted in ([23], [8, 7], range(24), [16]):
+        assert np.array_equal(decode(path, wanted), expected[list(wanted)])
+    assert np.array_equal(np.stack([*decode_in_order(path, range(24))]), expected)
+
+
+def test_a_joined_file_whose_parameters_change_is_decoded_in_order(tmp_path):
+    first, second, path = (tmp_path / name for name in ("first.mp4", "second.mp4", "joined.flv"))
+    write(first, x264=X264_NO_B, frames=24)
+    write(second, x264=X264_NO_B + ":cabac=0:8x8dct=0:ref=4:weightp=0", frames=24)
+    with av.open(str(path), "w") as new:
+        for source, later in ((first, 0), (second, 24 * 512)):
+            with av.open(str(source)) as old:
+                stream = old.streams.video[0]
+                copy = new.streams.video[0] if later else new.add_stream_from_template(stream, opaque=True)
+                parameters = bytes(stream.codec_context.extradata)
+                for packet in (packet for packet in old.demux(stream) if packet.size):
+                    if later and not packet.pts:
+                        change = PacketSideData(NEW_EXTRADATA, len(parameters))
+                        change.update(parameters)
+                        packet.set_sidedata(change)
+                    packet.pts, packet.dts, packet.stream = packet.pts + later, packet.dts + later, copy
+                    new.mux(packet)
+    expected = np.concatenate([decode(first, range(24)), decode(second, range(24))])
+    assert not frame_table(path).keyframes
+    for wanted in ([30], [47, 3], range(48)):
+        assert np.array_equal(decode(path, wanted), expected[list(wanted)])
 
 
 @pytest.mark.shared

@@ -6,7 +6,7 @@ FFmpeg also opens what is no intact video: lists of other files, texts, files th
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +20,9 @@ from av.video.stream import VideoStream
 # formats that play other files, or draw their text: text.txt is a video of its letters
 _NO_VIDEOS = dict.fromkeys(("concat", "hls", "dash"), "a list of files")
 _NO_VIDEOS |= dict.fromkeys(("tty", "bin", "xbin", "adf", "idf"), "a text")
+# codecs of which tests show that decoding from a key frame gives the pixels of decoding from the start
+_SEEKING = {"h264", "hevc", "vp8", "vp9", "av1", "mpeg1video", "mpeg2video", "mpeg4", "mjpeg", "ffv1", "png"}
+_SEEKING |= {"h263", "flv1", "msmpeg4v2", "msmpeg4v3", "wmv1", "wmv2"}
 SHORT = 0.9  # of the announced duration: less is a video that ends early
 # at most one, and only of this process: forked ones share the position in the file
 _kept: dict[tuple[int, Path], InputContainer] = {}
@@ -87,11 +90,20 @@ class Seen(NamedTuple):
     is_keyframe: bool
     is_corrupt: bool
     is_discard: bool
+    is_kept: bool = False  # whether it has a palette, or parameters, for those behind it too
 
 
 def seen(packet: Packet[VideoStream]) -> Seen:
     """Read the numbers of a packet."""
-    return Seen(packet.pts, packet.dts, packet.duration, packet.is_keyframe, packet.is_corrupt, packet.is_discard)
+    times = packet.pts, packet.dts, packet.duration
+    kept = packet.has_sidedata("palette") or packet.has_sidedata("new_extradata") or packet.has_sidedata("param_change")
+    return Seen(*times, packet.is_keyframe, packet.is_corrupt, packet.is_discard, kept)
+
+
+def seeks(stream: VideoStream, packets: Sequence[Seen]) -> bool:
+    """Whether decoding can start at any key frame: nothing that is needed there came with an earlier packet."""
+    codec = stream.codec_context.codec
+    return (codec.intra_only or codec.canonical_name in _SEEKING) and not any(packet.is_kept for packet in packets)
 
 
 def reason(error: Exception) -> str:
@@ -110,13 +122,21 @@ def refusal(container: InputContainer, stream: VideoStream, path: Path) -> str:
     lost = sum(entry.pos + entry.size > size for entry in stream.index_entries)
     if lost:
         return f"the file ends early, {lost} or more of its frames are cut off"
-    if container.format.name == "avi":
-        with path.open("rb") as file:
-            head = file.read(8)
-        announced = int.from_bytes(head[4:], "little") + 8
-        if head[:4] == b"RIFF" and size < announced < 2**32:
-            return f"the file ends early, it has {size:,} of {announced:,} bytes"
+    if container.format.name == "avi" and size < (end := _end_of_avi(path)) < 2**32:
+        return f"the file ends early, it has {size:,} of {end:,} bytes"
     return ""
+
+
+def _end_of_avi(path: Path) -> int:
+    """Where the last frame of an AVI ends, by its lists; the index behind may be lost, as nothing is read by it."""
+    end = at = 0
+    with path.open("rb") as file:
+        while (head := file.read(12))[:4] in {b"RIFF", b"LIST", b"JUNK", b"idx1"}:
+            length = 8 + int.from_bytes(head[4:8], "little")
+            end = at + length if head[8:] == b"movi" else end
+            at += 12 if head[:4] == b"RIFF" else length + length % 2
+            file.seek(at)
+    return end
 
 
 def ends_early(container: InputContainer, stream: VideoStream, first: float, end: float, step: float) -> str:

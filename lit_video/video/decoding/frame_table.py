@@ -24,6 +24,7 @@ from lit_video.video.decoding.container import (
     reason,
     refusal,
     scanned_stream,
+    seeks,
     seen,
     video_stream,
 )
@@ -50,7 +51,8 @@ class FrameTable:
     # presentation time of every frame, in units of time_base, ascending; empty if the packets carry none
     pts: Sequence[int]
     time_base: Fraction  # seconds per unit of pts
-    keyframes: Sequence[int]  # presentation times of the frames where decoding can start, ascending
+    # presentation times of the frames where decoding can start, ascending; empty if it can only start at the first one
+    keyframes: Sequence[int]
     count: int  # number of frames
     seconds: Fraction  # duration, last frame included
     height: int  # rows of a decoded frame before it is turned
@@ -202,6 +204,7 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
         end = times[-1] * base + max(last * base, step)
         if why := ends_early(container, stream, float(times[0] * base), float(end), float(found.usual * base or step)):
             raise DecodeError(f"{path}: {why}")
+    starts = [p.pts for p in packets if p.is_keyframe and p.pts is not None] if seeks(stream, packets) else []
     hurt, why, suspicion = verdict(path, container, packets, pts, times)
     if hurt and not pts:
         raise DecodeError(f"{path}: {why}, and without times its frames cannot be told apart")
@@ -210,7 +213,7 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
     return FrameTable(
         pts,
         base,
-        compact(p.pts for p in packets if p.is_keyframe and p.pts is not None) if pts else (),
+        compact(starts if pts else ()),
         len(shown),
         seconds,
         stream.codec_context.height,

@@ -55,7 +55,7 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
     wanted = sorted(set(numbers))
     try:
         images: dict[int, Frames] = {}
-        if table.pts:
+        if table.keyframes:
             with suppress(av.FFmpegError), opened(path) as container:  # one that cannot seek is read from its start
                 images = _by_time(container, table, wanted)
         if len(images) < len(wanted):
