@@ -11,6 +11,7 @@ from lit_video.datamodules.base import SPLITS, Split, VideoDataModule
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.files import data_root
+from lit_video.utils.text import natural
 from lit_video.video.clips import VideoRecord
 from lit_video.video.sampling import positive
 
@@ -108,7 +109,7 @@ class VideoFolder(VideoDataModule):
         train, splits = self.root / "train", "train/, val/ and test/"
         if not self.root.is_dir():
             raise UserError(f"data.root: the folder {self.root} does not exist; give the folder that holds {splits}")
-        names = [entry.name for entry in _shown(train) if entry.is_dir()]
+        names = sorted((entry.name for entry in _shown(train) if entry.is_dir()), key=natural)
         if not names:
             raise UserError(f"data.root: {train} holds no class folder; expected {train}/CLASS/VIDEO.mp4")
         if len(names) == 1:

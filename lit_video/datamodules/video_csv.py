@@ -23,6 +23,7 @@ from lit_video.datamodules.base import SPLITS, Split
 from lit_video.datamodules.folder import frame_rate
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
+from lit_video.utils.text import natural
 from lit_video.video.sampling import positive
 
 Values = list[str | int]
@@ -136,7 +137,7 @@ class VideoCSV(AnnotatedVideos):
         if numeric and numeric != names:
             both = f"numbers ({min(numeric)}) and names ({min(names - numeric)})"
             raise UserError(f"data.train: {self.tables['train']} has {both} as labels; use either, or set data.classes")
-        return sorted(names, key=lambda name: (len(name), name)) if numeric else sorted(names)
+        return sorted(names, key=natural)
 
     def annotated(self, split: Split) -> Records:
         """Videos that a split's rows list."""

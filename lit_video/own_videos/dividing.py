@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 
 from lit_video.errors import UserError
 from lit_video.own_videos.finding import OwnVideo
+from lit_video.utils.text import natural
 
 # columns of a table that say so, the first that is there
 COLUMNS = ("group", "recording", "source", "session", "scene", "subject", "speaker", "person", "participant", "actor")
@@ -132,7 +133,14 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
         _take(videos, groups, splits, "val")
         test = "test" if "test" in given else "validation"
         how = f"tested on the {test} videos given, validated on some of the training videos"
-    return [replace(video, split=split) for video, split in zip(videos, splits, strict=True)], how
+    divided = [replace(video, split=split) for video, split in zip(videos, splits, strict=True)]
+    trained = {video.label for video in divided if video.split == "train"}
+    absent = {video.label: video.split for video in divided if video.label not in trained}
+    if absent:
+        name, split = min(absent.items(), key=lambda one: natural(one[0]))
+        of_it = f"class {name!r} has {split} videos, but none to train ({len(absent)} such classes)"
+        raise UserError(f"{of_it}; give it training videos, or take its {split} videos out")
+    return divided, how
 
 
 def _take(

@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -13,6 +13,7 @@ from lit_video.datamodules.base import Split
 from lit_video.datamodules.folder import is_video
 from lit_video.errors import UserError
 from lit_video.utils.files import files_below
+from lit_video.utils.text import natural
 from lit_video.video.decoding.images import EXTENSIONS as PICTURES
 
 SPLITS: dict[Split, tuple[str, ...]] = {
@@ -20,13 +21,14 @@ SPLITS: dict[Split, tuple[str, ...]] = {
     "val": ("val", "valid", "validation", "dev"),
     "test": ("test", "testing"),
 }
-TABLES = (".csv", ".tsv")
+TABLES = (".csv", ".tsv", ".txt")
 # names of columns, the first that is there
 PATH = ("path", "video", "file", "filename", "video_path", "name")
 LABEL = ("label", "class", "category", "action")
 SPLIT = ("split", "subset", "set")
 TIMES = ("start", "end")  # of the part of a video that is meant, in seconds
 LIKE_LABELS = re.compile(r"(?:label|class|category|action)_?\d+", re.I)
+ADVICE = "a list without a header has a path and a label in each line; name more columns in a first line"
 LOOKED_AT = 10_000  # files of a folder without videos by class
 EXPECTED = (
     "expected DIR/CLASS/VIDEO.mp4, DIR/train/CLASS/VIDEO.mp4 (and test/, val/), "
@@ -48,7 +50,7 @@ class OwnVideo:
 
 @dataclass(frozen=True)
 class OwnVideos:
-    """Videos of a folder, with paths from ``root``; where they were found, in words; other files, by their ending."""
+    """Videos of a folder, with paths from ``root``; where they were found, in words; other files, counted by kind."""
 
     videos: Sequence[OwnVideo]
     found: str
@@ -57,8 +59,8 @@ class OwnVideos:
 
     @property
     def class_names(self) -> list[str]:
-        """Sorted."""
-        return sorted({video.label for video in self.videos})
+        """Names of the classes, sorted."""
+        return sorted({video.label for video in self.videos}, key=natural)
 
 
 def find_videos(place: Path) -> OwnVideos:
@@ -70,7 +72,7 @@ def find_videos(place: Path) -> OwnVideos:
     if place.is_file() and place.suffix.lower() in TABLES:
         found = _of_tables(place.parent, {place: None})
     elif place.is_dir():
-        tables = sorted(path for path in place.iterdir() if path.suffix.lower() in TABLES and path.is_file())
+        tables = _tables_in(place)
         found = (None if _split_folders(place) else _tables(place, tables)) or _class_folders(place, tables)
     else:
         raise UserError(f"{place}: no such folder, and no table ({', '.join(TABLES)})")
@@ -79,7 +81,34 @@ def find_videos(place: Path) -> OwnVideos:
     if len(found.class_names) < 2:
         one = f"holds one class ({found.class_names[0]}); a classifier needs two or more"
         raise UserError(f"{place}: {one}; looked at {found.found}; {EXPECTED.replace('DIR', str(place))}")
+    _refuse_links(found)
     return found
+
+
+def _refuse_links(found: OwnVideos) -> None:
+    """Refuse a file that is there twice, by a link or another spelling: it would be both trained and tested on."""
+    seen: dict[tuple[object, ...], str] = {}
+    for video in found.videos:
+        part = (os.path.realpath(found.root / video.path), video.start, video.end)
+        if (other := seen.setdefault(part, video.path)) is not video.path:
+            raise UserError(f"{found.root / video.path}: is the same file as {found.root / other}; keep one of them")
+
+
+def _unused(root: Path, used: Collection[Path]) -> Counter[str]:
+    """Count the files below a folder that are not used, by ending and by the folder beside those that are."""
+    counts, classes = Counter[str](), {path.parent for path in used}
+    known = {root, *classes, *(folder for path in classes for folder in path.parents)}
+    for path in files_below(root):
+        parts = path.relative_to(root).parts
+        if path in used or any(part.startswith(".") for part in parts):
+            continue
+        folders = [root.joinpath(*parts[:i]) for i in range(1, len(parts))]
+        beside = next((folder for folder in folders if folder not in known), path.parent)
+        where = "" if beside == root or beside in classes else f" in {beside.relative_to(root)}/"
+        if beside not in known and beside.parent in classes - {root}:
+            where = " in folders inside those of the classes"
+        counts[(path.suffix.lower() or "without ending") + where] += 1
+    return counts
 
 
 def _what_is_there(root: Path) -> str:
@@ -88,7 +117,7 @@ def _what_is_there(root: Path) -> str:
     files = [path for path in files if not any(part.startswith(".") for part in path.parts)]
     counts = Counter(path.suffix.lower() or "without ending" for path in files).most_common(3)
     found = ", ".join(f"{count} {ending}" for ending, count in counts) or "no file"
-    tables = [_misses(root / path) for path in files if len(path.parts) == 1 and path.suffix.lower() in TABLES]
+    tables = [_misses(path) for path in _tables_in(root)]
     videos = [path for path in files if is_video(path)]
     pictures = [path for path in files if path.suffix.lower() in PICTURES]
     if videos and len(videos[0].parts) == 1:
@@ -107,54 +136,93 @@ def _what_is_there(root: Path) -> str:
 
 
 def _split_folders(root: Path) -> Mapping[Split, Path]:
-    """The folders of ``DIR/SPLIT/CLASS/VIDEO``, if there is one of training videos."""
-    folders = {split: folder for split, names in SPLITS.items() for name in names if (folder := root / name).is_dir()}
-    return folders if "train" in folders else {}
+    """Return the folders of ``DIR/SPLIT/CLASS/VIDEO``, in any case.
+
+    A folder with videos in folders is a split, one with videos alone a class. Without ``train`` there are splits only
+    if there are no classes beside them.
+    """
+    folders: dict[Split, Path] = {}
+    shown = sorted(path for path in root.glob("[!.]*") if path.is_dir())
+    for split, names in SPLITS.items():
+        of_split = [path for name in names for path in shown if path.name.lower() == name and any(_videos(path, 2))]
+        if of_split:
+            folders[split] = of_split[0]
+    return folders if "train" in folders or not any(_videos(root, 2)) else {}
+
+
+def _videos(root: Path, depth: int) -> Iterator[Path]:
+    """Yield the videos at a depth below a folder, sorted, without hidden ones."""
+    paths = sorted(root.glob("/".join(["[!.]*"] * depth)))
+    return (path for path in paths if is_video(path) and path.is_file())
 
 
 def _class_folders(root: Path, tables: Sequence[Path]) -> OwnVideos:
-    """``DIR/CLASS/VIDEO``, or that of every split."""
-    splits, videos, unused = _split_folders(root), list[OwnVideo](), Counter[str]()
-    for split, folder in splits.items() or [(None, root)]:
-        for path in sorted(folder.glob("[!.]*/[!.]*")):
-            if path.is_file() and is_video(path):
-                videos.append(OwnVideo(str(path.relative_to(root)), path.parent.name, split))
-            else:
-                unused[path.suffix.lower() if path.is_file() else "folders"] += 1
-    in_splits = f"class folders in {', '.join(folder.name for folder in splits.values())}"
-    others = ["class folders", *(f"not used: {_misses(path)}" for path in tables)]
-    return OwnVideos(videos, in_splits if splits else "; ".join(others), root, unused)
+    """Return the videos of ``DIR/CLASS/VIDEO``, or of every split's classes."""
+    splits = _split_folders(root)
+    videos = [
+        OwnVideo(str(path.relative_to(root)), path.parent.name, split)
+        for split, folder in splits.items() or [(None, root)]
+        for path in _videos(folder, 2)
+    ]
+    found = "; ".join(["class folders", *(f"not used: {_misses(path)}" for path in tables)])
+    if splits:
+        found = f"class folders in {', '.join(folder.name for folder in splits.values())}"
+    elif named := sorted({video.label for video in videos if _split_named(video.label)}):
+        found += f"; {', '.join(named)} read as a class: no class folders in it"
+    used = {root / video.path for video in videos} | (set() if splits else {*tables})
+    return OwnVideos(videos, found, root, _unused(root, used))
+
+
+def _split_named(name: str) -> Split | None:
+    """Return the split that goes by a name, in any case."""
+    return next((split for split, names in SPLITS.items() if name.lower() in names), None)
+
+
+def _tables_in(root: Path) -> list[Path]:
+    """Return the tables that a folder holds; other text than lists of videos is none."""
+    files = sorted(path for path in root.iterdir() if path.suffix.lower() in TABLES and path.is_file())
+    return [path for path in files if path.suffix.lower() != ".txt" or all(_columns(path))]
 
 
 def _tables(root: Path, tables: Sequence[Path]) -> OwnVideos | None:
-    """A table of all videos, or one for each split."""
-    by_split = {path: split for split, names in SPLITS.items() for path in tables if path.stem.lower() in names}
-    if "train" in by_split.values():
-        return _of_tables(root, by_split)
-    labelled = [path for path in tables if all(_columns(path))]
-    if len(labelled) > 1:
-        names = ", ".join(path.name for path in labelled)
-        raise UserError(f"{root}: {names} could all be the table of the videos; give one of them, or keep one there")
-    return _of_tables(root, {labelled[0]: None}) if labelled else None
+    """Return the videos of a table of all, or of one for each split."""
+    first = {_split_named(path.stem): path for path in reversed(tables)}
+    by_split: dict[Path, Split | None] = {first[split]: split for split in SPLITS if split in first}
+    if "train" not in by_split.values():
+        labelled = [path for path in tables if all(_columns(path))]
+        if len(labelled) > 1:
+            names = ", ".join(path.name for path in labelled)
+            raise UserError(
+                f"{root}: {names} could all be the table of the videos; give one of them, or keep one there"
+            )
+        by_split = dict.fromkeys(labelled)
+    if not by_split:
+        return None
+    found = _of_tables(root, by_split)
+    used = {found.root / video.path for video in found.videos} | {*map(Path.absolute, by_split)}
+    return replace(found, unused=_unused(root.absolute(), used))
 
 
 def _header(path: Path) -> list[str]:
     with path.open(encoding="utf-8-sig", errors="replace") as file:
-        line = file.readline().strip()
+        line = file.readline(10_000).strip()
     mark = next((mark for mark in "\t,;" if mark in line), None)
     return [cell.strip().strip('"') for cell in line.split(mark)]
 
 
 def _columns(path: Path) -> list[str | None]:
-    """The columns of the path and the label, of a table that has them."""
-    return [next((name for name in _header(path) if name.lower() in known), None) for known in (PATH, LABEL)]
+    """Return the columns of the path and the label, of a table that has them; a list of videos needs no header."""
+    header = _header(path)
+    if is_video(header[0]) and len(header) == 2:
+        return [PATH[0], LABEL[0]]
+    return [next((name for name in header if name.lower() in known), None) for known in (PATH, LABEL)]
 
 
 def _misses(path: Path) -> str:
-    """What a table has, and what it needs to be one of videos."""
+    """Say what a table has, and what it needs to be one of videos."""
     header, found = _header(path), _columns(path)
     needs = " and ".join(name for name, column in zip(("path", "label"), found, strict=True) if column is None)
-    if any(is_video(cell) for cell in header) or not any(found):
+    if any(map(is_video, header)) or not any(found):
         return f"{path.name} begins with {', '.join(header)[:80]!r}, no header; add path,label as its first line"
     return f"{path.name} has columns {', '.join(header)[:200]}; needs {needs}"
 
@@ -177,7 +245,7 @@ def _of_table(path: Path, split: Split | None = None) -> list[OwnVideo]:
     place, label = _columns(path)
     if place is None or label is None:
         raise UserError(f"{path}: {_misses(path)}")
-    rows = read_table("table", path, (place, label), optional=TIMES)
+    rows = read_table("table", path, (place, label), (place, label), optional=TIMES, advice=ADVICE)
     others = [name for name in rows[0].cells if name not in TIMES]
     if unclear := like_times(others):
         raise UserError(
@@ -215,7 +283,6 @@ def _split_of(row: Row) -> Split | None:
     column = next((name for name in row.cells if name.lower() in SPLIT), None)
     if column is None:
         return None
-    split = next((split for split, names in SPLITS.items() if row.cells[column].lower() in names), None)
-    if split is None:
+    if (split := _split_named(row.cells[column])) is None:
         raise row.error(column, f"is {row.cells[column]!r}, expected train, val or test")
     return split

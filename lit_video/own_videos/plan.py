@@ -54,6 +54,7 @@ SCHEMES: Rows = {
 }
 VIDEOS = "videos.csv"
 SHOWN = 5  # videos that are named
+KINDS = 10  # kinds of files that are not used, likewise
 SEEN = 50  # videos whose pixels are looked at
 MINUTES = {"CPU": 10.0, "GPU": 30.0}
 ALL = "all"  # the row that trains on all folds
@@ -144,7 +145,9 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
     start = options.start
     notes = [f"{len(found.videos)} videos of {len(found.class_names)} classes in {options.place} ({found.found})"]
     if found.unused:
-        notes.append("not used: " + ", ".join(f"{count} {kind}" for kind, count in sorted(found.unused.items())))
+        kinds = [f"{count} {kind}" for kind, count in sorted(found.unused.items())]
+        more = [f"{len(kinds) - KINDS} other kinds of files"] if len(kinds) > KINDS else []
+        notes.append("not used: " + ", ".join(kinds[:KINDS] + more))
     print(notes[0], flush=True)
     looked_at = {video.path: (found.root / video.path, None) for video in found.videos}
     manifest = scan(looked_at, options.file.with_name(MANIFEST)).facts()
@@ -160,7 +163,7 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
     if few and not machine.gpu:  # folds train side by side
         side_by_side = min(len(counts) + 1, machine.cores)
         machine = replace(machine, memory=machine.memory / side_by_side, cores=machine.cores // side_by_side)
-    classes = sorted({video.label for video in videos})
+    classes = replace(found, videos=videos).class_names
     training = len(videos) - max(counts.values()) if few else counts["train"]
     pixels = None if few else _pixels([found.root / video.path for video in videos if video.split == "train"])
     facts = [_shown(manifest[video.path], video) for video in videos]

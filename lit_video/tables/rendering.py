@@ -1,7 +1,6 @@
 """A table printed: row, params, GMACs, seconds, paper, ours, their difference on the paper's data, seeds."""
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +8,7 @@ from typing import Any, Literal
 
 from lit_video.tables.agreement import certainty, interval_text, sentences
 from lit_video.tables.summary import papers_own
-from lit_video.utils.text import markdown_lines, text_table
+from lit_video.utils.text import markdown_lines, natural, text_table
 
 Format = Literal["text", "json", "markdown", "latex"]
 NOT_RUN = "not run"
@@ -108,16 +107,11 @@ def pairs_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
 def measured_groups(rows: list[dict[str, Any]]) -> Groups | None:
     """The groups of classes that some row's tests measured (:func:`~lit_video.tables.summary.row_summary`), if any."""
     keys = [key for key in dict.fromkeys(k for row in rows for k in row["metrics"]) if key.startswith("test/")]
-    keys = sorted((key for key in keys if key.count("/") == 2), key=_natural)
+    keys = sorted((key for key in keys if key.count("/") == 2), key=natural)
     if not keys:
         return None
     lines = [(row, [row["metrics"].get(key, {}).get("ours") for key in keys]) for row in rows if row["seeds"]]
     return Groups(keys[0].split("/")[1], [key.rpartition("/")[2] for key in keys], lines)
-
-
-def _natural(text: str) -> list[Any]:
-    """Order of names in which ``order5`` comes before ``order13``."""
-    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", text)]
 
 
 def reach_text(row: dict[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """Text for people: times, near names, tables."""
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -11,6 +12,14 @@ def clock(seconds: float, decimals: int = 0) -> str:
     hours, minutes = divmod(whole // 60, 60)
     text = f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
     return f"{text}.{part:0{decimals}}" if decimals else text
+
+
+def natural(text: str) -> tuple[list[str | int], str]:
+    """Return a key that sorts names by the numbers in them: ``10`` after ``2``, ``order13`` after ``order5``."""
+    sign = -1 if re.fullmatch(r"-\d+(\.\d*)?", text) else 1
+    parts: list[str | int] = [*re.split(r"(\d+)", text[1:] if sign < 0 else text)]
+    parts[1::2] = [sign * int(number) for number in parts[1::2]]
+    return parts, text
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:

@@ -156,6 +156,13 @@ def test_splits_without_training_videos_are_refused(given):
         divide(videos, None)
 
 
+@pytest.mark.parametrize("split", ["val", "test"])
+def test_a_class_that_training_lacks_is_refused(split):
+    videos = [OwnVideo(f"{s}{i}.mp4", "ab"[i % 2], s) for s in ("train", split) for i in range(10)]
+    with pytest.raises(UserError, match="class 'c' has test videos, but none to train"):
+        divide([*videos, OwnVideo("c.mp4", "c", split)], None)
+
+
 def test_rare_classes_are_left_out_by_name():
     videos = named([*[("walk", str(i)) for i in range(5)], *[("sit", str(i)) for i in range(5)], ("fall", "0")])
     kept, lines = without_rare(videos)

@@ -22,7 +22,7 @@ def test_class_folders(tmp_path):
         ("walk/a.MKV", "walk", None),
         ("walk/b.mp4", "walk", None),
     ]
-    assert found.unused == {".txt": 1, "folders": 1}
+    assert found.unused == {".txt": 1, ".mp4 in folders inside those of the classes": 1}
     assert found.found == "class folders"
 
 
@@ -101,7 +101,11 @@ TIMED = "path,label,{}\na.mp4,walk,1,2\nb.mp4,sit,1,2\n"
             "line 2, column split: is 'holdout', expected train",
         ),
         ({"labels.csv": "path,label\na.mp4,\n"}, "line 2, column label: is empty"),
-        ({"train.csv": "a.mp4 walk\n"}, "train.csv begins with 'a.mp4, walk', no header"),
+        ({"train.csv": "a.mp4 walk\n"}, "holds one class (walk)"),
+        (
+            {"train.csv": "a.mp4 walk\nb c.mp4 sit\n"},
+            "line 2: 3 fields, expected 2 (path, label); a list",
+        ),
         # of other kinds of data: what is there is said
         ({"walk/1.jpg": "", "sit/2.jpg": ""}, "holds 2 .jpg: sit/2.jpg is a picture"),
         ({"walk/v1/1.jpg": "", "sit/v2/1.jpg": ""}, "holds 2 .jpg: sit/v2/1.jpg is in a folder of frames"),
@@ -111,7 +115,7 @@ TIMED = "path,label,{}\na.mp4,walk,1,2\nb.mp4,sit,1,2\n"
             {"k400.csv": "label,youtube_id,time_start\nwalk,x,1\n"},
             "k400.csv has columns label, youtube_id, time_start; needs path; expected",
         ),
-        ({"list.csv": "a.mp4,walk\nb.mp4,sit\n"}, "list.csv begins with 'a.mp4, walk', no header"),
+        ({"list.csv": "a.mp4,walk,x\nb.mp4,sit,x\n"}, "list.csv begins with 'a.mp4, walk, x', no header"),
         ({"labels.csv": "path,verb,noun\na.mp4,x,y\n"}, "labels.csv has columns path, verb, noun; needs label"),
         # of other tasks
         ({"labels.csv": "path,label\na.mp4,walk|sit\nb.mp4,sit\n"}, "line 2, column label: is 'walk|sit'; several"),
@@ -151,6 +155,68 @@ def test_a_pipe_in_place_of_a_table_is_not_opened(tmp_path):
         find_videos(tmp_path)
 
 
-def test_whole_numbers_with_a_point_are_classes(tmp_path):
-    (tmp_path / "labels.csv").write_text("path,label\na.mp4,0.0\nb.mp4,1.0\n")
-    assert find_videos(tmp_path).class_names == ["0.0", "1.0"]
+def test_whole_numbers_with_a_point_are_classes_by_size(tmp_path):
+    (tmp_path / "labels.csv").write_text("path,label\na.mp4,0.0\nb.mp4,10.0\nc.mp4,2.0\n")
+    assert find_videos(tmp_path).class_names == ["0.0", "2.0", "10.0"]
+
+
+@pytest.mark.parametrize(
+    ("paths", "found", "splits", "unused"),
+    [
+        (["Train/a/1", "Train/b/1", "TEST/a/2", "Validation/b/2"], "class folders in Train, Validation, TEST", 3, {}),
+        (["train/a/1", "train/b/1", "train/x"], "class folders in train", 1, {".mp4 in train/": 1}),
+        (["train/a/1", "train/b/1", "eval/a/2", "eval/b/2"], "class folders in train", 1, {".mp4 in eval/": 2}),
+        (["train/a/1", "train/b/1", "test/2"], "class folders in train", 1, {".mp4 in test/": 1}),
+        (
+            ["train/a/1", "train/b/1", "val/a/2", "validation/a/2"],
+            "class folders in train, val",
+            2,
+            {".mp4 in validation/": 1},
+        ),
+        (
+            ["train/1", "bus/1"],
+            "class folders; train read as a class: no class folders in it",
+            0,
+            {},
+        ),
+        (
+            ["Test/1", "bus/1"],
+            "class folders; Test read as a class: no class folders in it",
+            0,
+            {},
+        ),
+        (["bus/1", "car/2", "test/bus/3", "4"], "class folders", 0, {".mp4 in test/": 1, ".mp4": 1}),
+        (["test/a/1", "val/b/1"], "class folders in val, test", 2, {}),
+    ],
+)
+def test_a_folder_is_a_split_or_a_class_by_what_it_holds(paths, found, splits, unused, tmp_path):
+    touch(tmp_path, *(f"{path}.mp4" for path in paths))
+    there = find_videos(tmp_path)
+    assert (there.found, there.unused) == (found, unused)
+    assert len({video.split for video in there.videos} - {None}) == splits
+
+
+@pytest.mark.parametrize("name", ["list.csv", "train.txt"])
+def test_a_list_of_videos_needs_no_header_and_other_files_are_named(name, tmp_path):
+    touch(tmp_path, "v/a.mp4", "v/b.mp4", "v/c.mp4")
+    (tmp_path / name).write_text("v/a.mp4 10\nv/b.mp4 9\n")
+    (tmp_path / "notes.txt").write_text("of yesterday\n")
+    found = find_videos(tmp_path)
+    assert [(video.path, video.label) for video in found.videos] == [("v/a.mp4", "10"), ("v/b.mp4", "9")]
+    assert (found.class_names, found.unused) == (["9", "10"], {".mp4": 1, ".txt": 1})
+
+
+def test_a_second_table_of_a_split_is_named(tmp_path):
+    for name in ("train", "val", "validation", "eval"):
+        (tmp_path / f"{name}.csv").write_text(f"path,label\n{name}1.mp4,a\n{name}2.mp4,b\n")
+    found = find_videos(tmp_path)
+    assert (found.found, found.unused) == ("train.csv, val.csv", {".csv": 2})
+
+
+@pytest.mark.parametrize("link", ["test", "test/a/1.mp4", "test/b/1.mp4"])
+def test_a_file_that_is_there_twice_by_a_link_is_refused(link, tmp_path):
+    touch(tmp_path, "train/a/1.mp4", "train/b/2.mp4")
+    (tmp_path / link).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / link).symlink_to(tmp_path / "train" / ("" if link == "test" else "a/1.mp4"))
+    with pytest.raises(UserError, match=r"test/./1.mp4: is the same file as .*train/a/1.mp4; keep one of them"):
+        find_videos(tmp_path)

@@ -1,6 +1,5 @@
 """Folders of images: the frames of a video that were saved one by one."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import numpy as np
 from cachetools import cached
 from PIL import Image, ImageOps
 
+from lit_video.utils.text import natural
 from lit_video.video.decoding.frame_table import (
     DecodeError,
     Frames,
@@ -50,7 +50,7 @@ def image_files(folder: Path) -> list[Path]:
         raise DecodeError(f"{folder}: {error.strerror}") from error
     if not names:
         raise DecodeError(f"{folder}: no image in this folder; expected .jpg, .jpeg or .png")
-    return sorted(names, key=_natural)
+    return sorted(names, key=lambda path: natural(path.stem))
 
 
 def decode_images(folder: Path, numbers: Sequence[int]) -> Frames:
@@ -74,9 +74,3 @@ def _read(path: Path) -> Frames:
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         why = getattr(error, "strerror", None) or str(error).replace(f" {str(path)!r}", "")
         raise DecodeError(f"{path}: {why}") from error
-
-
-def _natural(path: Path) -> list[tuple[int, str]]:
-    """Digits as numbers, the rest as text."""
-    parts = re.split(r"(\d+)", path.stem)
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
