@@ -44,13 +44,19 @@ def own_scheme(name: str) -> type[Scheme]:
     Raises:
         ValueError: there is none; nothing else is imported, as a name may come from anybody's checkpoint.
     """
-    if name.startswith(PACKAGE):
+    if name.startswith(PACKAGE) and is_known(name):
         return known_class(Scheme, import_scheme(name))
     try:
         return known_class(Scheme, name)
     except ValueError as error:
         unknown = f"attention is {name!r}, whose module is not imported: give its file as --scheme FILE.py"
         raise ValueError(unknown) from error
+
+
+def is_known(name: str) -> bool:
+    """Whether ``MODULE.CLASS`` is of this package, or of a module that has been imported: no other code runs."""
+    words = name.replace(".", "").isidentifier() and not name.endswith(".py")
+    return words and (name.startswith(PACKAGE) or name.rpartition(".")[0] in sys.modules)
 
 
 def build_scheme(kind: Callable[..., Scheme], width: int, heads: int, layer: int) -> Scheme:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from lit_video.commands.arguments import add_evaluation, add_output, add_shared, evaluation, positive, writing
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
-from lit_video.tables.checkpoint import run_flags, settings_of
+from lit_video.tables.checkpoint import settings_of
 from lit_video.utils.files import write_bytes
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def _test_split(config: Path) -> list[VideoRecord]:
     if not config.is_file():
         raise UserError(f"{config}: no such file; give videos, or the last.ckpt in its run's folder")
     from lit_video.training.cli import CheckCLI, user_errors
+    from lit_video.training.recorded import run_flags
 
     with user_errors(lambda key: str(config)):
         data = CheckCLI(run_flags(config)).datamodule

@@ -6,7 +6,7 @@ from pathlib import Path
 from lit_video.commands.arguments import add_settings, add_shared
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
-from lit_video.tables.checkpoint import WAYS, run_flags, settings_of
+from lit_video.tables.checkpoint import WAYS, settings_of
 from lit_video.training.request import setting_flags
 from lit_video.weights.hub import find
 
@@ -70,6 +70,8 @@ def _lightning_arguments(arguments: Namespace) -> tuple[list[str], Path | None]:
         raise UserError(f"--ckpt: {checkpoint}: no such file; {WAYS}")
     own = settings_of(checkpoint)
     if not arguments.config and own.is_file():
+        from lit_video.training.recorded import run_flags  # here, because importing torch takes seconds
+
         flags = [*run_flags(own, flags), *flags]
     elif not arguments.config and not {"--data", "--model"} <= names:
         raise UserError(f"--ckpt {checkpoint}: {own} does not exist, which holds its settings; give --config")

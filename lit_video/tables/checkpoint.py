@@ -1,15 +1,10 @@
 """Checkpoints by their file, their run's folder, or their row of a table."""
 
-import json
-import re
-import sys
-from collections.abc import Collection
-from importlib.util import find_spec
 from pathlib import Path
 
-from lit_video.errors import OptionError, UserError
+from lit_video.errors import OptionError
 from lit_video.tables.results import read_result
-from lit_video.tables.run_files import RUN, has_result, read_run
+from lit_video.tables.run_files import RUN, has_result
 
 RUNS, BEST = Path("runs"), "best"  # of a run, the folder of Lightning's ModelCheckpoint
 WAYS = "give a run's last.ckpt, its folder, or TABLE/ROW of runs/"
@@ -45,38 +40,6 @@ def settings_of(checkpoint: Path) -> Path:
     """``run.json`` of a checkpoint's run; it may not exist."""
     folder = checkpoint.parent.parent if checkpoint.parent.name == BEST else checkpoint.parent
     return folder / RUN
-
-
-def run_flags(record: Path, given: Collection[str] = ()) -> list[str]:
-    """The model and the data of a run, by its ``run.json``, as flags, with its seed and precision.
-
-    A file can come from anybody: none of its callbacks, loggers, plugins and other classes of a trainer is taken, and
-    no module is imported because it names a class, unless the user's ``given`` flags name it too.
-
-    Raises:
-        UserError: it is damaged, has no settings yet, or names a class of a module that is not imported.
-    """
-    settings = read_run(record.parent).get("identity", {}).get("settings")
-    if not settings:
-        raise UserError(f"{record}: has no settings; give --config FILE")
-    named = json.dumps([settings["data"], settings["model"]], ensure_ascii=False)
-    for key, name in re.findall(r'"(\w+)": "((?:[^"\\]|\\.)+)"', named):  # any text may be a class
-        scheme = key == "attention"
-        if (module := _would_import(name, absent=scheme)) and not any(flag.endswith(f"={name}") for flag in given):
-            way = f"give --scheme {module}.py" if scheme else f"name it in a flag, as --model {name}"
-            raise UserError(f"{record}: {key} is {name}, whose module is not imported; if you trust it, {way}")
-    groups = [f"--{name}={json.dumps(settings[name])}" for name in ("data", "model")]
-    precision = settings["trainer"]["precision"]
-    return [f"--seed_everything={settings['seed_everything']}", f"--trainer.precision={json.dumps(precision)}", *groups]
-
-
-def _would_import(name: str, absent: bool) -> str:
-    """The module that ``MODULE.CLASS`` would import first, or that is absent; empty if there is none."""
-    module, *rest = name.split(".")
-    if not module or not rest or module in sys.modules:
-        return ""
-    spec = find_spec(module)
-    return module if (spec.origin or len(rest) > 1 if spec else absent) else ""  # a folder alone has no code
 
 
 def _of_run(folder: Path) -> Path:

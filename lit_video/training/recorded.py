@@ -1,0 +1,80 @@
+"""The settings of a run's record, which can come from anybody."""
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+from jsonargparse import set_parsing_settings
+from jsonargparse._common import parsing_settings
+from jsonargparse._paths import Path as SettingsFile
+
+from lit_video.attention.own import is_known
+from lit_video.datamodules import VideoDataModule
+from lit_video.errors import UserError
+from lit_video.tables.run_files import read_run
+from lit_video.training.cli import ReadCLI, user_errors
+from lit_video.training.request import setting_flags
+from lit_video.utils.processes import usable_cores
+
+TAKEN = ("seed_everything", "data", "model")
+
+
+class RecordCLI(ReadCLI):
+    """Reads a record's settings; builds nothing, opens no other file and imports no scheme."""
+
+    def before_instantiate_classes(self) -> None:
+        """None."""
+
+
+def run_flags(record: Path, given: Sequence[str] = ()) -> list[str]:
+    """The model and the data of a run, by its ``run.json``, as flags, with its seed and precision.
+
+    Only classes of this package are taken, and those in the packages that the user's ``given`` flags name. No folder
+    that the record names is written to, and no callback, logger, plugin or other class of a trainer is taken.
+
+    Raises:
+        UserError: the record is damaged, has no settings yet, or names another class.
+    """
+    words = [word for flag in given for word in flag.split("=", 1)]
+    try:
+        settings = read_run(record.parent)["identity"]["settings"]
+        precision = settings["trainer"]["precision"]
+        with _known_classes(words), user_errors(lambda key: str(record)):
+            read = RecordCLI(setting_flags({key: settings[key] for key in TAKEN})).resolved()
+    except UserError as error:
+        if denied := re.search(r"([\w.]+): Importing '(.+?)' is not allowed", str(error)):
+            key, name = denied.groups()
+            reason = f"{key} is {name}, no class of lit_video; if you trust it, name it in a flag, as --{key}={name}"
+            raise UserError(f"{record}: {reason}") from None
+        raise
+    except (KeyError, TypeError, AttributeError) as error:  # of whatever stands there instead
+        raise UserError(f"{record}: has no settings ({error}); give --config FILE") from error
+    data, model = read["data"], read["model"]["init_args"]
+    data["init_args"]["num_workers"] = min(data["init_args"]["num_workers"], usable_cores())
+    module, _, name = data["class_path"].rpartition(".")
+    if getattr(sys.modules[module], name).prepare_data is not VideoDataModule.prepare_data:  # which writes
+        data["init_args"].pop("root", None)
+    scheme = model.get("attention") or ""
+    if {"--model.attention", "--model.init_args.attention"} & {*words}:
+        del model["attention"]
+    elif "." in scheme and not is_known(scheme):
+        reason = f"attention is {scheme!r}, whose module is not imported; if you trust it, give its file as --scheme"
+        raise UserError(f"{record}: {reason}")
+    return setting_flags({"trainer.precision": precision} | {key: read[key] for key in TAKEN})
+
+
+@contextmanager
+def _known_classes(words: Sequence[str]) -> Iterator[None]:
+    """Let jsonargparse import classes of this package, and of packages that the words name, and open no file."""
+    named = [word.partition(".")[0] for word in words if "." in word and word.replace(".", "").isidentifier()]
+    texts = patch.object(SettingsFile, "read_text", _refuse)
+    with texts, patch.dict(parsing_settings):  # nothing takes an entry back
+        set_parsing_settings(import_path_denylist=["*"], import_path_allowlist=["lit_video", *named])
+        yield
+
+
+def _refuse(file: SettingsFile) -> str:
+    raise UserError(f"names the file {file}; only settings are taken from a record")

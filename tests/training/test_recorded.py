@@ -1,0 +1,162 @@
+"""A run's record can come from anybody: nothing that it names is imported, opened or written to."""
+
+import json
+import os
+import shutil
+import sys
+
+import pytest
+
+from lit_video.__main__ import main
+from lit_video.attention.own import import_scheme, own_scheme
+from lit_video.errors import UserError
+from lit_video.tables.run_files import read_run
+from lit_video.training.recorded import run_flags
+from tests.fake_runs import change_result
+
+EVIL = {"class_path": "evil.Evil"}
+FILES = {
+    "evil.py": "import pathlib\npathlib.Path('ran').touch()\nfrom lit_video.video.sampling import Dense as Evil\n",
+    "evil.yaml": "class_path: evil.Evil\n",
+    "dense.yaml": "class_path: lit_video.video.sampling.Dense\n",
+    "lit_video.attention.evil.py": "import evil\n",
+}
+
+
+@pytest.fixture
+def record(tmp_path, monkeypatch):
+    """Write the record of a run with a change of its settings, beside a module that must not run."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "evil", raising=False)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    os.mkfifo(tmp_path / "pipe")  # whoever opens it waits for ever
+
+    def write(group="data", whole=None, model="TimeSformer", **arguments):
+        settings = {
+            "seed_everything": 0,
+            "trainer": {"precision": "32-true"},
+            "data": {"class_path": "TemporalSkills", "init_args": {}},
+            "model": {"class_path": model, "init_args": {"size": "Ti"}},
+        }
+        settings[group]["init_args"] |= arguments
+        settings |= {} if whole is None else {group: whole}
+        (tmp_path / "run.json").write_text(json.dumps({"identity": {"settings": settings}}))
+        return tmp_path / "run.json"
+
+    yield write
+    assert "evil" not in sys.modules and not (tmp_path / "ran").exists()
+
+
+def of(**arguments):
+    return {"class_path": "TemporalSkills", "init_args": arguments}
+
+
+WAYS = {
+    "a class": dict(whole=EVIL),
+    "a class's name": dict(whole="evil.Evil"),
+    "a class of a package": dict(whole={"class_path": "evil.more.Evil"}),
+    "JSON": dict(whole=json.dumps(EVIL)),
+    "a file": dict(whole="evil.yaml"),
+    "a list": dict(whole=[EVIL]),
+    "the model": dict(group="model", whole=EVIL),
+    "a setting": dict(sampling=EVIL),
+    "a setting's name": dict(sampling="evil.Evil"),
+    "a setting in JSON": dict(sampling=json.dumps(EVIL)),
+    "a setting in YAML": dict(sampling="class_path: evil.Evil"),
+    "a setting in YAML's flow": dict(sampling="{class_path: evil.Evil, init_args: {seconds: 1}}"),
+    "a setting in a file": dict(sampling="evil.yaml"),
+    "a harmless file": dict(sampling="dense.yaml"),
+    "a file that is a pipe": dict(sampling="pipe"),
+    "a dotted key": {"sampling.class_path": "evil.Evil"},
+    "a dotted key in JSON": {"sampling.init_args": json.dumps(EVIL)},
+    "a dotted key above": dict(whole={"class_path": "TemporalSkills", "init_args.sampling": EVIL}),
+    "a dotted name above": dict(whole={"class_path": "TemporalSkills", "init_args.sampling": "evil.Evil"}),
+    "a path": dict(whole={"class_path": "TemporalSkills", "__path__": "evil.yaml", "init_args": {"sampling": EVIL}}),
+    "a config": dict(config="evil.yaml"),
+    "a cfg in a class": dict(sampling={"class_path": "Dense", "init_args": {"cfg": "evil.yaml"}}),
+    "arguments in YAML": dict(
+        whole={"class_path": "TemporalSkills", "init_args": "{sampling: {class_path: evil.Evil}}"}
+    ),
+    "a class in arguments": dict(sampling={"class_path": "Dense", "init_args": {"seconds": EVIL}}),
+    "a class in a list": dict(skills=["drift", EVIL]),
+    "a class in a class's fields": dict(augmentation={"policy": EVIL}),
+    "a recipe": dict(augmentation="evil.Evil"),
+    "an optimizer": dict(group="model", optimization={"optimizer": "evil.Evil"}),
+    "an optimizer's class": dict(group="model", optimization=EVIL),
+    "a size": dict(group="model", size=EVIL),
+    "YAML's tag": dict(sampling="!!python/object/apply:os.mkdir [ran]"),
+    "a function": dict(sampling="os.system"),
+    "a function with arguments": dict(sampling={"class_path": "os.mkdir", "init_args": {"path": "ran"}}),
+    "a function of this package": dict(whole={"class_path": "lit_video.__main__.run"}),
+    "a module in this package": dict(sampling="lit_video.training.cli.json.JSONDecoder"),
+    "a class of Lightning that writes": dict(sampling="lightning.pytorch.callbacks.ModelCheckpoint"),
+    "jsonargparse": dict(sampling="jsonargparse.set_parsing_settings"),
+    "a scheme": dict(group="model", attention="evil.Evil"),
+    "a scheme's file": dict(group="model", attention="evil.py"),
+    "a scheme's file and class": dict(group="model", attention="./evil.py:Evil"),
+    "a scheme's file of our name": dict(group="model", attention="lit_video.attention.evil.py"),
+    "a scheme's file by a way": dict(group="model", attention="lit_video.attention./../evil.py"),
+    "a scheme in YAML": dict(group="model", attention="{class_path: evil.Evil}"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nothing_that_a_record_names_is_imported_or_opened(way, record):
+    path = record(**WAYS[way])
+    with pytest.raises(UserError) as error:
+        run_flags(path)
+    assert str(error.value).startswith(f"{path}: ") and "\n" not in str(error.value)
+
+
+def test_text_that_only_looks_like_a_class_or_a_file_is_a_text(record):
+    flags = run_flags(record(group="model", weights="evil.yaml", image_weights=json.dumps(EVIL)))
+    assert '"weights": "evil.yaml"' in "".join(flags)
+    csv = {"class_path": "VideoCSV", "init_args": {"train": "evil.py", "root": "."}}
+    assert '"train": "evil.py"' in "".join(run_flags(record(whole=csv)))
+
+
+def test_what_the_user_names_is_imported(record, monkeypatch):
+    path = record(sampling="mine.Mine")
+    (path.parent / "mine.py").write_text("from lit_video.video.sampling import Dense\nclass Mine(Dense): pass\n")
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    with pytest.raises(UserError, match=r"data\.sampling is mine\.Mine, no class .* --data\.sampling=mine\.Mine"):
+        run_flags(path)
+    assert "mine" not in sys.modules
+    assert "mine.Mine" in "".join(run_flags(path, ["--data.sampling=mine.Mine"]))
+    with pytest.raises(UserError, match="evil"):
+        run_flags(record(**WAYS["a setting"]), ["--data.sampling=mine.Mine"])
+
+
+def test_a_scheme_in_a_user_s_flag_takes_the_place_of_the_record_s(record):
+    path = record(group="model", attention="evil.Evil")
+    assert "evil" not in "".join(run_flags(path, ["--model.attention", "joint"]))
+
+
+def test_a_file_of_our_package_s_name_is_no_scheme(record):
+    record()
+    for name in ("lit_video.attention.evil.py", "lit_video.attention./../evil.py"):
+        with pytest.raises(ValueError, match="not imported"):
+            own_scheme(name)
+    assert own_scheme(import_scheme("lit_video.attention.mixing.Mixing")).__name__ == "Mixing"
+
+
+@pytest.mark.parametrize("content", [{}, {"identity": []}, {"identity": {"settings": [1]}}, {"identity": None}])
+def test_a_record_without_settings_is_said(content, tmp_path):
+    (tmp_path / "run.json").write_text(json.dumps(content))
+    with pytest.raises(UserError, match=r"run\.json: has no settings \(.*; give --config FILE"):
+        run_flags(tmp_path / "run.json")
+
+
+def test_a_record_takes_no_more_processes_than_there_are_cores(record):
+    assert f'"num_workers": {len(os.sched_getaffinity(0))}' in "".join(run_flags(record(num_workers=10**6)))
+
+
+def test_no_folder_that_a_record_names_is_written_to(run, tmp_path):
+    copy, root = shutil.copytree(run, tmp_path / "copy"), tmp_path / "root"
+    settings = read_run(copy)["identity"]["settings"]
+    settings["data"]["init_args"]["root"] = str(root)
+    change_result(copy, identity={"settings": settings})
+    assert main(["test", "--ckpt", str(copy), "--trainer.accelerator=cpu"]) == 0
+    assert not root.exists()
