@@ -162,14 +162,28 @@ def videos(root, run):
 @pytest.fixture(scope="session")
 def letters(tmp_path_factory):
     """A folder like AVLetters': two letters, two repetitions, a table of them; tests only read it."""
+    names = [f"{letter}{repetition}_{who}" for letter in "AB" for repetition in (1, 2) for who in range(4)]
+    rows = [(f"{name}.mp4", name[0], name[3], name[1]) for name in names]
+    return listed_videos(tmp_path_factory.mktemp("letters"), "path,label,speaker,repetition", rows)
+
+
+@pytest.fixture(scope="session")
+def persons(tmp_path_factory):
+    """A folder like UTD-MHAD's depth videos: the order pairs and one action more by all persons, once each."""
+    labels = ["swipe_left", "swipe_right", "draw_circle_cw", "draw_circle_ccw", "sit2stand", "stand2sit"]
+    labels += ["throw", "catch", "wave"]
+    rows = [(f"{label}_{who}.mp4", label, f"s0{who}", "1", "12") for label in labels for who in range(1, 9)]
+    return listed_videos(tmp_path_factory.mktemp("persons"), "path,label,person,repetition,frames", rows, (12, 40, 40))
+
+
+def listed_videos(folder, header, rows, shape=(16, 60, 80)):
+    """Write noise for every row of a table, whose first column is the path, and the table as ``labels.csv``."""
     from lit_video.datamodules.drawing import encode
 
-    folder, rng = tmp_path_factory.mktemp("letters"), np.random.default_rng(0)
-    names = [f"{letter}{repetition}_{who}" for letter in "AB" for repetition in (1, 2) for who in range(4)]
-    for name in names:
-        encode(folder / f"{name}.mp4", rng.integers(0, 255, (int(rng.integers(12, 20)), 60, 80, 3), np.uint8), 25)
-    rows = [f"{name}.mp4,{name[0]},{name[3]},{name[1]}" for name in names]
-    (folder / "labels.csv").write_text("\n".join(["path,label,speaker,repetition", *rows]) + "\n")
+    rng = np.random.default_rng(0)
+    for path, *_ in rows:
+        encode(folder / path, rng.integers(0, 255, (*shape, 3), np.uint8), 25)
+    (folder / "labels.csv").write_text("\n".join([header, *map(",".join, rows)]) + "\n")
     return folder
 
 

@@ -72,6 +72,8 @@ class VideoCSV(AnnotatedVideos):
         classes: names of the classes by number; without them the labels of the training table are these. A label
             is one of them, or else its number.
         fps: frames per second of videos that are folders of frames.
+        groups: names of groups and their classes: ``test/group/NAME`` is the top-1 over a group's test videos, and
+            ``test/group/others`` that over the classes of none.
         source: where the videos come from, named when ``root`` is absent.
         **kwargs: see :class:`AnnotatedVideos`.
     """
@@ -91,6 +93,7 @@ class VideoCSV(AnnotatedVideos):
         label_separator: str | None = None,
         classes: list[str] | None = None,
         fps: float | None = None,
+        groups: dict[str, list[str]] | None = None,
         source: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -121,7 +124,11 @@ class VideoCSV(AnnotatedVideos):
         self.given_classes = classes
         self.label_separator, self.several_labels = label_separator, bool(label_separator)
         self._given = frozenset(classes or ())
+        if groups and (label_separator or "others" in groups or "/" in "".join(groups)):
+            what = "expected names other than others, without a slash, and one label per video"
+            raise ValueError(f"groups is {[*groups]}, {what}")
         self.fps = fps
+        self.groups = groups or {}
         self.source = source
         self._read: dict[Path, list[Row]] = {}
 
@@ -139,6 +146,16 @@ class VideoCSV(AnnotatedVideos):
             raise UserError(f"data.train: {self.tables['train']} has {both} as labels; use either, or set data.classes")
         return sorted(names, key=natural)
 
+    @property
+    def class_groups(self) -> dict[str, list[int]]:
+        """Classes of ``groups``, and the others."""
+        grouped = {name for names in self.groups.values() for name in names}
+        if unknown := sorted(grouped - {*self.numbers}):
+            raise UserError(f"data.groups: {unknown[0]!r} is no class of {self.tables['train']}; correct it")
+        others = [name for name in self.class_names if name not in grouped]
+        groups = self.groups | {"others": others} if grouped and others else self.groups
+        return {f"group/{group}": [self.numbers[name] for name in names] for group, names in groups.items()}
+
     def annotated(self, split: Split) -> Records:
         """Videos that a split's rows list."""
         path, root = self.columns[0], str(self.root)
@@ -155,6 +172,7 @@ class VideoCSV(AnnotatedVideos):
     def check(self) -> None:
         """Besides what the base checks: no video is both trained and tested on, and every class is tested."""
         super().check()
+        _ = self.class_groups  # refuses unknown classes
         for split in self.splits[1:]:
             records = self.records(split)
             both = records.shared(self.records("train"))

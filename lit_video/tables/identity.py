@@ -31,7 +31,7 @@ LONGER = ("trainer.max_epochs", "trainer.max_steps")
 PLACES = ("data.init_args.root", "data.init_args.manifest")
 # settings of the test alone; the first two are also in a checkpoint's facts, by their last name
 VIEWS = ("data.init_args.test_clips", "data.init_args.test_crops")
-TESTS = (*VIEWS, "data.init_args.test_orders")
+TESTS = (*VIEWS, "data.init_args.test_orders", "data.init_args.groups")
 
 Plain = str | int | float | bool
 # code; data as listed; place of the videos; spread of a step over devices; a longer training; a setting of the test
@@ -87,7 +87,7 @@ def _kind(key: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Kind:
         return "data"
     if key.startswith(PLACES):
         return "place"
-    if key in TESTS:
+    if key.startswith(TESTS):
         return "test"
     batches = global_batch(was), global_batch(now)
     if key in SPREAD and None not in batches and batches[0] == batches[1]:

@@ -19,6 +19,9 @@ from lit_video.utils.files import read_whole, write_bytes
 FILE = "predictions.npz"
 
 
+Logits = tuple[NDArray[np.floating], NDArray[np.integer], list[str]]  # of a task, with targets and names of classes
+
+
 @dataclass(frozen=True)
 class TaskPredictions:
     """Predictions of one task, arrays of ``(videos,)``."""
@@ -72,6 +75,11 @@ class Predictions:
     video: NDArray[np.integer]
     tasks: dict[str, TaskPredictions]
 
+    @classmethod
+    def of_logits(cls, video: NDArray[np.integer], tasks: Mapping[str, Logits]) -> "Predictions":
+        """Predictions from each task's logits, targets and names of classes."""
+        return cls(video, {name: TaskPredictions.of_logits(*task) for name, task in tasks.items()})
+
     def hits(self, metric: str = "") -> NDArray[np.bool_]:
         """Whether each video is right in what a metric counts: ``test/TASK_top1`` one task, any other all of them."""
         task = metric.rpartition("/")[2].removesuffix("_top1")
@@ -88,9 +96,6 @@ def most_confused(counts: NDArray[np.int64], classes: Sequence[str], most: int) 
     return [(classes[a], classes[b], int(wrong[a, b])) for a, b in places if wrong[a, b]]
 
 
-Logits = tuple[NDArray[np.floating], NDArray[np.integer], list[str]]  # of a task, with targets and names of classes
-
-
 def save_logits(run_dir: Path, video: NDArray[np.integer], tasks: Mapping[str, Logits]) -> Predictions:
     """Write ``predictions.npz``, whole or not at all; returns what is predicted."""
     arrays: dict[str, NDArray[Any]] = {"video": video}
@@ -99,7 +104,7 @@ def save_logits(run_dir: Path, video: NDArray[np.integer], tasks: Mapping[str, L
     packed = io.BytesIO()
     np.savez_compressed(packed, allow_pickle=False, **arrays)
     write_bytes(run_dir / FILE, packed.getvalue())
-    return Predictions(video, {name: TaskPredictions.of_logits(*task) for name, task in tasks.items()})
+    return Predictions.of_logits(video, tasks)
 
 
 def packed_predictions(predictions: Predictions) -> bytes:

@@ -32,10 +32,9 @@ def measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
     """
     _test_the_average(cli.trainer)
     cli.trainer.test(cli.model, cli.datamodule, ckpt_path=checkpoint, verbose=False)
-    metrics = _test_metrics(cli.trainer) | _other_orders(cli, checkpoint)
+    metrics = _test_metrics(cli) | cli.predictions.calibration_error | _other_orders(cli, checkpoint)
     if cli.model.few_classes:  # top-5 of these says nothing
         metrics = {key: value for key, value in metrics.items() if not key.endswith("_top5")}
-    metrics |= cli.predictions.group_accuracy(cli.datamodule.class_groups) | cli.predictions.calibration_error
     refuse_not_finite(metrics, f"test of {checkpoint}")
     return metrics
 
@@ -56,13 +55,15 @@ def _other_orders(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
     for order in cli.datamodule.test_orders:
         cli.datamodule.order = order
         cli.trainer.test(cli.model, cli.datamodule, ckpt_path=checkpoint, verbose=False)
-        measured = {key: value for key, value in _test_metrics(cli.trainer).items() if key != "test/videos"}
+        measured = {key: value for key, value in _test_metrics(cli).items() if key != "test/videos"}
         metrics |= {f"{order}/{key.removeprefix('test/')}": value for key, value in measured.items()}
     return metrics
 
 
-def _test_metrics(trainer: Trainer) -> dict[str, float]:
-    return {key: float(value) for key, value in trainer.callback_metrics.items() if key.startswith("test/")}
+def _test_metrics(cli: RunCLI) -> dict[str, float]:
+    """Metrics of the last test, over all videos and over groups of classes."""
+    measured = {key: float(value) for key, value in cli.trainer.callback_metrics.items() if key.startswith("test/")}
+    return measured | cli.predictions.group_accuracy(cli.datamodule.class_groups)
 
 
 def _of_drawn_videos(model: VideoClassifier, data: VideoDataModule) -> dict[str, Any]:

@@ -131,6 +131,14 @@ def test_given_classes_are_numbered_as_given_and_labels_may_be_their_numbers(tab
     assert [record.label for record in data.records("train")] == [0, 2]
 
 
+def test_groups_of_classes_are_measured_beside_the_others_and_must_be_classes(table):
+    text = "a/1.mp4 walk\na/2.mp4 sit\n"
+    assert table(text, groups={"up": ["walk"]}).class_groups == {"group/up": [1], "group/others": [0]}
+    assert table(text, groups={"all": ["walk", "sit"]}).class_groups == {"group/all": [1, 0]}
+    with pytest.raises(UserError, match=r"data.groups: 'run' is no class of .*train.csv"):
+        table(text, groups={"up": ["walk", "run"]}).check()
+
+
 ONE = "path,label,take\na/1.mp4,walk,1\na/2.mp4,sit,1\nb/1.mp4,walk,2\nb/2.mp4,sit,3\n"
 
 
@@ -332,6 +340,8 @@ def test_a_label_that_training_has_not_is_reported(root, table):
         (dict(split_column="take", train_values=[1]), "val_values is empty, expected values of the column take"),
         (dict(columns=["path", "frames"]), "columns is .'path', 'frames'., expected path, label among them, each once"),
         (dict(columns=["path", "label", "label"]), "columns is .*, each once"),
+        (dict(groups={"others": ["sit"]}), "groups is .'others'., expected names other than others"),
+        (dict(groups={"up": ["sit"]}, label_separator="|"), "groups is .'up'., .* one label per video"),
         (dict(classes=["one"]), "classes is .'one'., expected two or more names"),
     ],
 )

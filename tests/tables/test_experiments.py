@@ -1,11 +1,9 @@
 """Experiments are data, and stay right: every table has a source, a row of every family runs (test_scales: builds)."""
 
-import numpy as np
 import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.datamodules.drawing import encode
 from lit_video.tables.reading import read_table
 from lit_video.tables.results import read_result
 from lit_video.training.cli import BuildCLI
@@ -13,10 +11,11 @@ from lit_video.training.request import Run
 from lit_video.training.run import build_row
 from lit_video.utils.yaml_files import read_yaml
 from tests.command_line import parse_request
+from tests.conftest import listed_videos
 from tests.tables.experiments import EXPERIMENTS, PAPERS
 
 # their videos are not in the repository
-AVLETTERS, ROOMS = EXPERIMENTS / "avletters.yaml", EXPERIMENTS / "room_actions.yaml"
+AVLETTERS, ROOMS, UTD = (EXPERIMENTS / f"{name}.yaml" for name in ("avletters", "room_actions", "utd_mhad"))
 
 
 @pytest.mark.parametrize("table", PAPERS, ids=lambda path: path.stem)
@@ -34,25 +33,24 @@ def test_every_table_says_its_source_and_its_command(table):
 @pytest.fixture(scope="session")
 def rooms(tmp_path_factory):
     """A folder like that of room_actions: each of its recordings with two videos."""
-    folder, data = tmp_path_factory.mktemp("rooms"), read_yaml(ROOMS)["data"]["init_args"]
+    data = read_yaml(ROOMS)["data"]["init_args"]
     recordings = [*data["train_values"], *data["val_values"]]
     rows = [(f"{one}_{label}.mp4", label, one) for one in recordings for label in ("walk", "standup")]
-    for path, *_ in rows:
-        encode(folder / path, np.random.default_rng(0).integers(0, 255, (16, 32, 48, 3), np.uint8), 12)
-    (folder / "labels.csv").write_text("\n".join(map(",".join, [("path", "label", "recording"), *rows])) + "\n")
-    return folder
+    return listed_videos(tmp_path_factory.mktemp("rooms"), "path,label,recording", rows, (16, 32, 48))
 
 
-def test_videos_that_are_absent_are_named_with_their_source(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(("table", "source"), [(ROOMS, "FIR-Image"), (UTD, "UTD-MHAD")])
+def test_videos_that_are_absent_are_named_with_their_source(table, source, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LIT_VIDEO_DATA", str(tmp_path))
-    assert main(["fit", "--config", str(ROOMS), "--row", "xvit1", "--runs", str(tmp_path / "runs")]) == 2
+    assert main(["fit", "--config", str(table), "--row", "xvit1", "--runs", str(tmp_path / "runs")]) == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
-    assert f"data.root: {tmp_path / 'room_actions'} does not exist; give the folder that holds FIR-Image" in line
+    assert f"data.root: {tmp_path / table.stem} does not exist; give the folder that holds {source}" in line
 
 
-def test_rows_called_spatial_only_know_no_time_or_say_that_they_do(letters, rooms):
+def test_rows_called_spatial_only_know_no_time_or_say_that_they_do(letters, rooms, persons):
     """Averages over frames are blind without positions in time alone."""
-    roots = {"avletters": [f"--data.root={letters}"], "room_actions": [f"--data.root={rooms}"], "xvit_throughput": []}
+    folders = {"avletters": letters, "room_actions": rooms, "utd_mhad": persons}
+    roots = {table: [f"--data.root={folder}"] for table, folder in folders.items()} | {"xvit_throughput": []}
     for table, flags in roots.items():
         request = parse_request(["--config", str(EXPERIMENTS / f"{table}.yaml"), *flags])
         (row,) = [row for row in request.rows if row.label.startswith("spatial-only")]
@@ -86,6 +84,19 @@ def test_a_row_of_rooms_runs_on_recordings_of_its_own(rooms, tmp_path):
     assert main(["fit", "--config", str(ROOMS), "--row", "xvit1", *flags]) == 0
     result = read_result(tmp_path / "runs" / "room_actions" / "cpu" / "xvit1" / "seed0")
     assert result["video_counts"] == {"train": {"listed": 8, "used": 8}, "val": {"listed": 4, "used": 4}}
+
+
+def test_persons_of_utd_mhad_are_tested_in_every_order_and_by_group(persons, tmp_path):
+    flags = [f"--data.root={persons}", "--trainer.max_epochs=1", "--trainer.check_val_every_n_epoch=1"]
+    flags += ["--trainer.logger=false", "--runs", str(tmp_path)]
+    assert main(["fit", "--config", str(UTD), "--row", "xvit1", *flags]) == 0
+    result = read_result(tmp_path / "utd_mhad" / "cpu" / "xvit1" / "seed0")
+    assert result["video_counts"] == {split: {"listed": 36, "used": 36} for split in ("train", "val")}
+    for order in ("test", "reversed", "shuffled", "static"):
+        all_videos, pairs, others = (
+            result["metrics"][f"{order}/{name}"] for name in ("video_top1", "group/order pairs", "group/others")
+        )
+        assert all_videos == pytest.approx((8 * pairs + others) / 9)
 
 
 BLIND = [

@@ -9,7 +9,7 @@ from lit_video.tables.identity import Identity, averages, differences, flatten, 
 
 TRAINER = {"devices": 1, "num_nodes": 1, "strategy": "auto", "accumulate_grad_batches": 1, "max_epochs": 2}
 MODEL = {"window": 1, "weights": "a.pth", "activation_checkpointing": "none"}
-DATA = {"batch_size": 4, "root": "here", "num_workers": 0, "test_clips": 1}
+DATA = {"batch_size": 4, "root": "here", "num_workers": 0, "test_clips": 1, "groups": None}
 SETTINGS = {"seed_everything": 0, "trainer": TRAINER, "compile": "off", "float32_products": "exact"}
 SETTINGS |= {"model": {"init_args": MODEL}, "data": {"init_args": DATA}}
 RUN = Identity(SETTINGS, "aa", {"model.init_args.weights": "11"}, "0123", {"torch": "2.15", "av": "18.1"})
@@ -44,6 +44,7 @@ def found(now, before=RUN):
         (changed(max_epochs=-1), {"max_epochs": "longer"}),
         (changed(max_epochs=1), {"max_epochs": "training"}),
         (changed(test_clips=2), {"test_clips": "test"}),
+        (changed(groups={"up": ["walk"]}), {"up": "test"}),
         (changed(window=2, float32_products="tf32"), {"window": "training", "float32_products": "training"}),
         (changed(seed_everything=1), {"seed_everything": "training"}),
         (replace(RUN, data="bb"), {"data": "data"}),

@@ -9,10 +9,9 @@ from lit_video.network.vit import SIZES, ViTSize
 from lit_video.tables.reading import read_table
 from lit_video.training.cli import refuse_ignored
 from lit_video.utils.yaml_files import read_yaml
-from tests.tables.experiments import EXPERIMENTS, PAPERS, differing, request_of, resolved
+from tests.tables.experiments import EXPERIMENTS, PAPERS, differing, equal, request_of, resolved
 
-AVLETTERS = EXPERIMENTS / "scale" / "avletters.yaml"  # ours, on real video that is not in the repository
-OWN = ("avletters*.yaml", "embedded_*.yaml", "profile.yaml")  # these are tested on their own
+OWN = ("avletters*.yaml", "embedded_*.yaml", "profile.yaml", "utd_mhad*.yaml")  # these are tested on their own
 OTHER = {path for pattern in OWN for path in (EXPERIMENTS / "scale").glob(pattern)}
 SCALES = sorted(set((EXPERIMENTS / "scale").glob("*.yaml")) - OTHER)
 RECIPES = {scale: read_yaml(scale).get("recipes", {}) for scale in SCALES}
@@ -147,20 +146,39 @@ def test_a_scale_has_recipes_for_every_family(scale):
 
 
 @pytest.mark.parametrize("table", ["xvit_k400", "xvit_k600", "xvit_ssv2"])
-def test_timesformer_knows_time_beside_xvit_too(table, letters):
+def test_timesformer_knows_time_beside_xvit_too(table, letters, persons):
     """X-ViT's settings of the embedded scale have no positions in time, without which divided attention is blind."""
-    names = ("gpu",) if table == "xvit_k600" else ("gpu", "avletters")  # which has no CNNs
-    for name in names:
+    real = {} if table == "xvit_k600" else {"avletters": letters, "utd_mhad": persons}  # which have no CNNs
+    for name, folder in {"gpu": None, **real}.items():
         files = (EXPERIMENTS / f"{table}.yaml", EXPERIMENTS / f"scale/{name}.yaml")
-        flags = (f"--data.root={letters}",) if name == "avletters" else ()
+        flags = (f"--data.root={folder}",) if folder else ()
         (row,) = [row.name for row in request_of(*files, flags=flags).rows if row.name.startswith("timesformer")]
         assert resolved(row, *files, flags=flags).settings["model"]["init_args"]["positions"] == "space-time", name
 
 
-@pytest.mark.parametrize(("overlay", "train", "val"), [("back", [2], [1]), ("third", [1, 2], [3])])
-def test_repetitions_are_chosen_by_an_overlay(overlay, train, val, letters):
-    files = (EXPERIMENTS / "avletters.yaml", AVLETTERS.with_name(f"avletters_{overlay}.yaml"))
-    flags = (f"--data.root={letters}",)
+@pytest.mark.parametrize("table", OF_FAMILY.values())
+def test_rows_of_every_family_build_on_persons_with_one_optimization(table, persons):
+    files = (EXPERIMENTS / f"{table}.yaml", EXPERIMENTS / "scale" / "utd_mhad.yaml")
+    own = read_yaml(EXPERIMENTS / "parts" / "xvit_utd_mhad.yaml")["init_args"]
+    shared = {key: own[key] for key in ("size", "patch", "optimization")}
+    flags = (f"--data.root={persons}",)
+    row = request_of(*files, flags=flags).rows[-1]
+    built = resolved(row.name, *files, flags=flags).settings
+    assert not differing(row.settings, built)
+    assert equal(shared, built["model"]["init_args"])
+
+
+@pytest.mark.parametrize(
+    ("table", "overlay", "train", "val"),
+    [
+        ("avletters", "avletters_back", [2], [1]),
+        ("avletters", "avletters_third", [1, 2], [3]),
+        ("utd_mhad", "utd_mhad_held", ["s01", "s03", "s05"], ["s07"]),
+    ],
+)
+def test_videos_trained_and_tested_on_are_chosen_by_an_overlay(table, overlay, train, val, letters, persons):
+    files = (EXPERIMENTS / f"{table}.yaml", EXPERIMENTS / "scale" / f"{overlay}.yaml")
+    flags = (f"--data.root={letters if table == 'avletters' else persons}",)
     request = request_of(*files, flags=flags)
     data = resolved(request.rows[0].name, *files, flags=flags).settings["data"]["init_args"]
-    assert (request.table.scale, data["train_values"], data["val_values"]) == (f"avletters_{overlay}", train, val)
+    assert (request.table.scale, data["train_values"], data["val_values"]) == (overlay, train, val)

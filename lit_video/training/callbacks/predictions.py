@@ -1,7 +1,7 @@
 """Keeps the predictions of a test in the run's folder, with accuracy per class, confusion and calibration."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,8 @@ from lit_video.video.decoding import DecodeError
 class SavePredictions(Callback):
     """Writes ``predictions.npz``, ``classes.csv``, ``confusion.png`` and ``calibration.png`` after a run's first test.
 
-    Each of several tasks has its own figures, with its name in the file's. Further tests of a run, with the frames in
-    other orders, are not recorded. With several labels per video only ``classes.csv``, with each class's average
+    Each of several tasks has its own figures, with its name in the file's. Of further tests of a run, with the frames
+    in other orders, nothing is written. With several labels per video only ``classes.csv``, with each class's average
     precision, is written: no class is confused with another.
     """
 
@@ -41,13 +41,11 @@ class SavePredictions(Callback):
         data = trainer.datamodule  # type: ignore[attr-defined]
         assert isinstance(pl_module, VideoClassifier)
         assert isinstance(data, VideoDataModule)
-        if self.tested:
-            return
-        self.tested = True
+        first, self.tested = not self.tested, True
         accuracy = pl_module.test_accuracy
         with accuracy.sync_context():
             video, outputs = accuracy.videos(), accuracy.per_task()
-        if not trainer.is_global_zero or not len(video):
+        if not trainer.is_global_zero or not len(video) or (pl_module.several_labels and not first):
             return
         if not all(logits.isfinite().all() for logits, _ in outputs.values()):
             return  # the run fails, and draws nothing
@@ -59,7 +57,10 @@ class SavePredictions(Callback):
             task: (logits.cpu().numpy(), target.cpu().numpy(), names[task])
             for task, (logits, target) in outputs.items()
         }
-        self.predictions = save_logits(self.run_dir, video.cpu().numpy(), tasks)
+        self.predictions = Predictions.of_logits(video.cpu().numpy(), tasks)
+        if not first:
+            return
+        save_logits(self.run_dir, self.predictions.video, tasks)
         rows = [row for name, task in self.predictions.tasks.items() for row in class_rows(name, task)]
         write_table(self.run_dir / "classes.csv", [("task", "class", "videos", "top1", "top5"), *rows])
         self._draw(self.predictions)
@@ -68,19 +69,15 @@ class SavePredictions(Callback):
     def calibration_error(self) -> dict[str, float]:
         """``test/calibration_error`` in percent, of every task."""
         tasks = self.predictions.tasks.items() if self.predictions else ()
-        return {
-            f"test/{name}_calibration_error" if name else "test/calibration_error": calibration(
-                task.confidence, task.hits()
-            ).error
-            for name, task in tasks
-        }
+        errors = {f"{name}_" if name else "": calibration(task.confidence, task.hits()).error for name, task in tasks}
+        return {f"test/{name}calibration_error": error for name, error in errors.items()}
 
-    def group_accuracy(self, groups: Mapping[str, Sequence[int]]) -> dict[str, float]:
-        """``test/NAME``, top-1 in percent over the videos of each group of classes of a single task."""
+    def group_accuracy(self, groups: Mapping[str, list[int]]) -> dict[str, float]:
+        """``test/NAME``, top-1 of the last test in percent over the videos of each group of a single task's classes."""
         if not self.predictions or not groups:
             return {}
         task = self.predictions.tasks[""]
-        return {f"test/{name}": task.top1_of(classes) for name, classes in groups.items()}
+        return {f"test/{name}": task.top1_of(classes) for name, classes in groups.items() if task.videos[classes].any()}
 
     def _draw(self, predictions: Predictions) -> None:
         """The figures; where they cannot be drawn, only a line that says so: the result counts."""
