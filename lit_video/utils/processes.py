@@ -5,6 +5,7 @@ import gc
 import multiprocessing
 import os
 import signal
+import stat
 import subprocess
 import threading
 import time
@@ -13,7 +14,9 @@ from pathlib import Path
 # in the environment of a run: the process that started it, without which it is to stop
 PARENT = "LIT_VIDEO_PARENT"
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+# SIGHUP says that the terminal has closed, unless nohup started this process
+HANG_UP = [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, *HANG_UP)
 
 
 def usable_cores() -> int:
@@ -46,6 +49,13 @@ def end_with(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
         os.kill(os.getpid(), number)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def leave_terminal() -> None:
+    """Print nowhere instead of to a terminal that has closed, which refuses every line."""
+    for number in (1, 2):
+        if stat.S_ISCHR(os.fstat(number).st_mode) and not os.isatty(number):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 
 def end_with_starter() -> None:

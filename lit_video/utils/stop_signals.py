@@ -8,22 +8,28 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from lit_video.utils.processes import STOP_SIGNALS, end_children, first_process
+from lit_video.utils.processes import STOP_SIGNALS, end_children, first_process, leave_terminal
 
 DONE = 0  # every result that was asked for is there
 FAILED = 1  # a run, or a row of a table, ended without a result: a number that is not finite, a process that died
 MISTAKE = 2  # something to change in the command, a file or the disk; one line says what
 PREEMPTED = 75  # stopped at a checkpoint by USR1, USR2 or a time limit; the same command goes on (EX_TEMPFAIL)
 INTERRUPTED = 130  # Ctrl-C; the same command goes on
+HUNG_UP = 129  # SIGHUP, of a terminal that was closed; the same command goes on
 TERMINATED = 143  # SIGTERM; the same command goes on
 
-
-STATUS = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED, signal.SIGUSR1: PREEMPTED, signal.SIGUSR2: PREEMPTED}
+STATUS = {
+    signal.SIGINT: INTERRUPTED,
+    signal.SIGTERM: TERMINATED,
+    signal.SIGHUP: HUNG_UP,
+    signal.SIGUSR1: PREEMPTED,
+    signal.SIGUSR2: PREEMPTED,
+}
 AGAIN = "the same command again goes on from here"
 
 
 class StopSignals:
-    """Receives SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 for a run.
+    """Receives SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 for a run.
 
     A signal ends the process at once, with a line: while libraries are imported and data is made there is nothing to
     keep, and an exception could be swallowed by whatever runs. Where :attr:`waits` is set, it is only remembered in
@@ -80,7 +86,13 @@ def handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[Non
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, handler) for number in STOP_SIGNALS}
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGHUP:
+            leave_terminal()
+        handler(number, frame)
+
+    before = {number: signal.signal(number, handle) for number in STOP_SIGNALS}
     try:
         yield
     finally:

@@ -15,11 +15,12 @@ from lit_video.__main__ import main
 from lit_video.tables.results import read_result
 from lit_video.tables.run_files import has_result
 from lit_video.tables.status import read_status
+from lit_video.utils.processes import HANG_UP
 from tests.conftest import ROOT, quick_or_slow
 from tests.training.test_wandb_logger import parts
 
 SHORT = ["--trainer.logger=false"]
-SIGNALS = {"SIGINT": 130, "SIGTERM": 143, "SIGUSR1": 75, "SIGUSR2": 75}
+SIGNALS = {"SIGINT": 130, "SIGTERM": 143, "SIGUSR1": 75, "SIGUSR2": 75} | {each.name: 129 for each in HANG_UP}
 
 
 def fault(kind, **settings):

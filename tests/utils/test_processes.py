@@ -105,3 +105,43 @@ def test_amx_is_avoided_on_virtual_machines(flags, given, expected, tmp_path, mo
         (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\n\nprocessor\t: 1\n")
     avoid_amx(tmp_path / "cpuinfo")
     assert os.environ.get(LIMIT) == expected
+
+
+IN_A_TERMINAL = """
+import fcntl, signal, sys, termios, time
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+signal.signal(signal.SIGHUP, signal.{before})
+from lit_video.utils.stop_signals import stop_signals
+with stop_signals("run") as stops:
+    stops.waits = {waits}
+    stops.last_words = lambda stop, line: open(sys.argv[1], "w").write(line)
+    open(sys.argv[1] + ".ready", "w").close()
+    end = time.monotonic() + {seconds}
+    while not stops.received and time.monotonic() < end:
+        time.sleep(0.01)
+    print(stops.received, flush=True) if stops.received else None
+    open(sys.argv[1], "w").write(str(stops.received))
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "waits", "seconds", "status", "left"),
+    [
+        ("SIG_DFL", False, 60, 129, "stopped by SIGHUP; the same command again goes on from here"),
+        ("SIG_DFL", True, 60, 0, str(signal.SIGHUP)),
+        ("SIG_IGN", False, 1, 0, "None"),
+    ],
+    ids=["at once", "at the next checkpoint", "under nohup"],
+)
+def test_a_terminal_that_closes_stops_a_run_as_sigterm_does(before, waits, seconds, status, left, tmp_path):
+    ours, theirs = os.openpty()
+    code = IN_A_TERMINAL.format(before=before, waits=waits, seconds=seconds)
+    errors = subprocess.DEVNULL if before == "SIG_IGN" else theirs  # as nohup redirects it
+    command = [sys.executable, "-c", code, str(tmp_path / "left")]
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=errors, start_new_session=True)
+    os.close(theirs)
+    while not (tmp_path / "left.ready").exists():
+        time.sleep(0.01)
+    os.close(ours)
+    assert process.wait(60) == status
+    assert (tmp_path / "left").read_text() == left

@@ -26,7 +26,7 @@ class Stopped(Exception):
 
 # what a process asks for after a step; all processes do the last of these that any asks for
 NOTHING, SAVE, TIME_OVER, NOT_FINITE = "", "save", "max_time", "not finite"
-ACTIONS = (NOTHING, SAVE, TIME_OVER, "SIGUSR1", "SIGUSR2", "SIGTERM", "SIGINT", NOT_FINITE)
+ACTIONS = (NOTHING, SAVE, TIME_OVER, "SIGUSR1", "SIGUSR2", "SIGTERM", "SIGINT", "SIGHUP", NOT_FINITE)
 
 
 class Checkpoints(Checkpoint):
