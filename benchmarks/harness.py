@@ -22,8 +22,10 @@ from lit_video.training.throughput import Times, rounds, seconds
 from lit_video.utils.command_line import recorded_command
 from lit_video.utils.environment import choose_device, provenance
 from lit_video.utils.files import write_atomically
+from lit_video.utils.startup import avoid_amx
 from lit_video.utils.text import markdown_lines, text_table
 
+avoid_amx()  # before anything is multiplied
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 FORWARD, TRAIN = "forward", "train"
 CLASSES = 400

@@ -6,8 +6,6 @@ The names below are loaded when they are first used: ``import lit_video`` alone 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from lit_video.utils.startup import avoid_amx
-
 if TYPE_CHECKING:
     from lit_video import datamodules as datamodules
     from lit_video import modules as modules
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
     from lit_video.weights.loading import load_pretrained as load_pretrained
 
 __version__ = "0.1.0"
-
-avoid_amx()  # before anything multiplies
 
 # no models and no data sets: a run's settings name these by the shortest path, which is lit_video.modules.XViT
 _MODULES = {

@@ -8,7 +8,7 @@ from io import TextIOWrapper
 
 from lit_video.commands.parser import parse, tree
 from lit_video.errors import RunFailed, UserError
-from lit_video.utils.startup import quiet
+from lit_video.utils.startup import prepare
 from lit_video.utils.stop_signals import DONE, FAILED, INTERRUPTED, MISTAKE, finish
 
 
@@ -43,7 +43,7 @@ def run() -> None:
             sys.exit("completion: argcomplete is not installed; pip install 'lit_video[completion]'")
         autocomplete(tree(), always_complete_options="long")  # answers the shell, and ends the process
         return
-    quiet()
+    prepare()
     if isinstance(sys.stdout, TextIOWrapper):  # a terminal without ± shows a question mark
         sys.stdout.reconfigure(errors="replace")
     status = main(sys.argv[1:])

@@ -9,12 +9,12 @@ import torch
 from lit_video.__main__ import main
 from lit_video.datamodules.stills import Stills
 from lit_video.launching.queue import FOREIGN
-from lit_video.utils.startup import quiet
+from lit_video.utils.startup import prepare
 from tests.fake_runs import EXPERIMENTS, ROWS, write_table_runs
 
 ROOT = Path(__file__).parent.parent
 SMALL_TABLE = ROOT / "tests/small"  # a table whose rows train in seconds
-quiet()
+prepare()
 torch.set_num_threads(1)  # a core each: pytest-xdist's workers, and the processes that tests start
 os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 os.environ["MPLCONFIGDIR"] = matplotlib.get_cachedir()  # tests change HOME, where the list of fonts would be made again

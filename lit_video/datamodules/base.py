@@ -1,6 +1,5 @@
 """Base class of data sets: loaders, views, augmentation on the device, exact resumption."""
 
-import atexit
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -19,7 +18,7 @@ from lit_video.datamodules.manifest import Tables, load_tables
 from lit_video.datamodules.records import Records
 from lit_video.errors import UserError
 from lit_video.utils.clip_shape import ImageSize, as_setting, height_and_width
-from lit_video.utils.processes import end_workers, ignore_stops
+from lit_video.utils.processes import ignore_stops
 from lit_video.video.augmentation import VIEWS, Augmentation, EvaluationViews, TrainingView
 from lit_video.video.batch import Batch, BatchDraws, Channels, Classes, RawBatch, draw, evaluation_batch, training_batch
 from lit_video.video.clips import ClipDataset, Order, Sample, Short, Suspicious, VideoRecord, share_of
@@ -31,7 +30,6 @@ from lit_video.video.settings import check_storable
 
 Split = Literal["train", "val", "test"]
 SPLITS: tuple[Split, ...] = ("train", "val", "test")
-atexit.register(end_workers)
 
 
 class VideoDataModule(LightningDataModule):

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 from torch import Tensor
@@ -26,7 +27,7 @@ from lit_video.inference.rollout import heads_of, rollout, tubelet_frames
 from lit_video.modules import VideoClassifier
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.environment import choose_device
-from lit_video.utils.figures import content_of, plt
+from lit_video.utils.figures import content_of
 from lit_video.utils.text import clock
 from lit_video.video.clips import VideoRecord
 from lit_video.video.crops import Box
@@ -213,7 +214,8 @@ def picture(attention: AttentionMaps) -> bytes:
     rows = [(layer, shown[i : i + across]) for i in range(0, len(shown), across) for layer in range(len(layers))]
     height, width = attention.frames.shape[1:3]
     size = (max(PANEL * across + BAR_WIDTH, 6.0), len(rows) * (PANEL * height / width + 0.15) + 1)  # room for a title
-    figure, axes = plt.subplots(len(rows), across, squeeze=False, figsize=size, layout="constrained")
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(len(rows), across, squeeze=False)
     for panels, (layer, places) in zip(axes, rows, strict=True):
         for panel, i in zip(panels, places, strict=False):
             panel.imshow(layers[layer][i])

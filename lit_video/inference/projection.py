@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from lit_video.errors import UserError
 from lit_video.inference.checkpoints import TrainedModel
 from lit_video.inference.predict import Evaluation, Paths, VideoPredictions, predict
 from lit_video.utils.colours import LIGHT, SERIES
-from lit_video.utils.figures import content_of, plt, short
+from lit_video.utils.figures import content_of, short
 
 FEWEST = 5  # with fewer points t-SNE shows nothing
 FOLDS = 5  # of kNN and the linear probe
@@ -117,7 +118,8 @@ def scatter(places: NDArray[np.float64], classes: Sequence[str], title: str, end
     """
     counts, of = Counter(classes), np.array(classes)
     named = sorted(sorted(counts, key=lambda name: (-counts[name], name))[:NAMED])
-    figure, axes = plt.subplots(figsize=(8.5, 6), layout="constrained")
+    figure = Figure(figsize=(8.5, 6), layout="constrained")
+    axes = figure.subplots()
     style: dict[str, Any] = {"s": float(np.clip(8000 / len(places), 16, 60)), "linewidths": 0.25, "edgecolors": "white"}
     if (others := ~np.isin(of, named)).any():
         axes.scatter(*places[others].T, color="#bbbbbb", label=f"{len(counts) - len(named)} other classes", **style)

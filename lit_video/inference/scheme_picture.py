@@ -8,6 +8,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from numpy.typing import NDArray
 
@@ -16,7 +17,7 @@ from lit_video.inference.scheme_cost import Cost
 from lit_video.inference.scheme_sight import Place, Sight
 from lit_video.tables.rendering import Groups
 from lit_video.utils.colours import LIGHT
-from lit_video.utils.figures import content_of, plt
+from lit_video.utils.figures import content_of
 
 COLOURS = "viridis"
 NEVER = "#eceff2"
@@ -30,7 +31,7 @@ def sight_picture(title: str, sights: Mapping[str, Sight], words: Mapping[str, s
     """
     first = next(iter(sights.values()))
     depth, frames = len(first.layers), first.grid.t
-    figure = plt.figure(figsize=(14, 1.6 + 1.05 * len(sights) + 1.2), layout="constrained")
+    figure = Figure(figsize=(14, 1.6 + 1.05 * len(sights) + 1.2), layout="constrained")
     parts: Any = figure.subfigures(2, 1, height_ratios=[1.05 * len(sights) + 0.9, 1.2])
     bottom, (left, right) = parts[1], parts[0].subfigures(1, 2, width_ratios=[2.2, 1])
     axes = left.subplots(len(sights), frames, squeeze=False)
@@ -58,7 +59,7 @@ def profile_picture(title: str, groups: Groups, sight: Sight, words: Mapping[str
 
     Groups and costs have the scheme first; ``words`` are on its sight.
     """
-    figure = plt.figure(figsize=(16, 9), layout="constrained")
+    figure = Figure(figsize=(16, 9), layout="constrained")
     parts: Any = figure.subfigures(1, 2, width_ratios=[1.15, 1])
     left, right = parts
     skills = left.subplots()

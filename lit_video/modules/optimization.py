@@ -9,6 +9,8 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
+from lit_video.utils.startup import avoid_amx
+
 
 @dataclass(frozen=True)
 class Optimization:
@@ -74,6 +76,7 @@ def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optim
     if config.optimizer == "muon":
         from timm.optim.muon import Muon  # releases of timm before 1.0.20 have none
 
+        avoid_amx()  # its products are of bfloat16
         return Muon(groups, lr=config.lr, nesterov=True)
     optimizer: torch.optim.Optimizer
     if config.optimizer == "adamw":

@@ -26,8 +26,6 @@ from lit_video.weights.hub import weights_path
 from lit_video.weights.reading import read_weights
 from lit_video.weights.settings import flags, model_settings, pixel_settings
 
-filter_lightning()
-
 # the data set decides, the model follows
 LINKS = model_names("classes", "clip")
 TRAINER_DEFAULTS = {"use_distributed_sampler": False, "enable_model_summary": False, "num_sanity_val_steps": 0}
@@ -57,6 +55,7 @@ class VideoCLI(LightningCLI):
     datamodule: VideoDataModule
 
     def __init__(self, args: list[str], execute: bool = False) -> None:
+        filter_lightning()
         settings = {"exit_on_error": False, "allow_abbrev": False}
         names = ("fit", "test")
         super().__init__(

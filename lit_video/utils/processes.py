@@ -1,8 +1,6 @@
 """Processes of a run, which end with those that started them, and the Slurm job that they are part of."""
 
 import contextlib
-import gc
-import multiprocessing
 import os
 import signal
 import stat
@@ -70,17 +68,6 @@ def ignore_stops() -> None:
     """Leave signals that stop a run to its first process: Slurm and a terminal send them to all."""
     for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-
-
-def end_workers() -> None:
-    """End loaders' workers at the interpreter's exit.
-
-    They ignore the SIGTERM by which it would end those of loaders that are still there, and would wait for ever.
-    """
-    gc.collect()  # loaders that a trainer still refers to, which nothing refers to: they end their workers
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # PyTorch's handler would raise
-    for worker in multiprocessing.active_children():
-        worker.kill()
 
 
 def end_children() -> None:

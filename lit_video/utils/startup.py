@@ -1,4 +1,7 @@
-"""Set up a process before its packages are imported: the instructions that oneDNN may use, and filters of messages."""
+"""Set up the process of a command: the instructions that oneDNN may use, and filters of messages.
+
+Importing the package changes nothing of this; a command calls :func:`prepare` before it imports other packages.
+"""
 
 import logging
 import os
@@ -24,8 +27,9 @@ def avoid_amx(cpuinfo: Path = Path("/proc/cpuinfo")) -> None:
         os.environ.setdefault(LIMIT, "AVX512_CORE_FP16")  # all that AVX-512 has
 
 
-def quiet() -> None:
-    """Filter known noise, in this process; called before the packages that make it are imported."""
+def prepare() -> None:
+    """Limit oneDNN where it has to be, and filter known noise."""
+    avoid_amx()
     # Lightning's own use of torch's pytree, fixed by nobody outside Lightning
     warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\).*")
     # progress bars are plain text in notebooks without ipywidgets, which is fine

@@ -1,5 +1,6 @@
 """Samplers: a process's clips in order, a function of (seed, epoch); the same set per step on any devices."""
 
+import atexit
 import time
 import weakref
 from collections.abc import Iterable, Iterator
@@ -56,6 +57,13 @@ class EvaluationSampler(DistributedSampler[Sample]):
         yield from ((self.epoch, int(i)) for i in super().__iter__())  # type: ignore[call-overload]
 
 
+def _end_workers(batches: Any) -> None:
+    """End a loader's workers; one that is busy ignores PyTorch's SIGTERM, and the interpreter would wait for it."""
+    batches._shutdown_workers()
+    for worker in batches._workers:
+        worker.kill()
+
+
 class TimedLoader(DataLoader[Sample]):
     """Adds up, in ``waited``, the seconds that the host has spent in ``next``: those without a batch to go on with."""
 
@@ -65,11 +73,12 @@ class TimedLoader(DataLoader[Sample]):
     def __iter__(self) -> Iterator[Sample]:  # type: ignore[override]
         """Batches; workers begin at once."""
         batches = super().__iter__()
-        end = getattr(batches, "_shutdown_workers", None)
-        if end and not self._ends:
+        if self.num_workers and not self._ends:
             # a garbage collector that finds loader and workers' queues together closes the queues first: the workers,
             # which ignore SIGTERM, would not hear that they are to end, and be waited for, 10 seconds each
-            self._ends = weakref.finalize(self, end)
+            self._ends = weakref.finalize(self, _end_workers, batches)
+            self._ends.atexit = False
+            atexit.register(self._ends)  # before PyTorch's own function at exit, after which no worker is told to end
         return self._timed(batches)
 
     def _timed(self, batches: Iterable[Sample]) -> Iterator[Sample]:

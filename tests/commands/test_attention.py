@@ -16,7 +16,6 @@ from lit_video.inference.predict import Evaluation, find_videos, video_list
 from lit_video.inference.rollout import rollout
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
-from lit_video.utils.figures import plt
 from lit_video.video.crops import Box
 from lit_video.video.decoding import decode, frame_table
 from tests.checkpoints import trained
@@ -137,7 +136,6 @@ def test_what_the_model_sees_is_outlined_if_it_is_not_all(box, monkeypatch):
     boxes = [(one.get_x(), one.get_y(), one.get_width()) for axes in panels for one in axes.patches]
     assert boxes == ([(9.5, 3.5, 20)] * len(panels) if box else [])
     assert [axes.get_title() for axes in panels[:2]] == ["frame 0, 0:00.0", "frame 1, 0:00.5"]
-    plt.close(drawn[0])
 
 
 def test_the_true_class_is_the_folder_if_there_is_one(checkpoints, videos, tmp_path, monkeypatch):

@@ -1,6 +1,5 @@
 """Processes beside each other, their signals, and what a virtual machine says about its cores."""
 
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -11,7 +10,6 @@ import pytest
 
 from lit_video.errors import UserError
 from lit_video.utils.parallel import in_parallel
-from lit_video.utils.processes import end_workers, ignore_stops
 from lit_video.utils.startup import LIMIT, avoid_amx
 
 
@@ -35,29 +33,6 @@ def test_a_process_that_dies_is_reported_with_the_name_of_its_item(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0})
     with pytest.raises(UserError, match=r"^work: a process died, .* at a\.mp4 or soon after it; what is done is kept$"):
         list(in_parallel(crash, [("a.mp4", None)], "work"))
-
-
-def test_workers_that_ignore_every_stop_end_with_the_interpreter():
-    # as a loader's do; multiprocessing's own SIGTERM at the exit would wait for them for ever
-    before = signal.getsignal(signal.SIGCHLD)
-    context = multiprocessing.get_context("fork")
-    ready = context.Event()
-    worker = context.Process(target=_ignore_and_wait, args=(ready,), daemon=True)
-    worker.start()
-    assert ready.wait(60)
-    worker.terminate()
-    try:
-        end_workers()
-    finally:
-        signal.signal(signal.SIGCHLD, before)
-    worker.join()
-    assert worker.exitcode == -signal.SIGKILL
-
-
-def _ignore_and_wait(ready):
-    ignore_stops()
-    ready.set()
-    time.sleep(60)
 
 
 ENDING = """
@@ -145,3 +120,10 @@ def test_a_terminal_that_closes_stops_a_run_as_sigterm_does(before, waits, secon
     os.close(ours)
     assert process.wait(60) == status
     assert (tmp_path / "left").read_text() == left
+
+
+def test_a_command_looks_at_the_processor_before_it_imports_torch():
+    program = "startup.avoid_amx = lambda: print('torch' in sys.modules); main.main = lambda words: 0; main.run()"
+    code = f"import sys; from lit_video import __main__ as main; from lit_video.utils import startup; {program}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "False\n", "")
