@@ -1,0 +1,118 @@
+"""Nothing of a forward pass, a loss or a batch is made on the CPU or waits for a GPU, seen without one."""
+
+import pytest
+import torch
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from lit_video.datamodules import VideoDataModule
+from lit_video.modules import ConvNet
+from lit_video.modules.classifier import VideoClassifier
+from lit_video.video.recipes import RECIPES
+from tests.conftest import quick_or_slow
+from tests.network.test_networks_run import CLASSES, NETWORKS, build
+from tests.training.test_steps import WAITING, BlockingCopy, RefuseBlockingCopies, move, raw_batch
+
+TASKS = {"verb": 2, "noun": 3}
+CONVNETS = ("c2d", "i3d", "slow", "slowfast", "slowfast_50_50", "r2plus1d", "csn", "x3d")
+DTYPES = [torch.float32, torch.bfloat16]
+
+
+def on_a_gpu(network, dtype, *sizes):
+    """Return the outputs of a network on a GPU that is not there, of ones, and the mode of such tensors."""
+    network = network.to(dtype)
+    with FakeTensorMode(allow_non_fake_inputs=True) as fake:
+        network.to_empty(device="cuda")
+        clip = torch.ones(sizes, dtype=dtype, device="cuda")
+    with fake, RefuseBlockingCopies():
+        return network(clip), fake
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_run_on_their_device(name, training, dtype):
+    logits, _ = on_a_gpu(build(name, drop_path=0.4).train(training), dtype, 2, 3, 4, 8, 8)
+    assert (logits.device.type, logits.dtype, logits.shape) == ("cuda", dtype, (2, CLASSES))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", quick_or_slow(CONVNETS, {"i3d", "x3d"}))
+def test_convolutional_networks_run_on_their_device(name, dtype):
+    depth = 101 if name == "slowfast_50_50" else 50
+    model = ConvNet(num_classes=CLASSES, frames=8, image_size=32, architecture=name, width=8, depth=depth)
+    logits, _ = on_a_gpu(model.network, dtype, 2, 3, 8, 32, 32)
+    assert (logits.device.type, logits.dtype, logits.shape) == ("cuda", dtype, (2, CLASSES))
+
+
+NUMBERS, SHARES = torch.zeros(2, dtype=torch.long), torch.full((2, CLASSES), 0.2)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize(
+    ("classes", "several", "target"),
+    [
+        (CLASSES, False, NUMBERS),
+        (CLASSES, False, SHARES),
+        (CLASSES, True, SHARES.long()),
+        (TASKS, False, torch.stack((NUMBERS, NUMBERS), 1)),
+        (TASKS, False, SHARES),
+    ],
+    ids=["numbers", "shares", "several", "tasks", "shares of tasks"],
+)
+def test_losses_stay_on_their_device(classes, several, target, dtype):
+    model = VideoClassifier(nn.Linear(4, CLASSES), num_classes=classes, several_labels=several)
+    logits, fake = on_a_gpu(model.network, dtype, 2, 4)
+    target = move(target, fake)
+    with fake, RefuseBlockingCopies():
+        assert model.loss(logits, target).device.type == "cuda"
+
+
+class Data(VideoDataModule):
+    class_names = property(lambda self: [str(i) for i in range(CLASSES)])
+
+
+@pytest.mark.parametrize("channels", ["rgb", "bgr"])
+@pytest.mark.parametrize("name", RECIPES)
+def test_batches_of_every_recipe_stay_on_their_device(name, channels):
+    data, fake = Data(4, 16, augmentation=name, channels=channels), FakeTensorMode()
+    for epoch in range(3):
+        raw = raw_batch(data, epoch, broken=True)
+        moved = move(raw | {"draws": data._draws(raw)}, fake)
+        with fake, RefuseBlockingCopies():
+            for batch in (data.augment(moved), data.normalise(moved)):
+                assert {x.device.type for x in batch.values() if isinstance(x, torch.Tensor)} == {"cuda"}
+
+
+class Planted(nn.Module):
+    """A fault in a forward pass."""
+
+    def __init__(self, fault):
+        super().__init__()
+        self.fault, self.table = fault, torch.ones(4)  # a tensor that is no buffer stays on the CPU
+
+    def forward(self, x):
+        return self.fault(self, x)
+
+
+CPU_TENSOR = (RuntimeError, "two (different )?devices")
+FAULTS = {
+    "table": (lambda self, x: x + self.table, *CPU_TENSOR),
+    "positions": (lambda self, x: x + torch.arange(4), *CPU_TENSOR),
+    "mask": (lambda self, x: x.masked_fill(torch.ones(4) > 0, 0), *CPU_TENSOR),
+    "item": (lambda self, x: x * x.sum().item(), WAITING, ""),
+    "condition": (lambda self, x: x if (x > 0).any() else -x, WAITING, ""),
+    "numbers of a mask": (lambda self, x: x[x > 0], WAITING, ""),
+    "unique": (lambda self, x: x.unique(), WAITING, ""),
+    "counts": (lambda self, x: x.repeat_interleave(x[:, 0].long(), 0), WAITING, ""),
+    "list": (lambda self, x: x[:, [0, 1]], BlockingCopy, ""),
+    "constant": (lambda self, x: x * torch.tensor([1.0] * 4, device=x.device), BlockingCopy, ""),
+    "copy": (lambda self, x: x.cpu(), BlockingCopy, ""),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_planted_faults_are_found(name):
+    fault, error, text = FAULTS[name]
+    with pytest.raises(error, match=text):
+        on_a_gpu(Planted(fault), torch.bfloat16, 2, 4)
