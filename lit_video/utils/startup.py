@@ -1,7 +1,4 @@
-"""Set up the process of a command: the instructions that oneDNN may use, and filters of messages.
-
-Importing the package changes nothing of this; a command calls :func:`prepare` before it imports other packages.
-"""
+"""Set up the process of a command, which no import does: instructions that oneDNN may use, filters of messages."""
 
 import logging
 import os
@@ -28,7 +25,7 @@ def avoid_amx(cpuinfo: Path = Path("/proc/cpuinfo")) -> None:
 
 
 def prepare() -> None:
-    """Limit oneDNN where it has to be, and filter known noise."""
+    """Limit oneDNN and filter known noise; called before the packages are imported that this concerns."""
     avoid_amx()
     # Lightning's own use of torch's pytree, fixed by nobody outside Lightning
     warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\).*")
@@ -47,9 +44,8 @@ def prepare() -> None:
 def filter_lightning() -> None:
     """Drop Lightning's advertisements, device lines and hints; called after its import, which sets levels and filters.
 
-    Its warnings are hints to whoever writes a Trainer, and which of them show depends on the machine: where Slurm is
-    installed, how many cores there are, whether tensorboard is there. Warnings that a user can act on we check
-    ourselves, and say in one line.
+    Its warnings are hints to whoever writes a Trainer, and which of them show depends on the machine. Warnings that a
+    user can act on we check ourselves, and say in one line.
     """
     warnings.filterwarnings("ignore", module=r"lightning\b")
     for name in ("lightning.pytorch", "lightning.fabric"):

@@ -77,7 +77,6 @@ class TimedLoader(DataLoader[Sample]):
             # a garbage collector that finds loader and workers' queues together closes the queues first: the workers,
             # which ignore SIGTERM, would not hear that they are to end, and be waited for, 10 seconds each
             self._ends = weakref.finalize(self, _end_workers, batches)
-            self._ends.atexit = False
             atexit.register(self._ends)  # before PyTorch's own function at exit, after which no worker is told to end
         return self._timed(batches)
 
