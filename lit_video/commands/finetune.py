@@ -8,7 +8,7 @@ from pathlib import Path
 from lit_video.commands.arguments import add_output, add_settings, add_shared, positive_number, writing
 from lit_video.commands.parser import PROGRAM, Parser, parse, run_command
 from lit_video.errors import UserError
-from lit_video.tables.reading import check_folder_name, read_table
+from lit_video.tables.reading import folder_name, read_table
 from lit_video.utils.files import write_atomically
 from lit_video.utils.processes import usable_cores
 from lit_video.utils.stop_signals import DONE
@@ -65,10 +65,9 @@ def run(arguments: Namespace) -> int:
 
 
 def experiment_of(arguments: Namespace, ending: str = "") -> Path:
-    """The experiment's file; its name is that of the folder, or of the file of a table."""
+    """Return the experiment's file; its name is that of the folder or table, spelled as names of runs are."""
     place = arguments.videos.resolve()
-    name = place.stem if place.is_file() else place.name
-    check_folder_name(arguments.videos, "the name ", name)
+    name = folder_name(place.stem if place.is_file() else place.name) or "videos"
     folder: Path = arguments.output or Path("own") / name
     return folder / f"{name}{ending}.yaml"
 

@@ -2,6 +2,7 @@
 
 import argparse
 import inspect
+import os
 import re
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
@@ -91,11 +92,17 @@ class Parser(argparse.ArgumentParser):
     def _joined(self, words: Sequence[str]) -> list[str]:
         """The words, with ``--data.root DIR``, which this parser does not know, as ``--data.root=DIR``.
 
-        Without that the value would be taken for an argument that has no flag.
+        Without that the value would be taken for an argument that has no flag. A path that begins with a dash, one
+        that exists or stands after ``--``, becomes ``./-NAME``.
         """
         own = self._option_string_actions
         joined: list[str] = []
-        for word in words:
+        split = words.index("--") if "--" in words else len(words)
+        for i, word in enumerate(words):
+            if i == split:
+                continue
+            if word.startswith("-") and (i > split or (word not in own and os.path.lexists(word))):
+                word = f"./{word}"
             last = joined[-1] if joined else ""
             takes = last.startswith("--") and "=" not in last and last not in own
             if takes and self._is_setting(last) and word not in own and not word.startswith("--"):

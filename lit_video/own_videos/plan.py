@@ -1,5 +1,6 @@
 """From a folder of videos to an experiment: looks, divides, measures, chooses, writes, and says every step."""
 
+import shlex
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -129,7 +130,7 @@ def _write_experiment(
     }
     lines = [
         f"Made by {options.command}",
-        f"Run by  python -m lit_video fit --config {path} --runs {path.parent / 'runs'}",
+        f"Run by  python -m lit_video fit {shlex.join(['--config', str(path), '--runs', str(path.parent / 'runs')])}",
     ]
     lines += ["", *notes, "", "Choices, and why:", *(f"  {line}" for line in as_lines(choices))]
     header = "".join(f"# {line}".rstrip() + "\n" for line in lines)

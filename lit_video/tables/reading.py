@@ -1,6 +1,7 @@
 """Reads a table from an experiment's YAML file and the overlays of a scale."""
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -212,6 +213,12 @@ def _refuse_unknown(path: Path, where: str, content: Mapping[str, Any], allowed:
             raise UserError(f"{path}: {where}.{key}: no such key; expected one of {', '.join(sorted(allowed))}")
 
 
+def folder_name(text: str) -> str:
+    """Return a name that :func:`check_folder_name` takes, near to the text; empty if it has no such letter."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    return re.sub(r"[^A-Za-z0-9_.+-]+", "-", plain).strip("-.+")[:80]
+
+
 def check_folder_name(path: Path, where: str, name: str) -> None:
     """Refuse a name of a folder of runs that would leave the runs folder or trip a shell.
 
@@ -221,7 +228,7 @@ def check_folder_name(path: Path, where: str, name: str) -> None:
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}", name):
         raise UserError(
             f"{path}: {where}{name!r} becomes a folder: expected letters, digits and _ - . + only (at most 100), "
-            "a letter, a digit or _ first"
+            f"a letter, a digit or _ first; rename it, {folder_name(name) or 'videos'} for instance"
         )
 
 

@@ -4,12 +4,14 @@ import json
 import re
 import shlex
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from lit_video.__main__ import main
+from lit_video.commands.parser import parse
 from lit_video.datamodules.drawing import encode
 from lit_video.inference.checkpoints import load
 from lit_video.network.aggregation import linear_head
@@ -175,6 +177,26 @@ def test_the_plan_of_parts_is_made_from_the_parts(videos, capsys, monkeypatch):
     ]
     assert sum(len(data.records("test")) for data in every[1:]) == 30
     assert not any(data.records("val") for data in every) and not every[0].records("test")
+
+
+@pytest.mark.parametrize(
+    ("name", "file"), [("Mein Händy (1) [x]", "Mein-Handy-1-x"), ("-clips'; ls", "clips-ls"), ("走る", "videos")]
+)
+def test_a_folder_of_any_name_is_planned(name, file, videos, monkeypatch):
+    monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: FAILED)
+    folder = videos.rename(videos.parent / name)
+    assert main(["finetune", "--minutes", "0.01", "-o", "own/my clips", "--", name]) == FAILED
+    plan = videos.parent / f"own/my clips/{file}.yaml"
+    assert CheckCLI([f"--config={plan}", "--data.train_values=[fold1]"]).datamodule.data_root() == folder
+    how = plan.read_text().splitlines()[1].partition("Run by  python -m lit_video ")[2]
+    assert len(parse_request(shlex.split(how)[1:]).runs) == 6
+    assert main(["finetune", "--minutes", "0.01", "-o", "own/my clips", "--", name]) == FAILED, "goes on"
+
+
+def test_paths_may_begin_with_a_dash(videos):
+    (videos.parent / "-o.mp4").touch()
+    assert parse(["report", "--", "-a", "--b"]).runs == [Path("./-a"), Path("./--b")]
+    assert parse(["report", "-o.mp4", "c"]).runs == [Path("./-o.mp4"), Path("c")]
 
 
 def test_a_setting_that_fails_leaves_no_plan_behind(videos, capsys):

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
@@ -35,6 +36,37 @@ def test_names_tell_recordings(case):
 def test_names_that_only_count_tell_nothing(names):
     videos = named((label, f"{name}{i}") for label in ("walk", "sit") for name in names for i in range(4))
     assert find_groups(videos).names is None
+
+
+CAMERAS = """IMG_{} DSC_{} DSCN{} MVI_{} GOPR{} GX01{} dji_{} P101{} C{} {} clip_({}) VID-20240101-WA{} Movie-{}
+IMG_{}_copy VID_20240101_{} WhatsApp_Video_2024-01-01_({}) MOV_{} 2024-01-01_{} MAH{}"""
+
+
+@pytest.mark.parametrize("joiner", ["_", " "])
+def test_what_cameras_and_phones_call_files_is_no_recording(joiner):
+    for camera in CAMERAS.split():
+        names = [camera.replace("_", joiner).format(f"{i:04d}") for i in range(1, 9)]
+        assert find_groups(named((label, name) for label in ("walk", "sit") for name in names)).names is None, camera
+    mixed = [camera.format(f"{i:04d}") for camera in CAMERAS.split() for i in range(1, 5)]
+    assert find_groups(named((label, name) for label in ("walk", "sit") for name in mixed)).names is None
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "VID_2024{:%m%d_%H%M%S}",
+        "PXL_2024{:%m%d_%H%M%S}123",
+        "2024{:%m%d_%H%M%S}",
+        "WhatsApp Video 2024{:-%m-%d at %H.%M.%S}",
+    ],
+)
+def test_times_within_minutes_are_a_guess_of_a_recording(pattern):
+    times = [datetime(2024, 1, 31, 12 + i % 4, i // 4, 7) for i in range(24)]
+    groups = find_groups(named(("ab"[i % 2], pattern.format(time)) for i, time in enumerate(times)), least=2)
+    assert [name[11:13] for name in groups.names] == [str(time.hour) for time in times]
+    assert "suggest, a guess (less than 5 minutes apart), which belong together (4 of them" in groups.reason
+    few = find_groups(named(("ab"[i % 2], pattern.format(time)) for i, time in enumerate(times)))
+    assert few.names is None and "a guess" in few.reason and "not used" in few.reason
 
 
 def test_a_column_tells_and_another_can_be_chosen():
