@@ -27,7 +27,7 @@ from lit_video.video.settings import SETTINGS, stored_settings
 from lit_video.weights.hub import weights_path
 from lit_video.weights.hugging_face import check_config, check_labels
 from lit_video.weights.image_vit import TubeletInit, load_image_vit, read_image_vit
-from lit_video.weights.loading import load_pretrained
+from lit_video.weights.loading import SourceName, load_pretrained
 from lit_video.weights.reading import CHECKPOINT_KEY, MODEL_KEY, StoredWeights, of_our_own, read_weights
 from lit_video.weights.settings import (
     IGNORE,
@@ -37,6 +37,7 @@ from lit_video.weights.settings import (
     fold_pixels,
     known_grid,
     line_on_grid,
+    pixel_settings,
     refuse_another_grid,
     refuse_other_classes,
     refuse_other_family,
@@ -72,6 +73,8 @@ class VideoClassifier(LightningModule):
             weights``. In training, a classifier of other classes starts from scratch.
         weights_settings: where a release is known to have been trained with other settings than these, which no shape
             shows: ``None`` refuses its weights, ``apply`` takes its settings (on the command line), ``ignore`` goes on.
+        weights_source: program that wrote ``weights``, where the names of its parameters do not show it: TimeSformer's
+            code gives attention in space alone the names of an image model.
         weights_ema: load the moving average of a file that holds it beside the weights; ``None``: where there is one.
         image_pixels: image weights that are known to have seen pixels of another mean or deviation have the difference
             folded into the patches; ``ignore`` leaves them as they are (TimeSformer's release).
@@ -99,6 +102,7 @@ class VideoClassifier(LightningModule):
         optimization: Optimization | None = None,
         weights: str | None = None,
         weights_settings: WeightsSettings | None = None,
+        weights_source: SourceName | None = None,
         weights_ema: bool | None = None,
         image_pixels: Literal["ignore"] | None = None,
         probe: Literal["attentive"] | None = None,
@@ -119,6 +123,7 @@ class VideoClassifier(LightningModule):
         self.network = network
         self.weights = weights
         self.weights_settings = weights_settings
+        self.weights_source = weights_source
         self.weights_ema = weights_ema
         self.image_pixels = image_pixels
         checkpoint_layers(network, activation_checkpointing)
@@ -181,7 +186,7 @@ class VideoClassifier(LightningModule):
             return stored, "; ".join(filter(None, (taken, line_on_grid(self.network, stored, image=True))))
 
     def _start_from(self, path: str, fresh_head: bool) -> None:
-        stored = read_weights(weights_path(path), self.weights_ema)
+        stored = read_weights(weights_path(path), self.weights_ema, self.weights_source)
         grid = line = None
         if isinstance(self.network, VideoTransformer):
             grid, line = known_grid(stored, self.network.embed.patches), line_on_grid(self.network, stored)
@@ -189,9 +194,11 @@ class VideoClassifier(LightningModule):
             check_config(stored.config, self.network)
             self._refuse_what_differs(stored, OTHERWISE)
         tasks = self.num_classes if isinstance(self.num_classes, dict) else {}
-        left_out = load_pretrained(self.network, tasks_in_order(stored.tensors, tasks), fresh_head, grid)
+        tensors = tasks_in_order(stored.tensors, tasks)
+        left_out = load_pretrained(self.network, tensors, fresh_head, grid, self.weights_source)
         fresh = f"no classifier of these classes, it starts from scratch ({left_out})" if left_out else ""
-        pixels = "" if self.weights_settings == "ignore" or not channel_pixels(stored) else self._match_pixels(stored)
+        known = pixel_settings(stored) and not channel_pixels(stored)  # and compared above
+        pixels = "" if self.weights_settings == "ignore" or known else self._match_pixels(stored)
         self._say(path, stored.choice, line or "", fresh, pixels)
         if not left_out:
             self._check_labels(stored)

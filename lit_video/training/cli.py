@@ -87,7 +87,7 @@ class VideoCLI(LightningCLI):
         if "." in (given.get("attention") or ""):
             given.attention = import_scheme(given.attention)
         if given.get("weights") and given.get("weights_settings") == "apply":
-            stored = read_weights(weights_path(given.weights), given.weights_ema)
+            stored = read_weights(weights_path(given.weights), given.weights_ema, given.weights_source)
             taken = [
                 _take(given, model_settings(stored), "model"),
                 _take(config.data.init_args, pixel_settings(stored), "data"),

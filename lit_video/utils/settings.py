@@ -25,7 +25,7 @@ MODEL: dict[Effect, tuple[str, ...]] = {
     "clip": ("frames", "image_size"),
     "classes": ("num_classes", "several_labels"),
     "start": (
-        *("weights", "weights_settings", "weights_ema", "image_pixels", "image_weights"),
+        *("weights", "weights_settings", "weights_source", "weights_ema", "image_pixels", "image_weights"),
         *("tubelet_init", "position_std", "zero_head"),
     ),
     "training": ("optimization", "freeze", "dropout", "drop_path"),

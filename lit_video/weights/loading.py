@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +14,7 @@ from lit_video.attention import Grid, Heads
 from lit_video.network.aggregation import AttentiveProbe, TemporalEncoder
 from lit_video.network.embedding import JointEmbedding
 from lit_video.network.positions import resize_time, sinusoids
-from lit_video.network.transformer import VideoTransformer
+from lit_video.network.transformer import VideoTransformer, mean_frame_token
 from lit_video.weights.authors import (
     MARK,
     is_pretraining,
@@ -25,7 +26,7 @@ from lit_video.weights.authors import (
 )
 from lit_video.weights.hugging_face import hf_timesformer_names, hf_vivit_names
 from lit_video.weights.mapping import refuse_other_names, refuse_other_shapes, stored_grid, take
-from lit_video.weights.reading import without_prefixes
+from lit_video.weights.reading import StoredWeights, without_prefixes
 
 
 @dataclass(frozen=True)
@@ -37,24 +38,31 @@ class Source:
     family: str  # of our modules
 
 
-SOURCES = {
+SourceName = Literal["videomae", "xvit", "hf-timesformer", "hf-vivit", "scenic-vivit", "timesformer"]
+SOURCES: dict[str, Source] = {
     "videomae": Source(MARK, videomae_names, "ViViT"),
     "xvit": Source(r"base_model\.", xvit_names, "XViT"),
     "hf-timesformer": Source(r"timesformer\.|embeddings\.time_embeddings", hf_timesformer_names, "TimeSformer"),
     "hf-vivit": Source(r"(vivit\.)?embeddings\.patch_embeddings\.", hf_vivit_names, "ViViT"),
     "scenic-vivit": Source(r".*/encoderblock_", scenic_names, "ViViT"),
-    "timesformer": Source(r".*temporal_norm1\.", timesformer_names, "TimeSformer"),
+    "timesformer": Source(r".*temporal_norm1\.|(.*\.)?time_embed$", timesformer_names, "TimeSformer"),
 }
 
 
-def source_of(state_dict: Mapping[str, Tensor]) -> str | None:
-    """The source whose names a state dict has; ``None`` if it is none of them."""
-    names = without_prefixes(state_dict)
+def source_of(stored: StoredWeights | Mapping[str, Tensor]) -> str | None:
+    """Return the source that the user names, or whose names the tensors have; ``None`` if it is none of them."""
+    if isinstance(stored, StoredWeights) and stored.named:
+        return stored.named
+    names = without_prefixes(stored.tensors if isinstance(stored, StoredWeights) else stored)
     return next((name for name, source in SOURCES.items() if any(re.match(source.mark, key) for key in names)), None)
 
 
 def load_pretrained(
-    network: nn.Module, state_dict: Mapping[str, Tensor], fresh_head: bool = False, grid: Grid | None = None
+    network: nn.Module,
+    state_dict: Mapping[str, Tensor],
+    fresh_head: bool = False,
+    grid: Grid | None = None,
+    source: str | None = None,
 ) -> str:
     """Load a checkpoint, strictly; positions of another grid or length are resized by the rule of the family's authors.
 
@@ -64,6 +72,7 @@ def load_pretrained(
         fresh_head: leave out a classifier of another number of classes instead of refusing it, and do without one.
         grid: the grid of patches that the positions are of; ``None`` where nothing says it: the network's own if it has
             as many patches, but a square for the sources whose authors' code knows squares only.
+        source: one of ``SOURCES``; ``None`` for the one whose names these are.
 
     Returns:
         The parameters that were left out, with commas.
@@ -71,10 +80,10 @@ def load_pretrained(
     Raises:
         ValueError: names or shapes do not fit; nothing has been changed then.
     """
-    ours, source = network.state_dict(), None
+    ours = network.state_dict()
     theirs = {key.removeprefix("network."): value for key, value in state_dict.items()}
     if isinstance(network, VideoTransformer) and "embed.patches.proj.weight" not in theirs:
-        theirs, source = _translated(network, without_prefixes(state_dict))
+        theirs, source = _translated(network, without_prefixes(state_dict), source)
         if source == "videomae" and "embed.pos_embed" not in theirs:  # no parameter, unless it is learned
             grid = network.embed.grid
             theirs["embed.pos_embed"] = sinusoids(prod(grid), network.embed.width)
@@ -95,11 +104,14 @@ def load_pretrained(
     return ", ".join(sorted(left_out))
 
 
-def _translated(network: VideoTransformer, state_dict: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], str]:
+def _translated(
+    network: VideoTransformer, state_dict: Mapping[str, Tensor], source: str | None
+) -> tuple[dict[str, Tensor], str]:
     """Return the weights under our names, and their source."""
-    source = source_of(state_dict)
+    source, image = source or source_of(state_dict), any("patch_embed.proj." in key for key in state_dict)
+    if image and network.readout is mean_frame_token:  # attention in space alone has the names of an image model
+        source = source or "timesformer"
     if source is None:
-        image = any("patch_embed.proj." in key for key in state_dict)
         hint = "; an image model's belong in model.image_weights" if image else ""
         first = next(iter(state_dict), None)
         raise ValueError(f"the names are none of {', '.join(sorted(SOURCES))}; the first is {first}{hint}")

@@ -46,6 +46,7 @@ class StoredWeights:
     preprocessor: dict[str, Any] = field(default_factory=dict)  # content of preprocessor_config.json, likewise
     model: dict[str, Any] = field(default_factory=dict)  # the model's settings, of a checkpoint of our own; else empty
     clips: dict[str, Any] = field(default_factory=dict)  # settings of its clips, likewise
+    named: str | None = None  # the source that the user names, where names do not show it
     class_names: Any = None  # likewise, by class number, of each task if there are several
 
     @property
@@ -56,14 +57,14 @@ class StoredWeights:
         return {str(name): int(number) for number, name in (*ours, *theirs)}
 
 
-def read_weights(path: Path, average: bool | None = None) -> StoredWeights:
+def read_weights(path: Path, average: bool | None = None, named: str | None = None) -> StoredWeights:
     """Tensors of a file, or of a folder of Hugging Face's; code in a file is never run.
 
     Files: torch's (zip or legacy; ``.pth``, ``.pyth``, ``.bin``, ``.ckpt``), safetensors, Flax's msgpack
     (``checkpoint``). From a training checkpoint, the model's part; wrappers' prefixes are taken off the names.
 
     ``average`` chooses a checkpoint's moving average of the weights, or the weights; ``None`` the average where there
-    is one.
+    is one. ``named`` is the source, for :func:`~lit_video.weights.loading.source_of`.
 
     Raises:
         UserError: the file does not exist, cannot be read, or holds no tensors by name.
@@ -81,7 +82,8 @@ def read_weights(path: Path, average: bool | None = None) -> StoredWeights:
     beside = path if path.is_dir() else None
     config, preprocessor = (_json(beside, name) for name in ("config.json", "preprocessor_config.json"))
     ours = _json(file.parent, EXPORTED) if file.suffix == ".safetensors" else content
-    return replace(of_our_own(ours), tensors=tensors, config=config, choice=choice, preprocessor=preprocessor)
+    stored = replace(of_our_own(ours), tensors=tensors, choice=choice, named=named)
+    return replace(stored, config=config, preprocessor=preprocessor)
 
 
 def of_our_own(content: Any) -> StoredWeights:

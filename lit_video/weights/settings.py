@@ -65,7 +65,7 @@ def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
     """
     if stored.clips:
         return {key: stored.clips[key] for key in data_names("pixels") if key in stored.clips}
-    source = source_of(stored.tensors)
+    source = source_of(stored)
     if source in PIXELS:
         mean, std = PIXELS[source]
         classes = number_of_classes(stored.tensors, "model.head.bias", "head.bias") if source == "timesformer" else None
@@ -83,7 +83,7 @@ def channel_pixels(stored: StoredWeights) -> tuple[Sequence[float], Sequence[flo
     they contradict the recipe of its weights: not known.
     """
     given = stored.preprocessor
-    if source_of(stored.tensors) == "videomae" and "image_mean" not in given:
+    if source_of(stored) == "videomae" and "image_mean" not in given:
         return IMAGENET
     offset = bool(given.get("offset"))
     contradicts = offset and given.get("rescale_factor", 1 / 127.5) > 1 / 255
@@ -172,7 +172,7 @@ def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
     if stored.model:
         model = _parts_of_size(stored.model) | stored.model
         return {key: _plain(model[key]) for key in model_names(*effects or ("function",)) if key in model}
-    source = source_of(stored.tensors)
+    source = source_of(stored)
     if source == "xvit":
         return XVIT | XVIT_BY_CLASSES.get(number_of_classes(stored.tensors, *XVIT_HEADS) or 0, {})
     return RELEASED.get(source or "", {})
@@ -184,7 +184,7 @@ def refuse_other_family(family: str, stored: StoredWeights, otherwise: str = OTH
     Raises:
         ValueError: with both families.
     """
-    source = source_of(stored.tensors)
+    source = source_of(stored)
     theirs = stored.model.get("family") or (SOURCES[source].family if source else family)
     if theirs != family and BASE not in (theirs, family):
         raise ValueError(f"it is of another kind of model: set --model {theirs} (here {family}), {otherwise}")
@@ -265,7 +265,7 @@ def line_on_grid(network: VideoTransformer, stored: StoredWeights, image: bool =
     if known:
         there, here = (" x ".join(map(str, sides[first:])) for sides in (known, grid))
         return f"its positions are resized from {there} to {here}"
-    if source_of(stored.tensors) not in (None, "hf-vivit") or (image and grid.h == grid.w):
+    if source_of(stored) not in (None, "hf-vivit") or (image and grid.h == grid.w):
         return ""
     as_here = f"as many positions as here are taken for {grid.h} x {grid.w} patches, others for a square"
     return f"its settings are not known: {as_here}" + ("" if image else "; whether its scheme is this one, too")

@@ -1,6 +1,7 @@
 """A released checkpoint in a network that a configuration has built: of its own grid, of another, refused whole."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import torch
@@ -14,8 +15,10 @@ from lit_video.network.vivit import vivit
 from lit_video.utils.clip_shape import height_and_width
 from lit_video.weights.authors import TIMESFORMER
 from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivit
-from lit_video.weights.loading import load_pretrained
+from lit_video.weights.loading import SOURCES, SourceName, load_pretrained
 from lit_video.weights.mapping import new_name
+from lit_video.weights.reading import read_weights
+from lit_video.weights.settings import pixel_settings, refuse_other_family
 from tests.shared import shared
 from tests.weights.conftest import double
 from tests.weights.test_pretrained_hugging_face import randomised
@@ -49,6 +52,8 @@ CASES = {
     "hf-timesformer joint": ("timesformer_joint", export_hf_timesformer),
     "hf-timesformer space": ("timesformer_space", export_hf_timesformer),
     "timesformer": ("timesformer_divided", authors_names),
+    "timesformer joint": ("timesformer_joint", authors_names),
+    "timesformer space": ("timesformer_space", authors_names),
     "hf-vivit": ("vivit_1", export_hf_vivit),
 }
 
@@ -170,6 +175,22 @@ def test_a_checkpoint_of_another_kind_is_refused(kind, name, message):
     with pytest.raises(ValueError, match=message):
         load_pretrained(network, released(name)[1])
     assert changed(network, before) == set()
+
+
+def test_names_of_an_image_model_are_timesformer_s_where_that_is_said(tmp_path):
+    """Attention in space alone: the pixels of the release are known then."""
+    _, weights = released("timesformer space")
+    torch.save(weights, tmp_path / "a.pyth")
+    assert pixel_settings(read_weights(tmp_path / "a.pyth")) == {}
+    named = read_weights(tmp_path / "a.pyth", named="timesformer")
+    assert pixel_settings(named) == {"mean": 0.45, "std": 0.225}
+    with pytest.raises(ValueError, match="it is of another kind of model: set --model TimeSformer"):
+        refuse_other_family("XViT", named)
+    with pytest.raises(ValueError, match=r"lacks blocks\.0\.scheme\.time_attn"):
+        load_pretrained(network_of("timesformer_divided"), weights, source="timesformer")
+    with pytest.raises(ValueError, match=r"belong in model\.image_weights"):
+        load_pretrained(network_of("timesformer_divided"), weights)
+    assert get_args(SourceName) == (*SOURCES,)
 
 
 def test_another_kind_of_module_takes_its_own_names_only():
