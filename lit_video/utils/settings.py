@@ -44,7 +44,7 @@ DATA: dict[DataEffect, tuple[str, ...]] = {
     "training": ("batch_size", "augmentation", "seed", "train_share"),
     "machine": ("num_workers", "keep_gb", "manifest"),
     "videos": (
-        *("root", "fps", "missing", "classes", "least_videos", "split", "test_answers", "source"),
+        *("root", "fps", "missing", "classes", "groups", "least_videos", "split", "test_answers", "source"),
         *("train", "val", "test", "path_column", "label_column", "columns", "label_separator"),
         *("split_column", "train_values", "val_values", "test_values"),
         *("skills", "length", "frames_per_step", "side", "difficulty", "test_difficulty", "pairs"),
