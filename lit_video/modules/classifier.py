@@ -39,14 +39,13 @@ from lit_video.weights.settings import (
     line_on_grid,
     pixel_settings,
     refuse_another_grid,
-    refuse_other_classes,
-    refuse_other_family,
     refuse_other_pixels,
     refuse_other_settings,
     tasks_in_order,
 )
 
-CHECKED = model_names("function", "shape", "clip", "classes")  # where weights are loaded
+# in a checkpoint beside the hyper-parameters, which ``load_from_checkpoint`` overwrites by what it is given
+CHECKED = ("family", "size", *model_names("function", "shape", "clip", "classes"))
 LOADED = "loaded"  # of a network, once weights have been loaded
 
 
@@ -181,25 +180,23 @@ class VideoClassifier(LightningModule):
         assert isinstance(self.network, VideoTransformer)
         with self._naming("image_weights", given):
             stored = read_image_vit(given, self.network, self.weights_ema)
-            grid = known_grid(stored, self.network.embed.patches)
+            grid = known_grid(self.network, stored)
             taken = load_image_vit(self.network, stored.tensors, self.tubelet_init, grid)
             return stored, "; ".join(filter(None, (taken, line_on_grid(self.network, stored, image=True))))
 
     def _start_from(self, path: str, fresh_head: bool) -> None:
         stored = read_weights(weights_path(path), self.weights_ema, self.weights_source)
-        grid = line = None
-        if isinstance(self.network, VideoTransformer):
-            grid, line = known_grid(stored, self.network.embed.patches), line_on_grid(self.network, stored)
         if self.weights_settings != "ignore":
             check_config(stored.config, self.network)
             self._refuse_what_differs(stored, OTHERWISE)
         tasks = self.num_classes if isinstance(self.num_classes, dict) else {}
         tensors = tasks_in_order(stored.tensors, tasks)
+        grid = known_grid(self.network, stored)
         left_out = load_pretrained(self.network, tensors, fresh_head, grid, self.weights_source)
         fresh = f"no classifier of these classes, it starts from scratch ({left_out})" if left_out else ""
         known = pixel_settings(stored) and not channel_pixels(stored)  # and compared above
         pixels = "" if self.weights_settings == "ignore" or known else self._match_pixels(stored)
-        self._say(path, stored.choice, line or "", fresh, pixels)
+        self._say(path, stored.choice, line_on_grid(self.network, stored), fresh, pixels)
         if not left_out:
             self._check_labels(stored)
 
@@ -212,14 +209,13 @@ class VideoClassifier(LightningModule):
         return f"its pixels are not known: taken for those of data.mean {data.mean:g} and data.std {data.std:g}"
 
     @property
-    def family(self) -> str:
-        """Name of the class of this package, which a class of one's own may extend."""
-        return next(kind.__name__ for kind in type(self).__mro__ if kind.__module__.startswith("lit_video."))
+    def _settings(self) -> dict[str, Any]:
+        """Settings, and the family: the class of this package, which a class of one's own may extend."""
+        ours = (kind.__name__ for kind in type(self).__mro__ if kind.__module__.startswith("lit_video."))
+        return {**self.hparams, "family": next(ours)}
 
     def _refuse_what_differs(self, stored: StoredWeights, otherwise: str, *effects: Effect) -> None:
-        refuse_other_family(self.family, stored, otherwise)
-        refuse_other_settings(self.hparams, stored, otherwise, *effects)
-        refuse_other_classes(self.num_classes, stored, otherwise, fresh=not effects)
+        refuse_other_settings(self._settings, stored, otherwise, *effects)
         if data := self._videos:
             refuse_other_pixels(stored_settings(data), stored, otherwise)
 
@@ -372,8 +368,7 @@ class VideoClassifier(LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the settings of the model; the names of the classes, and how clips are made, if the data set has them."""
-        known = {name: value for name, value in self.hparams.items() if name in {*CHECKED, "size"}}
-        checkpoint[MODEL_KEY] = {"family": self.family} | known
+        checkpoint[MODEL_KEY] = {name: self._settings[name] for name in CHECKED if name in self._settings}
         if data := self._videos:
             own = {"model": class_path(type(self)), "data": stored_settings(data), "class_names": data.class_names}
             checkpoint[CHECKPOINT_KEY] = own

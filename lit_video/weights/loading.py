@@ -108,9 +108,9 @@ def _translated(
     network: VideoTransformer, state_dict: Mapping[str, Tensor], source: str | None
 ) -> tuple[dict[str, Tensor], str]:
     """Return the weights under our names, and their source."""
-    source, image = source or source_of(state_dict), any("patch_embed.proj." in key for key in state_dict)
-    if image and network.readout is mean_frame_token:  # attention in space alone has the names of an image model
-        source = source or "timesformer"
+    image = any("patch_embed.proj." in key for key in state_dict)
+    still = image and network.readout is mean_frame_token  # attention in space alone has the names of an image model
+    source = source or source_of(state_dict) or ("timesformer" if still else None)
     if source is None:
         hint = "; an image model's belong in model.image_weights" if image else ""
         first = next(iter(state_dict), None)
@@ -136,8 +136,8 @@ def _positions(
         table = take(theirs, "embed.pos_embed", 3).to(embed.pos_embed.dtype)
         cells = table.shape[1] - embed.slots
         if grid is None or cells != (prod(grid) if joint else grid.h * grid.w):
-            by_number = _joint_grid if joint else _frame_grid
-            grid = by_number(cells, embed.grid, square)
+            here = embed.grid
+            grid = _joint_grid(cells, here, square) if joint else Grid(here.t, *stored_grid(cells, here, square))
         found["embed.pos_embed"] = embed.resized(table, grid, embed.grid, embed.stored)
         fixed = sinusoids(table.shape[1], table.shape[2]).to(table)
         if grid != embed.grid and torch.allclose(table, fixed, atol=1e-2):  # VideoMAE's, which no training changes
@@ -150,10 +150,6 @@ def _positions(
         table = take(theirs, "aggregate.pos_embed", 3)
         found["aggregate.pos_embed"] = network.aggregate.resized(table, embed.grid.t)
     return found
-
-
-def _frame_grid(cells: int, here: Grid, square: bool) -> Grid:
-    return Grid(here.t, *stored_grid(cells, here, square))
 
 
 def _joint_grid(cells: int, here: Grid, square: bool) -> Grid:

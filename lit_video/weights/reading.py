@@ -92,7 +92,6 @@ def of_our_own(content: Any) -> StoredWeights:
     ours, theirs = _mapping(content, CHECKPOINT_KEY) or content, _mapping(content, "hyper_parameters")
     clips = _mapping(ours, "data")
     known = clips or {"num_classes", "frames", "image_size"} <= theirs.keys()
-    # the settings apart come first: Lightning's load_from_checkpoint puts what it is given among the hyper-parameters
     model = _mapping(content, MODEL_KEY) or (theirs if known else {})
     return StoredWeights({}, model=model, clips=clips, class_names=ours.get("class_names"))
 

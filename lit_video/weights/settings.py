@@ -1,5 +1,6 @@
 """Settings that neither names nor shapes of weights show; a mismatch would load without an error."""
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal
@@ -11,10 +12,9 @@ from torch import Tensor, nn
 from lit_video.attention import Grid
 from lit_video.network.aggregation import TemporalEncoder
 from lit_video.network.embedding import Embedding, JointEmbedding
-from lit_video.network.patches import Patches
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, ViTSize
-from lit_video.utils.clip_shape import height_and_width
+from lit_video.utils.clip_shape import as_setting, height_and_width
 from lit_video.utils.settings import Effect, data_names, model_names
 from lit_video.weights.loading import SOURCES, source_of
 from lit_video.weights.reading import StoredWeights
@@ -178,40 +178,71 @@ def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
     return RELEASED.get(source or "", {})
 
 
-def refuse_other_family(family: str, stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
-    """Refuse weights of another family of models, which may have the same names and shapes.
-
-    Raises:
-        ValueError: with both families.
-    """
-    source = source_of(stored)
-    theirs = stored.model.get("family") or (SOURCES[source].family if source else family)
-    if theirs != family and BASE not in (theirs, family):
-        raise ValueError(f"it is of another kind of model: set --model {theirs} (here {family}), {otherwise}")
-
-
 def refuse_other_settings(
-    hparams: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE, *effects: Effect
+    ours: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE, *effects: Effect
 ) -> None:
-    """Refuse weights for a model with other settings than theirs; ``otherwise`` is advice, for the message.
+    """Refuse weights for a model of another family or of other settings than theirs, or of as many other classes.
 
-    ``effects`` are those of :func:`model_settings`.
+    ``ours`` are the model's settings and family, ``otherwise`` is advice, for the message, ``effects`` are those of
+    :func:`model_settings`; where they are given, the classes must be the same, too.
 
     Raises:
         ValueError: with the flags that correct it.
     """
-    ours = {key: _plain(value) for key, value in hparams.items()} | _parts_of_size(hparams)
+    source, family = source_of(stored), ours.get("family", BASE)
+    kind = stored.model.get("family", SOURCES[source].family if source else BASE)
+    if kind != family and BASE not in (kind, family):
+        raise ValueError(f"it is of another kind of model: set --model {kind} (here {family}), {otherwise}")
+    here, there = (_tasks(settings.get("num_classes")) for settings in (ours, stored.model))
+    if there and here != there and (effects or sum(here.values()) == sum(there.values())):
+        words = [" + ".join(f"{number} {task}".strip() for task, number in tasks.items()) for tasks in (there, here)]
+        raise ValueError(f"its classes are {words[0]}, here {words[1]}: give it data of those, {otherwise}")
+    given = {key: _plain(value) for key, value in ours.items()} | _parts_of_size(ours)
     theirs = model_settings(stored, *effects)
-    if ours.get("segments") is None and (theirs.get("segments") or 0) >= ours.get("frames", 0) > 0:
-        ours["segments"] = theirs["segments"]  # all frames are one group
-    if other := {key: value for key, value in theirs.items() if ours.get(key, value) != value}:
+    if given.get("segments") is None and (theirs.get("segments") or 0) >= given.get("frames", 0) > 0:
+        given["segments"] = theirs["segments"]  # all frames are one group
+    if other := {key: value for key, value in theirs.items() if given.get(key, value) != value}:
         raise ValueError(f"it was trained with other settings: set {flags(other)}, {otherwise}")
     if "scope" in theirs and "ratio" not in theirs:
-        known, given = ", ".join(map(str, sorted(XVIT_BY_CLASSES))), number_of_classes(stored.tensors, *XVIT_HEADS)
+        known, classes = ", ".join(map(str, sorted(XVIT_BY_CLASSES))), number_of_classes(stored.tensors, *XVIT_HEADS)
         raise ValueError(
-            f"X-ViT's releases have {known} classes, these weights {given}: their ratio and segments are not known; "
+            f"X-ViT's releases have {known} classes, these weights {classes}: their ratio and segments are not known; "
             "set them as in training, with --model.weights_settings ignore"
         )
+
+
+def _tasks(classes: object) -> OrderedDict[str, int]:
+    """Return numbers of classes by task; two are equal only if the tasks have the same order."""
+    return OrderedDict(classes if isinstance(classes, Mapping) else {"": classes} if isinstance(classes, int) else {})
+
+
+def known_grid(network: nn.Module, stored: StoredWeights) -> Grid | None:
+    """Return the grid of patches that a file's settings, or the configuration beside it, say; ``None`` without."""
+    if not isinstance(network, VideoTransformer):
+        return None
+    patches, config = network.embed.patches, stored.config
+    try:
+        side = config["image_size"] if "image_size" in config else config["pretrained_cfg"]["input_size"][1:]  # timm's
+        theirs = {"image_size": side, "frames": config.get("num_frames", patches.tubelet)}
+    except (LookupError, TypeError):
+        theirs = {}
+    clip: dict[str, Any] = theirs | stored.clips | stored.model
+    try:
+        frames = min(clip.get("segments") or clip["frames"], clip["frames"])
+        return Grid(*patches.grid(frames, *height_and_width(clip["image_size"])))
+    except (LookupError, TypeError, ValueError):
+        return None  # nothing is said, or it is of other patches, which shapes show
+
+
+def other_grid(network: nn.Module, stored: StoredWeights, image: bool = False) -> str:
+    """Describe the grid that positions are of, where it is known not to be this network's; empty otherwise."""
+    known = known_grid(network, stored)
+    if known is None or not isinstance(network, VideoTransformer) or network.embed.pos_embed is None:
+        return ""
+    in_time = isinstance(network.embed, JointEmbedding) or isinstance(network.aggregate, TemporalEncoder)
+    first = 0 if not image and (in_time or network.embed.temp_embed is not None) else 1  # without, any length is right
+    there, here = (" x ".join(map(str, grid[first:])) for grid in (known, network.embed.grid))
+    return "" if there == here else f"its positions are of {there} patches, here they are of {here}"
 
 
 def refuse_another_grid(network: nn.Module, stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
@@ -220,71 +251,22 @@ def refuse_another_grid(network: nn.Module, stored: StoredWeights, otherwise: st
     Raises:
         ValueError: with the flags that correct it.
     """
-    if not isinstance(network, VideoTransformer) or network.embed.pos_embed is None:
-        return
-    theirs, first = known_grid(stored, network.embed.patches), _first_axis(network)
-    here = network.embed.grid
-    if theirs and theirs[first:] != here[first:]:
-        clip = stored.clips or stored.model
-        other = {"image_size": height_and_width(clip["image_size"])} if theirs[1:] != here[1:] else {}
-        other = ({"frames": clip["frames"]} if not first and theirs.t != here.t else {}) | other
-        raise ValueError(f"its positions are of another grid of patches: set {flags(other, 'data')}, {otherwise}")
+    if said := other_grid(network, stored):
+        clip = stored.model | stored.clips
+        clip = {"frames": clip["frames"], "image_size": as_setting(clip["image_size"])}
+        raise ValueError(f"{said}: set {flags(clip, 'data')}, {otherwise}")
 
 
-def _first_axis(network: VideoTransformer) -> int:
-    """Return the first axis of the grid that has positions: without any in time a clip of any length is right."""
-    in_time = isinstance(network.embed, JointEmbedding) or isinstance(network.aggregate, TemporalEncoder)
-    return 0 if in_time or network.embed.temp_embed is not None else 1
-
-
-def refuse_other_classes(classes: object, stored: StoredWeights, otherwise: str, fresh: bool) -> None:
-    """Refuse a classifier of our own of other classes; with ``fresh`` only one of as many outputs for other tasks.
-
-    Raises:
-        ValueError: with the classes of both.
-    """
-    ours, theirs = (_outputs(each) for each in (classes, stored.model.get("num_classes")))
-    as_many = sum(size for _, size in ours) == sum(size for _, size in theirs)
-    if theirs and ours != theirs and (as_many or not fresh):
-        said = [" + ".join(f"{size} {task}".strip() for task, size in tasks) for tasks in (theirs, ours)]
-        raise ValueError(f"its classes are {said[0]}, here {said[1]}: train with those, {otherwise}")
-
-
-def _outputs(classes: object) -> list[tuple[str, int]]:
-    """Return tasks and their numbers of classes, in the order of the logits."""
-    given = classes.items() if isinstance(classes, Mapping) else [("", classes)]
-    return [(str(task), number) for task, number in given if isinstance(number, int)]
-
-
-def line_on_grid(network: VideoTransformer, stored: StoredWeights, image: bool = False) -> str:
-    """Return a line on positions that are laid out anew, or whose layout nothing says; empty for others."""
-    grid, known = network.embed.grid, known_grid(stored, network.embed.patches)
-    first = 1 if image else _first_axis(network)
-    if network.embed.pos_embed is None or (known and known[first:] == grid[first:]):
+def line_on_grid(network: nn.Module, stored: StoredWeights, image: bool = False) -> str:
+    """Return a line on positions that are resized, or whose grid nothing says; empty for others."""
+    if said := other_grid(network, stored, image):
+        return f"{said}: resized"
+    sided = source_of(stored) not in (None, "hf-vivit") or known_grid(network, stored)
+    if sided or not isinstance(network, VideoTransformer) or (image and network.embed.grid.h == network.embed.grid.w):
         return ""
-    if known:
-        there, here = (" x ".join(map(str, sides[first:])) for sides in (known, grid))
-        return f"its positions are resized from {there} to {here}"
-    if source_of(stored) not in (None, "hf-vivit") or (image and grid.h == grid.w):
-        return ""
-    as_here = f"as many positions as here are taken for {grid.h} x {grid.w} patches, others for a square"
-    return f"its settings are not known: {as_here}" + ("" if image else "; whether its scheme is this one, too")
-
-
-def known_grid(stored: StoredWeights, patches: Patches) -> Grid | None:
-    """Return the grid of patches that a file's settings, or the configuration beside it, say; ``None`` without."""
-    config = stored.config
-    try:
-        timm = (config.get("model_args") or {}).get("img_size") or config["pretrained_cfg"]["input_size"][1:]
-    except (AttributeError, LookupError, TypeError):
-        timm = None
-    theirs = {"image_size": config.get("image_size", timm), "frames": config.get("num_frames", patches.tubelet)}
-    clip: dict[str, Any] = {**theirs, **stored.clips, **stored.model}
-    try:
-        frames = min(clip.get("segments") or clip["frames"], clip["frames"])
-        return Grid(*patches.grid(frames, *height_and_width(clip["image_size"])))
-    except (TypeError, ValueError):
-        return None  # nothing is said, or it is of other patches, which shapes show
+    side = " x ".join(map(str, network.embed.grid[1:]))
+    scheme = "" if image else "its scheme for this one, "
+    return f"its settings are not known: {scheme}positions for {side} patches if they are as many, else for a square"
 
 
 def _parts_of_size(model: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivi
 from lit_video.weights.loading import SOURCES, SourceName, load_pretrained
 from lit_video.weights.mapping import new_name
 from lit_video.weights.reading import read_weights
-from lit_video.weights.settings import pixel_settings, refuse_other_family
+from lit_video.weights.settings import pixel_settings, refuse_other_settings
 from tests.shared import shared
 from tests.weights.conftest import double
 from tests.weights.test_pretrained_hugging_face import randomised
@@ -185,7 +185,7 @@ def test_names_of_an_image_model_are_timesformer_s_where_that_is_said(tmp_path):
     named = read_weights(tmp_path / "a.pyth", named="timesformer")
     assert pixel_settings(named) == {"mean": 0.45, "std": 0.225}
     with pytest.raises(ValueError, match="it is of another kind of model: set --model TimeSformer"):
-        refuse_other_family("XViT", named)
+        refuse_other_settings({"family": "XViT"}, named)
     with pytest.raises(ValueError, match=r"lacks blocks\.0\.scheme\.time_attn"):
         load_pretrained(network_of("timesformer_divided"), weights, source="timesformer")
     with pytest.raises(ValueError, match=r"belong in model\.image_weights"):
