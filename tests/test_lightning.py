@@ -2,6 +2,7 @@
 
 import csv
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from lightning import Fabric, LightningDataModule, LightningModule, Trainer
 from lightning.pytorch import callbacks, loggers
 from lightning.pytorch.cli import LightningCLI
 from lightning.pytorch.tuner import Tuner
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, SubsetRandomSampler
 
 from lit_video.datamodules import VideoFolder
 from lit_video.errors import UserError
@@ -161,6 +162,81 @@ def test_another_batch_is_refused_in_a_line(batch, word):
         with pytest.raises(UserError, match=word) as refusal:
             step(batch, 0)
         assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("run", ["fit", "validate", "test"])
+@pytest.mark.parametrize(
+    ("classes", "several", "target", "words"),
+    [
+        (8, False, 8, "clip 2 of a batch, counted from 0, has the label 8, expected 0 to 7 of 8 classes"),
+        (8, False, -1, "the label -1"),
+        (8, False, 1.0, r"target is float64 \(3,\), expected class numbers \(b,\).*docs/in_python"),
+        (8, False, [1, 1], r"int64 \(3, 2\), expected class numbers \(b,\)"),
+        (8, False, [2.0, *[0.0] * 7], r"label 2, expected 0 to 1"),
+        ({"verb": 3, "noun": 5}, False, [1, 5], r"label 5, expected 0 to \[2, 4\] of {'verb': 3"),
+        ({"verb": 3, "noun": 5}, False, 1, r"int64 \(3,\), expected class numbers \(b, 2\)"),
+        (2, True, [0, 2], "label 2, expected 0 to 1"),
+        (2, True, 1, r"expected a one or zero for each class \(b, 2\)"),
+    ],
+)
+def test_labels_that_do_not_fit_are_refused_before_a_gpu_gets_them(run, classes, several, target, words):
+    class OnTheGPU(XViT):
+        def transfer_batch_to_device(self, batch, device, dataloader_idx):
+            assert "label" not in words
+            return batch
+
+    first = [0 * one for one in target] if isinstance(target, list) else 0 * target
+    clips = [clip for clip, _ in examples()[:3]]
+    data = [(clip, np.array(y)) for clip, y in zip(clips, [first, first, target], strict=True)]
+    model = OnTheGPU(classes, 4, 16, **SMALL, several_labels=several)
+    with pytest.raises(UserError, match=words):
+        getattr(trainer(), run)(model, DataLoader(data, batch_size=3))
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.uint8, torch.int64])
+def test_labels_of_any_integer_type_count_and_those_of_no_class_do_not(dtype):
+    pairs = [(clip, target.to(dtype)) for clip, target in examples()]
+    model = build(XViT).eval()
+    (tested,) = trainer().test(model, DataLoader(pairs, batch_size=3), verbose=False)
+    assert (tested,) == tuple(trainer().test(model, loader(), verbose=False))
+    if dtype.is_signed:
+        unknown = [*pairs, (pairs[0][0], torch.tensor(-100, dtype=dtype))]
+        assert [tested] == trainer().test(model, DataLoader(unknown, batch_size=3), verbose=False)
+        trainer().fit(model, DataLoader(unknown, batch_size=9))
+
+
+@pytest.mark.parametrize("classes", [1, {"verb": 3, "noun": 1}])
+def test_a_single_class_is_refused(classes):
+    with pytest.raises(ValueError, match="of a single class the loss is always 0"):
+        build(XViT, classes)
+    assert build(XViT, 1, several_labels=True).num_classes == 1
+
+
+def test_each_of_several_loaders_has_its_metrics():
+    model, run = build(XViT), trainer(num_sanity_val_steps=2)
+    loaders = [loader(batch_size=3), DataLoader(examples()[2:5], batch_size=2), DataLoader(examples()[4:])]
+    alone = [trainer().validate(model, one, verbose=False)[0] for one in loaders]
+    expected = {f"{k}/dataloader_idx_{i}": v for i, one in enumerate(alone) for k, v in one.items()}
+    assert len(expected) == 9 and len({one["val/loss"] for one in alone}) == 3
+    for found in run.validate(model, loaders, verbose=False):
+        assert found == pytest.approx(expected)
+    tested = run.test(model, loaders)[0]
+    assert [tested[f"test/videos/dataloader_idx_{i}"] for i in range(3)] == [8, 3, 4]
+    assert run.validate(model, loaders[1], verbose=False) == [pytest.approx(alone[1])], "one after several"
+    assert [sum(map(len, one)) for one in run.predict(model, loaders)] == [8, 3, 4]
+    run.fit(model, loader(), loaders)
+    assert expected.keys() <= run.callback_metrics.keys()
+
+
+def test_processes_that_share_clips_in_an_unknown_order_are_refused():
+    model, subset = build(XViT).eval(), SubsetRandomSampler(range(7))
+    loops = SimpleNamespace(_combined_loader=SimpleNamespace(flattened=[DataLoader(examples(), sampler=subset)]))
+    model._trainer = SimpleNamespace(world_size=2, _evaluation_loop=loops)
+    batch = {"clip": torch.zeros(2, 3, 4, 16, 16), "target": torch.zeros(2, dtype=torch.long)}
+    with pytest.raises(UserError, match="2 processes share clips by a SubsetRandomSampler"):
+        model.validation_step(batch, 0)
+    number = torch.arange(2)
+    model.validation_step(batch | {"video": number, "view": number}, 0)
 
 
 @every_transformer

@@ -61,6 +61,15 @@ def test_the_blocks_in_python_run(here, checkpoint, videos, monkeypatch, capsys)
     assert names["again"].num_classes == 8
 
 
+def test_the_focal_loss_of_class_numbers_is_that_of_their_probabilities():
+    names = {"__name__": "page"}
+    exec(PYTHON.findall(RECIPES)[0], names)
+    logits, target = torch.randn(4, 4), torch.tensor([1, 0, 3, 3])  # as many clips as classes
+    share = logits.softmax(1)[range(4), target]
+    for given in (target, torch.eye(4)[target]):
+        assert names["Focal"].loss(None, logits, given) == pytest.approx((-((1 - share) ** 2) * share.log()).mean())
+
+
 def test_twelve_questions_have_a_command_each():
     questions = re.findall(r"^\*\*.*\?\*\*", RECIPES, re.MULTILINE)
     assert len(questions) == 12 and len(COMMANDS) == 13, "CSV and TensorBoard"

@@ -1,9 +1,10 @@
 """Base class of video classifiers: training, validation, test; a family only builds its network."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -11,6 +12,7 @@ import torch.nn.functional as F
 from lightning import LightningModule, Trainer
 from lightning.pytorch.utilities import rank_zero_only
 from torch import Tensor, nn
+from torch.utils.data import DistributedSampler
 
 from lit_video.errors import UserError
 from lit_video.modules.metrics import VideoAccuracy, VideoPrecision, binary_cross_entropy, mean_over_ranks
@@ -22,7 +24,7 @@ from lit_video.network.transformer import freeze as freeze_layers
 from lit_video.network.vit import ViTSize
 from lit_video.utils.class_paths import class_path
 from lit_video.utils.settings import Effect, model_names
-from lit_video.video.batch import Batch, Classes, as_batch, class_numbers, outputs, per_task
+from lit_video.video.batch import Batch, Classes, as_batch, check_classes, class_numbers, labelled, outputs, per_task
 from lit_video.video.settings import SETTINGS, stored_settings
 from lit_video.weights.hub import weights_path
 from lit_video.weights.hugging_face import check_config, check_labels
@@ -54,7 +56,8 @@ class VideoClassifier(LightningModule):
 
     Logs ``train/loss`` of every optimizer step, ``train/clip_top1``; ``val/loss``, ``val/clip_top1`` and
     ``val/clip_top5`` (the centre view); ``test/video_top1``, ``test/video_top5`` (all views of a video averaged, every
-    video once) and ``test/videos``. Accuracies are in percent. All of them are over all processes.
+    video once) and ``test/videos``. Accuracies are in percent. All of them are over all processes. Of several loaders
+    each has its own, ``val/loss/dataloader_idx_0``, ....
 
     Several tasks (Epic-Kitchens' verb and noun, as in X-ViT's section 4) are heads of one network, trained together:
     one linear layer whose columns the tasks share out, the loss the sum of their cross entropies. The accuracies above
@@ -111,6 +114,10 @@ class VideoClassifier(LightningModule):
         several_labels: bool = False,
     ) -> None:
         super().__init__()
+        counts = num_classes.values() if isinstance(num_classes, dict) else [num_classes]
+        if 1 in counts and not several_labels and not self._steps_of_its_own:
+            one = f"num_classes is {num_classes}: of a single class the loss is always 0, the accuracy 100 %"
+            raise ValueError(f"{one}; it takes two, or several_labels; to predict a number see docs/in_python.md")
         self.save_hyperparameters(ignore=["network"])
         # plain values, which torch.load takes from a checkpoint without trust; constructors take them back
         self.save_hyperparameters({name: _plain(value) for name, value in self.hparams.items()})
@@ -281,7 +288,7 @@ class VideoClassifier(LightningModule):
 
         Steps take what :func:`~lit_video.video.batch.as_batch` takes.
         """
-        taken = self._batch(batch, batch_idx)
+        taken = self._batch(batch)
         logits, target = self(taken["clip"]), taken["target"]
         loss = self.loss(logits, target)
         if (run := self._run) is None:
@@ -299,10 +306,21 @@ class VideoClassifier(LightningModule):
         self.log("train/clip_top1", 100 * accuracy, batch_size=weight, on_step=False, on_epoch=True, sync_dist=True)
         return loss
 
-    def _batch(self, batch: Any, number: int, labelled: bool = True) -> Batch:
-        """Batch of any loader; every process numbers its batches differently."""
-        run = self._run
-        return as_batch(batch, number * run.world_size + run.global_rank if run else number, labelled)
+    @property
+    def _steps_of_its_own(self) -> bool:
+        """Whether a user's subclass decides what its targets are."""
+        return type(self).training_step is not VideoClassifier.training_step
+
+    def _on_before_batch_transfer(self, batch: Any, dataloader_idx: int = 0) -> Any:
+        """Check the classes where the batch still is on the CPU: a GPU would have to be waited for."""
+        batch = super()._on_before_batch_transfer(batch, dataloader_idx)
+        if self.num_classes is not None and not (self._steps_of_its_own or self.trainer.predicting):
+            check_classes(batch, self.num_classes, self.several_labels)
+        return batch
+
+    def _batch(self, batch: Any, numbers: Callable[[Tensor], Tensor] = torch.clone, training: bool = True) -> Batch:
+        taken = as_batch(batch, numbers)
+        return labelled(taken, self.num_classes, self.several_labels, training) if self.num_classes else taken
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """Log the step's loss: the mean over its batches and over all processes, as of one process and one batch."""
@@ -313,46 +331,81 @@ class VideoClassifier(LightningModule):
         self._batches.clear()
         self.log("train/loss", self.step_loss, batch_size=1)  # prog_bar would fetch it in every step
 
-    def validation_step(self, batch: Any, batch_idx: int) -> None:
+    def validation_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
         """Collect the centre views."""
-        self._collect(self.val_accuracy, batch, batch_idx)
+        self._collect("val", batch, dataloader_idx)
 
-    def _collect(self, accuracy: VideoAccuracy, batch: Any, number: int) -> None:
-        taken = self._batch(batch, number)
+    def _accuracy(self, split: str, loader: int) -> VideoAccuracy:
+        """The metric of one of several loaders: ``val_accuracy``, ``val_accuracy_1``, ..."""
+        name = f"{split}_accuracy_{loader}" if loader else f"{split}_accuracy"
+        if not hasattr(self, name):
+            self.add_module(name, type(self.val_accuracy)(classes=self.num_classes).to(self.device))
+        return self.get_submodule(name)  # type: ignore[return-value]
+
+    def _collect(self, split: str, batch: Any, loader: int) -> None:
+        accuracy = self._accuracy(split, loader)
+        taken = self._batch(batch, partial(self._numbers, loader, accuracy), training=False)
         accuracy.update(self(taken["clip"]), taken["target"], taken["video"], taken["view"])
+
+    def _numbers(self, loader: int, accuracy: VideoAccuracy, index: Tensor) -> Tensor:
+        """Numbers of a batch's clips that have none: where they stand in the loader's order.
+
+        Raises:
+            UserError: several processes share an order that is not known, and may count a video twice.
+        """
+        number, run = sum(map(len, accuracy.video)) + index, self._run
+        if run is None or run.world_size == 1:
+            return number
+        given = self._loaders[loader]
+        sampler = getattr(getattr(given, "batch_sampler", None), "sampler", given)
+        if type(sampler) is DistributedSampler:  # Lightning's: it repeats the first clips to fill the last batch
+            return (number * sampler.num_replicas + sampler.rank) % len(sampler.dataset)  # type: ignore[arg-type]
+        share = f"{run.world_size} processes share clips by a {type(sampler).__name__}, and might count one twice"
+        raise UserError(f"{share}: make a batch a mapping with clip, target and video, the number of a clip's video")
+
+    @property
+    def _loaders(self) -> Any:
+        """Loaders of this validation or test; the Trainer's public ones may be those of another."""
+        return self.trainer._evaluation_loop._combined_loader.flattened  # type: ignore[union-attr]
+
+    def _log_accuracy(self, split: str, names: dict[str, str]) -> None:
+        """Log what each loader gave, as Lightning names several; nothing after steps of a user's own."""
+        for loader in range(count := len(self._loaders)):
+            if (accuracy := self._accuracy(split, loader)).update_called:
+                result, which = accuracy.compute(), f"/dataloader_idx_{loader}" if count > 1 else ""
+                single = {name: f"{split}/{name}" for name in result if "_" in name}
+                for name, shown in (names | single).items():
+                    self.log(shown + which, result[name], prog_bar=shown == "val/clip_top1", add_dataloader_idx=False)
+
+    def on_validation_epoch_start(self) -> None:
+        """Forget the last validation and test, also one that was interrupted."""
+        for part in self.children():
+            if isinstance(part, VideoAccuracy):
+                part.reset()
+
+    on_test_epoch_start = on_validation_epoch_start
 
     def on_validation_epoch_end(self) -> None:
         """One view per video: clip accuracy, and the loss over videos that could be read."""
-        result = self.val_accuracy.compute()
-        self.val_accuracy.reset()
-        self.log("val/loss", result["loss"])
-        self.log("val/clip_top1", result["top1"], prog_bar=True)
-        self.log("val/clip_top5", result["top5"])
-        self.log_dict({f"val/{k}": v for k, v in result.items() if "_" in k})  # of single tasks
+        self._log_accuracy("val", {"loss": "val/loss", "top1": "val/clip_top1", "top5": "val/clip_top5"})
 
-    def test_step(self, batch: Any, batch_idx: int) -> None:
+    def test_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
         """Collect all views."""
-        self._collect(self.test_accuracy, batch, batch_idx)
+        self._collect("test", batch, dataloader_idx)
 
     def on_test_epoch_end(self) -> None:
         """All views per video: video accuracy. The metric keeps its state for callbacks until the next test."""
-        result = self.test_accuracy.compute()
-        whole = {"test/video_top1": result["top1"], "test/video_top5": result["top5"], "test/videos": result["videos"]}
-        self.log_dict(whole | {f"test/{k}": v for k, v in result.items() if "_" in k})  # and of single tasks
+        self._log_accuracy("test", {"top1": "test/video_top1", "top5": "test/video_top5", "videos": "test/videos"})
 
-    def predict_step(self, batch: Any, batch_idx: int) -> Tensor:
+    def predict_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> Tensor:
         """Logits ``(b, classes)``, of clips with classes or without; NaN where a video could not be read."""
-        taken = self._batch(batch, batch_idx, labelled=False)
+        taken = as_batch(batch, torch.clone, labelled=False)
         return self(taken["clip"]).masked_fill((taken["video"] < 0)[:, None], torch.nan)
 
     @property
     def few_classes(self) -> bool:
         """Whether there are at most five, so that the five best are all."""
         return isinstance(self.num_classes, int) and self.num_classes <= 5
-
-    def on_test_epoch_start(self) -> None:
-        """Forget the last test."""
-        self.test_accuracy.reset()
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Refuse weights of another scheme, other pixels or other classes, with the flags that correct it."""

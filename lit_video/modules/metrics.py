@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor
 from torchmetrics import Metric
-from torchmetrics.functional.classification import multilabel_average_precision
+from torchmetrics.functional.classification import binary_average_precision
 from torchmetrics.utilities import dim_zero_cat
 
 from lit_video.video.batch import Classes, per_task
@@ -122,12 +122,10 @@ class VideoPrecision(VideoAccuracy):
 
 def average_precision(logits: Tensor, target: Tensor) -> Tensor:
     """Average precision ``(classes,)``, 0 to 1, of logits and ones and zeros ``(videos, classes)``; NaN of no video."""
-    found = target.any(0)
-    share = logits.double().sigmoid().nan_to_num()[:, found]
-    precision = logits.new_full((len(found),), torch.nan)
-    if found.any():
-        each = multilabel_average_precision(share, target[:, found].long(), int(found.sum()), average="none")
-        precision[found] = each.to(precision)
+    precision = logits.new_full(logits.shape[1:], torch.nan)
+    for number in target.any(0).nonzero()[:, 0].tolist():
+        rank = torch.unique(logits[:, number], return_inverse=True)[1]  # probabilities of large logits are all 1
+        precision[number] = binary_average_precision(rank / len(logits), target[:, number].long())
     return precision
 
 

@@ -1,7 +1,7 @@
 """Preparation of a batch: random draws on the CPU, then on its device to float, erased, mixed, labels made soft."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
 import torch
@@ -35,21 +35,20 @@ class Batch(TypedDict):
     view: Tensor
 
 
-def as_batch(given: Any, number: int, labelled: bool = True) -> Batch:
+def as_batch(given: Any, numbers: Callable[[Tensor], Tensor], labelled: bool = True) -> Batch:
     """Batch of any loader: ``(clip, class)``, or a mapping with ``clip`` and ``target``; clips float and normalised.
 
     Clips without ``video`` are a video each; those without ``view`` are different views.
 
     Args:
         given: the batch, on its device.
-        number: its number, another one for every batch and process.
+        numbers: from a clip's index in the batch to its number among all clips.
         labelled: whether it needs classes; without them ``target`` is -100, and clips may come alone.
 
     Raises:
         UserError: it is neither.
     """
-    pair = given if isinstance(given, list | tuple) and len(given) <= 2 else [given]
-    found = given if isinstance(given, Mapping) else dict(zip(("clip", "target"), pair, strict=False))
+    found = _named(given)
     needed = {"clip", "target"} if labelled else {"clip"}
     names = [name for name in Batch.__annotations__ if name in needed or (name in found and name != "target")]
     for name in names:
@@ -59,12 +58,64 @@ def as_batch(given: Any, number: int, labelled: bool = True) -> Batch:
             raise UserError(f"{expected}, and video and view if clips share videos; {name} {kind}")
     clip = found["clip"]
     if clip.ndim != 5 or not clip.is_floating_point():
-        shape = f"{str(clip.dtype).removeprefix('torch.')} {tuple(clip.shape)}"
-        raise UserError(f"clip is {shape}, expected normalised float values (b, 3, t, height, width)")
-    each = number * 2**20 + torch.arange(len(clip), device=clip.device)
-    unknown = {"target": torch.full_like(each, IGNORED), "video": each, "view": each}
+        raise UserError(f"clip is {_kind(clip)}, expected normalised float values (b, 3, t, height, width)")
+    index = torch.arange(len(clip), device=clip.device)
+    each = index if {"video", "view"} <= found.keys() else numbers(index)
+    unknown = {"target": torch.full_like(index, IGNORED), "video": each, "view": each}
     batch: Any = unknown | {name: found[name] for name in names}
     return batch
+
+
+def _named(given: Any) -> Mapping[str, Any]:
+    pair = given if isinstance(given, list | tuple) and len(given) <= 2 else [given]
+    return given if isinstance(given, Mapping) else dict(zip(("clip", "target"), pair, strict=False))
+
+
+def _kind(x: Tensor) -> str:
+    return f"{str(x.dtype).removeprefix('torch.')} {tuple(x.shape)}"
+
+
+def _axes(target: Tensor, classes: Classes, several_labels: bool) -> tuple[int, ...]:
+    """Axes of a target behind the batch: of one task's class numbers, of several tasks', of a share for each class."""
+    if several_labels or target.is_floating_point():
+        return (outputs(classes),)
+    return (len(classes),) if isinstance(classes, dict) else ()
+
+
+def labelled(batch: Batch, classes: Classes, several_labels: bool, training: bool) -> Batch:
+    """Class numbers of any integer type as int64; a clip whose class is -100 counts as one that could not be read.
+
+    Raises:
+        UserError: targets of another kind; the device is not asked for their values.
+    """
+    target, soft = batch["target"], batch["target"].is_floating_point()
+    if target.shape[1:] != _axes(target, classes, several_labels) or soft > (training or several_labels):
+        axes = "".join(f" {size}" for size in _axes(target.long(), classes, several_labels))
+        kind = "a one or zero for each class" if several_labels else "class numbers"
+        number = "; to predict numbers see docs/in_python.md" if soft else ""
+        raise UserError(f"target is {_kind(target)}, expected {kind} (b,{axes}) of {classes} classes{number}")
+    ignored = (target == IGNORED).reshape(len(target), -1).any(1)
+    target = target if soft else target.long()
+    return Batch(clip=batch["clip"], target=target, video=batch["video"].masked_fill(ignored, -1), view=batch["view"])
+
+
+def check_classes(given: Any, classes: Classes, several_labels: bool) -> None:
+    """Refuse a batch, while it is on the CPU, with a class that the model does not have, or no share of 0 to 1.
+
+    Raises:
+        UserError: there is one; the message names the clip.
+    """
+    target = _named(given).get("target")
+    if not isinstance(target, Tensor) or target.device.type != "cpu" or not target.ndim:
+        return
+    if target.shape[1:] != _axes(target, classes, several_labels):
+        return  # the step refuses it
+    counts = [*classes.values()] if isinstance(classes, dict) else classes
+    highest = torch.tensor(2 if several_labels or target.is_floating_point() else counts) - 1
+    wrong = ~((target >= 0) & (target <= highest) | (target == IGNORED))
+    if wrong.any():
+        clip = f"clip {wrong.nonzero()[0, 0]} of a batch, counted from 0, has the label {target[wrong][0]:g}"
+        raise UserError(f"{clip}, expected 0 to {highest.tolist()} of {classes} classes, or {IGNORED} for none")
 
 
 class Mixture(NamedTuple):

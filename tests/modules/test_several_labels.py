@@ -51,6 +51,16 @@ def test_precision_is_that_of_scikit_learn_over_the_classes_that_have_videos(log
     assert result["loss"] == pytest.approx(F.binary_cross_entropy_with_logits(logits, LABELS.float()).item(), abs=1e-6)
 
 
+@pytest.mark.parametrize("classes", [1, 4])
+def test_precision_ranks_logits_whose_probabilities_are_all_one_also_of_a_single_class(classes):
+    logits, labels = torch.tensor([37.0, 38, 39, 40, 40, 50]), torch.tensor([0, 1, 0, 1, 0, 1])
+    labels = torch.cat((labels[:, None], torch.zeros(6, classes - 1, dtype=torch.long)), 1)
+    result = measured(logits[:, None].expand(6, classes), labels, torch.arange(6))
+    expected = average_precision_score(labels[:, 0], logits)
+    assert 0.7 < expected < 1
+    assert result["mean_average_precision"] == pytest.approx(100 * expected, abs=1e-4)
+
+
 def test_videos_that_cannot_be_read_do_not_count(logits):
     labels, video = torch.cat((LABELS, torch.full((1, CLASSES), IGNORED))), torch.tensor([0, 1, 2, 3, -1])
     result = measured(torch.cat((logits, logits[:1])), labels, video)

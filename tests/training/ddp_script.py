@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 from lightning import Trainer
+from torch.utils.data import DataLoader
 
 from lit_video.__main__ import main
 from lit_video.datamodules import VideoFolder
@@ -24,8 +25,9 @@ from tests.training.trained import RECIPES, train
 
 
 def metrics_of(videos, processes):
-    """Metrics of a fixed model on a folder of videos."""
+    """Metrics of a fixed model on a folder of videos, and on a user's loader of seven clips with a class each."""
     torch.manual_seed(0)
+    clips = [(torch.randn(3, 4, 16, 16), number) for number in range(7)]
     data = VideoFolder(videos, frames=4, image_size=16, batch_size=3, num_workers=0, test_clips=2)
     model = XViT(data.num_classes, 4, 16, ViTSize(16, 1, 2), patch=8)
     trainer = Trainer(
@@ -37,7 +39,9 @@ def metrics_of(videos, processes):
         enable_progress_bar=False,
         enable_model_summary=False,
     )
-    return trainer.test(model, data, verbose=False)[0]
+    plain = DataLoader(clips, batch_size=2)
+    tested = [trainer.test(model, plain, verbose=False)[0], trainer.test(model, data, verbose=False)[0]]
+    return [*tested, trainer.validate(model, plain, verbose=False)[0]]
 
 
 def synchronised(rank):
