@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from lit_video.errors import UserError
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.convnets import Architecture, convnet, slow_frames
 from lit_video.utils.clip_shape import ImageSize
@@ -62,6 +63,12 @@ class ConvNet(VideoClassifier):
         )
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.architecture = architecture
+
+    def on_fit_start(self) -> None:
+        """Refuse bfloat16 on a CPU: gradients of convolutions over time may have read memory that nobody wrote."""
+        if self.device.type == "cpu" and str(self.trainer.precision).startswith("bf16"):
+            wrong = "gradients of convolutions over few frames are wrong in bfloat16 on a CPU (a fault of PyTorch)"
+            raise UserError(f"trainer.precision: {wrong}; train in 32-true, or on a GPU")
 
     @property
     def scheme_name(self) -> str:
