@@ -12,7 +12,7 @@ from lightning import Fabric, LightningDataModule, LightningModule, Trainer
 from lightning.pytorch import callbacks, loggers
 from lightning.pytorch.cli import LightningCLI
 from lightning.pytorch.tuner import Tuner
-from torch.utils.data import DataLoader, SubsetRandomSampler
+from torch.utils.data import DataLoader, IterableDataset, SubsetRandomSampler
 
 from lit_video.datamodules import VideoFolder
 from lit_video.errors import UserError
@@ -500,6 +500,21 @@ def test_onnx(family, tmp_path):
     same(torch.from_numpy(logits), model(clip).detach(), rtol=1e-3, atol=1e-4)
 
 
-def test_a_schedule_without_an_end_is_refused():
-    with pytest.raises(UserError, match=r"trainer\.max_epochs"):
-        trainer(max_epochs=-1, max_time="00:00:01:00").fit(build(XViT), loader())
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter(examples())
+
+
+@pytest.mark.parametrize(
+    ("clips", "settings"), [(examples(), dict(max_epochs=-1, max_time="00:00:01:00")), (Stream(), {}), ([], {})]
+)
+def test_a_schedule_without_an_end_is_refused(clips, settings):
+    with pytest.raises(UserError, match=r"trainer\.max_steps"):
+        trainer(**settings).fit(build(XViT), DataLoader(clips, batch_size=4))
+
+
+def test_a_loader_without_a_length_trains_for_a_number_of_steps():
+    model, other, clips = build(XViT), build(XViT), DataLoader(Stream(), batch_size=4)
+    trainer(max_steps=4, max_epochs=-1).fit(model, clips)
+    trainer(max_epochs=2).fit(other, loader())
+    same(weights(model), weights(other))

@@ -430,8 +430,9 @@ class VideoClassifier(LightningModule):
         """Optimizer, and a rate that follows the step."""
         optimizer = make_optimizer(self.optimization, self.network)
         steps = self.trainer.estimated_stepping_batches
-        if steps == math.inf:
-            raise UserError("the schedule of the learning rate needs an end: give trainer.max_epochs or max_steps")
+        if not 0 < steps < math.inf:  # -1 of a loader without a length, 0 of an empty one
+            ends = "trainer.max_steps, or trainer.max_epochs and a loader of known length that is not empty"
+            raise UserError(f"the schedule of the learning rate needs an end: give {ends}")
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(self.optimization, step / steps))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 

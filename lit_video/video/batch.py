@@ -112,7 +112,8 @@ def check_classes(given: Any, classes: Classes, several_labels: bool) -> None:
         return  # the step refuses it
     counts = [*classes.values()] if isinstance(classes, dict) else classes
     highest = torch.tensor(2 if several_labels or target.is_floating_point() else counts) - 1
-    wrong = ~((target >= 0) & (target <= highest) | (target == IGNORED))
+    rounding = 1e-3  # of mixed probabilities
+    wrong = ~((target > -rounding) & (target < highest + rounding) | (target == IGNORED))
     if wrong.any():
         clip = f"clip {wrong.nonzero()[0, 0]} of a batch, counted from 0, has the label {target[wrong][0]:g}"
         raise UserError(f"{clip}, expected 0 to {highest.tolist()} of {classes} classes, or {IGNORED} for none")
