@@ -45,7 +45,8 @@ def run() -> None:
         return
     prepare()
     if isinstance(sys.stdout, TextIOWrapper):  # a terminal without ± shows a question mark
-        sys.stdout.reconfigure(errors="replace")
+        utf_8 = sys.stdout.encoding.lower() == "utf-8"
+        sys.stdout.reconfigure(errors="surrogateescape" if utf_8 else "replace")  # names of files as they are
     status = main(sys.argv[1:])
     finish(status)
     sys.exit(status)

@@ -176,7 +176,7 @@ def _lines(path: Path | None) -> Iterator[TextIO]:
     if path is None:
         yield sys.stdout
         return
-    with writing("--output", path), path.open("w", newline="", encoding="utf-8") as file:
+    with writing("--output", path), path.open("w", newline="", encoding="utf-8", errors="surrogateescape") as file:
         yield file
 
 

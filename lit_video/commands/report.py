@@ -8,6 +8,7 @@ from lit_video.commands.arguments import add_output, add_shared, writing
 from lit_video.commands.parser import PROGRAM, Parser
 from lit_video.errors import UserError
 from lit_video.utils.files import write_bytes
+from lit_video.utils.text import to_bytes
 
 
 def add(parser: Parser) -> None:
@@ -32,7 +33,7 @@ def run(arguments: Namespace) -> int:
         raise UserError(f"report: {error.name} is not installed; pip install 'lit_video[report]'") from None
     sections = collect(arguments.runs, arguments.experiments)
     claims = read_claims(arguments.experiments)
-    page = render_page(sections, claims, f"{PROGRAM} {shlex.join(arguments.words)}").encode()
+    page = to_bytes(render_page(sections, claims, f"{PROGRAM} {shlex.join(arguments.words)}"))
     with writing("--output", arguments.output):
         write_bytes(arguments.output, page)
     runs = sum(len(each) for section in sections for each in section.read.results.values())

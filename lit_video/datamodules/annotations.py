@@ -14,6 +14,7 @@ from typing import Any
 from lit_video.errors import UserError
 from lit_video.utils.text import did_you_mean
 
+_NO_UTF8 = re.compile("[\udc80-\udcff]")
 _QUOTED = re.compile('"[^"]*"')
 _CLOCK = re.compile(r"(\d+:)?\d+:\d+(\.\d+)?")
 _LIKE_TIMES = re.compile(
@@ -97,12 +98,12 @@ class Row:
         return path
 
 
-def read_text(key: str, path: Path) -> str:
+def read_text(key: str, path: Path, errors: str = "strict") -> str:
     """A text file, with or without a byte order mark; ``key`` is the setting that a message names."""
     if path.exists() and not path.is_file():
         raise UserError(f"{key}: {path} is no plain file")
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return path.read_text(encoding="utf-8-sig", errors=errors)
     except FileNotFoundError:
         raise UserError(f"{key}: {path} does not exist; put the annotations there") from None
     except UnicodeDecodeError as error:
@@ -163,6 +164,7 @@ def read_table(
     delimiter: str | None = None,
     optional: Sequence[str] = (),
     advice: str = "quote text that holds the separator",
+    files: str | None = None,
 ) -> list[Row]:
     """Rows of a table separated by commas, tabs, semicolons or spaces; case does not count in the names of columns.
 
@@ -175,11 +177,12 @@ def read_table(
         delimiter: instead of the one that the lines hold.
         optional: names that the header may hold.
         advice: what to do about a row of a headless file with the wrong number of fields.
+        files: a column of names of files, which may be no UTF-8; their folders may be named in other columns.
 
     Raises:
         UserError: the file is absent, no text, has no rows or lacks a column, or a row has the wrong number of fields.
     """
-    lines = _lines(key, path, delimiter)
+    lines = _lines(key, path, delimiter, files is not None)
     if not lines:
         raise UserError(f"{key}: {path} is empty; put the annotations there")
     first = spelled(lines[0][1], (*columns, *optional))
@@ -195,7 +198,11 @@ def read_table(
             raise UserError(f"{place}: column {twice[0]!r} is there twice; rename one")
     if not lines:
         raise UserError(f"{key}: {path} holds a header only; add a row per video")
-    return [_row(f"{key}: {path}, line {number}", header, least, cells, advice) for number, cells in lines]
+    rows = [_row(f"{key}: {path}, line {number}", header, least, cells, advice) for number, cells in lines]
+    strange = [row for row in rows if files and _NO_UTF8.search("".join(row.cells.values()))]
+    if not all(_NO_UTF8.search(row.cells[files or ""]) for row in strange):
+        read_text(key, path)  # in another encoding, not of names alone
+    return rows
 
 
 def spelled(names: Iterable[str], known: Iterable[str]) -> list[str]:
@@ -239,9 +246,10 @@ def exactly(count: int, names: Collection[str], path: Path) -> list[str]:
     return list(names)
 
 
-def _lines(key: str, path: Path, delimiter: str | None) -> list[tuple[int, list[str]]]:
+def _lines(key: str, path: Path, delimiter: str | None, any_bytes: bool) -> list[tuple[int, list[str]]]:
     """Line number and cells of every line that is not blank."""
-    text = read_text(key, path)
+    text = read_text(key, path, "surrogateescape" if any_bytes else "strict")
+    text = read_text(key, path) if "\0" in text else text  # UTF-16
     start = _QUOTED.sub("", text.lstrip().split("\n", 1)[0])
     marks = [mark for mark in "\t,;" if mark in start] or [" "]
     if len(marks) > 1:  # text may hold one of them: the one that most lines hold

@@ -13,10 +13,10 @@ from lit_video import datamodules
 from lit_video.datamodules.base import VideoDataModule
 from lit_video.datamodules.manifest import Video, scan
 from lit_video.datamodules.probe import VideoInfo
-from lit_video.datamodules.records import Records, relative, to_bytes
+from lit_video.datamodules.records import Records, relative
 from lit_video.errors import UserError
 from lit_video.utils.command_line import explain
-from lit_video.utils.text import did_you_mean, text_table
+from lit_video.utils.text import did_you_mean, text_table, to_bytes
 
 BASES = {"AnnotatedVideos", "VideoDataModule"}
 DATASETS: dict[str, type[VideoDataModule]] = {

@@ -14,9 +14,10 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from lit_video.datamodules.probe import VideoInfo, probe, stamp, unpack
-from lit_video.datamodules.records import relative, to_bytes, to_text
+from lit_video.datamodules.records import relative
 from lit_video.errors import UserError
 from lit_video.utils.parallel import in_parallel
+from lit_video.utils.text import to_bytes, to_text
 from lit_video.video.decoding import DecodeError, FrameTable
 from lit_video.video.decoding.frame_table import add_source
 

@@ -14,6 +14,7 @@ import numpy as np
 from lightning.pytorch.utilities import rank_zero_only
 from numpy.typing import NDArray
 
+from lit_video.utils.text import to_bytes, to_text
 from lit_video.video.clips import VideoRecord
 
 
@@ -93,16 +94,6 @@ class Records(Sequence[VideoRecord]):
     def rates(self) -> list[float | None]:
         """Rate of each that is a folder of images."""
         return [self._times_of(index)[2] for index in range(len(self))]
-
-
-def to_bytes(text: str) -> bytes:
-    """UTF-8, and what is none of it as it was: names of files may be no UTF-8."""
-    return text.encode("utf-8", "surrogateescape")
-
-
-def to_text(content: bytes) -> str:
-    """The text of which :func:`to_bytes` gives these."""
-    return content.decode("utf-8", "surrogateescape")
 
 
 def relative(path: str | Path, root: str | Path) -> str:

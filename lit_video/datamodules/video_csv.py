@@ -231,7 +231,7 @@ class VideoCSV(AnnotatedVideos):
                 raise UserError(f"data.split_column: none; {table} has subsets: {_SUBSETS}")
             return read_segments(key, table, (*self.columns, self.split_column))
         headless = self.given_columns or (None if self.split_column else self.columns)
-        rows = read_table(key, table, self.required, headless, optional=_TIMES, advice=_ADVICE)
+        rows = read_table(key, table, self.required, headless, optional=_TIMES, advice=_ADVICE, files=self.columns[0])
         others = [name for name in rows[0].cells if name not in {*self.required, *_TIMES, ""}]
         if not self.given_columns:
             self._refuse_guesses(f"{key}: {table}, line 1", rows[0], others)

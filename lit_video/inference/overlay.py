@@ -12,6 +12,7 @@ from av.video.frame import VideoFrame
 from av.video.reformatter import Colorspace
 from PIL import Image, ImageDraw, ImageFont
 
+from lit_video.utils.text import drawable
 from lit_video.video.clips import VideoRecord
 
 SMALLEST, LARGEST = 10, 120  # pixels of a letter's height
@@ -58,7 +59,7 @@ def overlay(width: int, height: int, lines: Sequence[str]) -> Image.Image:
     """
     size = min(max(min(width, height) // 20, SMALLEST), LARGEST)
     step, letters = round(1.3 * size), max(1, int((width - size) / (ACROSS * size)))
-    rows = [(row, i == 0) for i, line in enumerate(lines) for row in wrap(line, letters)]
+    rows = [(row, i == 0) for i, line in enumerate(lines) for row in wrap(drawable(line), letters)]
     rows = rows[: max(1, int(SHARE * height) // step)]
     image = Image.new("RGBA", (width, step * len(rows) + size // 2), BAND)
     pen = ImageDraw.Draw(image)

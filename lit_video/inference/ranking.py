@@ -14,7 +14,7 @@ from torch import Tensor
 
 from lit_video.errors import UserError
 from lit_video.utils.files import write_atomically, write_table
-from lit_video.utils.text import text_table
+from lit_video.utils.text import escaped, text_table
 
 ClassNames = list[str] | dict[str, list[str]]
 ONLY_TASK = "class"
@@ -115,7 +115,7 @@ def write_ranking(path: Path, videos: Sequence[RankedVideo], broken: Mapping[Pat
         ]
         unread = [{"path": str(video), "reason": reason} for video, reason in broken.items()]
         text = json.dumps({"videos": predicted, "broken": unread}, indent=2, ensure_ascii=False)
-        write_atomically(path, text + "\n")
+        write_atomically(path, escaped(text) + "\n")
     else:
         rows = [(video.path, *row, "") for video in videos for row in rank_rows(video.ranked)]
         unread_rows = [(video, "", "", "", "", reason) for video, reason in broken.items()]

@@ -245,7 +245,7 @@ def _of_table(path: Path, split: Split | None = None) -> list[OwnVideo]:
     place, label = _columns(path)
     if place is None or label is None:
         raise UserError(f"{path}: {_misses(path)}")
-    rows = read_table("table", path, (place, label), (place, label), optional=TIMES, advice=ADVICE)
+    rows = read_table("table", path, (place, label), (place, label), optional=TIMES, advice=ADVICE, files=place)
     others = [name for name in rows[0].cells if name not in TIMES]
     if unclear := like_times(others):
         raise UserError(

@@ -31,7 +31,7 @@ from lit_video.own_videos.dividing import (
 )
 from lit_video.own_videos.finding import TIMES, OwnVideo, OwnVideos
 from lit_video.utils.files import write_atomically, write_table
-from lit_video.utils.text import did_you_mean
+from lit_video.utils.text import did_you_mean, escaped
 from lit_video.video.decoding import decode
 
 Rows = dict[str, dict[str, Any]]  # of a table: label and settings, by name
@@ -134,7 +134,7 @@ def _write_experiment(
     ]
     lines += ["", *notes, "", "Choices, and why:", *(f"  {line}" for line in as_lines(choices))]
     header = "".join(f"# {line}".rstrip() + "\n" for line in lines)
-    write_atomically(path, header + yaml.safe_dump(content, sort_keys=False, width=120))
+    write_atomically(path, escaped(header) + yaml.safe_dump(content, sort_keys=False, width=120))
 
 
 def plan(found: OwnVideos, options: PlanOptions) -> None:

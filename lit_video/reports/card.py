@@ -12,7 +12,7 @@ from lit_video.tables.predictions import Predictions, TaskPredictions, most_conf
 from lit_video.tables.results import read_result
 from lit_video.tables.statistics import share_interval
 from lit_video.utils.clip_shape import in_words
-from lit_video.utils.text import markdown_lines
+from lit_video.utils.text import markdown_lines, to_text
 
 SURE = 0.025  # one-sided
 MOST = 5  # confusions that are named
@@ -127,7 +127,7 @@ def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str
 
 def _precision(file: Path) -> str:
     """Average precision by class, where videos have several labels."""
-    rows = list(csv.DictReader(file.read_text().splitlines())) if file.is_file() else []
+    rows = list(csv.DictReader(to_text(file.read_bytes()).splitlines())) if file.is_file() else []
     if not rows or "average_precision" not in rows[0]:
         return ""
     body = [[row["class"], row["videos"], f"{float(row['average_precision']):.0f}"] for row in rows[:SHOWN]]

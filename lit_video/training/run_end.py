@@ -18,6 +18,7 @@ from lit_video.tables.status import RUNNING, State, Status, read_status, write_s
 from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.utils.processes import end_children, requeue
 from lit_video.utils.stop_signals import AGAIN, FAILED, PREEMPTED, STATUS
+from lit_video.utils.text import to_bytes
 from lit_video.video.decoding import DecodeError
 
 # in messages of PyTorch, oneDNN, Python's threads and C++
@@ -55,7 +56,7 @@ def say_dead_ranks(run_dir: Path, name: str) -> None:
         if match := re.search(r"PID \d+ terminated with code -?\d+", record.getMessage()):
             line = f"another process of the run ended ({match[0]}); {AGAIN}"
             write_end(run_dir, "failed", line)
-            os.write(2, f"error: {name}: {line}\n".encode())
+            os.write(2, to_bytes(f"error: {name}: {line}\n"))
             end_children()
             os._exit(FAILED)
         return False

@@ -202,7 +202,10 @@ def wandb_media(run_dir: Path) -> dict[str, Any]:
 
     pictures = sorted(path for name in FIGURES for path in run_dir.glob(f"{name}*.png"))
     media: dict[str, Any] = {f"figures/{path.stem}": wandb.Image(str(path)) for path in pictures}
-    with suppress(FileNotFoundError), (run_dir / "classes.csv").open(encoding="utf-8", newline="") as file:
+    with (
+        suppress(FileNotFoundError),
+        (run_dir / "classes.csv").open(encoding="utf-8", errors="replace", newline="") as file,
+    ):
         columns, *rows = csv.reader(file)  # task, class, numbers
         data = [[*row[:2], *(float(cell) if cell else None for cell in row[2:])] for row in rows]
         media["test/classes"] = wandb.Table(columns=[*columns], data=data)

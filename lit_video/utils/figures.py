@@ -5,11 +5,16 @@ from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from lit_video.utils.text import drawable
 
 
 def content_of(figure: Figure, form: str = "png", **options: Any) -> bytes:
     """Return a figure as the content of a file, png, svg or pdf. The same figure gives the same SVG."""
     content = io.BytesIO()
+    for text in figure.findobj(Text):
+        text.set_text(drawable(text.get_text()))
     metadata = dict.fromkeys(("Creator", "Date", "Format", "Type")) if form == "svg" else None
     svg: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "lit_video", "font.sans-serif": ["DejaVu Sans"]}
     with matplotlib.rc_context(svg):
@@ -19,4 +24,5 @@ def content_of(figure: Figure, form: str = "png", **options: Any) -> bytes:
 
 def short(name: str, most: int = 32) -> str:
     """A name that fits into a legend, or under a bar."""
+    name = drawable(name)
     return name if len(name) <= most else f"{name[: most - 1]}…"

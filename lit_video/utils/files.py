@@ -9,13 +9,14 @@ from typing import TypeVar
 from uuid import uuid4
 
 from lit_video.errors import UserError
+from lit_video.utils.text import to_bytes
 
 T = TypeVar("T")
 
 
 def write_atomically(path: Path, text: str, shared: bool = False) -> None:
     """Write a text as :func:`write_bytes` writes bytes."""
-    write_bytes(path, text.encode(), shared)
+    write_bytes(path, to_bytes(text), shared)
 
 
 def write_bytes(path: Path, content: bytes, shared: bool = False) -> None:

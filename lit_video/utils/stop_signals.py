@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from lit_video.utils.processes import STOP_SIGNALS, end_children, first_process, leave_terminal
+from lit_video.utils.text import to_bytes
 
 DONE = 0  # every result that was asked for is there
 FAILED = 1  # a run, or a row of a table, ended without a result: a number that is not finite, a process that died
@@ -69,7 +70,7 @@ class StopSignals:
     def _say(self, line: str) -> None:
         """One line of all processes; not by print, in whose middle the signal may have come."""
         if first_process():
-            os.write(2, f"{line}\n".encode())
+            os.write(2, to_bytes(f"{line}\n"))
 
 
 @contextmanager

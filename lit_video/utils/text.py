@@ -22,6 +22,26 @@ def natural(text: str) -> tuple[list[str | int], str]:
     return parts, text
 
 
+def to_bytes(text: str) -> bytes:
+    """UTF-8, and what is none of it as it was: names of files may be no UTF-8."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def to_text(content: bytes) -> str:
+    """The text of which :func:`to_bytes` gives these."""
+    return content.decode("utf-8", "surrogateescape")
+
+
+def drawable(text: str) -> str:
+    """A text for a picture, or another program: a question mark for each byte that is no UTF-8."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def escaped(text: str) -> str:
+    """A text for JSON or a comment: what is no UTF-8 in it as an escape, from which JSON gets it back."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def did_you_mean(word: str, names: Iterable[str]) -> str:
     """`` (did you mean X?)``, to go on a message with; empty where no name is near."""
     by_lower = {name.lower(): name for name in names}

@@ -1,0 +1,107 @@
+"""Names of files and classes that are no UTF-8, as old archives have: every writer keeps them, nothing is lost."""
+
+import csv
+import json
+import os
+import shutil
+from io import BytesIO, TextIOWrapper
+
+import numpy as np
+import pytest
+
+from lit_video import __main__
+from lit_video.__main__ import main
+from lit_video.datamodules.annotations import read_table
+from lit_video.errors import UserError
+from lit_video.inference.overlay import overlay
+from lit_video.modules import XViT
+from lit_video.network.vit import ViTSize
+from lit_video.own_videos.finding import find_videos
+from lit_video.utils.figures import content_of, plt, short
+from lit_video.utils.files import write_table
+from tests.checkpoints import untrained
+from tests.video.made import write
+
+NAME, FOLDER = os.fsdecode(b"fl\xfcgel.mp4"), os.fsdecode(b"geh\xe4t")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A checkpoint, and a video of a name that is no UTF-8."""
+    place = tmp_path_factory.mktemp("names")
+    untrained(XViT(2, 2, 16, ViTSize(16, 1, 2), patch=8), place / "last.ckpt", ["a", FOLDER], frames=2, image_size=16)
+    write(place / NAME, frames=12)
+    return place
+
+
+@pytest.fixture
+def predict(place):
+    return lambda *args: main(
+        ["predict", "--workers=0", "--ckpt", *map(str, (place / "last.ckpt", place / NAME, *args))]
+    )
+
+
+@pytest.mark.parametrize("flags", [[], ["--every", "0.2"]])
+def test_predictions_keep_the_name_in_a_csv(place, predict, tmp_path, flags):
+    out = tmp_path / "out.csv"
+    assert predict(*flags, "-o", out) == 0
+    with out.open(encoding="utf-8", errors="surrogateescape") as file:
+        rows = [*csv.DictReader(file)]
+    assert {row["path"] for row in rows} == {str(place / NAME)}
+    assert {row["name"] for row in rows} == {"a", FOLDER}
+    assert b"fl\xfcgel.mp4" in out.read_bytes()
+
+
+def test_predictions_keep_the_name_in_json_that_any_program_reads(place, predict, tmp_path):
+    assert predict("-o", tmp_path / "out.json") == 0
+    (video,) = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["videos"]
+    assert video["path"] == str(place / NAME)
+
+
+def test_pictures_and_features_are_written(place, predict, tmp_path):
+    assert predict("--draw", tmp_path / "drawn.mp4", "--features", tmp_path / "features.npz") == 0
+    with np.load(tmp_path / "features.npz") as features:
+        assert features["paths"].tolist() == [str(place / NAME)]
+    command = ["attention", str(place / NAME), "--ckpt", str(place / "last.ckpt"), "-o", str(tmp_path / "map.png")]
+    assert main(command) == 0
+    figure, axes = plt.subplots()
+    axes.set(title=FOLDER, xticks=[0], xticklabels=[short(FOLDER)])
+    assert "geh?t" in content_of(figure, "svg").decode()
+    assert overlay(200, 100, [FOLDER]).size[0] == 200
+
+
+@pytest.mark.parametrize(("encoding", "shown"), [("utf-8", b"fl\xfcgel"), ("ascii", b"fl?gel")])
+def test_a_terminal_of_any_encoding_gets_the_name(monkeypatch, encoding, shown):
+    screen = TextIOWrapper(BytesIO(), encoding)
+    monkeypatch.setattr("sys.stdout", screen)
+    replaced = {"main": lambda words: print(NAME), "finish": lambda status: None, "quiet": lambda: None}
+    for name, replacement in replaced.items():
+        monkeypatch.setattr(__main__, name, replacement)
+    with pytest.raises(SystemExit):
+        __main__.run()
+    screen.flush()
+    assert screen.buffer.getvalue() == shown + b".mp4\n"
+
+
+def test_a_list_of_names_is_read_as_it_was_written(tmp_path):
+    file = tmp_path / "videos.csv"
+    write_table(file, [("path", "label"), (f"{FOLDER}/{NAME}", FOLDER), ("a/1.mp4", "a")])
+    rows = read_table("data.train", file, ("path", "label"), files="path")
+    assert [row.cells["path"] for row in rows] == [f"{FOLDER}/{NAME}", "a/1.mp4"]
+    with pytest.raises(UserError, match="no UTF-8 text at byte 14; save it as UTF-8"):
+        read_table("data.train", file, ("path", "label"))
+    file.write_text("path,label\na/1.mp4,a\n", encoding="utf-16")
+    with pytest.raises(UserError, match="no UTF-8 text at byte 0"):
+        read_table("data.train", file, ("path", "label"), files="path")
+
+
+def test_own_videos_are_found_by_folders_and_by_the_list_of_them(place, tmp_path):
+    for folder in ("a", FOLDER):
+        (tmp_path / "videos" / folder).mkdir(parents=True)
+        shutil.copy(place / NAME, tmp_path / "videos" / folder / NAME)
+    found = find_videos(tmp_path / "videos")
+    assert [video.path for video in found.videos] == [f"a/{NAME}", f"{FOLDER}/{NAME}"]
+    rows = [("path", "label"), *((video.path, video.label) for video in found.videos)]
+    write_table(tmp_path / "videos/list.csv", rows)
+    again = find_videos(tmp_path / "videos/list.csv")
+    assert [(video.path, video.label) for video in again.videos] == rows[1:]
