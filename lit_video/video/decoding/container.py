@@ -57,17 +57,13 @@ def opened(path: Path) -> Iterator[InputContainer]:
 
 
 def video_stream(container: InputContainer) -> VideoStream | None:
-    """FFmpeg's best video stream, ready to decode in this thread alone.
-
-    Cover pictures, and streams without a decoder, are left out.
-    """
-    videos = [stream for stream in container.streams.video if not stream.disposition & Disposition.attached_pic]
-    videos = [stream for stream in videos if stream.codec_context is not None]
+    """FFmpeg's best video stream that is no cover picture and has a decoder, ready to decode in this thread alone."""
+    best, usual = container.streams.best("video"), Disposition.default
+    videos = [each for each in container.streams.video if not each.disposition & Disposition.attached_pic]
+    videos = [each for each in videos if each.codec_context is not None]
     if not videos:
         return None
-    best = container.streams.best("video")
-    largest = max(videos, key=lambda each: (each.disposition & Disposition.default, each.width * each.height))
-    stream = next((each for each in videos if each is best), largest)
+    stream = max(videos, key=lambda each: (each is best, each.disposition & usual, each.width * each.height))
     # threads gain nothing with one worker per core, and leaving early from frame threads can hang PyAV
     stream.codec_context.thread_type = "NONE"
     stream.codec_context.thread_count = 1

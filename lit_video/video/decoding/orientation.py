@@ -1,6 +1,7 @@
 """Which way up a frame is shown: its display matrix, of the container or of a camera's EXIF, as FFmpeg reads it."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from fractions import Fraction
 from math import atan2, degrees, hypot
 from typing import cast
@@ -15,20 +16,15 @@ KINDS = 64  # of side data, those of later FFmpeg included
 
 
 def orientation(frame: VideoFrame) -> tuple[bool, bool, bool]:
-    """How a frame is to be shown.
-
-    Returns:
-        Whether it is transposed, whether its rows are then upside down, and whether its columns are then mirrored.
+    """Whether a frame is shown transposed, its rows then upside down, and its columns then mirrored.
 
     Raises:
         av.FFmpegError: it is turned by another angle than a multiple of 90 degrees.
     """
     matrix = _side_data(frame).get("DISPLAYMATRIX")
-    if matrix is None:
-        return False, False, False
-    a, b, _, c, d = np.frombuffer(matrix, np.int32)[:5].tolist()
+    a, b, _, c, d = np.frombuffer(matrix, np.int32)[:5].tolist() if matrix else (0, 0, 0, 0, 0)
     across, down = hypot(a, c), hypot(b, d)
-    if not across or not down:  # no picture is left: FFmpeg shows the stored one
+    if not across or not down:  # no matrix, or one that leaves no picture: FFmpeg shows the stored one
         return False, False, False
     quarters, rest = divmod(round(degrees(atan2(b / down, a / across))), 90)
     if rest:
@@ -39,13 +35,11 @@ def orientation(frame: VideoFrame) -> tuple[bool, bool, bool]:
 
 def _side_data(frame: VideoFrame) -> Mapping[str, bytes]:
     """What the decoder says of a frame; PyAV raises where it has no name for a kind, such as EXIF."""
-    try:
-        found = frame.side_data
-    except ValueError:
-        graph, (width, height) = Graph(), (frame.width, frame.height)
-        first = graph.add_buffer(width=width, height=height, format=frame.format, time_base=Fraction(1, 1000))
-        removals = [graph.add("sidedata", f"mode=delete:type={kind}") for kind in range(len(Type), KINDS)]
-        graph.link_nodes(first, *removals, graph.add("buffersink")).configure()
-        graph.vpush(frame)
-        found = graph.vpull().side_data
-    return cast("Mapping[str, bytes]", found)  # its type in PyAV is too narrow
+    with suppress(ValueError):
+        return cast("Mapping[str, bytes]", frame.side_data)  # its type in PyAV is too narrow
+    graph = Graph()
+    nodes = [graph.add_buffer(None, frame.width, frame.height, frame.format, time_base=Fraction(1, 1000))]
+    nodes += [graph.add("sidedata", f"mode=delete:type={kind}") for kind in range(len(Type), KINDS)]
+    graph.link_nodes(*nodes, graph.add("buffersink")).configure()
+    graph.vpush(frame)
+    return cast("Mapping[str, bytes]", graph.vpull().side_data)
