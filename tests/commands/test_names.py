@@ -8,6 +8,7 @@ from io import BytesIO, TextIOWrapper
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from lit_video import __main__
 from lit_video.__main__ import main
@@ -17,7 +18,7 @@ from lit_video.inference.overlay import overlay
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
 from lit_video.own_videos.finding import find_videos
-from lit_video.utils.figures import content_of, plt, short
+from lit_video.utils.figures import content_of, short
 from lit_video.utils.files import write_table
 from tests.checkpoints import untrained
 from tests.video.made import write
@@ -64,8 +65,8 @@ def test_pictures_and_features_are_written(place, predict, tmp_path):
         assert features["paths"].tolist() == [str(place / NAME)]
     command = ["attention", str(place / NAME), "--ckpt", str(place / "last.ckpt"), "-o", str(tmp_path / "map.png")]
     assert main(command) == 0
-    figure, axes = plt.subplots()
-    axes.set(title=FOLDER, xticks=[0], xticklabels=[short(FOLDER)])
+    figure = Figure()
+    figure.subplots().set(title=FOLDER, xticks=[0], xticklabels=[short(FOLDER)])
     assert "geh?t" in content_of(figure, "svg").decode()
     assert overlay(200, 100, [FOLDER]).size[0] == 200
 
@@ -74,7 +75,7 @@ def test_pictures_and_features_are_written(place, predict, tmp_path):
 def test_a_terminal_of_any_encoding_gets_the_name(monkeypatch, encoding, shown):
     screen = TextIOWrapper(BytesIO(), encoding)
     monkeypatch.setattr("sys.stdout", screen)
-    replaced = {"main": lambda words: print(NAME), "finish": lambda status: None, "quiet": lambda: None}
+    replaced = {"main": lambda words: print(NAME), "finish": lambda status: None, "prepare": lambda: None}
     for name, replacement in replaced.items():
         monkeypatch.setattr(__main__, name, replacement)
     with pytest.raises(SystemExit):

@@ -23,6 +23,7 @@ _NO_VIDEOS |= dict.fromkeys(("tty", "bin", "xbin", "adf", "idf"), "a text")
 # codecs of which tests show that decoding from a key frame gives the pixels of decoding from the start
 _SEEKING = {"h264", "hevc", "vp8", "vp9", "av1", "mpeg1video", "mpeg2video", "mpeg4", "mjpeg", "ffv1", "png"}
 _SEEKING |= {"h263", "flv1", "msmpeg4v2", "msmpeg4v3", "wmv1", "wmv2"}
+_KEPT = {"palette", "new_extradata", "param_change"}  # data of a packet that decoders need for later ones too
 SHORT = 0.9  # of the announced duration: less is a video that ends early
 # at most one, and only of this process: forked ones share the position in the file
 _kept: dict[tuple[int, Path], InputContainer] = {}
@@ -92,7 +93,7 @@ class Seen(NamedTuple):
 def seen(packet: Packet[VideoStream]) -> Seen:
     """Read the numbers of a packet."""
     times = packet.pts, packet.dts, packet.duration
-    kept = packet.has_sidedata("palette") or packet.has_sidedata("new_extradata") or packet.has_sidedata("param_change")
+    kept = any(data.data_type in _KEPT for data in packet.iter_sidedata())
     return Seen(*times, packet.is_keyframe, packet.is_corrupt, packet.is_discard, kept)
 
 
