@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from lit_video.errors import OptionError, UserError
 from lit_video.inference.checkpoints import build_model, read_checkpoint
+from lit_video.inference.export_readme import how_to_load
 from lit_video.modules import TimeSformer, VideoClassifier, ViViT
 from lit_video.network.transformer import mean_frame_token
 from lit_video.network.vit import vit_size
@@ -69,7 +70,7 @@ def export(ckpt: Path, to: str, folder: Path) -> tuple[str, str]:
     """
     checkpoint = read_checkpoint(ckpt)
     said = (_for_transformers if to in TARGETS else _program)(checkpoint, ckpt, to, folder)
-    return said, _how_to_load(checkpoint, to)
+    return said, how_to_load(checkpoint, to)
 
 
 def _for_transformers(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder: Path) -> str:
@@ -141,41 +142,6 @@ def _shared(hparams: Mapping[str, Any], names: list[str] | None) -> dict[str, An
         "id2label": dict(enumerate(labels)),
         "label2id": {label: i for i, label in enumerate(labels)},
     }
-
-
-LOADING = {
-    "pt2": """import torch
-model = torch.export.load("model.pt2").module()
-clip = torch.zeros(SHAPE)
-logits = model(clip)""",
-    "onnx": """import numpy as np
-from onnxruntime import InferenceSession
-clip = np.zeros((SHAPE), np.float32)
-(logits,) = InferenceSession("model.onnx").run(["logits"], {"clip": clip})""",
-    "safetensors": """import lit_video, torch
-model = lit_video.load(".")  # model.predict("VIDEO.mp4") names classes
-clip = torch.zeros(SHAPE)
-logits = model.model(clip)""",
-    "hf": """import torch
-from transformers import AutoModelForVideoClassification
-clip = torch.zeros(SHAPE)
-logits = AutoModelForVideoClassification.from_pretrained(".")(pixel_values=clip).logits""",
-}
-
-
-def _how_to_load(checkpoint: Mapping[str, Any], to: str) -> str:
-    """The lines that open an export again, in Markdown, with shape and normalisation of its input."""
-    clips = of_our_own(checkpoint).clips
-    size = checkpoint["hyper_parameters"] | clips
-    height, width = height_and_width(size["image_size"])
-    theirs, frames = to in TARGETS, size["frames"]
-    axes, shape = ("frames, 3", f"{frames}, 3") if theirs else ("3, frames", f"3, {frames}")
-    code = LOADING["hf" if theirs else to].replace("SHAPE", f"1, {shape}, {height}, {width}")
-    pixels = ": (x / 255 - {mean}) / {std}, x in 0 to 255, {channels}" if clips else ""
-    return (
-        f"## Load it\n\nIn this folder:\n\n```python\n{code}\n```\n\nThe input is float32, `(batch, {axes}, height, "
-        f"width)`{pixels.format(**{'channels': 'rgb'} | clips)}. The output is logits, `(batch, classes)`.\n"
-    )
 
 
 FILES = {"pt2": "model.pt2", "onnx": "model.onnx", "safetensors": "model.safetensors"}

@@ -1,7 +1,7 @@
 """Base class of video classifiers: training, validation, test; a family only builds its network."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass, replace
 from functools import partial
@@ -10,7 +10,7 @@ from typing import Any, Literal
 import torch
 import torch.nn.functional as F
 from lightning import LightningModule, Trainer
-from lightning.pytorch.utilities import rank_zero_only
+from lightning.pytorch.utilities import rank_zero_only, rank_zero_warn
 from torch import Tensor, nn
 from torch.utils.data import DistributedSampler
 
@@ -30,7 +30,7 @@ from lit_video.weights.hub import weights_path
 from lit_video.weights.hugging_face import check_config, check_labels
 from lit_video.weights.image_vit import TubeletInit, load_image_vit, read_image_vit
 from lit_video.weights.loading import SourceName, load_pretrained
-from lit_video.weights.reading import CHECKPOINT_KEY, MODEL_KEY, StoredWeights, of_our_own, read_weights
+from lit_video.weights.reading import CHECKPOINT_KEY, COMPILED, MODEL_KEY, StoredWeights, of_our_own, read_weights
 from lit_video.weights.settings import (
     IGNORE,
     OTHERWISE,
@@ -119,6 +119,11 @@ class VideoClassifier(LightningModule):
             one = f"num_classes is {num_classes}: of a single class the loss is always 0, the accuracy 100 %"
             raise ValueError(f"{one}; it takes two, or several_labels; to predict a number see docs/in_python.md")
         self.save_hyperparameters(ignore=["network"])
+        for name in [key for key, value in self.hparams.items() if not _storable(_plain(value))]:
+            kind = type(self.hparams.pop(name)).__name__
+            rank_zero_warn(
+                f"{name}: checkpoints leave out this {kind}; give it again: load_from_checkpoint(..., {name}=)"
+            )
         # plain values, which torch.load takes from a checkpoint without trust; constructors take them back
         self.save_hyperparameters({name: _plain(value) for name, value in self.hparams.items()})
         if probe:
@@ -159,15 +164,26 @@ class VideoClassifier(LightningModule):
             UserError: the weights that training is to start from have not been loaded yet.
         """
         given = self.weights or self.image_weights
+        if self.weights and self._run and not self._run.training:
+            self._start("test")
         if given and not (getattr(self.network, LOADED, False) or clip.is_meta):
             raise UserError(f"model: {given} is loaded when training starts; call setup('fit') to load it now")
         dtype = next(self.parameters()).dtype
         return self.network(clip) if dtype == clip.dtype else self.network(clip.to(dtype)).to(clip.dtype)
 
     def setup(self, stage: str) -> None:
-        """Start from image weights in training, or from released ones, once: not when a trained model is tested."""
+        """Load the weights to start from; under a trainer later, when a checkpoint would have been restored."""
         if stage == "fit" and self.frozen is not None and not (self.weights or self.image_weights):
             raise UserError(f"model.freeze: {self.frozen}, of a network that starts at random: give model.weights")
+        if self._run is None:
+            self._start(stage)
+
+    def on_fit_start(self) -> None:
+        """Load the weights to start from, where a subclass has other optimizers."""
+        self._start("fit")
+
+    def _start(self, stage: str) -> None:
+        """Load image weights in training, or released ones, once: not into a model that has been trained."""
         if getattr(self.network, LOADED, False):
             return
         if stage == "fit" and self.image_weights:
@@ -184,35 +200,37 @@ class VideoClassifier(LightningModule):
             self._take_image(self.image_weights)
 
     def _take_image(self, given: str) -> tuple[StoredWeights, str]:
-        assert isinstance(self.network, VideoTransformer)
+        network = self._plain_network
+        assert isinstance(network, VideoTransformer)
         with self._naming("image_weights", given):
-            stored = read_image_vit(given, self.network, self.weights_ema)
-            grid = known_grid(self.network, stored)
-            taken = load_image_vit(self.network, stored.tensors, self.tubelet_init, grid)
-            return stored, "; ".join(filter(None, (taken, line_on_grid(self.network, stored, image=True))))
+            stored = read_image_vit(given, network, self.weights_ema)
+            grid = known_grid(network, stored)
+            taken = load_image_vit(network, stored.tensors, self.tubelet_init, grid)
+            return stored, "; ".join(filter(None, (taken, line_on_grid(network, stored, image=True))))
 
     def _start_from(self, path: str, fresh_head: bool) -> None:
+        network = self._plain_network
         stored = read_weights(weights_path(path), self.weights_ema, self.weights_source)
         if self.weights_settings != "ignore":
-            check_config(stored.config, self.network)
+            check_config(stored.config, network)
             self._refuse_what_differs(stored, OTHERWISE)
         tasks = self.num_classes if isinstance(self.num_classes, dict) else {}
         tensors = tasks_in_order(stored.tensors, tasks)
-        grid = known_grid(self.network, stored)
-        left_out = load_pretrained(self.network, tensors, fresh_head, grid, self.weights_source)
+        grid = known_grid(network, stored)
+        left_out = load_pretrained(network, tensors, fresh_head, grid, self.weights_source)
         fresh = f"no classifier of these classes, it starts from scratch ({left_out})" if left_out else ""
         known = pixel_settings(stored) and not channel_pixels(stored)  # and compared above
         pixels = "" if self.weights_settings == "ignore" or known else self._match_pixels(stored)
-        self._say(path, stored.choice, line_on_grid(self.network, stored), fresh, pixels)
+        self._say(path, stored.choice, line_on_grid(network, stored), fresh, pixels)
         if not left_out:
             self._check_labels(stored)
 
     def _match_pixels(self, stored: StoredWeights) -> str:
         """Let the patches see the data's pixels as those that the weights saw; a line on it."""
-        if not (data := self._videos) or not isinstance(self.network, VideoTransformer):
+        if not (data := self._videos) or not isinstance(network := self._plain_network, VideoTransformer):
             return ""
         if known := channel_pixels(stored):
-            return fold_pixels(self.network.embed, *known, stored_settings(data))
+            return fold_pixels(network.embed, *known, stored_settings(data))
         return f"its pixels are not known: taken for those of data.mean {data.mean:g} and data.std {data.std:g}"
 
     @property
@@ -229,6 +247,17 @@ class VideoClassifier(LightningModule):
     def _check_labels(self, stored: StoredWeights) -> None:
         if (data := self._videos) and isinstance(names := data.class_names, list):
             check_labels(stored.labels, names)
+
+    @property
+    def _plain_network(self) -> Any:
+        """The network itself, where a subclass has put it into ``torch.compile``."""
+        return getattr(self.network, "_orig_mod", self.network)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+        """Load weights by their names, with or without those parts that ``torch.compile`` adds."""
+        names = {name.replace(COMPILED, ""): name for name in self.state_dict()}
+        named = {names.get(name.replace(COMPILED, ""), name): value for name, value in state_dict.items()}
+        return super().load_state_dict(named, strict, assign)
 
     @property
     def lr(self) -> float:
@@ -414,7 +443,7 @@ class VideoClassifier(LightningModule):
         stored = of_our_own(checkpoint)
         try:
             self._refuse_what_differs(stored, IGNORE, "function", "shape")
-            refuse_another_grid(self.network, stored, IGNORE)
+            refuse_another_grid(self._plain_network, stored, IGNORE)
             self._check_labels(stored)
         except ValueError as error:
             raise UserError(f"the checkpoint does not fit: {error}") from error
@@ -427,8 +456,9 @@ class VideoClassifier(LightningModule):
             checkpoint[CHECKPOINT_KEY] = own
 
     def configure_optimizers(self) -> Any:
-        """Optimizer, and a rate that follows the step."""
-        optimizer = make_optimizer(self.optimization, self.network)
+        """Optimizer, and a rate that follows the step; Lightning asks for it once a checkpoint is restored."""
+        self._start("fit")
+        optimizer = make_optimizer(self.optimization, self._plain_network)
         steps = self.trainer.estimated_stepping_batches
         if not 0 < steps < math.inf:  # -1 of a loader without a length, 0 of an empty one
             ends = "trainer.max_steps, or trainer.max_epochs and a loader of known length that is not empty"
@@ -439,6 +469,15 @@ class VideoClassifier(LightningModule):
 
 def _plain(value: Any) -> Any:
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def _storable(value: Any) -> bool:
+    """Whether ``torch.load`` takes a value from a checkpoint without trust."""
+    if isinstance(value, dict):
+        return all(map(_storable, (*value, *value.values())))
+    if isinstance(value, list | tuple):
+        return all(map(_storable, value))
+    return isinstance(value, Tensor) or type(value) in (type(None), bool, int, float, str)
 
 
 def _mark_loaded(network: nn.Module, _: object) -> None:

@@ -37,9 +37,10 @@ def find_checkpoint(text: str) -> Path:
 
 
 def settings_of(checkpoint: Path) -> Path:
-    """``run.json`` of a checkpoint's run; it may not exist."""
-    folder = checkpoint.parent.parent if checkpoint.parent.name == BEST else checkpoint.parent
-    return folder / RUN
+    """``run.json`` of a checkpoint's run; it may not exist. A name with a metric (``{val/loss}``) makes folders."""
+    folders = [parent.parent for parent in checkpoint.parents if parent.name == BEST]
+    records = [folder / RUN for folder in (checkpoint.parent, *folders)]
+    return next((record for record in records if record.is_file()), records[0])
 
 
 def _of_run(folder: Path) -> Path:

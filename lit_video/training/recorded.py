@@ -57,6 +57,8 @@ def run_flags(record: Path, given: Sequence[str] = ()) -> list[str]:
     module, _, name = data["class_path"].rpartition(".")
     if getattr(sys.modules[module], name).prepare_data is not VideoDataModule.prepare_data:  # which writes
         data["init_args"].pop("root", None)
+    for name in ("weights", "image_weights"):  # a checkpoint needs the files of its start no more
+        model.pop(name, None)
     scheme = model.get("attention") or ""
     if {"--model.attention", "--model.init_args.attention"} & {*words}:
         del model["attention"]

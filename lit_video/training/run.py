@@ -91,7 +91,8 @@ def checked_row(run: Run) -> CheckCLI:
     """
     cli = build_row(run)
     with user_errors(run.place):
-        cli.model.check_image_weights()
+        if not (run.folder / RUN).exists():  # a run that goes on reads them no more
+            cli.model.check_image_weights()
         cli.datamodule.check()
         refuse_searches(cli.config_init.trainer.callbacks)
         cli.datamodule.refuse_choice(as_list(cli.config_init.trainer.callbacks))
@@ -137,10 +138,11 @@ def _compiled(network: nn.Module, wanted: bool) -> Iterator[None]:
 
 def _train_and_test(run: Run, stops: StopSignals, now: Identity | None) -> int:
     run_dir = run.folder
+    checkpoint = usable_checkpoint(run_dir, owner=now is not None)
     with user_errors(run.place):
         cli = RunCLI(run, stops, now.commit if now else "")
-        start_from_stills(cli.model, cli.datamodule)
-    checkpoint = usable_checkpoint(run_dir, owner=now is not None)
+        if not checkpoint:
+            start_from_stills(cli.model, cli.datamodule)
     if now:
         record = checkpoint_record(checkpoint).going_on(run_dir, now) if checkpoint else Record(now)
         cli.checkpoints.record = record.content()

@@ -1,10 +1,8 @@
 """Rows of experiments/ trained for an epoch, and what a command says."""
 
-import re
 from subprocess import Popen
 
 import pytest
-import torch
 
 from lit_video.__main__ import main
 from lit_video.launching import queue
@@ -43,13 +41,3 @@ def fitted(runs, tiny):
         return run
 
     return train
-
-
-def run_readme(folder, monkeypatch):
-    """Run the lines of a README that open an export; gives the clip, of ones in place of zeros, and its logits."""
-    monkeypatch.chdir(folder)
-    (code,) = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
-    names = {}
-    with torch.no_grad():
-        exec(code.replace(".zeros(", ".ones("), names)
-    return torch.as_tensor(names["clip"]), torch.as_tensor(names["logits"])

@@ -3,6 +3,7 @@
 import re
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -79,3 +80,22 @@ def test_numbers_that_are_not_finite_are_no_result(run, tmp_path, capsys):
     printed = capsys.readouterr()
     assert f" is nan in the test of {copy / 'last.ckpt'}: no result" in printed.err
     assert "_top1" not in printed.out
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_without_the_file_of_its_start(run, root, tiny, tmp_path, capsys):
+    start = Path(shutil.copy(run / "last.ckpt", tmp_path / "start.ckpt"))
+    named = [f"--trainer.callbacks.{each}" for each in ("monitor=val/loss", "filename={val/loss:.3f}")]
+    flags = [*tiny, f"--data.root={root}", "--data.image_size=[16,8]", "--trainer.callbacks+=ModelCheckpoint", *named]
+    table = ["--config", "tests/small/ablation_tw.yaml", "--row", "tw1", "--runs", str(tmp_path / "runs")]
+    fit = ["fit", *table, *flags, f"--model.weights={start}", "--trainer.logger=false"]
+    assert main([*fit, "--trainer.max_epochs=1"]) == 0
+    start.unlink()
+    (folder,) = (tmp_path / "runs").glob("*/*/tw1/seed0")
+    assert find_checkpoint(str(folder)).parent.parent == folder / "best"
+    capsys.readouterr()
+    assert main(["test", "--ckpt", str(folder), "--trainer.accelerator=cpu"]) == 0
+    assert main(["export", "--to", "safetensors", "--ckpt", str(folder), "-o", str(tmp_path / "out")]) == 0
+    assert "README.md, the model card" in capsys.readouterr().out
+    assert main([*fit, "--trainer.max_epochs=2"]) == 0
+    assert "going on from" in capsys.readouterr().out
