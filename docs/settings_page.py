@@ -5,6 +5,7 @@ python docs/settings_page.py [--check]
 
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +15,20 @@ from lit_video.tables.reading import read_table
 from lit_video.tables.table import Row, Table
 from lit_video.utils.text import markdown_lines
 from lit_video.utils.yaml_files import read_yaml
+from lit_video.video.augmentation import Augmentation
 from lit_video.video.recipes import RECIPES
 
 HERE = Path(__file__).parent
-PAGE, EXPERIMENTS = HERE / "settings.md", HERE.parent / "experiments"
+PAGE, FACTS, EXPERIMENTS = HERE / "settings.md", HERE / "facts", HERE.parent / "experiments"
 SCALES = ("ssv2", "k400", "k600", "epic100", "diving48", "howto100m")
 INTRODUCTION = """\
 # Settings at the papers' scale
 
-Written by `python docs/settings_page.py` from [experiments/](../experiments) and [settings.yaml](settings.yaml), and
-checked against them by a test. For each data set: how each family is trained, beside the values in its paper and in its
-released code, with the reason of each deviation; then the settings of each row of a table. Views are temporal clips x
-spatial crops. `fit --config TABLE --config
-SCALE --row ROW --print_config` prints all settings of a row. No row has been trained at these scales.
+Written by `python docs/settings_page.py` from [experiments/](../experiments) and [facts/](facts), a file of facts per
+paper, and checked against them by a test. For each data set: how each family is trained, beside the values in its paper
+and in its released code, with the section, table or file that gives each, and the reason of each deviation; then the
+settings of each row of a table. Views are temporal clips x spatial crops, short sides are in pixels. `fit --config TABLE
+--config SCALE --row ROW --print_config` prints all settings of a row. No row has been trained at these scales.
 """
 NOT_GIVEN = "not given"
 Settings = Mapping[str, Any]
@@ -34,23 +36,22 @@ Settings = Mapping[str, Any]
 
 def page() -> str:
     """The page's text."""
-    words = _words()
+    facts = read_facts()
     parts = [INTRODUCTION]
     for scale in SCALES:
         content = read_yaml(EXPERIMENTS / "scale" / f"{scale}.yaml")
         parts.append(f"## {scale} ({content['data']['class_path']})")
         for family, recipes in content["recipes"].items():
             for name, recipe in recipes.items():
-                given = words["families"].get(family, {}).get(scale, {}).get(name)
+                given = facts[family].get(scale, {}).get(name)
                 parts += recipe_part(f"{family}, recipe `{name}`", _defaults(content) | recipe, given)
         parts += [part for path in sorted(EXPERIMENTS.glob("*.yaml")) for part in table_part(path, scale, content)]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
-def _words() -> Settings:
-    """What sources say; YAML's merge keys stand for what they share."""
-    content: Settings = yaml.safe_load((HERE / "settings.yaml").read_text(encoding="utf-8"))
-    return content
+def read_facts() -> dict[str, Any]:
+    """Return what sources say, by family, scale and recipe; YAML's merge keys stand for what they share."""
+    return {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(FACTS.glob("*.yaml"))}
 
 
 def recipe_part(title: str, settings: Settings, given: Any) -> Iterator[str]:
@@ -62,20 +63,21 @@ def recipe_part(title: str, settings: Settings, given: Any) -> Iterator[str]:
     yield f"**{title}**: {given['source']}"
     body = []
     for key, ours in described(settings).items():
-        body.append([key, str(says.get(key, NOT_GIVEN)), ours, str(why.get(key, ""))])
-    yield markdown_lines(["setting", "source", "ours", "why"], body, numbers=False)
+        value, where = says.get(key, (NOT_GIVEN, ""))
+        body.append([key, str(value), where, ours, str(why.get(key, ""))])
+    yield markdown_lines(["setting", "source says", "where", "ours", "why"], body, numbers=False)
 
 
-def unexplained(words: Settings) -> list[str]:
-    """Settings of ours that differ from a source without a reason, and reasons of settings that do not differ."""
-    found, same = [], words["same"]
-    for family, scales in words["families"].items():
+def unexplained(facts: Settings) -> list[str]:
+    """Return settings of ours that differ from a source without a reason, and reasons of those that do not differ."""
+    found = []
+    for family, scales in facts.items():
         for scale, recipes in scales.items():
             content = read_yaml(EXPERIMENTS / "scale" / f"{scale}.yaml")
             for name, given in recipes.items():
                 says, why = given.get("says", {}), given.get("why", {})
                 ours = described(_defaults(content) | content["recipes"][family][name])
-                differ = {key for key in ours if key in says and ours[key] not in (str(says[key]), same.get(says[key]))}
+                differ = {key for key in ours if key in says and ours[key] != str(says[key][0])}
                 places = [*(differ - why.keys()), *(why.keys() - ours.keys()), *(says.keys() - ours.keys())]
                 places += [key for key in why if key in says and key not in differ]
                 found += [f"{family} {scale} {name}: {key}" for key in places]
@@ -131,12 +133,14 @@ def described(settings: Settings) -> dict[str, str]:
     """Settings of a training in words, each by its name on the page."""
     optimization = settings["model.optimization"]
     views = f"{settings.get('data.test_clips', 1)} x {settings.get('data.test_crops', 1)}"
+    views += f" of a short side of {settings['data.short_side']}" if settings.get("data.short_side") else ""
     weights = settings.get("model.weights") or settings.get("model.image_weights") or "from scratch"
     return {
         "weights": f"`{weights}`" if ":" in weights else weights,
         "clip": _clip(settings),
-        "crop": str(settings["data.image_size"]),
+        "crop": _crop(settings),
         "views": views + (", as released" if settings.get("data.views") == "released" else ""),
+        "averaged": str(settings.get("model.view_average", "logits")),
         "epochs": str(settings["trainer.max_epochs"]),
         "batch": str(settings["global_batch"]),
         "optimizer": _optimizer(optimization),
@@ -163,7 +167,9 @@ def _clip(settings: Settings) -> str:
     arguments |= {key.rpartition(".")[2]: value for key, value in settings.items() if key.startswith("data.sampling.")}
     frames, stride, seconds = settings["data.frames"], arguments.get("stride"), arguments.get("seconds")
     how = f"{frames} x {stride}" if stride else f"{frames} frames" + (f" of {seconds} s" if seconds else "")
-    return f"{how}, {name}"
+    clock = f" at {arguments['fps']} fps" if arguments.get("fps") else ""
+    loop = ", looped" if settings.get("data.short") == "loop" else ""
+    return f"{how}, {name}{clock}{loop}"
 
 
 def _optimizer(optimization: Settings) -> str:
@@ -175,19 +181,29 @@ def _schedule(optimization: Settings, epochs: int) -> str:
     if optimization.get("milestones"):
         return f"a tenth at epochs {', '.join(f'{epochs * each:.4g}' for each in optimization['milestones'])}"
     start = optimization["lr"] * optimization["warmup_start"]
-    return f"cosine, warm-up of {epochs * optimization['warmup']:.3g} epochs from {start:.3g}"
+    cosine = "cosine after a" if optimization.get("whole_cosine") else "cosine,"
+    return f"{cosine} warm-up of {epochs * optimization['warmup']:.3g} epochs from {start:.3g}"
+
+
+def _crop(settings: Settings) -> str:
+    size, test = str(settings["data.image_size"]), settings.get("data.test_image_size")
+    return f"{size}, tested at {test}" if test else size
+
+
+SHARES = ("erasing", "mixup", "smoothing", "colour", "grey")
 
 
 def _augmentation(given: Any) -> str:
-    if isinstance(given, str):
-        one = RECIPES[given]  # type: ignore[index]
-        given = {key: getattr(one, key) for key in ("scale", "crop", "flip", "policy", "erasing", "mixup", "smoothing")}
-    scale = (
-        "boxes of several scales"
-        if given.get("crop") == "multiscale"
-        else "scale {:.3g}-{:.3g}".format(*given["scale"])
-    )
-    return ", ".join([scale, *(f"{key} {given[key]}" for key in ("flip", "policy", "erasing", "mixup", "smoothing"))])
+    one = asdict(RECIPES[given] if isinstance(given, str) else Augmentation(**given))  # type: ignore[index]
+    words = ["boxes of several scales" if one["crop"] == "multiscale" else _short_side(one), f"flip {one['flip']}"]
+    words += [one["policy"]] if one["policy"] != "none" else []
+    return ", ".join(words + [f"{key} {one[key]}" for key in SHARES if one[key]])
+
+
+def _short_side(one: Settings) -> str:
+    low, high = one["short_side"]
+    drawn = ", inversely drawn" if one["inverse"] else ""
+    return f"short side {low:g}-{high:g}{drawn}" + (", height and width each" if one["crop"] == "stretch" else "")
 
 
 def _pixels(settings: Settings) -> str:
@@ -197,6 +213,7 @@ def _pixels(settings: Settings) -> str:
 
 def _scheme(settings: Settings) -> str:
     keys = ("attention", "variant", "tubelet", "temporal_depth", "ratio", "scope", "segments", "positions", "zero_head")
+    keys += ("cls_in_time", "hidden_head", "task_loss")
     return ", ".join(f"{key} {_text(settings[f'model.{key}'])}" for key in keys if f"model.{key}" in settings) or "-"
 
 
@@ -208,8 +225,8 @@ def _text(value: Any) -> str:
 
 def main() -> int:
     """Write the page, or with ``--check`` only compare it; 1 where it is out of date or a difference has no reason."""
-    if missing := unexplained(_words()):
-        print("docs/settings.yaml: no reason, or one too many: " + "; ".join(missing), file=sys.stderr)
+    if missing := unexplained(read_facts()):
+        print("docs/facts: no reason, or one too many: " + "; ".join(missing), file=sys.stderr)
         return 1
     text = page()
     if "--check" in sys.argv[1:]:

@@ -51,8 +51,8 @@ def _table_costs(request: Request) -> Iterator[tuple[Published, tuple[int, int]]
     for row in request.rows:
         built = build_row(Run(request, row, request.seeds[0]))
         data = built.datamodule
-        clip, views = {"frames": data.frames, "image_size": data.image_size}, data.test_clips * data.test_crops
+        clip, views = {"frames": data.frames, "image_size": data.test_image_size}, data.test_clips * data.test_crops
         printed = row.published if request.table.on_papers_data else {}
         figures = printed.get("params"), printed.get("cost")
         model = Published(source, row.label, built.model.scheme_name, outputs(data.num_classes), views, clip, *figures)
-        yield model, count(built.model, data.frames, data.image_size)
+        yield model, count(built.model, data.frames, data.test_image_size)

@@ -49,8 +49,12 @@ class VideoDataModule(LightningDataModule):
             ``None`` for random crops only.
         test_clips: temporal views of a test video.
         test_crops: spatial views of each of them.
-        views: ``even`` crops along the longer side, those of X-ViT's release, which differ by rounding, or the
-            ``whole`` frame squeezed into the clip's shape.
+        views: ``even`` crops along the longer side, those of the papers' ``released`` code, which differ by
+            rounding, or the ``whole`` frame squeezed into the clip's shape.
+        short_side: short side in pixels to which frames of validation and test are scaled before their crops, 256 in
+            ViViT's; ``None`` for the crop's own.
+        test_image_size: side of a clip in validation and test where it is another than in training, as
+            PySlowFast's convolutional networks have it; ``None`` for ``image_size``.
         mean: mean of the pixels, 0 to 1, for all channels (0.5 for the ImageNet-21k ViTs).
         std: standard deviation of the pixels, likewise.
         channels: their order; ``bgr`` for TimeSformer's released weights of Something-Something (they saw OpenCV's).
@@ -101,6 +105,8 @@ class VideoDataModule(LightningDataModule):
         train_share: float = 1.0,
         short: Short = "repeat",
         suspicious: Suspicious | None = None,
+        short_side: int | None = None,
+        test_image_size: ImageSize | None = None,
     ) -> None:
         super().__init__()
         if not 0 < train_share <= 1:
@@ -116,14 +122,16 @@ class VideoDataModule(LightningDataModule):
         self.sampling.check(frames, test_clips)
         if augmentation is None:
             augmentation = replace(recipe(None), crop="whole" if views == "whole" else "scale")
-        self.augmentation = recipe(augmentation)
+        self.augmentation = recipe(augmentation, self.image_size)
         self.test_clips = test_clips
         self.test_crops = test_crops
         self.views = views
         if (self.augmentation.crop == "whole") != (views == "whole"):
             raise ValueError(f"augmentation.crop is {self.augmentation.crop}, views is {views}: whole is for both")
-        self.view_type = VIEWS[views]
-        self.view_type(test_crops, self.image_size)  # refuses a number of crops that it does not have
+        self.short_side = short_side
+        self.test_image_size = as_setting(test_image_size or image_size)
+        TrainingView(self.augmentation, self.image_size)  # refuses a short side below the clip's
+        self.view(test_crops)  # refuses a number of crops that it does not have
         self.mean = mean
         self.std = std
         self.channels: Channels = channels
@@ -193,6 +201,10 @@ class VideoDataModule(LightningDataModule):
         names = self.class_names
         return {task: len(names[task]) for task in names} if isinstance(names, dict) else len(names)
 
+    def view(self, crops: int) -> EvaluationViews:
+        """Return the crops of a clip in validation and test."""
+        return VIEWS[self.views](crops, self.test_image_size, self.short_side)
+
     def train_dataloader(self) -> DataLoader[Sample]:
         """One random clip of every video, shuffled; without those that do not fill a last step."""
         view = TrainingView(self.augmentation, self.image_size)
@@ -225,7 +237,7 @@ class VideoDataModule(LightningDataModule):
 
     def centre_view(self, record: VideoRecord) -> tuple[RawBatch, list[int]]:
         """A video's centre clip and crop as a batch of one, and the numbers of its frames; a broken one has none."""
-        dataset = self._dataset([record], self.view_type(1, self.image_size), clips=1)
+        dataset = self._dataset([record], self.view(1), clips=1)
         batch: RawBatch = default_collate([dataset[0, 0]])
         return batch, [] if batch["broken"][0] else dataset.numbers(record, 0)
 
@@ -283,8 +295,7 @@ class VideoDataModule(LightningDataModule):
             self.found_broken.reasons["train"] = {i: reason for i, reason in broken.items() if i < count}
 
     def _views(self, split: Split, clips: int, crops: int) -> Any:
-        view = self.view_type(crops, self.image_size)
-        dataset = self._dataset(self._expected(split), view, clips, self.order)
+        dataset = self._dataset(self._expected(split), self.view(crops), clips, self.order)
         if not len(dataset):
             return []  # Lightning leaves out what has no loader
         # what two ranks get counts once: metrics count by video and view

@@ -158,7 +158,7 @@ def see(network: VideoTransformer, data: VideoDataModule, record: VideoRecord) -
     clip = data.normalise(raw)["clip"].to(next(network.parameters()).device)
     frames = record.decode(numbers)
     height, width = frames.shape[1:3]
-    (box,) = data.view_type(1, data.image_size).boxes(height, width)
+    (box,) = data.view(1).boxes(height, width)
     share = min(1.0, LARGEST / max(height, width))
     size = [round(height * share), round(width * share)]
     scaled = resize(torch.from_numpy(frames.copy()).permute(0, 3, 1, 2), size, antialias=True)

@@ -62,7 +62,7 @@ class TrainedModel:
         Shape: ``(t, height, width, 3)``, RGB -> float ``(crops, 3, t, h, w)``.
         """
         data = VideoList([], **self.settings)
-        views = data.view_type(data.test_crops, data.image_size)(frames)
+        views = data.view(data.test_crops)(frames)
         return normalise(views[None], data.mean, data.std, data.channels)
 
 

@@ -17,6 +17,7 @@ from lit_video.errors import OptionError, UserError
 from lit_video.inference.checkpoints import TrainedModel, load
 from lit_video.inference.ranking import RankedVideo, ranked_videos
 from lit_video.modules import VideoClassifier
+from lit_video.modules.metrics import video_logits, view_scores
 from lit_video.network.aggregation import head_inputs
 from lit_video.utils.environment import choose_device
 from lit_video.utils.files import files_below
@@ -83,14 +84,15 @@ def _outputs(model: VideoClassifier, data: VideoList, on: torch.device) -> Itera
         batch = data.normalise(move_data_to_device(raw, on))
         with torch.inference_mode(), head_inputs(model.network) as inputs:
             logits = model(batch["clip"]).float().cpu()
+        scores = view_scores(logits, model.view_average, model.num_classes)
         clips = len(raw["video"])
-        for view in zip(logits.chunk(clips), inputs[0].float().cpu().chunk(clips), raw["broken"], strict=True):
+        for view in zip(scores.chunk(clips), inputs[0].float().cpu().chunk(clips), raw["broken"], strict=True):
             views.append(view)
             if len(views) == data.test_clips:
                 each, features, reasons = zip(*views, strict=True)
                 # a reason begins with the path, which is known
                 broken = next(filter(None, reasons), "").removeprefix(f"{next(videos).path}: ")
-                yield torch.cat(each).mean(0), torch.cat(features).mean(0), broken
+                yield video_logits(torch.cat(each).mean(0), model.view_average), torch.cat(features).mean(0), broken
                 views = []
 
 

@@ -9,6 +9,7 @@ from lit_video.inference.checkpoints import TrainedModel, load
 from lit_video.inference.predict import Evaluation, video_list
 from lit_video.inference.ranking import Ranked, ranked_videos
 from lit_video.modules import VideoClassifier
+from lit_video.modules.metrics import video_logits, view_scores
 from lit_video.network.streaming import Stream
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.environment import choose_device
@@ -75,16 +76,19 @@ def stream_predictor(
     except ValueError as error:
         raise OptionError("rate", f"{error}: give one, in frames per second") from error
 
+    model = trained.model
+
     def predict(record: VideoRecord) -> Moments:
         data = video_list(trained, [record], evaluation)
-        view = data.view_type(data.test_crops, data.image_size)
+        view = data.view(data.test_crops)
         table = record.table()
         numbers = sampling.stream_numbers(table, data.frames)
         logits_after.reset()
         for number, image in zip(numbers, record.decode_in_order(numbers), strict=True):
             crops = normalise(view(image[None])[None].to(device), data.mean, data.std, data.channels)
-            logits, several = logits_after(crops).float().mean(0).cpu(), trained.model.several_labels
-            (ranked,) = ranked_videos([record.path], logits, trained.class_names, top, several)
+            scores = view_scores(logits_after(crops).float(), model.view_average, model.num_classes)
+            logits = video_logits(scores.mean(0), model.view_average).cpu()
+            (ranked,) = ranked_videos([record.path], logits, trained.class_names, top, model.several_labels)
             yield table.seconds_at(number), ranked.ranked
 
     return predict

@@ -15,7 +15,13 @@ from torch import Tensor, nn
 from torch.utils.data import DistributedSampler
 
 from lit_video.errors import UserError
-from lit_video.modules.metrics import VideoAccuracy, VideoPrecision, binary_cross_entropy, mean_over_ranks
+from lit_video.modules.metrics import (
+    VideoAccuracy,
+    VideoPrecision,
+    ViewAverage,
+    binary_cross_entropy,
+    mean_over_ranks,
+)
 from lit_video.modules.optimization import Optimization, make_optimizer, optimization_of, rate
 from lit_video.network.aggregation import AttentiveProbe
 from lit_video.network.block import Checkpointing, checkpoint_layers
@@ -85,6 +91,8 @@ class VideoClassifier(LightningModule):
         freeze: patches, positions and so many blocks, or the whole ``backbone``, stay as they are in training.
         activation_checkpointing: part of a layer that is recomputed in the backward pass: ``attention``, or
             each ``block`` but for its input; the gradients are the same. ``true`` is ``block``, ``false`` ``none``.
+        task_loss: whether the losses of several tasks are added, or averaged as in ViViT's release.
+        view_average: what a test averages over the views of a video, ``logits`` or ``softmax`` scores.
         num_classes: classes of each task by its name, in the order of the logits; a number for one task.
         several_labels: whether a video may have several labels; the command line takes it from the data set.
 
@@ -110,6 +118,8 @@ class VideoClassifier(LightningModule):
         probe: Literal["attentive"] | None = None,
         freeze: int | Literal["backbone"] | None = None,
         activation_checkpointing: Checkpointing = "none",
+        task_loss: Literal["sum", "mean"] = "sum",
+        view_average: ViewAverage = "logits",
         num_classes: Classes | None = None,
         several_labels: bool = False,
     ) -> None:
@@ -144,8 +154,12 @@ class VideoClassifier(LightningModule):
         self.optimization = optimization_of(optimization)
         self.num_classes = num_classes
         self.several_labels = several_labels
+        self.task_loss = task_loss
+        self.view_average: ViewAverage = view_average
+        if several_labels and view_average == "softmax":
+            raise ValueError("view_average is softmax, but a video may have several labels, which have no softmax")
         metric = VideoPrecision if several_labels else VideoAccuracy
-        self.val_accuracy, self.test_accuracy = metric(classes=num_classes), metric(classes=num_classes)
+        self.val_accuracy, self.test_accuracy = (metric(num_classes, view_average) for _ in range(2))
         # of the last optimizer step: the loss; clips that were right and clips that could be read, means over batches
         self.step_loss = torch.tensor(0.0)
         self.step_hits = torch.zeros(2)
@@ -300,7 +314,7 @@ class VideoClassifier(LightningModule):
             rank_zero_only(print)(f"{path}: {fact}", flush=True)
 
     def loss(self, logits: Tensor, target: Tensor) -> Tensor:
-        """Cross entropy, summed over tasks, or binary of several labels; of any targets of a :class:`Batch`.
+        """Cross entropy, the tasks' sum or mean, or binary of several labels; of any targets of a :class:`Batch`.
 
         The mean is over all clips of the batch; of one that could not be read there is nothing to add. So loss and
         gradient are those of the batch without it, times the share of clips that could be read: every clip weighs the
@@ -310,7 +324,8 @@ class VideoClassifier(LightningModule):
         if self.several_labels:
             return binary_cross_entropy(logits, target) / len(logits)
         shares = zip(per_task(logits, self.num_classes), per_task(target, self.num_classes), strict=True)
-        return torch.stack([F.cross_entropy(*share, reduction="sum") for share in shares]).sum() / len(logits)
+        losses = torch.stack([F.cross_entropy(*share, reduction="sum") for share in shares]) / len(logits)
+        return losses.mean() if self.task_loss == "mean" else losses.sum()
 
     def training_step(self, batch: Any, batch_idx: int) -> Tensor:
         """Cross entropy with class numbers or soft targets; a clip is right when all its tasks are.

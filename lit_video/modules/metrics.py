@@ -1,6 +1,7 @@
 """Accuracy over videos, every view of every video counted exactly once; numbers over all processes."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import torch
 import torch.distributed as dist
@@ -14,6 +15,7 @@ from torchmetrics.utilities import dim_zero_cat
 from lit_video.video.batch import Classes, per_task
 
 TOP = (1, 5)
+ViewAverage = Literal["logits", "softmax"]
 
 
 class VideoAccuracy(Metric):
@@ -28,6 +30,7 @@ class VideoAccuracy(Metric):
 
     Args:
         classes: number of classes of each task, by the task's name; not needed for one task.
+        average: what is averaged over the views: see :func:`view_scores`.
 
     Raises:
         ValueError: a task has a name that metrics of whole videos and clips have.
@@ -38,8 +41,9 @@ class VideoAccuracy(Metric):
     logits: list[Tensor]
     target: list[Tensor]
 
-    def __init__(self, classes: Classes | None = None) -> None:
+    def __init__(self, classes: Classes | None = None, average: ViewAverage = "logits") -> None:
         super().__init__()
+        self.average: ViewAverage = average
         self.tasks = classes if isinstance(classes, dict) else {}
         if taken := self.tasks.keys() & {"video", "clip"}:
             raise ValueError(f"num_classes names a task {min(taken)}, which is what metrics of all tasks are called")
@@ -68,10 +72,11 @@ class VideoAccuracy(Metric):
         first = torch.full((len(views),), len(video), device=video.device)
         first = first.scatter_reduce(0, inverse, torch.arange(len(video), device=video.device), "amin")
         numbers, of_video = torch.unique(video[first], return_inverse=True)
-        total = torch.zeros(len(numbers), logits.shape[1], device=logits.device).index_add(0, of_video, logits[first])
+        scores = view_scores(logits[first], self.average, self.tasks or None)
+        total = torch.zeros_like(scores[: len(numbers)]).index_add(0, of_video, scores)
         targets = target.new_zeros(len(numbers), *target.shape[1:])
         targets[of_video] = target[first]
-        return total / torch.bincount(of_video)[:, None], targets
+        return video_logits(total / torch.bincount(of_video)[:, None], self.average), targets
 
     def videos(self) -> Tensor:
         """Numbers of the videos, in the order of :meth:`per_video`."""
@@ -100,6 +105,22 @@ class VideoAccuracy(Metric):
         losses = [F.cross_entropy(logits, target) for logits, target in tasks.values()]
         videos = torch.tensor(float(len(hits[""])), device=hits[""].device)
         return result | {"videos": videos, "loss": torch.stack(losses).sum()}
+
+
+def view_scores(logits: Tensor, average: ViewAverage, classes: Classes | None) -> Tensor:
+    """Return what is averaged over a video's views: its logits ``(views, classes)``, or their softmax in each task.
+
+    X-ViT's and ViViT's releases average logits, as TimeSformer's does; its paper (Appendix A) and PySlowFast average
+    softmax scores.
+    """
+    if average == "logits":
+        return logits
+    return torch.cat([part.softmax(1) for part in per_task(logits, classes)], dim=1)
+
+
+def video_logits(scores: Tensor, average: ViewAverage) -> Tensor:
+    """Return logits with the probabilities of a video's mean scores, whatever was averaged."""
+    return scores if average == "logits" else scores.clamp(min=torch.finfo(scores.dtype).tiny).log()
 
 
 class VideoPrecision(VideoAccuracy):

@@ -30,6 +30,8 @@ class Optimization:
             temporal encoder) have the classifier's rate, a Perceiver's reads that of its first layer.
         warmup: share of training in which the rate rises linearly to the cosine's own value.
         warmup_start: first rate, as a share of ``lr``.
+        whole_cosine: begin the cosine at the end of the warm-up, at the full rate, as ViViT's release does; otherwise
+            it begins with training, as in PySlowFast, and the warm-up ends below ``lr``.
         milestones: shares of training at which the rate falls to a tenth; given, they replace the cosine (TimeSformer:
             epochs 11 and 14 of 15).
     """
@@ -45,6 +47,7 @@ class Optimization:
     warmup: float = 5 / 35
     warmup_start: float = 0.1
     milestones: tuple[float, ...] = ()
+    whole_cosine: bool = False
 
     def __post_init__(self) -> None:
         if self.lr <= 0:
@@ -130,4 +133,6 @@ def rate(config: Optimization, progress: float) -> float:
 def _schedule(config: Optimization, progress: float) -> float:
     if config.milestones:
         return float(0.1 ** sum(progress >= share for share in config.milestones))
+    if config.whole_cosine:
+        progress = (progress - config.warmup) / (1 - config.warmup)
     return (1 + math.cos(math.pi * min(progress, 1.0))) / 2

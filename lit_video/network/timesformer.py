@@ -45,7 +45,7 @@ def timesformer(
         ValueError: an unknown attention, or one that cannot serve this grid; ``cls_in_time`` of another than divided.
     """
     if cls_in_time and attention != "divided":
-        raise ValueError(f"cls_in_time is of divided attention, attention is {attention}")
+        raise ValueError(f"cls_in_time is of divided attention, attention is {attention}: set cls_in_time false")
     kind = scheme_class(attention)
     positions = replace(positions or Positions(), stored=NEAREST)
     if kind is Space and positions.kind != "none":

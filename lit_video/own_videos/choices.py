@@ -160,7 +160,7 @@ def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, c
     own = {"data.mean": round(mean, 2), "data.std": max(0.05, round(std, 2))} if pixels else {}
     sided = [name for name in classes if _SIDES.search(name)]
     flips = f"no flips: {sided[0]!r} is another class in a mirror" if sided else "flips: no class names a side"
-    settings = {"crop": "whole", "scale": [0.875, 1.2], "flip": 0.0 if sided else 0.5, "policy": "none"}
+    settings = {"crop": "whole", "flip": 0.0 if sided else 0.5, "policy": "none"}
     return [
         Choice("data.views", "whole", squeezed),
         Choice("data.test_crops", 1, "a whole picture has one"),

@@ -24,8 +24,8 @@ def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Tabl
     """The table of an experiment: of the first file that has a ``table`` section; further files are overlays.
 
     Files without a table make a table of one row, named ``run``. A row's settings are, the later ones winning: the
-    overlays' recipe for its family; the table's ``set``, and its ``at`` for this scale; the row's own ``set`` and
-    ``at``.
+    overlays' recipe for its family; the table's ``set``, and its ``at`` for this scale (``ssv2``), then for the scale
+    with this recipe (``ssv2-released``); the row's own ``set`` and ``at``.
 
     Args:
         configs: the files, or names of this package's, in the order of their flags.
@@ -145,7 +145,7 @@ class _Reader:
         at = _mapping(self.path, f"{where}.at", content.get("at", {}))
         scales = {name: _settings(self.path, f"{where}.at.{name}", value) for name, value in at.items()}
         for scale in self.scales:
-            settings = settings | scales.get(scale, {})
+            settings = settings | scales.get(scale, {}) | scales.get(f"{scale}-{self.recipe}", {})
         return settings
 
     def _recipe(self, where: str, family: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from lit_video.utils.files import read_whole, write_table
 
 CURVES = "curves.csv"
 THROUGHPUT = "throughput.json"
-PAPERS = "throughput"  # key of a row's paper numbers: clips per second on the paper's machine
+PAPERS = "throughput"  # key of a row's paper numbers: frames per second on the paper's machine
 COLUMNS = ("epoch", "step", "train/loss", "val/loss", "val/clip_top1", "val/clip_top5", "train/clip_top1")
 NUMBERS = ("params", "gmacs", "views", "seconds", "test_videos")
 # what the runs of a row have in common, as they were measured: a setting may leave it to the machine

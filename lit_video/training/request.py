@@ -10,6 +10,8 @@ from typing import Any
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import Row, Table
 
+WHOLE = "model.size"  # a mapping that is always given whole, and takes no null
+
 
 @dataclass(frozen=True)
 class Request:
@@ -125,6 +127,13 @@ def build_request(
 
 
 def setting_flags(settings: Mapping[str, Any]) -> list[str]:
-    """Settings by their names, such as ``model.window``, as flags; a class comes before the settings that it takes."""
-    classes_first = sorted(settings.items(), key=lambda setting: "." in setting[0])
-    return [f"--{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in classes_first]
+    """Return settings by their names, such as ``model.window``, as flags; a class before the settings that it takes.
+
+    A mapping replaces the one of the files, by a null before it: jsonargparse would mix their keys.
+    """
+    flags = []
+    for key, value in sorted(settings.items(), key=lambda setting: "." in setting[0]):
+        if isinstance(value, dict) and key != WHOLE:
+            flags.append(f"--{key}=null")
+        flags.append(f"--{key}={value if isinstance(value, str) else json.dumps(value)}")
+    return flags

@@ -8,7 +8,8 @@ from typing import Literal
 # clip, classes: what the data set decides, and the model follows
 # start: values before training
 # training, machine: values after training; time and memory
-Effect = Literal["function", "shape", "clip", "classes", "start", "training", "machine"]
+# test: numbers of a test
+Effect = Literal["function", "shape", "clip", "classes", "start", "training", "machine", "test"]
 
 MODEL: dict[Effect, tuple[str, ...]] = {
     "function": (
@@ -28,8 +29,9 @@ MODEL: dict[Effect, tuple[str, ...]] = {
         *("weights", "weights_settings", "weights_source", "weights_ema", "image_pixels", "image_weights"),
         *("tubelet_init", "position_std", "zero_head"),
     ),
-    "training": ("optimization", "freeze", "dropout", "drop_path"),
+    "training": ("optimization", "freeze", "dropout", "drop_path", "task_loss"),
     "machine": ("activation_checkpointing",),
+    "test": ("view_average",),
 }
 
 # clip: shape of what a model sees; pixels: their values; views: frames and crops that a test takes of a video
@@ -39,7 +41,7 @@ DataEffect = Literal["clip", "pixels", "views", "test", "training", "machine", "
 DATA: dict[DataEffect, tuple[str, ...]] = {
     "clip": ("frames", "image_size"),
     "pixels": ("mean", "std", "channels"),
-    "views": ("sampling", "test_clips", "test_crops", "views", "short"),
+    "views": ("sampling", "test_clips", "test_crops", "views", "short", "short_side", "test_image_size"),
     "test": ("order", "test_orders"),
     "training": ("batch_size", "augmentation", "seed", "train_share"),
     "machine": ("num_workers", "keep_gb", "manifest"),

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -15,7 +16,6 @@ from torchvision.transforms.v2 import functional as F
 
 from lit_video.utils.clip_shape import ImageSize, height_and_width
 from lit_video.video.crops import (
-    CROP_SHARE,
     Box,
     even_boxes,
     multiscale_boxes,
@@ -25,15 +25,19 @@ from lit_video.video.crops import (
 )
 from lit_video.video.decoding import Frames
 
-Policy = Literal["none", "auto", "rand", "timm-v0", "vivit-rand"]
+Policy = Literal["none", "auto", "rand", "timm-v0", "vivit-rand-15", "vivit-rand-20"]
 ImageOp = Callable[[Image.Image], Image.Image]
+ClipOp = Callable[[Frames], Frames]
 
 GREY = 128
-# Of ViViT's release (scenic, dataset_lib/video_ops.py): the operations that do not move pixels, and cutout.
+# ViViT's release (scenic, dataset_lib/video_ops.py): the operations that do not move pixels, beside cutout
 VIVIT_OPS = ["AutoContrast", "Equalize", "Invert", "Posterize", "Solarize", "Color", "Contrast", "Brightness"]
 VIVIT_OPS += ["Sharpness", "SolarizeAdd"]
-VIVIT_LAYERS, VIVIT_MAGNITUDE = 2, 20  # for Something-Something v2
-VIVIT_CUTOUT = 40 * VIVIT_MAGNITUDE // 10  # half the side of the box, in pixels of a clip of 224
+VIVIT_LAYERS = 2
+VIVIT_MAGNITUDES = {"vivit-rand-15": 15, "vivit-rand-20": 20}  # Epic-Kitchens, Something-Something v2 (Table 7)
+XVIT_SHORT_SIDE = (0.9 * 256 / 224, 1.3 * 256 / 224)  # X-ViT, section 4.1
+# short sides over that of the clip, by kind of crop, where none are given
+SHORT_SIDES = {"scale": XVIT_SHORT_SIDE, "stretch": XVIT_SHORT_SIDE, "most": (1, 8 / 7), "whole": (1, 1.2 * 8 / 7)}
 
 
 def timm_v0() -> ImageOp:
@@ -50,22 +54,32 @@ def posterize(image: Image.Image, bits: int, **_: object) -> Image.Image:
     return image.point([value >> (8 - bits) << (8 - bits) for value in range(256)] * 3)
 
 
-def vivit_rand() -> ImageOp:
-    """ViViT's RandAugment for Something-Something v2: two of ten operations, cutout and nothing, all equally likely.
+def vivit_rand(magnitude: int) -> ClipOp:
+    """Return ViViT's RandAugment: two of ten operations, cutout and nothing, all equally likely.
 
-    The operations are timm's, which come from the same TPU code. One is weaker: timm adds at most 128 in SolarizeAdd,
-    where the release adds 220.
+    An operation takes the clip as one picture, its frames below each other, so that statistics are the clip's. The
+    operations are timm's, which come from the same TPU code. One is weaker: timm adds at most 128 in SolarizeAdd, where
+    the release adds up to 220.
     """
-    hparams = {"magnitude_max": VIVIT_MAGNITUDE, "img_mean": (GREY,) * 3}
-    ops = [AugmentOp(name, 1.0, VIVIT_MAGNITUDE, hparams) for name in VIVIT_OPS]  # type: ignore[no-untyped-call]
-    choices: list[ImageOp] = [*ops, cutout, lambda image: image]
+    hparams = {"magnitude_max": magnitude, "img_mean": (GREY,) * 3}
+    ops: list[ClipOp] = [
+        partial(_as_one_picture, AugmentOp(name, 1.0, magnitude, hparams))  # type: ignore[no-untyped-call]
+        for name in VIVIT_OPS
+    ]
+    choices: list[ClipOp] = [*ops, partial(cutout, half=40 * magnitude // 10 / 224), lambda frames: frames]
 
-    def layers(image: Image.Image) -> Image.Image:
+    def layers(frames: Frames) -> Frames:
         for op in random.choices(choices, k=VIVIT_LAYERS):
-            image = op(image)
-        return image
+            frames = op(frames)
+        return frames
 
     return layers
+
+
+def _as_one_picture(op: ImageOp, frames: Frames) -> Frames:
+    """Change all frames, ``(t, height, width, 3)``, by one operation on the picture of them below each other."""
+    picture = Image.fromarray(np.ascontiguousarray(frames).reshape(-1, *frames.shape[2:]))
+    return np.asarray(op(picture)).reshape(frames.shape)
 
 
 def for_clip(op: ImageOp, frames: Frames) -> Frames:
@@ -79,32 +93,52 @@ def for_clip(op: ImageOp, frames: Frames) -> Frames:
 
 
 def clip_policy(policy: Policy) -> Callable[[Tensor], Tensor]:
-    """A policy on a cropped clip, uint8 ``(t, 3, height, width)`` -> same; ``timm-v0`` comes before a crop."""
+    """Return a policy on a cropped clip, uint8 ``(t, 3, height, width)`` -> same; ``timm-v0`` comes before a crop."""
     if policy == "auto":
         return v2.AutoAugment(interpolation=InterpolationMode.BILINEAR, fill=GREY)
     if policy == "rand":
         return v2.RandAugment(interpolation=InterpolationMode.BILINEAR, fill=GREY)
-    if policy == "vivit-rand":
-        op = vivit_rand()
-        return lambda clip: torch.from_numpy(for_clip(op, clip.permute(0, 2, 3, 1).numpy())).permute(0, 3, 1, 2)
+    if magnitude := VIVIT_MAGNITUDES.get(policy):
+        op = vivit_rand(magnitude)
+        return lambda clip: torch.from_numpy(op(clip.permute(0, 2, 3, 1).numpy())).permute(0, 3, 1, 2)
     return v2.Identity()
 
 
-def cutout(image: Image.Image) -> Image.Image:
-    """A black square around a random pixel, cut off at the edges (arXiv:1708.04552)."""
-    image = image.copy()
-    image.paste((0, 0, 0), cutout_box(image.size))
-    return image
+def cutout(frames: Frames, half: float) -> Frames:
+    """Blacken a square around a random pixel, cut off at the edges, the same in all frames (arXiv:1708.04552).
+
+    Args:
+        frames: ``(t, height, width, 3)``.
+        half: half the side of the square over the short side of a frame.
+    """
+    left, top, right, bottom = cutout_box((frames.shape[2], frames.shape[1]), half)
+    frames = frames.copy()
+    frames[:, top:bottom, left:right] = 0
+    return frames
 
 
-def cutout_box(size: tuple[int, int]) -> tuple[int, int, int, int]:
+def cutout_box(size: tuple[int, int], half: float) -> tuple[int, int, int, int]:
     """Draw the square in a picture of this width and height: left, top, right, bottom."""
-    edges, half = [], round(VIVIT_CUTOUT * min(size) / 224)
+    edges, reach = [], round(half * min(size))
     for length in size:
         centre = random.randrange(length)
-        edges.append((max(centre - half, 0), min(centre + half, length)))
+        edges.append((max(centre - reach, 0), min(centre + reach, length)))
     (left, right), (top, bottom) = edges
     return left, top, right, bottom
+
+
+def change_colours(clip: Tensor) -> Tensor:
+    """Change brightness, saturation, contrast and hue alike in all frames: uint8 ``(t, 3, height, width)`` -> same.
+
+    Strengths are those of DMVR, the loader of ViViT's release (``color_default_augm``); saturation is a mixture with
+    grey here, and a factor on HSV's saturation there.
+    """
+    pixels = clip / 255 + random.uniform(-32, 32) / 255
+    pixels = F.adjust_saturation(pixels.clamp(0, 1), random.uniform(0.6, 1.4))
+    mean = pixels.mean((-2, -1), keepdim=True)
+    pixels = (mean + random.uniform(0.6, 1.4) * (pixels - mean)).clamp(0, 1)
+    pixels = F.adjust_hue(pixels, random.uniform(-0.2, 0.2))
+    return (255 * pixels).round().to(torch.uint8)
 
 
 @dataclass(frozen=True)
@@ -114,34 +148,45 @@ class Augmentation:
     :mod:`~lit_video.video.recipes` holds the papers' by name.
 
     Args:
-        scale: range of the random scaling before the crop, relative to a short side of 256 for a crop of 224.
+        short_side: range of the short side, in pixels, to which frames are scaled before the crop of the clip's size,
+            [256, 320] in most papers; ``None`` for a range in proportion to the clip, by the kind of ``crop``.
         flip: probability of a horizontal flip; 0 where classes differ by direction.
         policy: ``auto`` (AutoAugment, torchvision's ImageNet policy), ``rand`` (RandAugment 2, 9), ``timm-v0`` (of
-            X-ViT's release, on whole frames before the crop), ``vivit-rand`` (ViViT's RandAugment 2, 20) or ``none``.
-            One draw for all frames of a clip.
+            X-ViT's release, on whole frames before the crop), ``vivit-rand-15`` and ``-20`` (ViViT's RandAugment, two
+            layers of this magnitude) or ``none``. One draw for all frames of a clip.
         erasing: probability of erasing a box, the same in all frames; area 0.02-1/3, aspect 0.3-1/0.3.
         mixup: alpha of the Beta distribution of a batch's mixing weight; 0 for no mixup.
         smoothing: label smoothing.
-        crop: ``scale``, a random box of the clip's shape, a square in most cases, of a size given by ``scale``;
+        crop: ``scale``, a random box of the clip's shape, a square in most cases, of a size given by ``short_side``
+            (X-ViT's 0.9 to 1.3 times 256 for a clip of 224);
+            ``stretch``, with a draw for its height and another for its width (ViViT's release);
             ``multiscale``, one of the boxes of X-ViT's release (:func:`~lit_video.video.crops.multiscale_boxes`), which
-            need no ``scale``; ``whole``, the frame or nearly all of it, as ``scale`` says, squeezed into that shape.
+            take no ``short_side``; ``most``, between 7/8 and all of the largest box, whatever ``short_side`` says;
+            ``whole``, between 73 and 100 % of
+            both sides of the frame, squeezed into that shape.
         cutmix: alpha of the Beta distribution of the kept share; 0 for no cutmix. With mixup too, each batch has one of
             them, evenly.
+        inverse: draw the reciprocal of the short side evenly (PySlowFast's ``INV_UNIFORM_SAMPLE``), not the side.
+        colour: probability of a change of colours (:func:`change_colours`).
+        grey: probability of a clip without colours.
     """
 
-    scale: tuple[float, float] = (0.9, 1.3)
+    short_side: tuple[float, float] | None = None
     flip: float = 0.0
     policy: Policy = "auto"
     erasing: float = 0.5
     mixup: float = 0.0
     smoothing: float = 0.3
-    crop: Literal["scale", "multiscale", "whole"] = "scale"
+    crop: Literal["scale", "stretch", "multiscale", "most", "whole"] = "scale"
     cutmix: float = 0.0
+    inverse: bool = False
+    colour: float = 0.0
+    grey: float = 0.0
 
     def __post_init__(self) -> None:
-        if not CROP_SHARE <= self.scale[0] <= self.scale[1]:
-            raise ValueError(f"scale is {list(self.scale)}, expected two ascending numbers from {CROP_SHARE}")
-        for name in ("flip", "erasing", "smoothing"):
+        if self.short_side and not 0 < self.short_side[0] <= self.short_side[1]:
+            raise ValueError(f"short_side is {list(self.short_side)}, expected two ascending numbers of pixels")
+        for name in ("flip", "erasing", "smoothing", "colour", "grey"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected a number from 0 to 1")
         for name in ("mixup", "cutmix"):
@@ -150,7 +195,11 @@ class Augmentation:
 
 
 class TrainingView:
-    """Crop and scaling in one resize, flip, policy: ``(t, height, width, 3)`` -> ``(1, t, 3, height, width)``."""
+    """Crop and scaling in one resize, flip, policy, colours: ``(t, height, width, 3)`` -> ``(1, t, 3, height, width)``.
+
+    Raises:
+        ValueError: the frames are scaled to a short side below that of the crop.
+    """
 
     crops = 1
 
@@ -159,6 +208,12 @@ class TrainingView:
         self.size = height_and_width(size)
         self.before = timm_v0() if augmentation.policy == "timm-v0" else None
         self.policy = clip_policy(augmentation.policy)
+        side = min(self.size)
+        given = None if augmentation.crop in ("most", "multiscale") else augmentation.short_side
+        low, high = given or [side * share for share in SHORT_SIDES.get(augmentation.crop, (1, 1))]
+        if low < side:
+            raise ValueError(f"augmentation.short_side begins at {low:g}, below the clip's {side} pixels")
+        self.shares = (low / side, high / side)
 
     def __call__(self, frames: Frames) -> Tensor:
         """Draw from ``random`` and ``torch``'s global streams."""
@@ -167,14 +222,28 @@ class TrainingView:
         clip = resized_crop(frames, self.box(*frames.shape[1:3]), self.size)
         if random.random() < self.augmentation.flip:
             clip = F.horizontal_flip(clip)
-        return self.policy(clip)[None].contiguous()
+        clip = self.policy(clip)
+        if self.augmentation.colour and random.random() < self.augmentation.colour:
+            clip = change_colours(clip)
+        if self.augmentation.grey and random.random() < self.augmentation.grey:
+            clip = F.rgb_to_grayscale(clip, num_output_channels=3)
+        return clip[None].contiguous()
 
     def box(self, height: int, width: int) -> Box:
         """Draw the crop of frames of this size."""
         if self.augmentation.crop == "multiscale":
             return random.choice(multiscale_boxes(height, width, self.size))
         shape = (height, width) if self.augmentation.crop == "whole" else self.size
-        return random_box(height, width, self.augmentation.scale, shape)
+        share = self._share()
+        across = self._share() if self.augmentation.crop == "stretch" else share
+        return random_box(height, width, (share, across), shape)
+
+    def _share(self) -> float:
+        """Draw the share of the short side that a crop keeps."""
+        low, high = self.shares
+        if self.augmentation.inverse:
+            return random.uniform(1 / high, 1 / low)
+        return 1 / random.uniform(low, high)
 
 
 class EvaluationViews:
@@ -183,15 +252,26 @@ class EvaluationViews:
     Shape: ``(t, height, width, 3)`` -> ``(crops, t, 3, height, width)``.
 
     One crop is the centre; three are the papers' left, centre and right (or top, centre and bottom).
+
+    Args:
+        crops: their number.
+        size: side of a crop in pixels, or its height and width.
+        short_side: short side to which frames are scaled first, in pixels; ``None`` for that of the crop.
+
+    Raises:
+        ValueError: ``short_side`` is below the crop's.
     """
 
-    def __init__(self, crops: int, size: ImageSize) -> None:
+    def __init__(self, crops: int, size: ImageSize, short_side: int | None = None) -> None:
         self.crops = crops
         self.size = height_and_width(size)
+        self.short_side = short_side or min(self.size)
+        if self.short_side < min(self.size):
+            raise ValueError(f"short_side is {short_side}, below the clip's {min(self.size)} pixels")
 
     def boxes(self, height: int, width: int) -> list[Box]:
-        """Boxes of the crops in frames of this size."""
-        return even_boxes(height, width, self.crops, self.size)
+        """Return boxes of the crops in frames of this size."""
+        return even_boxes(height, width, self.crops, self.size, min(self.size) / self.short_side)
 
     def __call__(self, frames: Frames) -> Tensor:
         """Crop deterministically."""
@@ -202,45 +282,46 @@ class WholeViews(EvaluationViews):
     """The whole frame, squeezed into the clip's shape: where what matters reaches from side to side, as a mouth does.
 
     Raises:
-        ValueError: other numbers of crops than 1.
+        ValueError: other numbers of crops than 1, or a ``short_side``.
     """
 
-    def __init__(self, crops: int, size: ImageSize) -> None:
-        if crops != 1:
-            raise ValueError(f"test_crops is {crops}, whole views are 1")
+    def __init__(self, crops: int, size: ImageSize, short_side: int | None = None) -> None:
+        if crops != 1 or short_side:
+            given = f"short_side is {short_side}" if short_side else f"test_crops is {crops}"
+            raise ValueError(f"{given}, but whole views are one crop of all of the frame")
         super().__init__(crops, size)
 
     def boxes(self, height: int, width: int) -> list[Box]:
-        """All of them."""
+        """Return the frame itself."""
         return [Box(0, 0, height, width)]
 
 
 class ReleasedViews(EvaluationViews):
-    """The crops of X-ViT's release: the short side is resized to ``side`` first, then whole pixels are cropped.
+    """The crops of PySlowFast and of X-ViT's and ViViT's releases: frames are resized, then whole pixels are cropped.
 
-    The places are the release's; the resize is antialiased, as everywhere here (the release's, on SSv2, is not).
+    Positions are the release's; the resize is antialiased, as everywhere here (X-ViT's, on SSv2, is not).
 
     Raises:
         ValueError: other numbers of crops than 1 and 3, or a clip that is no square.
     """
 
-    def __init__(self, crops: int, size: ImageSize) -> None:
+    def __init__(self, crops: int, size: ImageSize, short_side: int | None = None) -> None:
         if crops not in (1, 3):
             raise ValueError(f"test_crops is {crops}, the release's views are 1 or 3")
-        super().__init__(crops, size)
+        super().__init__(crops, size, short_side)
         self.side = self.size[0]
         if self.size != (self.side, self.side):
             raise ValueError(f"views is released, whose crops are squares; image_size is {list(self.size)}: use even")
 
     def boxes(self, height: int, width: int) -> list[Box]:
-        """As :class:`EvaluationViews`, to the nearest pixel: the release crops after resizing."""
-        share = min(height, width) / self.side
-        places = self._places(*short_side_size(height, width, self.side))
-        return [Box(round(y * share), round(x * share), *[min(height, width)] * 2) for y, x in places]
+        """Return the crops in the frame's own pixels, rounded: the release crops after resizing."""
+        share = min(height, width) / self.short_side
+        places = self._places(*short_side_size(height, width, self.short_side))
+        return [Box(round(y * share), round(x * share), *[round(self.side * share)] * 2) for y, x in places]
 
     def __call__(self, frames: Frames) -> Tensor:
         """Resize, then crop."""
-        height, width = short_side_size(frames.shape[1], frames.shape[2], self.side)
+        height, width = short_side_size(frames.shape[1], frames.shape[2], self.short_side)
         clip = torch.from_numpy(np.ascontiguousarray(frames)).permute(0, 3, 1, 2)
         clip = F.resize(clip, [height, width], antialias=True)
         return torch.stack([clip[..., y : y + self.side, x : x + self.side] for y, x in self._places(height, width)])

@@ -4,10 +4,8 @@ import random
 from math import ceil
 from typing import NamedTuple
 
-# side of the training crop over the short side before jitter, 224 / 256 in the papers
-CROP_SHARE = 224 / 256
 SQUARE = (1, 1)
-# of X-ViT's release on Kinetics (which has them from TSN, arXiv:1608.00859): sizes over the short side
+# X-ViT's release on Kinetics, after TSN (arXiv:1608.00859): sizes over the short side
 MULTISCALE_SIZES = (1, 0.875, 0.75, 0.66)
 
 
@@ -28,14 +26,12 @@ def largest(height: int, width: int, shape: tuple[int, int]) -> tuple[float, flo
     return width * rows / columns, width
 
 
-def random_box(height: int, width: int, scale: tuple[float, float], shape: tuple[int, int] = SQUARE) -> Box:
-    """A square, or box of a shape, at a random place of frames of this size: random scaling, then a crop, in one.
+def random_box(height: int, width: int, shares: tuple[float, float], shape: tuple[int, int] = SQUARE) -> Box:
+    """Draw the position of a box that keeps these shares of the height and width of the largest box of a shape.
 
-    Frames scaled to a short side of 256 times s, uniform in ``scale``, and cropped to 224 keep ``224 / (256 * s)`` of
-    the short side; so does another shape of the largest box that there is.
+    Frames scaled to a short side of 256 and cropped to 224 keep 224 / 256 of the short side: scaling and crop in one.
     """
-    share = random.uniform(*scale)
-    down, right = (round(side * CROP_SHARE / share) for side in largest(height, width, shape))
+    down, right = (round(side * share) for side, share in zip(largest(height, width, shape), shares, strict=True))
     return Box(random.randint(0, height - down), random.randint(0, width - right), down, right)
 
 
@@ -64,11 +60,17 @@ def _thirteen_places(height: int, width: int, h: int, w: int) -> list[Box]:
     return [Box(i * down, j * right, h, w) for i, j in places]
 
 
-def even_boxes(height: int, width: int, crops: int, shape: tuple[int, int] = SQUARE) -> list[Box]:
-    """Squares of the short side, or largest boxes of a shape, evenly along the longer side; a single one is central."""
-    down, right = map(round, largest(height, width, shape))
-    shares = [i / (crops - 1) for i in range(crops)] if crops > 1 else [0.5]
-    return [Box(round((height - down) * share), round((width - right) * share), down, right) for share in shares]
+def even_boxes(height: int, width: int, crops: int, shape: tuple[int, int] = SQUARE, share: float = 1.0) -> list[Box]:
+    """Return boxes that keep a share of the largest one of a shape, evenly along the longer side, central across it.
+
+    A single box is central.
+    """
+    most = largest(height, width, shape)
+    down, right = (round(side * share) for side in most)
+    steps = [i / (crops - 1) for i in range(crops)] if crops > 1 else [0.5]
+    tall = most[0] < height
+    places = [(step, 0.5) if tall else (0.5, step) for step in steps]
+    return [Box(round((height - down) * y), round((width - right) * x), down, right) for y, x in places]
 
 
 def uniform_crop(height: int, width: int, size: int, spatial: int) -> tuple[int, int]:

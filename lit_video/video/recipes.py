@@ -1,18 +1,19 @@
 """The papers' training augmentation by name: ``augmentation: xvit-paper-ssv2``.
 
+Short sides are for clips of 224 pixels; at another size write the settings as a mapping, with a ``short_side``.
+
 X-ViT (arXiv:2106.05968): section 4.1 and the released code disagree. The paper's "autoaugment" names no policy: its
 recipes take the ImageNet one. The release draws bilinear or bicubic again for every frame, here it is one draw a clip.
 
 TimeSformer (arXiv:2102.05095): the released configurations flip on Kinetics only, which a recipe cannot know: write it
 as a mapping there, with ``flip: 0.5``.
 
-ViViT (arXiv:2103.15691): the released configurations. Kinetics' changes colours too (with probability 0.8) and
-drops them (0.1), in a library whose strengths were not available: this is left out. On SSv2 flips are off, because
-classes differ by direction; the release's configuration does not say.
+ViViT (arXiv:2103.15691): Table 7. Its loader, DMVR, scales height and width each by a factor of its own.
 """
 
 from typing import Literal
 
+from lit_video.utils.clip_shape import ImageSize, height_and_width
 from lit_video.video.augmentation import Augmentation
 
 Recipe = Literal[
@@ -26,14 +27,16 @@ Recipe = Literal[
     "none",
 ]
 
-# a short side of 256 to 320 before a crop of 224
-_SHORT = (256 / 256, 320 / 256)
+SIZE = 224  # of the clips that the recipes' short sides are for
+_SHORT = (256, 320)
+_XVIT = (0.9 * 256, 1.3 * 256)
+_VIVIT = (0.9 * 256, 1.33 * 256)
 
 RECIPES: dict[Recipe, Augmentation] = {
     # X-ViT, section 4.1: scale 0.9-1.3, no flip on SSv2, erasing 0.5, smoothing 0.3
-    "xvit-paper-ssv2": Augmentation(scale=(0.9, 1.3), flip=0.0, policy="auto", erasing=0.5, mixup=0.0, smoothing=0.3),
+    "xvit-paper-ssv2": Augmentation(_XVIT, flip=0.0, policy="auto", erasing=0.5, mixup=0.0, smoothing=0.3),
     # the same section: flip 0.5, mixup 0.4; erasing and smoothing are named for SSv2 and Epic-100 only
-    "xvit-paper-k400": Augmentation(scale=(0.9, 1.3), flip=0.5, policy="auto", erasing=0.0, mixup=0.4, smoothing=0.0),
+    "xvit-paper-k400": Augmentation(_XVIT, flip=0.5, policy="auto", erasing=0.0, mixup=0.4, smoothing=0.0),
     # X-ViT's release, SSv2/xvit_B16_16x16.yaml and its loader
     "xvit-released-ssv2": Augmentation(_SHORT, flip=0.0, policy="timm-v0", erasing=0.5, mixup=0.0, smoothing=0.0),
     # X-ViT's release, Kinetics/xvit_B16_16x16_k400.yaml (that for K600 is the same)
@@ -42,32 +45,31 @@ RECIPES: dict[Recipe, Augmentation] = {
     ),
     # TimeSformer's release: TRAIN_JITTER_SCALES [256, 320], TRAIN_CROP_SIZE 224, cross_entropy
     "timesformer": Augmentation(_SHORT, flip=0.0, policy="none", erasing=0.0, mixup=0.0, smoothing=0.0),
-    # scenic, vivit/configs/something_something_v2: scale 0.9-1.33 of a short side of 288 for a crop of 256, where ours
-    # are 256 for 224; RandAugment 2 x 20, mixup 0.3, smoothing 0.3
+    # Table 7: scale 0.9-1.33, flip 0.5, RandAugment 2 x 20, mixup 0.3, smoothing 0.3
     "vivit-ssv2": Augmentation(
-        scale=(0.9 * 288 / 256 * 224 / 256, 1.33 * 288 / 256 * 224 / 256),
-        flip=0.0,
-        policy="vivit-rand",
-        erasing=0.0,
-        mixup=0.3,
-        smoothing=0.3,
+        _VIVIT, flip=0.5, policy="vivit-rand-20", erasing=0.0, mixup=0.3, smoothing=0.3, crop="stretch"
     ),
-    # scenic, vivit/configs/kinetics400/vivit_base_k400.py: scale 0.9-1.33 of 256 for 224, the loader's own flip; no
-    # mixup, no smoothing
-    "vivit-k400": Augmentation(scale=(0.9, 1.33), flip=0.5, policy="none", erasing=0.0, mixup=0.0, smoothing=0.0),
+    # Table 7: scale 0.9-1.33, flip 0.5, colour jitter 0.8; grey with probability 0.1 is the release's
+    "vivit-k400": Augmentation(
+        _VIVIT, flip=0.5, policy="none", erasing=0.0, smoothing=0.0, crop="stretch", colour=0.8, grey=0.1
+    ),
     # random crops only
     "none": Augmentation(policy="none", erasing=0.0, smoothing=0.0),
 }
 
 
-def recipe(augmentation: Recipe | Augmentation | None) -> Augmentation:
-    """An augmentation by its name, as it is, or ``none``.
+def recipe(augmentation: Recipe | Augmentation | None, size: ImageSize = SIZE) -> Augmentation:
+    """Return an augmentation by its name, as it is, or ``none``, for clips of a size.
 
     Raises:
-        ValueError: no recipe of this name.
+        ValueError: no recipe of this name, or one whose short sides are those of clips of another size.
     """
     if isinstance(augmentation, Augmentation):
         return augmentation
-    if augmentation is not None and augmentation not in RECIPES:
-        raise ValueError(f"augmentation is {augmentation}, expected one of {', '.join(RECIPES)}")
-    return RECIPES[augmentation or "none"]
+    name = augmentation or "none"
+    if name not in RECIPES:
+        raise ValueError(f"augmentation is {name}, expected one of {', '.join(RECIPES)}")
+    if RECIPES[name].short_side and min(height_and_width(size)) != SIZE:
+        then = "write its settings as a mapping, with a short_side for this size"
+        raise ValueError(f"augmentation {name} is for clips of {SIZE} pixels, image_size is {size}: {then}")
+    return RECIPES[name]

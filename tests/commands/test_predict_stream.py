@@ -67,7 +67,7 @@ def test_every_line_is_what_the_network_says_of_the_video_up_to_it(causal, long_
     step = 1.0 / 4  # clips of a second and 4 frames
     numbers = [int(10 * (i + 0.5) * step) for i in range(14)]
     data = four_skills(**loaded.settings)
-    views = data.view_type(data.test_crops, data.image_size)(decode(long_video, numbers))
+    views = data.view(data.test_crops)(decode(long_video, numbers))
     clips = normalise(views[None], data.mean, data.std)
     with torch.no_grad():
         tokens = [loaded.model.network.features(clips[:, :, : i + 1])[:, -4:] for i in range(14)]

@@ -1,11 +1,12 @@
 """A sample is a function of (seed, epoch, index), for any workers, ranks and restarts."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 import torch
 
-from lit_video.datamodules import VideoFolder
+from lit_video.datamodules import VideoFolder, recipe
 from lit_video.errors import UserError
 from lit_video.video.augmentation import Augmentation, EvaluationViews
 from lit_video.video.batch import draw, evaluation_batch, training_batch
@@ -79,9 +80,9 @@ OTHERS = {
         Augmentation(flip=0.5, policy="timm-v0", mixup=0.4, cutmix=1.0, crop="multiscale"),
         ReleasedSegments(),
     ),
-    "vivit": ("vivit-ssv2", Uniform(8, 2)),
-    "dense": ("xvit-paper-k400", DenseStride(2)),
-    "long": ("timesformer", WholeVideo(0.5)),
+    "vivit": (replace(recipe("vivit-ssv2"), short_side=(18, 24), colour=0.5, grey=0.2), Uniform(8, 2)),
+    "dense": (replace(recipe("xvit-paper-k400"), short_side=(16, 24)), DenseStride(2)),
+    "long": (replace(recipe("timesformer"), short_side=(18, 23), inverse=True), WholeVideo(0.5)),
 }
 
 

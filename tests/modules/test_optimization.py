@@ -55,6 +55,13 @@ def decayed_by_type(model):
     return {id(module.weight) for module in model.modules() if isinstance(module, nn.Linear | nn.Conv2d)}
 
 
+def test_a_whole_cosine_begins_at_the_full_rate_after_the_warm_up():
+    # Scenic: the warm-up multiplies a cosine over the steps that are left
+    recipe = Optimization(warmup=0.25, warmup_start=0.0, whole_cosine=True)
+    expected = {0.125: 0.5, 0.25: 1.0, 0.5: (1 + math.cos(math.pi / 3)) / 2, 0.625: 0.5, 1.0: 0.0}
+    assert {step: rate(recipe, step) for step in expected} == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("options", [{}, dict(ta_layers=0), dict(ta_layers=2, summary=True), dict(positions="none")])
 def test_only_weights_decay_and_every_parameter_is_in_one_group(options):
     model = tiny(**options)

@@ -133,7 +133,8 @@ def test_the_loss_and_its_gradients_are_those_of_two_heads_on_the_same_features(
     features = []
     head.register_forward_hook(lambda module, args, output: features.append(args[0]))
     logits = model(torch.randn(3, 3, 4, 16, 16, dtype=torch.double))
-    loss = model.loss(logits, soft_labels(label, EPIC, 0.1).double() if soft else label)
+    target = soft_labels(label, EPIC, 0.1).double() if soft else label
+    loss = model.loss(logits, target)
     loss.backward()
 
     smoothing = 0.1 if soft else 0.0
@@ -145,6 +146,8 @@ def test_the_loss_and_its_gradients_are_those_of_two_heads_on_the_same_features(
     expected.backward()
     # smoothed labels are single precision
     torch.testing.assert_close(loss, expected, atol=1e-6, rtol=1e-6)
+    model.task_loss = "mean"  # as in ViViT's release
+    torch.testing.assert_close(model.loss(logits, target), loss / 2)
     torch.testing.assert_close(head.weight.grad, torch.cat((verb.weight.grad, noun.weight.grad)), atol=1e-6, rtol=1e-5)
 
 

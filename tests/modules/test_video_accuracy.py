@@ -4,6 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from lit_video.modules import XViT
 from lit_video.modules.metrics import VideoAccuracy
 from tests.modules.test_two_heads import by_hand as by_hand_of_tasks
 
@@ -48,6 +49,28 @@ def test_accuracies_equal_those_counted_by_hand(seed, batch):
     assert result["top1"] < result["top5"] < 100
     means = torch.stack([data[0][video * VIEWS : (video + 1) * VIEWS].mean(0) for video in range(VIDEOS)])
     assert result["loss"].item() == pytest.approx(F.cross_entropy(means, data[1][::VIEWS]).item())
+
+
+@pytest.mark.parametrize("classes", [None, {"verb": 5, "noun": 7}])
+def test_softmax_scores_are_averaged_in_each_task_and_may_choose_another_class(classes):
+    logits, target, video, view = views(classes=12)
+    logits = 4 * logits
+    target = torch.stack([target % 5, target % 7], 1) if classes else target
+    metric = VideoAccuracy(classes, "softmax")
+    metric.update(logits, target, video, view)
+    mean, _ = metric.per_video()
+    sizes = [5, 7] if classes else 12
+    for part, whole in zip(logits.split(sizes, 1), mean.split(sizes, 1), strict=True):
+        expected = part.softmax(1).unflatten(0, (VIDEOS, VIEWS)).mean(1)
+        torch.testing.assert_close(whole.softmax(1), expected)
+    plain = VideoAccuracy(classes)
+    plain.update(logits, target, video, view)
+    assert not torch.equal(plain.per_video()[0].argmax(1), mean.argmax(1))
+
+
+def test_views_of_several_labels_have_no_softmax():
+    with pytest.raises(ValueError, match="view_average is softmax, but a video may have several labels"):
+        XViT(3, frames=2, image_size=16, size="Ti", several_labels=True, view_average="softmax")
 
 
 def test_videos_with_fewer_views_weigh_as_much_as_others():

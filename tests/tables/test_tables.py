@@ -189,6 +189,14 @@ def test_a_rows_settings_are_the_recipes_the_tables_and_its_own(scaled):
     assert big.scale == read_table([path, overlay], "paper").scale == "big"
 
 
+def test_a_row_may_have_settings_of_one_recipe_at_one_scale(scaled):
+    path, rewrite, overlay = scaled
+    rewrite("big: {model.window: 3,", "big-released: {model.window: 4}, big: {model.window: 3,")
+    assert read_table([path, overlay]).row("second").settings["model.window"] == 3
+    released = read_table([path, overlay], "released").row("second").settings
+    assert released["model.window"] == 4 and released["model.dropout"] == 0.9
+
+
 def test_another_recipe_is_another_scale(scaled):
     path, rewrite, overlay = scaled
     released = read_table([path, overlay], "released")

@@ -8,12 +8,19 @@ import torch
 from torchvision.transforms.v2 import functional as F
 
 from lit_video.datamodules.base import VideoDataModule
-from lit_video.video.augmentation import Augmentation, EvaluationViews, TrainingView, WholeViews
-from lit_video.video.crops import CROP_SHARE, random_box
+from lit_video.video.augmentation import (
+    Augmentation,
+    EvaluationViews,
+    ReleasedViews,
+    TrainingView,
+    WholeViews,
+    change_colours,
+)
+from lit_video.video.crops import random_box
 from lit_video.video.seeding import seeded
 
 PLAIN = dict(policy="none", erasing=0, smoothing=0)
-POLICIES = ["auto", "rand", "timm-v0", "vivit-rand"]
+POLICIES = ["auto", "rand", "timm-v0"]
 SIZES = {"wide": (180, 240), "tall": (240, 180), "square": (200, 200)}
 
 
@@ -43,13 +50,13 @@ def place(clip):
 
 
 @pytest.mark.parametrize("name", SIZES)
-@pytest.mark.parametrize("scale", [(0.875, 0.875), (0.9, 0.9), (1.3, 1.3), (0.9, 1.3)])
-def test_training_crop_is_square_has_the_drawn_size_and_lies_inside_the_frame(name, scale):
+@pytest.mark.parametrize("short_side", [(32, 32), (33, 33), (48, 48), (33, 48)])
+def test_training_crop_is_square_has_the_drawn_size_and_lies_inside_the_frame(name, short_side):
     random.seed(0)
     height, width = SIZES[name]
     frames = ruler(height, width)
-    view = TrainingView(Augmentation(scale=scale, **PLAIN), 32)
-    largest, smallest = (min(height, width) * CROP_SHARE / scale[i] for i in (0, 1))
+    view = TrainingView(Augmentation(short_side, **PLAIN), 32)
+    largest, smallest = (min(height, width) * 32 / side for side in short_side)
     for _ in range(100):
         top, bottom, left, right = place(view(frames))
         assert top > -1
@@ -64,7 +71,7 @@ def test_training_crop_is_square_has_the_drawn_size_and_lies_inside_the_frame(na
 def test_training_crops_reach_every_edge(name):
     random.seed(0)
     height, width = SIZES[name]
-    view = TrainingView(Augmentation(scale=(1.3, 1.3), **PLAIN), 32)
+    view = TrainingView(Augmentation((48, 48), **PLAIN), 32)
     places = np.array([place(view(ruler(height, width))) for _ in range(400)])
     assert places.min(0)[[0, 2]] == pytest.approx([0, 0], abs=3)
     assert places.max(0)[[1, 3]] == pytest.approx([height, width], abs=3)
@@ -89,7 +96,7 @@ def test_flip_has_its_probability_and_turns_all_frames(probability, low, high):
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_policy_draws_once_for_the_clip_mixes_no_frames_and_does_something(policy):
-    view, plain = (TrainingView(Augmentation(scale=(1.0, 1.0), policy=name), 24) for name in (policy, "none"))
+    view, plain = (TrainingView(Augmentation((27, 27), policy=name), 24) for name in (policy, "none"))
     video, changed = photo(40, 60, frames=5), 0
     for seed in range(60):
         with seeded(seed):
@@ -139,11 +146,11 @@ def test_whole_crops_are_boxes_of_the_frames_shape_all_over_it():
     boxes = []
     for seed in range(50):
         with seeded(seed):
-            boxes.append(random_box(60, 80, (0.875, 1.0), (60, 80)))
+            boxes.append(random_box(60, 80, (share := random.uniform(0.875, 1.0), share), (60, 80)))
     assert all(box.width / box.height == pytest.approx(80 / 60, abs=0.03) for box in boxes)
     assert all(0 <= box.top <= 60 - box.height and 0 <= box.left <= 80 - box.width for box in boxes)
     assert {53, 60} <= {box.height for box in boxes} and len({box.top for box in boxes}) > 4
-    assert random_box(60, 80, (0.875, 0.875), (60, 80)) == (0, 0, 60, 80)
+    assert random_box(60, 80, (1, 1), (60, 80)) == (0, 0, 60, 80)
 
 
 @pytest.mark.parametrize(("crop", "views"), [("whole", "even"), ("scale", "whole")])
@@ -159,8 +166,53 @@ def test_views_take_rotated_frames_whose_memory_runs_backwards(turns):
     assert torch.equal(views, EvaluationViews(3, 24)(np.ascontiguousarray(frames)))
 
 
-@pytest.mark.parametrize("wrong", [dict(scale=(0.8, 1.3)), dict(scale=(1.3, 0.9)), dict(flip=1.5), dict(mixup=-1)])
+@pytest.mark.parametrize(
+    "wrong", [dict(short_side=(0, 300)), dict(short_side=(320, 256)), dict(flip=1.5), dict(colour=2), dict(mixup=-1)]
+)
 def test_impossible_augmentation_is_refused_by_name(wrong):
     (name,) = wrong
     with pytest.raises(ValueError, match=f"^{name} is "):
         Augmentation(**wrong)
+
+
+def test_a_short_side_below_the_clips_is_refused_in_training_and_in_test():
+    with pytest.raises(ValueError, match=r"short_side begins at 256, below the clip's 448 pixels"):
+        VideoDataModule(image_size=448, augmentation=Augmentation((256, 320)))
+    with pytest.raises(ValueError, match=r"short_side is 256, below the clip's 448 pixels"):
+        VideoDataModule(image_size=448, short_side=256)
+
+
+@pytest.mark.parametrize("view", [EvaluationViews, ReleasedViews])
+@pytest.mark.parametrize(("size", "corners"), [((180, 240), [(10, 0), (10, 40), (10, 80)]), ((240, 180), [(0, 10)])])
+def test_test_crops_out_of_a_larger_short_side_are_central_across_the_longer_one(view, size, corners):
+    crops = len(corners)
+    boxes = view(3, 32, 36).boxes(*size)[:crops]
+    assert boxes == [pytest.approx((*corner, 160, 160), abs=3) for corner in corners]
+    places = [place(one[None]) for one in view(3, 32, 36)(ruler(*size))[:crops]]
+    expected = [(top, top + 160, left, left + 160) for top, left in corners]
+    assert places == [pytest.approx(edges, abs=4) for edges in expected]
+
+
+def test_colours_change_alike_in_all_frames_and_grey_clips_have_none():
+    video = torch.from_numpy(photo(12, 16, frames=1)).permute(0, 3, 1, 2).expand(3, -1, -1, -1)
+    with seeded("colours"):
+        clips = [change_colours(video) for _ in range(300)]
+    assert all(torch.equal(clip, clip[:1].expand_as(clip)) for clip in clips)
+    brightness = np.array([clip.float().mean().item() for clip in clips]) - video.float().mean().item()
+    assert -40 < brightness.min() < -20 and 20 < brightness.max() < 40  # 32 at most, and what is cut off
+    grey = TrainingView(Augmentation((32, 32), grey=1.0, **PLAIN), 32)(photo(32, 40))
+    assert torch.equal(grey[0, :, 0], grey[0, :, 2])
+
+
+def test_a_stretched_crop_draws_height_and_width_each_and_an_inverse_draw_is_even_in_the_box():
+    def boxes(**options):
+        view = TrainingView(Augmentation((256, 320), **PLAIN, **options), 224)
+        with seeded("boxes"):
+            return np.array([view.box(1000, 1400)[2:] for _ in range(2000)])
+
+    aspect = np.divide(*boxes(crop="stretch").T)
+    assert aspect.min() == pytest.approx(256 / 320, abs=0.01) and aspect.max() == pytest.approx(320 / 256, abs=0.015)
+    assert (boxes()[:, 0] == boxes()[:, 1]).all()
+    # means of 224 / u: the logarithm's for an even side, the middle for an even reciprocal
+    assert boxes().mean() / 1000 == pytest.approx(224 / 64 * np.log(320 / 256), abs=0.003)
+    assert boxes(inverse=True).mean() / 1000 == pytest.approx((224 / 256 + 224 / 320) / 2, abs=0.003)

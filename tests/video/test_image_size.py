@@ -31,7 +31,9 @@ def test_boxes_have_the_clip_s_shape_and_lie_in_the_frame(height, width, shape):
     assert down / right == pytest.approx(shape[0] / shape[1])
     assert down == height or right == width, "none larger is inside"
     random.seed(0)
-    boxes = [random_box(height, width, (0.9, 1.3), shape) for _ in range(50)] + even_boxes(height, width, 3, shape)
+    boxes = [random_box(height, width, (share, share), shape) for share in (0.7, 0.9, 1.0)] + even_boxes(
+        height, width, 3, shape
+    )
     for box in boxes:
         assert box.height / shape[0] == pytest.approx(box.width / shape[1], abs=0.5 / shape[0] + 0.5 / shape[1])
     for box in [*boxes, *multiscale_boxes(height, width, shape)]:
@@ -47,7 +49,7 @@ def test_a_whole_frame_of_the_clip_s_size_comes_out_as_it_was():
     expected = torch.from_numpy(frames).permute(0, 3, 1, 2)
     for views in (EvaluationViews(1, (60, 80)), WholeViews(1, (60, 80))):
         assert torch.equal(views(frames)[0], expected)
-    view = TrainingView(Augmentation(crop="whole", policy="none", scale=(0.875, 0.875)), (60, 80))
+    view = TrainingView(Augmentation(crop="whole", policy="none", short_side=(60, 60)), (60, 80))
     assert torch.equal(view(frames)[0], expected)
 
 

@@ -10,7 +10,6 @@ from timm.data.auto_augment import auto_augment_transform
 
 from lit_video.datamodules import Augmentation, VideoFolder, recipe
 from lit_video.video.augmentation import (
-    VIVIT_CUTOUT,
     TrainingView,
     cutout,
     cutout_box,
@@ -38,44 +37,45 @@ def test_every_name_has_a_recipe():
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_makes_clips(name):
-    view = TrainingView(recipe(name), 32)
-    for seed in range(10):
+    view = TrainingView(recipe(name), 224)
+    for seed in range(5):
         with seeded(seed):
             clip = view(random_frames(4))
-        assert clip.shape == (1, 4, 3, 32, 32)
+        assert clip.shape == (1, 4, 3, 224, 224)
         assert clip.dtype == torch.uint8
 
 
 @pytest.mark.parametrize(
-    ("name", "side", "short_side"),
+    ("name", "short_side"),
     [
-        ("xvit-released-ssv2", 224, (256, 320)),
-        ("timesformer", 224, (256, 320)),
-        ("vivit-k400", 224, (0.9 * 256, 1.33 * 256)),
-        ("vivit-ssv2", 256, (0.9 * 288, 1.33 * 288)),
+        ("xvit-paper-ssv2", (0.9 * 256, 1.3 * 256)),
+        ("xvit-released-ssv2", (256, 320)),
+        ("timesformer", (256, 320)),
+        ("vivit-k400", (0.9 * 256, 1.33 * 256)),
+        ("vivit-ssv2", (0.9 * 256, 1.33 * 256)),
     ],
 )
-def test_a_crop_keeps_the_share_of_the_papers_resized_frames(name, side, short_side):
-    view = TrainingView(recipe(name), side)
+def test_a_crop_keeps_the_share_of_the_papers_resized_frames(name, short_side):
+    view = TrainingView(recipe(name), 224)
     with seeded(name):
         boxes = [view.box(1000, 1400) for _ in range(3000)]
-    kept = np.array([box.height / 1000 for box in boxes])
-    # the drawn short side, of which the crop takes so much
-    drawn = np.sort(side / kept)
-    assert drawn[0] >= short_side[0] * 0.998
-    assert drawn[-1] <= short_side[1] * 1.002
-    for share in (0.1, 0.5, 0.9):
-        expected = short_side[0] + share * (short_side[1] - short_side[0])
-        assert drawn[int(share * 3000)] == pytest.approx(expected, rel=0.015)
+    for side in (np.array([box.height for box in boxes]), np.array([box.width for box in boxes])):
+        drawn = np.sort(224 / (side / 1000))  # the short side, of which the crop takes 224 pixels
+        assert drawn[0] >= short_side[0] * 0.998 and drawn[-1] <= short_side[1] * 1.002
+        for share in (0.1, 0.5, 0.9):
+            expected = short_side[0] + share * (short_side[1] - short_side[0])
+            assert drawn[int(share * 3000)] == pytest.approx(expected, rel=0.015)
 
 
 def test_a_data_module_takes_a_name_or_all_settings(tmp_path):
-    own = Augmentation(scale=(1.0, 1.1), policy="none")
+    own = Augmentation((256, 280), policy="none")
     assert VideoFolder(root=str(tmp_path), augmentation="vivit-ssv2").augmentation == RECIPES["vivit-ssv2"]
     assert VideoFolder(root=str(tmp_path), augmentation=own).augmentation is own
     assert VideoFolder(root=str(tmp_path)).augmentation == RECIPES["none"]
     with pytest.raises(ValueError, match="augmentation is xvit, expected one of xvit-paper-ssv2, "):
         VideoFolder(root=str(tmp_path), augmentation="xvit")
+    with pytest.raises(ValueError, match="timesformer is for clips of 224 pixels, image_size is 448: write"):
+        VideoFolder(root=str(tmp_path), augmentation="timesformer", image_size=448)
 
 
 # policies
@@ -102,39 +102,43 @@ def test_the_released_policy_is_timms_own_on_every_frame():
 
 def test_vivits_operations_are_equally_likely():
     # of twelve, on even grey: inverting, brightening, adding and cutting out can be seen, the other eight can not
-    grey = Image.new("RGB", (40, 40), (100, 100, 100))
-    op = vivit_rand()
+    grey = np.full((2, 40, 40, 3), 100, np.uint8)
+    op = vivit_rand(20)
     with seeded("ops"):
         unchanged = sum(np.array_equal(op(grey), grey) for _ in range(600))
     # two layers; inverting twice is no change either. Of 600: standard deviation 12
     assert unchanged == pytest.approx(600 * ((8 / 12) ** 2 + (1 / 12) ** 2), abs=60)
 
 
-def test_vivits_cutout_is_a_black_square_around_a_uniform_centre():
-    draws, covered, half = 1500, np.zeros((400, 500)), round(VIVIT_CUTOUT * 400 / 224)
+@pytest.mark.parametrize("magnitude", [15, 20])
+def test_vivits_statistics_are_those_of_the_clip(magnitude):
+    # two frames of one grey each: contrast, equalised alone, would leave either as it is
+    frames = np.stack([np.full((8, 8, 3), value, np.uint8) for value in (90, 110)])
+    op = vivit_rand(magnitude)
+    with seeded("statistics"):
+        results = [op(frames) for _ in range(200)]
+    spread = [int(one[1].max()) - int(one[0].min()) for one in results]
+    assert 255 in spread, "AutoContrast and Equalize stretch both frames over all values"
+
+
+@pytest.mark.parametrize(("magnitude", "side"), [(20, 32), (20, 64), (20, 224), (15, 224)])
+def test_vivits_cutout_is_a_black_square_around_a_uniform_centre(magnitude, side):
+    half, draws, covered = 40 * magnitude // 10 / 224, 1500, np.zeros((side, 2 * side))
+    reach = round(4 * magnitude * side / 224)
     with seeded("cutout"):
         for _ in range(draws):
-            left, top, right, bottom = cutout_box((500, 400))
-            assert half <= bottom - top <= 2 * half
-            assert half <= right - left <= 2 * half
+            left, top, right, bottom = cutout_box((2 * side, side), half)
+            assert reach <= bottom - top <= 2 * reach and reach <= right - left <= 2 * reach
             covered[top:bottom, left:right] += 1
     with seeded("one"):
-        black = np.asarray(cutout(Image.new("RGB", (500, 400), (255, 255, 255)))) == 0
+        black = cutout(np.full((2, side, 2 * side, 3), 255, np.uint8), half) == 0
     with seeded("one"):
-        left, top, right, bottom = cutout_box((500, 400))
-    assert black[top:bottom, left:right].all() and black.sum() == 3 * (bottom - top) * (right - left)
-    # a pixel is covered by centres up to half a side away, 286 of 400 rows and of 500 columns; a corner by a quarter
-    share = (2 * half) ** 2 / (400 * 500)
-    assert covered[200, 250] / draws == pytest.approx(share, abs=5 * (share / draws) ** 0.5)
+        left, top, right, bottom = cutout_box((2 * side, side), half)
+    assert black[:, top:bottom, left:right].all() and black.sum() == 6 * (bottom - top) * (right - left)
+    share = (2 * reach) ** 2 / (side * 2 * side)
+    assert covered[side // 2, side] / draws == pytest.approx(share, abs=5 * (share / draws) ** 0.5)
     for corner in (covered[0, 0], covered[0, -1], covered[-1, 0], covered[-1, -1]):
         assert corner / draws == pytest.approx(share / 4, abs=5 * (share / 4 / draws) ** 0.5)
-
-
-@pytest.mark.parametrize("side", [32, 64, 224])
-def test_vivits_cutout_takes_the_same_part_of_every_size(side):
-    with seeded("sizes"):
-        boxes = [cutout_box((side, side)) for _ in range(300)]
-    assert max(right - left for left, _, right, _ in boxes) == 2 * round(80 * side / 224)
 
 
 # mixing

@@ -135,7 +135,7 @@ def test_released_views_resize_first_and_then_crop_whole_pixels(size):
 
 
 def test_a_data_module_takes_the_views_by_name(tmp_path):
-    assert VideoFolder(root=str(tmp_path)).view_type is EvaluationViews
-    assert VideoFolder(root=str(tmp_path), views="released").view_type is ReleasedViews
+    assert type(VideoFolder(root=str(tmp_path)).view(3)) is EvaluationViews
+    assert type(VideoFolder(root=str(tmp_path), views="released").view(3)) is ReleasedViews
     with pytest.raises(ValueError, match=r"^test_crops is 2, the release's views are 1 or 3"):
         VideoFolder(root=str(tmp_path), views="released", test_crops=2)
