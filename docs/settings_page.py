@@ -27,8 +27,9 @@ INTRODUCTION = """\
 Written by `python docs/settings_page.py` from [experiments/](../experiments) and [facts/](facts), a file of facts per
 paper, and checked against them by a test. For each data set: how each family is trained, beside the values in its paper
 and in its released code, with the section, table or file that gives each, and the reason of each deviation; then the
-settings of each row of a table. Views are temporal clips x spatial crops, short sides are in pixels. `fit --config TABLE
---config SCALE --row ROW --print_config` prints all settings of a row. No row has been trained at these scales.
+settings of each row of a table. Views are temporal clips x spatial crops, short sides are in pixels.
+`fit --config TABLE --config SCALE --row ROW --print_config` prints all settings of a row. No row has been trained at
+these scales.
 """
 NOT_GIVEN = "not given"
 Settings = Mapping[str, Any]
