@@ -199,7 +199,7 @@ def test_a_row_trains_and_tests_two_heads_from_the_command_line(table, tiny, tmp
     assert {row[0] for row in json.loads(classes.read_text())["data"]} == {"verb", "noun"}
 
     capsys.readouterr()
-    assert main(["test", "--ckpt", str(run / "last.ckpt")]) == 0
+    assert main(["test", "--ckpt", str(run / "last.ckpt"), f"--data={__name__}.TwoLabels"]) == 0
     assert re.search(rf"test/action_top5\W+{metrics['test/action_top5']}", capsys.readouterr().out)
 
     model = XViT.load_from_checkpoint(run / "last.ckpt", map_location="cpu").eval()
