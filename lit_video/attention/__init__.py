@@ -34,4 +34,6 @@ from lit_video.attention.local_global import LocalGlobal as LocalGlobal
 from lit_video.attention.local_global import SlidingGlobal as SlidingGlobal
 from lit_video.attention.mixing import Mixing as Mixing
 from lit_video.attention.mixing import MixingPlan as MixingPlan
+from lit_video.attention.parallel import Parallel as Parallel
 from lit_video.attention.space import Space as Space
+from lit_video.attention.space_before_time import SpaceBeforeTime as SpaceBeforeTime

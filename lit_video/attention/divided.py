@@ -38,12 +38,18 @@ class Divided(Scheme):
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend over time, then over space."""
-        places, sizes = "b (t s) d -> (b s) t d", dict(t=grid.t, s=grid.h * grid.w)
         cls, z = split_cls(x, self.prefix)
-        if self.cls_in_time:
-            y = self.time_fc(self.time_attn.over_with_cls(cls, z, places, **sizes)[1])
-        else:
-            y = self.time_attn.over(z, places, then=self.time_fc, **sizes)
-        z = z + y
-        of_cls, y = self.attn.over_with_cls(cls, z, "b (t s) d -> (b t) s d", **sizes)
+        z = z + self.in_time(cls, z, grid)
+        of_cls, y = self.in_space(cls, z, grid)
         return torch.cat((cls + of_cls, z + y), dim=1)
+
+    def in_time(self, cls: Tensor, z: Tensor, grid: Grid) -> Tensor:
+        """The branch in time and W, of patches ``(b, t * h * w, d)``."""
+        places, sizes = "b (t s) d -> (b s) t d", dict(t=grid.t, s=grid.h * grid.w)
+        if self.cls_in_time:
+            return self.time_fc(self.time_attn.over_with_cls(cls, z, places, **sizes)[1])
+        return self.time_attn.over(z, places, then=self.time_fc, **sizes)
+
+    def in_space(self, cls: Tensor, z: Tensor, grid: Grid) -> tuple[Tensor, Tensor]:
+        """The branch in space, of the class token and of patches."""
+        return self.attn.over_with_cls(cls, z, "b (t s) d -> (b t) s d", t=grid.t, s=grid.h * grid.w)

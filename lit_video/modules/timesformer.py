@@ -24,7 +24,8 @@ class TimeSformer(VideoClassifier):
         size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or width, depth and heads.
         patch: side of a patch in pixels.
         attention: ``space`` (S), ``joint`` (ST), ``divided`` (T+S), ``local_global`` (L+G), ``axial`` (T+W+H); Table 1.
-            ``sliding_global`` is L+G by another reading of the text, see :class:`~lit_video.attention.SlidingGlobal`.
+            ``sliding_global`` is L+G by another reading of the text, see :class:`~lit_video.attention.SlidingGlobal`;
+            ``space_before_time`` and ``parallel`` are T+S in another order (section 4.7).
         positions: ``none``, ``space`` or ``space-time`` (Table 4).
         dropout: before the classifier.
         drop_path: stochastic depth of the last layer (0.1 in the released code).

@@ -5,7 +5,17 @@ from functools import partial
 
 from torch import nn
 
-from lit_video.attention import Axial, Divided, Joint, LocalGlobal, Scheme, SlidingGlobal, Space
+from lit_video.attention import (
+    Axial,
+    Divided,
+    Joint,
+    LocalGlobal,
+    Parallel,
+    Scheme,
+    SlidingGlobal,
+    Space,
+    SpaceBeforeTime,
+)
 from lit_video.attention.own import build_scheme, own_scheme
 from lit_video.network.aggregation import HiddenHead, LinearHead
 from lit_video.network.embedding import ClipEmbedding, FrameEmbedding
@@ -14,7 +24,7 @@ from lit_video.network.positions import NEAREST, Positions
 from lit_video.network.transformer import VideoTransformer, clip_token, mean_frame_token, mean_token
 from lit_video.network.vit import ViTSize, encoder
 
-# Table 1: S, ST, T+S, L+G, T+W+H
+# Table 1: S, ST, T+S, L+G, T+W+H; section 4.7: T+S in another order, and at once
 SCHEMES: dict[str, type[Scheme]] = {
     "space": Space,
     "joint": Joint,
@@ -22,6 +32,8 @@ SCHEMES: dict[str, type[Scheme]] = {
     "local_global": LocalGlobal,
     "sliding_global": SlidingGlobal,
     "axial": Axial,
+    "space_before_time": SpaceBeforeTime,
+    "parallel": Parallel,
 }
 
 
@@ -44,9 +56,9 @@ def timesformer(
     Raises:
         ValueError: an unknown attention, or one that cannot serve this grid; ``cls_in_time`` of another than divided.
     """
-    if cls_in_time and attention != "divided":
-        raise ValueError(f"cls_in_time is of divided attention, attention is {attention}: set cls_in_time false")
     kind = scheme_class(attention)
+    if cls_in_time and not issubclass(kind, Divided):
+        raise ValueError(f"cls_in_time is of divided attention, attention is {attention}: set cls_in_time false")
     positions = replace(positions or Positions(), stored=NEAREST)
     if kind is Space and positions.kind != "none":
         positions = replace(positions, kind="space")
@@ -54,7 +66,7 @@ def timesformer(
     patches, with_cls = clip.patches(size.width), kind.class_tokens != "none"
     embed = embedding(patches, clip.frames, clip.image_size, positions, with_cls)
     kind.check(embed.grid)
-    make = partial(Divided, cls_in_time=True) if cls_in_time else kind
+    make = partial(kind, cls_in_time=True) if cls_in_time else kind
     blocks = encoder(size, lambda i: build_scheme(make, size.width, size.heads, i), drop_path)
     head = (HiddenHead if hidden_head else LinearHead)(size.width, classes, dropout)
     readout = {"clip": clip_token, "frame": mean_frame_token, "none": mean_token}[kind.class_tokens]

@@ -42,11 +42,11 @@ XVIT: dict[str, Any] = {
     "summary": False,
     "causal": False,
 }
+TIMESFORMERS = ("timesformer", "hf-timesformer")  # with attention in time before that in space, if any
 # settings of other releases that neither names nor shapes show
 RELEASED: dict[str, dict[str, Any]] = {
     "videomae": {"variant": 1, "pool": "fc_norm"},
-    "timesformer": {"cls_in_time": False},
-    "hf-timesformer": {"cls_in_time": False},
+    **{name: {"cls_in_time": False} for name in TIMESFORMERS},
 }
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -175,7 +175,8 @@ def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
     source = source_of(stored)
     if source == "xvit":
         return XVIT | XVIT_BY_CLASSES.get(number_of_classes(stored.tensors, *XVIT_HEADS) or 0, {})
-    return RELEASED.get(source or "", {})
+    divided = source in TIMESFORMERS and any("temporal_" in key for key in stored.tensors)
+    return RELEASED.get(source or "", {}) | ({"attention": "divided"} if divided else {})
 
 
 def refuse_other_settings(

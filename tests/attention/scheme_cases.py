@@ -24,9 +24,11 @@ from lit_video.attention import (
     LocalWindow,
     Mixing,
     MixingPlan,
+    Parallel,
     Scheme,
     SlidingGlobal,
     Space,
+    SpaceBeforeTime,
 )
 
 WIDTH, HEADS, LATENTS = 12, 4, 3
@@ -63,6 +65,7 @@ class Case(NamedTuple):
     layout: str
     steps: tuple[Step, ...]
     even: bool = False
+    at_once: bool = False  # all steps attend the layer's input
 
     def layer(self, seed=0, heads=HEADS, width=WIDTH):
         """In float64, every parameter random."""
@@ -224,6 +227,8 @@ CASES = {
     ),
     "divided": Case(Divided, "clip", DIVIDED),
     "divided_cls_in_time": Case(partial(Divided, cls_in_time=True), "clip", EQUATION_11),
+    "space_before_time": Case(SpaceBeforeTime, "clip", DIVIDED[::-1]),
+    "parallel": Case(Parallel, "clip", DIVIDED, at_once=True),
     "local_global": Case(LocalGlobal, "clip", LOCAL_GLOBAL, even=True),
     "sliding_global": Case(SlidingGlobal, "clip", SLIDING_GLOBAL, even=True),
     "axial": Case(Axial, "clip", AXIAL),

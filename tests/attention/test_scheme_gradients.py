@@ -7,8 +7,10 @@ from torch.func import functional_call
 from lit_video.attention import Grid
 from tests.attention.scheme_cases import CASES, WIDTH
 
+ADDED = ("divided", "space_before_time", "parallel", "local_global", "axial", "factorised", "factorised_time_first")
 
-@pytest.mark.parametrize("name", ["divided", "local_global", "axial", "factorised", "factorised_time_first"])
+
+@pytest.mark.parametrize("name", ADDED)
 def test_a_new_layer_has_zeros_at_the_end_of_each_added_step(name):
     layer = CASES[name].factory(WIDTH, 4)
     zero = {key for key, parameter in layer.named_parameters() if "norm" not in key and not parameter.any()}

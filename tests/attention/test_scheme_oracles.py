@@ -34,11 +34,11 @@ def attention(query, keys, values):
     return sum(score * value for score, value in zip(scores, values, strict=True)) / sum(scores)
 
 
-def step_by_loops(layer, step, x, places, grid, heads):
-    """One step of one clip ``(n, d)``, residual included."""
+def step_by_loops(layer, step, x, places, grid, heads, read=None):
+    """One step of one clip ``(n, d)``, residual included; it reads the clip itself, or another's tokens."""
     attn = layer.get_submodule(step.attn)
     weights = {name: parameter.detach().numpy() for name, parameter in attn.named_parameters()}
-    q, k, v = projected(x, weights)
+    q, k, v = projected(x if read is None else read, weights)
     c = x.shape[1] // heads
     out = x.copy()
     for n, place in enumerate(places):
@@ -61,9 +61,10 @@ def step_by_loops(layer, step, x, places, grid, heads):
 
 def by_loops(case, layer, x, grid, heads):
     clips = []
-    for clip in x.numpy():
+    for given in x.numpy():
+        clip = given
         for step in case.steps:
-            clip = step_by_loops(layer, step, clip, case.places(grid), grid, heads)
+            clip = step_by_loops(layer, step, clip, case.places(grid), grid, heads, given if case.at_once else None)
         clips.append(clip)
     return torch.from_numpy(np.stack(clips))
 

@@ -8,7 +8,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from lit_video.attention import Grid
 from tests.attention.scheme_cases import CASES, WIDTH, close
 
-NAMES = ("divided", "divided_cls_in_time", "local_global", "sliding_global", "axial")
+NAMES = ("divided", "divided_cls_in_time", "space_before_time", "parallel", "local_global", "sliding_global", "axial")
 MANY, FEW = Grid(4, 4, 6), Grid(2, 2, 2)
 
 

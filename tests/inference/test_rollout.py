@@ -59,9 +59,11 @@ def by_loops(case, layers, x, grid, heads):
     """The product over the steps, from the index sets; ``x (n, d)``."""
     places, shares = case.places(grid), np.eye(len(x))
     for layer in layers:
+        given, together = x, []
         for step in case.steps:
             weights = {name: p.detach().numpy() for name, p in layer.get_submodule(step.attn).named_parameters()}
-            q, k, _ = projected(x, weights)
+            read = given if case.at_once else x
+            q, k, _ = projected(read, weights)
             c = x.shape[1] // heads
             matrix, attends = np.zeros((len(x), len(x))), np.zeros(len(x), bool)
             for (n, place), a in product(enumerate(places), range(heads)):
@@ -71,8 +73,12 @@ def by_loops(case, layers, x, grid, heads):
                 for group in copies:
                     matrix[n, group] += softmax(q[n, head], k[group, head]) / len(copies) / heads
                     attends[n] = True
-            shares = weighted(matrix, attends) @ shares
-            x = step_by_loops(layer, step, x, places, grid, heads)
+            together = [*together, (matrix, attends)] if case.at_once else [(matrix, attends)]
+            if not case.at_once or step is case.steps[-1]:
+                counts = np.sum([attends for _, attends in together], axis=0)
+                mean = sum(matrix for matrix, _ in together) / np.maximum(counts, 1)[:, None]
+                shares = weighted(mean, counts > 0) @ shares
+            x = step_by_loops(layer, step, x, places, grid, heads, read)
     return shares
 
 

@@ -16,9 +16,11 @@ from lit_video.attention import (
     LocalWindow,
     Mixing,
     MixingPlan,
+    Parallel,
     Scheme,
     SlidingGlobal,
     Space,
+    SpaceBeforeTime,
 )
 from lit_video.inference.scheme_contract import check_contract as check
 from lit_video.inference.scheme_sight import in_words
@@ -152,7 +154,8 @@ def mixing(width, heads):
 @pytest.mark.parametrize(
     "kind",
     [
-        *(Axial, Divided, Factorised, FactorisedHeads, Joint, LocalGlobal, LocalWindow, mixing, SlidingGlobal, Space),
+        *(Axial, Divided, Factorised, FactorisedHeads, Joint, LocalGlobal, LocalWindow, mixing, Parallel),
+        *(SlidingGlobal, Space, SpaceBeforeTime),
         Plain,
     ],
 )

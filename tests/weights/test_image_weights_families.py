@@ -43,7 +43,8 @@ def family(name):
     return xvit(SIZE, 5, CLIP, plan, exact=option == "exact").double().eval()
 
 
-TIMESFORMERS = [f"timesformer_{attention}" for attention in ("space", "joint", "divided", "local_global", "axial")]
+SCHEMES = ("space", "joint", "divided", "local_global", "axial", "space_before_time", "parallel")
+TIMESFORMERS = [f"timesformer_{attention}" for attention in SCHEMES]
 VIVITS = ["vivit_1", "vivit_2", "vivit_2_baseline", "vivit_3_space_time", "vivit_3_time_space", "vivit_4"]
 XVITS = ["xvit", "xvit_exact", "xvit_spatial"]
 
@@ -69,7 +70,7 @@ def test_all_of_the_backbone_is_the_image_s_and_the_rest_stays_as_it_was(name):
 # the exact window every key of a frame comes as often as every other), of any frames
 SAME = {
     **dict.fromkeys(["timesformer_space", "timesformer_joint", "timesformer_divided", "vivit_1"], "one"),
-    **dict.fromkeys(["timesformer_space ", "timesformer_divided ", "xvit_exact"], "equal"),
+    **dict.fromkeys(["timesformer_space ", "timesformer_divided ", "timesformer_parallel", "xvit_exact"], "equal"),
     **dict.fromkeys(["vivit_2", "vivit_2_baseline", "xvit_spatial"], "any"),
 }
 

@@ -307,6 +307,17 @@ def test_a_class_token_in_time_is_not_exported_nor_loaded():
         timesformer(**options, attention="joint", cls_in_time=True)
 
 
+@pytest.mark.parametrize("attention", ["space_before_time", "parallel"])
+def test_the_order_of_time_and_space_is_no_other_s(attention):
+    """Its parameters have the names and shapes of divided attention's."""
+    options = dict(size=ViTSize(16, 2, 4), classes=5, clip=ClipSize((16, 16), 8, 4))
+    weights = export_hf_timesformer(timesformer(**options))
+    with pytest.raises(ValueError, match=r"set --model\.attention divided"):
+        refuse_other_settings({"attention": attention}, StoredWeights(weights))
+    with pytest.raises(ValueError, match="which this network is not"):
+        export_hf_timesformer(timesformer(**options, attention=attention))
+
+
 @pytest.mark.parametrize("bare", [False, True])
 @pytest.mark.parametrize("kind", ["divided", "joint", "vivit"])
 def test_a_backbone_without_classifier_starts_training(kind, bare):

@@ -1,0 +1,27 @@
+"""Divided attention with space and time in parallel."""
+
+import torch
+from torch import Tensor
+
+from lit_video.attention.divided import Divided
+from lit_video.attention.heads import Grid, split_cls
+
+
+class Parallel(Divided):
+    """Time and space at once: the two steps of divided attention see the same tokens, and both branches are added.
+
+        z' = z + W MSA_t(LN(z)) + MSA_s(LN(z))
+
+    MSA_t attends over the t tokens of one place, patches only, MSA_s over the h w tokens of one frame and the class
+    token; each has its own LN.
+
+    Shape: ``(b, 1 + t * h * w, d)`` -> same.
+    Source: TimeSformer, arXiv:2102.05095, section 4.7 (0.4 points worse). No code was released; class token and W are
+    those of :class:`~lit_video.attention.Divided`.
+    """
+
+    def forward(self, x: Tensor, grid: Grid) -> Tensor:
+        """Attend over time and over space."""
+        cls, z = split_cls(x, self.prefix)
+        of_cls, y = self.in_space(cls, z, grid)
+        return torch.cat((cls + of_cls, z + (self.in_time(cls, z, grid) + y)), dim=1)

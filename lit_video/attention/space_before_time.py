@@ -1,0 +1,26 @@
+"""Divided attention with space before time."""
+
+import torch
+from torch import Tensor
+
+from lit_video.attention.divided import Divided
+from lit_video.attention.heads import Grid, split_cls
+
+
+class SpaceBeforeTime(Divided):
+    """Space, then time: the two steps of divided attention in the other order.
+
+        z'  = z  + MSA(LN(z))        over the h w tokens of one frame and the class token
+        z'' = z' + W MSA(LN(z'))     over the t tokens of one place, patches only
+
+    Shape: ``(b, 1 + t * h * w, d)`` -> same.
+    Source: TimeSformer, arXiv:2102.05095, section 4.7 (half a point worse). No code was released; class token and W are
+    those of :class:`~lit_video.attention.Divided`.
+    """
+
+    def forward(self, x: Tensor, grid: Grid) -> Tensor:
+        """Attend over space, then over time."""
+        cls, z = split_cls(x, self.prefix)
+        of_cls, y = self.in_space(cls, z, grid)
+        cls, z = cls + of_cls, z + y
+        return torch.cat((cls, z + self.in_time(cls, z, grid)), dim=1)
