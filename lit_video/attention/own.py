@@ -54,7 +54,7 @@ def own_scheme(name: str) -> type[Scheme]:
 
 
 def is_known(name: str) -> bool:
-    """Whether ``MODULE.CLASS`` is of this package, or of a module that has been imported: no other code runs."""
+    """Return whether ``MODULE.CLASS`` is in this package or in an imported module; runs no other code."""
     words = name.replace(".", "").isidentifier() and not name.endswith(".py")
     return words and (name.startswith(PACKAGE) or name.rpartition(".")[0] in sys.modules)
 

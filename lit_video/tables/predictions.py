@@ -19,7 +19,7 @@ from lit_video.utils.files import read_whole, write_bytes
 FILE = "predictions.npz"
 
 
-Logits = tuple[NDArray[np.floating], NDArray[np.integer], list[str]]  # of a task, with targets and names of classes
+Logits = tuple[NDArray[np.floating], NDArray[np.integer], list[str]]  # logits, targets and class names of one task
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Predictions:
 
     @classmethod
     def of_logits(cls, video: NDArray[np.integer], tasks: Mapping[str, Logits]) -> "Predictions":
-        """Predictions from each task's logits, targets and names of classes."""
+        """Return predictions from each task's logits, targets and names of classes."""
         return cls(video, {name: TaskPredictions.of_logits(*task) for name, task in tasks.items()})
 
     def hits(self, metric: str = "") -> NDArray[np.bool_]:

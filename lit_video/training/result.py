@@ -61,7 +61,7 @@ def _other_orders(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
 
 
 def _test_metrics(cli: RunCLI) -> dict[str, float]:
-    """Metrics of the last test, over all videos and over groups of classes."""
+    """Return the metrics of the last test, over all videos and over groups of classes."""
     measured = {key: float(value) for key, value in cli.trainer.callback_metrics.items() if key.startswith("test/")}
     return measured | cli.predictions.group_accuracy(cli.datamodule.class_groups)
 

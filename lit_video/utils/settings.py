@@ -1,4 +1,4 @@
-"""What each setting of a model and of a data set changes: one list, which a test holds to all constructors."""
+"""Effects of each setting of models and data sets: one list, which a test holds to all constructors."""
 
 from typing import Literal
 

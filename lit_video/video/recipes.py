@@ -27,7 +27,7 @@ Recipe = Literal[
     "none",
 ]
 
-SIZE = 224  # of the clips that the recipes' short sides are for
+SIZE = 224  # side of the clips that the recipes' short sides are for
 _SHORT = (256, 320)
 _XVIT = (0.9 * 256, 1.3 * 256)
 _VIVIT = (0.9 * 256, 1.33 * 256)

@@ -35,7 +35,7 @@ class Source:
 
     mark: str  # a pattern of a key that only this one has
     names: Callable[[Mapping[str, Tensor]], dict[str, Tensor]]  # from its names and layouts to ours
-    family: str  # of our modules
+    family: str  # name of the class in lit_video.modules
 
 
 SourceName = Literal["videomae", "xvit", "hf-timesformer", "hf-vivit", "scenic-vivit", "timesformer"]

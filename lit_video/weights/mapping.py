@@ -102,7 +102,7 @@ def fuse(renamed: dict[str, Tensor], names: tuple[str, str, str]) -> None:
 
 
 def stored_grid(cells: int, here: Grid, square: bool = False) -> tuple[int, int]:
-    """Rows and columns that spatial positions are laid out on, if nothing but their number says it.
+    """Return rows and columns of a table of spatial positions, if nothing but their number says it.
 
     Those of a network of as many patches, else the square of their number. The square comes first for releases of
     ``square`` images: an image of another shape may have as many patches.

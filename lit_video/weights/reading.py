@@ -21,7 +21,7 @@ IN_A_FOLDER = ("model.safetensors", "pytorch_model.bin", "checkpoint", "last.ckp
 
 # of our own checkpoints, for how clips are made and the names of the classes; and a file of the same beside weights
 CHECKPOINT_KEY, EXPORTED = "lit_video", "settings.json"
-MODEL_KEY = "lit_video_model"  # of our own checkpoints, for the family and the settings of the model
+MODEL_KEY = "lit_video_model"  # our own checkpoints' family and settings of the model
 
 
 # where a training checkpoint keeps the weights: PySlowFast, Lightning, timm, Flax

@@ -58,7 +58,7 @@ def opened(path: Path) -> Iterator[InputContainer]:
 
 
 def video_stream(container: InputContainer) -> VideoStream | None:
-    """FFmpeg's best video stream that is no cover picture and has a decoder, ready to decode in this thread alone."""
+    """Return FFmpeg's best video stream, no cover picture and with a decoder, to be decoded in this thread alone."""
     best, usual = container.streams.best("video"), Disposition.default
     videos = [each for each in container.streams.video if not each.disposition & Disposition.attached_pic]
     videos = [each for each in videos if each.codec_context is not None]
@@ -98,7 +98,7 @@ def seen(packet: Packet[VideoStream]) -> Seen:
 
 
 def seeks(stream: VideoStream, packets: Sequence[Seen]) -> bool:
-    """Whether decoding can start at any key frame: nothing that is needed there came with an earlier packet."""
+    """Return whether decoding can start at any key frame, without data of an earlier packet."""
     codec = stream.codec_context.codec
     return (codec.intra_only or codec.canonical_name in _SEEKING) and not any(packet.is_kept for packet in packets)
 
@@ -125,7 +125,7 @@ def refusal(container: InputContainer, stream: VideoStream, path: Path) -> str:
 
 
 def _end_of_avi(path: Path) -> int:
-    """Where the last frame of an AVI ends, by its lists; the index behind may be lost, as nothing is read by it."""
+    """Return the byte at which the last frame of an AVI ends, by its lists; its index may be lost."""
     end = at = 0
     with path.open("rb") as file:
         while (head := file.read(12))[:4] in {b"RIFF", b"LIST", b"JUNK", b"idx1"}:

@@ -1,4 +1,4 @@
-"""Which way up a frame is shown: its display matrix, of the container or of a camera's EXIF, as FFmpeg reads it."""
+"""Orientation of frames: the display matrix, of the container or of a camera's EXIF, as FFmpeg reads it."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -12,11 +12,11 @@ from av.filter import Graph
 from av.sidedata.sidedata import Type
 from av.video.frame import VideoFrame
 
-KINDS = 64  # of side data, those of later FFmpeg included
+KINDS = 64  # kinds of side data, with room for later versions of FFmpeg
 
 
 def orientation(frame: VideoFrame) -> tuple[bool, bool, bool]:
-    """Whether a frame is shown transposed, its rows then upside down, and its columns then mirrored.
+    """Return whether a frame is shown transposed, whether its rows then are upside down, and its columns mirrored.
 
     Raises:
         av.FFmpegError: it is turned by another angle than a multiple of 90 degrees.
@@ -34,7 +34,7 @@ def orientation(frame: VideoFrame) -> tuple[bool, bool, bool]:
 
 
 def _side_data(frame: VideoFrame) -> Mapping[str, bytes]:
-    """What the decoder says of a frame; PyAV raises where it has no name for a kind, such as EXIF."""
+    """Return the decoder's side data of a frame; PyAV raises where it has no name for a kind, such as EXIF."""
     with suppress(ValueError):
         return cast("Mapping[str, bytes]", frame.side_data)  # its type in PyAV is too narrow
     graph = Graph()
