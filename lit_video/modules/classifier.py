@@ -383,7 +383,7 @@ class VideoClassifier(LightningModule):
         """The metric of one of several loaders: ``val_accuracy``, ``val_accuracy_1``, ..."""
         name = f"{split}_accuracy_{loader}" if loader else f"{split}_accuracy"
         if not hasattr(self, name):
-            self.add_module(name, type(self.val_accuracy)(classes=self.num_classes).to(self.device))
+            self.add_module(name, type(self.val_accuracy)(self.num_classes, self.view_average).to(self.device))
         return self.get_submodule(name)  # type: ignore[return-value]
 
     def _collect(self, split: str, batch: Any, loader: int) -> None:
